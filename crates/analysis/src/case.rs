@@ -1,7 +1,7 @@
-//! A case: everything a check may look at about one stream of one job.
+//! A case: one stream of one job at one load, with all evidence that a check may read about it.
 //!
-//! For: the ledger (issued by us, charged to us, completed by the devices) out of a record, with a reason wherever an
-//! entry is missing. Not for: opinions; thresholds live with the checks.
+//! Every count is the sum over the complete runs of the case: what fathom issued, what the kernel charged to fathom's cgroup, and what
+//! the devices completed. A count that is missing comes with the reason. Thresholds are in the checks.
 
 pub(crate) mod ledger;
 mod run;

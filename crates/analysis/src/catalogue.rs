@@ -1,6 +1,4 @@
-//! The catalogue: the pages of every check that one can read about, of results and of comparisons.
-//!
-//! For: `fathom explain` and its document. Not for: asking, nor the layout of a page.
+//! The catalogue: the page of every check, of results and of comparisons. `fathom explain` and `docs/reference/checks.md` print it.
 
 use crate::checks::GROUPS;
 use crate::checks::check::Page;

@@ -1,7 +1,8 @@
-//! What the figures say together: the deductions that a person would make by hand from a table of patterns.
+//! Deductions from several figures: what a person would conclude by hand from a table of results.
 //!
-//! For: seek cost, scaling with depth, write cache, ceilings, and what limits each row ("IO Performance Benchmarking
-//! 101"). Not for: a figure alone, nor figures that a finding invalidates or renames: from those nothing follows.
+//! 1. Between results: the cost of a seek, scaling with depth, the write cache, the highest rates, and what limits each row ("IO
+//!    Performance Benchmarking 101"). Figures that a finding invalidates or relabels are left out.
+//! 2. Within a result: a burst, that is how many bytes the storage wrote fast before it fell to the rate that lasts.
 
 use crate::case::{Case, CaseRun, asked_depth};
 use crate::checks::check::{Evidence, evidence};

@@ -1,7 +1,9 @@
-//! Figures: rates, latencies and device counts of a case over its complete runs.
+//! The figures of a case: rates, latencies and device counts over its complete runs.
 //!
-//! For: operations over time per run, and their geometric mean over runs; histograms merged, never averaged. Not for:
-//! whether any of it is true.
+//! A rate is operations by time for each run, and the geometric mean over runs. Latency histograms are merged, never averaged. [`observed`]
+//! adds the same runs up without intervals, for the output formats of other tools. [`too_little`] decides whether the windows are long
+//! enough for a rate: a count is off by up to one operation at each edge, and a scheduler tick may delay a worker. Runs that are all too
+//! short in the same way agree with each other, so their spread does not reveal it.
 
 pub(crate) mod kernel_text;
 pub(crate) mod replay;

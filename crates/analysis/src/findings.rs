@@ -1,6 +1,11 @@
-//! Findings: asking every check about every case, and merging equal answers.
+//! Findings: asks every check about every case and merges equal answers.
 //!
-//! For: the list of the report, worst first. Not for: the questions (the checks) nor the verdict.
+//! 1. [`ask`] runs the checks on a case. A check that needs another check's answer runs after it.
+//! 2. [`merge`] turns the answers of all cases into the list of the report, worst first.
+//! 3. [`true_name`] names a result by what it measured, after the findings that relabel it.
+//! 4. [`known_before`] runs two checks before the first run. Holes (A04) and zeros (A05) are known once the targets are prepared. If they
+//!    invalidate every result, measuring would waste the user's time. A target that another stream writes first is left to the checks
+//!    after the run.
 
 use crate::case::Case;
 use crate::checks::check::{Answer, Answers, Check, Detail, Evidence, Page, Rename};

@@ -1,6 +1,4 @@
-//! Forged records: an honest session, and knobs that make it lie in one way at a time.
-//!
-//! For: tests of this crate. Not for: looking like any real device; the numbers are round so that tests can say them.
+//! Forged records for the tests of this crate: an honest session, and settings that each make it lie in one way. The numbers are round.
 
 use model::Known;
 use model::evidence::{Extents, FileState, Moment, Pages, Probe, Room, Snapshot, TargetState};

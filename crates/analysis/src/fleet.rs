@@ -1,7 +1,7 @@
-//! Fleets: what the hosts of a measurement say, beside what they came to together.
+//! Several hosts: combines what each host found with the result of all of them.
 //!
-//! For: the answers of checks that need a host's own kernel, how evenly hosts contributed, how they began, and who was lost. Not for:
-//! merging their runs, which is done before anything is judged.
+//! Checks that need a host's own kernel were asked on each host, and their answers are merged here. The rest is about the hosts: how evenly
+//! they contributed, how they started, and which host was lost. The runs of the hosts are merged before anything is judged.
 
 use crate::case::Case;
 use crate::checks;

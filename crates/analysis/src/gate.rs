@@ -1,11 +1,9 @@
 //! The conditions of `--fail-if`: whether a result meets them, misses them, or neither can be shown.
 //!
-//! For: the gates of a report and the answer that they come to. Not for: gates between two sides (`compare`), nor the exit code
-//! ([`crate::verdict`]).
-//!
-//! PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it. The runs are what varies,
-//! each one value; operations within a run resemble each other too much to count by themselves. Where a condition may be asked twice,
-//! of the first runs and of as many more as these ask for ([`crate::strategy::settle`]), each time errs half as often.
+//! PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it. Each run is one value: operations
+//! within a run resemble each other too much to count separately. A condition that may be asked twice, of the first runs and of as many
+//! more as these call for (`--settle`), errs half as often each time. The condition on a load curve is about the highest load that meets
+//! the latency target.
 
 use crate::case::Case;
 use crate::figures::PERCENTILES;

@@ -1,6 +1,4 @@
-//! Names in a sentence: few of many.
-//!
-//! For: hosts that a finding is about. Not for: results, whose names are sentences of their own (`findings::about`).
+//! Lists host names in a sentence: up to three, and how many more.
 
 /// Most names that a sentence has.
 const MOST_NAMES: usize = 3;

@@ -1,9 +1,16 @@
-//! Judgement: a record in, a report out. Touches no machine, and gives the same answer about an old file tomorrow.
+//! Judges records: a record in, a report out. It touches no machine, and gives the same answer about an old file tomorrow.
 //!
-//! For: figures with their intervals, the checks, the verdict, what limited a result, what several figures say
-//! together, what two reports say against each other, and the strategies that decide what to measure next. Not for: reading files nor laying out a report.
+//! The modules by floor; each uses only those above it in this list:
+//! 1. `runs`, `case`: what the runs of a record measured, and all evidence about one stream.
+//! 2. `figures`: rates, latencies, time series, steadiness, traffic of other processes.
+//! 3. `strategy`: what to measure next.
+//! 4. `checks`, `findings`, `limiter`: questions about a case, and their answers.
+//! 5. `compare`: two reports against each other.
+//! 6. `studies`, `deductions`: what several results mean together.
+//! 7. `gate`, `verdict`: conditions, verdict, headline and exit code.
+//! 8. `command`, `under_way`, `watch`: commands, unfinished measurements and running machines. `catalogue`: the pages of all checks.
 //!
-//! [`judge`] is total: whatever a record lacks, there is a report, and it says what was missing.
+//! [`judge`] is total: every record has a report, which lists what was missing.
 #![forbid(unsafe_code)]
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]

@@ -1,6 +1,4 @@
-//! The limiter: what kept a result from being higher.
-//!
-//! For: one answer per result, with its numbers, strongest evidence first. Not for: how to remove it.
+//! The limiter of a result: what kept it from being faster. One answer with its numbers; the strongest evidence decides.
 
 use crate::case::{Case, asked_depth, no_run, share};
 use crate::checks::check::{Answer, Evidence, Rename, evidence};

@@ -1,6 +1,5 @@
-//! Notes: what happened on the way, each thing once.
-//!
-//! For: sentences of the plan, the runs and the end. Not for: findings, which act on numbers.
+//! Notes of a report: what happened during the session, each thing once. They come from the plan, the runs and the end of the record, and
+//! act on no number. Quick sessions (`--quick`) and what they left out are described here as well.
 
 use crate::strategy::disturbed::{before_runs, is_the_rule};
 use model::plan::Plan;

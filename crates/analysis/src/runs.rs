@@ -1,7 +1,5 @@
-//! Runs as rates: what a run came to, which runs of a job count, and what the closed loop of a load curve can do.
-//!
-//! For: what both strategies, which measure, and cases, which are judged, ask of runs. Not for: what to measure next (`strategy`), nor
-//! the ledger of a run (`case`).
+//! What runs measured, as plain numbers: the summary of a run, the rounds of a job that count, the capacity of a load curve, and samples of
+//! the cells of a grid. Strategies use it while measuring, cases when judging.
 
 use model::histogram::Histogram;
 use model::job::{Arrivals, Job, Kind, Stream};

@@ -1,6 +1,5 @@
-//! The judge as a whole: total, deterministic, and without a number that JSON cannot hold.
-//!
-//! For: records with pieces missing or impossible. Not for: single checks; their tests stand below them.
+//! Tests of the judge as a whole, with missing and impossible parts in records: it is total, deterministic, and no number is too large or too
+//! odd for JSON.
 
 use crate::checks;
 use crate::fixture::Fixture;

@@ -1,7 +1,7 @@
-//! Thresholds that print themselves, so that a page says the number that a check compares with.
+//! Thresholds: types that print themselves exactly on the page of a check, and the margins and tolerances of comparisons.
 //!
-//! For: the formulas of pages. Not for: measured numbers (`model::units`), which are shown as far as they are known; a threshold is
-//! exact and has no more digits than it needs.
+//! A difference is FASTER or SLOWER only if its interval lies beyond the margin. Two sides are the SAME if the interval lies within the
+//! tolerance, which is at least the margin.
 
 use std::cmp::Ordering;
 use std::fmt;

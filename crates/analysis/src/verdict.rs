@@ -1,6 +1,8 @@
-//! The verdict, the headline and the exit code: what all findings come to.
+//! The verdict, the headline and the exit code.
 //!
-//! For: the first words of a report. Not for: the findings themselves.
+//! 1. [`result_verdict`] decides from the findings whether a result is VALID, SUSPECT or INVALID.
+//! 2. [`Judged`] selects the result of the headline, by the study: one of several jobs, a load curve or a grid.
+//! 3. [`exit_code`] turns the verdict and the answer of the gates into the exit code.
 
 use crate::case::no_run;
 use crate::findings::{CaseAnswers, about};

@@ -1,16 +1,17 @@
-//! What the kernel charged to fathom's cgroup twice: attempts of direct operations that it charged and then refused.
+//! The ledger of a case: what fathom issued, what the kernel charged, and what each device completed.
 //!
-//! io_uring first submits without waiting (`REQ_NOWAIT`). The kernel charges such a request to the cgroup (`submit_bio`) before it knows
-//! whether the request can pass. If it cannot, the kernel gives it back, and a thread of io_uring submits it again, waiting this time,
-//! which is charged again. Two cases are known, both measured on Linux 6.18 with cgroup v1; v2 counts at the same place.
+//! The kernel may charge a direct operation twice. io_uring first submits without waiting (`REQ_NOWAIT`). The kernel charges the request
+//! to the cgroup (`submit_bio`) before it knows whether the request can pass. If it cannot, the kernel returns it, and an io_uring thread
+//! submits it again with waiting, which is charged again. Two cases are known, both measured on Linux 6.18 with cgroup v1. v2 counts at
+//! the same place.
 //!
-//! 1. The request is larger than the device takes and must be split. Bytes charged are exactly twice those done, and requests charged are
-//!    those of the device and one more for each operation.
-//! 2. All requests of the device's queue are in use (`nr_requests`). A loop device has 128: with 128 in flight or fewer charges are exact,
-//!    with 256 about every other operation is charged twice, and with `nr_requests` 1024 charges are exact again at 512. libaio waits in
-//!    the call instead, and its charges are exact at any depth.
+//! 1. The request is larger than the device accepts and must be split. The charged bytes are exactly twice the completed bytes. The charged
+//!    requests are those of the device plus one for each operation.
+//! 2. All requests of the device's queue are in use (`nr_requests`). A loop device has 128: up to 128 in flight the charges are exact. With
+//!    256 in flight, about every second operation is charged twice. With `nr_requests` 1024, charges are exact again at 512. libaio waits
+//!    in the call instead, and its charges are exact at any depth.
 //!
-//! Each operation has at most one refused attempt, so no more is taken off than io_uring issued.
+//! Each operation has at most one refused attempt, so the ledger subtracts no more than io_uring issued.
 
 use crate::case;
 use crate::case::{Case, CaseRun, asked_depth, no_run, share};

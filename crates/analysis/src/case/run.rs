@@ -1,6 +1,7 @@
-//! One complete run of a case: what its stream did, and what was counted meanwhile.
+//! One complete run of a case: what its stream did, what the kernel and the devices counted meanwhile, and how its targets are stored.
 //!
-//! For: the kernel's text at its moments, and the differences between them. Not for: sums over runs, which are the case's.
+//! A run has snapshots at several moments (`Start`, `Stop`, `Synced`, ...). A count is the difference between two of them. The case adds
+//! the counts of its runs up.
 
 use crate::case::{Case, no_run};
 use model::Known;

@@ -1,13 +1,13 @@
-//! Which streams of a phase use a device, and how much of the device's work belongs to one of them.
+//! Decides which streams of a phase use a device, and how much of the device's work belongs to each of them.
 //!
-//! A device counts its work, not the stream that asked for it. Three kinds of evidence tell one stream from the others:
-//! 1. A device that no other stream of the phase uses: its counters are the stream's own.
-//! 2. What the kernel counted for the stream's own workers (`/proc/thread-self/io`): reads that they submitted, direct writes that
-//!    they submitted, and pages that they made dirty. Threads that belong to no worker (a C library's, helpers that ended early) are
-//!    in the count of the process, and what is left of that may be any stream's.
-//! 3. The sum of all streams on the device, less what the others did at least or at most.
+//! A device does not count by stream. Three kinds of evidence separate the streams:
+//! 1. A device that no other stream of the phase uses: its counters belong to the stream.
+//! 2. The kernel's counts for the stream's own workers (`/proc/thread-self/io`): reads and direct writes that they submitted, and pages
+//!    that they dirtied. Threads that belong to no worker (threads of a C library, helpers that ended early) are only in the count of the
+//!    process. The rest of that count may belong to any stream.
+//! 3. The sum of all streams on the device, minus what the others did at least or at most.
 //!
-//! The last two give bounds. A check answers only where both bounds lead to the same answer.
+//! The last two give bounds. A check answers only if both bounds lead to the same answer.
 
 use super::{Case, SAME_BYTES, targets_of, whole_disk};
 use model::Known;

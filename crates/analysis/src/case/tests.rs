@@ -1,6 +1,4 @@
-//! Cases of forged records: what is counted, charged and named.
-//!
-//! For: partitions, both versions of cgroups, loads. Not for: what the parts of a case do (each has tests of its own).
+//! Tests of cases from forged records: partitions, both cgroup versions, loads, and the names of results.
 
 use super::*;
 

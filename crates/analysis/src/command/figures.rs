@@ -1,8 +1,8 @@
-//! The figures of one run: what its end and the snapshots around it say together.
+//! The figures of one run of a command, and the sentence that describes them.
 //!
-//! Whose bytes they are: what the kernel charged to the command and its ended descendants (`/proc/PID/io`) is its own; a device's counters
-//! are everybody's. Data that others made dirty are known by difference: all pages that were dirtied on the machine (`nr_dirtied` of
-//! `/proc/vmstat`) less those of the command.
+//! Bytes that the kernel charged to the command and its ended descendants (`/proc/PID/io`) belong to the command. A device's counters
+//! include all processes. Data that other processes dirtied is the difference: all pages dirtied on the machine (`nr_dirtied` of
+//! `/proc/vmstat`) minus those of the command.
 
 use crate::figures::kernel_text::{keyed, pressure_us};
 use model::Known;

@@ -1,10 +1,11 @@
-//! Judging timed commands: from the record of `fathom time` to its report.
+//! Judges timed commands: turns the record of `fathom time` into a report.
 //!
-//! 1. `figures` turns the end of each run and the snapshots around it into a [`CommandRun`].
-//! 2. `sentence` says in one or two sentences what the run did, and where the data came from and went.
-//! 3. `limiter` decides what the command waited for.
-//! 4. `checks` asks what can be asked without fathom's own engine, with the ids of the catalogue.
-//! 5. Several commands are compared by their wall times, as any two results are.
+//! 1. `figures` turns the end of each run and the snapshots around it into a [`CommandRun`], and describes it in one or two sentences.
+//! 2. `command_limiter` decides what the command waited for. The first cause that its figures support is the answer: a throttle; a CPU, or
+//!    the page cache that it copied from or to; its own syncs; the device, busy with several requests or with one at a time; the other end
+//!    of a pipe or a terminal. Without a cause, the answer lists the shares.
+//! 3. `ask` runs the checks that need no engine of fathom. They have the ids and names of the catalogue.
+//! 4. Several commands are compared by their wall times, like any two results.
 
 mod figures;
 

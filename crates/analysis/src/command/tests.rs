@@ -1,4 +1,4 @@
-//! Commands whose truth is known: what their reports say.
+//! Tests of the reports of commands whose behaviour is known.
 
 use crate::Judging;
 use crate::fixture::Fixture;

@@ -1,7 +1,8 @@
-//! The fingerprint of a result: under which circumstances its number arose, as far as numbers of other ones are others.
+//! The fingerprint of a result: the circumstances that its number depends on, and what differs between two results.
 //!
-//! For: a list of named values, and what differs between two of them. Not for: what the result turned out to be; that is
-//! told by its findings ([`super::renames`]).
+//! 1. [`fingerprint`] lists the circumstances as named values: the work, the engine, the targets, the machine.
+//! 2. [`differences`] compares two lists. Some differences make the results different work, others are only shown.
+//! 3. [`result_differences`] compares the findings that invalidate or relabel the results.
 
 use crate::compare::One;
 use model::check_id::CheckId;

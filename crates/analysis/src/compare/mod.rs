@@ -1,11 +1,13 @@
-//! Comparing: is B faster than A, slower, the same, or how large may a difference be at most?
+//! Compares two sides: is B faster than A, slower, the same, or how large can a difference be at most? A side is one report, or several of
+//! one configuration.
 //!
-//! For: two reports, or several of one configuration on each side, and what their runs say against each other. Not for:
-//! reading them, nor what any of them is worth by itself; that is told by its own verdict.
+//! 1. `pair` decides which results are compared with each other.
+//! 2. `fingerprint` decides whether that comparison makes sense.
+//! 3. `weighing` selects the numbers, and chooses a word for each.
+//! 4. `answer` writes the sentences.
 //!
-//! [`compare`] is total: for any two reports, however broken, there is a comparison. Which is compared with which is decided in
-//! `sides`, whether that makes sense in `fingerprint` and `renames`, by which numbers in `measures`, and with which word in
-//! `weighing`.
+//! [`compare`] is total: any two reports have a comparison, however broken they are. A rerun, that is a session that measured the jobs of
+//! an earlier session again, is split into two records here and compared the same way.
 
 pub(crate) mod checks;
 mod fingerprint;

@@ -1,7 +1,5 @@
-//! Whole comparisons of judged records, forged and then bent in one way at a time.
-//!
-//! For: which is compared with which, what is refused and named, and that nothing in a report panics. Not for: the statistics, whose
-//! tests stand below them.
+//! Tests of whole comparisons: judged records, each changed in one way. They check which results are compared, what is refused, and that
+//! no report causes a panic.
 
 use super::*;
 use crate::fixture::Fixture;

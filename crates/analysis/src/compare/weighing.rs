@@ -1,11 +1,19 @@
-//! Weighing: what the runs of two sides say about one number.
+//! Weighs the runs of two sides: which numbers are compared, which word each one gets, and whether the gate `--fail-if-slower` passes.
 //!
 //! The word comes from Welch's 95 % interval of the ratio on logarithms, or from a bootstrap over runs for percentiles, in this order:
-//! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, that is unlikely by chance among all numbers (Holm), and the ranks of the
-//!    runs confirm it.
-//! 2. `SAME`: the interval lies within the tolerance, and so does the median of all pairs of runs.
-//! 3. `CANNOT TELL`: there is no interval, the ranks contradict it, or it allows half as much again.
-//! 4. `NO DIFFERENCE SEEN`: all else. The interval says how large the difference may be at most.
+//! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, chance among all numbers (Holm) is unlikely, and the ranks of the runs
+//!    confirm it.
+//! 2. `SAME`: the interval and the median of all pairs of runs lie within the tolerance.
+//! 3. `CANNOT TELL`: there is no interval, the ranks contradict it, or it allows a change by half.
+//! 4. `NO DIFFERENCE SEEN`: everything else. The interval bounds the difference.
+//!
+//! The gate has three outcomes:
+//! 1. PASS: the one-sided 95 % bound of the slowness is within the limit.
+//! 2. FAIL: the other bound is beyond the limit, and the number is SLOWER.
+//! 3. INCONCLUSIVE: the limit lies between the bounds; or both are beyond it and the number is not SLOWER, with the reason.
+//!
+//! A gate that may decide twice, on the first runs and on as many more as these call for, uses both ends of a 95 % interval as bounds, so
+//! that both decisions together err no more often.
 
 use super::{Options, Runs};
 use crate::compare::checks::e18_sum_of_peaks;

@@ -1,7 +1,7 @@
-//! Numbers out of kernel text that several checks read.
+//! Reads numbers from the kernel's text files: CPU times, pressure, temperatures of drives, links of devices, and the host's load in a run.
 //!
-//! For: lines of a key and a number, pressure files, and lines `path: value` of a name with a `*`. Not for: thresholds, nor
-//! text that only one check reads.
+//! Pressure (`/proc/pressure/*`) is a second witness of waiting. It counts no processes, and only tasks that sleep for I/O in the kernel,
+//! not those that wait for a program in user space.
 
 use crate::case::{Case, CaseRun, share};
 use model::Known;

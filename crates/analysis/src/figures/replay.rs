@@ -1,6 +1,4 @@
-//! A replay beside the capture that it replays.
-//!
-//! For: figures of both, and where they differ and why. Not for: whether the replay's own figures hold, which is asked as of any result.
+//! Compares a replay with the capture that it replays: the figures of both, where they differ and why.
 
 use crate::case::{Case, CaseRun};
 use crate::figures::is_late;

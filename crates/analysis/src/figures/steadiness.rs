@@ -1,17 +1,14 @@
-//! How the rate of a result behaved over the time that it was measured, in one word and with its numbers.
+//! Decides how the rate of a result behaved over time: one word, with its numbers. The checks on time use the same functions. The SNIA's
+//! rule (`snia`) is printed next to the answer and does not change it.
 //!
-//! For: the order in which that is decided, over one run and over several, and what it would take where nothing can be shown.
-//! The checks on time ask the same functions. Not for: the rule of the SNIA (`snia`), which stands beside the answer
-//! and takes no part in it.
+//! Within a run:
+//! 1. Find the steps. They come first, because a step makes neighbours resemble each other so much that no line can be judged.
+//! 2. Leave out the warm-up (MSER-5).
+//! 3. Fit a line to the rest. The rate is STEADY only if the interval of its drift lies within the allowed drift. Otherwise it is UNPROVEN:
+//!    no proof of change is not a proof of steadiness.
 //!
-//! Within each run: first its steps, then the warm-up (MSER-5) is left out, then a line is fitted to the rest. Steps come first
-//! because a step makes neighbours resemble each other so much that no line could be judged. A rate is STEADY only where the
-//! interval of its drift lies within what is allowed; where that is not so it is UNPROVEN, since no proof of change is no proof
-//! of steadiness.
-//!
-//! Over runs: each of them was prepared anew, so they are never joined into one long series. What happens within them is taken
-//! together (the mean of their drifts), and from the first to the last a line is fitted with each run as one observation.
-//! Both must hold.
+//! Over runs: each run was prepared anew, so runs are never joined into one long series. The mean of their drifts counts, and a line is
+//! fitted from the first run to the last with each run as one observation. Both must hold.
 
 use crate::case::Case;
 use crate::figures::iops;

@@ -1,7 +1,9 @@
-//! The course of a run as numbers of equal weight: operations per second in steps of equal length.
+//! Time series of a case.
 //!
-//! For: what questions about time (warm-up, steps, drift, independence) are asked of. Not for: the answers, nor the table in
-//! the report (that is `per_second`).
+//! 1. [`series`]: operations per second of a run in steps of equal length. Questions about warm-up, steps, drift and independence use it.
+//! 2. [`Course`]: what the devices had completed at each snapshot of a run, interpolated between snapshots.
+//! 3. [`per_second`]: the table of the report, fathom and the device second by second.
+//! 4. [`course`]: the intervals as finely as the record has them, and latencies in buckets, for drawings.
 
 use crate::case::{Case, CaseRun, no_run};
 use crate::figures::is_late;

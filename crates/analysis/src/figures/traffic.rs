@@ -1,12 +1,9 @@
-//! Traffic of others: what the disks under the targets did that was not ours.
+//! Traffic of other processes: requests and bytes on the disks below the targets that were not fathom's. It covers the disks of the targets
+//! and every disk below: a loop device, a volume and an array share the disks they are on.
 //!
-//! For: requests and bytes beyond ours, on the disks that the targets are on and on every disk below those: a loop device, a volume
-//! and an array share what they stand on with others. Not for: what that does to a number (D01) nor to a run
-//! (`strategy::disturbed`).
-//!
-//! The kernel charges a request to who caused it on every disk that it passes, also where a thread of a loop device carries it on.
-//! What is written back later, and the journal below a loop device, are charged to nobody, so writes below are judged only where
-//! nothing in the session writes, the making of a test file included.
+//! The kernel charges a request to the process that caused it on every disk that it passes, even if a thread of a loop device forwards it.
+//! Late write-back and the journal below a loop device are charged to no process. So writes below are judged only if the session writes
+//! nothing, not even a test file. Read-ahead that no operation used is fathom's own traffic.
 
 pub(crate) use crate::case::AMPLIFICATION;
 use crate::case::{Amount, COUNTS_AT_ALL, Case, grown, share};

@@ -1,6 +1,4 @@
-//! Conditions of forged records.
-//!
-//! For: the words, what is missing, and what nobody may break. Not for: how often the words are wrong (`simulation`).
+//! Tests of conditions on forged records: the words, missing numbers, and invalid results.
 
 use super::*;
 use crate::fixture::Fixture;

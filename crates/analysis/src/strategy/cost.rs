@@ -1,7 +1,5 @@
-//! What a plan takes: the time of all its runs, what is left of it, and what it writes.
-//!
-//! For: one estimate for everything that says how long it takes: before the first run, while it runs, and in `--explain`. Not for:
-//! its words ([`model::cost`]), nor for what a storage can do, which nobody knows before.
+//! What a plan takes: the time of all its runs, the time that is left, and the bytes that it writes. One estimate serves the lines before the
+//! first run, the progress and `--explain`. The speed of the storage is unknown, so writes without a limit have no estimate in bytes.
 
 use crate::strategy::sweep::Going;
 use crate::strategy::{self, Budget, Summary};

@@ -1,18 +1,15 @@
-//! Disturbed runs: what others did during a run, whether that disturbed it, and whether it is measured again.
+//! Disturbed runs: what other processes did during a run, whether that disturbed it, and whether it is measured again.
 //!
-//! For: pure decisions, made once, while measuring; what was decided is in the record, and whoever judges it obeys that. Not for:
-//! which attempt counts (`model::record::attempts`), nor what a result is worth that was disturbed (check D27).
+//! The decision is made once, while measuring, and is in the record. It depends only on what others did, never on the result of the run:
+//! measuring slow runs again would report a faster device. It does not depend on the share of others either: that would keep the fast
+//! runs, whose own traffic makes the share small. So traffic of others counts by its rate alone. Heat, burst credit, write-back and cliffs
+//! belong to the measurement. So does waiting for a CPU (D08): kernel threads that work for fathom are not in its own count, and its
+//! threads delay each other, so the part from outside is unknown. The kernel counts stolen time separately.
 //!
-//! What tells is what others did, never what the run came to: who measured slow runs again would report a faster device, and who
-//! held the share of others against a run would keep the fast ones, whose own traffic makes that share smaller. So traffic of
-//! others counts by its rate alone. Heat, credit, write-back and cliffs belong to what is measured. So does waiting for a CPU
-//! (D08): kernel threads that work for fathom are in no count of its own, and its threads stand in one another's way, so nobody
-//! could say which part came from outside; time that a hypervisor took is told apart by the kernel.
-//!
-//! A run is measured at most twice more unless `--attempts` is given: at the end of its round, when a burst may be over, or of a load curve
-//! at once, since the next load depends on it. Where runs of a round are compared with one another, the round is measured again as a
-//! whole. Nothing is measured again on a machine that is always busy: if a neighbour was busy while fathom only watched
-//! ([`before_runs`]), or if a third of all attempts were disturbed (`is_the_rule`).
+//! A run is measured at most twice more unless `--attempts` is given: at the end of its round, when a burst may be over, or at once in a
+//! load curve, since the next load depends on it. If runs of a round are compared with each other, the whole round is measured again.
+//! Nothing is measured again on a machine that is always busy: if a neighbour was busy while fathom only watched ([`before_runs`]), or if
+//! a third of all attempts were disturbed (`is_the_rule`).
 
 use super::{Budget, Next, Summary};
 use crate::case::{self, Case};

@@ -1,7 +1,7 @@
-//! What to measure next, decided while measuring.
+//! Decides what to measure next, while measuring.
 //!
-//! For: pure functions from what was measured to what comes next; replaying the summaries resumes. Not for: measuring.
-//! One file per strategy; what all of them share is here.
+//! Strategies are pure functions from the runs so far to the next run, so replaying the summaries of a record resumes it. This file has
+//! the parts that all strategies share; each strategy has its own file.
 
 pub mod cost;
 pub mod disturbed;

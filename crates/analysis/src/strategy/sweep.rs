@@ -1,14 +1,19 @@
-//! The search over a grid: which cell to measure next, and which one wins.
+//! Decides which cell of a grid to measure next, and which one wins.
 //!
-//! A pure fold over the runs so far: to replay them resumes a sweep, judges a record, and lets several hosts decide alike.
+//! A pure fold over the runs so far: replaying them resumes a sweep, judges a record, and lets several hosts decide alike. [`Going`] is the
+//! sweep that the measuring loop uses. It measures disturbed runs again. The plan selects one of two ways:
 //!
-//! 1. Every cell is measured once, in random order; twice if both passes fit into two thirds of the budget, so that a single
-//!    stall rules no cell out. An exhaustive search does this as often as the plan has runs, and nothing else.
-//! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance
-//!    (`race`). A race ends when there is none, or when the time is up.
-//! 3. The winner, cheaper cells that look as fast, and settings of well-known programs are measured five times, in turns.
+//! [`Search`] finds the best cell:
+//! 1. Every cell is measured once, in random order; twice if both passes fit into two thirds of the budget, so that a single stall rules
+//!    no cell out. An exhaustive search repeats this as often as the plan has runs, and nothing else.
+//! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance (`race`). A race
+//!    ends without contenders, or when the time is up.
+//! 3. The winner, cheaper cells that seem as fast, and settings of well-known programs are measured five times, in turns.
 //!
-//! The cells of each work race among themselves. The race that was given least comes next.
+//! The cells of each work race among themselves. The race with the fewest runs comes next.
+//!
+//! [`InOrder`] measures the cells in the order of the grid, once or in rounds until a rule ends it, like `iops` and the SNIA's test
+//! specification.
 
 mod race;
 
@@ -570,7 +575,5 @@ impl<'g> InOrder<'g> {
     }
 }
 
-#[cfg(test)]
-mod in_order_tests;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,8 @@
-//! Hosts: the same work on growing numbers of them, how much each brings, and from which number on more bring less.
+//! Scaling over hosts: the same work on growing numbers of hosts, how much each host adds, and the knee from which more hosts add less.
 //!
-//! For: scaling efficiency from runs of the same rounds, and the knee. Not for: which host of them is slow (`fleet`).
-//! In a closed loop of n hosts with the same depth Little's law makes the mean latency n / X of one constant, so power, rate by latency
-//! (Kleinrock 1979, as in `stats::knee`), is X * X / n: where storage has no more to give X stays and power falls; where every host
-//! brings the same, it grows with n. In efficiency e = (X / n) / (X1 / n1) it is e * e * n, up to a constant.
+//! In a closed loop of n hosts with the same depth, Little's law makes the mean latency n / X times a constant. So power, rate by latency
+//! (Kleinrock 1979, as in `stats::knee`), is X * X / n. If the storage is saturated, X is constant and power falls; if every host adds the
+//! same, power grows with n. With the efficiency e = (X / n) / (X1 / n1), power is e * e * n, up to a constant.
 
 use crate::compare::{Beside, within};
 use model::report::{Answer, AnswerWord, Report};

@@ -1,7 +1,4 @@
-//! The comparison of interfaces: what each made of the same work, and which one to use.
-//!
-//! For: rows per byte and per MiB of what was asked for, and which findings such a comparison is there to show. Not for: the rows'
-//! own findings, which are those of any result, nor for choosing ([`advice`]).
+//! Compares interfaces: a row for each interface with its cost per byte for the same work, and the advice which one to use.
 
 use crate::case::{Case, CaseRun, share};
 use crate::findings::CaseAnswers;

@@ -1,7 +1,5 @@
-//! Layers: the same work at each layer of one place, side by side.
-//!
-//! For: what the tool counted beside what the device counted, what each layer costs against the one below, and which
-//! findings such a comparison is there to show. Not for: the rows' own figures and findings, which are those of any result.
+//! Compares layers: the same work at each layer of one place, fathom's counts next to those of the device, and the cost of each layer
+//! over the one below.
 
 use super::interfaces::refusals;
 use crate::case::{Case, CaseRun, share};

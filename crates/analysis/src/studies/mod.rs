@@ -1,7 +1,5 @@
-//! Studies: what jobs that were measured together answer, one file each.
-//!
-//! For: the one place where a kind of study is told from another: what came of it, which findings it is there to show, and which
-//! of its results are quoted. Not for: a result's own figures and findings, which are the same in every study.
+//! Studies: what jobs that were measured together answer, one file each. This is the only place that distinguishes the kinds of study: their
+//! result, the findings that they exist to show, and the results that they quote.
 
 mod hosts;
 mod interfaces;

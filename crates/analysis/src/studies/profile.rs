@@ -1,7 +1,4 @@
-//! The card: results as a well-known tool shows them, and its score.
-//!
-//! For: medians under the tool's names, and the weights of AS SSD. Not for: the figures themselves, which are those of the
-//! results; nor for findings, which stay where they are and come along as a verdict.
+//! The card of a profile: medians under the names of a well-known tool, and the score of AS SSD.
 //!
 //! Source of the weights: <https://ssd-tester.com/text_score.php>. They are points per MB/s.
 

@@ -1,7 +1,7 @@
-//! Sweeps: which setting of a grid is the fastest, which is as fast for less, and what follows from the rest.
+//! Reports a sweep: the fastest setting of a grid, the one that is as fast for less, the knees, and what the rest implies.
 //!
-//! For: the part of a report that is about a grid. Not for: which cell is measured next ([`crate::strategy::sweep`], which this
-//! replays), nor for the figures and findings of single cells, which are those of any result.
+//! It replays the runs through [`crate::strategy::sweep`], which decided while measuring which cell comes next. Grids whose cells were
+//! measured in order have no winner, but rounds and a table of their own.
 
 use super::GatedResult;
 use crate::checks::check::evidence;

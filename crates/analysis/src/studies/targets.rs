@@ -1,7 +1,7 @@
-//! Targets: the same tests on several targets, and which target is faster.
+//! Compares targets: the same tests on several targets, and which target is the fastest.
 //!
-//! Each target is compared with the first, test by test, by runs that were measured in turns. The answer is about the test of the
-//! headline; of the other tests it counts the words.
+//! Each target is compared with the first, test by test, by runs that were measured in turns. The answer is about the test of the headline.
+//! For the other tests it counts the words.
 
 use crate::compare::{Beside, within};
 use model::comparison::{Answer as Word, Metric, Pair};

@@ -1,7 +1,5 @@
-//! Under way: what may be said of a measurement before it is over, to whoever watches it.
-//!
-//! For: the counters of the run that goes on ([`counters`]), findings about a run that has ended ([`findings`]) and what the runs of
-//! a job came to so far ([`row`]). Not for: the report, which is judged from the whole record, nor for deciding anything.
+//! An unfinished measurement: the counters of the current run, findings about a run that has ended, and a row for each job so far. The live
+//! view and the lines of progress show them. The report is judged from the whole record.
 
 use crate::case::Case;
 use crate::figures::kernel_text;

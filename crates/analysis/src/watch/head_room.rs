@@ -1,18 +1,16 @@
-//! Head-room: the share that a running load is of what was measured on the same device.
+//! Head-room: the share that a running load is of the capacities that were measured on the same device.
 //!
-//! For: bounds of that share, from rates and mean sizes alone. Not for: which capacities a device has ([`crate::capacity`]), nor
-//! `%util`, which says nothing of it.
-//!
-//! The time that a device needs for a request is taken from what was measured: 1 / rate for its class (direction, size, sequential or
-//! random). A load tells its rate and mean size by direction, and neither the sizes beside the mean nor whether it is sequential. So it is
-//! compared with the nearest measured sizes of its direction, under two assumptions that hold for disks and flash alike: a larger request
-//! takes no less time than a smaller one, and no more than the same bytes in smaller ones. With `c` the rate and `b` the size of
-//! a class, `s` the mean size of the load:
+//! [`of_report`] takes the capacities from a report. The time that a device needs for a request follows from them: 1 / rate for its class
+//! (direction, size, sequential or random). A load shows its rate and mean size by direction, but neither the single sizes nor whether it
+//! is sequential. So it is compared with the nearest measured sizes of its direction, under two assumptions that hold for disks and flash:
+//! a larger request takes no less time than a smaller one, and no more than the same bytes in smaller ones. With `c` the rate and `b` the
+//! size of a class, `s` the mean size of the load:
 //!
 //! - at least: the largest of 1 / c of the next smaller class and s / (b c) of the next larger one, by whichever order is faster;
 //! - at most: the smallest of 1 / c of the next larger class and s / (b c) of the next smaller one, by whichever order is slower.
 //!
-//! Directions may overlap in a device or exclude each other: the load is at least the largest share and at most their sum.
+//! Directions may overlap in a device or exclude each other: the load is at least the largest share and at most their sum. `%util` says
+//! nothing about head-room and is not used.
 
 use crate::limiter;
 use model::capacity::{Capacity, Direction, KnownBy, SameBy};

@@ -1,5 +1,32 @@
-//! Computes what two samples of a running machine mean: figures of devices and CPUs, the share of the load in what was measured on the
-//! device, and conclusions from both. Everything here is pure; the crate `machine` takes the samples.
+//! Computes what two samples of a running machine mean. Everything here is pure; the crate `machine` takes the samples.
+//!
+//! Figures of a device ([`between`]) and shares of CPU time ([`shares`]) follow sysstat's formulas (`iostat(1)`). With `d` for the difference
+//! of a counter and T for the time between both samples:
+//!
+//! | figure | formula | iostat |
+//! |---|---|---|
+//! | requests per second | d ios / T | r/s, w/s, d/s, f/s |
+//! | bytes per second | d sectors * 512 / T | rkB/s, wkB/s, dkB/s |
+//! | mean size | d sectors * 512 / d ios | rareq-sz, wareq-sz, dareq-sz |
+//! | mean time | d ms / d ios | r_await, w_await, d_await, f_await |
+//! | merged | d merges / T, and d merges / (d merges + d ios) | rrqm/s, %rrqm |
+//! | mean depth | d queue ms / 1000 / T | aqu-sz |
+//! | time with a request in flight | d busy ms / 1000 / T | %util |
+//!
+//! If nothing completed there is no mean: iostat prints 0 then.
+//!
+//! Conclusions ([`draw`]) need figures that support them:
+//!
+//! | rule | condition |
+//! |---|---|
+//! | `at_limit` | the lower bound of the load is 90 to 105 % of what was measured |
+//! | `iops_not_throughput` | `at_limit` by a result with requests below 128 KiB, and less than half of the highest measured throughput in that direction, which has requests 8 times as large |
+//! | `twice_does_not_fit` | the lower bound of the load is 55 to 90 % of what was measured |
+//! | `at_request_size_limit` | the mean request is at least 95 % of `max_sectors_kb`, and the hardware takes larger ones |
+//!
+//! The first three need a result that was measured with at least 8 operations in flight: with fewer, a deeper queue might serve more.
+//! They are not drawn from a cgroup's limit, which holds for that cgroup only. A load above 105 % shows that the measured result is not
+//! the limit, so it supports no conclusion. Every rule needs 100 requests in the interval.
 
 pub mod head_room;
 

@@ -1,6 +1,4 @@
-//! E14: numbers of different work, or of different machines.
-//!
-//! For: naming everything that differs beside the numbers. Not for: the numbers.
+//! E14: the two sides did different work, or ran on different machines. The finding names everything that differs.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Evidence, Page, formula};

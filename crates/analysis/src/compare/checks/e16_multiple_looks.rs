@@ -1,6 +1,5 @@
-//! E16: many numbers looked at, of which some differ by chance.
-//!
-//! For: numbers that would be called different by themselves. Not for: allowing for it; the chances already do.
+//! E16: many numbers were compared, so some differ by chance. It lists numbers that differ by their own interval, but not after correction
+//! for multiple tests.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Page, evidence, formula};

@@ -1,7 +1,5 @@
-//! E18: percentiles that were added up.
-//!
-//! For: a guard over foreign reports: a percentile of all operations lies between those of the runs. Not for: anything of the
-//! storage.
+//! E18: percentiles that were added up. It guards against edited and foreign reports: a percentile of all operations lies between the
+//! smallest and the largest of the runs.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Evidence, Page, formula};

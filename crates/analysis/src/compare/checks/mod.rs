@@ -1,7 +1,5 @@
-//! The checks of a comparison: questions asked of two sides, one file each.
-//!
-//! For: the table, and asking. Not for: questions about one result ([`crate::checks`]), nor the words of the comparison.
-//! They have the ids and pages of the catalogue as all others; what they are asked of is another thing.
+//! The checks of a comparison: questions about two sides, one file each. Their ids and pages are in the same catalogue as those of the checks
+//! of one result ([`crate::checks`]).
 
 mod e14_incomparable;
 mod e15_noise_floor;

@@ -1,6 +1,6 @@
-//! Seeded simulations against a known truth: how often the words are wrong, and how often a difference is found.
+//! Seeded simulations with a known truth: how often a word is wrong, and how often a difference is found.
 //!
-//! Runs are drawn on a logarithmic axis, weighed as runs that were measured in turns, and their words are counted.
+//! Runs are drawn on a logarithmic axis and weighed like runs that were measured in turns.
 //! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture` prints the tables of `docs/reference/compare.md`.
 
 use crate::compare::weighing::{Measure, Weighed, gate, in_turns, pair, rates, weigh};

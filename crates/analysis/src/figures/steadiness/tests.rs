@@ -1,4 +1,4 @@
-//! The word for runs whose truth is known.
+//! Tests of the word for runs whose behaviour is known.
 
 use crate::figures::steadiness::*;
 use stats::known::flat;

@@ -1,7 +1,6 @@
-//! Seeded simulations: how often a condition is told wrongly, and how often at all, where it may be asked a second time.
+//! Seeded simulations: how often a condition is wrong, and how often it is decided at all, if it may be asked twice (`--settle`).
 //!
-//! For: the error rates of `--settle`. Not for: the words of records (`tests`). The table of `docs/reference/repeats.md` is printed by
-//! `cargo test --release -p fathom-io-analysis settled_rates -- --ignored --nocapture`.
+//! `cargo test --release -p fathom-io-analysis settled_rates -- --ignored --nocapture` prints the table of `docs/reference/repeats.md`.
 
 use crate::gate::{Estimate, SURE, SURE_EACH_TIME, over_runs};
 use model::report::AnswerWord;

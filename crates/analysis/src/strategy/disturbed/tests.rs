@@ -1,4 +1,4 @@
-//! The rule played: what disturbs a run, what is measured again and when, and that the figures which are left are honest.
+//! Tests of the rule: what disturbs a run, what is measured again and when, and that the remaining figures are unbiased.
 
 use super::*;
 use crate::fixture::Fixture;

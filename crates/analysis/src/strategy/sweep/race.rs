@@ -1,10 +1,12 @@
 //! A race: the cells of one work compared with each other.
 //!
-//! Cells are measured in rounds, each contender once in a round. After a round, [`Levels`] bounds by how much each cell may be
-//! faster than another. The winner is the cell that no other can beat by much: its worst bound is the lowest. The cells that
-//! may be faster than the winner by more than the tolerance are the contenders of the next round. The race is decided when there
-//! is none. The winner, cheaper cells that look as fast and settings of well-known programs then get fresh runs, which tell
-//! their figures: the runs that chose a winner flatter it.
+//! 1. Cells are measured in rounds, each contender once in a round.
+//! 2. After a round, [`Levels`] fits a level for each cell and the noise, and bounds by how much each cell may be faster than another.
+//! 3. The winner is the cell that no other can beat by much: its worst bound is the lowest.
+//! 4. The cells that may be faster than the winner by more than the tolerance are the contenders of the next round. Without one, the race
+//!    is decided.
+//! 5. The winner, cheaper cells that seem as fast and settings of well-known programs then get fresh runs for their figures: the runs that
+//!    chose a winner flatter it.
 
 use crate::runs::Sample;
 use model::measure::Measure;

@@ -485,3 +485,6 @@ fn nothing_that_a_file_may_hold_stops_it() {
     }
     assert!(search.next().is_some());
 }
+
+#[cfg(test)]
+mod in_order;

@@ -1,10 +1,8 @@
-//! How often the statistics err, by simulation against known truths.
+//! Simulations with a known truth: how often the statistics of steadiness err.
 //!
-//! For: bounds that hold in every test run, and the table of `docs/how-it-works/statistics.md`, which
-//! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture` prints. Not for: whether the formulas are
-//! those of the books (`reference`).
-//!
-//! Series are of one value a second. Noise is normal and autoregressive of order one: rho is the correlation of neighbours.
+//! Every test run checks bounds. `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture` prints the table of
+//! `docs/how-it-works/statistics.md`. Series have one value a second. The noise is normal and autoregressive of order one: rho is the
+//! correlation of neighbours.
 
 use crate::figures::steadiness;
 use crate::figures::steadiness::STEP_FROM;

@@ -1,4 +1,4 @@
-//! Tests of cells in order: what comes next, what ends it, and that replaying goes on at the same place.
+//! Tests of cells in order: what comes next, what ends it, and that a replay continues at the same place.
 
 use crate::strategy::sweep::*;
 use model::sweep::{Cell, Search, Setting};
