@@ -6,7 +6,7 @@ use crate::compare::checks as compare;
 use model::check_id::CheckId;
 use model::check_page::CheckPage;
 
-/// What the checks of comparisons ask.
+/// The question of the checks of comparisons.
 const OF_COMPARISONS: &str = "May two results be compared?";
 
 /// The pages of every check: those of results, then those of comparisons.

@@ -26,10 +26,10 @@ use stats::ratio::Ratio;
 use stats::series::Series;
 use std::collections::BTreeMap;
 
-/// Ratio from which two rates are called different, where their runs carry it: below, nobody would act on it.
+/// The ratio from which two rates count as different. A smaller one would change no decision.
 const DIFFERENT: f64 = 1.1;
 
-/// A result that means what its name says.
+/// A result that measured what its name claims.
 struct Row<'a> {
     name: &'a str,
     stream: &'a Stream,
@@ -44,7 +44,7 @@ impl Row<'_> {
         access.pattern() == Some(pattern) && access.read_percent() == Some(Percent::whole(read_percent))
     }
 
-    /// Bytes of an operation, where all have the same.
+    /// The block size, if there is one.
     fn block_bytes(&self) -> Option<u32> {
         self.stream.access.block_bytes()
     }
@@ -76,12 +76,12 @@ pub(crate) fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Dedu
     out
 }
 
-/// Rows stand for one stream alone; streams that ran beside one another explain nothing about a device at rest.
+/// A row is a stream that ran alone. Concurrent streams explain nothing about an idle device.
 fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<Row<'a>> {
     let phase = answered.case.job.phases.get(answered.case.phase)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
     let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
-    // What a job holds back says nothing about what the storage can do.
+    // A job that limits its own rate does not show what the storage can do.
     (alone && answered.is_sound() && answered.case.stream.is_unheld()).then_some(Row {
         name: &measured.name,
         stream: &answered.case.stream,
@@ -90,7 +90,7 @@ fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<Row<'a>>
     })
 }
 
-/// What a random operation costs beyond its transfer.
+/// The cost of a random operation beyond its transfer.
 fn seek(rows: &[Row], read_percent: u8) -> Option<Deduction> {
     let random = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone())?;
     let sequential =
@@ -98,7 +98,7 @@ fn seek(rows: &[Row], read_percent: u8) -> Option<Deduction> {
     let time_ns = 1e9 / random.rates.iops;
     let transfer_ns = f64::from(random.block_bytes()?) / sequential.rates.mb_per_s * 1e3;
     let seek_ns = time_ns - transfer_ns;
-    // Operations per second that the sequential rate is, at the size of the random ones.
+    // The sequential rate in operations of the size of the random ones.
     let per_operation = sequential.rates.mb_per_s * 1e6 / sequential.rates.iops;
     let scale = per_operation / f64::from(random.block_bytes()?);
     let moved: Vec<f64> = sequential.runs.iter().map(|iops| iops * scale).collect();
@@ -118,7 +118,7 @@ fn seek(rows: &[Row], read_percent: u8) -> Option<Deduction> {
     })
 }
 
-/// What a queue gains over one operation at a time.
+/// The gain of a queue over one operation at a time.
 fn scaling(rows: &[Row], read_percent: u8) -> Vec<Deduction> {
     let Some(alone) = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone()) else {
         return Vec::new();
@@ -157,7 +157,7 @@ fn scaled(alone: &Row, queued: &Row) -> Option<Deduction> {
     ))
 }
 
-/// Whether a write cache acknowledges, seen from writes against reads.
+/// Whether a write cache acknowledges writes, by comparing writes with reads.
 fn write_cache(rows: &[Row]) -> Option<Deduction> {
     let find = |p: u8| rows.iter().find(|r| r.is(Pattern::Random, p) && r.is_alone());
     let (read, write) = (find(100)?, find(0)?);
@@ -211,7 +211,7 @@ fn processing(rows: &[Row]) -> Option<Deduction> {
     ))
 }
 
-/// Which limiter holds back which rows. Renamed rows are among them: their limiter is what renamed them.
+/// Which limiter holds back which rows. Relabelled rows are included: their limiter is the reason for the label.
 fn limits(results: &[Measured]) -> Option<Deduction> {
     let mut by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for result in results.iter().filter(|r| r.total.is_some() && !r.void) {
@@ -246,16 +246,16 @@ fn deduction(name: &str, sentence: String, evidence: Evidence) -> Deduction {
     Deduction { name: name.into(), sentence, evidence }
 }
 
-/// What a run wrote before and after its cliff.
+/// A run's writes before and after its cliff.
 struct Burst<'a> {
     ran: &'a CaseRun<'a>,
-    /// Bytes from the run's first operation on, its warm-up included: the device makes no difference.
+    /// Bytes since the first operation of the run, with its warm-up: the device does not distinguish it.
     bytes: f64,
     /// Seconds of the measured window until the cliff.
     until_s: f64,
     /// Bytes per second right before it.
     before: f64,
-    /// Bytes per second on each level behind the cliff, in order.
+    /// Bytes per second on each level after the cliff, in order.
     after: Vec<f64>,
 }
 
@@ -266,14 +266,14 @@ pub(crate) fn bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
 
 fn of_case(case: &Case) -> Option<Deduction> {
     let streams = &case.job.phases.get(case.phase)?.streams;
-    // A device does not know streams: what others wrote meanwhile filled it too.
+    // A device does not count by stream: concurrent writes filled it too.
     if streams.len() > 1 || case.stream.load_changes() || !case.does(Kind::Write) || !case.has_storage() {
         return None;
     }
     let courses = courses(case).ok()?;
     let of_run = |(ran, course)| burst(case, ran, course, steps(course).steps());
     let all: Vec<Burst> = case.runs.iter().zip(&courses).filter_map(of_run).collect();
-    // The first began with the most room: later runs find what earlier ones left.
+    // The first run had the most room.
     let first = all.first()?;
     let mb = |rate: &f64| rate / 1e6;
     let then: Vec<String> = first.after.iter().map(|r| format!("then {} MB/s", show_rate(mb(r)))).collect();
@@ -297,7 +297,7 @@ fn of_case(case: &Case) -> Option<Deduction> {
     Some(Deduction { name: "burst".into(), sentence, evidence: numbers.into_iter().chain(more).collect() })
 }
 
-/// What a run wrote until it first fell, and on each level behind that. `None` where it did not fall, or ended no lower.
+/// The burst of a run; `None` if its rate did not fall, or ended no lower.
 fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> Option<Burst<'a>> {
     let fall = steps.iter().position(|s| s.after < s.before)?;
     let edge = |at: usize| course.from_ns + course.step_ns * at as f64;
@@ -310,7 +310,7 @@ fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> 
     let rate = |[bytes, seconds]: &[f64; 2]| bytes / seconds;
     let (before, after) = (rate(head.last()?), tail.iter().map(rate).collect::<Vec<_>>());
     let last = *after.last()?;
-    // All that was handed over outside the window was warm-up, but for what the time behind it took.
+    // Bytes outside the window belong to the warm-up, except those after the window.
     let inside: f64 = levels.iter().map(|l| l[0]).sum();
     let behind = last * case.job.phases.get(case.phase)?.cooldown_ns as f64 / 1e9;
     let issued = ran.stream.issued.get(&Kind::Write).map_or(0.0, |i| i.bytes as f64);
@@ -330,7 +330,7 @@ fn written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
     rows_of(ran).map(of).sum()
 }
 
-/// ` (run 1; 3 of 5 runs fell so, after 5.10 GiB to 5.80 GiB)`; nothing where there is one run.
+/// ` (run 1; 3 of 5 runs fell so, after 5.10 GiB to 5.80 GiB)`; empty for a single run.
 fn others(case: &Case, all: &[Burst]) -> String {
     let (runs, Some(first)) = (case.runs.len(), all.first()) else { return String::new() };
     if runs == 1 {
@@ -345,7 +345,7 @@ fn others(case: &Case, all: &[Burst]) -> String {
     format!(" (run {number}; {} of {runs} runs fell so{span})", all.len())
 }
 
-/// What else is known of the drive's state in that run: heat, and what had been written to it.
+/// The drive's state in that run: its temperature, and the bytes written to it before.
 fn context(case: &Case, burst: &Burst) -> (String, Evidence) {
     let mut numbers = Evidence::new();
     let heat = match heat(burst.ran) {
@@ -368,7 +368,7 @@ fn context(case: &Case, burst: &Burst) -> (String, Evidence) {
     )
 }
 
-/// Degrees of the drive that was hottest in the end, at start and stop of a run.
+/// Degrees of the drive that was hottest at the end, at start and stop of a run.
 fn heat(ran: &CaseRun) -> Option<[f64; 2]> {
     let at = |moment| Some(sensors(ran.at(moment).ok()?.text(TEMPERATURES).ok()?));
     let (start, stop) = (at(Moment::Start)?, at(Moment::Stop)?);
@@ -376,8 +376,8 @@ fn heat(ran: &CaseRun) -> Option<[f64; 2]> {
     both.max_by_key(|[_, stop]| *stop).map(|pair| pair.map(|t| t as f64 / 1e3))
 }
 
-/// Bytes that the target's own devices had been given when the run began, with their names and since when they are counted. Not those of a
-/// disk below a loop device, which holds much else.
+/// Bytes that the target's own devices had received when the run started, with their names and since when they are counted. Disks below a
+/// loop device do not count: they hold much else.
 fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static str)> {
     let start = ran.at(Moment::Start).ok()?;
     let of = |layer: &&Layer| Some(BlockStat::parse(start.text(&layer.stat_file).ok()?).ok()?.write.bytes);
@@ -388,7 +388,7 @@ fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static s
     Some((bytes, names.join(" and "), if from_start { "the machine started" } else { "it was set up" }))
 }
 
-/// Ten seconds of 4 KiB writes at 20,000 a second until 60 % of the time, then at 5,000, after a warm-up of 2,000.
+/// Ten seconds of 4 KiB writes: 20,000 per second in the first 60 %, then 5,000, after a warm-up of 2,000 operations.
 #[cfg(test)]
 fn falling(runs: u32) -> Record {
     let fixture = Fixture { runs, ops: 10_000, ..Fixture::honest_write() };
@@ -467,7 +467,7 @@ fn nothing_follows_from_a_renamed_or_void_figure() {
 
 #[test]
 fn what_the_runs_do_not_carry_is_not_said() {
-    // Rates of single runs that vary by a factor of three around a mean that is 13 % lower.
+    // Single runs vary by a factor of three around a mean that is 13 % lower.
     let mut fixtures = Vec::new();
     for (read_percent, ops) in [(100, 14_500), (0, 12_700)] {
         let name = format!("{read_percent}");

@@ -39,10 +39,10 @@ pub(crate) const PERCENTILES: &[(&str, f64)] =
 
 const MB: f64 = 1e6;
 
-/// Lateness of the same rank above which a percentile of an open loop says more about us than about the storage.
+/// Lateness as a share of a percentile, above which an open loop's percentile is more about fathom than about the storage.
 pub(crate) const LATE_SHARE: f64 = 0.1;
 
-/// What counts as an operation in the rate of a result: syncs are the price of the writes, and shown apart.
+/// The operations in the rate of a result. Syncs are the price of the writes and shown separately.
 const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
 /// All figures of a case.
@@ -59,7 +59,7 @@ pub(crate) struct Figured {
     pub(crate) disturbed: Vec<DisturbedRun>,
 }
 
-/// Computes them. What did not happen is `None`, never zero.
+/// Computes them. A value that did not occur is `None`, never zero.
 pub(crate) fn figures(case: &Case) -> Figured {
     Figured {
         read: of_kind(case, Kind::Read),
@@ -136,7 +136,7 @@ pub(crate) fn is_late(value_ns: u64, lateness: &Histogram, q: f64) -> bool {
     lateness.quantile_ns(q).is_some_and(|late| late as f64 > LATE_SHARE * value_ns as f64)
 }
 
-/// Rates with the final sync in the time. `None` where nothing is written, or a run has no such sync.
+/// Rates with the final sync in the time. `None` without writes, or if a run has no such sync.
 fn with_final_sync(case: &Case) -> Option<FinalSync> {
     if !case.stream.access.writes() || case.runs.is_empty() {
         return None;
@@ -155,7 +155,7 @@ fn with_final_sync(case: &Case) -> Option<FinalSync> {
     (iops > 0.0).then_some(FinalSync { sync_ns, iops, mb_per_s: bytes / MB })
 }
 
-/// What an operation cost the workers of the stream.
+/// The cost of an operation for the workers of the stream.
 fn cost(case: &Case) -> Option<Cost> {
     let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
     let ops: f64 = case.runs.iter().map(CaseRun::issued_by_stream).sum();
@@ -186,12 +186,12 @@ fn latency(whole: &Histogram) -> Option<Latency> {
     })
 }
 
-/// Percentiles by the names of the contract, where enough operations lie beyond.
+/// Percentiles by the names of the contract, each with enough operations beyond.
 fn percentiles(of: &Histogram) -> BTreeMap<String, Option<u64>> {
     PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), of.supported_quantile_ns(*q))).collect()
 }
 
-/// Rates of some kinds together. `None` where no operation completed in any window.
+/// Rates of some kinds together. `None` if no operation completed in a window.
 fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     let per_run: Vec<[f64; 2]> = case.runs.iter().filter_map(|r| per_second(r, kinds)).collect();
     let mean = |i: usize| interval::mean(&per_run.iter().map(|r| r[i]).collect::<Vec<_>>());
@@ -209,12 +209,12 @@ fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     })
 }
 
-/// Operations per second of a run; `None` where it had no window.
+/// Operations per second of a run; `None` without a window.
 pub(crate) fn iops(ran: &CaseRun) -> Option<f64> {
     per_second(ran, &COUNTED).map(|[ops, _]| ops)
 }
 
-/// Operations and bytes per second of a run; `None` where it had no window.
+/// Operations and bytes per second of a run; `None` without a window.
 fn per_second(ran: &CaseRun, kinds: &[Kind]) -> Option<[f64; 2]> {
     let seconds = ran.rate_ns() as f64 / 1e9;
     let sum = |of: fn(&crate::case::Amount) -> u64| {
@@ -236,7 +236,7 @@ fn of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
         percentiles_ns: ran.stream.kinds.iter().map(|(k, end)| (k.word().into(), of_end(end))).collect(),
         cpu_ns_per_op: cpu_per_op(case, ran),
         host: kernel_text::host_figures(case, ran),
-        // Given where a report has room for them.
+        // Added if the report has room for them.
         tails_ns: BTreeMap::new(),
     })
 }
@@ -257,10 +257,10 @@ fn cpu_per_op(case: &Case, ran: &CaseRun) -> Option<f64> {
     (ops > 0.0 && cpu > 0.0).then(|| cpu / ops)
 }
 
-/// The interval of a run's rate from what varies within the run.
+/// The interval of a run's rate from the variation within the run.
 fn within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
     let rates = series(ran).ok()?.rates;
-    // Of the run's own figure: a course may lack what completed at its edges.
+    // Relative to the run's own rate: intervals may lack operations at its edges.
     let share = half_width(&rates)? / mean(&rates);
     let interval = [iops * (1.0 - share).max(0.0), iops * (1.0 + share)];
     interval.iter().all(|v| v.is_finite()).then_some(interval)
@@ -270,7 +270,7 @@ fn of_device(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
     let tops = case.has_storage().then(|| case.tops().ok())??;
     let delta = ran.counted(&tops).ok()?;
     let total = delta.total();
-    // The device's counters are those of all streams that share it, and so is what was issued.
+    // The device's counters, and so the issued operations, are those of all streams that share it.
     let issued = case.with_sharers().issued_in(ran);
     Some(DeviceFigures {
         issued_ops: issued.iter().fold(0, |sum, a| sum.saturating_add(a.ops)),
@@ -351,7 +351,7 @@ fn priorities(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)
     all.into_iter().map(|end| (end.priority, Distribution::from(&end.latency))).collect()
 }
 
-/// The course of all runs, one behind the other. Each begins with the first interval of any stream.
+/// The time series of all runs, one after another. Each starts with the first interval of any stream.
 fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
     let mut out = Vec::new();
     let mut before = 0_u64;
@@ -371,7 +371,7 @@ fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
     out
 }
 
-/// What each worker did, of the last run: a language that asks for it has one.
+/// The work of each worker in the last run.
 fn lanes(case: &Case) -> Vec<ObservedLane> {
     let Some(last) = case.runs.last() else { return Vec::new() };
     let lane_kind = |kind: &LaneKind| ObservedLaneKind {
@@ -387,7 +387,7 @@ fn lanes(case: &Case) -> Vec<ObservedLane> {
     last.stream.lanes.iter().map(lane).collect()
 }
 
-/// What each CPU did, over all runs.
+/// The times of each CPU over all runs.
 fn cpus(case: &Case) -> Vec<ObservedCpu> {
     let of_run = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
         let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
@@ -443,7 +443,7 @@ fn sync_error(case: &Case) -> Option<i32> {
     case.ends.iter().find_map(|end| case.sync_failures(end).next()).map(|failure| failure.errno)
 }
 
-/// Errors that the stream goes on after, as it is to.
+/// Errors that the stream ignores on request.
 fn ignored_errors(case: &Case) -> u64 {
     let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
     let all = streams.flat_map(|s| &s.issued);
@@ -505,10 +505,10 @@ const NEARLY: f64 = 0.95;
 /// Operations that a window must hold, so that one more or less is no more than [`WRONG_BY`].
 pub(crate) const LEAST_OPS: f64 = 1.0 / WRONG_BY;
 
-/// Length that a window must have, so that a tick is no more than [`WRONG_BY`] of it.
+/// Minimum length of a window, so that a tick is at most [`WRONG_BY`] of it.
 pub(crate) const LEAST_NS: f64 = TICK_NS / WRONG_BY;
 
-/// What is wrong with the windows of a case.
+/// What the windows of a case lack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TooLittle {
     /// Their mean length in ns.
@@ -517,8 +517,7 @@ pub(crate) enum TooLittle {
     Operations(f64),
 }
 
-/// What the windows lack, where they lack anything. Only windows that end by the clock can be too short; those that end
-/// by their operations time just these.
+/// What the windows lack, if anything. Only windows that end by the clock can be too short.
 pub(crate) fn too_little(case: &Case) -> Option<TooLittle> {
     let runs = case.runs.len() as f64;
     let ops = |ran: &CaseRun| {

@@ -22,7 +22,7 @@ use model::units::{show_count, show_rate};
 pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
     let stream = &case.stream;
     let mut parts = vec![stream.describe()];
-    // How much is in flight is the capture's.
+    // The capture determines how much is in flight.
     parts.extend(stream.replay.is_none().then(|| depth(case, renames)));
     if stream.workers > 1 {
         parts.push(format!("{} workers", stream.workers));
@@ -33,12 +33,12 @@ pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
     parts.join(", ")
 }
 
-/// Whether the true name says something else than what was asked for.
+/// Whether the true name differs from the request.
 pub(crate) fn is_another(case: &Case, renames: &[&Rename]) -> bool {
     !renames.is_empty() || moves_nothing(case).is_some()
 }
 
-/// What is done and to what, whatever the load: `4K random read, direct`.
+/// The work whatever the load: `4K random read, direct`.
 pub(crate) fn work(case: &Case, renames: &[&Rename]) -> String {
     let parts = [case.stream.describe(), medium(case, renames)].into_iter();
     parts.chain(conditions(renames)).collect::<Vec<_>>().join(", ")
@@ -57,11 +57,11 @@ fn conditions(renames: &[&Rename]) -> Vec<String> {
     conditions.into_iter().cloned().collect()
 }
 
-/// The depth per worker as asked, or about what was reached by all workers together.
+/// The requested depth per worker, or the approximate depth that all workers reached together.
 fn depth(case: &Case, renames: &[&Rename]) -> String {
     let reached = renames.iter().find_map(|r| if let Rename::Depth(d) = r { Some(*d) } else { None });
     match reached {
-        // A whole number reads better and claims less: this is a mean.
+        // A whole number claims less than decimals would: this is a mean.
         Some(d) if d >= 0.95 => format!("depth ~{d:.0}"),
         Some(d) => format!("depth ~{}", show_rate(d)),
         None => match (case.stream.latency_target, found(case)) {
@@ -77,7 +77,7 @@ fn depth(case: &Case, renames: &[&Rename]) -> String {
     }
 }
 
-/// The least and the largest depth that a worker found in any run.
+/// The smallest and the largest depth that a worker reached in any run.
 fn found(case: &Case) -> Option<(u32, u32)> {
     let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
     let depths: Vec<u32> = workers.filter_map(|w| Some(w.depth?.depth)).collect();
@@ -93,7 +93,7 @@ fn medium(case: &Case, renames: &[&Rename]) -> String {
     memory.or(other).cloned().unwrap_or_else(|| case.stream.cache.word().to_owned())
 }
 
-/// What to call a result without storage, or without data.
+/// The name of a result without storage, or without data.
 pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
     match case.stream.engine.as_str() {
         "sim" => Some("simulated"),
@@ -106,7 +106,7 @@ pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
     }
 }
 
-/// A case with what every check said about it.
+/// A case with the answers of all checks.
 pub(crate) struct CaseAnswers<'a> {
     pub(crate) case: Case<'a>,
     pub(crate) answers: Vec<(&'static Check, Known<Answer>)>,
@@ -114,9 +114,9 @@ pub(crate) struct CaseAnswers<'a> {
     pub(crate) accept: Vec<CheckId>,
 }
 
-/// Asks all checks that apply.
+/// Runs all checks that apply.
 pub(crate) fn ask(case: Case<'_>) -> CaseAnswers<'_> {
-    // Without a run the verdict says so once; sixteen times "not checked" would bury it. A finding still counts.
+    // Without a run the verdict gives the reason once instead of sixteen times "not checked". Findings still count.
     let measured = !case.runs.is_empty();
     let worth = |(_, a): &(&Check, Known<Answer>)| match a {
         Ok(Answer::Finding(_)) => true,
@@ -129,7 +129,7 @@ pub(crate) fn ask(case: Case<'_>) -> CaseAnswers<'_> {
     CaseAnswers { case, answers, accept: Vec::new() }
 }
 
-/// Asks every check once, each after those whose answers it is given; in the order of the catalogue.
+/// Runs every check once, after those whose answers it needs. The answers are in the order of the catalogue.
 pub(crate) fn ask_all(case: &Case) -> Vec<(&'static Check, Known<Answer>)> {
     let mut answers = Answers::new();
     let mut waiting: Vec<&Check> = checks::all().collect();
@@ -147,7 +147,7 @@ pub(crate) fn ask_all(case: &Case) -> Vec<(&'static Check, Known<Answer>)> {
     checks::all().filter_map(|check| Some((check, answers.remove(&check.id)?))).collect()
 }
 
-/// Where our own I/O was not counted apart, what others did is inferred, and the exact share of it is not checked.
+/// If fathom's own I/O was not counted separately, the traffic of others is inferred, and its exact share is not checked.
 fn only_inferred(
     case: &Case,
     answers: &[(&'static Check, Known<Answer>)],
@@ -169,34 +169,34 @@ impl CaseAnswers<'_> {
             .filter_map(|(c, a)| if let Ok(Answer::Finding(f)) = a { Some((*c, f)) } else { None })
     }
 
-    /// Whether a finding that the user does not accept takes the number away.
+    /// Whether a finding that the user does not accept invalidates the number.
     pub(crate) fn is_void(&self) -> bool {
         self.void_by().next().is_some()
     }
 
-    /// Ids of the checks that take the number away; those that the user accepts do not.
+    /// Ids of the checks that invalidate the number, without those that the user accepts.
     pub(crate) fn void_by(&self) -> impl Iterator<Item = CheckId> {
         let voids = self.found().filter(|(_, f)| f.severity == Severity::Void).map(|(c, _)| c.id);
         voids.filter(|id| !self.accept.contains(id))
     }
 
-    /// Whether the number is what its plain name says.
+    /// Whether the number measures what its plain name claims.
     pub(crate) fn is_sound(&self) -> bool {
         !self.case.runs.is_empty() && self.found().all(|(_, f)| f.severity > Severity::Rename)
     }
 
-    /// Parts of the name that were wrong.
+    /// Parts of the name that findings replace.
     pub(crate) fn renames(&self) -> Vec<&Rename> {
         self.found().filter_map(|(_, f)| f.renames.as_ref()).collect()
     }
 
-    /// What a check found, if it did.
+    /// The finding of a check.
     pub(crate) fn finding(&self, id: CheckId) -> Option<&Detail> {
         self.found().find(|(c, _)| c.id == id).map(|(_, f)| f)
     }
 }
 
-/// All answers as findings: equal ones once, findings before what was not checked before what holds, worst first.
+/// All answers as findings, equal ones merged: findings first, then unchecked answers, then checks that hold; each worst first.
 pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding> {
     let mut out: Vec<Merged> = Vec::new();
     for one in answered {
@@ -212,12 +212,12 @@ pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding
     for finding in &mut findings {
         finding.accepted = finding.outcome == Outcome::Finding && accept.contains(&finding.id);
     }
-    // Stable: answers of one check stay in the order of the jobs.
+    // A stable sort keeps answers of one check in the order of the jobs.
     findings.sort_by_key(|f| (f.outcome, f.severity, f.id));
     findings
 }
 
-/// An answer as a finding; `None` where the question makes no sense.
+/// An answer as a finding; `None` if the check does not apply.
 pub(crate) fn finding(
     id: CheckId,
     name: &str,
@@ -259,7 +259,7 @@ pub(crate) fn accepted(result: &Measured, findings: &[Finding]) -> Vec<CheckId> 
     ids
 }
 
-/// A finding whose evidence still knows which result it belongs to.
+/// A finding whose evidence is still separated by result.
 struct Merged {
     finding: Finding,
     evidence: Vec<(String, Evidence)>,
@@ -282,7 +282,7 @@ impl Merged {
         self.evidence.extend(other.evidence);
     }
 
-    /// One result keeps its plain keys; several get theirs prefixed, so that no number is lost.
+    /// The evidence of one result keeps its plain keys. With several results, keys have the result as a prefix.
     fn close(mut self) -> Finding {
         let alone = self.evidence.len() == 1;
         for (about, numbers) in self.evidence {
@@ -294,7 +294,7 @@ impl Merged {
     }
 }
 
-/// `RND4K Q1T1 read`, or how many where there are many.
+/// `RND4K Q1T1 read`, or one name and the number of others.
 pub(crate) fn about(names: &[String]) -> String {
     match names {
         [] => "the result".into(),
@@ -307,7 +307,7 @@ pub(crate) fn about(names: &[String]) -> String {
 /// The checks that need no run, in the order of the catalogue.
 const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
 
-/// What is known before the first run.
+/// The invalid results that are known before the first run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KnownBefore {
     /// Every result is invalid. Why, with what to type.
@@ -359,7 +359,7 @@ fn invalid_by<'c, 'r>(
     None
 }
 
-/// The paths of the targets of a stream, of many the first.
+/// The path of the first target of a stream, and how many more it has.
 fn targets(case: &Case) -> String {
     let all = &case.record.header.plan.targets;
     let mut paths = case.stream.targets.iter().filter_map(|at| Some(all.get(*at)?.path.as_str()));
@@ -371,7 +371,7 @@ fn targets(case: &Case) -> String {
     }
 }
 
-/// Whether a stream of another phase writes to a target of the case, so that what it holds now is not what will be read.
+/// Whether a stream of another phase writes to a target of the case, so that the target's present content will not be read.
 fn is_written_first(record: &Record, case: &Case) -> bool {
     let writes = |phase: &Phase| {
         let shares = |targets: &[usize]| targets.iter().any(|target| case.stream.targets.contains(target));
@@ -396,7 +396,7 @@ fn named(fixture: &Fixture, renames: &[&Rename]) -> String {
     true_name(&crate::case::cases(&record)[0], renames)
 }
 
-/// A record that ends before its first run, with the targets as `fixture` has them.
+/// A record that ends before its first run, with the targets of `fixture`.
 #[cfg(test)]
 fn prepared(fixture: &Fixture, change: impl FnOnce(&mut Snapshot)) -> Record {
     let mut record = fixture.record();
@@ -492,7 +492,7 @@ fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_wr
     let unknown = prepared(&Fixture { hole_share: 1.0, no_fiemap: true, ..Fixture::honest() }, |_| ());
     assert_eq!(why(&unknown, &[]), None, "not known is no reason");
     assert_eq!(why(&prepared(&Fixture { hole_share: 1.0, ..Fixture::honest_write() }, |_| ()), &[]), None);
-    // Another phase, or another job, writes the same target.
+    // Another phase or job writes the same target.
     let mut written = holes(1.0);
     let writer = Fixture::honest_write().record().header.plan.jobs[0].clone();
     written.header.plan.jobs.push(writer.clone());
@@ -539,7 +539,7 @@ fn a_name_is_another_where_findings_or_the_engine_say_so_and_not_for_its_conditi
         let record = fixture.record();
         is_another(&crate::case::cases(&record)[0], renames)
     };
-    // Its name ends in the rate of its open loop, which was asked for.
+    // The name of an open loop ends in its requested rate.
     assert!(!another(&Fixture::honest(), &[]) && !another(&Fixture::honest_open(), &[]));
     let renames =
         [Rename::Depth(1.0), Rename::Medium("page cache".into()), Rename::Condition("limited by CPU".into())];

@@ -19,17 +19,17 @@ use model::study::Study;
 use model::units::{show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// What is asked of all hosts together beside the group of its own: how many runs there are, how far they agree, and how many operations
-/// stand behind a tail. Everything else needs what the kernel of a host counted, and was asked there.
+/// Checks that are asked once of all hosts together, in addition to the group F: the number of runs, their agreement, and the operations
+/// beyond a percentile. Each other check needs the counters of a host's kernel and was asked there.
 const OF_ALL: [CheckId; 3] = [CheckId::E05, CheckId::E06, CheckId::E08];
 
-/// The group of checks whose questions are about hosts.
+/// The group of checks about hosts.
 const OF_HOSTS: char = 'F';
 
-/// Share of the mean rate of the other hosts below which a host is far slower than they are.
+/// Share of the mean rate of the other hosts below which a host is a straggler.
 const STRAGGLES_BELOW: f64 = 0.8;
 
-/// What the checks say of a result of several hosts, out of what they said on each.
+/// The answers of all checks about a result of several hosts, from the answers of each host.
 pub(crate) fn answers(
     case: &Case,
     own: Vec<(&'static Check, Known<Answer>)>,
@@ -42,7 +42,7 @@ pub(crate) fn answers(
     together.chain(of_hosts).collect()
 }
 
-/// What a check said on the hosts: the worst finding of any, else why one could not look, else that it holds.
+/// The answer of a check on the hosts: the worst finding of any, else why one could not check, else that it holds.
 fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
     let asked = fleet.asked.iter().find(|asked| asked.id == id && asked.about == about)?;
     if let Some(HostsFinding { hosts, finding: worst }) = &asked.found {
@@ -60,13 +60,13 @@ fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
     (asked.held > 0).then(|| Ok(Answer::Holds("it holds on the hosts that it was asked on", Evidence::new())))
 }
 
-/// The names of hosts, of many some.
+/// Names of hosts, shortened.
 fn named(fleet: &Fleet, which: &Which) -> String {
     let name = |rank: &u32| fleet.hosts.get(*rank as usize).map(|h| h.name.as_str());
     names_of(&which.first.iter().filter_map(name).collect::<Vec<_>>(), which.count as usize)
 }
 
-/// Gives results the names and limiters that their hosts found, before they are judged.
+/// Gives results the names and limiters that their hosts found, before the verdict.
 pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measured> {
     let Some(fleet) = &record.fleet else { return results };
     for result in &mut results {
@@ -75,7 +75,7 @@ pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measu
         if let Some(other) = seen.iter().find_map(|r| r.renamed.as_ref()) {
             (result.true_name, result.renamed) = (other.clone(), true);
         }
-        // Whoever was lost took part; of a number of hosts that grows those that have the result did.
+        // A lost host counts. In a study of growing numbers of hosts, those with the result count.
         let hosts = match record.header.plan.study {
             Study::Hosts(_) => seen.len(),
             _ => fleet.hosts.len(),
@@ -89,7 +89,7 @@ pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measu
     results
 }
 
-/// What limited most of the hosts, in the words of the slowest of those.
+/// The limiter of most hosts, with the sentence of the slowest of them.
 fn limiter(fleet: &Fleet, result: &str) -> Option<Limiter> {
     let of = || fleet.limited.iter().filter(|l| l.result == result);
     let most = of().max_by_key(|l| l.hosts)?;
@@ -102,7 +102,7 @@ fn rate(result: &HostResult) -> f64 {
     result.iops.unwrap_or(0.0)
 }
 
-/// What a report of several hosts says of them; and that it is INVALID where one was lost.
+/// Adds the figures of the hosts to a report, and makes it INVALID if a host was lost.
 pub(crate) fn add(record: &Record, mut report: Report) -> Report {
     let Some(fleet) = &record.fleet else { return report };
     let results = || report.results.iter().map(|r| r.name.as_str());
@@ -198,7 +198,7 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
     })
 }
 
-/// What the slowest host of a result says of why.
+/// The sentence of the slowest host's limiter.
 fn slowest_says<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
     let of = fleet.limited.iter().filter(|l| l.result == result);
     of.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)
@@ -219,7 +219,7 @@ fn start(fleet: &Fleet) -> Option<StartFigures> {
     })
 }
 
-/// How runs began, in a sentence; for the notes of a report.
+/// How the runs of the hosts started, for the notes of a report.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let Some(fleet) = &record.fleet else { return Vec::new() };
     let start = start(fleet).map(|s| {
@@ -247,7 +247,7 @@ use model::fleet::{CheckedOnHosts, Limited, Lost, RunSeen};
 #[cfg(test)]
 use model::job::Kind;
 
-/// Two hosts whose runs are merged: the second has what is given.
+/// Two hosts with merged runs. `other` and `findings` are those of the second host.
 #[cfg(test)]
 fn two(other: HostResult, findings: &[Finding]) -> Record {
     let mut record = Fixture::honest().record();
@@ -260,7 +260,7 @@ fn two(other: HostResult, findings: &[Finding]) -> Record {
         ..HostSeen::default()
     };
     let mut asked = CheckedOnHosts::on(0, &report.findings);
-    // The second was asked the same, and answered as the first where nothing else is given.
+    // The second host was asked the same checks, and gave the same answers except for `findings`.
     let same = report.findings.iter().filter(|f| findings.iter().all(|other| other.id != f.id));
     let of_second: Vec<Finding> = same.cloned().chain(findings.iter().cloned()).collect();
     CheckedOnHosts::add(&mut asked, CheckedOnHosts::on(1, &of_second));

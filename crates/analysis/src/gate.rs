@@ -27,27 +27,27 @@ use stats::sample_size::fewest;
 use stats::student;
 use stats::welch::POWER;
 
-/// How sure each bound is.
+/// Confidence of each bound.
 const SURE: f64 = 0.95;
 
-/// How sure each bound is where the condition may be asked twice, so that both times together are as sure as [`SURE`].
+/// Confidence of each bound if the condition may be asked twice, so that both times together have [`SURE`].
 const SURE_EACH_TIME: f64 = 1.0 - (1.0 - SURE) / 2.0;
 
-/// Operations that lie beyond a percentile that is worth naming.
+/// Operations beyond a percentile that make it worth naming.
 const BEYOND: f64 = 10.0;
 
-/// Most runs that are advised.
+/// The most runs that a sentence advises.
 const MOST_RUNS: u32 = 1_000;
 
-/// Which word decides where there are several.
+/// The order of the words if there are several: the first one decides.
 const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
 
-/// Gates that a sentence names; of more it says how many.
+/// The most gates that a sentence names. It counts the others.
 const NAMED: usize = 3;
 
-/// What each condition of the plan comes to, at every number that it is about. One that names no result is about what the study
-/// answers ([`studies::subject`]).
+/// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
+/// study ([`studies::subject`]).
 pub(crate) fn gates(
     record: &Record,
     (answered, results): (&[CaseAnswers], &[Measured]),
@@ -83,13 +83,13 @@ pub(crate) fn gates(
     all
 }
 
-/// The results of that name.
+/// The results with this name.
 fn named(name: &str, results: &[Measured]) -> Subject<'static> {
     let mine = results.iter().enumerate().filter(|(_, result)| result.name == name);
     Subject::Results(mine.map(|(result, _)| GatedResult::whole(result)).collect())
 }
 
-/// The limit at each kind of operation that the case does.
+/// The limit for each kind of operation of the case.
 fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
     let Limit::Latency { kind, percentile, at_most_ns } = &condition.limit else {
         return vec![condition.limit.clone()];
@@ -102,7 +102,7 @@ fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
     kinds.into_iter().map(limit).collect()
 }
 
-/// No result that it could be about, as in a session that ended before.
+/// A condition without a result, as in a session that ended early.
 pub(crate) fn nothing(condition: &Condition) -> Gate {
     let result = condition.result.clone().unwrap_or_default();
     let sentence = format!("{}: there is no result that has this number.", condition.to_flag());
@@ -137,7 +137,7 @@ struct Gated<'a> {
     settles: bool,
     case: &'a Case<'a>,
     result: &'a Measured,
-    /// The runs that it is told by, where those are not all of the result.
+    /// The runs that count, if those are not all runs of the result.
     told: Option<&'a [Sample]>,
     acting: &'a [Finding],
 }
@@ -146,7 +146,7 @@ struct Gated<'a> {
 struct Estimate {
     value: f64,
     bounds: [f64; 2],
-    /// Of all runs together, where that is another number than the mean of theirs.
+    /// The value of all runs together, if it is not their mean.
     together: Option<f64>,
     runs_needed: Option<u32>,
 }
@@ -195,7 +195,7 @@ impl Gated<'_> {
         }
     }
 
-    /// How sure each bound has to be.
+    /// Confidence of each bound.
     fn sure(&self) -> f64 {
         if self.settles { SURE_EACH_TIME } else { SURE }
     }
@@ -205,7 +205,7 @@ impl Gated<'_> {
         format!("{} of {}", self.limit.number(), self.result.name)
     }
 
-    /// `sync p99 of etcd was 9.34 ms against 10 ms`: what was seen, however little supports it.
+    /// `sync p99 of etcd was 9.34 ms against 10 ms`: the measured value, even with little support.
     fn as_seen(&self) -> String {
         let seen = if let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit {
             let all = self.case.latency(*kind);
@@ -224,7 +224,7 @@ impl Gated<'_> {
     /// The number with its bounds.
     ///
     /// # Errors
-    /// How much is missing, and what to type: follows [`Gated::as_seen`] and a comma.
+    /// What is missing, and what to type. It follows [`Gated::as_seen`] and a comma.
     fn estimate(&self) -> Result<Estimate, String> {
         let fewest = match &self.limit {
             Limit::Iops { .. } | Limit::MbPerS { .. } | Limit::Time { .. } => FEWEST_RUNS,
@@ -243,13 +243,13 @@ impl Gated<'_> {
         Ok(Estimate { together, ..over_runs(&values, self.limit.value(), self.sure()).ok_or_else(none)? })
     }
 
-    /// The number in each run that tells it, and in all of them together where that is another one than the mean of theirs.
+    /// The number in each run, and in all runs together if that is not their mean.
     fn values(&self) -> (Vec<Option<f64>>, Option<f64>) {
         if let Some(told) = self.told {
             let of = |s: &Sample| match self.limit {
                 Limit::Iops { .. } => Some(s.bytes_per_s? / s.bytes_per_operation?),
                 Limit::MbPerS { .. } => Some(s.bytes_per_s? / 1e6),
-                // Too few runs tell a winner for a percentile: the plan refuses it.
+                // A winner has too few runs for a percentile: the plan refuses it.
                 Limit::Latency { .. } | Limit::Time { .. } => None,
             };
             return (told.iter().map(of).collect(), None);
@@ -288,7 +288,7 @@ impl Gated<'_> {
         }
     }
 
-    /// The number against the limit.
+    /// Compares the number with the limit.
     fn decide(&self, seen: &Estimate) -> Word {
         let limit = self.limit.value();
         let ([low, high], of_latency) = (seen.bounds, self.limit.is_of_percentile());
@@ -342,8 +342,8 @@ impl Gated<'_> {
         }
     }
 
-    /// A percentile above the limit, told without naming it: more operations took longer than the share that may. It needs far fewer
-    /// of them, so a slow device fails in the time that a fast one takes to pass.
+    /// FAIL without an estimate of the percentile: more operations took longer than the limit than the percentile allows. That needs far
+    /// fewer operations, so a slow device fails in the time that a fast one takes to pass.
     fn by_counting(&self) -> Option<Word> {
         let Limit::Latency { kind: Some(kind), percentile, at_most_ns } = &self.limit else { return None };
         if self.case.runs.len() < FEWEST_GATED_RUNS as usize {
@@ -376,8 +376,8 @@ impl Gated<'_> {
     }
 }
 
-/// The word, or `INVALID` in place of a pass if a finding that the user did not accept invalidates or relabels the number: the
-/// condition is about the work that was asked for, not about the page cache, a limit of a cgroup or a smaller depth.
+/// The word, or `INVALID` in place of a pass if a finding that the user did not accept invalidates or relabels the number: the condition
+/// is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
 fn under_its_name(result: &str, acting: &[Finding], (word, sentence): Word) -> Word {
     match not_accepted(result, acting, &[Severity::Void, Severity::Rename]) {
         Some(f) if word == AnswerWord::Pass => (
@@ -405,12 +405,12 @@ fn figures(result: &Measured, kind: Kind) -> Option<&Figures> {
     }
 }
 
-/// The rank of a percentile by its name; that of a name which is none is never supported.
+/// The rank of a percentile by its name. The rank of an unknown name is never supported.
 fn rank(percentile: &str) -> f64 {
     PERCENTILES.iter().find(|(name, _)| *name == percentile).map_or(1.0, |(_, rank)| *rank)
 }
 
-/// Whole seconds of a window that holds so many times as many operations; `None` where the time does not decide, or that is no time.
+/// The window in whole seconds that holds `factor` times as many operations. `None` if the time does not decide, or is too long.
 fn longer(phase: &Phase, factor: f64) -> Option<u64> {
     let by_time = phase.streams.iter().all(|s| s.limit.is_none());
     // A fifth more, since runs differ.
@@ -418,7 +418,7 @@ fn longer(phase: &Phase, factor: f64) -> Option<u64> {
     (by_time && seconds.is_finite() && seconds < 86_400.0).then_some(seconds as u64)
 }
 
-/// Mean of some values and half of the interval of which each end is so sure.
+/// The mean of the values and half of its interval, whose ends each have confidence `sure`.
 fn mean_and_half(values: &[f64], sure: f64) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -453,18 +453,18 @@ fn over_runs(values: &[f64], limit: f64, sure: f64) -> Option<Estimate> {
     })
 }
 
-/// The answer with that of the gate between this session and an earlier one beside it.
+/// Combines the answer with that of the gate between this session and an earlier one.
 pub(crate) fn with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate>) -> Option<Answer> {
     let slower = gate.map(|g| Answer { word: g.outcome.word(), sentence: g.sentence.clone() });
     let said: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
     let word = WORST_FIRST.into_iter().find(|word| said.iter().any(|a| a.word == *word));
-    // An answer of another kind, to a question that is no condition, stays where no gate is.
+    // An answer that is not about a condition stays if there is no gate.
     let Some(word) = word else { return said.into_iter().next() };
     let told: Vec<String> = said.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
     Some(Answer { word, sentence: told.join(" ") })
 }
 
-/// What all conditions come to: one that is broken decides, then one that cannot be told; `None` where none was said.
+/// The answer of all conditions: a failed one decides, then an undecided one. `None` without conditions.
 pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
     let word = WORST_FIRST.into_iter().find(|word| gates.iter().any(|g| g.word == *word))?;
     let told: Vec<&str> = gates.iter().filter(|g| g.word == word).map(|g| g.sentence.as_str()).collect();
@@ -476,7 +476,7 @@ pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
     Some(Answer { word, sentence })
 }
 
-/// The lowest load that surely misses the target is beyond the answer, the highest that surely meets it is not.
+/// The lowest load that surely misses the target lies above the answer; the highest that surely meets it does not.
 fn load_gate(
     condition: &Condition,
     (curve, target): (&LoadCurve, &MetLoad),
@@ -508,7 +508,7 @@ fn load_gate(
     }
 }
 
-/// A load in the unit of the limit; bytes are those that its operations had.
+/// A load in the unit of the limit. Bytes are those of the operations of the result.
 fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
     let total = result.total.as_ref()?;
     match limit {

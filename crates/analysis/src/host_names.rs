@@ -1,6 +1,6 @@
 //! Lists host names in a sentence: up to three, and how many more.
 
-/// Most names that a sentence has.
+/// The most names in a sentence.
 const MOST_NAMES: usize = 3;
 
 /// `a`, `a and b`, `a, b, c and 4 more`.
@@ -8,7 +8,7 @@ pub(crate) fn names(all: &[&str]) -> String {
     names_of(all, all.len())
 }
 
-/// `a`, `a and b`, `a, b, c and 4 more`, of `count` names of which the first are given.
+/// `a`, `a and b`, `a, b, c and 4 more` for `count` names, of which `first` has the first ones.
 pub(crate) fn names_of(first: &[&str], count: usize) -> String {
     match first {
         [] => String::new(),

@@ -49,23 +49,22 @@ pub use notes::engine_fallbacks;
 use verdict::Judged;
 pub use verdict::{exit_code, exit_code_of};
 
-/// What the judge must be told beside the record.
+/// Options of the judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judging {
     /// Findings that the user accepts: their numbers are shown, marked as accepted, and gates decide on them.
     pub accept: Vec<CheckId>,
-    /// What a condition that cannot be told counts as.
+    /// What an undecided condition counts as.
     pub inconclusive: Option<CountsAs>,
     /// The session file that the record came from.
     pub session: Option<String>,
-    /// What the user says about it.
+    /// The user's notes on the session.
     pub words: Annotations,
     /// Version of the program that judges.
     pub version: String,
 }
 
-/// Judges a record. The jobs of an earlier session that were measured again are judged by themselves, and compared with the
-/// others.
+/// Judges a record. If it measured the jobs of an earlier session again, these are judged separately and compared with the others.
 pub fn judge(record: &Record, options: &Judging) -> Report {
     if let Study::Commands(study) = &record.header.plan.study {
         return command::judge(record, study, options);
@@ -88,7 +87,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     report
 }
 
-/// Judges a record whose jobs are all its own.
+/// Judges a record that is not a rerun.
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let measured_here =
@@ -105,7 +104,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     for (result, answers) in results.iter_mut().zip(&answered) {
         result.accepted = findings::accepted(result, &acting);
         result.verdict = verdict::result_verdict(result, &acting).verdict;
-        // Of hundreds of results that would be most of the report.
+        // Hundreds of results with series would fill the report.
         if !is_of_many {
             result.course = figures::time_series::course(&answers.case);
             result.latencies = figures::time_series::latencies(result.seen.as_ref());
@@ -116,10 +115,10 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let study = studies::studied(record, &answered, &results, &acting);
     let first = seen.summarize_study(&study);
     let gates = gate::gates(record, (&answered, &results), &study, &acting);
-    // The cells of a grid are many, and what they say together is what the study says.
+    // A grid has many cells; the study has their deductions.
     let mut deductions = match &study {
         Studied::Sweep(_) => Vec::new(),
-        // What several figures say together needs to know how much each varies.
+        // Deductions need the variation between runs.
         _ if header.plan.quick_ns.is_some() => Vec::new(),
         _ => [deductions::deduce(&answered, &results), deductions::bursts(&answered)].concat(),
     };
@@ -176,7 +175,7 @@ fn measured(answered: &CaseAnswers) -> Measured {
         job: case.job.clone().into_owned(),
         void: answered.is_void(),
         accepted: Vec::new(),
-        // Given once the findings are known.
+        // Replaced once the findings are known.
         verdict: Verdict::Suspect,
         read: figures.read,
         write: figures.write,

@@ -15,31 +15,31 @@ use model::machine::Layer;
 use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
 
-/// Share of an operation's time inside the device from which the device is what one waits for.
+/// Share of an operation's time inside the device from which the device is the limiter.
 const DEVICE_FROM: f64 = 0.7;
 
-/// Requests per operation up to which both are the same thing.
+/// Requests per operation up to which an operation is one request.
 const ONE_TO_ONE: f64 = 1.1;
 
-/// Share of the depth asked for from which a queue is full.
+/// Share of the requested depth from which a queue is full.
 const FULL_FROM: f64 = 0.9;
 
 /// The name of a limiter that is a cgroup's limit on I/O.
 pub(crate) const THROTTLE: &str = "throttle";
 
-/// Share of what a link can carry from which it is full: the rest goes to packets' headers, commands and pauses between them.
+/// Share of a link's rate from which it is full: packet headers, commands and pauses take the rest.
 const LINK_FROM: f64 = 0.83;
 
-/// The engine whose operations take the time that its options give.
+/// The engine whose operations take the time that its options define.
 const SIMULATED: &str = "sim";
 
-/// Share of the workers' time from which it is called the limiter.
+/// Share of the workers' time from which its cause is the limiter.
 const MOST_OF_TIME: f64 = 0.5;
 
-/// Share of a rate that was asked for from which that rate is what holds a result back.
+/// Share of a requested rate from which that rate is the limiter.
 const RATE_REACHED_FROM: f64 = 0.9;
 
-/// Share of the time with tasks of the machine waiting for memory from which that holds all of them back.
+/// Share of the time with tasks waiting for memory from which memory is the limiter.
 const PRESSED_FROM: f64 = 0.1;
 
 /// The limiter of a result.
@@ -64,7 +64,7 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
         );
     }
     let known = from_findings(answered).or_else(|| from_machine(case));
-    // Shares of one short run are no ground; what is set or seen as a fact is.
+    // A single short run supports no conclusion from shares; settings and facts are still valid.
     if known.is_none() && case.record.header.plan.quick_ns.is_some() {
         let why = "One short run does not show what limited it; run without --quick.";
         return limiter_of("not judged", why.into(), evidence([]));
@@ -72,20 +72,20 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
     known.unwrap_or_else(|| waiting(case).unwrap_or_else(|why| unknown(&why)))
 }
 
-/// The limiter where there is no result at all.
+/// The limiter without a result.
 pub(crate) fn nothing_measured() -> Limiter {
     unknown("nothing was measured")
 }
 
-/// What the user holds operations back by.
+/// The user's rate or pause.
 fn from_pace(case: &Case) -> Option<Limiter> {
     let asked = match case.stream.pace {
         Pace::Open { iops, .. } => {
             format!("Operations arrive {} times a second, whatever the storage does.", show_rate(iops))
         }
-        // Storage that is slower than the rate asked for is held back by something else.
+        // Something else limits storage that is slower than the requested rate.
         Pace::Limited { iops, bytes_per_s } if !reaches(case, iops, bytes_per_s) => return None,
-        // What is as fast as it can is held back by something else.
+        // Something else limits a direction without a rate.
         Pace::Each { .. } if case.stream.access.kinds().any(|kind| !case.stream.pace.limits(kind)) => {
             return None;
         }
@@ -111,7 +111,7 @@ fn from_pace(case: &Case) -> Option<Limiter> {
     Some(limiter_of("the job itself", asked, evidence([])))
 }
 
-/// Whether a stream came near one of the rates that it is limited to; 0 is no limit.
+/// Whether a stream came near one of its rate limits; 0 is no limit.
 fn reaches(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
     let done = Kind::MOVING.iter().chain([&Kind::Trim]).map(|k| case.in_windows(*k));
     let (ops, bytes) = done.fold((0.0, 0.0), |(o, b), of| (o + of.ops as f64, b + of.bytes as f64));
@@ -124,7 +124,7 @@ fn has_pauses(case: &Case) -> bool {
     case.stream.access.lines.iter().any(|line| line.delay_ns > 0)
 }
 
-/// The pauses between operations, where they took most of the time: operations and syncs took the rest.
+/// The pauses between operations, if they took most of the time.
 fn from_pauses(case: &Case) -> Option<Limiter> {
     let asked = asked_depth(&case.stream);
     let working = share(case.depth_mean().ok()?, asked).max(0.0) + sync_share(case);
@@ -140,12 +140,12 @@ fn sync_share(case: &Case) -> f64 {
     share(spent, case.window_ns() * f64::from(case.stream.workers))
 }
 
-/// The calls between writes that make them stable, where most of the time went into them. What such a call waits for is the device's flush,
-/// its writes, and the file system's journal.
+/// The calls that make writes stable, if they took most of the time. Such a call waits for the device's flush, its writes, and the file
+/// system's journal.
 fn from_syncs(case: &Case) -> Option<Limiter> {
     let flush = case.stream.flush.filter(|_| case.stream.latency_target.is_none())?;
     let (syncs, spent) = (case.latency(Kind::Sync)?, sync_share(case));
-    // Calls that overlap say nothing about the share of the time.
+    // With overlapping calls the share of the time is unknown.
     if !(MOST_OF_TIME..=1.0 + MOST_OF_TIME).contains(&spent) {
         return None;
     }
@@ -165,7 +165,7 @@ fn from_syncs(case: &Case) -> Option<Limiter> {
     Some(limiter_of(call, sentence, numbers))
 }
 
-/// Whether about as many operations are in flight as asked for, as far as that is known.
+/// Whether about as many operations are in flight as requested, as far as that is known.
 fn fills_its_queue(case: &Case) -> bool {
     let asked = case.stream.total_depth() as f64;
     case.depth_mean().is_ok_and(|mean| mean >= FULL_FROM * asked)
@@ -190,13 +190,13 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
         _ => None,
     });
     if let Some((medium, found)) = elsewhere {
-        // What answers from memory is as fast as the CPU that copies it, where that is busy; the name says so too.
+        // Reads from memory are as fast as the CPU that copies them, if it is busy. The name of the result contains it too.
         if let Some(busy) = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Rename) {
             return Some(limiter_of("CPU", busy.sentence.clone(), busy.evidence.clone()));
         }
         return Some(limiter_of(medium, found.sentence.clone(), found.evidence.clone()));
     }
-    // Each with the mildest severity that decides the rate; a milder one is a part of it, and something else decides more.
+    // Each with the mildest severity that decides the rate. A milder finding is only a part of the cause.
     let deciding = [
         (CheckId::D04, Severity::Biased, THROTTLE),
         (CheckId::D11, Severity::Rename, "CPU quota"),
@@ -223,7 +223,7 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
     })
 }
 
-/// What short-comings of the machine hold everything back, whatever the job.
+/// Shortages of the machine that limit every job.
 fn from_machine(case: &Case) -> Option<Limiter> {
     if let Some(part) = kernel_text::waited(case, kernel_text::MEMORY).ok().filter(|p| *p >= PRESSED_FROM) {
         let sentence = format!("Tasks of this machine waited for memory {} of the time.", show_share(part));
@@ -239,7 +239,7 @@ fn from_machine(case: &Case) -> Option<Limiter> {
     Some(limiter_of("link", sentence, numbers))
 }
 
-/// A device whose link is full, whatever stream filled it: its name, what it moved, and what the link can carry, bytes per second.
+/// The device whose link is full, whatever stream filled it: its name, its rate, and the rate of the link in bytes per second.
 fn nearest_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     let case = &case.with_sharers();
     let ns: f64 = case.runs.iter().map(|r| r.active_ns().ok().map(|ns| ns as f64)).sum::<Option<f64>>()?;
@@ -251,7 +251,7 @@ fn nearest_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     case.leaves().ok()?.iter().find_map(of)
 }
 
-/// Where an operation spends its time: inside the device or above it.
+/// Whether operations spend their time inside the device or above it.
 fn waiting(case: &Case) -> Known<Limiter> {
     let tops = case.tops()?;
     if !case.sharers(&tops).is_empty() {
@@ -264,14 +264,14 @@ fn waiting(case: &Case) -> Known<Limiter> {
     if total.ios == 0 || issued <= 0.0 {
         return Err("the device completed nothing while operations were waited for".into());
     }
-    // Counters span the warm-up and latencies the window, so both are taken per operation. Merged operations share the
-    // time of their request; the parts of a split one wait side by side, and their sum is only an upper bound.
+    // Counters span the warm-up and latencies the window, so both are taken per operation. Merged operations share the time of their
+    // request. The parts of a split operation wait in parallel, so their sum is only an upper bound.
     let requests = total.ios as f64;
     let per_op = requests / issued;
     let per = if per_op <= ONE_TO_ONE { requests } else { issued };
     let device_ns = total.ms as f64 * 1e6 / per + device.flush_ms as f64 * 1e6 / issued;
-    // Who has one operation in flight waits for it or computes: what the CPU did was no waiting for the device, which read
-    // ahead or wrote behind meanwhile.
+    // A stream with one operation in flight either waits for it or computes. Its CPU time was no waiting for the device, which read ahead
+    // or wrote back meanwhile.
     let one = asked_depth(&case.stream) <= f64::from(case.stream.workers);
     let computed = busiest_worker(case).filter(|_| one && !case.stream.cache.is_direct()).unwrap_or(0.0);
     let inside = share(device_ns, latency_ns).min(1.0 - computed.min(1.0));
@@ -293,7 +293,7 @@ fn waiting(case: &Case) -> Known<Limiter> {
     if inside < DEVICE_FROM {
         return above(case, inside, &times, per_op, numbers);
     }
-    // One part alone says less than what the whole took: then the parts waited for one another.
+    // One part took less time than the whole, so the parts waited for each other.
     if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < DEVICE_FROM {
         let sentence = format!(
             "Each operation became {} requests to the device, which took {} each; an operation takes as long as they \
@@ -308,8 +308,8 @@ fn waiting(case: &Case) -> Known<Limiter> {
     Ok(limiter_of("device", sentence, numbers))
 }
 
-/// Where an operation spends its time if its stream shares its devices. The answer holds even if the other streams spent all of
-/// their latency there.
+/// Whether operations spend their time inside the device if other streams share it. The answer holds even if the other streams spent all
+/// of their latency there.
 fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let device = case.counted_together(tops)?;
     let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flush_ms) as f64 * 1e6);
@@ -318,7 +318,7 @@ fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let Some([others_ops, others_ns]) = case.ops_and_time_of_sharers(tops) else {
         return Err(case.why_shared()?);
     };
-    // Parts of an operation that is split are in the device at the same time.
+    // Parts of a split operation are in the device at the same time.
     let is_split = requests as f64 > ONE_TO_ONE * (issued as f64 + others_ops);
     let inside = share(device_ns - others_ns, latency_ns * issued as f64).min(1.0);
     if is_split || inside < DEVICE_FROM {
@@ -335,7 +335,7 @@ fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     ))
 }
 
-/// Where it is when most of it is not inside the device.
+/// The layer above the device that takes most of the time.
 fn above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Evidence) -> Known<Limiter> {
     let only = format!("Only {} of the latency was spent in the device ({times})", show_share(inside));
     if case.syncs() {
@@ -370,7 +370,7 @@ fn above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Eviden
     Ok(limiter_of(name, format!("{only}; {words}."), numbers))
 }
 
-/// Time per operation that moves bytes, its share of the syncs included.
+/// Mean time of an operation that moves bytes, with its share of the syncs.
 fn mean_latency_ns(case: &Case) -> Option<f64> {
     let moving = |(kind, _): &&(Kind, Histogram)| Kind::MOVING.contains(kind);
     let whole: Vec<_> = [Kind::Read, Kind::Write, Kind::Sync]
@@ -431,7 +431,7 @@ fn each_limiter_is_told_from_its_evidence() {
     assert!(limiter_from(&honest()).sentence.contains("95 %"), "{}", limiter_from(&honest()).sentence);
 }
 
-/// Writes, each followed by a sync that takes this long in ns.
+/// Writes, each followed by a sync that takes `sync_ns`.
 #[cfg(test)]
 fn synced(call: model::job::SyncCall, sync_ns: u64, drain: bool) -> model::record::Record {
     use model::job::{Cache, Flush};

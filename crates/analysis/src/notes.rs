@@ -21,7 +21,7 @@ pub(crate) fn ending(record: &Record) -> Ending {
     }
 }
 
-/// All notes, in the order of happening; one that repeats over runs is told once with its count.
+/// All notes in order of time. A note that repeats over runs appears once with its count.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let mut remarks: Vec<Remark> = Vec::new();
     let mut tell = |sentence: String| Remark::add(&mut remarks, None, sentence);
@@ -51,13 +51,13 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     remarks.into_iter().map(Remark::to_sentence).collect()
 }
 
-/// Which engine replaced a default one that was denied, each once.
+/// The engines that replaced a denied default, each once.
 pub fn engine_fallbacks(plan: &Plan) -> BTreeSet<String> {
     let streams = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
     streams.filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
 }
 
-/// A note with the jobs that it is about, none where it is about all, and how often it was made.
+/// A note with its jobs (empty for all jobs) and how often it occurred.
 struct Remark {
     jobs: Vec<String>,
     sentence: String,
@@ -93,7 +93,7 @@ impl Remark {
     }
 }
 
-/// How many runs others disturbed, and what became of them.
+/// How many runs were disturbed, and what followed.
 fn disturbed(record: &Record) -> Vec<String> {
     let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let runs = |of: &dyn Fn(&&Attempt) -> bool| {
@@ -114,7 +114,7 @@ fn disturbed(record: &Record) -> Vec<String> {
     }]
 }
 
-/// Why runs that others disturbed were not repeated, for the beginning of the report; nothing if the machine was idle enough.
+/// Why disturbed runs were not repeated, for the top of the report; empty if the machine was idle enough.
 pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
     let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let mut out = Vec::new();
@@ -138,7 +138,7 @@ fn job<'r>(record: &'r Record, run: &Run) -> &'r str {
     record.header.plan.jobs.get(run.start.job).map_or("a job", |j| j.name.as_str())
 }
 
-/// Rates of rounds that a note names at most.
+/// The most rounds whose rates a note lists.
 const ROUNDS_NAMED: usize = 5;
 
 /// What was written before the first run.
@@ -162,7 +162,7 @@ fn preconditioned(record: &Record, done: &Preconditioned) -> String {
     )
 }
 
-/// `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`, of many rounds the last ones.
+/// `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`, for many rounds the last ones.
 fn rates(record: &Record, rounds: &Rounds) -> String {
     let name = record.header.plan.jobs.get(rounds.job).map_or("a job", |j| j.name.as_str());
     let from = rounds.iops.len().saturating_sub(ROUNDS_NAMED);
@@ -190,7 +190,7 @@ fn of_run(record: &Record, run: &Run) -> Vec<String> {
     out
 }
 
-/// What a record says of itself; `None` where it is none of a quick look.
+/// The quick session of a record; `None` if it is not one.
 pub(crate) fn quick(record: &Record) -> Option<Quick> {
     let plan = &record.header.plan;
     plan.quick_ns?;
@@ -202,8 +202,7 @@ pub(crate) fn quick(record: &Record) -> Option<Quick> {
     })
 }
 
-/// Whether a job was never begun in a quick look that came to its end: its time was over. What anything else ended has results
-/// without a number, as always.
+/// Whether a complete quick session had no time for a job. If a session ended otherwise, its jobs have results without a number.
 pub(crate) fn is_left_out(record: &Record, job: usize) -> bool {
     let complete = record.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
     record.header.plan.quick_ns.is_some() && complete && record.runs.iter().all(|r| r.start.job != job)

@@ -44,29 +44,29 @@ impl fmt::Display for Ns {
     }
 }
 
-/// Without what products of binary fractions add far behind the point.
+/// Rounds off the error of binary fractions.
 fn exact(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// Margin of a rate where both sides were measured in turns, or the distance between sessions of one side is known.
+/// Margin of a rate if both sides were measured in turns, or the difference between sessions of one side is known.
 pub(crate) const MARGIN: f64 = 0.01;
 
-/// Margin where each side is one session. Their runs do not show how far two sessions of one configuration lie apart: 20 pairs of
-/// the same job on a virtual disk, one session right after the other, differed with a deviation of 3 %, and with a margin of 1 % three
-/// of them were told apart.
+/// Margin if each side is one session. Their runs do not show how much two sessions of one configuration differ: 20 pairs of the same job
+/// on a virtual disk, one session right after the other, differed with a deviation of 3 %. With a margin of 1 %, three pairs were called
+/// different.
 pub(crate) const MARGIN_OF_LONE_SESSIONS: f64 = 0.05;
 
 /// Least margin of a percentile, which is known to the 0.8 % of a bucket.
 pub(crate) const MARGIN_OF_PERCENTILE: f64 = 0.02;
 
-/// Tolerance of rates, medians and CPU time, unless `--margin` says otherwise.
+/// Tolerance of rates, medians and CPU time, unless `--margin` is given.
 pub(crate) const TOLERANCE: f64 = 0.05;
 
 /// Tolerance of percentiles from p99 on: a few slow operations decide them.
 pub(crate) const TOLERANCE_OF_TAIL: f64 = 0.10;
 
-/// Largest change that a range may allow and still say something. A number that may as well be half as large again is not known.
+/// The largest change that an interval may allow in an answer. A number that may be half as large again is unknown.
 pub(crate) const SAYS_NOTHING: f64 = 0.5;
 
 #[test]

@@ -31,12 +31,12 @@ pub(crate) fn headline_result<'m>(
     results.get(at)
 }
 
-/// Checks without whose answer nobody knows what was measured: whether it is memory that lies below (A11), whether the work
-/// arrived at the ends of the chain (A12), and whether it was counted at all (A13). Where one of them could not look, because a part of
-/// the chain or the ledger could not be seen, a result is suspect.
+/// Checks that must have an answer, else it is unknown what was measured: whether it is memory (A11), whether the work arrived at the
+/// lowest layer (A12), and whether it was counted at all (A13). A result is suspect if one of them had no evidence, because a layer or
+/// the ledger could not be read.
 const MUST_BE_ASKED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
-/// The number that would be quoted, under its true name. Withheld where a finding invalidates it.
+/// The number to quote, under its true name. Withheld if a finding invalidates it.
 pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Measured]) -> Headline {
     let Some(result) = headline_result(record, answered, results) else {
         return Headline {
@@ -55,21 +55,20 @@ pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Mea
 #[derive(Debug)]
 pub(crate) struct Reasoned {
     pub(crate) verdict: Verdict,
-    /// In one sentence.
+    /// The reason in one sentence.
     pub(crate) reason: String,
-    /// The check whose answer the sentence tells.
+    /// The check that the sentence comes from.
     pub(crate) by: Option<CheckId>,
 }
 
 impl Reasoned {
-    /// For a reason that no check gave.
+    /// A verdict for a reason that no check gave.
     pub(crate) fn new(verdict: Verdict, reason: String) -> Self {
         Self { verdict, reason, by: None }
     }
 }
 
-/// The verdict on what is quoted: the worst of it, with the one sentence that says why. `first` is what is told of where others
-/// are as bad.
+/// The verdict on the quoted results: the worst one, with the reason in one sentence. `first` gives the reason if others are as bad.
 pub(crate) fn session_verdict(
     first: Option<&Measured>,
     quoted: &[&Measured],
@@ -82,8 +81,8 @@ pub(crate) fn session_verdict(
     told.map_or_else(nothing, |result| result_verdict(result, findings))
 }
 
-/// The verdict on one result, with the one sentence that says why. A finding that the user accepts withholds no number, and the
-/// result is suspect.
+/// The verdict on one result, with the reason in one sentence. A finding that the user accepts withholds no number, but the result is
+/// suspect.
 pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasoned {
     let about_it: Vec<&Finding> = findings.iter().filter(|f| f.about.contains(&result.name)).collect();
     let found_all = |severity| {
@@ -117,7 +116,7 @@ pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasone
     Reasoned::new(Verdict::Valid, "No check found anything that changes what the number means.".into())
 }
 
-/// The verdict on a session that ended before its first run because of what was known of its targets; `None` for any other.
+/// The verdict on a session that ended before its first run because its targets hold nothing to measure; `None` for any other.
 pub(crate) fn not_measured(record: &Record) -> Option<Reasoned> {
     let Some(RunEnding::NotMeasured(why)) = record.end.as_ref().map(|end| &end.ending) else { return None };
     Some(Reasoned::new(Verdict::Invalid, why.clone()))
@@ -129,7 +128,7 @@ pub(crate) fn is_withheld_by_others(result: &Measured, findings: &[Finding]) -> 
     ids.peek().is_some() && ids.all(|id| id.group() == 'D')
 }
 
-/// The findings that take the number of a result away.
+/// The findings that invalidate a result.
 fn invalidating<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterator<Item = &'f Finding> {
     findings.iter().filter(|f| {
         let invalidates = f.outcome == Outcome::Finding && f.severity == Some(Severity::Void);
@@ -170,7 +169,7 @@ fn counted(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) -> Strin
     format!("{all} results: {}{named}", parts.join(", "))
 }
 
-/// Why a result has no number, in a few words: `CPU busy`. The names of most checks say it.
+/// Why a result has no number, in a few words: `CPU busy`. The names of most checks are that short.
 fn why_without(result: &Measured, findings: &[Finding]) -> String {
     match invalidating(result, findings).next() {
         Some(f) if f.id == CheckId::B12 => "I/O errors".into(),
@@ -228,11 +227,12 @@ pub(crate) fn type_accept(id: CheckId) -> String {
 /// The exit code of a report. It follows from the first word:
 ///
 /// - `FAIL` and `INVALID`: 1.
-/// - `INCONCLUSIVE`: 4, unless the user says what it counts as.
+/// - `INCONCLUSIVE`: 4, unless the user defines what it counts as.
 /// - `PASS`: 0.
-/// - An answer of a study, which is `INVALID` otherwise: 0.
-/// - A verdict: 1 if a finding that the user did not accept invalidates a quoted result or relabels the main one, or if there
-///   is no number to quote; else 0.
+/// - An answer of a study, unless it is `INVALID`: 0.
+/// - A verdict: 1 if a finding that the user did not accept invalidates a quoted result or relabels the main one, or if there is no
+/// number
+///   to quote; else 0.
 pub fn exit_code(report: &Report) -> u8 {
     match (report.answer.as_ref().map(|a| a.word), report.counts_as) {
         (Some(AnswerWord::Fail | AnswerWord::Invalid), _)
@@ -243,7 +243,7 @@ pub fn exit_code(report: &Report) -> u8 {
     }
 }
 
-/// The exit code that several reports ask for: the worst, where what is known to be wrong is worse than what cannot be told.
+/// The exit code of several reports: the worst. A known failure is worse than an undecided condition.
 pub fn exit_code_of(reports: &[Report]) -> u8 {
     let codes: Vec<u8> = reports.iter().map(exit_code).collect();
     [1, 4].into_iter().find(|code| codes.contains(code)).unwrap_or(0)
@@ -267,7 +267,7 @@ fn of_findings(report: &Report) -> u8 {
     u8::from(invalid || report.findings.iter().any(relabels))
 }
 
-/// What stands above everything else.
+/// The first lines of a report.
 pub(crate) struct First {
     pub(crate) answer: Option<Answer>,
     pub(crate) headline: Headline,
@@ -276,7 +276,7 @@ pub(crate) struct First {
     pub(crate) limiter: Limiter,
 }
 
-/// What was measured, and what of the findings acts on numbers.
+/// The results, and the findings that act on numbers.
 pub(crate) struct Judged<'r> {
     pub(crate) record: &'r Record,
     pub(crate) answered: &'r [CaseAnswers<'r>],
@@ -285,7 +285,7 @@ pub(crate) struct Judged<'r> {
 }
 
 impl Judged<'_> {
-    /// By what was asked.
+    /// The first lines, by the study.
     pub(crate) fn summarize_study(&self, studied: &Studied) -> First {
         let quoted = studies::quoted(studied, self.results);
         let words = match studied {
@@ -301,7 +301,7 @@ impl Judged<'_> {
         First { answer: studies::answer(studied), ..words }
     }
 
-    /// Of jobs without a study. Another result that only other load withholds leaves the session suspect if the headline has a number.
+    /// Of jobs without a study. If only other load withholds another result, the session is suspect as long as the headline has a number.
     fn of_jobs(&self, quoted: &[&Measured]) -> First {
         let mut first = self.of_results(quoted);
         let withholds = |r: &&&Measured| r.verdict == Verdict::Invalid;
@@ -312,27 +312,27 @@ impl Judged<'_> {
         first
     }
 
-    /// Of results with a headline that the plan names.
+    /// Of results whose headline the plan names.
     fn of_results(&self, quoted: &[&Measured]) -> First {
         let headline = headline(self.record, self.answered, self.results);
         self.concluded(headline, self.of_headline_job(), quoted)
     }
 
-    /// Of a load curve: the load that it rests on.
+    /// Of a load curve: the load that its answer depends on.
     fn of_curve(&self, curve: &LoadCurve, quoted: &[&Measured]) -> First {
         let headline = studies::headline_of_curve(self.record, curve, self.answered);
         let first = curve.rests_on.first().and_then(|at| self.results.get(*at));
         let mut words = self.concluded(headline, first, quoted);
         if words.headline.value.is_none() {
             words.verdict = Reasoned::new(Verdict::Invalid, curve.sentence.clone());
-            // That each load holds is no comfort where they do not answer.
+            // Valid loads do not help if they do not answer.
             words.counts.sentence = None;
         }
-        // A load below the capacity is limited by nothing but itself; the closed loop is limited by something.
+        // Nothing limits a load below the capacity; the limiter is that of the closed loop.
         First { limiter: limited(self.of_headline_job()), ..words }
     }
 
-    /// Of a grid: the best cell. What is wrong with the others says why they are not quoted.
+    /// Of a grid: the best cell. Findings about other cells only explain why these are not quoted.
     fn of_grid(&self, grid: &Sweep, quoted: &[&Measured]) -> First {
         let headline = studies::headline_of_grid(grid, self.results);
         let first = studies::first_of_grid(grid, self.results);
@@ -347,7 +347,7 @@ impl Judged<'_> {
         words
     }
 
-    /// The words about a result, in the company of those that are quoted too.
+    /// The first lines about a result, with the counts over all quoted results.
     fn concluded(&self, headline: Headline, first: Option<&Measured>, quoted: &[&Measured]) -> First {
         let accepted = first.map_or_else(Vec::new, |result| result.accepted.clone());
         First {
@@ -378,7 +378,7 @@ fn judged(fixture: &Fixture, accept: &[CheckId]) -> Report {
     judge(&fixture.record(), &Judging { accept: accept.to_vec(), ..Judging::default() })
 }
 
-/// A record in which ten of the 64 blocks that were read before the runs hold only zeros (A05), which biases the number.
+/// A record with zeros in ten of the 64 blocks that were read before the runs (A05), which biases the number.
 #[cfg(test)]
 fn biased(fixture: &Fixture) -> Record {
     let mut record = fixture.record();
@@ -613,7 +613,7 @@ fn counts_name_up_to_two_results_without_a_number() {
         Some("3 results: 1 valid, 2 without a number (a: holes read; b: no run)")
     );
     assert_eq!(sentence(&[a, a, &b], &holes.findings).as_deref(), Some("3 results: 3 without a number"));
-    // The worst is told, the headline first where it is as bad.
+    // The worst is shown, and the headline first if it is as bad.
     assert_eq!(
         session_verdict(Some(&first), &[&first, &other], &[]).verdict,
         Verdict::Valid,

@@ -60,7 +60,7 @@ fn retrying<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
     phase.flat_map(|phase| &phase.streams).filter(|s| s.engine == TRIES_AGAIN && s.cache.is_direct())
 }
 
-/// The part of `counted` that was refused: at most once what was issued, and nothing where no attempt can have been refused.
+/// The part of `counted` that was refused: at most the issued amount, and nothing if no attempt can have been refused.
 pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
     let mut twice = CgroupIo::default();
     for (slot, kind) in Kind::MOVING.into_iter().enumerate() {
@@ -75,7 +75,7 @@ pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
     twice
 }
 
-/// An honest record whose operations became so many requests each, and were charged so many times.
+/// An honest record whose operations became `parts` requests each and were charged several times.
 #[cfg(test)]
 pub(crate) fn split(requests: u64, times_charged: f64) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
@@ -99,18 +99,17 @@ fn own_bytes(record: &model::record::Record) -> u64 {
     crate::case::cases(record)[0].own().unwrap().bytes[0]
 }
 
-/// Difference below which two counts agree: what is left of a quiet disk's own housekeeping. Above it the report says how
-/// much it is, and leaves it to the checks what that means.
+/// Difference up to which two counts agree: a quiet disk's housekeeping. The report shows a larger one, and the checks judge it.
 const AGREES_WITHIN: f64 = 0.001;
 /// Bytes per run that a file system reads for itself.
 const ODD_BYTES: u64 = 1 << 20;
 
-/// The ledger of a case; `None` where nothing is carried to storage, or no run was complete.
+/// The ledger of a case; `None` without storage or a complete run.
 pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
     if !case.has_storage() || case.runs.is_empty() {
         return None;
     }
-    // The ledger shows counters as they are: of all streams that share the devices.
+    // The ledger shows plain counters, so those of all streams that share the devices.
     let case = &case.with_sharers();
     let layers = layers(case);
     Some(Ledger {
@@ -191,16 +190,16 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
     Some(Account { issued, charged, layers: entries })
 }
 
-/// Whether the tops did more in a direction that nobody asked for than a file system does for itself: then the columns of the
-/// devices show it, and so must the ledger.
+/// Whether the tops moved more in a direction that no stream has than a file system does for itself. The columns of the devices show it,
+/// so the ledger must as well.
 fn unasked(case: &Case, layers: &[Counted], kind: Kind) -> bool {
     let tops = layers.iter().filter(|c| c.step == 0).filter_map(|c| c.until_stop.as_ref().ok());
     let done = tops.fold(0_u64, |sum, stat| sum.saturating_add(flow(stat, kind).bytes));
     kind == Kind::Read && done > ODD_BYTES.saturating_mul(case.runs.len() as u64)
 }
 
-/// Everything that the bytes of one step pass through: the layers of that step and the leaves above it. Names of the
-/// others, bytes of all, and requests in flight at the snapshots.
+/// The layers that share the bytes of one step: those of that step and the leaves above it. Returns the names of the others, the bytes of
+/// all, and requests in flight at the snapshots.
 fn cut(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
     let in_cut = |c: &&Counted| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
     let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);
@@ -223,14 +222,14 @@ fn charged(case: &Case, kind: Kind) -> Known<Moved> {
     Ok(Moved { ios: own.ios[i], bytes: own.bytes[i], merges: None, ms: None })
 }
 
-/// Whether what the kernel charged is more than what was done because it charged attempts that it refused.
+/// Whether the charge is larger because the kernel also charged refused attempts.
 fn is_charged_twice(case: &Case, kind: Kind) -> bool {
     let slot = usize::from(kind == Kind::Write);
     let twice = case.charged().map_or(0, |counted| charged_twice(case, &counted).bytes[slot]);
     twice as f64 > AGREES_WITHIN * case.issued(kind).bytes as f64
 }
 
-/// The difference as a share of what was issued, and the word for it.
+/// The difference as a share of the issued bytes, and its word.
 fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, String) {
     let counted = match counted {
         Ok(counted) => counted,
@@ -277,7 +276,7 @@ fn layers<'a>(case: &Case<'a>) -> Vec<Counted<'a>> {
     out
 }
 
-/// How far each layer of a place is below its top. Layers stand before what is below them.
+/// The distance of each layer of a place from its top. Layers come before the layers below them.
 fn steps(place: &Place) -> Vec<u32> {
     let mut steps = vec![0_u32; place.layers.len()];
     for (at, layer) in place.layers.iter().enumerate() {

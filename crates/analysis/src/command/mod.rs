@@ -207,7 +207,7 @@ fn reasoned(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reason
     }
 }
 
-/// What became of a condition such as `time>2s`, at every command that it is about: the one that it names, or all.
+/// The gates of a condition such as `time>2s`: for the command that it names, or for each.
 fn gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
     let named = |one: &&CommandResult| condition.result.as_ref().is_none_or(|name| *name == one.command);
     let gates: Vec<Gate> = commands.iter().filter(named).map(|one| gate(condition, one)).collect();
@@ -279,7 +279,7 @@ const BY_TURNS: f64 = 0.2;
 /// Bytes through a standard stream from which its other end can set the pace.
 const STREAM_BYTES: u64 = 1 << 20;
 
-/// Share of the bytes from which the page cache took part in all of it.
+/// Share of the bytes from which the page cache holds all of them.
 const NEARLY: f64 = 0.95;
 
 /// The kernel counts CPU time in steps of a scheduler tick at most: 4 ms.
@@ -369,7 +369,7 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     }
 }
 
-/// What is at the other end of a standard stream, if data went through it and nowhere else: an idle pipe is no reason to wait.
+/// The other end of a standard stream, if all data went through it: an idle pipe is no reason to wait.
 fn other_end(
     record: &Record,
     run: &CommandRun,
@@ -404,7 +404,7 @@ fn other_end(
     }
 }
 
-/// What a command did that only copied from or to the page cache.
+/// Describes a command that only copied from or to the page cache.
 fn page_cache_copy(run: &CommandRun) -> Option<&'static str> {
     let moved = run.moved.as_ref().ok()?;
     let is_most = |part: u64, of: u64| of > 1 << 20 && part as f64 >= NEARLY * of as f64;
@@ -415,7 +415,7 @@ fn page_cache_copy(run: &CommandRun) -> Option<&'static str> {
     is_most(dirty, moved.dirtied_bytes).then_some("copying to it")
 }
 
-/// What calls of a few hundred bytes cost.
+/// The cost of calls of a few hundred bytes.
 fn small_calls(run: &CommandRun) -> String {
     let smallest = [run.interface.read_call_bytes, run.interface.write_call_bytes]
         .into_iter()
@@ -439,7 +439,7 @@ fn one_at_a_time(device: &DeviceUse, run: &CommandRun) -> String {
     format!("{} got one request at a time, {each} each", device.name)
 }
 
-/// The limit that the rate of a device is at, in words.
+/// The limit that a device's rate has reached.
 fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<String> {
     let start = seen.run.evidence.iter().find(|snapshot| snapshot.moment == Moment::Start)?;
     let text = start.text(LIMITS).ok()?;
@@ -464,10 +464,10 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
     None
 }
 
-/// Share of the reads from which an answer of the page cache changes what the time means.
+/// Share of the reads from which the page cache changes the meaning of the time.
 const CACHE_SHARE: f64 = 0.05;
 
-/// Bytes below which nothing is said of a direction.
+/// Bytes below which a direction does not matter.
 const LEAST_BYTES: u64 = 1 << 20;
 
 /// Dirty bytes before a run from which their write-back disturbs it (D02).
@@ -485,10 +485,10 @@ const LOWER_SHARE: f64 = 0.9;
 /// Time from which waiting for a CPU shows.
 const CPU_WAIT_SECONDS: f64 = 0.1;
 
-/// Ticks of all CPUs from which a share of them says something.
+/// Ticks of all CPUs that a share needs.
 const LEAST_TICKS: u64 = 20;
 
-/// What a check answers.
+/// The answer of a check.
 enum Reply {
     /// The command did nothing that it is about.
     DoesNotApply,
@@ -498,7 +498,7 @@ enum Reply {
     Found(Severity, String),
 }
 
-/// The reply, or why it cannot be told.
+/// The answer, or why there is none.
 type CheckAnswer = Known<Reply>;
 
 /// A finding if `is_found`.
@@ -603,7 +603,7 @@ fn page_cache(run: &CommandRun) -> CheckAnswer {
     })
 }
 
-/// Bytes of named files that are read as zeros, since no storage holds them.
+/// Bytes of named files that read as zeros because no storage holds them.
 fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> Option<u64>) -> CheckAnswer {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
     // A copy may skip the holes of its input and write zeros.
@@ -630,7 +630,7 @@ fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> O
     if files == 0 { Err("its command line names no file that was there".into()) } else { Ok(Reply::Holds) }
 }
 
-/// Output that is easier to store than data: holes in a file that the command made, or zeros, as far as the command line tells.
+/// Output that is easier to store than data: holes in a file that the command made, or zeros, judging by the command line.
 fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
     let made = |one: &&NamedFiles| one.before.as_ref().is_ok_and(|before| before.hole_bytes == 0);
     for one in run.named.iter().filter(made) {
@@ -647,7 +647,7 @@ fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
         return Ok(Reply::DoesNotApply);
     }
     let is_zero = seen.end.byte_sources.iter().any(|source| source == "/dev/zero");
-    // What the data of any other command are like is not known: so it never holds.
+    // The data of any other command are unknown, so the check never holds.
     Ok(if is_zero {
         let sentence =
             "It wrote zeros: storage that compresses, or leaves zeros out, takes these faster than data.";

@@ -17,7 +17,7 @@ use model::units::{show_block, show_bytes, show_ns};
 use model::{Known, kernel_files};
 use std::collections::BTreeSet;
 
-/// Settings of a device's queue that change what it does with requests.
+/// Queue settings that change how a device handles requests.
 const QUEUE: [&str; 8] = [
     "scheduler",
     "nr_requests",
@@ -61,7 +61,7 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
     all
 }
 
-/// What differs between two fingerprints, and what could not be compared because it is not known of both.
+/// The differences between two fingerprints, and the circumstances that are unknown on one side.
 pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<String>) {
     let (mut different, mut unknown) = (Vec::new(), Vec::new());
     let missing = |of: &Aspect| Aspect { value: Ok("-".into()), ..of.clone() };
@@ -89,7 +89,7 @@ fn aspect(name: &str, value: String, refuses: bool) -> Aspect {
     Aspect { name: name.into(), value: Ok(value), is_fallback: false, remark: String::new(), refuses }
 }
 
-/// What was asked of the target: with other values it is other work.
+/// The request to the target: other values are different work.
 fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let access = &stream.access;
     let lines = |of: fn(&Line) -> String| access.lines.iter().map(of).collect::<Vec<_>>().join("; ");
@@ -194,7 +194,7 @@ fn pace(pace: Pace) -> String {
     match pace {
         Pace::Closed => "closed loop".into(),
         Pace::Limited { iops, bytes_per_s } => {
-            // Nothing stands for no limit.
+            // No entry means no limit.
             let limits =
                 [(iops, "IOPS"), (bytes_per_s, "bytes/s")].into_iter().filter(|(limit, _)| *limit > 0.0);
             let words: Vec<String> = limits.map(|(limit, unit)| format!("{limit} {unit}")).collect();
@@ -262,7 +262,7 @@ fn engine(stream: &Stream) -> Aspect {
     }
 }
 
-/// How it was carried out: perhaps the very thing that is compared.
+/// How the work was done, which may be the subject of the comparison.
 fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let place = &stream.place;
     let cpus = if place.cpus.is_empty() { "all".into() } else { place::of_cpus(&place.cpus) };
@@ -328,13 +328,13 @@ fn of_machine(report: &Report) -> Vec<Aspect> {
 
 /// `io.max: 8:0 riops=1000` of a line with the path of its file: cgroups have other names each time.
 fn limit(line: &str) -> String {
-    // A directory may hold a colon; what a limit says has none before a space.
+    // A directory may contain a colon; a limit has none before a space.
     let (path, value) = line.rsplit_once(": ").unwrap_or(("", line));
     let file = path.rsplit('/').next().unwrap_or_default();
     if file.is_empty() { value.to_owned() } else { format!("{file}: {value}") }
 }
 
-/// Where the target of that index lives.
+/// Where the target with this index is.
 fn of_place(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     let Some(place) = place else { return Vec::new() };
     let of =
@@ -363,7 +363,7 @@ fn of_place(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     all
 }
 
-/// What a layer is, without names that change from one start of the machine to the next: a serial number, or else the model.
+/// Identifies a layer by its serial number, or else by the model: names change between boots.
 fn layer(layer: &Layer) -> String {
     let kind = match layer.kind {
         LayerKind::Disk => "",
@@ -386,14 +386,14 @@ fn layer(layer: &Layer) -> String {
     words.join(" ")
 }
 
-/// Findings that rename a result by what limited it, or by the depth that was reached: the work is the same, and how it goes
-/// may be the very thing that is compared.
+/// Findings that relabel a result by its limiter, or by the depth that it reached. The work is the same, and these may be the subject of
+/// the comparison.
 const SAME_WORK: &[CheckId] = &[CheckId::B05, CheckId::D05, CheckId::D06, CheckId::D08, CheckId::D11];
 
-/// The aspect under which these stand.
+/// The aspect of these findings.
 pub(super) const LIMITED_BY: &str = "what limited it";
 
-/// The aspect of renaming findings that make it another measurement.
+/// The aspect of findings that make it another measurement.
 pub(super) const MEASURED: &str = "what was measured";
 
 /// The aspect of findings that the user accepted.
@@ -445,7 +445,7 @@ fn describe_results(one: One, findings: &[Named]) -> String {
     format!("{}{ids}", one.result.true_name)
 }
 
-/// Why a result is no number, where it is none.
+/// Why a result has no number.
 pub(super) fn no_number(one: One) -> Option<String> {
     let of = format!("{} ({})", one.result.name, one.report.started);
     if let Some(f) = acting(one, Severity::Void).find(|f| !f.accepted) {

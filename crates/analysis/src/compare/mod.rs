@@ -33,37 +33,37 @@ use model::units::{show_change, show_share};
 use stats::holm;
 use weighing::Weighed;
 
-/// What the comparison must be told beside its sides.
+/// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Share beyond which a difference counts, and within which two sides are the same. The margin is at least 1 %, of percentiles
-    /// 2 %, and as much as sessions of one side differ; the tolerance is at least the margin. `None` is a margin of 1 %, or of 5 % where
-    /// each side is one session that was measured by itself, and a tolerance of 5 %, or 10 % from p99 on.
+    /// The share beyond which a difference counts, and within which two sides are the same. The margin is at least 1 %, for percentiles 2
+    /// %, and as much as sessions of one side differ. The tolerance is at least the margin. `None` is a margin of 1 %, or of 5 % if each
+    /// side is one session that was measured separately, and a tolerance of 5 %, or 10 % from p99 on.
     pub margin: Option<f64>,
-    /// Whether numbers of different work are compared all the same (E14 is accepted).
+    /// Whether numbers of different work are compared anyway (E14 is accepted).
     pub accept_differences: bool,
     /// Findings of results that the user accepts. A gate decides on a number that rests on an accepted finding only if it is among
     /// these.
     pub accept: Vec<CheckId>,
-    /// How much slower B may be, if that is asked.
+    /// The limit of `--fail-if-slower`.
     pub fail_if_slower: Option<Slower>,
-    /// What a gate that cannot be told counts as.
+    /// What an undecided gate counts as.
     pub inconclusive: Option<CountsAs>,
-    /// How the runs of both sides came about.
+    /// How the runs of both sides were measured.
     pub runs: Runs,
     /// Version of the program that compares.
     pub version: String,
 }
 
-/// How the runs of both sides came about.
+/// How the runs of both sides were measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Runs {
-    /// In sessions of their own.
+    /// In separate sessions.
     #[default]
     Apart,
-    /// In turns, as many as were asked for.
+    /// In turns, as many as the plan has.
     InTurns,
-    /// In turns, and then as many more as the first ones asked for: so a gate is asked twice, and may err half as often each time.
+    /// In turns, then as many more as the first ones call for. So a gate is asked twice, and may err half as often each time.
     Settling,
 }
 
@@ -72,14 +72,14 @@ pub fn compare(a: &Report, b: &Report, options: &Options) -> Comparison {
     compare_sides(std::slice::from_ref(a), std::slice::from_ref(b), options)
 }
 
-/// Compares two sides, each of one session or several of one configuration, whose runs count as runs of one.
+/// Compares two sides, each one session or several of one configuration, whose runs are pooled.
 pub fn compare_sides(a: &[Report], b: &[Report], options: &Options) -> Comparison {
     let mut side = Compared::new(a, b, side_name(1), options);
     let pairs = answered(vec![std::mem::take(&mut side.drafts)]).into_iter().flatten().collect();
     side.concluded(pairs, options)
 }
 
-/// Compares each of several sides with the first. Their headlines share what may be wrong by chance, as do all other numbers.
+/// Compares each of several sides with the first. Holm's correction covers all headlines together, and all other numbers together.
 pub fn compare_each<S: AsRef<[Report]>>(a: &[Report], others: &[S], options: &Options) -> Comparisons {
     let all = others.iter().enumerate();
     let mut sides: Vec<Compared> =
@@ -97,13 +97,13 @@ fn producer(options: &Options) -> Producer {
     Producer { format: FORMAT, version: options.version.clone() }
 }
 
-/// A side beside the first, on the way to a comparison.
+/// A side that is being compared with the first.
 struct Compared<'r> {
     name: String,
     sides: [&'r [Report]; 2],
     paired: Paired<'r>,
     drafts: Vec<Draft>,
-    /// For each pair the circumstances that are not known of both.
+    /// For each pair the circumstances that are unknown on one side.
     unknown: Vec<Vec<String>>,
 }
 
@@ -121,7 +121,7 @@ impl<'r> Compared<'r> {
         Self { name, sides: [a, b], paired, drafts, unknown }
     }
 
-    /// The comparison, with the words said of its numbers.
+    /// Completes the comparison with the answers of its pairs.
     fn concluded(self, pairs: Vec<Pair>, options: &Options) -> Comparison {
         let Self { name, sides: [a, b], paired, unknown, .. } = self;
         let (answer, sentence) = answer(&pairs, &paired, a, &name);
@@ -142,19 +142,19 @@ impl<'r> Compared<'r> {
     }
 }
 
-/// Two results of one report, which were measured in turns.
+/// Two results of one report that were measured in turns.
 pub(crate) struct Beside<'n> {
     /// Index of A.
     pub(crate) a: usize,
     /// Index of the other.
     pub(crate) b: usize,
-    /// What the other is called.
+    /// The name of the other side.
     pub(crate) name: &'n str,
-    /// Whether its number is one that answers.
+    /// Whether it is the number of the headline.
     pub(crate) headline: bool,
 }
 
-/// Compares results of one report pair by pair. Whoever named them wants them compared, whatever differs.
+/// Compares results of one report pair by pair. The user selected them, so their differences do not prevent it.
 pub(crate) fn within(report: &Report, pairs: &[Beside]) -> Vec<Pair> {
     let options = Options { runs: Runs::InTurns, accept_differences: true, ..Options::default() };
     let pooled = |at: usize| -> Pooled {
@@ -171,9 +171,9 @@ pub(crate) fn within(report: &Report, pairs: &[Beside]) -> Vec<Pair> {
 /// A command with the wall times of its runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Timed {
-    /// As a shell would take it.
+    /// As typed in a shell.
     name: String,
-    /// Seconds of the runs that succeeded, those of each session by themselves.
+    /// Seconds of the successful runs, by session.
     seconds: Vec<Vec<f64>>,
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn times(first: &Timed, others: &[Timed]) -> Vec<Pair> {
     answered(vec![drafts.collect()]).into_iter().flatten().collect()
 }
 
-/// The commands that the sessions of both sides timed. Two single ones are compared whatever they are called.
+/// The commands that the sessions of both sides timed. Two single commands are compared whatever their names.
 fn of_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draft> {
     let [a, b] = [a, b].map(|reports| {
         let mut side: Vec<Timed> = Vec::new();
@@ -240,11 +240,11 @@ fn draft_of_times(a: &Timed, b: &Timed, options: &Options) -> Draft {
     Draft { pair, weighed: vec![weighing::weigh(measure, options)], unknown: Vec::new() }
 }
 
-/// A pair whose numbers have no word yet.
+/// A pair without answers yet.
 struct Draft {
     pair: Pair,
     weighed: Vec<Weighed>,
-    /// Circumstances that are not known of both.
+    /// Circumstances that are unknown on one side.
     unknown: Vec<String>,
 }
 
@@ -256,7 +256,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     };
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
     let void = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
-    // Other work stays other work, whatever is found. What a result turned out to be says nothing if it has no number.
+    // Different work remains different work, whatever the findings. What a result without a number measured does not matter.
     let not_asked = [fingerprint::MEASURED, fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
     let asked = |d: &Difference| d.refuses && !not_asked.contains(&d.aspect.as_str());
     let asked_other_work = other_work.is_some() && differences.iter().any(asked);
@@ -290,7 +290,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     Draft { pair, weighed, unknown }
 }
 
-/// What differs between two results, asked or found; and what is not known of both.
+/// The differences between two results, in the request and in the findings, and the circumstances that are unknown on one side.
 fn between(a: One, b: One) -> (Vec<Difference>, Vec<String>) {
     let prints = [a, b].map(|one| fingerprint(one.report, one.result));
     let (mut different, unknown) = differences(&prints[0], &prints[1]);
@@ -299,7 +299,7 @@ fn between(a: One, b: One) -> (Vec<Difference>, Vec<String>) {
     (different, unknown)
 }
 
-/// Why there is nothing to compare: a side that is no number, or no one thing.
+/// Why there is nothing to compare: a side without a number, or of several configurations.
 fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
     for (side, of, sessions) in [("A", a, sessions[0]), (name, b, sessions[1])] {
         if let Some(why) = of.iter().find_map(|one| fingerprint::no_number(*one)) {
@@ -326,7 +326,7 @@ fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> 
     None
 }
 
-/// Returns why the two are not compared: they are numbers of different work, or their conditions differ.
+/// Why the two are not compared: they are numbers of different work, or their conditions differ.
 fn other_work(differences: &[Difference], name: &str) -> Option<String> {
     let words: Vec<String> = differences.iter().filter(|d| d.refuses).map(show_difference).collect();
     let which = if is_undecidable(differences) {
@@ -377,8 +377,8 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
     }
 }
 
-/// Gives every number of every side its word. Those that answer were named before anything was measured, so they are judged by
-/// themselves; all others are looked at together.
+/// Gives every number of every side its answer. The headlines were selected before the measurement, so each is judged alone. All other
+/// numbers share one correction.
 fn answered(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
     let answers = |draft: &Draft, at: usize| draft.pair.headline && at == 0;
     let of = |which: bool| -> Vec<f64> {
@@ -400,7 +400,7 @@ fn answered(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
     sides.into_iter().map(|drafts| drafts.into_iter().map(&mut word).collect()).collect()
 }
 
-/// The first word with its sentences: of the headline of A. The other side is called `b`.
+/// The answer and its sentences, about the headline of A. `b` is the name of the other side.
 fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, String) {
     let Some(pair) = pairs.iter().find(|p| p.headline) else {
         return (Answer::Incomparable, nothing(paired, a, b));
@@ -481,7 +481,7 @@ fn narrower(metric: &Metric) -> String {
     if all.is_empty() { String::new() } else { format!(" To know more: {}.", all.join(", ")) }
 }
 
-/// What could have been seen, and what would settle it.
+/// The difference that could have been seen, and what would settle it.
 fn settled(metric: &Metric) -> String {
     let seen = metric.could_have_seen.map_or_else(String::new, |share| {
         format!(" A difference of {} would usually have been detected.", show_share(share))
@@ -494,7 +494,7 @@ fn settled(metric: &Metric) -> String {
     seen + &runs
 }
 
-/// The accepted findings that the numbers rest on.
+/// The accepted findings that the numbers depend on.
 fn accepted(pair: &Pair) -> String {
     match pair.accepted.as_slice() {
         [] => String::new(),
@@ -502,7 +502,7 @@ fn accepted(pair: &Pair) -> String {
     }
 }
 
-/// What differs beside the numbers.
+/// The differences between the two sides.
 fn differences_sentence(pair: &Pair) -> String {
     let words: Vec<String> = pair.differences.iter().map(show_difference).collect();
     if words.is_empty() {
@@ -517,7 +517,7 @@ fn show_difference(difference: &model::comparison::Difference) -> String {
     format!("{} {} -> {}", difference.aspect, difference.a, difference.b)
 }
 
-/// A result with the report that it stands in.
+/// A result with its report.
 #[derive(Clone, Copy, Debug)]
 struct One<'a> {
     report: &'a Report,
@@ -527,14 +527,14 @@ struct One<'a> {
 /// The same result in every session of a side; never empty.
 type Pooled<'a> = Vec<One<'a>>;
 
-/// Which is compared with which.
+/// The results of both sides, matched.
 struct Paired<'a> {
     pairs: Vec<(Pooled<'a>, Pooled<'a>)>,
     only_in_a: Vec<String>,
     only_in_b: Vec<String>,
 }
 
-/// The side as it is shown.
+/// A side as the comparison shows it.
 fn shown(reports: &[Report]) -> Side {
     let source = |r: &Report| Source {
         session: r.session.clone(),
@@ -546,8 +546,8 @@ fn shown(reports: &[Report]) -> Side {
     Side { sessions: reports.iter().map(source).collect() }
 }
 
-/// Results of the same name, phase and stream. Where each side measured a single thing, these two are meant, whatever they are
-/// called: the name of a job says its block size and depth, and what differs is better told than that nothing is the same.
+/// Matches results of the same name, phase and stream. If each side measured a single result, these two match whatever their names: the
+/// name of a job contains its block size and depth, and the comparison then shows what differs.
 fn pair<'a>(a: &'a [Report], b: &'a [Report]) -> Paired<'a> {
     let (a, b) = (pooled(a), pooled(b));
     if let ([_], [_]) = (a.as_slice(), b.as_slice()) {
@@ -578,15 +578,15 @@ fn key_of(result: &Measured) -> (&str, u32, u32) {
     (&result.name, result.phase, result.stream)
 }
 
-/// The results of a side, in the order of its first session; each from all sessions that have it.
+/// The results of a side, in the order of its first session, each from all sessions that have it.
 fn pooled(reports: &[Report]) -> Vec<Pooled<'_>> {
     let mut all: Vec<Pooled> = Vec::new();
     for report in reports {
-        // A session of one result belongs to the one result of the others, as above.
+        // A session with one result belongs to the one result of the others.
         let single = report.results.len() == 1 && all.len() == 1;
         for result in &report.results {
             let one = One { report, result };
-            // Two results of one session stay two, whatever they are called.
+            // Two results of one session stay two, whatever their names.
             let own = |p: &&mut Pooled| p.iter().all(|o| !std::ptr::eq(o.report, report));
             let same = |p: &&mut Pooled| own(p) && (single || key(p) == key_of(result));
             match all.iter_mut().find(same) {
@@ -598,8 +598,8 @@ fn pooled(reports: &[Report]) -> Vec<Pooled<'_>> {
     all
 }
 
-/// What the sides come to against each other. Whoever names the earlier session knows what he changed since, so other work is
-/// no reason not to compare; that of then and now is the same. What comes and goes meets both sides of what was measured in turns.
+/// Compares the sides of a rerun. The user knows what changed since the earlier session, so different work does not prevent the
+/// comparison; then and now must be the same work. Both sides were measured in turns, so disturbances affect both.
 pub(crate) fn against(
     earlier: &plan::Rerun,
     plan: &Plan,
@@ -626,7 +626,7 @@ pub(crate) fn against(
     }
 }
 
-/// The own jobs of a record, and those of the earlier session; `None` where it has only its own.
+/// The own jobs of a record, and those of the earlier session; `None` if it is not a rerun.
 pub(crate) fn sides(record: &Record) -> Option<(Record, Record)> {
     let plan = &record.header.plan;
     let against = plan.against.as_ref()?;
@@ -636,12 +636,12 @@ pub(crate) fn sides(record: &Record) -> Option<(Record, Record)> {
     again.header.plan.title = format!("{}, again", against.then.title);
     // The rows of a card are jobs of this session.
     again.header.plan.study = Study::Jobs;
-    // So are the conditions.
+    // So do the conditions.
     again.header.plan.fail_if.clear();
     Some((own, again))
 }
 
-/// What a record has of some of its jobs.
+/// The part of a record that belongs to some of its jobs.
 fn part(record: &Record, jobs: std::ops::Range<usize>, headline: usize) -> Record {
     let mut header = record.header.clone();
     header.plan.jobs = header.plan.jobs.get(jobs.clone()).unwrap_or_default().to_vec();
@@ -681,7 +681,7 @@ use crate::judge;
 #[cfg(test)]
 use model::study::Studied;
 
-/// A session of one job, and the same of an earlier one with another depth behind it.
+/// A session of one job, followed by that of an earlier session with another depth.
 #[cfg(test)]
 pub(crate) fn fixture() -> Record {
     let before = Fixture { name: "before".into(), ops: 8_000, ..Fixture::honest() };

@@ -31,19 +31,19 @@ use stats::sample::mean;
 use stats::welch::{ALLOWED, Shift};
 use stats::{bootstrap, ranks, two_samples};
 
-/// Pairs of sessions of one side from which their 95th percentile is less than the largest.
+/// The percentile of the differences between sessions of one side that is the noise floor.
 const SURE_OF_FLOOR: f64 = 0.95;
 
-/// What the runs say, before it is known how many numbers are looked at.
+/// The runs of one number on both sides, before the number of comparisons is known.
 pub(super) struct Weighed {
     measure: Measure,
     /// Logarithms of all runs.
     a: Vec<f64>,
     b: Vec<f64>,
     shift: Option<Shift>,
-    /// Of the logarithm of the ratio.
+    /// Interval of the logarithm of the ratio.
     interval: Option<[f64; 2]>,
-    /// Ends of an interval of the logarithm of the ratio, each of which by itself holds as surely as `interval`.
+    /// Bounds of the logarithm of the ratio that each hold with the confidence of `interval`.
     bounds: Option<[f64; 2]>,
     margin: f64,
     tolerance: f64,
@@ -52,7 +52,7 @@ pub(super) struct Weighed {
     p_ranks: Option<f64>,
 }
 
-/// Weighs a number, with the margin of the options.
+/// Weighs a number with the margin of the options.
 pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
     let logs = |side: &[Vec<f64>]| side.iter().flatten().map(|v| v.ln()).collect::<Vec<f64>>();
     let (a, b) = (logs(&measure.a), logs(&measure.b));
@@ -86,8 +86,8 @@ pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
     }
 }
 
-/// How far sessions of one side lie apart, as a share: the 95th percentile of all pairs, or the largest where they are few.
-/// `None` where each side is one session.
+/// The difference between sessions of one side as a share: the 95th percentile of all pairs, or the largest of few. `None` if each side
+/// is one session.
 fn floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
     let mut apart: Vec<f64> = Vec::new();
     for side in [a, b] {
@@ -104,12 +104,12 @@ fn floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
 }
 
 impl Weighed {
-    /// Chance of such a difference where there is none; 1 where nothing is known.
+    /// The chance of such a difference if there is none; 1 if nothing is known.
     pub(super) fn chance(&self) -> f64 {
         self.shift.map_or(1.0, |s| s.chance_beyond(self.margin.ln_1p()))
     }
 
-    /// The answer, with the chance that allows for the others, of which there are so many.
+    /// The answer, with a chance that is corrected for `looks` numbers.
     pub(super) fn answered(self, chance: f64, looks: usize) -> Metric {
         let (answer, why) = self.answer(chance, looks);
         let limits = [self.margin, self.tolerance].map(f64::ln_1p);
@@ -117,7 +117,7 @@ impl Weighed {
         let runs_needed = self.shift.filter(|_| is_open).and_then(|s| s.runs_needed(limits, looks));
         let is_bounded = answer == Answer::NoDifferenceSeen;
         let runs_to_halve = self.shift.filter(|_| is_bounded).and_then(|s| s.runs_to_halve());
-        // With too few runs for ranks nothing could have been seen.
+        // With too few runs for ranks, no difference could have been seen.
         let seeing = self.shift.filter(|_| ranks::least(self.a.len(), self.b.len()) <= ALLOWED);
         Metric {
             name: self.measure.name,
@@ -134,7 +134,7 @@ impl Weighed {
             tolerance: Some(self.tolerance),
             floor: self.floor,
             could_have_seen: seeing.map(|s| s.visible(limits[0], looks).exp_m1()).filter(|v| v.is_finite()),
-            // What these runs could not show takes more of them, whatever their variation says.
+            // These runs could not show it, so more are needed, whatever their variation.
             runs_needed: runs_needed.map(|n| n.max(self.a.len().min(self.b.len()) as u32 + 1)),
             runs_to_halve,
             p: self.shift.map(|_| chance),
@@ -184,7 +184,7 @@ impl Weighed {
         (Answer::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
     }
 
-    /// What the second witness has against a difference.
+    /// The objection of the ranks to a difference.
     fn doubt(&self, grows: bool) -> Option<String> {
         let (n, m) = (self.a.len(), self.b.len());
         let least = ranks::least(n, m);
@@ -232,16 +232,16 @@ const RANKS: [&str; 3] = [MEDIAN, TAIL, "99.9"];
 
 const MEDIAN: &str = "50";
 
-/// The one that answers where the rate was asked for.
+/// The percentile that answers if the rate was fixed.
 const TAIL: &str = "99";
 
-/// A number on both sides, one value per run, the runs of each session by themselves.
+/// A number on both sides: one value per run, by session.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Measure {
     pub(super) name: String,
     pub(super) unit: &'static str,
     pub(super) more_is_better: bool,
-    /// Whether it is a percentile: its values are known to a bucket of the histogram, and rarely normal.
+    /// Whether it is a percentile: its values are known to a histogram bucket, and rarely normal.
     pub(super) percentile: bool,
     /// Whether it is a percentile from p99 on, which a few operations decide.
     pub(super) tail: bool,
@@ -251,17 +251,17 @@ pub(super) struct Measure {
 
 type OfRun<'r> = dyn Fn(&RunFigures) -> Option<f64> + 'r;
 
-/// What a number is called, and how it is read from a run.
+/// The name of a number, and how it is read from a run.
 struct Reading<'r> {
     name: String,
     unit: &'static str,
     more_is_better: bool,
-    /// Which percentile it is, one of [`RANKS`]; `None` for what is none.
+    /// The percentile, one of [`RANKS`]; `None` for other numbers.
     rank: Option<&'static str>,
     of: Box<OfRun<'r>>,
 }
 
-/// The measures of a pair, the one that answers first; and those that only some runs have, with the reason.
+/// The measures of a pair, first the one that answers; and those that only some runs have, with the reason.
 pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
     for reading in readings(a, b) {
@@ -281,7 +281,7 @@ pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
             let (percentile, tail) = (rank.is_some(), rank.is_some_and(|rank| rank != MEDIAN));
             all.push(Measure { name, unit, more_is_better, percentile, tail, a: whole(a), b: whole(b) });
         } else if missing < runs().count() {
-            // Without the runs that have too few operations for it, it would be a number of the others.
+            // Without the runs that have too few operations for it, it would be a number of the other runs.
             left_out.push(format!("{}: {missing} of {} runs do not have it", reading.name, runs().count()));
         }
     }
@@ -303,7 +303,7 @@ fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
     });
     let made_up = |r: &Reading| a.iter().chain(b).any(|one| e18_sum_of_peaks::contradicts(*one, &r.name));
     all.retain(|r| r.rank.is_none() || !made_up(r));
-    // The rate of an open loop is what was asked for. What it costs to be served is the answer: the tail.
+    // The rate of an open loop is fixed. Its cost is the answer: the tail.
     if streams.iter().any(|s| s.is_open_loop()) {
         let tail = |r: &Reading| r.rank == Some(TAIL) && has(a, r) && has(b, r);
         if let Some(at) = all.iter().position(tail) {
@@ -319,12 +319,12 @@ fn has(side: &Pooled, reading: &Reading) -> bool {
     runs().next().is_some() && runs().all(|r| (reading.of)(r).is_some())
 }
 
-/// The stream that a result is of.
+/// The stream of a result.
 fn stream(one: One<'_>) -> Option<&Stream> {
     one.result.job.phases.get(one.result.phase as usize)?.streams.get(one.result.stream as usize)
 }
 
-/// Bytes where it is sequential, or where operations are of several sizes; else operations, and where no data is moved.
+/// Bytes per second if it is sequential or has several block sizes; else operations per second.
 fn rate<'r>(streams: &[&Stream]) -> Reading<'r> {
     let sizes: Vec<Option<u32>> = streams.iter().map(|s| s.access.block_bytes()).collect();
     let one_size = sizes.windows(2).all(|w| w[0] == w[1]) && sizes.iter().all(Option::is_some);
@@ -352,19 +352,19 @@ fn percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
     }
 }
 
-/// Numbers that a sentence names; of more it says how many.
+/// The most numbers that a sentence names. It counts the others.
 const NAMED: usize = 3;
 
 /// A number compared with the limit.
 struct Held {
     outcome: Passing,
-    /// The number in words.
+    /// The number with its change.
     told: String,
-    /// Runs on each side that would tell.
+    /// Runs on each side that would decide it.
     runs_needed: Option<u32>,
 }
 
-/// Holds the headline, or every number, against the limit.
+/// Compares the headline, or every number, with the limit.
 pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
     let mut held: Vec<Held> = Vec::new();
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
@@ -407,7 +407,7 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
     Gate { limit: limit.by, outcome, sentence, runs_needed, counts_as, no_number }
 }
 
-/// Returns which accepted findings a pair rests on that this command line does not accept, with what to type.
+/// The accepted findings of a pair that this command line does not accept, with what to type.
 fn missing(pair: &Pair, accept: &[CheckId]) -> Option<String> {
     let ids: Vec<CheckId> = pair.accepted.iter().filter(|id| !accept.contains(id)).copied().collect();
     let flags: Vec<String> = ids.iter().map(|id| format!("--accept {id}")).collect();
@@ -417,7 +417,7 @@ fn missing(pair: &Pair, accept: &[CheckId]) -> Option<String> {
     })
 }
 
-/// The gates of several sides as one: the worst decides, and each is named. `None` where there is none.
+/// The gates of several sides as one: the worst decides, and the sentence names each. `None` without a gate.
 pub(super) fn of_all(others: &[Other]) -> Option<Gate> {
     let all: Vec<(&str, &Gate)> =
         others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
@@ -448,7 +448,7 @@ fn holds(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> Held {
         let (a, b) = (logs(&metric.a_runs), logs(&metric.b_runs));
         let limit = if metric.more_is_better { (-limit).ln_1p() } else { limit.ln_1p() };
         let needed = Shift::new(&a, &b)?.runs_to_tell(limit, tail(runs))?;
-        // What these runs could not show takes more of them, whatever their variation says.
+        // These runs could not show it, so more are needed, whatever their variation.
         Some(needed.max(a.len().min(b.len()) as u32 + 1))
     };
     let runs_needed = (outcome == Passing::Undecided).then(needed).flatten();
@@ -459,7 +459,7 @@ fn holds(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> Held {
     Held { outcome, told, runs_needed }
 }
 
-/// Chance of being wrong that each bound may have.
+/// The chance that each bound may be wrong.
 fn tail(runs: Runs) -> f64 {
     match runs {
         Runs::Apart | Runs::InTurns => ALLOWED,
@@ -467,7 +467,7 @@ fn tail(runs: Runs) -> f64 {
     }
 }
 
-/// The ends of which each by itself is as sure as a gate has to be.
+/// Bounds that each have the confidence of the gate.
 fn bounds(metric: &Metric, runs: Runs) -> Option<[f64; 2]> {
     match runs {
         Runs::Apart | Runs::InTurns => metric.bounds,
@@ -535,7 +535,7 @@ pub(super) fn rates(a: &[f64], b: &[f64]) -> Measure {
     }
 }
 
-/// How runs are weighed that were measured in turns.
+/// Weighs runs that were measured in turns.
 #[cfg(test)]
 pub(super) fn in_turns() -> Options {
     Options { runs: Runs::InTurns, ..Options::default() }
@@ -641,7 +641,7 @@ fn what_is_neither_shown_to_differ_nor_to_be_the_same_has_a_bound() {
     assert!((0.04..0.08).contains(&faster) && (0.02..0.06).contains(&slower), "{open:?}");
     assert!(open.runs_needed > Some(5) && (10..20).contains(&open.runs_to_halve.unwrap()), "{open:?}");
     assert!(open.bound().unwrap().starts_with("at most "), "{open:?}");
-    // For a time the same ratio is the other way round.
+    // For a time, the same ratio has the opposite meaning.
     let time = metric_for(Measure { more_is_better: false, ..rates(&near, &near.map(|v| v * 1.01)) });
     assert_eq!(time.at_most(), Some([slower, faster]));
     // A few per cent and perhaps less than the margin: it is not slower.

@@ -12,8 +12,8 @@ use model::observed::ObservedCpu;
 use model::report::HostFigures;
 use std::collections::BTreeMap;
 
-/// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Those behind them
-/// are part of the first two.
+/// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Later fields are part of the
+/// first two.
 const FIELDS: usize = 8;
 
 /// Which of them CPUs spend without work.
@@ -21,10 +21,10 @@ const IDLE: usize = 3;
 
 const WAITING: usize = 4;
 
-/// The number behind a key, in text with one key a line (`/proc/vmstat`, `cpu.stat`).
+/// The number after a key, in text with one key a line (`/proc/vmstat`, `cpu.stat`).
 ///
 /// # Errors
-/// That the key is not there, or has no number.
+/// That the key is missing, or has no number.
 pub(crate) fn keyed(text: &str, key: &str) -> Known<u64> {
     let mut lines = text.lines().map(str::split_ascii_whitespace);
     let value = lines.find_map(|mut words| (words.next() == Some(key)).then(|| words.next()));
@@ -35,7 +35,7 @@ pub(crate) fn keyed(text: &str, key: &str) -> Known<u64> {
 /// The total of a line (`some`, `full`) of a pressure file, in us.
 ///
 /// # Errors
-/// That there is no such line, or no number in it.
+/// That the line is missing, or has no number.
 pub(crate) fn pressure_us(text: &str, line: &str) -> Known<u64> {
     let words = text.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(' '));
     let total = words.and_then(|w| w.split_ascii_whitespace().find_map(|w| w.strip_prefix("total=")));
@@ -50,7 +50,7 @@ pub(crate) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
 /// Stolen ticks and all ticks of all CPUs since the machine started.
 ///
 /// # Errors
-/// That the kernel does not say.
+/// That the kernel does not count them.
 pub(crate) fn stolen_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
     let fields = cpu_ticks(snapshot.text("/proc/stat")?)?;
     let steal = fields.get(FIELDS - 1).ok_or("/proc/stat has no stolen time")?;
@@ -60,7 +60,7 @@ pub(crate) fn stolen_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
 /// Ticks in which CPUs worked, neither idle nor waiting for I/O, and all ticks of all CPUs since the machine started.
 ///
 /// # Errors
-/// That the kernel does not say.
+/// That the kernel does not count them.
 pub(crate) fn busy_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
     let fields = cpu_ticks(snapshot.text("/proc/stat")?)?;
     let all = fields.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
@@ -76,14 +76,14 @@ pub(crate) fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
     Ok(words.take(FIELDS).filter_map(|w| w.parse().ok()).collect())
 }
 
-/// The times of each CPU since the machine started; none where the kernel does not say.
+/// The times of each CPU since the machine started; empty if the kernel does not count them.
 pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
     let text = snapshot.text("/proc/stat").unwrap_or_default();
     let cpu = |line: &str| {
         let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
         let ticks: Vec<u64> =
             rest.split_ascii_whitespace().take(FIELDS).map_while(|w| w.parse().ok()).collect();
-        // Guests' time is in that of programs already, and stolen time is nobody's here.
+        // The time of guests is part of user and nice. Stolen time belongs to no program here.
         let [user, nice, system, idle, waiting, irq, softirq, ..] = ticks[..] else { return None };
         let sum = |all: &[u64]| all.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let (user, kernel, idle) = (sum(&[user, nice]), sum(&[system, irq, softirq]), sum(&[idle, waiting]));
@@ -100,7 +100,7 @@ pub(crate) fn pauses(snapshot: &Snapshot) -> Known<(u64, u64)> {
     let text = snapshot.text(CPU_STAT)?;
     let value = |key: &str| {
         let mut lines = text.lines().filter_map(|l| l.trim().rsplit_once(' '));
-        // A line may begin with the path of its file.
+        // A line may start with the path of its file.
         lines.find(|(name, _)| name.split_ascii_whitespace().next_back() == Some(key))?.1.parse::<u64>().ok()
     };
     let missing = || format!("{CPU_STAT} counts no pauses");
@@ -118,15 +118,15 @@ pub(crate) fn grown(ran: &CaseRun, file: &str, read: impl Fn(&str) -> Known<u64>
     after.checked_sub(before).ok_or_else(|| format!("{file}: a counter went backwards"))
 }
 
-/// Drivers of sensors of drives, where the text names them.
+/// Drivers of the sensors of drives.
 const DRIVES: &[&str] = &["nvme", "drivetemp"];
 
 /// A sensor in thousandths of a degree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sensor {
-    /// Its driver, where the text names it.
+    /// Its driver, if the text has it.
     pub(crate) name: Option<String>,
-    /// What it shows.
+    /// Its reading.
     pub(crate) now: Option<i64>,
     /// The limit that the drive itself gives.
     pub(crate) most: Option<i64>,
@@ -146,7 +146,7 @@ pub(crate) fn sensors(text: &str) -> BTreeMap<String, Sensor> {
             _ => {}
         }
     }
-    // Where the text does not name its sensors, whoever read them left only drives in.
+    // Sensors without a name were selected as those of drives when they were read.
     out.retain(|_, s| s.name.as_deref().is_none_or(|n| DRIVES.contains(&n)));
     out
 }
@@ -178,10 +178,10 @@ pub(crate) fn waited(case: &Case, file: &str) -> Known<f64> {
     }
 }
 
-/// Share of a link's bits that is data where ten of them carry a byte: SATA, and PCI Express up to 5 GT/s.
+/// Data share of a link's bits with 10 bits for a byte: SATA, and PCI Express up to 5 GT/s.
 const TEN_BITS: f64 = 0.8;
 
-/// Share of a link's bits that is data where 130 of them carry 128: PCI Express on lanes faster than 5 GT/s.
+/// Data share of a link's bits with 130 bits for 128: PCI Express with lanes faster than 5 GT/s.
 const OF_130_BITS: f64 = 128.0 / 130.0;
 
 /// Up to this rate per lane, GT/s, ten bits carry a byte.
@@ -199,14 +199,14 @@ pub(crate) struct Link {
     pub(crate) shared: bool,
     /// `a link of 4 lanes at 8 GT/s`.
     pub(crate) words: String,
-    /// What it is below its best, `on 2 of 4 lanes`; `None` where nothing is, a reason where its best is not known.
+    /// What is below its best, `on 2 of 4 lanes`; `None` if nothing is, a reason if its best is unknown.
     pub(crate) below: Known<Option<String>>,
 }
 
-/// The link of a drive. A SATA link is the narrower one where its controller has a link as well.
+/// The link of a drive. A SATA link is the narrower one if its controller also has a link.
 ///
 /// # Errors
-/// That the kernel shows none, or what about it is no number.
+/// That the kernel shows no link, or no number for it.
 pub(crate) fn link(layer: &Layer) -> Known<Link> {
     let text = |key: &str| layer.device.get(key).map(|t| t.trim());
     if let Some(now) = text("sata_spd").and_then(leading) {
@@ -254,7 +254,7 @@ fn leading(text: &str) -> Option<f64> {
 /// Ticks of 10 ms on all CPUs below which a share of them is rounding.
 const LEAST_TICKS: u64 = 20;
 
-/// Of a run; what was not counted is `None`.
+/// The host's load in a run. A value that was not counted is `None`.
 pub(crate) fn host_figures(case: &Case, ran: &CaseRun) -> HostFigures {
     let Ok(passed) = passed_ns(ran) else { return HostFigures::default() };
     let waited = |file: &str| {
@@ -277,7 +277,7 @@ fn passed_ns(ran: &CaseRun) -> Known<f64> {
     Ok(passed.ok_or("no time passed in the run")? as f64)
 }
 
-/// `None` where no worker says, or where they have a clock of their own, as those of the engine `sim` do.
+/// The CPU share of the busiest worker; `None` without times, or if workers have a virtual clock (engine `sim`).
 fn busiest(case: &Case, ran: &CaseRun, passed: f64) -> Option<f64> {
     let workers = ran.end.workers.iter().filter(|w| w.stream == case.index && w.wall_ns > 0);
     let shares = workers

@@ -8,14 +8,14 @@ use model::record::{AtDriver, Replayed};
 use model::replay::{Compared, ReplayComparison};
 use model::units::{show_count, show_ns, show_share};
 
-/// Differences of times and rates up to this are what one run of a load differs from the next by.
+/// Relative difference of times and rates up to which two runs of a load usually differ.
 const ELAPSED_WITHIN: f64 = 0.1;
-/// Differences of median latencies and depths up to this are what one run of a load differs from the next by.
+/// Relative difference of median latencies and depths up to which two runs of a load usually differ.
 const LATENCY_WITHIN: f64 = 0.15;
-/// Requests of a kind at the driver may be so many more or fewer than operations: the last ones may be missing.
+/// Share of the operations by which the driver's requests may differ: the last ones may be missing.
 const SAME_WITHIN: f64 = 0.01;
 
-/// What the replay of a case came to beside its original; `None` where the case is none, or no run has ended.
+/// Compares the replay of a case with its original; `None` if it is no replay, or no run has ended.
 pub(crate) fn compared(case: &Case) -> Option<ReplayComparison> {
     let replay = case.stream.replay.as_deref()?;
     let runs = case.runs.len() as f64;
@@ -35,7 +35,7 @@ pub(crate) fn compared(case: &Case) -> Option<ReplayComparison> {
     })
 }
 
-/// All runs as the driver saw them; or why they are not known to be those of the replay, request by request.
+/// All runs at the driver, or why its requests are not known to be those of the replay.
 fn at_driver(case: &Case) -> Known<AtDriver> {
     let mut sum = AtDriver::default();
     let mut depths = Vec::new();
@@ -112,14 +112,14 @@ fn figures(case: &Case, replay: &Replay, (elapsed_ns, driver): (f64, Option<&AtD
     out
 }
 
-/// A percentile of a kind; `None` where too few lie beyond, or where it is mostly our own lateness.
+/// A percentile of a kind; `None` with too few operations, or if it is mostly fathom's lateness.
 fn at(case: &Case, kind: Kind, q: f64) -> Option<f64> {
     let value = case.latency(kind)?.supported_quantile_ns(q)?;
     let late = case.open_loop(kind).is_some_and(|open| is_late(value, &open.lateness, q));
     (!late).then_some(value as f64)
 }
 
-/// What was counted in all runs.
+/// The counts of all runs.
 fn counted(runs: &[CaseRun]) -> Option<Replayed> {
     let all: Vec<&Replayed> = runs.iter().filter_map(|run| run.stream.replayed.as_ref()).collect();
     let sum = |of: fn(&Replayed) -> u64| all.iter().map(|one| of(one)).sum();
@@ -133,7 +133,7 @@ fn counted(runs: &[CaseRun]) -> Option<Replayed> {
     })
 }
 
-/// Where both differ, and why, most telling first.
+/// The differences and their reasons, the clearest first.
 fn differs(
     case: &Case,
     replay: &Replay,
@@ -162,7 +162,7 @@ fn differs(
     out
 }
 
-/// What the capture itself cannot say.
+/// Differences that come from the capture.
 fn of_the_capture(original: &Original) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(damage) = &original.damage {
@@ -180,7 +180,7 @@ fn of_the_capture(original: &Original) -> Vec<String> {
     out
 }
 
-/// What kept a run from following its capture.
+/// Differences that come from the runs.
 fn of_the_run(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<String> {
     let mut out = Vec::new();
     let mut say = |count: u64, words: String| {
@@ -210,7 +210,7 @@ fn of_the_run(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<String> {
     out
 }
 
-/// What the figures say beside each other.
+/// Differences between the figures.
 fn of_the_figures(replay: &Replay, figures: &[Compared], at_driver: bool) -> Vec<String> {
     let change = |name: &str| figures.iter().find(|f| f.name == name).and_then(|f| f.change);
     let by =

@@ -25,8 +25,8 @@ use stats::series::{ByLength, FEWEST_STEPS, Series};
 use stats::snia;
 use stats::warm_up::warm_ups;
 
-/// Steps that are worth a word. A step of a twentieth is visible in a minute (the reference on change points says 5 %); a run
-/// of seconds on a machine with neighbours may lose a third for a while, so there only a halving counts.
+/// Steps that matter. In a minute, a step of a twentieth is visible (the reference on change points has 5 %). A short run on a machine
+/// with neighbours may lose a third for a while, so there only a halving counts.
 pub(crate) const STEP_FROM: ByLength = ByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
 /// Drift that is still allowed: 5 % over a minute or more; more in runs that are too short to prove so little.
 pub(crate) const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
@@ -34,11 +34,11 @@ pub(crate) const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10
 const STEADY_TO: f64 = DRIFT_TO.minute;
 /// Seconds of measuring in all below which nothing is called steady. A window may end a few ms early.
 const STEADY_FROM_S: f64 = 59.5;
-/// Seconds below which a drift is not told by the minute: half of one, a few ms early or late.
+/// Seconds from which a drift is given by the minute: half of one, a few ms early or late.
 const A_MINUTE_FROM_S: f64 = 29.5;
-/// Runs among which a step is looked for: four on each side.
+/// Runs needed to search for a step among them: four on each side.
 const STEP_FROM_RUNS: usize = 8;
-/// Runs above which they are too many to look for a step among; the search takes the square of them.
+/// The most runs for such a search, whose time is quadratic.
 const STEP_TO_RUNS: usize = 500;
 /// Change over the last quarter of a run by that over the first below which it settles.
 const SETTLES_BELOW: f64 = 0.5;
@@ -61,7 +61,7 @@ pub(crate) struct Cliff {
     pub runs: usize,
 }
 
-/// The runs with steps; `None` where no run has one.
+/// The runs with steps; `None` without one.
 pub(crate) fn cliff(courses: &[Series]) -> Option<Cliff> {
     let all: Vec<Cliff> = courses
         .iter()
@@ -92,7 +92,7 @@ impl Cliff {
 
 /// The drifts within runs.
 pub(crate) struct Drifts {
-    /// The drift of each run that holds enough independent stretches, and what is allowed there.
+    /// The drift of each run with enough independent stretches, and the allowed drift.
     pub each: Vec<(Drift, f64)>,
     /// How many runs are still settling.
     settling: usize,
@@ -131,7 +131,7 @@ impl Drifts {
         2 * self.each.iter().filter(|(d, limit)| is(d, *limit)).count() > self.runs
     }
 
-    /// The mean drift within a run; `None` where a run holds too few independent stretches.
+    /// The mean drift within a run; `None` if a run has too few independent stretches.
     fn mean(&self) -> Option<Drift> {
         let n = self.each.len() as f64;
         let sum = |of: fn(&Drift) -> f64| self.each.iter().map(|(d, _)| of(d)).sum::<f64>();
@@ -140,15 +140,14 @@ impl Drifts {
     }
 }
 
-/// What is left of a course without its warm-up; all of it where it never settles, or little would be left.
+/// A series without its warm-up; all of it if it never settles, or little would remain.
 fn settled(course: &Series) -> &[f64] {
     let rest = warm_up(&course.rates).and_then(|cut| course.rates.get(cut..));
     rest.filter(|r| r.len() >= FEWEST_STEPS).unwrap_or(&course.rates)
 }
 
-/// Whether a run has no steady part (MSER-5) and goes towards a level all along: each quarter changes the rate less than the
-/// one before, in one direction, and all of them more than allowed. A line cannot tell that, since what is left around it goes
-/// in a wave.
+/// Whether a run has no steady part (MSER-5) and approaches a level all along: each quarter changes the rate less than the one before, in
+/// one direction, and all of them more than allowed. A line cannot show that, since its residuals form a wave.
 fn settles(course: &Series) -> bool {
     let n = course.rates.len();
     let quarter = |i: usize| mean(&course.rates[i * n / 4..(i + 1) * n / 4]);
@@ -160,8 +159,7 @@ fn settles(course: &Series) -> bool {
     one_way && slower && far && warm_up(&course.rates).is_none()
 }
 
-/// The answer for a case; `None` where a run's course was not kept, the runs were offered different loads, or the load itself
-/// changes.
+/// The answer for a case; `None` if a run has no series, the runs had different loads, or the load itself changes.
 pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
     let kept = |r: &crate::case::CaseRun| rows_of(r).next().is_some();
     let alike = case.runs.windows(2).all(|r| r[0].run.start.offered_iops == r[1].run.start.offered_iops);
@@ -172,7 +170,7 @@ pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
     Some(judge_steadiness(courses(case), rates, case.window_ns() / 1e9))
 }
 
-/// The answer for runs with these courses and rates, of so many seconds in all.
+/// The answer for runs with these series and rates, with a total length in seconds.
 pub(crate) fn judge_steadiness(courses: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Steadiness {
     Observed::from_rates(courses, rates, seconds).answer()
 }
@@ -288,21 +286,21 @@ impl Observed {
         ))
     }
 
-    /// The drift within a run, of all runs where all have one.
+    /// The drift within a run, of all runs if all have one.
     fn how(&self) -> String {
         let typical = self.within.mean().or_else(|| self.within.each.first().map(|(d, _)| *d));
         typical.map_or_else(String::new, |d| in_words(&d))
     }
 
-    /// What is allowed within a run.
+    /// The allowed drift within a run.
     fn limit(&self) -> f64 {
         self.all().first().map_or(STEADY_TO, |c| DRIFT_TO.share_for(c))
     }
 
-    /// What is steady, in words.
+    /// What is steady.
     ///
     /// # Errors
-    /// What is missing to a proof, and what it would take.
+    /// What is missing for a proof, and what it would take.
     fn proof(&self) -> Result<String, String> {
         let runs = self.rates.len();
         self.courses.as_ref().map_err(|why| format!("Not established: {why}."))?;
@@ -425,8 +423,8 @@ fn in_words(drift: &Drift) -> String {
     format!("changed by {} ({low} to {high})", show(drift.share))
 }
 
-/// By how much longer it would take until the interval lies within what is allowed, where it ever will: it shrinks with the
-/// root of the time.
+/// How many times longer the run has to be for the interval to lie within the allowed drift: the interval shrinks with the root of the
+/// time. `None` if it never will.
 fn longer(drift: &Drift) -> Option<f64> {
     let left = STEADY_TO - drift.share.abs();
     let factor = (drift.half / left).powi(2);

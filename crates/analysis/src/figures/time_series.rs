@@ -17,16 +17,16 @@ use model::{Known, report};
 use stats::series::{FEWEST_STEPS, Series};
 use std::collections::BTreeMap;
 
-/// Steps above which a longer series tells no more, and the quadratic search for a change gets slow.
+/// The most steps of a series: more add nothing, and the quadratic search for a change gets slow.
 const MOST_STEPS: usize = 120;
 
-/// Operations that a step must hold on average, so that counting whole ones makes less noise than the storage does.
+/// Mean operations in a step. With fewer, counting whole operations adds more noise than the storage has.
 const OPS_PER_STEP: f64 = 10.0;
 
-/// Latencies that a step must be long: within less, a full queue completes or it does not.
+/// Minimum length of a step in mean latencies. In a shorter step a full queue completes at once or not at all.
 const LATENCIES_PER_STEP: f64 = 2.0;
 
-/// What counts as an operation of an interval: syncs are the price of writes and no rate.
+/// Operations and bytes of an interval without syncs: these are the price of writes, not a rate.
 pub(crate) fn moved(row: &Interval) -> (u64, u64) {
     let cells = row.cells.iter().filter(|(kind, _)| **kind != Kind::Sync);
     cells.fold((0, 0), |(ops, bytes), (_, c)| (ops.saturating_add(c.0), bytes.saturating_add(c.1)))
@@ -41,7 +41,7 @@ pub(crate) fn rows_of<'a>(ran: &CaseRun<'a>) -> impl Iterator<Item = &'a Interva
 /// The series of every run.
 ///
 /// # Errors
-/// That there is no run, or why one of them has no series.
+/// If there is no run, or a run has no series.
 pub(crate) fn courses(case: &Case) -> Known<Vec<Series>> {
     if case.runs.is_empty() { Err(no_run()) } else { case.runs.iter().map(series).collect() }
 }
@@ -49,7 +49,7 @@ pub(crate) fn courses(case: &Case) -> Known<Vec<Series>> {
 /// The series of a run.
 ///
 /// # Errors
-/// That its course was not kept, or is too short for any conclusion.
+/// If the record has no intervals of it, or it is too short for any conclusion.
 pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
     let rows: Vec<&Interval> = rows_of(ran).collect();
     let from = rows.iter().map(|r| r.start_ns).min().ok_or("the course of the run is not in the record")?;
@@ -92,32 +92,32 @@ fn spread(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Serie
     Series { from_ns, step_ns, rates }
 }
 
-/// What layers had completed since the start of a run, by time.
+/// What the layers had completed since the start of a run, at each snapshot.
 pub(crate) struct Course {
-    /// ns since the workers began, and the counters; in the order of time. At least two.
+    /// ns since the workers started, and the counters, in the order of time. At least two.
     points: Vec<(f64, BlockStat)>,
 }
 
-/// What layers completed in a stretch of time.
+/// What the layers completed in a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stretch {
-    /// Its length, as far as it was looked at.
+    /// Its length, as far as snapshots cover it.
     pub seconds: f64,
-    /// Reads and writes that completed.
+    /// Completed reads and writes.
     pub ios: f64,
-    /// Bytes that these moved.
+    /// Bytes of these.
     pub bytes: f64,
-    /// Mean time of a request in ns; `None` where none completed.
+    /// Mean time of a request in ns; `None` without requests.
     pub latency_ns: Option<f64>,
     /// Mean requests in flight.
     pub in_flight: f64,
 }
 
 impl Course {
-    /// The course of these layers in a run.
+    /// Reads the snapshots of a run.
     ///
     /// # Errors
-    /// Why one was not counted.
+    /// Why a layer was not counted.
     pub(crate) fn from_run(ran: &CaseRun, layers: &[&Layer]) -> Known<Self> {
         let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
         let parse = |text: &str| BlockStat::parse(text);
@@ -131,7 +131,7 @@ impl Course {
         let during = ran.run.evidence.iter().filter(|s| s.moment == Moment::During);
         for look in during.chain([stop]) {
             for (layer, stat) in layers.iter().zip(&mut now) {
-                // A file that is not there has not changed.
+                // A file is missing from a snapshot if it has not changed.
                 if look.files.contains_key(&layer.stat_file) {
                     *stat = parse(look.text(&layer.stat_file)?)?;
                 }
@@ -154,7 +154,7 @@ impl Course {
         }
     }
 
-    /// What was completed between two times in ns since the workers began; `None` where that is empty or was not looked at.
+    /// What was completed between two times in ns since the workers started; `None` if that is empty or outside the snapshots.
     pub(crate) fn between(&self, from_ns: f64, to_ns: f64) -> Option<Stretch> {
         let (first, last) = (self.points.first()?.0, self.points.last()?.0);
         let (from_ns, to_ns) = (from_ns.max(first), to_ns.min(last));
@@ -172,14 +172,14 @@ impl Course {
         })
     }
 
-    /// What was completed in the looks that lie wholly between two times; `None` where fewer than two looks do.
+    /// What was completed between the first and the last snapshot within two times; `None` with fewer than two.
     pub(crate) fn within(&self, from_ns: f64, to_ns: f64) -> Option<Stretch> {
         let mut inside = self.points.iter().map(|p| p.0).filter(|at| (from_ns..=to_ns).contains(at));
         let first = inside.next()?;
         self.between(first, inside.next_back()?)
     }
 
-    /// Requests, bytes, ms and queue ms at a time.
+    /// Requests, bytes, ms and queue ms at a time, interpolated.
     fn at(&self, ns: f64) -> Option<[f64; 4]> {
         let numbers = |s: &BlockStat| {
             let t = s.total();
@@ -196,23 +196,23 @@ impl Course {
     }
 }
 
-/// When the workers of a run began, in ns since the session began. They end right before the stop, and how long they took is
-/// known; the snapshot before them takes a time that is not.
+/// When the workers of a run started, in ns since the session started. They end right before the stop snapshot and know how long they
+/// ran. The time from the start snapshot to their start is unknown.
 fn began_ns(ran: &CaseRun) -> Known<f64> {
     let (start, stop) = (ran.at(Moment::Start)?.at_ns, ran.at(Moment::Stop)?.at_ns);
     let longest = ran.end.workers.iter().map(|w| w.wall_ns).max().filter(|ns| *ns > 0);
     Ok(longest.map_or(start, |ns| stop.saturating_sub(ns).max(start)) as f64)
 }
 
-/// Most rows per run: a run of more seconds gets rows of several, so that a report of a week stays a report.
+/// The most rows per run. Rows of a longer run cover several seconds, so that the report of a week has a readable size.
 const MOST_ROWS: f64 = 3600.0;
 
 const SECOND_NS: f64 = 1e9;
 
-/// Part of a second that gets no row of its own at the end: it is rounding.
+/// A shorter rest at the end, in seconds, is rounding and gets no row.
 const CRUMB: f64 = 0.01;
 
-/// The course of all runs of a case.
+/// The rows of all runs of a case.
 pub(crate) fn per_second(case: &Case) -> Vec<Second> {
     case.runs.iter().flat_map(|ran| seconds_of_run(case, ran)).collect()
 }
@@ -225,7 +225,7 @@ fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     let span = (to - from) as f64;
     let step = SECOND_NS * (span / SECOND_NS / MOST_ROWS).ceil().max(1.0);
     let count = (span / step - CRUMB).ceil().max(1.0) as usize;
-    // A device does not know streams: what it did for several at once is nobody's alone, and is shown with each.
+    // A device does not count by stream. Its rows are shown with each stream.
     let device = case.has_storage().then(|| Course::from_run(ran, &case.tops().ok()?).ok()).flatten();
     let end_of = |i: usize| if i + 1 == count { span } else { step * (i + 1) as f64 };
     let ours = ours(ran, from, count, step);
@@ -252,7 +252,7 @@ fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     ours.into_iter().enumerate().map(second).collect()
 }
 
-/// What fathom did in a row of the table.
+/// Fathom's part of a row.
 #[derive(Clone, Default)]
 struct Ours {
     ops: f64,
@@ -260,7 +260,7 @@ struct Ours {
     p99_ns: Option<u64>,
 }
 
-/// Divides every interval among the rows that it overlaps. What is behind the last row belongs to it.
+/// Divides every interval among the rows that it overlaps. The last row includes everything after it.
 fn ours(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Ours> {
     let mut out = vec![Ours::default(); count];
     for row in rows_of(ran) {
@@ -283,16 +283,16 @@ fn ours(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Ours> {
     out
 }
 
-/// Most stretches of a result: what a page draws, and a report of a thousand runs stays a report.
+/// The most points of a result: what a page can draw, in a report of readable size.
 const MOST: usize = 3000;
 
-/// Most runs whose tails are told one by one: more are not told apart in a drawing.
+/// The most runs with tails of their own. A drawing cannot distinguish more.
 const MOST_TAILS: usize = 40;
 
-/// Entries of a tail to a power of ten.
+/// Entries of a tail for each factor of ten.
 const STEPS_A_DECADE: f64 = 10.0;
 
-/// The course of all complete runs; `None` where it was not kept.
+/// The intervals of all complete runs; `None` if the record has none.
 pub(crate) fn course(case: &Case) -> Option<report::Course> {
     let rows: usize = case.runs.iter().map(|ran| rows_of(ran).count()).sum();
     let joined = rows.div_ceil(MOST).max(1);
@@ -311,7 +311,7 @@ pub(crate) fn course(case: &Case) -> Option<report::Course> {
     (!out.run.is_empty()).then_some(out)
 }
 
-/// Adds neighbouring stretches as one.
+/// Adds neighbouring intervals up to one point.
 fn add(out: &mut report::Course, run: u32, from: u64, part: &[&Interval]) {
     let (Some(first), Some(last)) = (part.first(), part.last()) else { return };
     let ns: f64 = part.iter().map(|row| (row.end_ns - row.start_ns) as f64).sum();
@@ -340,7 +340,7 @@ fn add_direction(out: &mut CourseOf, seconds: f64, cells: &[Cell]) {
     out.max_ns.push(some(cells.iter().map(|cell| cell.4).max()));
 }
 
-/// Digits beyond these are only bytes of a report.
+/// Further digits would only enlarge the report.
 fn rounded(value: f64, scale: f64) -> f64 {
     (value * scale).round() / scale
 }
@@ -351,7 +351,7 @@ pub(crate) fn latencies(seen: Option<&Observed>) -> BTreeMap<String, LatencyBuck
     kinds.map(|(kind, of): (&Kind, _)| (kind.word().into(), LatencyBuckets::from(&of.latency))).collect()
 }
 
-/// Gives each run its tails, where they are not too many.
+/// Adds the tails of the runs, unless there are too many runs.
 pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
     if runs.len() > MOST_TAILS {
         return;
@@ -363,7 +363,7 @@ pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
     }
 }
 
-/// What one operation in 10^(k/10) took longer than. Where ten operations lie beyond one they do beyond all before it.
+/// The latency that one operation in 10^(k/10) exceeds. If ten operations lie beyond an entry, they do so for all entries before it.
 fn tail(end: &KindEnd) -> Vec<Option<u64>> {
     let quantile = |k: u32| 1.0 - 10_f64.powf(-f64::from(k) / STEPS_A_DECADE);
     let told = (1..).map(|k| (quantile(k), end.latency.supported_quantile_ns(quantile(k))));
@@ -374,8 +374,8 @@ fn tail(end: &KindEnd) -> Vec<Option<u64>> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Adds looks at the device each half second to runs that have none, with what it had done by then as a share of the whole and
-/// the ms that it took per request.
+/// Adds a snapshot every half second to runs that have none. `done` is the completed share by then, and `ms_per_io` the time of a
+/// request.
 #[cfg(test)]
 pub(crate) fn look_inside(
     record: &mut model::record::Record,

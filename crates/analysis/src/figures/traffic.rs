@@ -15,52 +15,52 @@ use model::plan::Role;
 use model::units::show_bytes;
 use std::collections::BTreeSet;
 
-/// Bytes per run that are never counted against anybody: a journal commit, our own session file, the odd log line.
+/// Bytes per run that are never counted as traffic of others: a journal commit, fathom's own session file, a log line.
 pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
-/// Largest operation whose requests are comparable one to one; larger ones are split by the device's limits.
+/// Largest operation whose requests are comparable one to one. The device's limits split larger ones.
 const COUNTED_TO_BYTES: u32 = 64 << 10;
-/// File systems whose own writes stay within that.
+/// File systems that write no more for themselves than [`AMPLIFICATION`] allows.
 const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
-/// Arrays that read nothing by themselves for what they are asked.
+/// Arrays that do not read for themselves.
 const PLAIN_ARRAYS: &[&str] = &["raid0", "raid1", "raid10", "linear"];
 
-/// What others did on some disks in all runs of a case together, and what these did in all.
+/// Traffic of other processes on some disks in all runs of a case, and the total traffic of these disks.
 pub(crate) struct Traffic {
     /// The disks: `vda`, or `vda and vdb`.
     pub(crate) disks: String,
     pub(crate) read: Amount,
     pub(crate) write: Amount,
-    /// Bytes written beyond ours of which nobody can tell whether others wrote them or the file system and its journal for us; `write`
-    /// has none of them.
+    /// Bytes written beyond fathom's that other processes may have written, or the file system and its journal for fathom. `write` has
+    /// none of them.
     pub(crate) unattributed_bytes: u64,
-    /// What the disks did, whoever asked.
+    /// All traffic of the disks.
     pub(crate) total: BlockFlow,
-    /// Whether what is ours was told by what fathom issued, since nothing was charged.
+    /// Whether fathom's part is what fathom issued, since the kernel charged nothing.
     pub(crate) inferred: bool,
-    /// Share of the runs' time in which a request was in flight, of the busiest disk.
+    /// Share of the runs' time in which a request was in flight, on the busiest disk.
     pub(crate) busy_share: f64,
 }
 
 impl Traffic {
-    /// Reads and writes of others together.
+    /// Reads and writes of other processes together.
     pub(crate) fn all(&self) -> Amount {
         self.read.plus(self.write)
     }
 }
 
-/// What was ours on the disk, and how that is known.
+/// Fathom's part of the traffic of a disk.
 struct Ours {
     read: Amount,
     write: Amount,
     inferred: bool,
 }
 
-/// What others did on the disks that the targets are on, then on each disk below these.
+/// Returns the traffic of other processes on the disks of the targets, then on each disk below.
 ///
 /// # Errors
-/// Of each: why the disk was not counted, or what is ours cannot be told from what is theirs.
+/// For each disk: why it was not counted, or why fathom's part cannot be separated.
 pub(crate) fn of_others(case: &Case) -> Vec<Known<Traffic>> {
-    // A device does not tell our streams apart, so what all of them did there is ours.
+    // A device does not count by stream, so the traffic of all streams is fathom's.
     let case = &case.with_sharers();
     std::iter::once(shared(case)).chain(lower(case).iter().map(|disk| disk.traffic(case))).collect()
 }
@@ -82,7 +82,7 @@ fn shared(case: &Case) -> Known<Traffic> {
     })
 }
 
-/// Share of the runs' time in which a request was in flight, of the busiest of these disks.
+/// Share of the runs' time in which a request was in flight, on the busiest of these disks.
 fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
     let mut ms = 0.0;
     for ran in &case.runs {
@@ -93,12 +93,12 @@ fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
     Ok(share(busiest, ms))
 }
 
-/// Whether a request of ours is one of the device's, so that those of others can be counted.
+/// Whether each request of fathom is one request of the device, so that requests of others can be counted.
 pub(crate) fn comparable(case: &Case) -> bool {
     case.largest_bytes() <= COUNTED_TO_BYTES
 }
 
-/// Whether the file systems write no more of their own than is stated here.
+/// Whether all file systems are in [`MODEST`].
 pub(crate) fn is_modest(case: &Case) -> bool {
     case.places().all(|p| MODEST.contains(&p.kind()))
 }
@@ -112,7 +112,7 @@ pub(crate) fn session_writes(case: &Case) -> bool {
 fn ours(case: &Case) -> Known<Ours> {
     let issued = (case.issued(Kind::Read), case.issued(Kind::Write));
     match case.own() {
-        // Writeback of our pages is charged to the root group in v1, hence the larger of the two.
+        // In v1 the write-back of fathom's pages is charged to the root group, hence the larger of the two.
         Ok(own) => Ok(Ours {
             read: Amount { ops: own.ios[0], bytes: own.bytes[0] },
             write: Amount { ops: own.ios[1].max(issued.1.ops), bytes: own.bytes[1].max(issued.1.bytes) },
@@ -123,8 +123,8 @@ fn ours(case: &Case) -> Known<Ours> {
     }
 }
 
-/// Writes beyond what ours explain. Synchronous writes and copy-on-write file systems multiply without a bound that
-/// could be stated, so there only reads are judged.
+/// Writes beyond those that fathom's own explain. Synchronous writes and copy-on-write file systems multiply writes without a known
+/// bound, so only reads are judged there.
 fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
     if !case.does(Kind::Write) {
         return beyond(device, ours);
@@ -139,16 +139,16 @@ fn beyond(device: BlockFlow, ours: Amount) -> Amount {
     Amount { ops: device.ios.saturating_sub(ours.ops), bytes: device.bytes.saturating_sub(ours.bytes) }
 }
 
-/// A disk below those that the targets are on.
+/// A disk below the disks of the targets.
 struct Lower<'a> {
     disk: &'a Layer,
-    /// What stands directly on it.
+    /// The layers directly above it.
     above: Vec<&'a Layer>,
     /// A layer above it that reads and writes for itself.
     busy: Option<&'a Layer>,
 }
 
-/// Every such disk once, from the top down; none where the disks above are not known.
+/// Every such disk once, from the top down. Empty if the disks above are unknown.
 fn lower<'a>(case: &Case<'a>) -> Vec<Lower<'a>> {
     let shared = case.shared().unwrap_or_default();
     let mut out: Vec<Lower> = Vec::new();
@@ -157,7 +157,7 @@ fn lower<'a>(case: &Case<'a>) -> Vec<Lower<'a>> {
     }
     for place in case.places() {
         for (at, disk) in place.layers.iter().enumerate() {
-            // A partition is a part of its disk, which counts it.
+            // A partition's disk counts its traffic.
             if disk.kind == LayerKind::Partition || shared.iter().any(|l| l.stat_file == disk.stat_file) {
                 continue;
             }
@@ -176,10 +176,10 @@ fn lower<'a>(case: &Case<'a>) -> Vec<Lower<'a>> {
     out
 }
 
-/// A layer above the one at this index that does more on it than it is asked for.
+/// The layer above the one at this index that reads or writes for itself.
 fn busy_above(place: &Place, at: usize) -> Option<&Layer> {
     let mut over = BTreeSet::from([at]);
-    // Layers stand before what is below them.
+    // Layers come before the layers below them.
     for (i, layer) in place.layers.iter().enumerate().take(at).rev() {
         if layer.below.iter().any(|below| over.contains(below)) {
             if !passes_on(place, layer) {
@@ -191,7 +191,7 @@ fn busy_above(place: &Place, at: usize) -> Option<&Layer> {
     None
 }
 
-/// Whether a layer does below what it is asked for, and nothing for itself: no parity, no copies, no tables.
+/// Whether a layer only forwards its requests: no parity, no copies, no tables.
 fn passes_on(place: &Place, layer: &Layer) -> bool {
     let said = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
     let hidden = |uuid: &str| uuid.strip_prefix("LVM-").is_some_and(|id| id.contains('-'));
@@ -199,7 +199,7 @@ fn passes_on(place: &Place, layer: &Layer) -> bool {
         LayerKind::Disk | LayerKind::Partition | LayerKind::Loop => true,
         LayerKind::Raid => PLAIN_ARRAYS.contains(&said(layer, "md/level").as_str()),
         LayerKind::DeviceMapper => {
-            // A volume that stands on hidden ones is thin, cached, mirrored or has a snapshot.
+            // A volume on hidden volumes is thin, cached, mirrored or has a snapshot.
             let parts = layer.below.iter().filter_map(|i| place.layers.get(*i));
             let uuid = said(layer, "dm/uuid");
             let crypt = uuid.strip_prefix("CRYPT-").is_some_and(|kind| !kind.starts_with("VERITY-"));
@@ -225,7 +225,7 @@ impl Lower<'_> {
         let charged = charged.and_then(|own| self.refuse_none(case, (done.read, carried.read), own));
         let (ours, inferred) = match charged {
             Ok(own) => (own, false),
-            // Between a loop device and its disk are a file system and perhaps a cache, which nobody can look into.
+            // A file system and perhaps a cache between a loop device and its disk are not visible.
             Err(why) if self.above.iter().any(|l| l.kind == LayerKind::Loop) => {
                 return Err(format!("what others did on {name} cannot be told from what is ours: {why}"));
             }
@@ -254,7 +254,7 @@ impl Lower<'_> {
         })
     }
 
-    /// Charges of next to nothing, where the disk read and so did what stands on it, are no charges.
+    /// Refuses charges near zero although both the disk and the layers above it read.
     fn refuse_none(
         &self,
         case: &Case,
@@ -274,13 +274,13 @@ impl Lower<'_> {
     }
 }
 
-/// Windows of read-ahead for each file that is read: the one under way and the next.
+/// Read-ahead windows for each file that is read: the current one and the next.
 pub(crate) const WINDOWS: u64 = 2;
 
-/// How many times as far ahead the kernel reads a file of which it was told that it is read in order (`mm/fadvise.c`).
+/// Factor of the read-ahead after `POSIX_FADV_SEQUENTIAL` (`mm/fadvise.c`).
 const ADVISED: u64 = 2;
 
-/// The largest read-ahead that the disks are set to, in bytes; 0 where none is known.
+/// The largest read-ahead setting of the disks, in bytes; 0 if none is known.
 pub(crate) fn setting_bytes(case: &Case) -> u64 {
     largest(case, "read_ahead_kb")
 }
@@ -297,16 +297,16 @@ pub(crate) fn unread_bytes(case: &Case) -> u64 {
     let of_stream = |s: &Stream| {
         let lanes = u64::from(s.workers.max(1)).saturating_mul(s.lanes());
         let advised = if s.advice == Some(Advice::Sequential) { ADVISED } else { 1 };
-        // A large read makes the window as large as a request may be.
+        // A large read makes the window as large as the largest request.
         let window = setting.saturating_mul(advised).max(request);
         WINDOWS.saturating_mul(lanes).saturating_mul(window)
     };
     streams.into_iter().filter(|s| reads_ahead(s)).map(of_stream).fold(0, u64::saturating_add)
 }
 
-/// Whether its reads go through the page cache one behind the other.
+/// Whether its reads go through the page cache in sequence.
 fn reads_ahead(stream: &Stream) -> bool {
-    // An order that is mixed has stretches of it.
+    // A mixed order has sequential stretches.
     stream.access.pattern() != Some(Pattern::Random)
         && !stream.cache.is_direct()
         && stream.kinds().any(|k| k == Kind::Read)
@@ -317,7 +317,7 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
-/// A record of a loop device on a disk which did so many requests more in each run.
+/// A record of a loop device on a disk that completed `ios_per_run` more requests in each run.
 #[cfg(test)]
 pub(crate) fn with_foreign_requests(fixture: &Fixture, slot: usize, ios_per_run: u64) -> Record {
     let mut record = fixture.record();
@@ -335,7 +335,7 @@ pub(crate) fn with_foreign_requests(fixture: &Fixture, slot: usize, ios_per_run:
     record
 }
 
-/// What others did below, per run.
+/// Traffic of others below the loop device, per run.
 #[cfg(test)]
 fn seen_below(record: &Record) -> Known<(Amount, Amount, bool)> {
     let cases = crate::case::cases(record);
@@ -357,7 +357,7 @@ fn reads_below_a_loop_device_that_were_not_charged_to_us_are_of_others() {
     assert_eq!(seen_below(&with_foreign_requests(&honest, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
     let of_the_user = Fixture { role: Role::File, ..Fixture::honest_loop() };
     assert_eq!(seen_below(&with_foreign_requests(&of_the_user, 4, 1_000)), Ok((NOBODY, THOUSAND, false)));
-    // A test file that was just made is still written back.
+    // A new test file is still written back.
     assert_eq!(seen_below(&with_foreign_requests(&honest, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
     let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
     assert_eq!(seen_below(&with_foreign_requests(&cached, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
@@ -386,7 +386,7 @@ fn below_a_loop_device_nothing_is_told_where_nothing_is_charged() {
     assert!(seen_below(&only_above).is_err_and(|why| why.contains("nothing of that was charged")));
 }
 
-/// A record of a layer of this kind, of which the kernel says `said`, on a disk which did 1,000 requests more in each run.
+/// A record of a layer of this kind with these sysfs files, on a disk that completed 1,000 more requests in each run.
 #[cfg(test)]
 fn on(kind: LayerKind, said: &[(&str, &str)], fixture: &Fixture) -> Record {
     let mut record = with_foreign_requests(fixture, 0, 1_000);

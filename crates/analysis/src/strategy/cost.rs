@@ -10,21 +10,21 @@ use model::spec::limits::MAX_TIME_NS;
 use model::study::Study;
 use model::sweep::{Grid, Search};
 
-/// Guess of what a run costs beside its window, in ns.
+/// Estimated cost of a run outside its window, in ns.
 pub const OVERHEAD_NS: u64 = 120_000_000;
-/// Guess of what a phase takes that ends by its operations.
+/// Estimated time of a phase that ends by its operations.
 const COUNTED_GUESS_NS: u64 = 300_000_000;
 
-/// What is left to wait.
+/// The time that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLeft {
-    /// ns, as far as the plan tells.
+    /// ns, as far as the plan determines them.
     pub ns: u64,
     /// Whether it may be over before.
     pub at_most: bool,
 }
 
-/// What the runs that are still to come will take.
+/// The time of the remaining runs.
 pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     if let Some(grid) = plan.study.grid() {
         let TimeLeft { ns, at_most } = search_left(&Going::after(grid, plan, &[]), plan);
@@ -54,7 +54,7 @@ fn has_budget(grid: &Grid) -> bool {
     matches!(grid.search, Search::Adaptive { .. })
 }
 
-/// What is left of a search. An adaptive one may be over before its time is.
+/// The time left of a search. An adaptive search may end earlier.
 pub fn search_left(search: &Going, plan: &Plan) -> TimeLeft {
     let at_most = plan.study.grid().is_some_and(|g| g.search != Search::Exhaustive);
     let of = |p: &Phase| whole_ns(p).saturating_add(OVERHEAD_NS);
@@ -62,12 +62,12 @@ pub fn search_left(search: &Going, plan: &Plan) -> TimeLeft {
     TimeLeft { ns: search.left_ns(round / (plan.jobs.len() as u64).max(1)), at_most }
 }
 
-/// What one run of a job takes with everything around it, in ns.
+/// The time of one run of a job with everything around it, in ns.
 pub fn run_ns(job: &Job) -> u64 {
     job.phases.iter().map(guess_ns).fold(0, u64::saturating_add)
 }
 
-/// Bytes of a made file that this host writes before the first run; `None` where it writes none.
+/// Bytes of a made file that this host writes before the first run; `None` if it writes none.
 fn written_here(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
     if target.role != Role::Made {
         return None;
@@ -81,7 +81,7 @@ fn written_here(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
     }
 }
 
-/// What a plan takes from its beginning.
+/// The cost of a whole plan.
 pub fn cost(plan: &Plan) -> Cost {
     let TimeLeft { ns, at_most } = time_left(plan, &[]);
     let made: Vec<u64> =
@@ -99,7 +99,7 @@ pub fn cost(plan: &Plan) -> Cost {
         ..Cost::default()
     };
     match plan.study.grid() {
-        // Which cells get how many runs is told by what they come to.
+        // The results decide which cells get how many runs.
         Some(_) if plan.jobs.iter().any(|j| j.phases.iter().any(|p| writers(plan, p).next().is_some())) => {
             cost.unbounded_ns = ns;
         }
@@ -110,9 +110,9 @@ pub fn cost(plan: &Plan) -> Cost {
     cost
 }
 
-/// Adds what runs take that end by what they do, and what all of them write.
+/// Adds the runs that end by their operations, and the bytes that all runs write.
 fn of_runs(plan: &Plan, cost: &mut Cost) {
-    // Each interface is tried before its first run, with no more than one of its runs does.
+    // Each interface has a trial before its first run, with at most the work of one run.
     let tried = u64::from(matches!(plan.study, Study::Interfaces(_)));
     for (job, runs) in plan.jobs.iter().zip(strategy::left(&[], &Budget::from_plan(plan)).runs) {
         let times = u64::from(runs).saturating_add(tried);
@@ -127,7 +127,7 @@ fn of_runs(plan: &Plan, cost: &mut Cost) {
     }
 }
 
-/// Adds what is written before the first run, and the rounds that end by their time.
+/// Adds the bytes written before the first run, and the rounds that end by their time.
 fn precondition(plan: &Plan, cost: &mut Cost) {
     let Some(meant) = &plan.precondition else { return };
     for fill in &meant.fills {
@@ -151,7 +151,7 @@ fn precondition(plan: &Plan, cost: &mut Cost) {
     }
 }
 
-/// Adds what a phase writes that is carried out so many times.
+/// Adds the bytes that a phase writes when it runs `times` times.
 fn add_writes(plan: &Plan, phase: &Phase, times: u64, cost: &mut Cost) {
     let mut unbounded = 0;
     for stream in writers(plan, phase) {
@@ -173,7 +173,7 @@ fn writers<'p>(plan: &'p Plan, phase: &'p Phase) -> impl Iterator<Item = &'p Str
     phase.streams.iter().filter(writes).filter(real)
 }
 
-/// Most bytes that a stream writes in a phase; `None` where nothing bounds them but the target.
+/// The most bytes that a stream writes in a phase; `None` if only the target limits them.
 fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
     let largest = u64::from(stream.access.largest_bytes());
     let seconds = whole_ns(phase) as f64 / 1e9;
@@ -207,7 +207,7 @@ fn most_written(pace: &Pace) -> (f64, f64) {
     }
 }
 
-/// Whether a phase ends by what its streams do alone.
+/// Whether only its streams' operations end a phase.
 fn is_counted(phase: &Phase) -> bool {
     phase.time_ns >= MAX_TIME_NS && ends_by_count(phase)
 }
@@ -216,7 +216,7 @@ fn ends_by_count(phase: &Phase) -> bool {
     phase.streams.iter().all(|s| !s.limit.is_none() || s.reads_back().is_some())
 }
 
-/// What a phase takes with everything around it: what ends by its operations does so long before its time.
+/// The time of a phase with everything around it. A phase that ends by its operations ends long before its time.
 fn guess_ns(phase: &Phase) -> u64 {
     let most = if ends_by_count(phase) { COUNTED_GUESS_NS } else { u64::MAX };
     whole_ns(phase).min(most).saturating_add(OVERHEAD_NS)
@@ -255,7 +255,7 @@ fn writes_are_bounded_by_the_least_of_rate_and_count_or_by_nothing() {
     let in_flight = 32 * 4096;
     plan.jobs[0].phases[0].streams[0].limit.operations = Some(1_000);
     assert_eq!((cost(&plan).unbounded_ns, cost(&plan).bounded_bytes), (0, 5 * (1_000 * 4096 + in_flight)));
-    // What is done before the window is not in the count.
+    // Operations before the window are not in the count.
     plan.jobs[0].phases[0].warmup_ns = 1;
     assert_eq!((cost(&plan).bounded_bytes, cost(&plan).unbounded_ns), (0, 10_000_000_005));
     plan.jobs[0].phases[0].streams[0].pace = Pace::Limited { iops: 0.0, bytes_per_s: 1e6 };

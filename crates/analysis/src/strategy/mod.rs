@@ -17,14 +17,14 @@ use model::record::Record;
 use model::record::attempts::Pairing;
 use model::study::Study;
 
-/// What there is to do.
+/// The limits of a strategy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Budget {
     /// Number of jobs.
     pub jobs: usize,
     /// Times each is measured.
     pub runs: u32,
-    /// What decides.
+    /// The strategy.
     pub strategy: Strategy,
     /// Seed of the order.
     pub seed: u64,
@@ -40,7 +40,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// What the plan allows.
+    /// The limits of a plan.
     pub fn from_plan(plan: &Plan) -> Self {
         let Plan { runs, strategy, seed, attempts, budget_ns: ends_ns, .. } = *plan;
         let (jobs, paired, blocks) = (plan.jobs.len(), plan.is_paired(), blocks(plan));
@@ -80,14 +80,14 @@ pub enum Next {
         repeat: u32,
         /// How many times this very run was measured before, since others disturbed it.
         attempt: u32,
-        /// Operations per second to offer in an open loop instead of what the job says.
+        /// Operations per second to offer in an open loop instead of the job's pace.
         offered_iops: Option<u64>,
     },
     /// Nothing more, and why.
     Done(String),
 }
 
-/// What is still to come.
+/// The work that remains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// Runs of each job.
@@ -98,11 +98,11 @@ pub struct Left {
     pub repeats: u32,
 }
 
-/// What comes next.
+/// The next run.
 pub fn next(done: &[Summary], budget: &Budget) -> Next {
     let counting = disturbed::counting(done, budget);
     match budget.strategy {
-        // What is measured again takes part of the same time.
+        // Repeats take part of the same time.
         Strategy::Targets(layout) => targets::next(done, &counting, budget, layout),
         Strategy::Fixed if is_time_up(done, budget) => {
             Next::Done("the time was up before all runs were measured".into())
@@ -111,7 +111,7 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
     }
 }
 
-/// What comes next by the runs that count, were none measured again.
+/// The next run by the runs that count, without repeats.
 fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
         // How many times that is, is decided anew between them.
@@ -123,14 +123,14 @@ fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     }
 }
 
-/// What is still to come, as far as anybody can know.
+/// The remaining work, as far as it can be known.
 pub fn left(done: &[Summary], budget: &Budget) -> Left {
     let mut left = left_undisturbed(&disturbed::counting(done, budget), budget);
     for again in disturbed::waiting(done, budget) {
         left.repeats += 1;
         left.runs.iter_mut().skip(again.at.job).take(1).for_each(|runs| *runs += 1);
     }
-    // What the first runs ask for comes on top.
+    // The runs that the first ones may call for.
     if let Strategy::Settle { at_most } = budget.strategy {
         left.runs.iter_mut().for_each(|runs| *runs += at_most.saturating_sub(budget.runs));
         left.at_most = true;
@@ -138,7 +138,7 @@ pub fn left(done: &[Summary], budget: &Budget) -> Left {
     left
 }
 
-/// What is still to come by the runs that count, were none measured again.
+/// The remaining work by the runs that count, without repeats.
 fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
     let rates = (0..budget.jobs).map(|job| rates(done, job));
     let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
@@ -160,7 +160,7 @@ fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
     Left { runs, at_most, repeats: 0 }
 }
 
-/// Runs up to a limit, where there is to be another at all.
+/// Runs up to a limit, if the job is open.
 fn until(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
     if is_open { at_most.saturating_sub(rates.len() as u32) } else { 0 }
 }
@@ -183,7 +183,7 @@ fn rates(done: &[Summary], job: usize) -> Vec<f64> {
     done.iter().filter(|s| s.job == job).map(|s| s.iops).collect()
 }
 
-/// How the strategy of a record ended for each of its jobs, in a sentence for each; nothing where it decided nothing.
+/// How the strategy of a record ended for each of its jobs, in a sentence; empty if it decided nothing.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let plan = &record.header.plan;
     let of = |(at, job): (usize, &model::job::Job)| {

@@ -21,26 +21,26 @@ use stats::rounds::{DRIFT, WINDOW, is_steady};
 use stats::sample::variance;
 use stats::{interval, sample_size};
 
-/// Runs in all of each workload that should tell what the first ones could not, up to the most that the plan allows; `None` where
-/// they told, where runs are not what is missing, or the plan asks no second time.
+/// The total number of runs of each workload that should decide the gates, at most `at_most` of the plan. `None` if the first runs
+/// decided, if more runs would not help, or if the plan does not settle.
 pub fn runs(report: &Report, plan: &Plan) -> Option<u32> {
     let Strategy::Settle { at_most } = plan.strategy else { return None };
     report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
-    // Where even a thousand would not tell, that is what these runs seem; a few more may show otherwise.
+    // If even a thousand runs seem too few, a few more may show otherwise.
     let near = report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
     let slower = report.against.as_ref().and_then(|against| of_sides(&against.beside, at_most));
     let needed = near.chain(slower).max()?;
     Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
 }
 
-/// What a gate between two sides asks for; `None` where more runs would not make it a number.
+/// The runs that a gate between two sides calls for; `None` if more runs would not give it a number.
 fn of_sides(beside: &Comparison, at_most: u32) -> Option<u32> {
     let gate = beside.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
     let has_number = beside.headline().is_some_and(|pair| pair.refused.is_none() && !pair.metrics.is_empty());
     has_number.then(|| gate.runs_needed.unwrap_or(at_most))
 }
 
-/// That a second time was asked, in a sentence; `None` where the first runs told.
+/// The note that a second round was needed; `None` if the first runs decided.
 pub(super) fn settle_note(plan: &Plan, measured: u32) -> Option<String> {
     let first = plan.runs;
     (measured > first).then(|| {
@@ -58,8 +58,7 @@ pub(super) fn next_in_rounds(done: &[Summary], budget: &Budget) -> Next {
     })
 }
 
-/// The next run among the jobs that are open, as their rates say; `None` where none is. Who was measured least often comes
-/// first.
+/// The next run among the jobs whose rates are open; `None` without one. The jobs with the fewest runs come first.
 pub(super) fn next_among(
     done: &[Summary],
     budget: &Budget,
@@ -75,7 +74,7 @@ pub(super) fn next_among(
     Some(Next::Measure { job, repeat, attempt: 0, offered_iops: None })
 }
 
-/// The numbers below `count` in the random order of one round (Fisher and Yates).
+/// The numbers below `count` in the random order of a round (Fisher and Yates).
 pub(super) fn shuffled(count: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut state = split_mix(seed ^ split_mix(u64::from(round)));
@@ -87,7 +86,7 @@ pub(super) fn shuffled(count: usize, seed: u64, round: u32) -> Vec<usize> {
     order
 }
 
-/// The jobs in the order of one round. Jobs of a block stay together, in the order of the first of each.
+/// The jobs in the order of a round. Jobs of a block stay together, in the order of the first of each.
 pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
     let mut order = shuffled(budget.jobs, budget.seed, repeat);
     if !budget.blocks.is_empty() {
@@ -98,10 +97,10 @@ pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
     order
 }
 
-/// Rates that a note shows at most.
+/// The most rates that a note lists.
 const SHOWN: usize = 25;
 
-/// The next round of the first job that is not steady yet. One job after another: rounds of others in between would be rests.
+/// The next round of the first job that is not steady. One job after another: rounds of other jobs in between would let the device rest.
 pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32) -> Next {
     let open = |job: &usize| is_unsteady(&rates(done, *job), at_most);
     if let Some(job) = order(budget, 0).into_iter().find(open) {
@@ -120,12 +119,12 @@ pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32)
     })
 }
 
-/// Whether a job with these rates is to be measured again.
+/// Whether a job with these rates needs another round.
 pub(super) fn is_unsteady(rates: &[f64], at_most: u32) -> bool {
     (rates.len() as u32) < at_most && !is_steady(rates, at_most)
 }
 
-/// How a job ended, in a sentence; `None` where it was hardly measured.
+/// How a job ended; `None` without a run.
 pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<String> {
     if rates.is_empty() {
         return None;
@@ -146,10 +145,10 @@ pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<Stri
     })
 }
 
-/// Runs after which the interval must be narrow, one after the other: the last ones.
+/// The number of last runs after each of which the interval must be narrow.
 const IN_A_ROW: usize = 2;
 
-/// The next run of the jobs whose interval is still too wide.
+/// The next run of the jobs whose interval is too wide.
 pub(super) fn next_until_precise(done: &[Summary], budget: &Budget, share: f64, at_most: u32) -> Next {
     next_among(done, budget, |rates| is_imprecise(rates, budget.runs, share, at_most)).unwrap_or_else(|| {
         let (reached, missed): (Vec<usize>, Vec<usize>) =
@@ -166,26 +165,26 @@ pub(super) fn next_until_precise(done: &[Summary], budget: &Budget, share: f64, 
     })
 }
 
-/// Whether a job with these rates is to be measured again.
+/// Whether a job with these rates needs another run.
 pub(super) fn is_imprecise(rates: &[f64], at_least: u32, share: f64, at_most: u32) -> bool {
     let runs = rates.len() as u32;
     runs < at_least || (runs < at_most && !is_reached(rates, share))
 }
 
-/// Whether the interval of these rates is narrow enough, and was so before the last of them.
+/// Whether the interval of these rates is narrow enough, and was so before the last one.
 fn is_reached(rates: &[f64], share: f64) -> bool {
     let narrow = |runs: usize| half_share(rates.get(..runs).unwrap_or_default()).is_some_and(|h| h <= share);
     rates.len() >= IN_A_ROW && (0..IN_A_ROW).all(|back| narrow(rates.len() - back))
 }
 
-/// Half the 95 % interval of the mean of these rates as a share of it; `None` where they have no interval.
+/// Half the 95 % interval of the mean of these rates as a share of it; `None` without an interval.
 fn half_share(rates: &[f64]) -> Option<f64> {
     let mean = interval::mean(rates)?;
     let [low, high] = mean.interval?;
     (mean.value > 0.0).then(|| (high - low) / 2.0 / mean.value)
 }
 
-/// How a job ended, in a sentence; `None` where it was hardly measured.
+/// How a job ended; `None` without a run.
 pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<String> {
     let (runs, asked) = (rates.len(), show_share(share));
     let Some(half) = half_share(rates) else {
@@ -199,7 +198,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
     }
     let more = match needed(rates, share) {
         Some(needed) if needed > runs as u32 => format!("about {needed} would do, if they vary as these do"),
-        // Narrow once and not yet twice, or cut short.
+        // Narrow once and not yet twice, or interrupted.
         Some(_) => "one or two more would tell".into(),
         None => {
             format!(
@@ -213,7 +212,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
     ))
 }
 
-/// Runs after which the interval would be so narrow if they went on varying as these do; `None` where they are too many.
+/// Runs that would make the interval narrow enough with the same variation; `None` if they are too many.
 fn needed(rates: &[f64], share: f64) -> Option<u32> {
     sample_size::runs(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
 }
@@ -233,7 +232,7 @@ use stats::known::Noise;
 #[cfg(test)]
 use std::collections::BTreeSet;
 
-/// What the first runs of an honest record ask for, with a condition.
+/// The runs that the first runs of an honest record call for, with a condition.
 #[cfg(test)]
 fn asked(condition: &str, strategy: Strategy, runs_first: u32) -> Option<u32> {
     let mut record = Fixture { runs: runs_first, ..Fixture::honest() }.record();
@@ -378,7 +377,7 @@ fn quiet_jobs_stop_early_and_loud_ones_at_the_limit() {
     assert_eq!(runs, [5, 10, 5]);
     let Next::Done(why) = crate::strategy::next(&done, &budget(3, 0.025)) else { panic!("goes on") };
     assert_eq!(why, "jobs 1 and 3 reached 2.5 %; job 2 did not within 10 runs");
-    // The loud one is left alone with its last rounds.
+    // The loud job is alone in its last rounds.
     assert!(done[15..].iter().all(|s| s.job == 1));
     assert!(matches!(
         crate::strategy::next(&done[..15], &budget(3, 0.025)),
@@ -407,7 +406,7 @@ fn a_note_says_what_was_reached_and_how_many_runs_would_do() {
     assert_eq!(precision_note("4K", &[], 0.025), None);
 }
 
-/// Of so many sessions with a spread of the runs, how many cover the truth, how many reach what was asked, and the mean of runs.
+/// Of `sessions` with a spread of the runs: how many cover the truth, how many reach the precision, and the mean number of runs.
 #[cfg(test)]
 fn simulated(sessions: u64, deviation: f64, share: f64, at_most: u32) -> (f64, f64, f64) {
     let (mut covered, mut reached, mut runs) = (0.0, 0.0, 0.0);
@@ -442,7 +441,7 @@ fn intervals_of_jobs_that_stopped_when_they_were_narrow_still_cover_the_truth() 
 #[test]
 fn only_what_is_too_near_to_tell_asks_for_more() {
     let settle = Strategy::Settle { at_most: 50 };
-    // The runs of the record are all alike, so their very rate is all that is near.
+    // The runs of the record are equal, so only their own rate is near.
     assert_eq!(asked("iops<10000", settle, 5), None, "at the limit and within it");
     assert_eq!(asked("iops<1", settle, 5), None, "told");
     assert_eq!(asked("iops<1m", settle, 5), None, "told");

@@ -29,16 +29,16 @@ use model::sweep::{Grid, Search as How, Setting, Until, Variable, least_iops};
 pub use race::{Closed, FEWEST_REPEATS, FRESH, Lane, Race, Rivals};
 use stats::{sample, snia};
 
-/// Runs of a work after which one more is of its reference cell.
+/// One run of the reference cell follows each this many runs of a work.
 pub const REFERENCE_EVERY: usize = 12;
 
 /// Part of the budget, as a divisor, in which the first pass has to fit so that a second one follows.
 const FIRST_PASS: u64 = 3;
 
-/// Longest budget that is recommended: what takes longer will find another device.
+/// The longest recommended budget: within a longer time the device changes.
 const MOST_BUDGET_NS: f64 = 3_600e9;
 
-/// What the runs after a race take at most, as a multiple of a mean run: those of well-known programs take longer.
+/// The longest time of the runs after a race, as a multiple of a mean run: those of well-known programs take longer.
 const LONGER: (u64, u64) = (5, 4);
 
 /// The search as far as it came.
@@ -51,14 +51,14 @@ pub struct Search<'g> {
     /// One per work, in the order of the grid.
     pub races: Vec<Race>,
     done: usize,
-    /// What all runs took with everything around them, in ns.
+    /// The time of all runs with everything around them, in ns.
     spent_ns: u64,
     /// When the last run ended, in ns since the start of the session.
     ended_ns: u64,
 }
 
 impl<'g> Search<'g> {
-    /// A search of which nothing is done.
+    /// A search without runs.
     pub fn new(grid: &'g Grid, runs: u32, seed: u64) -> Self {
         let lane = |job: usize, by: Measure| {
             let memory = grid.setting(job).map_or(u64::MAX, Setting::memory_bytes);
@@ -128,7 +128,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Whether an open race has to end with what is known: every cell was measured, and the rest of the time is for the winners.
+    /// Whether an open race must end now: every cell was measured, and the rest of the time is for the winners.
     fn must_close(&self, race: &Race) -> bool {
         let How::Adaptive { budget_ns } = self.grid.search else { return false };
         race.closed.is_none()
@@ -136,14 +136,14 @@ impl<'g> Search<'g> {
             && self.now_ns().saturating_add(self.reserve_ns()) >= budget_ns
     }
 
-    /// Ends all races with what is known, for a search that ends here.
+    /// Ends all races, for a search that ends here.
     pub fn close(&mut self) {
         for race in self.races.iter_mut().filter(|race| race.closed.is_none()) {
             race.closed = Some(race.close());
         }
     }
 
-    /// The job to measure next; `None` where nothing is left.
+    /// The job to measure next; `None` at the end.
     pub fn next(&self) -> Option<usize> {
         let pick = self.due().or_else(|| self.unproven())?;
         Some(self.due_reference().unwrap_or(pick))
@@ -179,12 +179,12 @@ impl<'g> Search<'g> {
         self.lanes().filter(|l| l.job == job).map(Lane::tries).sum()
     }
 
-    /// ns that a run takes with everything around it, where that was never measured yet so long.
+    /// ns of a run with everything around it; `run_ns` if none was measured yet.
     pub(super) fn each_ns(&self, run_ns: u64) -> u64 {
         self.spent_ns.checked_div(self.done as u64).unwrap_or(run_ns)
     }
 
-    /// ns that are left, where a run takes so long that was never measured yet.
+    /// ns that are left; a run takes `run_ns` if none was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         let each = self.each_ns(run_ns);
         let finals = self.races.iter().map(Race::finals).sum::<usize>() as u64;
@@ -212,7 +212,7 @@ impl<'g> Search<'g> {
         cells.map(|l| self.least().saturating_sub(l.tries())).sum()
     }
 
-    /// Where it is, in words.
+    /// Describes the progress.
     pub fn stage(&self) -> String {
         let cells = || self.races.iter().flat_map(|r| &r.lanes);
         let seen: usize = cells().map(|l| l.tries().min(self.least())).sum();
@@ -254,7 +254,7 @@ impl<'g> Search<'g> {
         due.map(|(race, job)| key(race, job)).min().map(|(.., job)| job)
     }
 
-    /// Among what is measured when races are closed, the cell that has least of it; ties are drawn.
+    /// The cell with the fewest runs among those that are measured after the races; ties are drawn.
     fn unproven(&self) -> Option<usize> {
         let mut wanted: Vec<(usize, u64, usize)> = Vec::new();
         for race in &self.races {
@@ -278,15 +278,15 @@ impl<'g> Search<'g> {
         matches!(self.grid.search, How::Adaptive { budget_ns } if self.now_ns() >= budget_ns)
     }
 
-    /// What measuring the winners once more will take.
+    /// The time that measuring the winners again will take.
     fn reserve_ns(&self) -> u64 {
         let each = self.spent_ns / self.done.max(1) as u64;
         let finals: usize = self.races.iter().map(|r| FRESH * (2 + r.baselines.len())).sum();
         each.saturating_mul(finals as u64) / LONGER.1 * LONGER.0
     }
 
-    /// A budget with which no cell may be faster than the winner of its work by more than the tolerance, as far as the runs so
-    /// far tell; `None` if more runs do not do that, or in a search without a budget.
+    /// A budget that should bound every cell to the tolerance over the winner of its work, judging by the runs so far; `None` if more
+    /// runs do not achieve that, or in a search without a budget.
     pub fn sufficient_budget_ns(&self) -> Option<u64> {
         let How::Adaptive { budget_ns } = self.grid.search else { return None };
         let each = self.spent_ns as f64 / self.done.max(1) as f64;
@@ -308,7 +308,7 @@ pub struct Going<'g> {
     way: Mode<'g>,
 }
 
-/// What decides.
+/// The way through the grid.
 #[derive(Debug)]
 enum Mode<'g> {
     /// Cells race, and the best is sought.
@@ -345,7 +345,7 @@ impl<'g> Going<'g> {
         }
     }
 
-    /// The run to measure next; `None` where nothing is left.
+    /// The run to measure next; `None` at the end.
     pub fn next(&self) -> Option<Attempt> {
         let again = self.waiting().first().map(|again| again.at);
         if let (Some(again), Mode::Race(search)) = (again, &self.way)
@@ -379,7 +379,7 @@ impl<'g> Going<'g> {
         }
     }
 
-    /// ns that are left, where a run takes so long that was never measured yet.
+    /// ns that are left; a run takes `run_ns` if none was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         match &self.way {
             // Within a budget of time there is no more than that.
@@ -392,7 +392,7 @@ impl<'g> Going<'g> {
         }
     }
 
-    /// Where it is, in words.
+    /// Describes the progress.
     pub fn stage(&self) -> String {
         match &self.way {
             Mode::Race(search) => search.stage(),
@@ -424,7 +424,7 @@ impl<'g> InOrder<'g> {
         self.samples.push(*sample);
     }
 
-    /// The job to measure next; `None` where nothing is left.
+    /// The job to measure next; `None` at the end.
     pub fn next(&self) -> Option<usize> {
         if self.is_over() {
             return None;
@@ -471,7 +471,7 @@ impl<'g> InOrder<'g> {
         })
     }
 
-    /// Cells that are left out, each with the one that was too slow and its operations per second.
+    /// Cells that are left out, each with the cell that was too slow and its operations per second.
     pub(crate) fn left_out(&self) -> Vec<(usize, (usize, f64))> {
         let unseen = self.jobs.iter().filter(|job| self.times(**job) == 0);
         unseen.filter_map(|job| Some((*job, self.too_slow(*job)?))).collect()
@@ -509,19 +509,19 @@ impl<'g> InOrder<'g> {
         }
     }
 
-    /// The last rounds, from 1; `None` where there are not enough.
+    /// The last rounds, from 1; `None` with too few rounds.
     pub(crate) fn window(&self) -> Option<[u32; 2]> {
         let rounds = self.rounds();
         (rounds >= WINDOW && self.until != Until::Slow).then(|| [(rounds - WINDOW + 1) as u32, rounds as u32])
     }
 
-    /// The tracked values of the window; `None` where one of them is missing.
+    /// The tracked values of the window; `None` if one is missing.
     fn tracked_in_window(&self) -> Option<Vec<f64>> {
         let tracked = self.tracked();
         tracked.get(tracked.len().checked_sub(WINDOW)?..)?.iter().copied().collect()
     }
 
-    /// What the rule says of the tracked value; `None` where the window misses one.
+    /// The rule applied to the tracked values; `None` if one is missing in the window.
     pub(crate) fn rule(&self) -> Option<Snia> {
         let rule = snia::rule(&self.tracked_in_window()?)?;
         Some(Snia { rounds: self.rounds() as u32, ..rule })
@@ -532,7 +532,7 @@ impl<'g> InOrder<'g> {
         Some(sample::mean(&self.tracked_in_window()?))
     }
 
-    /// The runs that a cell is told by: those of the window where there is one.
+    /// The runs that count for a cell: those of the window, if there is one.
     pub(crate) fn window_samples(&self, job: usize) -> impl Iterator<Item = &Sample> {
         let len = self.jobs.len();
         let range = self
@@ -546,7 +546,7 @@ impl<'g> InOrder<'g> {
         self.samples.iter().filter(|s| s.job == job).count()
     }
 
-    /// ns that are left at most, where a run takes so long that was never measured yet.
+    /// The most ns that are left; a run takes `run_ns` if none was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         if self.is_over() {
             return 0;
@@ -562,7 +562,7 @@ impl<'g> InOrder<'g> {
         (left as u64).saturating_mul(each)
     }
 
-    /// Where it is, in words.
+    /// Describes the progress.
     pub fn stage(&self) -> String {
         let cell = self.samples.len() % self.jobs.len().max(1) + 1;
         let cells = self.jobs.len();

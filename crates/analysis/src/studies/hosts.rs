@@ -44,13 +44,13 @@ pub(super) fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Sca
     Scaling { knee: knee(&rows), rows }
 }
 
-/// Power of a row with the ends of its interval; `None` where it has no rate.
+/// Power of a row with its interval; `None` without a rate.
 fn power(row: &ScalingRow, at: usize) -> Option<[f64; 3]> {
     let of = |efficiency: f64| efficiency * efficiency * f64::from(row.hosts);
     let value = of(row.efficiency?);
     let [low, high] = match row.efficiency_interval {
         Some(ends) => ends.map(of),
-        // The others are told against it.
+        // The other rows are relative to this one.
         None if at == 0 => [value; 2],
         None => [0.0, f64::INFINITY],
     };
@@ -66,7 +66,7 @@ fn knee(rows: &[ScalingRow]) -> Option<ScalingKnee> {
     (powers.len() > 1).then_some(ScalingKnee { hosts, reached: hosts < most, sure })
 }
 
-/// From which number of hosts on more bring less than they cost.
+/// The number of hosts beyond which more hosts add less than they cost.
 pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
     let last = scaling.rows.last()?;
     let Some(knee) = scaling.knee else {
@@ -115,7 +115,7 @@ use crate::{Judging, judge};
 #[cfg(test)]
 use model::study::{Studied, Study};
 
-/// A session of numbers of hosts that do so many operations in a window.
+/// A session with `ops` operations in a window for each number of hosts.
 #[cfg(test)]
 fn judged(steps: &[(u32, u64)]) -> Report {
     let fixture =

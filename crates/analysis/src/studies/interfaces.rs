@@ -18,29 +18,29 @@ use stats::best::Gap;
 use stats::interval::{self, Mean};
 use std::cmp::Ordering;
 
-/// Findings of these groups below void say what became of the operations on their way, which is what the table shows.
+/// Findings of these groups, unless they invalidate, are about operations on their way, which the table shows.
 const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
 
-/// And these: that the CPU was the limit, that what a buffer holds takes less time than what it has to get, that a program which
-/// waits for each operation asks for nothing meanwhile.
+/// Also expected: the CPU was the limit, a buffered operation is faster than one that fetches its data, and a program that waits for each
+/// operation submits nothing meanwhile.
 const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09];
 
-/// What is said of them.
+/// The sentence about them.
 pub(super) const SHOWN: &str = "found is what a comparison of interfaces is there to show: what became of the operations on \
                                 their way. It is accepted and does not count for the verdict";
 
-/// Where a row's figures come from.
+/// The record and answers that a row is made from.
 struct Measurements<'a> {
     record: &'a Record,
     answered: &'a [CaseAnswers<'a>],
 }
 
-/// A row of the table with what it is ranked by.
+/// A row of the table with its rates.
 struct RatedRow {
     /// Whether its bytes reach the program.
     sees: bool,
     row: ApiRow,
-    /// MB/s in each round, the final sync of writes in the time; `None` in rounds that it was not measured in.
+    /// MB/s in each round, with the final sync of writes in the time; `None` in rounds without a run.
     rates: Vec<Option<f64>>,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn api(
     Api { rows: rows.into_iter().map(|rated| rated.row).collect(), missing, not_measured, advice, no_advice }
 }
 
-/// What was refused before the first run, and why: without flags that nobody typed.
+/// What was refused before the first run, and why, without flags that the user did not type.
 pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = NotMeasured> {
     record.header.self_test.trials.iter().filter_map(|t| {
         let job = record.header.plan.jobs.get(t.job)?;
@@ -131,7 +131,7 @@ impl Measurements<'_> {
         })
     }
 
-    /// MB/s of a job in each round, by which its interface is ranked.
+    /// MB/s of a job in each round, which rank its interface.
     fn rates(&self, job: usize) -> Vec<Option<f64>> {
         let Some(case) = self.answered.iter().map(|a| &a.case).find(|case| case.at == job) else {
             return Vec::new();
@@ -140,7 +140,7 @@ impl Measurements<'_> {
         let mut rates = Vec::new();
         for ran in &case.runs {
             let round = ran.run.start.repeat as usize;
-            // A forged number of a round is not worth its memory.
+            // A forged round number must not allocate memory.
             if round >= MAX_RUNS as usize {
                 continue;
             }
@@ -167,13 +167,13 @@ impl Measurements<'_> {
     }
 }
 
-/// A sum over all runs; `None` where one of them does not say, or there is none.
+/// A sum over all runs; `None` without runs, or if a run lacks the value.
 fn sum(case: &Case, of: impl Fn(&CaseRun) -> Option<u64>) -> Option<f64> {
     let all: Option<Vec<f64>> = case.runs.iter().map(|r| of(r).map(|n| n as f64)).collect();
     all.filter(|a| !a.is_empty()).map(|a| a.iter().sum())
 }
 
-/// A mean over all runs; `None` where there is none.
+/// A mean over all runs; `None` without runs.
 fn of_run(case: &Case, of: impl Fn(&CaseRun) -> f64) -> Option<f64> {
     (!case.runs.is_empty()).then(|| case.runs.iter().map(of).sum::<f64>() / case.runs.len() as f64)
 }
@@ -197,7 +197,7 @@ fn rate_over(ran: &CaseRun, ns: f64) -> Option<f64> {
     (ns > 0.0).then(|| moved_bytes(ran) * 1e3 / ns)
 }
 
-/// What the topmost devices delivered and took per byte, until the last sync where anything was written.
+/// Bytes that the topmost devices read and wrote per byte, up to the last sync if anything was written.
 fn device(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
     if case.runs.is_empty() || issued <= 0.0 {
         return Err("nothing was moved".into());
@@ -213,13 +213,13 @@ fn device(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
     Ok(bytes.map(|b| b / issued))
 }
 
-/// Share of the span that was touched per run: no block comes twice.
+/// Share of the span that a run touched: no block is touched twice.
 fn coverage(case: &Case) -> Option<f64> {
     let span = case.stream.access.span_bytes as f64 * case.runs.len() as f64;
     (span > 0.0).then(|| share(case.issued_total().bytes as f64, span))
 }
 
-/// Share of the span that the stop rule lets a run touch.
+/// Share of the span that the stop rule allows a run to touch.
 fn planned_coverage(stream: &Stream) -> Option<f64> {
     let bytes = stream.limit.operations? as f64 * f64::from(stream.access.largest_bytes());
     (stream.access.span_bytes > 0).then(|| share(bytes, stream.access.span_bytes as f64))
@@ -230,7 +230,7 @@ fn cached(case: &Case) -> Known<u64> {
     states.into_iter().flatten().try_fold(0, |most: u64, s| Ok(most.max(s.pages.clone()?.cached)))
 }
 
-/// How the file was stored at a moment of the first run, or of the last.
+/// How the file was stored at a moment of the first or the last run.
 fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
     let states = case.states(moment)?;
     let of_run = if last { states.last() } else { states.first() };
@@ -238,7 +238,7 @@ fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
     state.extents.clone().unwrap_or_else(|| Err("how the file is stored was not looked at".into()))
 }
 
-/// Whether a finding is what the comparison is there to show.
+/// Whether the comparison exists to show this finding.
 pub(super) fn is_expected(finding: &Finding) -> bool {
     let group = EXPECTED_GROUPS.contains(&finding.id.group());
     finding.outcome == Outcome::Finding
@@ -246,29 +246,29 @@ pub(super) fn is_expected(finding: &Finding) -> bool {
         && (group || EXPECTED.contains(&finding.id))
 }
 
-/// Part of a figure from which on two of them are a reason for a difference.
+/// Ratio of two figures from which they explain a difference.
 const CLEARLY_LESS: f64 = 0.8;
 
-/// A row that is surely no more than this slower than the fastest is in its group, even if the difference is beyond chance.
+/// A row that is surely at most this much slower than the fastest is in its group, even if the difference is significant.
 const SAME: f64 = 0.05;
 
-/// A group within this is called equally fast.
+/// A group within this share counts as equally fast.
 const EQUAL: f64 = 0.10;
 
-/// A row that may be slower than this is not in the group, unless hardly anything is known better.
+/// A row that may be slower than this is not in the group, unless hardly any row has a better bound.
 const LOOSE: f64 = 0.25;
 
-/// Nor is one that may be slower by this many times the least bound of all rows. Two rows that are equally fast have bounds that differ by
-/// chance, and then the plainer one is to be recommended each time.
+/// A row that may be slower by this many times the smallest bound of all rows is not in the group either. The bounds of two equally fast
+/// rows differ by chance, and the plainer row should be recommended each time.
 const TIMES_LEAST: f64 = 2.0;
 
-/// If the best may be faster than every row by more than this, the runs tell nothing.
+/// If the best may be faster than every row by more than this, the runs are too noisy.
 const TOO_WIDE: f64 = 1.0;
 
-/// Most names in a sentence.
+/// The most names in a sentence.
 const NAMES: usize = 4;
 
-/// A row with the rate that it is ranked by, in MB/s with its interval.
+/// A row with its rate in MB/s and the interval.
 struct Scored<'a> {
     row: &'a ApiRow,
     rate: f64,
@@ -277,7 +277,7 @@ struct Scored<'a> {
     rates: &'a [Option<f64>],
 }
 
-/// Returns the recommendation for each work, in the order of the table, and the works that have none with the reason.
+/// The recommendation for each work, in the order of the table, and the works without one, with the reason.
 fn advise(rows: &[RatedRow], results: &[Measured]) -> (Vec<Advice>, Vec<NoAdvice>) {
     let (mut advice, mut none) = (Vec::new(), Vec::new());
     for work in works(rows) {
@@ -303,7 +303,7 @@ fn works(rows: &[RatedRow]) -> Vec<Vec<&RatedRow>> {
     works
 }
 
-/// Rows of which none can be told from the fastest, the plainest first.
+/// Rows that cannot be distinguished from the fastest, the plainest first.
 #[derive(Debug, PartialEq)]
 struct Group {
     /// Indices of its rows.
@@ -374,7 +374,7 @@ fn without_scores(work: &[&RatedRow]) -> String {
     "no row has a number".into()
 }
 
-/// A share as a whole percentage that it does not exceed: a bound is never rounded down.
+/// A bound as a whole percentage, rounded up.
 fn percent_above(share: f64) -> String {
     format!("{} %", (100.0 * share - 1e-9).ceil().max(1.0))
 }
@@ -436,7 +436,7 @@ impl<'a> Scored<'a> {
     }
 }
 
-/// Which interface to use, in all works together; or that none is recommended, and why.
+/// Which interface to use in all works together, or why none is recommended.
 pub(crate) fn answer(api: &Api) -> Answer {
     let Api { advice, no_advice, .. } = api;
     let word = match advice.as_slice() {
@@ -472,7 +472,7 @@ fn recommended(advice: &[Advice]) -> String {
     }
 }
 
-/// `No recommendation, because ...`, a sentence for each reason, with the works where these are not `all`.
+/// `No recommendation, because ...`: a sentence for each reason, with the works unless these are `all`.
 fn not_recommended(none: &[NoAdvice], all: bool) -> String {
     let by_reason = grouped(none.iter().map(|n| (n.why.as_str(), n.work.as_str())));
     let unnamed = all && by_reason.len() == 1;
@@ -483,7 +483,7 @@ fn not_recommended(none: &[NoAdvice], all: bool) -> String {
     by_reason.iter().map(sentence).collect::<Vec<_>>().join(" ")
 }
 
-/// What belongs to each key, both in the order of their first coming.
+/// The values of each key, in the order of first occurrence.
 fn grouped<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(&'a str, Vec<&'a str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for (key, value) in pairs {
@@ -505,7 +505,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// What differs most plainly between a row and the plainest one.
+/// The clearest difference between a row and the plainest one.
 fn reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<String> {
     let stream =
         |row: &ApiRow| -> Option<&Stream> { results.get(row.result)?.job.phases.first()?.streams.first() };
@@ -548,7 +548,7 @@ use model::record::Trial;
 #[cfg(test)]
 use model::study::{Studied, Study};
 
-/// Three ways to read the same blocks: plain, eight at once, and one that sees no byte; and one that was refused.
+/// Three ways to read the same blocks: plain, eight at once, and one that does not deliver the bytes; and a refused one.
 #[cfg(test)]
 fn compared(change: impl Fn(&mut Vec<Fixture>)) -> Record {
     let named = |name: &str, fixture: Fixture| Fixture { name: name.into(), ..fixture };
@@ -691,7 +691,7 @@ fn the_plainest_of_the_fastest_is_recommended_and_never_what_sees_no_byte() {
     assert!(advice[0].sentence.starts_with(known), "{advice:?}");
 }
 
-/// Two interfaces that take turns at being ten times as slow.
+/// Two interfaces that alternate in being ten times as slow.
 #[cfg(test)]
 fn shaky() -> model::record::Record {
     let mut record = compared(|fixtures| fixtures[0].ops = 9_000);
@@ -738,7 +738,7 @@ fn rows_that_may_be_much_slower_are_in_no_group() {
     // The plainest may be a third slower, the second is surely slower, but hardly; the third is the fastest.
     let group = fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
     assert_eq!(group, Some(Group { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
-    // If nothing is known well, what is not told apart belongs together.
+    // If no bound is good, rows that cannot be distinguished form one group.
     let group = fastest_group(&[gap(0.60, false), gap(0.40, false), gap(0.90, false)]);
     assert_eq!(group, Some(Group { members: vec![0, 1], at_most: 0.60, first_at_most: 0.60 }));
     assert_eq!(fastest_group(&[]), None);
@@ -748,17 +748,17 @@ fn rows_that_may_be_much_slower_are_in_no_group() {
     );
 }
 
-/// How the runs of an interface vary around its rate, besides what a round does to all of them. All interfaces have the same mean.
+/// How the runs of an interface vary around its rate, in addition to the effect of the round. All interfaces have the same mean.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 enum Vary {
-    /// All alike, and normal.
+    /// All alike and normal.
     Alike,
-    /// Every other interface four times as much.
+    /// Every second interface with four times the deviation.
     Unlike,
     /// Between two modes, one deviation up or down.
     TwoModes,
-    /// A tenth of the runs lose another 30 %, each by itself.
+    /// A tenth of the runs lose another 30 %, independently.
     Bursts,
 }
 
@@ -777,8 +777,8 @@ impl Vary {
     }
 }
 
-/// Tables of interfaces with known rates: how often the best is faster than the recommended one by more than stated, how often a row of the
-/// group is farther away than stated, and how often none is recommended.
+/// Tables of interfaces with known rates: how often the best is faster than the recommended one by more than stated, how often a row of
+/// the group is farther away than stated, and how often none is recommended.
 #[cfg(test)]
 fn simulated(tables: u64, rounds: usize, truth: &[f64], (vary, deviation): (Vary, f64)) -> [f64; 3] {
     let best = truth.iter().copied().fold(0.0, f64::max);
@@ -787,7 +787,7 @@ fn simulated(tables: u64, rounds: usize, truth: &[f64], (vary, deviation): (Vary
         let mut noise = stats::known::Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
         let mut rates: Vec<Vec<Option<f64>>> = vec![Vec::new(); truth.len()];
         for round in 0..rounds {
-            // What a round does to all: a drift, and a burst of others in one round of five.
+            // The effect of a round on all interfaces: a drift, and a burst of other traffic in one round of five.
             let burst = if noise.uniform() < 0.2 { -0.3 } else { 0.0 };
             let of_round = 0.1 * noise.normal() - 0.03 * round as f64 + burst;
             for (at, (row, rate)) in rates.iter_mut().zip(truth).enumerate() {

@@ -15,15 +15,14 @@ use model::report::{Deduction, Figures, Measured};
 use model::units::{show_bytes, show_count, show_share};
 use stats::interval;
 
-/// Findings that say what a row through the page cache is there to show: that memory answered, again and again, inside the calls
-/// that hand operations over or on the kernel's threads behind them, so that neither the device was measured nor its queue
-/// filled, and the CPU was the limit.
+/// Findings that a row through the page cache exists to show: memory answered, inside the submitting calls or on kernel threads, so
+/// neither the device nor its queue was measured, and the CPU was the limit.
 const EXPECTED: &[CheckId] =
     &[CheckId::A01, CheckId::A09, CheckId::A16, CheckId::B05, CheckId::B06, CheckId::B07, CheckId::D06];
-/// What is said of them.
+/// The sentence about them.
 pub(super) const SHOWN: &str = "found about rows through the page cache is what a comparison of layers is there to show: it is \
                                 accepted and does not count for the verdict";
-/// Share of the tool's rate below which a device did as good as nothing.
+/// Share of the tool's rate below which a device did next to nothing.
 const NEXT_TO_NOTHING: f64 = 0.01;
 
 /// The table.
@@ -84,7 +83,7 @@ fn row(
     })
 }
 
-/// Where the result of a layer stands.
+/// The index of the result of a layer.
 fn result_of(layer: &ComparedLayer, answered: &[CaseAnswers]) -> Option<usize> {
     answered.iter().position(|a| a.case.at == layer.job)
 }
@@ -112,8 +111,8 @@ fn latency_interval(case: &Case) -> Option<[f64; 2]> {
     interval::mean(&case.runs.iter().map(of_run).collect::<Option<Vec<f64>>>()?)?.interval
 }
 
-/// What the tops completed of the directions that the case has. Their counters span warm-up and drain as the issued
-/// operations do, and the ratio of the two carries over to the window.
+/// What the tops completed in the directions of the case. Their counters span warm-up and drain, like the issued operations, and the
+/// ratio of the two also holds for the window.
 fn device(case: &Case, tool_iops: f64) -> Option<Pace> {
     let counted = case.device().ok()?;
     let issued = case.issued_total().ops as f64;
@@ -124,12 +123,12 @@ fn device(case: &Case, tool_iops: f64) -> Option<Pace> {
     (issued > 0.0).then(|| Pace {
         iops: tool_iops * done.ios as f64 / issued,
         bytes: per_request(done.bytes as f64),
-        // Counted in whole ms: none in all says nothing of one.
+        // Counted in whole ms: a sum of zero shows nothing about one request.
         latency_ns: per_request(done.ms as f64 * 1e6).filter(|ns| *ns > 0.0),
     })
 }
 
-/// Run by run of the same round, so that a slow drift of the device falls on both.
+/// The ratio run by run within a round, so that a slow drift of the device affects both layers.
 fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<Difference> {
     if upper.void || lower.void {
         return None;
@@ -142,7 +141,7 @@ fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Opti
     Some(Difference { name: name.into(), result: other, factor: mean.value, interval: mean.interval })
 }
 
-/// Whether a finding is what the comparison is there to show.
+/// Whether the comparison exists to show this finding.
 pub(super) fn is_expected(comparison: &LayerComparison, answered: &[CaseAnswers], finding: &Finding) -> bool {
     let cached: Vec<&str> = comparison
         .layers
@@ -157,7 +156,7 @@ pub(super) fn is_expected(comparison: &LayerComparison, answered: &[CaseAnswers]
         && finding.about.iter().all(|name| cached.contains(&name.as_str()))
 }
 
-/// What the page cache made of the work, in sentences.
+/// The effect of the page cache, in sentences.
 pub(super) fn deduce(layers: &Layers, results: &[Measured]) -> Vec<Deduction> {
     layers.rows.iter().filter_map(|row| of_row(row, results.get(row.result)?)).collect()
 }
@@ -201,7 +200,7 @@ use crate::{Judging, exit_code, fixture, fixture::Fixture, judge};
 #[cfg(test)]
 use model::study::{Studied, Study};
 
-/// A disk, the file system on it, and the page cache above: five rounds of reads, and writes that memory took.
+/// A disk, its file system, and the page cache: five rounds of reads, and writes that stayed in memory.
 #[cfg(test)]
 fn stacked(change: impl Fn(&mut Vec<Fixture>)) -> Record {
     use model::job::Cache::Buffered;
@@ -269,7 +268,7 @@ fn each_layer_stands_beside_its_device_and_is_held_against_the_one_below() {
 
 #[test]
 fn runs_are_compared_within_their_round() {
-    // Both drift by the same factor from round to round: the ratio knows nothing of it.
+    // Both drift by the same factor from round to round, so the ratio is constant.
     let mut record = stacked(|_| {});
     for run in &mut record.runs {
         let window = 1_000_000_000 * (1 + u64::from(run.start.repeat));

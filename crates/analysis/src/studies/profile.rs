@@ -8,7 +8,7 @@ use model::tool_layout::{
     CellSource, LayoutRow, Look, Points, Score, ToolCell, ToolLayout, ToolResults, ToolRow,
 };
 
-/// What a row's rate counts in a score: read and write.
+/// The weight of a row's rates in a score.
 struct Weight {
     row: &'static str,
     read: f64,
@@ -26,7 +26,7 @@ const OF_WRITES: [Weight; 3] =
 const OF_BOTH: [Weight; 3] =
     [weight("Seq", 0.1, 0.15), weight("4K", 2.0, 1.0), weight("4K-64Thrd", 1.5, 1.0)];
 
-/// Results under the tool's names, with a score where the tool has one.
+/// Results under the tool's names, with the tool's score if it has one.
 pub(super) fn card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> ToolResults {
     let cell = |row: &LayoutRow, source: &Option<CellSource>| {
         let source = source.as_ref()?;
@@ -61,14 +61,14 @@ fn cell(index: usize, result: &Measured, latency: bool) -> ToolCell {
     ToolCell { result: index, value, range, verdict: result.verdict }
 }
 
-/// Of sorted values.
+/// The median of sorted values.
 fn median(sorted: &[f64]) -> Option<f64> {
     let half = sorted.len() / 2;
     let upper = *sorted.get(half)?;
     if sorted.len() % 2 == 1 { Some(upper) } else { Some(f64::midpoint(*sorted.get(half - 1)?, upper)) }
 }
 
-/// The sum of what the rows count; withheld where one of them has no number.
+/// The sum of the rows' points; withheld if a row has no number.
 fn points(rows: &[ToolRow], weights: &[Weight]) -> Points {
     let parts = weights.iter().flat_map(|w| {
         let row = rows.iter().find(|r| r.name == w.row);

@@ -26,13 +26,13 @@ use stats::{interval, student};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Variability of runs above which single ones say nothing of an axis.
+/// Variability of runs above which single runs are too noisy to show an axis.
 const MOST_SPREAD: f64 = 0.1;
 
-/// Runs of the reference from which a line through them says something.
+/// Runs of the reference that a line through them needs.
 const FEWEST_LOOKS: usize = 4;
 
-/// The part of the report.
+/// The report's part about the grid.
 pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
     if let How::InOrder(until) = grid.search {
         return sweep_in_order(record, grid, until, answered);
@@ -80,8 +80,8 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
     }
 }
 
-/// What a condition is about that names no cell: the winner of each work by the runs that tell its figures, and every cell where none
-/// is sought.
+/// The results for a condition that names no cell: the winner of each work with its runs for figures, or every cell if no winner is
+/// sought.
 pub(super) fn asked(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) -> Vec<GatedResult> {
     let every = || sweep.cells.iter().filter_map(|cell| Some(GatedResult::whole(cell.result?))).collect();
     let plan = &record.header.plan;
@@ -95,12 +95,12 @@ pub(super) fn asked(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) ->
     winners.collect()
 }
 
-/// Figures of a cell: from its fresh runs where it was measured beside a winner, else from all.
+/// Figures of a cell: from its fresh runs if it was measured along with a winner, else from all.
 fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
     let told = lane.map_or(&[][..], Lane::window_samples);
     let over_runs = |of: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = told.iter().filter_map(of).collect();
-        // What only some runs have is no figure of all of them.
+        // A value that only some runs have is not shown.
         interval::mean(&values).filter(|_| values.len() == told.len())
     };
     let mean = over_runs(|s| s.bytes_per_s);
@@ -130,7 +130,7 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
     }
 }
 
-/// The search of a record. One that ran to its end has winners, also where an earlier version ended it by another rule.
+/// The search of a record. A complete one has winners, even if an earlier version ended it by another rule.
 fn searched<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> Search<'g> {
     let plan = &record.header.plan;
     let mut search = Search::after(grid, plan.runs, plan.seed, runs);
@@ -154,7 +154,7 @@ fn work(
         let name = grid.baselines.iter().find(|y| y.job == lane.job)?.name.clone();
         Some(Loss { name, cell: of(lane)?, by_winner: by_winner(lane) })
     });
-    // Most cells were measured once: what they say of an axis is no better than a run.
+    // Most cells were measured once: they show an axis no better than single runs.
     let best = winner
         .filter(|_| race.spread().is_some_and(|s| s <= MOST_SPREAD) && race.fall().is_none())
         .and_then(|w| grid.setting(w.job));
@@ -175,13 +175,13 @@ fn work(
     }
 }
 
-/// What takes the number of a cell away, but for what others did to the machine (checks D): cells are measured in turns, so that it did the same to
-/// all of them.
+/// Checks that invalidate the number of a cell, except for other load on the machine (group D): cells are measured in turns, so it
+/// affected all alike.
 fn voided_by(of: &CaseAnswers) -> impl Iterator<Item = CheckId> {
     of.void_by().filter(|id| id.group() != 'D')
 }
 
-/// This work, left undecided where a finding takes the number of its winner away: whatever it was compared by is none.
+/// This work, undecided if a finding invalidates its winner: there is nothing left to compare with.
 fn withheld(work: Work, voided: Option<&CaseAnswers>) -> Work {
     let Some(of) = voided.filter(|_| matches!(work.chosen, Chosen::Fastest | Chosen::Tied)) else {
         return work;
@@ -198,7 +198,7 @@ fn withheld(work: Work, voided: Option<&CaseAnswers>) -> Work {
     }
 }
 
-/// What a work is told by. Earlier versions ranked by bytes per second, which is the same order where all operations have one size.
+/// The measure that a work shows. Earlier versions ranked by bytes per second, which is the same order if all operations have one size.
 fn shown_by(grid: &Grid, work: &str) -> Measure {
     if let Some(said) = grid.measures.get(work) {
         return *said;
@@ -210,7 +210,7 @@ fn shown_by(grid: &Grid, work: &str) -> Measure {
     if random && one_size { Measure::Iops } else { Measure::Bandwidth }
 }
 
-/// One value by another; `None` where one has fewer than three runs.
+/// The ratio of two values; `None` if one has fewer than three runs.
 fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
     let shift = Shift::new(base, other)?;
     let (value, [low, high]) = (shift.delta, shift.interval());
@@ -219,7 +219,7 @@ fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: value.exp(), interval: interval.map(f64::exp) })
 }
 
-/// From where on the axes that rise gain nothing in rate; how low a latency is rises with most of them, and has none.
+/// The knees of the axes with a scale: from which value on the rate stops growing. Latency grows along most axes and has no knee.
 fn knees((by, tolerance): (Measure, f64), winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
     if by.is_latency() {
         return Vec::new();
@@ -228,7 +228,7 @@ fn knees((by, tolerance): (Measure, f64), winner: &Setting, cells: &[&CellFigure
     scales.filter_map(|(name, scale)| knee((name, scale), (by, tolerance), winner, cells)).collect()
 }
 
-/// From where on an axis gains nothing, everything else as the winner has it.
+/// The value from which an axis stops gaining, with all other settings as the winner has them.
 fn knee(
     (axis, scale): (&str, Scale),
     (by, tolerance): (Measure, f64),
@@ -289,7 +289,7 @@ fn reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
     })
 }
 
-/// The results that the conclusions rest on, each once.
+/// The results that the conclusions depend on, each once.
 pub(crate) fn finalists<'m>(sweep: &Sweep, results: &'m [Measured]) -> Vec<&'m Measured> {
     let only = || sweep.works.iter().filter_map(|w| sweep.only_cell(&w.name));
     let cells = || sweep.winner.values().chain(sweep.cheapest.values()).chain(only());
@@ -298,8 +298,8 @@ pub(crate) fn finalists<'m>(sweep: &Sweep, results: &'m [Measured]) -> Vec<&'m M
     results.iter().filter(|r| sweep.is_in_order() || first(r)).collect()
 }
 
-/// The cell that is quoted: the winner of the first work that has one. In order none wins: there it is the tracked one, or the
-/// one of most operations a second that holds.
+/// The quoted cell: the winner of the first work that has one. In a grid in order it is the tracked cell, or else the valid one with the
+/// most operations per second.
 fn best<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
     if let Some(rounds) = &sweep.rounds {
         return sweep.cells.iter().find(|c| c.setting == rounds.tracked && c.result.is_some());
@@ -316,12 +316,12 @@ fn best<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
     sweep.works.iter().find_map(|w| sweep.winner.get(&w.name).or_else(|| sweep.only_cell(&w.name)))
 }
 
-/// Its result.
+/// The result of the quoted cell.
 pub(crate) fn first<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measured> {
     results.get(best(sweep, results)?.result?)
 }
 
-/// Why means over rounds are not those of a steady state, where rounds were to end in one.
+/// Why the means over rounds are not those of a steady state, if the rounds were to reach one.
 pub(crate) fn unsteady(sweep: &Sweep) -> Option<String> {
     let rounds = sweep.rounds.as_ref().filter(|r| r.bytes_wanted.is_none())?;
     let met = rounds.rule.is_some_and(|rule| rule.met);
@@ -333,7 +333,7 @@ pub(crate) fn unsteady(sweep: &Sweep) -> Option<String> {
     })
 }
 
-/// Which setting is the best and how sure that is, of the work that is quoted; `None` where nothing was sought.
+/// The best setting of the quoted work, and how sure that is; `None` if nothing was sought.
 pub(crate) fn answer(sweep: &Sweep) -> Option<Answer> {
     let work = sweep.works.first()?;
     let word = match work.chosen {
@@ -354,14 +354,14 @@ pub(crate) fn answer(sweep: &Sweep) -> Option<Answer> {
     Some(Answer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
 }
 
-/// The verdict where no cell has won.
+/// The verdict if no cell has won.
 pub(crate) fn undecided(sweep: &Sweep) -> (Verdict, String) {
     let none = if sweep.is_in_order() { "No cell was measured." } else { "The grid has no cell." };
     let why = sweep.works.first().map_or(none, |w| w.sentence.as_str());
     (Verdict::Invalid, why.into())
 }
 
-/// The number that would be quoted: the first work's winner.
+/// The number to quote: the winner of the first work.
 pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     let nothing = Headline {
         name: "nothing".into(),
@@ -389,7 +389,7 @@ pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     }
 }
 
-/// What a cell is quoted by: what its work is ranked by, and in order, where none is, what its access is about.
+/// The measure that a cell is quoted by: that of its work, or in a grid in order that of its access.
 fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     let name = cell.setting.work();
     let work = sweep.works.iter().find(|w| w.name == name).filter(|_| !sweep.is_in_order());
@@ -398,7 +398,7 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.by)
 }
 
-/// What several cells say together: from which size on it does not matter that offsets are random, and what the position does.
+/// Deductions from several cells: from which size on random offsets cost nothing, and the effect of the position.
 pub(crate) fn deduce(sweep: &Sweep) -> Vec<Deduction> {
     let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| cost(sweep, w)).collect();
     for (sequential, random) in [("read", "randread"), ("write", "randwrite")] {
@@ -439,23 +439,23 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
     })
 }
 
-/// Rivals that a sentence names; the JSON has all.
+/// The most rivals that a sentence names. The JSON has all.
 const NAMED: usize = 3;
 
-/// What a recommended budget is a multiple of, in seconds.
+/// A recommended budget is a multiple of this many seconds.
 const BUDGET_STEP_S: u64 = 10;
 
 /// How a work was decided.
 struct Choice {
     chosen: Chosen,
     sentence: String,
-    /// By how much any cell is faster than the winner at most, as a share.
+    /// The most by which any cell may be faster than the winner, as a share.
     faster_at_most: Option<f64>,
-    /// Cells that may be faster than the winner, the one first that may be by most.
+    /// Cells that may be faster than the winner, first the one that may be by most.
     rivals: Vec<Setting>,
 }
 
-/// Judges a race as far as it came.
+/// Judges a race, which may be unfinished.
 fn decide_race((grid, search): (&Grid, &Search), race: &Race) -> Choice {
     let rivals = race.rivals();
     let (chosen, why) = match &rivals {
@@ -516,7 +516,7 @@ fn sufficient_budget(search: &Search, tolerance: &str) -> String {
     format!("; `--budget {seconds}s` is likely to reach {tolerance}")
 }
 
-/// Why the noise is unknown, and what makes it known.
+/// Why the noise is unknown, and what to type.
 fn unknown_noise(grid: &Grid, race: &Race) -> String {
     let advice = match grid.search {
         How::Adaptive { .. } => "type a longer `--budget`".into(),
@@ -567,7 +567,7 @@ fn not_told_apart(chosen: Chosen, rivals: &[Setting]) -> String {
     format!("; not told apart from it: {}{more}", names.join("; "))
 }
 
-/// Runs of each cell that repeat one another often enough without the reference.
+/// Runs of each cell that give enough repeats without the reference.
 fn runs_that_settle(race: &Race) -> usize {
     1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1))
 }
@@ -617,7 +617,7 @@ fn too_slow(setting: &Setting, iops: f64) -> String {
     )
 }
 
-/// Plain means over the runs that a cell is told by, as the specification has them.
+/// Plain means over the runs that count for a cell, as the specification has them.
 fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>) -> CellFigures {
     let told: Vec<&Sample> = order.window_samples(job).collect();
     let mean = |of: fn(&Sample) -> Option<f64>| {
@@ -643,7 +643,7 @@ fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<
     }
 }
 
-/// From where on the size gains nothing; what a finding invalidates says nothing of it.
+/// The works with their knees, without cells that a finding invalidates.
 fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Work> {
     let void = |c: &CellFigures| c.result.and_then(|at| answered.get(at)).is_some_and(CaseAnswers::is_void);
     let of = |name: String| {
@@ -671,7 +671,7 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
     grid.works().into_iter().map(of).collect()
 }
 
-/// What was measured; a made file has the size that it came to.
+/// The measured target. A made file has the size that it reached.
 fn place(record: &Record) -> Option<SweptTarget> {
     let target = record.header.plan.targets.iter().enumerate().find(|(_, t)| t.role != Role::None);
     let (at, target) = target?;
@@ -694,8 +694,8 @@ fn rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
     })
 }
 
-/// The fastest and the slowest position of a work, where their intervals are apart; what is known where they are not. `None`
-/// where other things than the position differ, or too little was measured.
+/// The difference between the fastest and the slowest position of a work, and whether their intervals are apart. `None` if cells differ
+/// in more than the position, or too little was measured.
 fn cost(sweep: &Sweep, work: &Work) -> Option<Deduction> {
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let first = mine.first()?.setting.at_no_position();

@@ -21,28 +21,28 @@ use model::record::{Header, Issued, Record, Run, RunEnd, RunEnding, RunStart, St
 use stats::interval;
 use stats::rounds::WINDOW;
 
-/// A session of which one run goes on.
+/// A session whose current run has not ended.
 pub struct Going {
     record: Record,
-    /// The counters at its start, as far as they are looked at again.
+    /// The counters at its start.
     first: Option<Snapshot>,
     last: Option<Snapshot>,
-    /// What others had done by the last look, by disk.
+    /// The traffic of others up to the last sample, by disk.
     others: Vec<Foreign>,
 }
 
-/// What was counted between two looks.
+/// The counters between two samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counted {
-    /// The devices that the file systems talk to, or why they were not counted.
+    /// The topmost devices, or why they were not counted.
     pub device: Known<Device>,
-    /// Share of the time in which a task of the machine waited for I/O, for a CPU and for memory, or why that was not counted.
+    /// Share of the time in which a task of the machine waited for I/O, for a CPU and for memory, or why it was not counted.
     pub pressure: [Known<f64>; 3],
-    /// What others do, where it is enough to disturb a run; or why it cannot be told from what is ours.
+    /// Traffic of others that is enough to disturb a run, or why it cannot be separated from fathom's.
     pub others: Known<Option<Disturbance>>,
 }
 
-/// What the devices below the targets did.
+/// The work of the devices below the targets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
     /// Their kernel names.
@@ -57,7 +57,7 @@ pub struct Device {
     pub in_flight: f64,
 }
 
-/// What workers have handed in since the start of the run.
+/// The operations that workers have reported since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SoFar {
     /// Operations of all streams.
@@ -67,7 +67,7 @@ pub struct SoFar {
 }
 
 impl Going {
-    /// Of a plan on a machine.
+    /// A session of a plan on a machine.
     pub fn new(plan: &Plan, machine: &Machine) -> Self {
         let header = Header {
             format: model::record::FORMAT,
@@ -81,7 +81,7 @@ impl Going {
         Self { record: Record::new(header), first: None, last: None, others: Vec::new() }
     }
 
-    /// A run begins, with the counters at its start.
+    /// Starts a run with the counters at its start.
     pub fn begin(&mut self, start: RunStart, first: Snapshot) {
         let run = Run { start, intervals: Vec::new(), evidence: Vec::new(), end: None, disturbed: None };
         self.record.runs = vec![run];
@@ -89,7 +89,7 @@ impl Going {
         self.others.clear();
     }
 
-    /// What was counted since the last look; `None` where no run goes on or no time has passed.
+    /// The counters since the last sample; `None` if there is no run or no time has passed.
     pub fn sample(&mut self, now: Snapshot, so_far: &SoFar) -> Option<Counted> {
         let (first, last) = (self.first.clone()?, self.last.replace(now.clone())?);
         if now.at_ns <= last.at_ns {
@@ -105,7 +105,7 @@ impl Going {
         Some(Counted { device, pressure, others: self.others(so_far) })
     }
 
-    /// Makes the run the one between two looks.
+    /// Makes the run span two samples.
     fn between(&mut self, from: Snapshot, to: Snapshot) {
         let Some(run) = self.record.runs.first_mut() else { return };
         run.evidence =
@@ -116,7 +116,7 @@ impl Going {
         run.end = Some(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
     }
 
-    /// The case of it whose stream moves data, since devices do not know streams.
+    /// The case whose stream moves data. Devices do not count by stream.
     fn case(&self) -> Option<Case<'_>> {
         let start = &self.record.runs.first()?.start;
         let mut cases = case::of_job(&self.record, start.job);
@@ -125,7 +125,7 @@ impl Going {
         (moves < cases.len()).then(|| cases.swap_remove(moves).of_phase())
     }
 
-    /// What others do now: what they had done by this look and not by the one before.
+    /// Traffic of others since the last sample.
     fn others(&mut self, so_far: &SoFar) -> Known<Option<Disturbance>> {
         if so_far.ops == 0 {
             return Err("no operation was counted yet".into());
@@ -135,7 +135,7 @@ impl Going {
         if !case.on_device() {
             return Ok(None);
         }
-        // What is handed in comes later than what is counted, so nothing may be inferred from it.
+        // Reports of workers arrive later than counters, so nothing may be inferred from them.
         case.own()?;
         let (mut all, mut unknown) = (Vec::new(), None);
         for disk in foreign(&case) {
@@ -152,8 +152,8 @@ impl Going {
         }
     }
 
-    /// Has the run issued the bytes that were handed in, and as many operations as the devices completed requests: whether
-    /// operations were split is told of whole runs alone.
+    /// Sets what the run issued: the reported bytes, and as many operations as the devices completed requests. Splitting is judged only
+    /// for whole runs.
     fn issue(&mut self, so_far: &SoFar) -> Known<()> {
         let (at, device) = {
             let case = self.case().ok_or("the run is of no job of the plan")?;
@@ -186,33 +186,33 @@ fn device(case: &Case) -> Known<Device> {
     })
 }
 
-/// What the runs of a job came to, at one load where the strategy chooses it.
+/// The results of a job so far, at one load if the strategy chooses it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Index of the job.
     pub job: usize,
-    /// Operations per second that were offered, where the strategy chose them.
+    /// Operations per second that the strategy offered, if it chooses them.
     pub offered_iops: Option<u64>,
     /// Runs that count.
     pub runs: usize,
-    /// Geometric mean of their operations per second; `None` where none counts.
+    /// Geometric mean of their operations per second; `None` without runs.
     pub iops: Option<f64>,
-    /// p50, p99 and maximum of all their latencies in ns; `None` where too few operations support it.
+    /// p50, p99 and maximum of all their latencies in ns; `None` with too few operations.
     pub latency_ns: [Option<u64>; 3],
 }
 
-/// p50, p99 and maximum in ns, each withheld where too few operations support it.
+/// p50, p99 and maximum in ns, each `None` with too few operations.
 pub fn latencies(of: &Histogram) -> [Option<u64>; 3] {
     [of.supported_quantile_ns(0.5), of.supported_quantile_ns(0.99), of.max_ns()]
 }
 
-/// What the runs of a job came to.
+/// The results of a job so far.
 pub fn job_row(done: &[Summary], budget: &Budget, (job, offered_iops): (usize, Option<u64>)) -> Row {
     let counting = disturbed::counting(done, budget);
     let mut runs: Vec<&Summary> =
         counting.iter().filter(|s| (s.job, s.offered_iops) == (job, offered_iops) && !s.refused).collect();
     if matches!(budget.strategy, Strategy::Steady { .. }) {
-        // Rounds before the last ones are the way there.
+        // Earlier rounds only led to the steady state.
         runs.drain(..runs.len().saturating_sub(WINDOW));
     }
     let rates: Vec<f64> = runs.iter().map(|s| s.iops).collect();
@@ -232,7 +232,7 @@ pub fn job_row(done: &[Summary], budget: &Budget, (job, offered_iops): (usize, O
 /// Group of the checks that need all runs.
 const OF_ALL_RUNS: char = 'E';
 
-/// The findings about the one run of a record, worst first; nothing of what its study shows on purpose.
+/// The findings about the one run of a record, worst first, except those that its study exists to show.
 pub fn of_run(record: &Record) -> Vec<Finding> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let measured = case::of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());
@@ -253,7 +253,7 @@ use model::check_id::CheckId;
 #[cfg(test)]
 use std::sync::Arc;
 
-/// Looks at the one run of a forged record when it is over.
+/// Samples the one run of a forged record at its end.
 #[cfg(test)]
 fn seen(fixture: &Fixture, so_far: &SoFar) -> Counted {
     let mut record = Fixture { runs: 1, ..fixture.clone() }.record();
@@ -307,7 +307,7 @@ fn a_row_is_of_the_runs_that_count_and_what_few_operations_support_is_withheld()
 
 #[test]
 fn a_stretch_of_a_run_is_judged_as_a_whole_one_is() {
-    // As in the middle of a run: a tenth of it was handed in.
+    // As in the middle of a run: workers have reported a tenth of it.
     let so_far = SoFar { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
     let counted = seen(&Fixture::honest(), &so_far);
     let device = counted.device.unwrap();

@@ -65,7 +65,7 @@ pub fn shares(before: &str, after: &str) -> Known<Option<CpuShares>> {
     }))
 }
 
-/// ms counters have 32 bits in the kernel, whatever the machine has (`block/genhd.c` prints them as `%u`).
+/// ms counters have 32 bits in the kernel on every machine (`block/genhd.c` prints them as `%u`).
 const WRAP_MS: u64 = 1 << 32;
 
 /// Bytes of 10^6, and of 2^20.
@@ -73,10 +73,10 @@ const MB: f64 = 1e6;
 
 const MIB: f64 = 1_048_576.0;
 
-/// What a device did between two looks, `seconds` apart.
+/// The figures of a device between two samples, `seconds` apart.
 ///
 /// # Errors
-/// That no time has passed, or which counter jumped back.
+/// That no time has passed, or which counter went backwards.
 pub fn between(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Known<DeviceInterval> {
     if !seconds.is_finite() || seconds <= 0.0 {
         return Err("no time has passed between two looks".into());
@@ -133,7 +133,8 @@ fn counted(of: &str, before: u64, after: u64) -> Known<f64> {
     Ok(passed as f64)
 }
 
-/// The difference of a counter of ms, which may have wrapped; half of its range is beyond any interval, so more of it is a jump back.
+/// The difference of an ms counter, which may have wrapped. An interval cannot exceed half of the counter's range, so a larger difference
+/// means that the counter went backwards.
 fn passed_ms(of: &str, before: u64, after: u64) -> Known<f64> {
     if let Some(passed) = after.checked_sub(before) {
         return Ok(passed as f64);
@@ -479,7 +480,7 @@ mod tests {
         let f = between(&before, &after, 1.0).unwrap();
         assert_eq!((f.read.await_ms, f.depth_mean, f.util_percent), (Some(5.0), 2.0, 100.0));
         assert_eq!(f.flush.unwrap().await_ms, Some(2.0));
-        // Another device under the name, or a counter that is not what it was.
+        // Another device under the name, or a counter that went backwards.
         for (text, word) in [
             ("3 0 96 4 5 0 40 10 0 704 1000 0 0 0 0 4 1", "reads"),
             ("12 0 70 4 5 0 40 10 0 704 1000 0 0 0 0 4 1", "reads"),

@@ -26,24 +26,24 @@ pub(crate) struct ComparisonCheck {
     pub(crate) name: &'static str,
     /// The belief that it puts to the test.
     pub(crate) belief: &'static str,
-    /// What a reader who wants to know more is told.
+    /// The page for `fathom explain`.
     pub(crate) page: Page,
     /// Whether `--accept` takes it.
     pub(crate) acceptable: bool,
-    /// Asks: what it says, and about which results.
+    /// Answers the question, with the results that each answer is about.
     ask: fn(&Context) -> Vec<NamedAnswer>,
 }
 
-/// What a check says, and about which results.
+/// An answer, and the results that it is about.
 pub(super) type NamedAnswer = (Vec<String>, Known<Answer>);
 
-/// What the checks are asked of.
+/// What the checks may read.
 pub(super) struct Context<'a> {
     /// A and B.
     pub(super) sides: [&'a [Report]; 2],
-    /// What the other side is called: `B`.
+    /// The name of the other side: `B`.
     pub(super) name: &'a str,
-    /// What they have in common, with the words said.
+    /// The compared pairs with their answers.
     pub(super) pairs: &'a [Pair],
     /// For each pair the circumstances that are not known of both.
     pub(super) unknown: Vec<Vec<String>>,
