@@ -457,7 +457,7 @@ fn the_article_is_deduced_with_its_numbers() {
 }
 
 #[test]
-fn nothing_follows_from_a_renamed_or_void_figure() {
+fn relabelled_and_invalid_figures_allow_no_deduction() {
     let cached = six(|name, f| if name == "Random 100 1" { Fixture { cpu_share: 0.99, ..f } } else { f });
     assert!(cached.iter().filter(|d| d.name == "cost of a seek").all(|d| d.sentence.contains("write")));
     assert!(!cached.iter().any(|d| d.name == "write cache"));
@@ -466,7 +466,7 @@ fn nothing_follows_from_a_renamed_or_void_figure() {
 }
 
 #[test]
-fn what_the_runs_do_not_carry_is_not_said() {
+fn noisy_runs_allow_no_deduction() {
     // Single runs vary by a factor of three around a mean that is 13 % lower.
     let mut fixtures = Vec::new();
     for (read_percent, ops) in [(100, 14_500), (0, 12_700)] {
@@ -493,13 +493,13 @@ fn what_the_runs_do_not_carry_is_not_said() {
 }
 
 #[test]
-fn a_queue_that_gains_nothing_is_said_plainly() {
+fn a_queue_without_gain_is_reported() {
     let flat = six(|name, f| if name.ends_with(" 32") { Fixture { ops: 10_000, ..f } } else { f });
     assert!(flat.iter().any(|d| d.name == "scaling with depth" && d.sentence.contains("no queueing")));
 }
 
 #[test]
-fn a_cliff_of_writes_is_a_burst_of_so_many_bytes_and_two_rates() {
+fn a_cliff_of_writes_is_a_burst_with_its_bytes_and_two_rates() {
     let all = deductions(&falling(1));
     let [burst] = all.as_slice() else { panic!("{all:?}") };
     let known = 4096.0 * (2_000.0 + 20_000.0 * 6.0);
@@ -521,7 +521,7 @@ fn a_cliff_of_writes_is_a_burst_of_so_many_bytes_and_two_rates() {
 }
 
 #[test]
-fn the_first_run_is_told_and_how_many_others_fell() {
+fn the_burst_of_the_first_run_is_reported_with_the_number_of_others() {
     let mut record = falling(3);
     // The second stayed on its level.
     let flat = shaped(&Fixture { runs: 3, ..Fixture::honest_write() }, (100, 10), |_, _| 20_000.0);
@@ -555,7 +555,7 @@ fn a_second_cliff_is_a_third_rate_and_a_recovery_is_no_burst() {
 }
 
 #[test]
-fn on_a_loop_device_its_own_bytes_are_quoted_and_not_those_of_the_disk_below() {
+fn a_loop_device_quotes_its_own_bytes_not_those_of_its_disk() {
     let mut record =
         shaped(&Fixture { runs: 1, leaf_share: Some(1.0), ..Fixture::honest_write() }, (100, 10), |_, t| {
             if t < 0.6 { 20_000.0 } else { 5_000.0 }
@@ -572,7 +572,7 @@ fn on_a_loop_device_its_own_bytes_are_quoted_and_not_those_of_the_disk_below() {
 }
 
 #[test]
-fn heat_is_told_where_the_drive_shows_it() {
+fn temperatures_are_reported_if_the_drive_has_a_sensor() {
     let mut record = falling(1);
     for (snapshot, degrees) in record.runs[0].evidence.iter_mut().zip([38_000, 71_000]) {
         let text =
@@ -584,7 +584,7 @@ fn heat_is_told_where_the_drive_shows_it() {
 }
 
 #[test]
-fn reads_a_rise_and_a_level_are_no_burst() {
+fn reads_and_rates_that_do_not_fall_are_no_burst() {
     let shape =
         |fixture: &Fixture, rate: fn(f64) -> f64| deductions(&shaped(fixture, (100, 10), |_, t| rate(t)));
     let fall = |t| if t < 0.6 { 20_000.0 } else { 5_000.0 };

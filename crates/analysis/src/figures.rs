@@ -578,7 +578,7 @@ fn percentiles_of_few_operations_are_withheld() {
 }
 
 #[test]
-fn the_device_stands_beside_what_was_issued() {
+fn device_counts_come_with_issued_operations() {
     let device = figures_from(&Fixture::honest()).runs[0].device.unwrap();
     assert_eq!((device.issued_ops, device.ios), (11_000, 11_000));
     assert!(device.depth_mean > 25.0 && device.depth_mean < 33.0, "{}", device.depth_mean);
@@ -627,7 +627,7 @@ fn all_runs_are_added_up() {
 }
 
 #[test]
-fn what_was_not_counted_is_not_there() {
+fn uncounted_values_are_absent() {
     assert!(of_fixture(&Fixture { stat_unreadable: true, ..Fixture::honest() }).disks.is_empty());
     assert!(of_fixture(&Fixture { role: Role::None, engine: "null", ..Fixture::honest() }).disks.is_empty());
     let mut record = Fixture::honest().record();
@@ -640,7 +640,7 @@ fn what_was_not_counted_is_not_there() {
 }
 
 #[test]
-fn a_run_that_was_cut_off_is_seen_as_far_as_it_came_and_where_another_is_complete_not_at_all() {
+fn an_interrupted_run_is_observed_only_without_a_complete_one() {
     let whole = Fixture { runs: 2, ..Fixture::honest() }.record();
     let seen = |interrupted: &[usize]| {
         let mut record = whole.clone();
@@ -656,7 +656,7 @@ fn a_run_that_was_cut_off_is_seen_as_far_as_it_came_and_where_another_is_complet
 }
 
 #[test]
-fn in_an_open_loop_latency_and_service_are_apart() {
+fn an_open_loop_has_latency_and_service_time() {
     let seen = of_fixture(&Fixture::honest_open());
     let read = &seen.kinds[&Kind::Read];
     let service = read.service.as_ref().unwrap();

@@ -412,7 +412,7 @@ fn prepared(fixture: &Fixture, change: impl FnOnce(&mut Snapshot)) -> Record {
 }
 
 #[test]
-fn every_check_is_asked_since_none_waits_for_itself() {
+fn every_check_is_asked() {
     let record = Fixture::honest().record();
     let asked: Vec<CheckId> = ask_all(&crate::case::cases(&record)[0]).iter().map(|(c, _)| c.id).collect();
     assert!(
@@ -434,7 +434,7 @@ fn equal_answers_about_several_jobs_are_one_finding() {
 }
 
 #[test]
-fn a_finding_advises_what_its_page_does_with_the_names_of_the_case() {
+fn a_finding_advises_the_fix_of_its_page_with_names_filled_in() {
     let cached = Fixture { delivered: 0.02, ..Fixture::honest() }.record();
     let merged = (checks::all().find(|c| c.id == CheckId::B01).unwrap().fires.unwrap())();
     for (id, record, disk) in [(CheckId::A01, cached, "DISK"), (CheckId::B01, merged, "vda")] {
@@ -448,7 +448,7 @@ fn a_finding_advises_what_its_page_does_with_the_names_of_the_case() {
 }
 
 #[test]
-fn findings_come_first_and_the_worst_of_them_before_the_others() {
+fn findings_come_first_and_worst_first() {
     let fixture = Fixture {
         errors: 1,
         runs: 1,
@@ -523,7 +523,7 @@ fn a_session_that_ended_before_its_first_run_is_invalid_and_says_why() {
 }
 
 #[test]
-fn an_honest_name_says_access_depth_and_cache_mode() {
+fn an_honest_name_has_access_depth_and_cache_mode() {
     assert_eq!(named(&Fixture::honest(), &[]), "4K random read, depth 32, direct");
     let many = Fixture { workers: 4, ..Fixture::honest_write() };
     assert_eq!(named(&many, &[]), "4K random write, depth 32, 4 workers, direct");
@@ -534,7 +534,7 @@ fn an_honest_name_says_access_depth_and_cache_mode() {
 }
 
 #[test]
-fn a_name_is_another_where_findings_or_the_engine_say_so_and_not_for_its_conditions() {
+fn findings_and_the_engine_change_a_name_but_conditions_do_not() {
     let another = |fixture: &Fixture, renames: &[&Rename]| {
         let record = fixture.record();
         is_another(&crate::case::cases(&record)[0], renames)
@@ -551,7 +551,7 @@ fn a_name_is_another_where_findings_or_the_engine_say_so_and_not_for_its_conditi
 }
 
 #[test]
-fn renamings_replace_what_was_wrong_and_memory_is_strongest() {
+fn findings_replace_wrong_parts_of_a_name_and_memory_wins() {
     let cache = Rename::Medium("page cache".into());
     let memory = Rename::Memory("memory (tmpfs)".into());
     let cpu = Rename::Condition("limited by CPU".into());

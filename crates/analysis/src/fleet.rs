@@ -300,7 +300,7 @@ fn of_host(iops: f64) -> HostResult {
 }
 
 #[test]
-fn what_each_host_was_asked_stands_for_all_and_a_slow_one_is_named() {
+fn answers_of_hosts_are_merged_and_a_straggler_is_named() {
     let report = judge(&two(of_host(3_000.0), &[]), &Judging::default());
     assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
     assert!(report.headline.name.ends_with(", 2 hosts") && report.headline.value.is_some());
@@ -320,7 +320,7 @@ fn what_each_host_was_asked_stands_for_all_and_a_slow_one_is_named() {
 }
 
 #[test]
-fn the_worst_that_any_host_found_counts_for_all_with_its_name() {
+fn the_worst_finding_of_any_host_counts_and_names_it() {
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let of_b = judge(&cached.record(), &Judging::default());
     let about = of_host(1.0).name;
@@ -335,7 +335,7 @@ fn the_worst_that_any_host_found_counts_for_all_with_its_name() {
 }
 
 #[test]
-fn a_host_that_was_lost_takes_the_number_away() {
+fn a_lost_host_invalidates_the_number() {
     let mut record = two(of_host(10_000.0), &[]);
     let lost = Lost { host: "b".into(), why: "has been silent for 3.0 s".into(), at_s: 7.25 };
     record.fleet.as_mut().unwrap().lost = Some(lost);

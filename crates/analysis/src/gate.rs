@@ -544,7 +544,7 @@ fn decide(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>
 }
 
 #[test]
-fn a_limit_below_what_is_met_passes_one_from_the_miss_on_fails_and_between_nobody_knows() {
+fn a_limit_below_the_met_load_passes_above_the_missed_one_fails_and_between_is_inconclusive() {
     let target = MetLoad {
         percentile: "99".into(),
         latency_ns: 5_000_000,

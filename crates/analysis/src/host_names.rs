@@ -24,7 +24,7 @@ pub(crate) fn names_of(first: &[&str], count: usize) -> String {
 }
 
 #[test]
-fn of_many_hosts_few_are_named() {
+fn long_lists_of_hosts_are_shortened() {
     assert_eq!((names(&["a"]), names(&["a", "b", "c"])), ("a".into(), "a, b and c".into()));
     assert_eq!(names(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
     assert_eq!(names_of(&["a", "b", "c", "d"], 4_000), "a, b, c and 3997 more");

@@ -405,7 +405,7 @@ fn of_record(record: &model::record::Record) -> Limiter {
 }
 
 #[test]
-fn each_limiter_is_told_from_its_evidence() {
+fn each_limiter_follows_from_its_evidence() {
     use model::job::Cache;
     let honest = Fixture::honest;
     for (name, fixture) in [
@@ -450,7 +450,7 @@ fn synced(call: model::job::SyncCall, sync_ns: u64, drain: bool) -> model::recor
 }
 
 #[test]
-fn the_sync_that_takes_the_time_is_named_and_not_the_job() {
+fn syncs_that_take_most_of_the_time_are_the_limiter() {
     use model::job::SyncCall::{Fdatasync, Fsync};
     // 1,000 calls in a window of 1 s.
     for drain in [false, true] {
@@ -464,7 +464,7 @@ fn the_sync_that_takes_the_time_is_named_and_not_the_job() {
 }
 
 #[test]
-fn pauses_and_rates_limit_only_where_they_take_the_time() {
+fn pauses_and_rates_limit_only_if_they_take_most_of_the_time() {
     let paused = |depth_seen| {
         let mut record = Fixture { depth: 1, depth_seen, ..Fixture::honest() }.record();
         record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].delay_ns = 1_000;
@@ -487,7 +487,7 @@ fn pauses_and_rates_limit_only_where_they_take_the_time() {
 }
 
 #[test]
-fn operations_that_wait_for_others_on_the_same_bytes_limit_where_the_queue_is_not_full() {
+fn overlapping_operations_limit_if_the_queue_is_not_full() {
     let of = |depth_seen| {
         let mut record = Fixture { depth_seen, ..Fixture::honest() }.record();
         record.header.plan.jobs[0].phases[0].streams[0].serialize_overlap = true;
@@ -520,7 +520,7 @@ fn a_device_that_reads_ahead_of_a_busy_cpu_is_no_limit() {
 }
 
 #[test]
-fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
+fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
     let said = |change: &dyn Fn(&mut model::record::Record), fixture: &Fixture| {
         let mut record = fixture.record();
         change(&mut record);
@@ -584,7 +584,7 @@ fn a_full_link_is_named_and_one_with_room_is_not() {
 }
 
 #[test]
-fn split_operations_are_told_from_a_slow_device() {
+fn split_operations_are_distinguished_from_a_slow_device() {
     // Four requests to each operation, a third of its time each.
     let mut record = Fixture { cpu_share: 0.02, ..Fixture::honest() }.record();
     let mut done = 0_u64;

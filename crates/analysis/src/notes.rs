@@ -226,7 +226,7 @@ fn quick_record() -> Record {
 }
 
 #[test]
-fn what_repeats_is_told_once_and_a_cut_file_says_so() {
+fn repeated_notes_appear_once_and_a_truncated_file_is_mentioned() {
     let mut record = Fixture::honest().record();
     for run in &mut record.runs {
         run.end.as_mut().unwrap().notes.push("3 pages of the target stayed in the page cache".into());
@@ -240,7 +240,7 @@ fn what_repeats_is_told_once_and_a_cut_file_says_so() {
 }
 
 #[test]
-fn what_is_the_same_for_many_jobs_is_one_note() {
+fn equal_notes_of_many_jobs_are_one_note() {
     let fixtures = ["a", "b", "c"].map(|name| Fixture { name: name.into(), ..Fixture::honest() });
     let mut record = crate::fixture::together(&fixtures);
     for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
@@ -252,7 +252,7 @@ fn what_is_the_same_for_many_jobs_is_one_note() {
 }
 
 #[test]
-fn preconditioning_is_told_with_its_bytes_and_the_last_rates() {
+fn preconditioning_is_reported_with_its_bytes_and_last_rates() {
     let mut record = Fixture::honest_write().record();
     let iops = vec![40e3, 20e3, 10e3, 10_100.0, 9_900.0, 10e3, 10_050.0];
     record.preconditioned = Some(Preconditioned {
@@ -277,7 +277,7 @@ fn preconditioning_is_told_with_its_bytes_and_the_last_rates() {
 }
 
 #[test]
-fn it_says_what_it_is_and_nothing_that_needs_an_interval() {
+fn a_quick_report_is_marked_and_has_nothing_that_needs_an_interval() {
     let report = judge(&quick_record(), &Judging::default());
     assert_eq!(report.quick.as_ref().map(|q| q.not_measured.len()), Some(0));
     assert_eq!((report.results.len(), report.headline.interval), (2, None));
@@ -290,7 +290,7 @@ fn it_says_what_it_is_and_nothing_that_needs_an_interval() {
 }
 
 #[test]
-fn what_a_fact_limits_is_told_all_the_same() {
+fn a_quick_report_has_limiters_that_follow_from_facts() {
     let cached = Fixture { runs: 1, delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let mut record = cached.record();
     record.header.plan.quick_ns = Some(9_000_000_000);
@@ -298,7 +298,7 @@ fn what_a_fact_limits_is_told_all_the_same() {
 }
 
 #[test]
-fn a_row_that_was_never_begun_is_named_and_one_that_was_cut_off_has_no_number() {
+fn an_unstarted_row_is_listed_and_an_interrupted_one_has_no_number() {
     let mut record = quick_record();
     record.runs.retain(|r| r.start.job == 0);
     let report = judge(&record, &Judging::default());

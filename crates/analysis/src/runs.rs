@@ -311,7 +311,7 @@ fn may_be_in_memory(stream: &Stream) -> bool {
 }
 
 #[test]
-fn a_run_is_summed_over_its_phases_and_streams() {
+fn a_summary_adds_up_phases_and_streams() {
     let record = crate::fixture::Fixture::honest().record();
     let end = record.runs[0].end.clone().unwrap();
     let two = [end.clone(), end];
@@ -322,7 +322,7 @@ fn a_run_is_summed_over_its_phases_and_streams() {
 }
 
 #[test]
-fn the_last_rounds_count_and_the_others_are_the_way() {
+fn only_the_last_rounds_count() {
     let mut record = crate::fixture::Fixture { runs: 8, ..crate::fixture::Fixture::honest() }.record();
     assert!(rounds(&record, 0).is_none(), "nobody asked");
     record.header.plan.strategy = Strategy::Steady { at_most: 25 };
@@ -339,7 +339,7 @@ fn the_last_rounds_count_and_the_others_are_the_way() {
 }
 
 #[test]
-fn random_arrivals_may_be_fewer_and_overload_may_not() {
+fn random_arrivals_may_fall_short_by_chance_but_overload_is_detected() {
     let random = |ops, offered| falls_short(ops, offered, 1.0, Arrivals::Poisson);
     assert!(!random(380.0, 400.0), "one deviation");
     assert!(falls_short(380.0, 400.0, 1.0, Arrivals::Constant));

@@ -177,7 +177,7 @@ fn has_only_numbers(report: &Report) -> bool {
 
 /// Each damage on each record, and each two of them on one of the four.
 #[test]
-fn whatever_is_missing_there_is_a_report_and_its_json_holds_no_nan() {
+fn every_incomplete_record_has_a_report_without_nan() {
     whatever_is_missing_there_is_a_report(|base, first, second| {
         first == second || (first + second) % 4 == base
     });
@@ -219,7 +219,7 @@ fn whatever_is_missing_there_is_a_report(is_asked: impl Fn(usize, usize, usize) 
 }
 
 #[test]
-fn a_course_of_centuries_is_a_report_of_bounded_size() {
+fn a_run_of_centuries_has_a_report_of_bounded_size() {
     let mut record = Fixture { runs: 1, ops: 100, ..Fixture::honest() }.record();
     rows(&mut record).for_each(|i| (i.start_ns, i.end_ns) = (0, u64::MAX));
     let report = judged(&record);
@@ -236,7 +236,7 @@ fn forged_kernel_text_cannot_make_a_valid_verdict() {
 }
 
 #[test]
-fn what_rests_on_counters_never_holds_without_them() {
+fn checks_that_need_counters_never_hold_without_them() {
     for fixture in [Fixture::honest(), Fixture::honest_write(), Fixture::honest_loop()] {
         let report = judged(&Fixture { stat_unreadable: true, ..fixture }.record());
         for id in
@@ -260,7 +260,7 @@ fn each_check_that_fires_reaches_the_report_under_its_id() {
 }
 
 #[test]
-fn preconditioning_stands_before_the_first_run_once_and_names_jobs_of_the_plan() {
+fn preconditioning_comes_once_before_the_first_run_and_names_jobs_of_the_plan() {
     use model::record::{Disorder, Frame, Preconditioned, Rounds};
     let record = Fixture::honest_write().record();
     let header = || Frame::Header(Box::new(record.header.clone()));

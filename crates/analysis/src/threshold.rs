@@ -78,7 +78,7 @@ fn thresholds_have_the_digits_that_they_need() {
 }
 
 #[test]
-fn a_share_is_compared_with_numbers_and_what_is_no_number_passes_none() {
+fn a_share_compares_with_numbers_and_nan_exceeds_none() {
     assert!(0.06 > Share(0.05) && 0.05 <= Share(0.05) && 0.04 < Share(0.05));
     let none = f64::NAN;
     assert_eq!([none > Share(0.05), none <= Share(0.05)], [false, false]);

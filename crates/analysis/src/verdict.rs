@@ -409,7 +409,7 @@ fn the_page_cache_gets_its_name_and_exit_code_and_both_can_be_accepted() {
 }
 
 #[test]
-fn a_void_finding_takes_value_and_interval_away() {
+fn a_void_finding_withholds_value_and_interval() {
     let holes = Fixture { hole_share: 1.0, ..Fixture::honest() };
     let report = judged(&holes, &[]);
     assert_eq!(
@@ -460,7 +460,7 @@ fn first_word(report: &Report) -> &'static str {
 }
 
 #[test]
-fn the_first_word_and_the_exit_code_agree_whatever_is_found_accepted_and_asked() {
+fn the_first_word_and_the_exit_code_always_agree() {
     let five = Fixture::honest;
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..five() };
     let holes = Fixture { hole_share: 1.0, ..five() };
@@ -535,7 +535,7 @@ fn a_condition_on_another_result_is_no_pass_next_to_a_relabelled_headline() {
 }
 
 #[test]
-fn an_answer_that_rests_on_another_number_is_invalid_and_says_what_was_measured() {
+fn an_answer_about_a_relabelled_number_is_invalid_and_names_it() {
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let report = judged(&cached, &[]);
     let answer = Answer { word: AnswerWord::Met, sentence: "up to 9,000/s.".into() };
@@ -561,7 +561,7 @@ fn an_unchecked_ledger_is_never_valid() {
 }
 
 #[test]
-fn a_chain_that_ends_in_the_unknown_is_never_valid() {
+fn an_unresolved_stack_is_never_valid() {
     let mut record = Fixture::honest_loop().record();
     record.header.hosts[0].places[0].blind = Some("the file behind loop0 cannot be found".into());
     let report = judge(&record, &Judging::default());

@@ -322,7 +322,7 @@ fn ledger_from(record: &model::record::Record) -> Ledger {
 }
 
 #[test]
-fn what_was_split_and_charged_twice_counts_once_and_nothing_else_is_taken_away() {
+fn double_charges_of_split_operations_count_once() {
     let issued = 55_000 * 4096;
     assert_eq!(own_bytes(&split(4, 2.0)), issued);
     assert_eq!(own_bytes(&split(4, 1.0)), issued);
@@ -344,7 +344,7 @@ pub(crate) fn deep(depth: u32, nr_requests: &str, times_charged: f64) -> model::
 }
 
 #[test]
-fn attempts_that_met_a_full_queue_count_once_and_a_queue_that_was_never_full_explains_nothing() {
+fn double_charges_from_a_full_queue_count_once() {
     let issued = 55_000 * 4096;
     assert_eq!(own_bytes(&deep(256, "128", 1.3)), issued);
     assert_eq!(own_bytes(&deep(256, "128", 1.0)), issued);
@@ -356,7 +356,7 @@ fn attempts_that_met_a_full_queue_count_once_and_a_queue_that_was_never_full_exp
 }
 
 #[test]
-fn issued_charged_and_completed_agree_from_the_top_to_the_ground() {
+fn issued_charged_and_completed_agree_on_every_layer() {
     let ledger = ledger_from(&Fixture::honest_loop().record());
     let read = ledger.read.unwrap();
     assert_eq!((ledger.runs, ledger.write), (5, None));
@@ -368,7 +368,7 @@ fn issued_charged_and_completed_agree_from_the_top_to_the_ground() {
 }
 
 #[test]
-fn what_is_missing_is_not_counted_and_never_zero() {
+fn missing_counts_are_not_counted_and_never_zero() {
     let read = ledger_from(&Fixture { stat_unreadable: true, cgroup: false, ..Fixture::honest() }.record())
         .read
         .unwrap();
@@ -383,7 +383,7 @@ fn what_is_missing_is_not_counted_and_never_zero() {
 }
 
 #[test]
-fn more_and_less_are_said_in_percent() {
+fn differences_are_given_in_percent() {
     let more = ledger_from(&Fixture { foreign_ios: 33, ..Fixture::honest() }.record()).read.unwrap();
     assert_eq!(more.layers[0].word, "0.3 % more");
     assert!((more.layers[0].difference.unwrap() - 0.003).abs() < 1e-6);
@@ -408,7 +408,7 @@ fn requests_in_flight_at_a_snapshot_are_tolerated() {
 }
 
 #[test]
-fn what_was_charged_twice_is_said_beside_the_kernels_count() {
+fn double_charges_are_mentioned_next_to_the_kernels_count() {
     let read = ledger_from(&split(4, 2.0)).read.unwrap();
     assert!(read.charged.word.starts_with("100 % more: operations that"), "{}", read.charged.word);
     assert_eq!(read.charged.counted.unwrap().bytes, 2 * read.issued.bytes);
@@ -416,7 +416,7 @@ fn what_was_charged_twice_is_said_beside_the_kernels_count() {
 }
 
 #[test]
-fn layers_side_by_side_are_added_up() {
+fn parallel_layers_are_added_up() {
     let mut record = Fixture::honest_loop().record();
     let place = &mut record.header.hosts[0].places[0];
     let twin =

@@ -468,7 +468,7 @@ fn acting(one: One<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {
 }
 
 #[test]
-fn a_limit_that_there_is_not_is_not_said_as_nothing_a_second() {
+fn a_missing_limit_is_not_shown_as_zero() {
     let limited = |iops, bytes_per_s| pace(Pace::Limited { iops, bytes_per_s });
     assert_eq!(limited(100.0, 0.0), "at most 100 IOPS");
     assert_eq!(limited(0.0, 4096.0), "at most 4096 bytes/s");

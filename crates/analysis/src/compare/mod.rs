@@ -693,7 +693,7 @@ pub(crate) fn fixture() -> Record {
 }
 
 #[test]
-fn each_side_is_a_record_of_its_own() {
+fn each_side_of_a_rerun_is_a_record() {
     let record = fixture();
     let (own, again) = sides(&record).unwrap();
     for (side, name, iops) in [(&own, "RND4K Q32T1 read", 10_000.0), (&again, "before", 8_000.0)] {
@@ -708,7 +708,7 @@ fn each_side_is_a_record_of_its_own() {
 }
 
 #[test]
-fn a_card_is_of_the_own_side() {
+fn a_card_belongs_to_the_own_side() {
     let mut record = fixture();
     let rows = Vec::new();
     let (tool, look) = ("ATTO".to_owned(), model::tool_layout::Look::Bars);
@@ -720,7 +720,7 @@ fn a_card_is_of_the_own_side() {
 }
 
 #[test]
-fn the_sides_are_compared_now_and_the_earlier_one_with_then() {
+fn a_rerun_compares_both_sides_and_then_with_now() {
     use model::comparison::Answer;
     let report = judge(&fixture(), &Judging::default());
     assert_eq!(report.results.len(), 1);
@@ -731,7 +731,7 @@ fn the_sides_are_compared_now_and_the_earlier_one_with_then() {
 }
 
 #[test]
-fn a_forged_border_beyond_the_jobs_is_no_panic() {
+fn a_forged_job_index_does_not_panic() {
     for (from, headline) in [(0, 0), (9, 9), (usize::MAX, 0)] {
         let mut record = fixture();
         let against = record.header.plan.against.as_mut().unwrap();

@@ -86,7 +86,7 @@ fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
 }
 
 #[test]
-fn other_work_is_refused_by_the_name_of_what_differs() {
+fn different_work_is_refused_and_the_difference_named() {
     type Change = fn(&mut Report);
     let table: [(&str, Change); 14] = [
         ("block size 4K -> 8K", |r| sizes(r, 8192)),
@@ -125,7 +125,7 @@ fn other_work_is_refused_by_the_name_of_what_differs() {
 }
 
 #[test]
-fn what_may_be_the_thing_compared_is_named_and_not_refused() {
+fn differences_that_may_be_the_subject_are_named_and_not_refused() {
     type Change = fn(&mut Report);
     let table: [(&str, Change); 9] = [
         ("kernel", |r| r.machine.kernel = "Linux 6.18.5".into()),
@@ -198,7 +198,7 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
 }
 
 #[test]
-fn what_is_not_known_of_both_is_not_checked() {
+fn circumstances_unknown_on_one_side_are_not_checked() {
     let mut b = rated(&Fixture::honest(), 0.9);
     b.machine.cpu = Err("no file".into());
     let comparison = compare(&rated(&Fixture::honest(), 1.0), &b, &options());
@@ -210,7 +210,7 @@ fn what_is_not_known_of_both_is_not_checked() {
 }
 
 #[test]
-fn the_page_cache_against_the_device_is_refused_by_name_even_where_both_asked_for_the_same() {
+fn the_page_cache_is_not_compared_with_the_device() {
     let direct = judged(&Fixture { cache: Cache::Buffered, ..Fixture::honest() });
     let cached = judged(&Fixture { cache: Cache::Buffered, delivered: 0.0, ..Fixture::honest() });
     let comparison = compare(&direct, &cached, &options());
@@ -230,7 +230,7 @@ fn the_page_cache_against_the_device_is_refused_by_name_even_where_both_asked_fo
 }
 
 #[test]
-fn what_limited_the_same_work_is_named_only() {
+fn different_limiters_of_the_same_work_are_only_named() {
     let busy = Fixture { cpu_share: 1.0, ..Fixture::honest() };
     let renamed =
         judged(&busy).findings.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
@@ -346,7 +346,7 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
 }
 
 #[test]
-fn results_are_paired_by_name_and_what_is_left_is_said() {
+fn results_are_paired_by_name_and_the_others_listed() {
     let several = Fixture { jobs: 2, ..Fixture::honest() };
     let named = |names: [&str; 2]| {
         let mut report = rated(&several, 1.0);
@@ -374,7 +374,7 @@ fn results_are_paired_by_name_and_what_is_left_is_said() {
 }
 
 #[test]
-fn many_looks_are_allowed_for_and_the_headline_is_judged_by_itself() {
+fn many_numbers_are_corrected_for_and_the_headline_is_judged_alone() {
     let many = Fixture { jobs: 8, ..Fixture::honest() };
     let mut a = rated(&many, 1.0);
     for (i, result) in a.results.iter_mut().enumerate() {
@@ -397,7 +397,7 @@ fn many_looks_are_allowed_for_and_the_headline_is_judged_by_itself() {
 }
 
 #[test]
-fn a_percentile_that_was_added_up_is_void_and_not_compared() {
+fn an_added_up_percentile_is_invalid_and_not_compared() {
     let (a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
     let percentiles = &mut b.results[0].read.as_mut().unwrap().latency_ns.percentiles;
     let p99 = percentiles.get_mut("99").unwrap();
@@ -415,7 +415,7 @@ fn a_percentile_that_was_added_up_is_void_and_not_compared() {
 }
 
 #[test]
-fn a_number_that_some_runs_lack_is_left_out_and_said() {
+fn a_number_that_some_runs_lack_is_left_out_with_a_note() {
     let (a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
     b.results[0].runs[2].percentiles_ns.get_mut("read").unwrap().insert("99.9".into(), None);
     let comparison = compare(&a, &b, &options());
@@ -426,7 +426,7 @@ fn a_number_that_some_runs_lack_is_left_out_and_said() {
 }
 
 #[test]
-fn bytes_where_it_is_sequential_and_the_tail_in_an_open_loop() {
+fn sequential_work_compares_bytes_and_an_open_loop_its_tail() {
     let first = |fixture: &Fixture| {
         compare(&judged(fixture), &judged(fixture), &options()).pairs[0].metrics[0].name.clone()
     };
@@ -450,7 +450,7 @@ fn the_gate_fails_only_surely() {
 }
 
 #[test]
-fn no_report_whatever_it_says_makes_it_panic() {
+fn no_report_causes_a_panic() {
     type Damage = fn(&mut Report);
     let honest = rated(&Fixture::honest(), 1.0);
     let damages: [Damage; 9] = [
@@ -500,7 +500,7 @@ fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
 }
 
 #[test]
-fn headlines_of_many_sides_share_what_may_be_wrong_by_chance() {
+fn headlines_of_many_sides_share_one_correction() {
     let side = |factor| vec![rated(&Fixture::honest(), factor)];
     let chance = |sides: usize| {
         let others: Vec<_> = std::iter::repeat_with(|| side(1.07)).take(sides).collect();

@@ -598,7 +598,7 @@ pub(super) fn pair(headline: bool, metrics: Vec<Metric>) -> Pair {
 }
 
 #[test]
-fn the_words_and_their_direction() {
+fn each_answer_has_its_direction() {
     let times = |factor: f64| RUNS.map(|v| v * factor);
     for (factor, expected) in [
         (1.1, Answer::Faster),
@@ -633,7 +633,7 @@ fn wide(factor: f64) -> [f64; 5] {
 }
 
 #[test]
-fn what_is_neither_shown_to_differ_nor_to_be_the_same_has_a_bound() {
+fn no_difference_seen_has_a_bound() {
     let near = RUNS.map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
     let open = metric_for(rates(&near, &near.map(|v| v * 1.01)));
     assert_eq!((open.answer, open.why.as_str()), (Answer::NoDifferenceSeen, ""), "{open:?}");
@@ -665,7 +665,7 @@ fn tails_have_a_wider_tolerance() {
 }
 
 #[test]
-fn a_difference_that_is_one_by_itself_alone_is_not_seen_among_many() {
+fn a_difference_that_is_significant_alone_is_not_among_many() {
     let weighed = weigh(rates(&wide(1.0), &wide(1.2)), &in_turns());
     assert!(weighed.chance() < ALLOWED, "{}", weighed.chance());
     let among = weighed.answered(0.2, 40);
@@ -674,7 +674,7 @@ fn a_difference_that_is_one_by_itself_alone_is_not_seen_among_many() {
 }
 
 #[test]
-fn three_against_three_are_never_told_apart_and_four_are() {
+fn three_runs_against_three_never_differ_and_four_can() {
     let of = |n: usize, factor: f64| RUNS[..n].iter().map(|v| v * factor).collect::<Vec<f64>>();
     let three = metric_for(rates(&of(3, 1.0), &of(3, 2.0)));
     assert_eq!(three.answer, Answer::CannotTell);
@@ -689,7 +689,7 @@ fn three_against_three_are_never_told_apart_and_four_are() {
 }
 
 #[test]
-fn percentiles_of_few_runs_must_not_overlap_and_those_of_many_are_drawn() {
+fn percentiles_of_few_runs_must_not_overlap_and_those_of_many_are_bootstrapped() {
     let latency = |a: &[f64], b: &[f64]| Measure { more_is_better: false, percentile: true, ..rates(a, b) };
     let apart = metric_for(latency(&RUNS, &RUNS.map(|v| v * 1.1)));
     assert_eq!((apart.answer, apart.margin), (Answer::Slower, MARGIN_OF_PERCENTILE));
@@ -716,7 +716,7 @@ fn sessions_of_one_side_that_differ_widen_the_margin() {
 }
 
 #[test]
-fn the_margin_is_wider_where_nothing_tells_how_far_sessions_lie_apart() {
+fn the_margin_is_wider_if_the_difference_between_sessions_is_unknown() {
     let per_thousand = |measure, margin| {
         (1e3 * weigh(measure, &Options { margin, ..Options::default() }).margin).round() as u32
     };
@@ -781,7 +781,7 @@ fn the_headline_counts_and_with_all_everything() {
 }
 
 #[test]
-fn what_cannot_be_told_says_how_many_runs_would_and_what_it_counts_as() {
+fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
     let a_runs = vec![1e4, 1.02e4, 0.98e4, 1.01e4, 0.99e4];
     let b_runs: Vec<f64> = a_runs.iter().map(|v| v * 0.96).collect();
     let near = Metric { a_runs, b_runs, ..metric(Answer::CannotTell, true, Some([0.93, 0.99])) };

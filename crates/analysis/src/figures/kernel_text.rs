@@ -340,7 +340,7 @@ fn with_ticks(fields: &str) -> model::record::Record {
 }
 
 #[test]
-fn keys_pressures_and_entries_are_read_and_what_is_missing_is_no_zero() {
+fn keys_pressures_and_entries_are_read_and_missing_ones_are_errors() {
     assert_eq!(keyed("pswpin 7\npswpout 12\n", "pswpout"), Ok(12));
     assert!(keyed("pswpin 7\n", "pswp").is_err() && keyed("pswpin x\n", "pswpin").is_err());
     let psi =
@@ -352,7 +352,7 @@ fn keys_pressures_and_entries_are_read_and_what_is_missing_is_no_zero() {
 }
 
 #[test]
-fn each_cpu_has_its_times_and_lines_of_other_things_none() {
+fn each_cpu_line_gives_times_and_other_lines_none() {
     let (files, targets) = (std::collections::BTreeMap::new(), Vec::new());
     let mut snapshot = Snapshot { moment: Moment::Start, at_ns: 0, files, targets };
     let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu11 1 0 0 1 0 0 0\ncpu2 x\nctxt 5\n";
@@ -363,7 +363,7 @@ fn each_cpu_has_its_times_and_lines_of_other_things_none() {
 }
 
 #[test]
-fn drives_are_told_from_cpus_and_what_is_no_number_is_unknown() {
+fn sensors_of_drives_are_selected_and_bad_numbers_are_unknown() {
     let text = "/sys/class/hwmon/hwmon1/name: coretemp\n/sys/class/hwmon/hwmon1/temp1_input: 99000\n\
                 /sys/class/hwmon/hwmon3/name: nvme\n/sys/class/hwmon/hwmon3/temp1_input: 41850\n\
                 /sys/class/hwmon/hwmon3/temp1_max: hot\n";
@@ -373,7 +373,7 @@ fn drives_are_told_from_cpus_and_what_is_no_number_is_unknown() {
 }
 
 #[test]
-fn the_share_is_that_of_the_runs_and_missing_is_not_zero() {
+fn pressure_is_a_share_of_the_runs_and_missing_files_are_errors() {
     let mut record = crate::fixture::Fixture::honest().record();
     assert_eq!(waited(&crate::case::cases(&record)[0], IO), Ok(0.0));
     fixture(&mut record, IO, 0.25);
@@ -400,7 +400,7 @@ fn links_are_read_as_the_kernel_writes_them() {
 }
 
 #[test]
-fn shares_are_of_the_runs_time_and_waiting_for_io_is_no_work() {
+fn host_shares_refer_to_the_run_and_iowait_is_idle() {
     let mut record = with_ticks("cpu  30 0 20 100 40 5 5 0 0 0\n");
     fixture(&mut record, IO, 0.25);
     let host = host_figures_from(&record);
@@ -410,7 +410,7 @@ fn shares_are_of_the_runs_time_and_waiting_for_io_is_no_work() {
 }
 
 #[test]
-fn what_was_not_counted_is_not_zero() {
+fn uncounted_host_figures_are_none() {
     let mut record = with_ticks("cpu  1 0 1 2 0 0 0 0 0 0\n");
     assert_eq!(host_figures_from(&record).cpu, None, "four ticks are rounding");
     for run in &mut record.runs {

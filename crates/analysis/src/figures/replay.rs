@@ -316,7 +316,7 @@ fn compare_replay(
 }
 
 #[test]
-fn figures_stand_beside_each_other_and_what_differs_says_why() {
+fn figures_of_replay_and_original_are_compared_with_reasons() {
     let same = compare_replay(ReplayPace::Dependent, |_| {}, None);
     let figure =
         |name: &str| same.figures.iter().find(|f| f.name == name).unwrap_or_else(|| panic!("{name}"));
@@ -341,7 +341,7 @@ fn figures_stand_beside_each_other_and_what_differs_says_why() {
 }
 
 #[test]
-fn latencies_are_the_drivers_where_its_requests_are_the_operations() {
+fn latencies_come_from_the_driver_if_its_requests_match_the_operations() {
     let seen_by = |driver: &dyn Fn(u64) -> Known<AtDriver>| {
         let mut record = replaying(ReplayPace::Dependent, |_| {}, None);
         for end in record.runs.iter_mut().filter_map(|run| run.end.as_mut()) {

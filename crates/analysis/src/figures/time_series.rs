@@ -427,7 +427,7 @@ pub(crate) fn look_inside(
 }
 
 #[test]
-fn rows_of_any_length_become_steps_that_lose_no_operation() {
+fn intervals_of_any_length_become_steps_without_losing_operations() {
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     for (i, row) in record.runs[0].intervals.iter_mut().enumerate() {
         row.end_ns += (i as u64 % 3) * 7_000_000;
@@ -440,7 +440,7 @@ fn rows_of_any_length_become_steps_that_lose_no_operation() {
 }
 
 #[test]
-fn a_course_that_is_missing_or_short_is_a_reason() {
+fn a_missing_or_short_series_gives_a_reason() {
     let mut record = Fixture { runs: 1, ops: 80, latency_ns: Some(1000), ..Fixture::honest() }.record();
     assert!(series(&crate::case::cases(&record)[0].runs[0]).is_err_and(|why| why.contains("too short")));
     record.runs[0].intervals.clear();
@@ -448,7 +448,7 @@ fn a_course_that_is_missing_or_short_is_a_reason() {
 }
 
 #[test]
-fn counters_are_drawn_from_look_to_look() {
+fn counters_are_interpolated_between_snapshots() {
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     look_inside(&mut record, |part| if part <= 0.5 { 1.0 } else { 3.0 }, |part| part);
     let case = &crate::case::cases(&record)[0];
@@ -462,7 +462,7 @@ fn counters_are_drawn_from_look_to_look() {
 }
 
 #[test]
-fn a_run_without_counters_has_no_course_and_says_why() {
+fn a_run_without_counters_has_no_device_series_but_a_reason() {
     let record = Fixture { stat_unreadable: true, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
     assert!(
@@ -471,7 +471,7 @@ fn a_run_without_counters_has_no_course_and_says_why() {
 }
 
 #[test]
-fn each_second_has_ours_and_the_devices() {
+fn each_second_has_fathoms_and_the_devices_figures() {
     let mut record = Fixture { runs: 2, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
     let rows = per_second(case);
@@ -490,7 +490,7 @@ fn each_second_has_ours_and_the_devices() {
 }
 
 #[test]
-fn a_run_of_days_has_few_rows_and_no_course_has_none() {
+fn a_run_of_days_has_few_rows_and_a_run_without_intervals_none() {
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         (row.start_ns, row.end_ns) = (row.start_ns * 500_000, row.end_ns * 500_000);
@@ -502,7 +502,7 @@ fn a_run_of_days_has_few_rows_and_no_course_has_none() {
 }
 
 #[test]
-fn every_operation_is_in_the_course_and_in_the_buckets() {
+fn every_operation_is_in_the_series_and_in_the_buckets() {
     let record = Fixture { runs: 2, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
     let course = course(case).unwrap();
@@ -517,7 +517,7 @@ fn every_operation_is_in_the_course_and_in_the_buckets() {
 }
 
 #[test]
-fn what_was_not_kept_has_no_course_and_too_many_stretches_are_joined() {
+fn missing_intervals_give_no_series_and_too_many_are_joined() {
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     let rows = record.runs[0].intervals.clone();
     let span = rows.iter().map(|r| r.end_ns).max().unwrap();
@@ -537,7 +537,7 @@ fn what_was_not_kept_has_no_course_and_too_many_stretches_are_joined() {
 }
 
 #[test]
-fn a_tail_ends_where_ten_operations_lie_beyond_and_few_runs_have_one() {
+fn a_tail_ends_with_ten_operations_beyond_and_only_few_runs_have_tails() {
     let record = Fixture { runs: 3, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
     let mut runs = crate::figures::figures(case).runs;

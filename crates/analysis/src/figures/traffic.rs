@@ -351,7 +351,7 @@ const NOBODY: Amount = Amount { ops: 0, bytes: 0 };
 const THOUSAND: Amount = Amount { ops: 1_000, bytes: 4_096_000 };
 
 #[test]
-fn reads_below_a_loop_device_that_were_not_charged_to_us_are_of_others() {
+fn uncharged_reads_below_a_loop_device_belong_to_others() {
     let honest = Fixture::honest_loop();
     assert_eq!(seen_below(&honest.record()), Ok((NOBODY, NOBODY, false)));
     assert_eq!(seen_below(&with_foreign_requests(&honest, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
@@ -364,14 +364,14 @@ fn reads_below_a_loop_device_that_were_not_charged_to_us_are_of_others() {
 }
 
 #[test]
-fn below_a_loop_device_writes_are_not_judged_where_anything_writes() {
+fn writes_below_a_loop_device_are_not_judged_if_the_session_writes() {
     let writes = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
     assert_eq!(seen_below(&with_foreign_requests(&writes, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
     assert_eq!(seen_below(&with_foreign_requests(&writes, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
 }
 
 #[test]
-fn below_a_loop_device_nothing_is_told_where_nothing_is_charged() {
+fn traffic_below_a_loop_device_is_unknown_without_charges() {
     let without = Fixture { cgroup: false, ..Fixture::honest_loop() };
     assert!(seen_below(&without.record()).is_err_and(|why| why.contains("vda cannot be told")));
     let mut only_above = Fixture::honest_loop().record();
@@ -397,7 +397,7 @@ fn on(kind: LayerKind, said: &[(&str, &str)], fixture: &Fixture) -> Record {
 }
 
 #[test]
-fn volumes_and_arrays_pass_on_what_they_are_asked_for_unless_they_work_for_themselves() {
+fn plain_volumes_and_arrays_forward_requests_and_others_do_not() {
     let (charged, without) = (Fixture::honest_loop(), Fixture { cgroup: false, ..Fixture::honest_loop() });
     let volume = format!("LVM-{}", "a".repeat(64));
     let hidden = format!("{volume}-tpool");
@@ -423,7 +423,7 @@ fn volumes_and_arrays_pass_on_what_they_are_asked_for_unless_they_work_for_thems
 }
 
 #[test]
-fn a_volume_on_hidden_ones_works_for_itself() {
+fn a_volume_on_hidden_volumes_does_its_own_io() {
     let volume = format!("LVM-{}", "a".repeat(64));
     let mut record = on(LayerKind::DeviceMapper, &[("dm/uuid", &volume)], &Fixture::honest_loop());
     let lower = &mut record.header.hosts[0].places[0].layers[1];
@@ -433,7 +433,7 @@ fn a_volume_on_hidden_ones_works_for_itself() {
 }
 
 #[test]
-fn what_is_told_to_be_read_in_order_is_read_twice_as_far_ahead() {
+fn sequential_advice_doubles_the_read_ahead() {
     let mut record = crate::fixture::Fixture {
         cache: model::job::Cache::Buffered,
         pattern: Pattern::Sequential,

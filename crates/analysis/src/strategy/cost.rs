@@ -240,7 +240,7 @@ fn plan_of(fixture: &Fixture) -> Plan {
 }
 
 #[test]
-fn reads_write_nothing_and_take_their_runs_and_the_watch() {
+fn reads_write_nothing_and_take_their_runs_plus_the_idle_watch() {
     let plan = plan_of(&Fixture::honest());
     let cost = cost(&plan);
     assert_eq!(cost.time_ns, 1_000_000_000 + 5 * (2_000_000_000 + OVERHEAD_NS));
@@ -249,7 +249,7 @@ fn reads_write_nothing_and_take_their_runs_and_the_watch() {
 }
 
 #[test]
-fn writes_are_bounded_by_the_least_of_rate_and_count_or_by_nothing() {
+fn writes_are_bounded_by_rate_or_count_or_unbounded() {
     let mut plan = plan_of(&Fixture::honest_write());
     assert_eq!((cost(&plan).unbounded_ns, cost(&plan).bounded_bytes), (10_000_000_000, 0));
     let in_flight = 32 * 4096;
@@ -270,7 +270,7 @@ fn writes_are_bounded_by_the_least_of_rate_and_count_or_by_nothing() {
 }
 
 #[test]
-fn what_ends_by_its_count_alone_has_no_time_and_test_files_have_theirs() {
+fn phases_that_end_by_count_have_no_time_and_test_files_have_theirs() {
     let mut plan = plan_of(&Fixture::honest_write());
     plan.jobs[0].phases[0].time_ns = MAX_TIME_NS;
     plan.jobs[0].phases[0].streams[0].limit.bytes = Some(1 << 20);
@@ -288,7 +288,7 @@ fn what_ends_by_its_count_alone_has_no_time_and_test_files_have_theirs() {
 }
 
 #[test]
-fn preconditioning_writes_everything_and_its_rounds_are_at_most() {
+fn preconditioning_counts_its_fills_and_at_most_its_rounds() {
     let mut plan = plan_of(&Fixture::honest_write());
     let fill = plan.jobs[0].phases[0].streams[0].clone();
     let before = cost(&plan);

@@ -311,7 +311,7 @@ fn the_same_seed_gives_the_same_order_and_another_seed_another() {
 }
 
 #[test]
-fn a_replay_of_the_summaries_goes_on_where_it_stopped() {
+fn a_replay_of_the_summaries_continues_where_it_stopped() {
     let budget = fixed(4, 3, 9);
     let whole = played(&budget, |_, _| 1.0);
     for cut in 0..whole.len() {
@@ -357,7 +357,7 @@ fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
 }
 
 #[test]
-fn a_note_shows_the_way() {
+fn a_note_lists_the_rates_by_round() {
     let words = steady_note("4K", &[300.0, 200.0, 100.0, 100.0, 100.0, 100.0, 100.0], AT_MOST).unwrap();
     assert!(words.contains("after 7 rounds") && words.contains("300; 200; 100"), "{words}");
     let words = steady_note("4K", &[300.0, 200.0], AT_MOST).unwrap();
@@ -386,12 +386,12 @@ fn quiet_jobs_stop_early_and_loud_ones_at_the_limit() {
 }
 
 #[test]
-fn what_never_completes_ends_at_the_limit() {
+fn a_job_without_operations_ends_at_the_limit() {
     assert_eq!(played(&budget(1, 0.025), |_, _| 0.0).len(), 10);
 }
 
 #[test]
-fn a_note_says_what_was_reached_and_how_many_runs_would_do() {
+fn a_note_has_the_reached_precision_and_the_needed_runs() {
     let said = |rates: &[f64], share| precision_note("4K", rates, share).unwrap();
     assert!(said(&[100.0; 5], 0.025).contains("stopped after 5 runs"));
     // The deviation on logarithms is 0.0837: t(9) = 2.262 gives 6.0 %, and 47 runs with t(46) = 2.013 give 2.46 %.
@@ -439,7 +439,7 @@ fn intervals_of_jobs_that_stopped_when_they_were_narrow_still_cover_the_truth() 
 }
 
 #[test]
-fn only_what_is_too_near_to_tell_asks_for_more() {
+fn only_undecided_conditions_call_for_more_runs() {
     let settle = Strategy::Settle { at_most: 50 };
     // The runs of the record are equal, so only their own rate is near.
     assert_eq!(asked("iops<10000", settle, 5), None, "at the limit and within it");
@@ -451,7 +451,7 @@ fn only_what_is_too_near_to_tell_asks_for_more() {
 }
 
 #[test]
-fn what_is_left_holds_what_may_be_asked_for() {
+fn remaining_runs_include_those_that_may_be_called_for() {
     let mut plan = Fixture::honest().record().header.plan;
     plan.strategy = Strategy::Settle { at_most: 50 };
     let left = crate::strategy::left(&[], &crate::strategy::Budget::from_plan(&plan));
@@ -459,7 +459,7 @@ fn what_is_left_holds_what_may_be_asked_for() {
 }
 
 #[test]
-fn a_note_says_that_it_was_asked_twice() {
+fn a_note_mentions_the_second_round() {
     let plan = Fixture::honest().record().header.plan;
     assert_eq!(settle_note(&plan, plan.runs), None);
     assert!(

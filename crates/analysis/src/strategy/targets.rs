@@ -301,7 +301,7 @@ fn it_ends_when_all_intervals_are_narrow_and_a_replay_continues_where_it_stopped
 }
 
 #[test]
-fn slow_storage_ends_in_time_too_and_jobs_without_a_partner_get_the_rounds_of_the_plan() {
+fn slow_storage_ends_in_time_and_unpaired_jobs_get_the_rounds_of_the_plan() {
     let (done, why) = play(&budget(8, 2, 40), |_| 1e4);
     assert!(done.last().unwrap().ended_ns <= 40 * SECOND, "{why}");
     assert_eq!(why, "the time was up in round 3");
@@ -319,7 +319,7 @@ fn slow_storage_ends_in_time_too_and_jobs_without_a_partner_get_the_rounds_of_th
 }
 
 #[test]
-fn a_disturbed_run_is_measured_again_with_its_partner_and_not_after_the_time_is_up() {
+fn a_disturbed_run_is_repeated_with_its_partner_while_there_is_time() {
     use model::record::disturbed::{Disturbance, Disturbed};
     let by = |attempt| Disturbed { attempt, by: vec![Disturbance::StolenCpu { share: 0.5 }] };
     let budget = budget(8, 2, 1_000);

@@ -129,7 +129,7 @@ fn judged(steps: &[(u32, u64)]) -> Report {
 }
 
 #[test]
-fn efficiency_is_of_a_host_and_the_knee_is_where_power_is_greatest() {
+fn efficiency_is_per_host_and_the_knee_has_the_greatest_power() {
     for (steps, word, hosts) in [
         (&[(1, 5_000), (2, 9_900), (4, 10_000)][..], AnswerWord::Knee, 2),
         (&[(1, 5_000), (2, 9_900), (4, 19_000)], AnswerWord::Scales, 4),
@@ -154,7 +154,7 @@ fn efficiency_is_of_a_host_and_the_knee_is_where_power_is_greatest() {
 }
 
 #[test]
-fn one_run_tells_nothing_and_a_forged_plan_is_no_panic() {
+fn one_run_gives_no_knee_and_a_forged_plan_does_not_panic() {
     let row = |hosts, efficiency| ScalingRow {
         hosts,
         result: 0,

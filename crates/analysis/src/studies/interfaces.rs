@@ -599,7 +599,7 @@ fn comparison(record: &mut Record) -> &mut InterfaceComparison {
 }
 
 #[test]
-fn each_row_counts_per_byte_what_it_asked_for() {
+fn each_row_has_its_cost_per_byte() {
     let record = compared(|fixtures| fixtures[0].cpu_share = 0.5);
     let rows = table(&record).rows;
     assert_eq!(rows.len(), 3);
@@ -623,7 +623,7 @@ fn issued_bytes(run: &model::record::Run) -> f64 {
 }
 
 #[test]
-fn what_was_refused_is_named_and_asked_nothing() {
+fn refused_interfaces_are_named_and_have_no_findings() {
     let report = judge(&compared(|_| {}), &Judging::default());
     assert_eq!(report.results.len(), 3);
     assert_eq!(
@@ -638,7 +638,7 @@ fn what_was_refused_is_named_and_asked_nothing() {
 }
 
 #[test]
-fn what_each_run_was_to_touch_is_what_its_operations_cover() {
+fn planned_coverage_follows_from_the_operations() {
     let mut record = compared(|_| {});
     assert_eq!(table(&record).rows[0].planned_coverage, None, "its time ends it");
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
@@ -647,7 +647,7 @@ fn what_each_run_was_to_touch_is_what_its_operations_cover() {
 }
 
 #[test]
-fn what_became_of_operations_is_expected_and_what_others_did_is_not() {
+fn findings_about_operations_are_expected_but_traffic_of_others_is_not() {
     let cached = compared(|fixtures| fixtures[1].delivered = 0.0);
     let report = judge(&cached, &Judging::default());
     let a01 = report.findings.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
@@ -670,7 +670,7 @@ fn a_forged_comparison_has_fewer_rows_and_does_not_panic() {
 }
 
 #[test]
-fn the_plainest_of_the_fastest_is_recommended_and_never_what_sees_no_byte() {
+fn the_plainest_of_the_fastest_is_recommended_if_it_delivers_the_bytes() {
     let advice = table(&compared(|_| {})).advice;
     assert_eq!(advice.len(), 1, "{advice:?}");
     assert_eq!(advice[0].interface, "ring");
@@ -702,7 +702,7 @@ fn shaky() -> model::record::Record {
 }
 
 #[test]
-fn writes_are_ranked_by_what_is_stable() {
+fn writes_are_ranked_with_their_final_sync() {
     let late = |ops, sync_ns| Fixture { ops, sync_ns: Some(sync_ns), ..Fixture::honest_write() };
     let record = compared(|fixtures| {
         fixtures[0] = Fixture { name: "pread, reads".into(), ..late(9_000, 9_000_000_000) };
@@ -716,7 +716,7 @@ fn writes_are_ranked_by_what_is_stable() {
 }
 
 #[test]
-fn where_nothing_is_recommended_the_first_line_says_why() {
+fn without_a_recommendation_the_first_line_has_the_reason() {
     let mut shaky = shaky();
     let shown = answer(&table(&shaky));
     assert_eq!(shown.word, AnswerWord::CannotTell);
@@ -733,7 +733,7 @@ fn where_nothing_is_recommended_the_first_line_says_why() {
 }
 
 #[test]
-fn rows_that_may_be_much_slower_are_in_no_group() {
+fn rows_that_may_be_much_slower_are_not_in_the_group() {
     let gap = |at_most, is_sure| Gap { at_most, is_sure };
     // The plainest may be a third slower, the second is surely slower, but hardly; the third is the fastest.
     let group = fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);

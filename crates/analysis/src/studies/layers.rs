@@ -247,7 +247,7 @@ fn layers_of(report: model::report::Report) -> Layers {
 }
 
 #[test]
-fn each_layer_stands_beside_its_device_and_is_held_against_the_one_below() {
+fn each_layer_has_device_counts_and_a_ratio_to_the_layer_below() {
     let rows = table(&stacked(|_| {})).rows;
     let lowest = &rows[0];
     let (tool, device) = (lowest.tool.unwrap(), lowest.device.unwrap());
@@ -280,7 +280,7 @@ fn runs_are_compared_within_their_round() {
 }
 
 #[test]
-fn what_the_cache_did_is_said_with_both_counts() {
+fn the_effect_of_the_page_cache_is_reported_with_both_counts() {
     let all = judge(&stacked(|_| {}), &Judging::default()).deductions;
     let said: Vec<&str> =
         all.iter().filter(|d| d.name == "what the page cache does").map(|d| d.sentence.as_str()).collect();
@@ -312,7 +312,7 @@ fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
 }
 
 #[test]
-fn void_rows_have_no_number_and_nothing_is_held_against_them() {
+fn invalid_rows_have_no_number_and_no_ratio() {
     let rows = table(&stacked(|fixtures| fixtures[1].errors = 1)).rows;
     assert!(rows[1].tool.is_none() && rows[1].against.is_none() && rows[1].device.is_none());
     assert!(rows[2].tool.is_some() && rows[2].against.is_none());

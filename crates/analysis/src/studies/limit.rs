@@ -437,7 +437,7 @@ fn the_highest_load_that_meets_the_target_is_the_headline() {
 }
 
 #[test]
-fn a_load_above_the_limit_of_a_cgroup_is_no_answer() {
+fn a_load_above_a_cgroup_limit_is_never_the_answer() {
     let answer = |riops: &str| {
         let mut record = curve(&Fixture::honest(), &loads(&MEASURED));
         let text = format!("/c/io.max: 254:0 rbps=max wbps=max riops={riops} wiops=max");
@@ -452,7 +452,7 @@ fn a_load_above_the_limit_of_a_cgroup_is_no_answer() {
 }
 
 #[test]
-fn overload_is_shown_as_such_and_voids_itself_alone() {
+fn overload_invalidates_only_its_own_load() {
     let mut with = loads(&MEASURED);
     with[3] = (
         12_000,
@@ -474,7 +474,7 @@ fn overload_is_shown_as_such_and_voids_itself_alone() {
 }
 
 #[test]
-fn what_voids_a_load_takes_it_out_of_the_answer() {
+fn an_invalid_load_is_never_the_answer() {
     let mut with = loads(&MEASURED);
     with[2].1.errors = 1;
     let report = judged(&with);
@@ -514,7 +514,7 @@ fn latency_with_lateness_is_an_upper_bound_and_without_it_a_lower_one() {
 }
 
 #[test]
-fn a_backlog_that_is_fathoms_own_leaves_a_load_open() {
+fn a_backlog_inside_fathom_leaves_a_load_open() {
     let late = Some((7_000.0, Some(300_000)));
     let mut with = loads(&MEASURED);
     with[2].1 = Fixture { open_loop: late, depth_seen: 0.7, ..with[2].1.clone() };

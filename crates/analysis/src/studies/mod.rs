@@ -195,7 +195,7 @@ pub(crate) fn latency_target(record: &mut Record, latency_target: model::plan::L
 }
 
 #[test]
-fn the_study_of_a_plan_survives_its_file_and_a_load_curve_is_told_by_the_strategy() {
+fn studies_survive_serialization() {
     let plan = curve(&Fixture::honest(), &[(2_000, Fixture::honest_open())]).header.plan;
     let text = serde_json::to_string(&plan).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();

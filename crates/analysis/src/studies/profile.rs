@@ -154,7 +154,7 @@ fn the_score_is_the_sum_of_the_tool() {
 }
 
 #[test]
-fn a_void_number_takes_the_scores_away_that_rest_on_it() {
+fn an_invalid_number_withholds_its_scores() {
     // The fourth is the write of 4K.
     let card = scored(RATES, |i, f| if i == 3 { Fixture { errors: 1, ..f } } else { f });
     let score = card.score.unwrap();
@@ -164,7 +164,7 @@ fn a_void_number_takes_the_scores_away_that_rest_on_it() {
 }
 
 #[test]
-fn a_renamed_number_keeps_its_score_and_lowers_its_word() {
+fn a_relabelled_number_keeps_its_score_with_a_lower_verdict() {
     let card = scored(RATES, |i, f| {
         if i == 0 { Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..f } } else { f }
     });

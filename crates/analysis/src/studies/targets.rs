@@ -230,7 +230,7 @@ fn each_target_is_compared_with_the_first_and_the_fastest_is_named() {
 }
 
 #[test]
-fn few_runs_tell_nothing_and_a_forged_plan_is_no_panic() {
+fn few_runs_give_no_answer_and_a_forged_plan_does_not_panic() {
     let mut record = together(&[
         Fixture { runs: 1, ..Fixture::honest() },
         Fixture { name: "b".into(), runs: 1, ..Fixture::honest() },

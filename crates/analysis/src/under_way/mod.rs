@@ -269,7 +269,7 @@ fn seen(fixture: &Fixture, so_far: &SoFar) -> Counted {
 }
 
 #[test]
-fn one_run_tells_what_more_runs_cannot_take_back() {
+fn findings_of_one_run_are_those_that_more_runs_cannot_revoke() {
     let ids = |fixture: &Fixture| -> Vec<CheckId> {
         let mut record = Fixture { runs: 1, ..fixture.clone() }.record();
         record.end = None;
@@ -282,7 +282,7 @@ fn one_run_tells_what_more_runs_cannot_take_back() {
 }
 
 #[test]
-fn a_row_is_of_the_runs_that_count_and_what_few_operations_support_is_withheld() {
+fn a_row_has_the_counting_runs_and_withholds_unsupported_percentiles() {
     let run = |repeat: u32, iops: f64| {
         let mut latency = Histogram::new();
         (0..200).for_each(|ns| latency.record(1_000 + ns));
@@ -306,7 +306,7 @@ fn a_row_is_of_the_runs_that_count_and_what_few_operations_support_is_withheld()
 }
 
 #[test]
-fn a_stretch_of_a_run_is_judged_as_a_whole_one_is() {
+fn a_part_of_a_run_is_judged_like_a_complete_run() {
     // As in the middle of a run: workers have reported a tenth of it.
     let so_far = SoFar { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
     let counted = seen(&Fixture::honest(), &so_far);
@@ -321,7 +321,7 @@ fn a_stretch_of_a_run_is_judged_as_a_whole_one_is() {
 }
 
 #[test]
-fn what_is_not_charged_apart_is_not_told_apart() {
+fn traffic_of_others_is_unknown_without_charges() {
     let so_far = SoFar { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
     let without = seen(&Fixture { cgroup: false, foreign_ios: 5_000, ..Fixture::honest() }, &so_far);
     assert!(without.others.is_err() && without.device.is_ok());

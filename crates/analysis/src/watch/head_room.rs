@@ -370,7 +370,7 @@ mod tests {
     const NONE: f64 = 0.0;
 
     #[test]
-    fn a_load_of_the_class_that_was_measured_is_told_exactly() {
+    fn a_load_of_a_measured_class_has_an_exact_share() {
         let limits = limits(&[("a", capacity(Direction::Read, false, 4, 2000.0))]);
         let still = requests(NONE, 0.0);
         for (rate, percent) in [(500.0, 25.0), (1000.0, 50.0), (1500.0, 75.0), (2000.0, 100.0), (0.0, 0.0)] {
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_between_two_classes_lies_between_what_they_say() {
+    fn a_size_between_two_classes_has_a_share_between_theirs() {
         let limits = limits(&[
             ("a", capacity(Direction::Read, false, 4, 10_000.0)),
             ("a", capacity(Direction::Read, false, 64, 2_500.0)),
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_not_known_and_both_directions_may_exclude_each_other() {
+    fn bounds_allow_any_order_and_directions_that_exclude_each_other() {
         let limits = limits(&[
             ("a", capacity(Direction::Read, false, 4, 1_000.0)),
             ("a", capacity(Direction::Read, true, 4, 10_000.0)),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direction_of_which_nothing_was_measured_leaves_the_upper_bound_open() {
+    fn an_unmeasured_direction_leaves_the_upper_bound_open() {
         let limits = limits(&[("a", capacity(Direction::Read, false, 4, 1_000.0))]);
         assert_eq!(load(&limits, requests(500.0, 4.0), requests(1.0, 4.0)), (50.0, None));
         assert_eq!(load(&limits, requests(NONE, 4.0), requests(1.0, 4.0)), (0.0, None));
@@ -450,7 +450,7 @@ mod capacity_tests {
     }
 
     #[test]
-    fn what_does_not_hold_or_was_held_back_is_none() {
+    fn invalid_and_limited_results_are_no_capacity() {
         let stream = |report: &mut Report, change: fn(&mut Stream)| {
             change(&mut report.results[0].job.phases[0].streams[0]);
         };

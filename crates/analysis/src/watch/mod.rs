@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_completed_there_is_no_mean_and_what_is_not_counted_is_none() {
+    fn means_need_requests_and_uncounted_figures_are_none() {
         let still = at("1 0 8 1 1 0 8 1 0 1 1");
         let f = between(&still, &still, 1.0).unwrap();
         assert_eq!(
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_wrapped_goes_on_and_what_jumped_back_has_no_figure() {
+    fn a_wrapped_time_counter_continues_and_a_counter_that_went_back_gives_no_figure() {
         let before = at("10 0 80 4294967290 5 0 40 10 0 4294967000 4294966296 0 0 0 0 3 4294967295");
         let after = at("12 0 96 4 5 0 40 10 0 704 1000 0 0 0 0 4 1");
         let f = between(&before, &after, 1.0).unwrap();
@@ -496,7 +496,7 @@ mod tests {
 }
 
 #[test]
-fn two_neighbours_become_their_mean_by_length_and_what_is_not_known_stays_unknown() {
+fn neighbouring_points_are_averaged_by_length_and_unknown_ones_remain_unknown() {
     let point = |from: f64, to: f64, reads: f64, most: Option<f64>| LoadPoint {
         span_s: [from, to],
         per_s: Some([reads, 0.0]),
@@ -590,7 +590,7 @@ mod conclusions_tests {
     }
 
     #[test]
-    fn a_load_at_the_measured_throughput_says_nothing_of_iops() {
+    fn a_load_at_the_measured_throughput_allows_no_conclusion_about_iops() {
         let all = draw("vda", &reads(240.0, 1024.0), Some(&limits(8, false)), None);
         let [limit] = &all[..] else { panic!("{all:?}") };
         assert!(limit.text.contains("96 % of the throughput measured on it (1 MiB reads"), "{limit:?}");
@@ -604,7 +604,7 @@ mod conclusions_tests {
     }
 
     #[test]
-    fn figures_that_support_nothing_give_no_conclusion() {
+    fn weak_figures_give_no_conclusion() {
         let (known, none) = (limits(32, false), Vec::<Rule>::new());
         for per_s in [0.0, 99.0, 1000.0, 1099.0, 2101.0, 5000.0] {
             assert_eq!(rules(&reads(per_s, 4.0), &known), none, "{per_s}");

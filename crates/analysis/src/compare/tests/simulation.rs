@@ -95,7 +95,7 @@ fn power_at_the_visible(trials: usize, n: usize) -> f64 {
 }
 
 #[test]
-fn what_could_have_been_seen_is_seen_four_times_of_five() {
+fn the_detectable_difference_is_found_four_times_of_five() {
     for n in [5, 10] {
         let found = power_at_the_visible(1000, n);
         assert!((0.70..=0.90).contains(&found), "{n} runs: {found}");
@@ -103,7 +103,7 @@ fn what_could_have_been_seen_is_seen_four_times_of_five() {
 }
 
 #[test]
-fn the_runs_that_are_said_to_be_needed_settle_it() {
+fn the_estimated_runs_settle_it() {
     // With the true variation: a difference of 5 % that five runs miss more often than not.
     let mut draw = Draw(5);
     let mut needed: Vec<u32> =
@@ -116,7 +116,7 @@ fn the_runs_that_are_said_to_be_needed_settle_it() {
 }
 
 #[test]
-fn what_is_twice_outside_the_tolerance_is_never_the_same() {
+fn a_difference_of_twice_the_tolerance_is_never_the_same() {
     for n in [3, 5, 20] {
         let ([_, _, same, ..], _) = shares(500, n, 1.1);
         assert!(same < 0.01, "{n} runs: {same}");
@@ -154,7 +154,7 @@ fn passed_and_failed(trials: usize, n: usize, factor: f64, runs: Runs) -> [f64; 
 }
 
 #[test]
-fn a_gate_that_is_settled_errs_no_more_often_than_one_that_is_asked_once() {
+fn a_settling_gate_errs_no_more_often_than_a_single_one() {
     for runs in [Runs::InTurns, Runs::Settling] {
         let [pass, fail, _] = passed_and_failed(400, 5, 0.95, runs);
         assert!(pass <= 0.07 && fail <= 0.07, "at the limit, {runs:?}: {pass} {fail}");
@@ -166,7 +166,7 @@ fn a_gate_that_is_settled_errs_no_more_often_than_one_that_is_asked_once() {
 }
 
 #[test]
-fn a_gate_that_is_settled_tells_mostly() {
+fn a_settling_gate_usually_decides() {
     for (factor, told) in [(1.0, 0), (0.90, 1)] {
         let (once, settled) = (
             passed_and_failed(100, 5, factor, Runs::InTurns),
@@ -351,7 +351,7 @@ fn in_time(trials: u64, factor: f64, weather: Weather) -> InTime {
 }
 
 #[test]
-fn tests_that_run_until_they_are_narrow_have_no_more_false_words() {
+fn tests_that_run_until_narrow_have_no_more_false_answers() {
     for weather in [Weather::Quiet, Weather::TwoLevels] {
         let alike = in_time(5, 1.0, weather);
         assert!(alike.any_word == 0.0 && alike.held >= 0.8, "{weather:?}: {alike:?}");

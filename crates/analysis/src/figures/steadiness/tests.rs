@@ -29,7 +29,7 @@ fn a_long_quiet_run_is_steady_with_its_drift_by_the_minute() {
 }
 
 #[test]
-fn short_runs_are_unproven_and_say_what_it_takes() {
+fn short_runs_are_unproven_and_report_the_needed_time() {
     for seconds in [0.3, 1.0, 5.0] {
         let s = steadiness_of(5, seconds, 0.01, |_, _| 1.0);
         assert_eq!(s.state, State::Unproven);
@@ -42,7 +42,7 @@ fn short_runs_are_unproven_and_say_what_it_takes() {
 }
 
 #[test]
-fn noise_and_waves_say_how_much_longer() {
+fn noise_and_waves_report_how_much_longer_it_takes() {
     let noisy = steadiness_of(1, 120.0, 0.10, |_, _| 1.0);
     assert!(noisy.sentence.contains("neither shown nor ruled out; runs of about"), "{}", noisy.sentence);
     let waves = steadiness_of(1, 120.0, 0.01, |_, t| 1.0 + 0.3 * (t * 12.0).sin());
@@ -55,7 +55,7 @@ fn noise_and_waves_say_how_much_longer() {
 }
 
 #[test]
-fn what_goes_from_run_to_run_counts_too() {
+fn drift_from_run_to_run_counts() {
     let steady = steadiness_of(5, 60.0, 0.01, |_, _| 1.0);
     assert_eq!(steady.state, State::Steady, "{}", steady.sentence);
     assert!(steady.sentence.contains("from the first of 5 runs to the last"), "{}", steady.sentence);
@@ -76,7 +76,7 @@ fn what_goes_from_run_to_run_counts_too() {
 }
 
 #[test]
-fn every_level_of_a_cliff_is_told_and_it_has_no_drift() {
+fn every_level_of_a_cliff_is_reported_without_a_drift() {
     let s = steadiness_of(1, 120.0, 0.02, |_, t| {
         if t < 0.25 {
             20.0
@@ -97,7 +97,7 @@ fn every_level_of_a_cliff_is_told_and_it_has_no_drift() {
 }
 
 #[test]
-fn what_falls_all_along_drifts_and_what_slows_down_is_warming_up() {
+fn a_steady_fall_is_a_drift_and_a_slowing_one_a_warm_up() {
     let falling = steadiness_of(1, 120.0, 0.02, |_, t| 1.0 - 0.3 * t);
     assert_eq!(falling.state, State::Drifting, "{}", falling.sentence);
     let settling = steadiness_of(1, 120.0, 0.02, |_, t| 1.0 + (-2.0 * t).exp());

@@ -44,7 +44,7 @@ fn shares(sessions: u64, first: u32, truth: f64, settles: bool) -> [f64; 3] {
 }
 
 #[test]
-fn at_the_limit_both_times_together_err_in_one_of_twenty_to_either_side() {
+fn asking_twice_at_the_limit_errs_once_in_twenty_on_either_side() {
     for first in [5, 8] {
         let [pass, fail, _] = shares(2000, first, 1.0, true);
         assert!(pass <= 0.06 && fail <= 0.06, "{first} runs: {pass} {fail}");
@@ -52,7 +52,7 @@ fn at_the_limit_both_times_together_err_in_one_of_twenty_to_either_side() {
 }
 
 #[test]
-fn a_second_time_tells_what_the_first_could_not() {
+fn the_second_round_decides_open_conditions() {
     for (truth, told) in [(0.97, 0), (1.03, 1)] {
         let (once, twice) = (shares(500, 8, truth, false), shares(500, 8, truth, true));
         assert!(twice[told] > 0.75 && twice[told] > once[told] + 0.2, "{truth}: {once:?} {twice:?}");

@@ -632,7 +632,7 @@ fn cells_with_many_runs_have_a_noise_that_noisier_cells_do_not_change() {
 }
 
 #[test]
-fn nothing_is_known_of_cells_without_runs_or_without_repeats() {
+fn cells_without_runs_or_repeats_have_no_bounds() {
     let once = Levels::fit(&[vec![(0, 1.0)], vec![(0, 2.0)], Vec::new()], &[]);
     assert_eq!((once.deviation, once.pairs, once.value(2)), (None, 0, None));
     assert!(

@@ -187,7 +187,7 @@ fn noise_is_no_cliff_and_quiet_noise_is_steady() {
 }
 
 #[test]
-fn a_decay_of_two_per_cent_a_round_is_never_steady_though_a_rule_says_so() {
+fn a_decay_of_two_percent_per_round_is_never_steady_although_the_snia_rule_passes() {
     for (count, deviation) in [(5, 0.002), (5, 0.005), (10, 0.005), (25, 0.005)] {
         let ([steady, ..], [met, any]) = over_rounds(count, 0.02, deviation, 12);
         assert!(steady <= 0.0, "{count} runs, {deviation}: {steady}");

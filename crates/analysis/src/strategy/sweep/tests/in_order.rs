@@ -43,7 +43,7 @@ fn rounds(tracked: usize, bytes: Option<u64>) -> Until {
 }
 
 #[test]
-fn one_round_goes_through_all_cells_in_their_order() {
+fn one_round_measures_all_cells_in_order() {
     let grid = grid(&[512, 1024, 2048], 32, Until::Slow);
     let sweep = whole(&grid, Until::Slow, |_, _| Some(1e9));
     assert_eq!(sweep.samples.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 1, 2]);
@@ -51,7 +51,7 @@ fn one_round_goes_through_all_cells_in_their_order() {
 }
 
 #[test]
-fn a_cell_of_a_quarter_of_the_threads_a_second_is_the_last() {
+fn a_cell_with_too_few_operations_per_second_is_the_last() {
     // Thirty-two threads: eight operations a second are too few, nine are not.
     let grid32 = grid(&[1 << 20, 2 << 20, 4 << 20, 8 << 20], 32, Until::Slow);
     let at = |iops: f64, block: usize| Some(iops * f64::from(1 << (20 + block)));
@@ -84,7 +84,7 @@ fn each_number_of_threads_ends_on_its_own() {
 }
 
 #[test]
-fn rounds_end_when_the_tracked_cell_is_steady_and_tell_the_window() {
+fn rounds_end_when_the_tracked_cell_is_steady() {
     let grid = grid(&[1024, 4096], 2, rounds(1, None));
     // Falls by half a round down to 100, from round 4 on.
     let rate = |job: usize, round: usize| {
@@ -115,7 +115,7 @@ fn rounds_that_never_settle_end_at_the_most() {
 }
 
 #[test]
-fn bytes_end_rounds_whatever_the_rule_says() {
+fn written_bytes_end_rounds_before_the_rule() {
     let until = rounds(0, Some(7_000));
     let grid = grid(&[4096], 2, until);
     let sweep = whole(&grid, until, |_, _| Some(4096.0));
