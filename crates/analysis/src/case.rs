@@ -70,8 +70,8 @@ pub struct Case<'a> {
 }
 
 /// A part divided by a whole; 0 if the whole is 0.
-pub(crate) fn share(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
+pub(crate) fn share(part: f64, total: f64) -> f64 {
+    if total > 0.0 { part / total } else { 0.0 }
 }
 
 /// The requested operations in flight of a stream. In floating point, since a forged plan's product overflows.
@@ -445,31 +445,31 @@ impl<'a> Case<'a> {
     pub fn latency(&self, kind: Kind) -> Option<Histogram> {
         let parts = || self.runs.iter().filter_map(|r| Some(&r.stream.kinds.get(&kind)?.latency));
         sum_of_counts(parts().map(Histogram::count))?;
-        let mut whole = Histogram::new();
-        parts().for_each(|h| whole.merge(h));
-        Some(whole)
+        let mut merged = Histogram::new();
+        parts().for_each(|h| merged.merge(h));
+        Some(merged)
     }
 
     /// The parts of the latencies of an open loop in all runs; `None` if the record has none.
     pub fn open_loop(&self, kind: Kind) -> Option<OpenLoop> {
-        let mut whole = OpenLoop::default();
+        let mut merged = OpenLoop::default();
         let parts = || self.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)?.open.as_ref());
         sum_of_counts(parts().map(|p| p.service.count()))?;
         sum_of_counts(parts().map(|p| p.lateness.count()))?;
         for part in parts() {
-            whole.service.merge(&part.service);
-            whole.lateness.merge(&part.lateness);
+            merged.service.merge(&part.service);
+            merged.lateness.merge(&part.lateness);
         }
-        Some(whole)
+        Some(merged)
     }
 
     /// Time inside calls that submitted operations without waiting, in all runs; `None` without such calls.
     pub fn submit(&self) -> Option<Histogram> {
         let parts = || self.runs.iter().map(|r| &r.stream.submit);
         sum_of_counts(parts().map(Histogram::count))?;
-        let mut whole = Histogram::new();
-        parts().for_each(|h| whole.merge(h));
-        Some(whole)
+        let mut merged = Histogram::new();
+        parts().for_each(|h| merged.merge(h));
+        Some(merged)
     }
 
     /// The self test's ceiling for this kind of work.

@@ -33,8 +33,8 @@ fn page(
 
 #[test]
 fn every_id_has_one_check() {
-    let told: Vec<CheckId> = pages().map(|c| c.id).collect();
-    let ids: std::collections::BTreeSet<CheckId> = told.iter().copied().collect();
-    assert_eq!(ids.len(), told.len(), "a check of comparisons has an id of its own");
+    let page_ids: Vec<CheckId> = pages().map(|c| c.id).collect();
+    let ids: std::collections::BTreeSet<CheckId> = page_ids.iter().copied().collect();
+    assert_eq!(ids.len(), page_ids.len(), "a check of comparisons has an id of its own");
     assert!(ids.iter().eq(CheckId::ALL), "an id without a check, or a check without an id");
 }

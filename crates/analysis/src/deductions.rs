@@ -312,9 +312,9 @@ fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> 
     let last = *after.last()?;
     // Bytes outside the window belong to the warm-up, except those after the window.
     let inside: f64 = levels.iter().map(|l| l[0]).sum();
-    let behind = last * case.job.phases.get(case.phase)?.cooldown_ns as f64 / 1e9;
+    let cooldown = last * case.job.phases.get(case.phase)?.cooldown_ns as f64 / 1e9;
     let issued = ran.stream.issued.get(&Kind::Write).map_or(0.0, |i| i.bytes as f64);
-    let warm_up = (issued - inside - behind).max(0.0);
+    let warm_up = (issued - inside - cooldown).max(0.0);
     let bytes = warm_up + head.iter().map(|l| l[0]).sum::<f64>();
     let until_s = head.iter().map(|l| l[1]).sum();
     (last < before).then_some(Burst { ran, bytes, until_s, before, after })
@@ -322,12 +322,12 @@ fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> 
 
 /// Bytes written between two times in ns since the workers began.
 fn written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
-    let of = |row: &Interval| {
+    let bytes_within = |row: &Interval| {
         let (a, b) = (row.start_ns as f64, row.end_ns as f64);
         let inside = (b.min(to_ns) - a.max(from_ns)).max(0.0) / (b - a);
         row.cells.get(&Kind::Write).map_or(0.0, |c| c.1 as f64 * inside)
     };
-    rows_of(ran).map(of).sum()
+    rows_of(ran).map(bytes_within).sum()
 }
 
 /// ` (run 1; 3 of 5 runs fell so, after 5.10 GiB to 5.80 GiB)`; empty for a single run.
@@ -380,9 +380,11 @@ fn heat(ran: &CaseRun) -> Option<[f64; 2]> {
 /// loop device do not count: they hold much else.
 fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static str)> {
     let start = ran.at(Moment::Start).ok()?;
-    let of = |layer: &&Layer| Some(BlockStat::parse(start.text(&layer.stat_file).ok()?).ok()?.write.bytes);
+    let written_bytes =
+        |layer: &&Layer| Some(BlockStat::parse(start.text(&layer.stat_file).ok()?).ok()?.write.bytes);
     let devices = case.shared().ok()?;
-    let bytes = devices.iter().map(of).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))?;
+    let bytes =
+        devices.iter().map(written_bytes).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))?;
     let names: Vec<&str> = devices.iter().map(|l| l.name.as_str()).collect();
     let from_start = devices.iter().all(|l| l.kind == LayerKind::Disk);
     Some((bytes, names.join(" and "), if from_start { "the machine started" } else { "it was set up" }))
@@ -413,7 +415,7 @@ use crate::{Judging, fixture, fixture::Fixture, judge};
 fn six(change: impl Fn(&str, Fixture) -> Fixture) -> Vec<Deduction> {
     let mut fixtures = Vec::new();
     for read_percent in [100, 0] {
-        let of = |pattern, block_bytes, depth, ops| Fixture {
+        let fixture_with = |pattern, block_bytes, depth, ops| Fixture {
             name: format!("{pattern:?} {read_percent} {depth}"),
             pattern,
             block_bytes,
@@ -423,9 +425,14 @@ fn six(change: impl Fn(&str, Fixture) -> Fixture) -> Vec<Deduction> {
             read_percent,
             ..Fixture::honest()
         };
-        fixtures.push(of(Pattern::Sequential, 512 << 10, 1, 1_000));
-        fixtures.push(of(Pattern::Random, 4096, 1, if read_percent == 0 { 25_000 } else { 10_000 }));
-        fixtures.push(of(Pattern::Random, 4096, 32, 80_000));
+        fixtures.push(fixture_with(Pattern::Sequential, 512 << 10, 1, 1_000));
+        fixtures.push(fixture_with(
+            Pattern::Random,
+            4096,
+            1,
+            if read_percent == 0 { 25_000 } else { 10_000 },
+        ));
+        fixtures.push(fixture_with(Pattern::Random, 4096, 32, 80_000));
     }
     let fixtures: Vec<Fixture> = fixtures.into_iter().map(|f| change(&f.name.clone(), f)).collect();
     judge(&fixture::together(&fixtures), &Judging::default()).deductions
@@ -474,21 +481,29 @@ fn noisy_runs_allow_no_deduction() {
         fixtures.push(Fixture { name, depth: 1, depth_seen: 0.97, ops, read_percent, ..Fixture::honest() });
     }
     let mut record = fixture::together(&fixtures);
-    let said = |record: &model::record::Record| {
+    let write_cache_sentence = |record: &model::record::Record| {
         let all = judge(record, &Judging::default()).deductions;
         all.into_iter().find(|d| d.name == "write cache").map(|d| d.sentence).unwrap_or_default()
     };
-    assert!(said(&record).contains("no write cache hides"), "{}", said(&record));
+    assert!(
+        write_cache_sentence(&record).contains("no write cache hides"),
+        "{}",
+        write_cache_sentence(&record)
+    );
     for run in record.runs.iter_mut().filter(|r| r.start.job == 1) {
         let window = &mut run.end.as_mut().unwrap().streams[0].window_ns;
         *window = *window * (2 + 3 * u64::from(run.start.repeat)) / 8;
     }
-    assert!(said(&record).contains("cannot be distinguished from reads"), "{}", said(&record));
+    assert!(
+        write_cache_sentence(&record).contains("cannot be distinguished from reads"),
+        "{}",
+        write_cache_sentence(&record)
+    );
     record.runs.retain(|r| r.start.repeat < 2);
     assert!(
-        said(&record).contains("cannot be distinguished from reads"),
+        write_cache_sentence(&record).contains("cannot be distinguished from reads"),
         "two runs say nothing: {}",
-        said(&record)
+        write_cache_sentence(&record)
     );
 }
 
@@ -562,10 +577,10 @@ fn a_loop_device_quotes_its_own_bytes_not_those_of_its_disk() {
         });
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         let text = snapshot.files["/sys/block/loop0/stat"].clone().unwrap();
-        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let mut fields: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         // 1 GiB in sectors.
-        words[6] = (words[6].parse::<u64>().unwrap() % 1_000 + (1 << 21)).to_string();
-        snapshot.files.insert("/sys/block/loop0/stat".into(), Ok(words.join(" ")));
+        fields[6] = (fields[6].parse::<u64>().unwrap() % 1_000 + (1 << 21)).to_string();
+        snapshot.files.insert("/sys/block/loop0/stat".into(), Ok(fields.join(" ")));
     }
     let all = deductions(&record);
     assert!(all[0].sentence.contains("1.00 GiB had been written to loop0 since it was set up"), "{all:?}");

@@ -80,7 +80,7 @@ fn disturbed(case: &Case) -> Vec<DisturbedRun> {
     let counting = case.runs.iter().filter(|r| r.run.disturbed.is_some()).map(|r| (true, r));
     let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.aside.iter().map(|r| (false, r))).collect();
     all.sort_by_key(|(_, ran)| ran.run.start.at_ns);
-    let of = |(counts, ran): (bool, &CaseRun)| {
+    let disturbed_run = |(counts, ran): (bool, &CaseRun)| {
         let [iops, bytes] = per_second(ran, &COUNTED)?;
         let by = ran.run.disturbed.as_ref();
         Some(DisturbedRun {
@@ -93,7 +93,7 @@ fn disturbed(case: &Case) -> Vec<DisturbedRun> {
             mb_per_s: bytes / MB,
         })
     };
-    all.into_iter().filter_map(of).collect()
+    all.into_iter().filter_map(disturbed_run).collect()
 }
 
 fn of_kind(case: &Case, kind: Kind) -> Option<Figures> {
@@ -177,12 +177,12 @@ fn cost(case: &Case) -> Option<Cost> {
     })
 }
 
-fn latency(whole: &Histogram) -> Option<Latency> {
+fn latency(histogram: &Histogram) -> Option<Latency> {
     Some(Latency {
-        min: whole.min_ns()?,
-        mean: whole.mean_ns()?,
-        max: whole.max_ns()?,
-        percentiles: percentiles(whole),
+        min: histogram.min_ns()?,
+        mean: histogram.mean_ns()?,
+        max: histogram.max_ns()?,
+        percentiles: percentiles(histogram),
     })
 }
 
@@ -641,9 +641,9 @@ fn uncounted_values_are_absent() {
 
 #[test]
 fn an_interrupted_run_is_observed_only_without_a_complete_one() {
-    let whole = Fixture { runs: 2, ..Fixture::honest() }.record();
+    let complete = Fixture { runs: 2, ..Fixture::honest() }.record();
     let seen = |interrupted: &[usize]| {
-        let mut record = whole.clone();
+        let mut record = complete.clone();
         for run in interrupted {
             record.runs[*run].end.as_mut().unwrap().ending = RunEnding::Interrupted;
         }

@@ -273,8 +273,8 @@ impl Merged {
     }
 
     fn says_the_same_as(&self, other: &Self) -> bool {
-        let said = |m: &Self| (m.finding.id, m.finding.outcome, m.finding.severity);
-        said(self) == said(other) && self.finding.sentence == other.finding.sentence
+        let key = |m: &Self| (m.finding.id, m.finding.outcome, m.finding.severity);
+        key(self) == key(other) && self.finding.sentence == other.finding.sentence
     }
 
     fn absorb(&mut self, other: Self) {
@@ -477,9 +477,9 @@ fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_wr
     assert_eq!(why(&holes(0.0), &[]), None);
     assert_eq!(why(&holes(0.0005), &[]), None, "one block of many");
     for share in [0.01, 1.0] {
-        let said = why(&holes(share), &[CheckId::A05]).unwrap();
+        let known = why(&holes(share), &[CheckId::A05]).unwrap();
         for words in ["A04 HOLES_READ", "nothing was measured", "--accept A04", "returns zeros"] {
-            assert!(said.contains(words), "{words}: {said}");
+            assert!(known.contains(words), "{words}: {known}");
         }
         assert_eq!(why(&holes(share), &[CheckId::A04]), None);
     }
@@ -487,7 +487,7 @@ fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_wr
         let probe = s.targets[0].probe.as_mut().unwrap().as_mut().unwrap();
         probe.zero_blocks = probe.first_ns.len() as u64;
     });
-    assert!(why(&zeros, &[CheckId::A04]).is_some_and(|said| said.contains("--accept A05")));
+    assert!(why(&zeros, &[CheckId::A04]).is_some_and(|why| why.contains("--accept A05")));
     assert_eq!(why(&zeros, &[CheckId::A05]), None);
     let unknown = prepared(&Fixture { hole_share: 1.0, no_fiemap: true, ..Fixture::honest() }, |_| ());
     assert_eq!(why(&unknown, &[]), None, "not known is no reason");

@@ -70,8 +70,8 @@ fn named(fleet: &Fleet, which: &Which) -> String {
 pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measured> {
     let Some(fleet) = &record.fleet else { return results };
     for result in &mut results {
-        let of = |host: &'_ HostSeen| host.results.iter().find(|r| r.name == result.name).cloned();
-        let seen: Vec<HostResult> = fleet.hosts.iter().filter_map(of).collect();
+        let host_result = |host: &'_ HostSeen| host.results.iter().find(|r| r.name == result.name).cloned();
+        let seen: Vec<HostResult> = fleet.hosts.iter().filter_map(host_result).collect();
         if let Some(other) = seen.iter().find_map(|r| r.renamed.as_ref()) {
             (result.true_name, result.renamed) = (other.clone(), true);
         }
@@ -91,9 +91,10 @@ pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measu
 
 /// The limiter of most hosts, with the sentence of the slowest of them.
 fn limiter(fleet: &Fleet, result: &str) -> Option<Limiter> {
-    let of = || fleet.limited.iter().filter(|l| l.result == result);
-    let most = of().max_by_key(|l| l.hosts)?;
-    let (all, slowest) = (of().map(|l| l.hosts).sum::<u32>(), fleet.hosts.get(most.slowest.0 as usize)?);
+    let of_result = || fleet.limited.iter().filter(|l| l.result == result);
+    let most = of_result().max_by_key(|l| l.hosts)?;
+    let (all, slowest) =
+        (of_result().map(|l| l.hosts).sum::<u32>(), fleet.hosts.get(most.slowest.0 as usize)?);
     let sentence = format!("{} of {all} hosts; {}: {}", most.hosts, slowest.name, most.limiter.sentence);
     Some(Limiter { sentence, ..most.limiter.clone() })
 }
@@ -140,15 +141,15 @@ fn sums(fleet: &Fleet) -> BTreeMap<&str, f64> {
 }
 
 fn host(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> HostFigures {
-    let of = |r: &HostResult| {
-        let whole = sums.get(r.name.as_str()).copied().unwrap_or(0.0);
+    let host_rate = |r: &HostResult| {
+        let sum = sums.get(r.name.as_str()).copied().unwrap_or(0.0);
         let at = |i: usize| r.latency_ns.iter().map(|(kind, both)| (kind.word().into(), both[i])).collect();
         HostRate {
             name: r.name.clone(),
             verdict: r.verdict,
             iops: r.iops,
             mb_per_s: r.mb_per_s,
-            share: r.iops.filter(|_| whole > 0.0).map(|iops| iops / whole),
+            share: r.iops.filter(|_| sum > 0.0).map(|iops| iops / sum),
             p50_ns: at(0),
             p99_ns: at(1),
             cpu_ns_per_op: r.cpu_ns_per_op,
@@ -162,7 +163,7 @@ fn host(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> HostFigures
         verdict: seen.verdict,
         reason: seen.reason.clone(),
         findings: seen.findings,
-        results: seen.results.iter().map(of).collect(),
+        results: seen.results.iter().map(host_rate).collect(),
     }
 }
 
@@ -200,8 +201,8 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
 
 /// The sentence of the slowest host's limiter.
 fn slowest_says<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
-    let of = fleet.limited.iter().filter(|l| l.result == result);
-    of.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)
+    let of_result = fleet.limited.iter().filter(|l| l.result == result);
+    of_result.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)
 }
 
 fn start(fleet: &Fleet) -> Option<StartFigures> {

@@ -65,13 +65,13 @@ pub(crate) fn gates(
         match &subject {
             Subject::Load(curve, target) => all.push(load_gate(condition, (curve, target), results, acting)),
             Subject::Results(about) => {
-                for GatedResult { result, told } in about {
+                for GatedResult { result, samples } in about {
                     let (Some(of), Some(result)) = (answered.get(*result), results.get(*result)) else {
                         continue;
                     };
-                    let (case, told) = (&of.case, told.as_deref());
+                    let (case, samples) = (&of.case, samples.as_deref());
                     for limit in limits(condition, case) {
-                        all.push(Gated { condition, limit, settles, case, result, told, acting }.gate());
+                        all.push(Gated { condition, limit, settles, case, result, samples, acting }.gate());
                     }
                 }
             }
@@ -86,7 +86,7 @@ pub(crate) fn gates(
 /// The results with this name.
 fn named(name: &str, results: &[Measured]) -> Subject<'static> {
     let mine = results.iter().enumerate().filter(|(_, result)| result.name == name);
-    Subject::Results(mine.map(|(result, _)| GatedResult::whole(result)).collect())
+    Subject::Results(mine.map(|(result, _)| GatedResult::with_all_runs(result)).collect())
 }
 
 /// The limit for each kind of operation of the case.
@@ -138,7 +138,7 @@ struct Gated<'a> {
     case: &'a Case<'a>,
     result: &'a Measured,
     /// The runs that count, if those are not all runs of the result.
-    told: Option<&'a [Sample]>,
+    samples: Option<&'a [Sample]>,
     acting: &'a [Finding],
 }
 
@@ -173,7 +173,7 @@ impl Gated<'_> {
             limit: self.limit.value(),
             value: seen.as_ref().map(|s| s.value),
             bounds: seen.as_ref().map(|s| s.bounds),
-            runs: self.told.map_or(self.result.runs.len(), <[Sample]>::len) as u32,
+            runs: self.samples.map_or(self.result.runs.len(), <[Sample]>::len) as u32,
             runs_needed: seen.and_then(|s| s.runs_needed),
             word,
             sentence,
@@ -245,14 +245,14 @@ impl Gated<'_> {
 
     /// The number in each run, and in all runs together if that is not their mean.
     fn values(&self) -> (Vec<Option<f64>>, Option<f64>) {
-        if let Some(told) = self.told {
-            let of = |s: &Sample| match self.limit {
+        if let Some(samples) = self.samples {
+            let value_of = |s: &Sample| match self.limit {
                 Limit::Iops { .. } => Some(s.bytes_per_s? / s.bytes_per_operation?),
                 Limit::MbPerS { .. } => Some(s.bytes_per_s? / 1e6),
                 // A winner has too few runs for a percentile: the plan refuses it.
                 Limit::Latency { .. } | Limit::Time { .. } => None,
             };
-            return (told.iter().map(of).collect(), None);
+            return (samples.iter().map(value_of).collect(), None);
         }
         let runs = self.result.runs.iter();
         let Limit::Latency { kind, percentile, .. } = &self.limit else {
@@ -260,9 +260,10 @@ impl Gated<'_> {
             return (runs.map(|r| Some(if of_bytes { r.mb_per_s } else { r.iops })).collect(), None);
         };
         let kind = kind.unwrap_or(Kind::Read);
-        let of = |r: &RunFigures| Some(r.percentiles_ns.get(kind.word())?.get(percentile).copied()?? as f64);
-        let whole = figures(self.result, kind).map(|f| &f.latency_ns.percentiles);
-        (runs.map(of).collect(), whole.and_then(|p| Some(p.get(percentile).copied()?? as f64)))
+        let percentile_of =
+            |r: &RunFigures| Some(r.percentiles_ns.get(kind.word())?.get(percentile).copied()?? as f64);
+        let all_runs = figures(self.result, kind).map(|f| &f.latency_ns.percentiles);
+        (runs.map(percentile_of).collect(), all_runs.and_then(|p| Some(p.get(percentile).copied()?? as f64)))
     }
 
     /// Why runs have no such percentile.
@@ -277,14 +278,14 @@ impl Gated<'_> {
             return "which includes late submissions by fathom: use a larger --depth".into();
         }
         let (word, needed_words) = (kind.word(), show_count(needed));
-        let told = format!(
+        let reason = format!(
             "from {} of the {needed_words} {word}s that a p{percentile} needs in each run",
             show_count(least as f64)
         );
         let phase = self.case.job.phases.get(self.case.phase);
         match phase.and_then(|p| longer(p, needed / least as f64)) {
-            Some(seconds) => format!("{told}: --time {seconds}s"),
-            None => told,
+            Some(seconds) => format!("{reason}: --time {seconds}s"),
+            None => reason,
         }
     }
 
@@ -456,20 +457,20 @@ fn over_runs(values: &[f64], limit: f64, sure: f64) -> Option<Estimate> {
 /// Combines the answer with that of the gate between this session and an earlier one.
 pub(crate) fn with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate>) -> Option<Answer> {
     let slower = gate.map(|g| Answer { word: g.outcome.word(), sentence: g.sentence.clone() });
-    let said: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
-    let word = WORST_FIRST.into_iter().find(|word| said.iter().any(|a| a.word == *word));
+    let answers: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
+    let word = WORST_FIRST.into_iter().find(|word| answers.iter().any(|a| a.word == *word));
     // An answer that is not about a condition stays if there is no gate.
-    let Some(word) = word else { return said.into_iter().next() };
-    let told: Vec<String> = said.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
-    Some(Answer { word, sentence: told.join(" ") })
+    let Some(word) = word else { return answers.into_iter().next() };
+    let sentences: Vec<String> = answers.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
+    Some(Answer { word, sentence: sentences.join(" ") })
 }
 
 /// The answer of all conditions: a failed one decides, then an undecided one. `None` without conditions.
 pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
     let word = WORST_FIRST.into_iter().find(|word| gates.iter().any(|g| g.word == *word))?;
-    let told: Vec<&str> = gates.iter().filter(|g| g.word == word).map(|g| g.sentence.as_str()).collect();
-    let more = told.len().saturating_sub(NAMED);
-    let mut sentence = told.iter().take(NAMED).copied().collect::<Vec<_>>().join(" ");
+    let sentences: Vec<&str> = gates.iter().filter(|g| g.word == word).map(|g| g.sentence.as_str()).collect();
+    let more = sentences.len().saturating_sub(NAMED);
+    let mut sentence = sentences.iter().take(NAMED).copied().collect::<Vec<_>>().join(" ");
     if more > 0 {
         sentence += &format!(" The same is true of {more} more.");
     }

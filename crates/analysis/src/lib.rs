@@ -73,8 +73,8 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     let mut report = match sides {
         Some((earlier, (own, again))) => {
             let mut report = conclude(&own, options);
-            let again = conclude(&again, options);
-            let against = compare::against(earlier, &record.header.plan, &report, (again, &options.accept));
+            let rerun = conclude(&again, options);
+            let against = compare::against(earlier, &record.header.plan, &report, (rerun, &options.accept));
             report.answer = gate::with_slower(report.answer, against.beside.gate.as_ref());
             report.against = Some(against);
             report

@@ -373,12 +373,12 @@ fn above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Eviden
 /// Mean time of an operation that moves bytes, with its share of the syncs.
 fn mean_latency_ns(case: &Case) -> Option<f64> {
     let moving = |(kind, _): &&(Kind, Histogram)| Kind::MOVING.contains(kind);
-    let whole: Vec<_> = [Kind::Read, Kind::Write, Kind::Sync]
+    let histograms: Vec<_> = [Kind::Read, Kind::Write, Kind::Sync]
         .into_iter()
         .filter_map(|k| Some((k, case.latency(k)?)))
         .collect();
-    let ops: f64 = whole.iter().filter(moving).map(|(_, h)| h.count() as f64).sum();
-    let sum: f64 = whole.iter().map(|(_, h)| h.sum_ns() as f64).sum();
+    let ops: f64 = histograms.iter().filter(moving).map(|(_, h)| h.count() as f64).sum();
+    let sum: f64 = histograms.iter().map(|(_, h)| h.sum_ns() as f64).sum();
     (ops > 0.0 && sum > 0.0).then(|| sum / ops)
 }
 
@@ -521,7 +521,7 @@ fn a_device_that_reads_ahead_of_a_busy_cpu_is_no_limit() {
 
 #[test]
 fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
-    let said = |change: &dyn Fn(&mut model::record::Record), fixture: &Fixture| {
+    let limiter_of = |change: &dyn Fn(&mut model::record::Record), fixture: &Fixture| {
         let mut record = fixture.record();
         change(&mut record);
         let limiter = of_record(&record);
@@ -531,7 +531,7 @@ fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
         let text = "/c/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
         r.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
     };
-    let (name, sentence) = said(&throttled, &Fixture { device_time_share: 0.02, ..Fixture::honest() });
+    let (name, sentence) = limiter_of(&throttled, &Fixture { device_time_share: 0.02, ..Fixture::honest() });
     assert!(name == "throttle" && sentence.contains("10,000 IOPS"), "{name}: {sentence}");
 
     let crowded = |part: f64| {
@@ -542,11 +542,11 @@ fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
         }
     };
     let slow = Fixture { device_time_share: 0.5, cpu_share: 0.1, ..Fixture::honest() };
-    assert_eq!(said(&crowded(0.4), &slow).0, "run queue");
-    assert_eq!(said(&crowded(0.28), &slow).0, "run queue");
-    assert_eq!(said(&crowded(0.06), &slow).0, "above the device");
+    assert_eq!(limiter_of(&crowded(0.4), &slow).0, "run queue");
+    assert_eq!(limiter_of(&crowded(0.28), &slow).0, "run queue");
+    assert_eq!(limiter_of(&crowded(0.06), &slow).0, "above the device");
     assert_eq!(
-        said(&crowded(0.06), &Fixture::honest()).0,
+        limiter_of(&crowded(0.06), &Fixture::honest()).0,
         "device",
         "a finding that only biases limits nothing"
     );
@@ -559,11 +559,11 @@ fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
             }
         }
     };
-    assert_eq!(said(&quota("00000"), &Fixture::honest()).0, "device");
-    assert_eq!(said(&quota("000000"), &Fixture::honest()).0, "CPU quota");
+    assert_eq!(limiter_of(&quota("00000"), &Fixture::honest()).0, "device");
+    assert_eq!(limiter_of(&quota("000000"), &Fixture::honest()).0, "CPU quota");
 
     let pressed = |r: &mut model::record::Record| kernel_text::fixture(r, kernel_text::MEMORY, 0.2);
-    let (name, sentence) = said(&pressed, &Fixture::honest());
+    let (name, sentence) = limiter_of(&pressed, &Fixture::honest());
     assert!(name == "memory pressure" && sentence.contains("20 %"), "{name}: {sentence}");
 }
 

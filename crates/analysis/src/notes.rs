@@ -103,13 +103,13 @@ fn disturbed(record: &Record) -> Vec<String> {
     if hit == 0 {
         return Vec::new();
     }
-    let again = runs(&|a| a.attempt > 0);
-    vec![match again {
+    let repeats = runs(&|a| a.attempt > 0);
+    vec![match repeats {
         0 => format!("other load disturbed {hit} of {all} runs; none was repeated"),
         _ => format!(
-            "other load disturbed {hit} of {all} runs; {again} {} repeated, and the results use one \
+            "other load disturbed {hit} of {all} runs; {repeats} {} repeated, and the results use one \
              attempt of each (--explain lists the others)",
-            if again == 1 { "was" } else { "were" }
+            if repeats == 1 { "was" } else { "were" }
         ),
     }]
 }

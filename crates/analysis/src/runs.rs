@@ -136,8 +136,8 @@ pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
     for run in (0..phases).flat_map(|phase| record.complete_runs(job, phase)) {
         ends.entry(run.start.repeat).or_default().extend(&run.end);
     }
-    let whole = ends.into_iter().filter(|(_, ends)| ends.len() == phases);
-    whole.map(|(repeat, ends)| (repeat, rate(ends.into_iter()))).collect()
+    let complete = ends.into_iter().filter(|(_, ends)| ends.len() == phases);
+    complete.map(|(repeat, ends)| (repeat, rate(ends.into_iter()))).collect()
 }
 
 /// The rounds of a job that count, if it was measured until it was steady.
@@ -215,16 +215,16 @@ impl Sample {
         // Without that sync the time at which the bytes were stable is unknown.
         let sync = if waits { end.sync_ns } else { Some(0) };
         let seconds = sync.map(|sync| (wall as f64 + sync as f64) / 1e9);
-        let whole = end.ending == RunEnding::Complete && moved > 0.0;
+        let is_complete = end.ending == RunEnding::Complete && moved > 0.0;
         let latencies = run_latencies(end);
         let cpu: f64 = end.workers.iter().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
         Self {
             job: index,
-            bytes_per_s: seconds.filter(|s| whole && *s > 0.0).map(|s| moved / s),
-            bytes_per_operation: (whole && operations > 0.0).then(|| moved / operations),
-            cpu_ns_per_byte: (whole && cpu > 0.0).then(|| cpu / moved),
-            latency_ns: latencies.mean_ns().zip(latencies.max_ns()).filter(|_| whole),
-            p99_ns: latencies.supported_quantile_ns(0.99).filter(|_| whole),
+            bytes_per_s: seconds.filter(|s| is_complete && *s > 0.0).map(|s| moved / s),
+            bytes_per_operation: (is_complete && operations > 0.0).then(|| moved / operations),
+            cpu_ns_per_byte: (is_complete && cpu > 0.0).then(|| cpu / moved),
+            latency_ns: latencies.mean_ns().zip(latencies.max_ns()).filter(|_| is_complete),
+            p99_ns: latencies.supported_quantile_ns(0.99).filter(|_| is_complete),
             written_bytes: end
                 .streams
                 .iter()
@@ -275,11 +275,11 @@ impl Try {
 
 /// All attempts of a record in order of time, without interrupted ones.
 pub fn tries(record: &Record) -> Vec<Try> {
-    let of = |run: &Run| {
+    let attempt_of = |run: &Run| {
         let end = run.end.as_ref().filter(|e| e.ending != RunEnding::Interrupted)?;
         Some(Try::from_attempt(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
     };
-    record.measured().into_iter().filter_map(of).collect()
+    record.measured().into_iter().filter_map(attempt_of).collect()
 }
 
 /// The samples that count. Each one's time starts at the end of the one before, since attempts that do not count took time too. The first

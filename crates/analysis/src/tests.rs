@@ -166,13 +166,14 @@ fn judged(record: &Record) -> Report {
 /// Parses strictly: a figure that was no finite number is a null that no float field accepts.
 fn has_only_numbers(report: &Report) -> bool {
     let text = serde_json::to_string(report).unwrap();
-    let mut told = report.clone();
+    let mut altered = report.clone();
     // What the contract does not hold.
-    told.results
+    altered
+        .results
         .iter_mut()
-        .chain(told.against.iter_mut().flat_map(|a| &mut a.again.results))
+        .chain(altered.against.iter_mut().flat_map(|a| &mut a.again.results))
         .for_each(|r| r.seen = None);
-    serde_json::from_str::<Report>(&text).is_ok_and(|back| back == told)
+    serde_json::from_str::<Report>(&text).is_ok_and(|back| back == altered)
 }
 
 /// Each damage on each record, and each two of them on one of the four.
@@ -271,8 +272,8 @@ fn preconditioning_comes_once_before_the_first_run_and_names_jobs_of_the_plan() 
     let read = |frames: Vec<Frame>| Record::from_frames(frames);
     let start = || Frame::RunStart(record.runs[0].start.clone());
     let end = || Frame::RunEnd(Box::new(record.runs[0].end.clone().unwrap()));
-    let whole = read(vec![header(), done(0), start(), end()]).unwrap();
-    assert!(whole.preconditioned.is_some() && judged(&whole).preconditioned == whole.preconditioned);
+    let complete = read(vec![header(), done(0), start(), end()]).unwrap();
+    assert!(complete.preconditioned.is_some() && judged(&complete).preconditioned == complete.preconditioned);
     for wrong in [
         vec![header(), done(0), done(0)],
         vec![header(), start(), done(0)],

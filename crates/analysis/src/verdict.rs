@@ -77,8 +77,8 @@ pub(crate) fn session_verdict(
     let nothing =
         || Reasoned::new(Verdict::Invalid, "nothing was planned that could be measured.".to_owned());
     let Some((first, worst)) = first.zip(quoted.iter().map(|r| r.verdict).max()) else { return nothing() };
-    let told = std::iter::once(first).chain(quoted.iter().copied()).find(|r| r.verdict == worst);
-    told.map_or_else(nothing, |result| result_verdict(result, findings))
+    let shown = std::iter::once(first).chain(quoted.iter().copied()).find(|r| r.verdict == worst);
+    shown.map_or_else(nothing, |result| result_verdict(result, findings))
 }
 
 /// The verdict on one result, with the reason in one sentence. A finding that the user accepts withholds no number, but the result is
@@ -288,7 +288,7 @@ impl Judged<'_> {
     /// The first lines, by the study.
     pub(crate) fn summarize_study(&self, studied: &Studied) -> First {
         let quoted = studies::quoted(studied, self.results);
-        let words = match studied {
+        let first = match studied {
             Studied::Limit(curve) => self.of_curve(curve, &quoted),
             Studied::Sweep(grid) => self.of_grid(grid, &quoted),
             Studied::Jobs | Studied::Profile(_) => self.of_jobs(&quoted),
@@ -298,7 +298,7 @@ impl Judged<'_> {
             | Studied::Hosts(_)
             | Studied::Commands(_) => self.of_results(&quoted),
         };
-        First { answer: studies::answer(studied), ..words }
+        First { answer: studies::answer(studied), ..first }
     }
 
     /// Of jobs without a study. If only other load withholds another result, the session is suspect as long as the headline has a number.
@@ -322,29 +322,29 @@ impl Judged<'_> {
     fn of_curve(&self, curve: &LoadCurve, quoted: &[&Measured]) -> First {
         let headline = studies::headline_of_curve(self.record, curve, self.answered);
         let first = curve.rests_on.first().and_then(|at| self.results.get(*at));
-        let mut words = self.concluded(headline, first, quoted);
-        if words.headline.value.is_none() {
-            words.verdict = Reasoned::new(Verdict::Invalid, curve.sentence.clone());
+        let mut summary = self.concluded(headline, first, quoted);
+        if summary.headline.value.is_none() {
+            summary.verdict = Reasoned::new(Verdict::Invalid, curve.sentence.clone());
             // Valid loads do not help if they do not answer.
-            words.counts.sentence = None;
+            summary.counts.sentence = None;
         }
         // Nothing limits a load below the capacity; the limiter is that of the closed loop.
-        First { limiter: limited(self.of_headline_job()), ..words }
+        First { limiter: limited(self.of_headline_job()), ..summary }
     }
 
     /// Of a grid: the best cell. Findings about other cells only explain why these are not quoted.
     fn of_grid(&self, grid: &Sweep, quoted: &[&Measured]) -> First {
         let headline = studies::headline_of_grid(grid, self.results);
         let first = studies::first_of_grid(grid, self.results);
-        let mut words = self.concluded(headline, first, quoted);
+        let mut summary = self.concluded(headline, first, quoted);
         if first.is_none() {
             let (verdict, reason) = studies::undecided(grid);
-            words.verdict = Reasoned::new(verdict, reason);
+            summary.verdict = Reasoned::new(verdict, reason);
         }
-        if let (Verdict::Valid, Some(why)) = (words.verdict.verdict, studies::unsteady(grid)) {
-            words.verdict = Reasoned::new(Verdict::Suspect, why);
+        if let (Verdict::Valid, Some(why)) = (summary.verdict.verdict, studies::unsteady(grid)) {
+            summary.verdict = Reasoned::new(Verdict::Suspect, why);
         }
-        words
+        summary
     }
 
     /// The first lines about a result, with the counts over all quoted results.
@@ -481,7 +481,7 @@ fn the_first_word_and_the_exit_code_always_agree() {
     let gates = [AnswerWord::Pass, AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Invalid];
     let outcomes = || gates.into_iter().chain(studies).map(Some).chain([None]);
     let counts = [None, Some(CountsAs::Pass), Some(CountsAs::Fail)];
-    let mut words = std::collections::BTreeSet::new();
+    let mut first_words = std::collections::BTreeSet::new();
     for mut record in records {
         record.header.plan.fail_if = model::spec::gate::conditions("iops<1").unwrap();
         for accept in accepts {
@@ -496,7 +496,7 @@ fn the_first_word_and_the_exit_code_always_agree() {
             for (report, counts_as) in gated.flat_map(|r| counts.map(|c| (r.clone(), c))) {
                 let report = Report { counts_as, ..report };
                 let word = first_word(&report);
-                words.insert(word);
+                first_words.insert(word);
                 let codes: &[u8] = match (word, counts_as) {
                     ("VALID" | "PASS" | "FASTEST" | "MISSED" | "CANNOT TELL", _)
                     | ("INCONCLUSIVE", Some(CountsAs::Pass)) => &[0],
@@ -518,7 +518,7 @@ fn the_first_word_and_the_exit_code_always_agree() {
     }
     let all =
         ["CANNOT TELL", "FAIL", "FASTEST", "INCONCLUSIVE", "INVALID", "MISSED", "PASS", "SUSPECT", "VALID"];
-    assert!(words.into_iter().eq(all), "a word was never reached");
+    assert!(first_words.into_iter().eq(all), "a word was never reached");
 }
 
 #[test]
@@ -540,13 +540,13 @@ fn an_answer_about_a_relabelled_number_is_invalid_and_names_it() {
     let report = judged(&cached, &[]);
     let answer = Answer { word: AnswerWord::Met, sentence: "up to 9,000/s.".into() };
     let report = Report { answer: Some(answer.clone()), ..report };
-    let told = decided(&report).unwrap();
-    assert_eq!(told.word, AnswerWord::Invalid);
-    assert!(told.sentence.contains("A01") && told.sentence.ends_with("As measured: MET, up to 9,000/s."));
+    let answer = decided(&report).unwrap();
+    assert_eq!(answer.word, AnswerWord::Invalid);
+    assert!(answer.sentence.contains("A01") && answer.sentence.ends_with("As measured: MET, up to 9,000/s."));
     // Without a number, the study and the verdict give the same reason, once.
     let same = Answer { word: AnswerWord::CannotTell, sentence: report.verdict_reason.clone() };
-    let told = decided(&Report { answer: Some(same), ..report }).unwrap();
-    assert_eq!(told.sentence, judged(&cached, &[]).verdict_reason);
+    let answer = decided(&Report { answer: Some(same), ..report }).unwrap();
+    assert_eq!(answer.sentence, judged(&cached, &[]).verdict_reason);
     // Accepted, the answer stands.
     let accepted = Report { answer: Some(answer.clone()), ..judged(&cached, &[CheckId::A01]) };
     assert_eq!(decided(&accepted), Some(answer));

@@ -159,7 +159,7 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
         word,
     };
     let entry = |one: &Counted| {
-        let (beside, counted, in_flight) = cut(layers, one, kind);
+        let (others, counted, in_flight) = cut(layers, one, kind);
         let (difference, tolerance_bytes, word) = judge(counted, in_flight);
         let with_sync = one.until_synced.as_ref().ok().filter(|_| kind == Kind::Write);
         Entry {
@@ -169,7 +169,7 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
             with_sync: with_sync.map(|s| moved(flow(s, kind))),
             difference,
             tolerance_bytes,
-            word: if beside.is_empty() { word } else { format!("{word} with {}", beside.join(", ")) },
+            word: if others.is_empty() { word } else { format!("{word} with {}", others.join(", ")) },
         }
     };
     let mut entries: Vec<Entry> = layers.iter().map(entry).collect();

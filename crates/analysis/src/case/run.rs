@@ -201,7 +201,7 @@ impl<'a> Case<'a> {
     pub fn probes(&self) -> Known<Vec<&'a Probe>> {
         let prepared = self.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
         let prepared = prepared.ok_or("the record has no snapshot from before the runs")?;
-        let of = |target: &usize| {
+        let probe_of = |target: &usize| {
             let probe = prepared.targets.get(*target).and_then(|t| t.probe.as_ref());
             match probe {
                 Some(Ok(probe)) => Ok(probe),
@@ -209,7 +209,7 @@ impl<'a> Case<'a> {
                 None => Err("no blocks were read before the runs to see what they hold".to_owned()),
             }
         };
-        self.stream.targets.iter().map(of).collect()
+        self.stream.targets.iter().map(probe_of).collect()
     }
 
     /// How the bytes of the stream's targets were stored after preparation, before the first run.
@@ -232,10 +232,11 @@ impl<'a> Case<'a> {
         let at = |moment| evidence.iter().find(|s| s.moment == moment);
         // The first snapshot is taken before the reads, the second after them.
         let (before, after) = (at(Moment::AfterPrepare)?, at(Moment::IdleStart)?);
-        let of = |layer: &Layer| BlockStat::between(before, after, &layer.stat_file).map(|s| s.total());
+        let traffic_of =
+            |layer: &Layer| BlockStat::between(before, after, &layer.stat_file).map(|s| s.total());
         let mut all = Amount::default();
         for layer in self.shared().ok()? {
-            let flow = of(layer).ok()?;
+            let flow = traffic_of(layer).ok()?;
             all = all.plus(Amount { ops: flow.ios, bytes: flow.bytes });
         }
         for probe in before.targets.iter().filter_map(|t| t.probe.as_ref()?.as_ref().ok()) {
@@ -275,12 +276,12 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn states_of(&self, targets: &[usize], moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
-        let of = |ran: &CaseRun<'a>| {
+        let states_in = |ran: &CaseRun<'a>| {
             let snapshot = ran.at(moment)?;
             let states: Option<Vec<_>> = targets.iter().map(|t| snapshot.targets.get(*t)).collect();
             states.ok_or_else(|| "the page cache was not looked at".to_owned())
         };
-        if self.runs.is_empty() { Err(no_run()) } else { self.runs.iter().map(of).collect() }
+        if self.runs.is_empty() { Err(no_run()) } else { self.runs.iter().map(states_in).collect() }
     }
 
     /// How the bytes of the stream's targets are stored at the start of each run.
@@ -289,11 +290,11 @@ impl<'a> Case<'a> {
     /// Why it is unknown.
     pub fn extents(&self) -> Known<Vec<Extents>> {
         let states = self.own_states(Moment::Start)?;
-        let of = |s: &TargetState| match &s.extents {
+        let extents_of = |s: &TargetState| match &s.extents {
             Some(known) => known.clone(),
             None => Err("how the file is stored was not looked at".into()),
         };
-        states.into_iter().flatten().map(of).collect()
+        states.into_iter().flatten().map(extents_of).collect()
     }
 
     /// How the bytes of the stream's targets are stored at the end of each run that only read, as far as known.
@@ -361,12 +362,12 @@ impl<'a> Case<'a> {
         let access = &self.stream.access;
         let targets = &self.record.header.plan.targets;
         // A span of the whole target has no number.
-        let of = |target: &usize| {
+        let span_of = |target: &usize| {
             let there =
                 targets.get(*target).map_or(u64::MAX, |t| t.bytes.saturating_sub(access.offset_bytes));
             access.span_bytes.min(there)
         };
-        let all = self.stream.targets.iter().map(of).fold(0, u64::saturating_add);
+        let all = self.stream.targets.iter().map(span_of).fold(0, u64::saturating_add);
         match (self.stream.shared, &self.record.fleet) {
             (Some(_), None) => {
                 let (_, tasks) = self.record.header.plan.tasks(self.at, &self.stream);
@@ -378,8 +379,8 @@ impl<'a> Case<'a> {
 
     /// The most bytes of a kind that the stream issued in one run.
     pub fn largest_run_bytes(&self, kind: Kind) -> u64 {
-        let of = |issued: &model::record::Issued| issued.bytes;
-        self.runs.iter().filter_map(|r| r.stream.issued.get(&kind).map(of)).max().unwrap_or(0)
+        let issued_bytes = |issued: &model::record::Issued| issued.bytes;
+        self.runs.iter().filter_map(|r| r.stream.issued.get(&kind).map(issued_bytes)).max().unwrap_or(0)
     }
 }
 

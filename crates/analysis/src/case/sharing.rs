@@ -202,7 +202,7 @@ impl<'a> Case<'a> {
         if sharers.is_empty() { Ok(()) } else { Err(self.not_alone(&sharers, layers)) }
     }
 
-    /// Why the counters of these layers do not tell what this stream did.
+    /// Why the counters of these layers do not show this stream's part.
     pub(crate) fn not_alone(&self, sharers: &[usize], layers: &[&Layer]) -> String {
         const NAMED: usize = 3;
         let name = |stream: &usize| match self.stream_at(*stream).map(|s| s.name.as_str()) {
@@ -222,7 +222,7 @@ impl<'a> Case<'a> {
         )
     }
 
-    /// Why the topmost devices do not tell what this stream did: the streams that share them.
+    /// Why the topmost devices do not show this stream's part: the streams that share them.
     ///
     /// # Errors
     /// Why the devices are not known.
@@ -231,7 +231,7 @@ impl<'a> Case<'a> {
         Ok(self.not_alone(&self.sharers(&tops), &tops))
     }
 
-    /// Direct operations of the streams that share these layers, each of which is a request there or merged into one.
+    /// Direct operations of the streams that share these layers. Each is a request there or merged into one.
     pub(crate) fn direct_ops_of_sharers(&self, layers: &[&Layer]) -> u64 {
         let of_kind = |kind| {
             let submitted = self.submitted(kind);
@@ -310,7 +310,7 @@ impl<'a> Case<'a> {
         if sharers.is_empty() {
             return Ok(Bounds::exact(if kind == Kind::Read { self.delivered(done) } else { done }));
         }
-        // No more than all streams were charged for was read for them.
+        // The device read no more for them than all streams were charged for.
         let charged = if kind == Kind::Read { self.charged_reads() } else { None };
         let done = charged.map_or(done, |charged| charged.min(done));
         let others = self.submitted_by_sharers(kind, &tops);
@@ -332,7 +332,7 @@ impl<'a> Case<'a> {
         Ok(Bounds { least: own_least.max(rest).min(most), most })
     }
 
-    /// What is left of a device's bytes for this stream even if the others moved as much as they can, file systems included.
+    /// The part of a device's bytes that remains for this stream even if the others moved as much as they can, file systems included.
     pub(crate) fn surely_left(&self, kind: Kind, done: u64, others: Bounds) -> u64 {
         let of_others = if kind == Kind::Write {
             grown(others.most)
@@ -420,7 +420,7 @@ impl<'a> Case<'a> {
             let is_top = |top: &Layer| is_one(top) || is_one(whole_disk(place, top));
             let at_top = tops.clone().any(is_top);
             within &= tops.all(is_top);
-            // It comes to one of these devices only through what lies above it, which may keep or multiply it.
+            // It reaches one of these devices only through layers above, which may keep or multiply it.
             direct &= at_top || !place.layers.iter().any(is_one);
         }
         let all = submitted.get(stream).copied().unwrap_or(Bounds::UNKNOWN);
@@ -469,18 +469,18 @@ impl<'a> Case<'a> {
         sums.into_iter().map(|sum| sum.unwrap_or(Bounds::UNKNOWN)).collect()
     }
 
-    /// Bytes that this stream wrote into the page cache and that were written back from there before the runs stopped: what it
-    /// made dirty, less what is still dirty. `None` where that was not seen.
+    /// Bytes that this stream wrote into the page cache and that were written back before the runs stopped: the bytes that it dirtied,
+    /// minus those still dirty. `None` if that is unknown.
     fn written_back(&self) -> Option<Bounds> {
         let (start, stop) = (self.own_dirty_bytes(Moment::Start)?, self.own_dirty_bytes(Moment::Stop)?);
         let dirtied = self.counted_by_workers(self.index, |io| io.write_bytes);
-        let left = stop.saturating_sub(start);
-        // A large folio counts as a whole where one of its pages is written, and then less was written back than it says.
+        let still_dirty = stop.saturating_sub(start);
+        // A large folio counts as dirty as a whole if one of its pages is written, so less may have been written back.
         let issued = self.issued_by(self.index, Kind::Write).bytes as f64;
         let by_page = dirtied.least as f64 <= (1.0 + SAME_BYTES) * issued;
         Some(Bounds {
-            least: if by_page { dirtied.least.saturating_sub(left) } else { 0 },
-            most: dirtied.most.saturating_sub(left),
+            least: if by_page { dirtied.least.saturating_sub(still_dirty) } else { 0 },
+            most: dirtied.most.saturating_sub(still_dirty),
         })
     }
 

@@ -453,17 +453,17 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
         (Ok(reached), _) => format!("{} had reached {to}", amount_of(*reached)),
         (Err(why), _) => format!("how much had reached {to} is not known: {why}"),
     };
-    let left = !matches!(run.dirty_at_end_bytes, Ok(0));
+    let is_dirty = !matches!(run.dirty_at_end_bytes, Ok(0));
     let sync = match (&run.sync_seconds, &run.stable_mb_per_s) {
-        (Ok(seconds), Ok(rate)) if left => format!(
+        (Ok(seconds), Ok(rate)) if is_dirty => format!(
             ". Making the rest stable took another {}: {} MB/s in all",
             show_ns(seconds * 1e9),
             show_rate(*rate)
         ),
-        (Ok(seconds), Err(why)) if left && seen?.end.final_sync != FinalSync::NotNeeded => {
+        (Ok(seconds), Err(why)) if is_dirty && seen?.end.final_sync != FinalSync::NotNeeded => {
             format!(". The final sync took {}, and no rate follows from it: {why}", show_ns(seconds * 1e9))
         }
-        (Err(why), _) if left => {
+        (Err(why), _) if is_dirty => {
             format!(". How long it takes to make the rest stable was not measured: {why}")
         }
         _ => String::new(),

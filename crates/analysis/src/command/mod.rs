@@ -155,7 +155,7 @@ fn compared(commands: &[CommandResult]) -> Vec<Pair> {
 fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
     let (first, others) = commands.split_first()?;
     let metrics: Vec<&Metric> = compared.iter().filter_map(|pair| pair.metrics.first()).collect();
-    let words: Vec<Word> = metrics.iter().map(|metric| metric.answer).collect();
+    let answers: Vec<Word> = metrics.iter().map(|metric| metric.answer).collect();
     let sentences = metrics.iter().zip(others).map(|(metric, other)| {
         let interval = metric.interval.map_or_else(String::new, |[low, high]| {
             format!(" ({} to {})", show_change(low), show_change(high))
@@ -172,7 +172,7 @@ fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
             _ => format!("'{other}': {}.", metric.why),
         }
     });
-    let (word, fastest) = match words.as_slice() {
+    let (word, fastest) = match answers.as_slice() {
         [] => return None,
         words if words.iter().all(|word| *word == Word::Slower) => {
             (AnswerWord::Fastest, Some(&first.command))
@@ -296,51 +296,51 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     let syncing = run.syncs.as_ref().map_or(0.0, |syncs| syncs.total_ns as f64 / 1e9 / run.seconds.max(1e-9));
     let evidence =
         [("cpu_share", cpu), ("device_busy_share", busy), ("device_depth", depth), ("sync_share", syncing)];
-    let of = |name: &str, sentence: String| Limiter {
+    let limiter = |name: &str, sentence: String| Limiter {
         name: name.into(),
         sentence,
         evidence: evidence.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
     };
     if run.seconds < LEAST_CPU_SECONDS {
-        return of(
+        return limiter(
             "unknown",
             format!("it took less than {}: too short to tell", show_ns(LEAST_CPU_SECONDS * 1e9)),
         );
     }
     if let Some(limit) = throttle(record, run, seen) {
-        return of("throttle", format!("a cgroup limits {limit}"));
+        return limiter("throttle", format!("a cgroup limits {limit}"));
     }
     if cpu >= CPU_BOUND {
         let system = show_share(run.system_seconds / (run.user_seconds + run.system_seconds).max(1e-9));
         if let Some(copying) = page_cache_copy(run) {
-            return of(
+            return limiter(
                 "page cache",
                 format!("{copying} kept a CPU busy {}{}", show_share(cpu), small_calls(run)),
             );
         }
-        return of(
+        return limiter(
             "CPU",
             format!("busy {}, {system} of that in the kernel{}", show_share(cpu), small_calls(run)),
         );
     }
     if run.seconds < LEAST_SECONDS {
-        return of(
+        return limiter(
             "unknown",
             format!("it took less than {}: too short to tell", show_ns(LEAST_SECONDS * 1e9)),
         );
     }
     if syncing >= SYNC_BOUND {
-        return of(
+        return limiter(
             "syncs",
             format!("it waited in its own syncs for {} of the time", show_share(syncing.min(1.0))),
         );
     }
     match busiest {
         Some(device) if busy >= DEVICE_BUSY && depth <= ONE_AT_A_TIME => {
-            return of("one request at a time", one_at_a_time(device, run));
+            return limiter("one request at a time", one_at_a_time(device, run));
         }
         Some(device) if busy >= DEVICE_BUSY => {
-            return of(
+            return limiter(
                 "device",
                 format!("{} was busy {} of the time, {depth:.1} in flight", device.name, show_share(busy)),
             );
@@ -353,7 +353,7 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
             >= BY_TURNS * (moved.read_call_bytes.max(moved.fetched_bytes) + moved.dirtied_bytes) as f64
     });
     if moves && busy >= BY_TURNS && depth <= ONE_AT_A_TIME && cpu + busy >= CPU_BOUND {
-        return of(
+        return limiter(
             "one request at a time",
             format!("a CPU ({}) and the device ({}) by turns", show_share(cpu), show_share(busy)),
         );
@@ -362,10 +362,10 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     let other_end = other_end(record, run, seen);
     match other_end {
         Some((name, other_end)) if busy < IDLE => {
-            of(name, format!("it waited for {other_end}; CPU {}", show_share(cpu)))
+            limiter(name, format!("it waited for {other_end}; CPU {}", show_share(cpu)))
         }
-        _ if cpu >= IDLE || busy >= IDLE => of("several", shares),
-        _ => of("none of these", format!("{shares}: it slept or waited for something else")),
+        _ if cpu >= IDLE || busy >= IDLE => limiter("several", shares),
+        _ => limiter("none of these", format!("{shares}: it slept or waited for something else")),
     }
 }
 

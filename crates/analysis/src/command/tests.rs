@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 const MIB: u64 = 1 << 20;
 
-/// `dd if=data of=/dev/null`: 64 MiB in half a second, of which these bytes came from the device.
+/// `dd if=data of=/dev/null`: 64 MiB in half a second; `fetched_bytes` came from the device.
 fn end(fetched_bytes: u64) -> CommandEnd {
     CommandEnd {
         wall_ns: 500_000_000,
@@ -147,7 +147,7 @@ fn bytes_of_pipes_and_dev_zero_are_not_from_the_page_cache() {
     }
 }
 
-/// 64 MiB were written, of which these bytes were dirty in the file at the end.
+/// 64 MiB written; `dirty_bytes` were dirty in the file at the end.
 fn writer(dirty_bytes: u64, final_sync: FinalSync) -> CommandEnd {
     let mut end = end(0);
     end.moved = Ok(Moved {
@@ -238,8 +238,8 @@ fn a_condition_without_a_name_applies_to_every_command() {
     let second = Command { line: "never run".into(), args: vec!["never".into()] };
     study.commands.push(second);
     let report = crate::judge(&record, &Judging::default());
-    let words: Vec<&str> = report.gates.iter().map(|gate| gate.word.word()).collect();
-    assert_eq!(words, ["PASS", "INCONCLUSIVE"], "{:?}", report.gates);
+    let outcomes: Vec<&str> = report.gates.iter().map(|gate| gate.word.word()).collect();
+    assert_eq!(outcomes, ["PASS", "INCONCLUSIVE"], "{:?}", report.gates);
     assert_eq!(report.answer.unwrap().word.word(), "INCONCLUSIVE");
 }
 

@@ -225,8 +225,8 @@ fn data(data: &Data) -> String {
     match data {
         Data::Random { compress_percent: 0, dedup_percent: 0, .. } => "unique, incompressible".into(),
         Data::Random { compress_percent, dedup_percent, .. } => {
-            let of = data.copies_of();
-            format!("{compress_percent} % compressible, {dedup_percent} % copies{of}")
+            let copies = data.copies_of();
+            format!("{compress_percent} % compressible, {dedup_percent} % copies{copies}")
         }
         Data::Zeros => "zeros".into(),
         Data::Counting => "the bytes 0 to 255".into(),
@@ -447,18 +447,18 @@ fn describe_results(one: One, findings: &[Named]) -> String {
 
 /// Why a result has no number.
 pub(super) fn no_number(one: One) -> Option<String> {
-    let of = format!("{} ({})", one.result.name, one.report.started);
+    let which = format!("{} ({})", one.result.name, one.report.started);
     if let Some(f) = acting(one, Severity::Void).find(|f| !f.accepted) {
         let (id, sentence) = (f.id, f.sentence.trim_end_matches('.'));
         return Some(format!(
-            "{id} {} invalidates {of}: {sentence}; type --accept {id} to compare it all the same",
+            "{id} {} invalidates {which}: {sentence}; type --accept {id} to compare it all the same",
             f.name
         ));
     }
     if one.result.void {
-        return Some(format!("{of} is void"));
+        return Some(format!("{which} is void"));
     }
-    one.result.total.is_none().then(|| format!("{of} has no number: {}", one.report.verdict_reason))
+    one.result.total.is_none().then(|| format!("{which} has no number: {}", one.report.verdict_reason))
 }
 
 fn acting(one: One<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {

@@ -381,19 +381,19 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
 /// numbers share one correction.
 fn answered(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
     let answers = |draft: &Draft, at: usize| draft.pair.headline && at == 0;
-    let of = |which: bool| -> Vec<f64> {
+    let chances = |which: bool| -> Vec<f64> {
         let all =
             sides.iter().flatten().flat_map(|d| d.weighed.iter().enumerate().map(move |(at, w)| (d, at, w)));
         all.filter(|(d, at, _)| answers(d, *at) == which).map(|(_, _, w)| w.chance()).collect()
     };
-    let [others, headlines] = [of(false), of(true)];
-    let looks = [others.len(), headlines.len()];
+    let [others, headlines] = [chances(false), chances(true)];
+    let numbers = [others.len(), headlines.len()];
     let mut adjusted = [holm::adjusted(&others).into_iter(), holm::adjusted(&headlines).into_iter()];
     let mut word = |draft: Draft| {
         let Draft { mut pair, weighed, .. } = draft;
         for (at, weighed) in weighed.into_iter().enumerate() {
             let which = usize::from(pair.headline && at == 0);
-            pair.metrics.push(weighed.answered(adjusted[which].next().unwrap_or(1.0), looks[which]));
+            pair.metrics.push(weighed.answered(adjusted[which].next().unwrap_or(1.0), numbers[which]));
         }
         pair
     };
@@ -557,16 +557,17 @@ fn pair<'a>(a: &'a [Report], b: &'a [Report]) -> Paired<'a> {
             only_in_b: Vec::new(),
         };
     }
-    let mut left: Vec<Option<Pooled>> = b.into_iter().map(Some).collect();
+    let mut unmatched: Vec<Option<Pooled>> = b.into_iter().map(Some).collect();
     let (mut pairs, mut only_in_a) = (Vec::new(), Vec::new());
     for of_a in a {
-        let same = left.iter_mut().find(|of_b| of_b.as_ref().is_some_and(|of_b| key(of_b) == key(&of_a)));
+        let same =
+            unmatched.iter_mut().find(|of_b| of_b.as_ref().is_some_and(|of_b| key(of_b) == key(&of_a)));
         match same.and_then(Option::take) {
             Some(of_b) => pairs.push((of_a, of_b)),
             None => only_in_a.push(key(&of_a).0.to_owned()),
         }
     }
-    let only_in_b = left.into_iter().flatten().map(|of_b| key(&of_b).0.to_owned()).collect();
+    let only_in_b = unmatched.into_iter().flatten().map(|of_b| key(&of_b).0.to_owned()).collect();
     Paired { pairs, only_in_a, only_in_b }
 }
 

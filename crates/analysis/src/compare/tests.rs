@@ -389,9 +389,9 @@ fn many_numbers_are_corrected_for_and_the_headline_is_judged_alone() {
         result.runs.iter_mut().zip(varied).for_each(|(r, factor)| r.iops = 10_000.0 * factor);
     }
     let comparison = compare(&a, &b, &Options { margin: Some(0.01), ..options() });
-    let words: Vec<Answer> = comparison.pairs.iter().map(|p| p.metrics[0].answer).collect();
-    assert_eq!(words[0], Answer::Slower, "{:#?}", comparison.pairs[0].metrics[0]);
-    assert!(words[1..].iter().all(|w| *w == Answer::NoDifferenceSeen), "{words:?}");
+    let answers: Vec<Answer> = comparison.pairs.iter().map(|p| p.metrics[0].answer).collect();
+    assert_eq!(answers[0], Answer::Slower, "{:#?}", comparison.pairs[0].metrics[0]);
+    assert!(answers[1..].iter().all(|w| *w == Answer::NoDifferenceSeen), "{answers:?}");
     assert!(comparison.pairs[1].metrics[0].why.contains("Holm"), "{}", comparison.pairs[1].metrics[0].why);
     assert_eq!(outcome(&comparison, CheckId::E16), Some((Outcome::Finding, Some(Severity::Biased))));
 }
@@ -485,9 +485,9 @@ fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
     let limit = Slower { by: 0.05, all: false };
     let asked = Options { fail_if_slower: Some(limit), ..options() };
     let all = compare_each(&side(1.0), &[side(1.3), side(1.0), side(0.7)], &asked);
-    let said: Vec<(&str, Answer)> =
+    let answers: Vec<(&str, Answer)> =
         all.others.iter().map(|o| (o.name.as_str(), o.comparison.answer)).collect();
-    assert_eq!(said, [("B", Answer::Faster), ("C", Answer::Same), ("D", Answer::Slower)]);
+    assert_eq!(answers, [("B", Answer::Faster), ("C", Answer::Same), ("D", Answer::Slower)]);
     assert!(all.others[2].comparison.sentence.starts_with("D is slower than A"), "{all:?}");
     let gate = all.gate.unwrap();
     assert_eq!(gate.outcome, Passing::Failed);

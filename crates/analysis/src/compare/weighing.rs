@@ -109,12 +109,12 @@ impl Weighed {
         self.shift.map_or(1.0, |s| s.chance_beyond(self.margin.ln_1p()))
     }
 
-    /// The answer, with a chance that is corrected for `looks` numbers.
-    pub(super) fn answered(self, chance: f64, looks: usize) -> Metric {
-        let (answer, why) = self.answer(chance, looks);
+    /// The answer, with a chance that is corrected for `numbers` numbers.
+    pub(super) fn answered(self, chance: f64, numbers: usize) -> Metric {
+        let (answer, why) = self.answer(chance, numbers);
         let limits = [self.margin, self.tolerance].map(f64::ln_1p);
         let is_open = matches!(answer, Answer::CannotTell | Answer::NoDifferenceSeen);
-        let runs_needed = self.shift.filter(|_| is_open).and_then(|s| s.runs_needed(limits, looks));
+        let runs_needed = self.shift.filter(|_| is_open).and_then(|s| s.runs_needed(limits, numbers));
         let is_bounded = answer == Answer::NoDifferenceSeen;
         let runs_to_halve = self.shift.filter(|_| is_bounded).and_then(|s| s.runs_to_halve());
         // With too few runs for ranks, no difference could have been seen.
@@ -133,7 +133,7 @@ impl Weighed {
             margin: self.margin,
             tolerance: Some(self.tolerance),
             floor: self.floor,
-            could_have_seen: seeing.map(|s| s.visible(limits[0], looks).exp_m1()).filter(|v| v.is_finite()),
+            could_have_seen: seeing.map(|s| s.visible(limits[0], numbers).exp_m1()).filter(|v| v.is_finite()),
             // These runs could not show it, so more are needed, whatever their variation.
             runs_needed: runs_needed.map(|n| n.max(self.a.len().min(self.b.len()) as u32 + 1)),
             runs_to_halve,
@@ -145,7 +145,7 @@ impl Weighed {
         }
     }
 
-    fn answer(&self, chance: f64, looks: usize) -> (Answer, String) {
+    fn answer(&self, chance: f64, numbers: usize) -> (Answer, String) {
         let cannot = |why: String| (Answer::CannotTell, why);
         let (Some(_), Some([low, high])) = (self.shift, self.interval) else {
             let few = self.a.len().min(self.b.len());
@@ -179,7 +179,7 @@ impl Weighed {
             ));
         }
         let by_chance = format!(
-            "by itself it differs, and among {looks} numbers one does so by chance (p {chance:.2}, Holm)"
+            "by itself it differs, and among {numbers} numbers one does so by chance (p {chance:.2}, Holm)"
         );
         (Answer::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
     }
@@ -267,19 +267,19 @@ pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
     for reading in readings(a, b) {
         let values = |side: &Pooled| -> Vec<Vec<Option<f64>>> {
             let positive = |v: &f64| v.is_finite() && *v > 0.0;
-            let of = |r: &RunFigures| (reading.of)(r).filter(positive);
-            side.iter().map(|one| one.result.runs.iter().map(of).collect()).collect()
+            let value = |r: &RunFigures| (reading.of)(r).filter(positive);
+            side.iter().map(|one| one.result.runs.iter().map(value).collect()).collect()
         };
         let (a, b) = (values(a), values(b));
         let runs = || a.iter().chain(&b).flatten();
         let missing = runs().filter(|v| v.is_none()).count();
         if missing == 0 && !a.concat().is_empty() && !b.concat().is_empty() {
-            let whole = |side: Vec<Vec<Option<f64>>>| {
+            let values = |side: Vec<Vec<Option<f64>>>| {
                 side.into_iter().map(|s| s.into_iter().flatten().collect()).collect()
             };
             let Reading { name, unit, more_is_better, rank, .. } = reading;
             let (percentile, tail) = (rank.is_some(), rank.is_some_and(|rank| rank != MEDIAN));
-            all.push(Measure { name, unit, more_is_better, percentile, tail, a: whole(a), b: whole(b) });
+            all.push(Measure { name, unit, more_is_better, percentile, tail, a: values(a), b: values(b) });
         } else if missing < runs().count() {
             // Without the runs that have too few operations for it, it would be a number of the other runs.
             left_out.push(format!("{}: {missing} of {} runs do not have it", reading.name, runs().count()));
@@ -356,27 +356,30 @@ fn percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
 const NAMED: usize = 3;
 
 /// A number compared with the limit.
-struct Held {
+struct LimitedNumber {
     outcome: Passing,
     /// The number with its change.
-    told: String,
+    description: String,
     /// Runs on each side that would decide it.
     runs_needed: Option<u32>,
 }
 
 /// Compares the headline, or every number, with the limit.
 pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
-    let mut held: Vec<Held> = Vec::new();
+    let mut held: Vec<LimitedNumber> = Vec::new();
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
         let some = if limit.all { pair.metrics.len() } else { 1 };
         match (&pair.refused, missing(pair, &options.accept)) {
             (Some(why), _) => {
                 let outcome = if pair.no_number { Passing::Invalid } else { Passing::Undecided };
                 let is_named = pair.no_number || pair.cannot_tell;
-                let told = if is_named { why.clone() } else { format!("{} is not compared", pair.name) };
-                held.push(Held { outcome, told, runs_needed: None });
+                let description =
+                    if is_named { why.clone() } else { format!("{} is not compared", pair.name) };
+                held.push(LimitedNumber { outcome, description, runs_needed: None });
             }
-            (None, Some(told)) => held.push(Held { outcome: Passing::Invalid, told, runs_needed: None }),
+            (None, Some(description)) => {
+                held.push(LimitedNumber { outcome: Passing::Invalid, description, runs_needed: None })
+            }
             (None, None) => {
                 held.extend(pair.metrics.iter().take(some).map(|m| holds(pair, m, limit.by, options.runs)));
             }
@@ -386,7 +389,7 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
     held.retain(|h| h.outcome == outcome);
     let needed: Option<Vec<u32>> = held.iter().map(|h| h.runs_needed).collect();
     let runs_needed = needed.and_then(|all| all.into_iter().max());
-    let names: Vec<String> = held.into_iter().map(|h| h.told).collect();
+    let names: Vec<String> = held.into_iter().map(|h| h.description).collect();
     let by = show_share(limit.by);
     let sentence = match outcome {
         Passing::Failed => format!("Slower by more than {by}: {}.", listed(&names)),
@@ -394,8 +397,9 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
             format!("Whether anything is slower by more than {by} cannot be told: there is no number.")
         }
         Passing::Undecided => {
-            let told = format!("Whether it is slower by more than {by} cannot be told: {}.", listed(&names));
-            told + &settled(runs_needed, options.runs)
+            let sentence =
+                format!("Whether it is slower by more than {by} cannot be told: {}.", listed(&names));
+            sentence + &settled(runs_needed, options.runs)
         }
         Passing::Invalid => {
             format!("Whether it is slower by more than {by} is not decided: {}.", listed(&names))
@@ -441,7 +445,7 @@ fn settled(runs_needed: Option<u32>, runs: Runs) -> String {
     format!(" About {needed} runs on each side would settle it{how}.")
 }
 
-fn holds(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> Held {
+fn holds(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> LimitedNumber {
     let outcome = passing(metric, limit, runs);
     let needed = || {
         let logs = |side: &[f64]| side.iter().map(|v| v.ln()).collect::<Vec<f64>>();
@@ -452,11 +456,11 @@ fn holds(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> Held {
         Some(needed.max(a.len().min(b.len()) as u32 + 1))
     };
     let runs_needed = (outcome == Passing::Undecided).then(needed).flatten();
-    let mut told = describe_difference(pair, metric, runs);
+    let mut description = describe_difference(pair, metric, runs);
     if outcome == Passing::Undecided && is_beyond(metric, limit, runs) {
-        told += &format!(", but {}", not_slower(metric));
+        description += &format!(", but {}", not_slower(metric));
     }
-    Held { outcome, told, runs_needed }
+    LimitedNumber { outcome, description, runs_needed }
 }
 
 /// The chance that each bound may be wrong.
@@ -675,14 +679,14 @@ fn a_difference_that_is_significant_alone_is_not_among_many() {
 
 #[test]
 fn three_runs_against_three_never_differ_and_four_can() {
-    let of = |n: usize, factor: f64| RUNS[..n].iter().map(|v| v * factor).collect::<Vec<f64>>();
-    let three = metric_for(rates(&of(3, 1.0), &of(3, 2.0)));
+    let scaled = |n: usize, factor: f64| RUNS[..n].iter().map(|v| v * factor).collect::<Vec<f64>>();
+    let three = metric_for(rates(&scaled(3, 1.0), &scaled(3, 2.0)));
     assert_eq!(three.answer, Answer::CannotTell);
     assert!(three.why.contains("4 against 4") && three.runs_needed == Some(4), "{three:?}");
     assert_eq!(three.could_have_seen, None);
-    assert_eq!(metric_for(rates(&of(4, 1.0), &of(4, 2.0))).answer, Answer::Faster);
-    assert_eq!(metric_for(rates(&of(3, 1.0), &of(5, 2.0))).answer, Answer::Faster, "chance 3.6 %");
-    let two = metric_for(rates(&of(2, 1.0), &of(5, 2.0)));
+    assert_eq!(metric_for(rates(&scaled(4, 1.0), &scaled(4, 2.0))).answer, Answer::Faster);
+    assert_eq!(metric_for(rates(&scaled(3, 1.0), &scaled(5, 2.0))).answer, Answer::Faster, "chance 3.6 %");
+    let two = metric_for(rates(&scaled(2, 1.0), &scaled(5, 2.0)));
     assert_eq!((two.answer, two.interval, two.runs_needed), (Answer::CannotTell, None, None));
     // Three may well be the same.
     assert_eq!(metric_for(rates(&[1e4; 3], &[1e4; 3])).answer, Answer::Same);
@@ -741,12 +745,12 @@ fn an_outlier_does_not_make_a_difference() {
 
 #[test]
 fn only_what_is_surely_slower_by_more_fails() {
-    let of = |answer, interval| passing(&metric(answer, true, Some(interval)), 0.05, Runs::Apart);
-    assert_eq!(of(Answer::Slower, [0.88, 0.92]), Passing::Failed);
-    assert_eq!(of(Answer::Slower, [0.93, 0.96]), Passing::Undecided, "slower, perhaps by less");
-    assert_eq!(of(Answer::Slower, [0.96, 0.98]), Passing::Passed, "surely slower, and by less");
-    assert_eq!(of(Answer::CannotTell, [0.88, 0.92]), Passing::Undecided, "the second witness disagrees");
-    assert_eq!(of(Answer::CannotTell, [0.96, 1.10]), Passing::Passed);
+    let outcome = |answer, interval| passing(&metric(answer, true, Some(interval)), 0.05, Runs::Apart);
+    assert_eq!(outcome(Answer::Slower, [0.88, 0.92]), Passing::Failed);
+    assert_eq!(outcome(Answer::Slower, [0.93, 0.96]), Passing::Undecided, "slower, perhaps by less");
+    assert_eq!(outcome(Answer::Slower, [0.96, 0.98]), Passing::Passed, "surely slower, and by less");
+    assert_eq!(outcome(Answer::CannotTell, [0.88, 0.92]), Passing::Undecided, "the second witness disagrees");
+    assert_eq!(outcome(Answer::CannotTell, [0.96, 1.10]), Passing::Passed);
     assert_eq!(passing(&metric(Answer::CannotTell, true, None), 0.05, Runs::Apart), Passing::Undecided);
     let time = |interval| passing(&metric(Answer::Slower, false, Some(interval)), 0.05, Runs::Apart);
     assert_eq!((time([1.06, 1.2]), time([1.02, 1.04])), (Passing::Failed, Passing::Passed));

@@ -37,8 +37,8 @@ pub(crate) fn keyed(text: &str, key: &str) -> Known<u64> {
 /// # Errors
 /// That the line is missing, or has no number.
 pub(crate) fn pressure_us(text: &str, line: &str) -> Known<u64> {
-    let words = text.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(' '));
-    let total = words.and_then(|w| w.split_ascii_whitespace().find_map(|w| w.strip_prefix("total=")));
+    let values = text.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(' '));
+    let total = values.and_then(|w| w.split_ascii_whitespace().find_map(|w| w.strip_prefix("total=")));
     total.and_then(|t| t.parse().ok()).ok_or_else(|| format!("a pressure file has no total of '{line}'"))
 }
 
@@ -72,8 +72,8 @@ pub(crate) fn busy_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
 /// The first line of `/proc/stat`.
 pub(crate) fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
     let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
-    let words = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
-    Ok(words.take(FIELDS).filter_map(|w| w.parse().ok()).collect())
+    let fields = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
+    Ok(fields.take(FIELDS).filter_map(|w| w.parse().ok()).collect())
 }
 
 /// The times of each CPU since the machine started; empty if the kernel does not count them.

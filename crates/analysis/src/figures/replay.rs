@@ -44,9 +44,9 @@ fn at_driver(case: &Case) -> Known<AtDriver> {
             run.stream.at_driver.as_ref().ok_or("it was not recorded")?.as_ref().map_err(String::clone)?;
         depths.push(one.depth);
         for (kind, (requests, latency)) in &one.kinds {
-            let of = sum.kinds.entry(*kind).or_default();
-            of.0 += requests;
-            of.1.merge(latency);
+            let at_kind = sum.kinds.entry(*kind).or_default();
+            at_kind.0 += requests;
+            at_kind.1.merge(latency);
         }
     }
     for kind in Kind::ALL {

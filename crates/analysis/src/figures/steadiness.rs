@@ -103,9 +103,9 @@ pub(crate) struct Drifts {
 impl Drifts {
     /// The drifts of runs without their warm-up.
     pub(crate) fn within(courses: &[Series]) -> Self {
-        let of = |course: &Series| Some((drift(settled(course))?, DRIFT_TO.share_for(course)));
+        let drift_and_limit = |course: &Series| Some((drift(settled(course))?, DRIFT_TO.share_for(course)));
         Self {
-            each: courses.iter().filter_map(of).collect(),
+            each: courses.iter().filter_map(drift_and_limit).collect(),
             settling: courses.iter().filter(|c| settles(c)).count(),
             runs: courses.len(),
         }
@@ -227,30 +227,30 @@ impl Observed {
         }
         if self.within.settle() {
             let share = mean(&self.all().iter().filter_map(whole_change).collect::<Vec<_>>());
-            let words = format!(
+            let sentence = format!(
                 "{} the rate changed by about {}, the most of it at the beginning: no steady part was reached.",
                 self.within_what(),
                 show_share(share)
             );
-            return (State::WarmUp, words);
+            return (State::WarmUp, sentence);
         }
         if self.within.exceed() {
-            let words = format!(
+            let sentence = format!(
                 "{} the rate {}: by more than {} (95 % confidence).",
                 self.within_what(),
                 self.how(),
                 show_share(self.limit())
             );
-            return (State::Drifting, words);
+            return (State::Drifting, sentence);
         }
         let (count, limit) = (self.rates.len(), DRIFT_TO.at(self.seconds));
         if let Some(over) = self.over_runs.filter(|d| d.exceeds(limit)) {
-            let words = format!(
+            let sentence = format!(
                 "From the first of {count} runs to the last the rate {}: by more than {} (95 % confidence).",
                 in_words(&over),
                 show_share(limit)
             );
-            return (State::Drifting, words);
+            return (State::Drifting, sentence);
         }
         match self.proof() {
             Ok(words) => (State::Steady, words),
@@ -411,8 +411,8 @@ impl Observed {
 pub(crate) fn whole_change(course: &Series) -> Option<f64> {
     let quarter = course.rates.len() / 4;
     let (first, last) = (course.rates.get(..quarter)?, course.rates.get(course.rates.len() - quarter..)?);
-    let whole = mean(&course.rates);
-    (whole > 0.0).then(|| (mean(last) - mean(first)) / whole)
+    let mean_rate = mean(&course.rates);
+    (mean_rate > 0.0).then(|| (mean(last) - mean(first)) / mean_rate)
 }
 
 /// `changed by -1.2 % (-2.0 % to -0.4 %)`: of the mean, with the 95 % interval.
@@ -426,9 +426,9 @@ fn in_words(drift: &Drift) -> String {
 /// How many times longer the run has to be for the interval to lie within the allowed drift: the interval shrinks with the root of the
 /// time. `None` if it never will.
 fn longer(drift: &Drift) -> Option<f64> {
-    let left = STEADY_TO - drift.share.abs();
-    let factor = (drift.half / left).powi(2);
-    (left > 0.0 && factor <= LONGER_AT_MOST).then_some(factor)
+    let allowed = STEADY_TO - drift.share.abs();
+    let factor = (drift.half / allowed).powi(2);
+    (allowed > 0.0 && factor <= LONGER_AT_MOST).then_some(factor)
 }
 
 /// A time as it is typed.

@@ -129,11 +129,11 @@ impl Course {
         let mut now = first.clone();
         let mut points = vec![(start.at_ns as f64 - zero, BlockStat::default())];
         let during = ran.run.evidence.iter().filter(|s| s.moment == Moment::During);
-        for look in during.chain([stop]) {
+        for snapshot in during.chain([stop]) {
             for (layer, stat) in layers.iter().zip(&mut now) {
                 // A file is missing from a snapshot if it has not changed.
-                if look.files.contains_key(&layer.stat_file) {
-                    *stat = parse(look.text(&layer.stat_file)?)?;
+                if snapshot.files.contains_key(&layer.stat_file) {
+                    *stat = parse(snapshot.text(&layer.stat_file)?)?;
                 }
             }
             let mut sum = BlockStat::default();
@@ -142,7 +142,7 @@ impl Course {
                 let backwards = || format!("{}: the counters went backwards", layer.stat_file);
                 sum = sum.plus(&passed.ok_or_else(backwards)?);
             }
-            let at = look.at_ns as f64 - zero;
+            let at = snapshot.at_ns as f64 - zero;
             if points.last().is_some_and(|(last, _)| at > *last) {
                 points.push((at, sum));
             }
@@ -366,9 +366,9 @@ pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
 /// The latency that one operation in 10^(k/10) exceeds. If ten operations lie beyond an entry, they do so for all entries before it.
 fn tail(end: &KindEnd) -> Vec<Option<u64>> {
     let quantile = |k: u32| 1.0 - 10_f64.powf(-f64::from(k) / STEPS_A_DECADE);
-    let told = (1..).map(|k| (quantile(k), end.latency.supported_quantile_ns(quantile(k))));
+    let quantiles = (1..).map(|k| (quantile(k), end.latency.supported_quantile_ns(quantile(k))));
     let late = |q: f64, ns: u64| end.open.as_ref().is_some_and(|open| is_late(ns, &open.lateness, q));
-    told.map_while(|(q, ns)| Some((q, ns?))).map(|(q, ns)| (!late(q, ns)).then_some(ns)).collect()
+    quantiles.map_while(|(q, ns)| Some((q, ns?))).map(|(q, ns)| (!late(q, ns)).then_some(ns)).collect()
 }
 
 #[cfg(test)]
@@ -410,17 +410,17 @@ pub(crate) fn look_inside(
             );
             let files = [(FILE.to_owned(), Ok(text))].into();
             let moment = if step == steps { Moment::Stop } else { Moment::During };
-            let look = model::evidence::Snapshot {
+            let snapshot = model::evidence::Snapshot {
                 moment,
                 at_ns: from + step * 500_000_000,
                 files,
                 targets: Vec::new(),
             };
             if step == steps {
-                run.evidence[1].files.insert(FILE.to_owned(), look.files[FILE].clone());
+                run.evidence[1].files.insert(FILE.to_owned(), snapshot.files[FILE].clone());
             } else {
                 let last = run.evidence.len();
-                run.evidence.insert(last, look);
+                run.evidence.insert(last, snapshot);
             }
         }
     }
@@ -486,7 +486,7 @@ fn each_second_has_fathoms_and_the_devices_figures() {
     }
     let rows = per_second(&crate::case::cases(&record)[0]);
     assert_eq!(rows.len(), 50);
-    assert!(rows[30].device.is_none(), "the device was not looked at so late");
+    assert!(rows[30].device.is_none(), "the last snapshot was earlier");
 }
 
 #[test]

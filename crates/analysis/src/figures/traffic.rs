@@ -193,18 +193,18 @@ fn busy_above(place: &Place, at: usize) -> Option<&Layer> {
 
 /// Whether a layer only forwards its requests: no parity, no copies, no tables.
 fn passes_on(place: &Place, layer: &Layer) -> bool {
-    let said = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
+    let device_file = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
     let hidden = |uuid: &str| uuid.strip_prefix("LVM-").is_some_and(|id| id.contains('-'));
     match layer.kind {
         LayerKind::Disk | LayerKind::Partition | LayerKind::Loop => true,
-        LayerKind::Raid => PLAIN_ARRAYS.contains(&said(layer, "md/level").as_str()),
+        LayerKind::Raid => PLAIN_ARRAYS.contains(&device_file(layer, "md/level").as_str()),
         LayerKind::DeviceMapper => {
             // A volume on hidden volumes is thin, cached, mirrored or has a snapshot.
             let parts = layer.below.iter().filter_map(|i| place.layers.get(*i));
-            let uuid = said(layer, "dm/uuid");
+            let uuid = device_file(layer, "dm/uuid");
             let crypt = uuid.strip_prefix("CRYPT-").is_some_and(|kind| !kind.starts_with("VERITY-"));
             let plain = crypt || uuid.starts_with("mpath-") || uuid.starts_with("LVM-");
-            plain && !hidden(&uuid) && !parts.into_iter().any(|part| hidden(&said(part, "dm/uuid")))
+            plain && !hidden(&uuid) && !parts.into_iter().any(|part| hidden(&device_file(part, "dm/uuid")))
         }
         LayerKind::Zram | LayerKind::Ram | LayerKind::Virtual => false,
     }
@@ -235,9 +235,11 @@ impl Lower<'_> {
                 (CgroupIo { bytes: flows.map(|f| f.bytes), ios: [done.read.ios, done.write.ios] }, true)
             }
         };
-        let of = |flow: BlockFlow, i: usize| beyond(flow, Amount { ops: ours.ios[i], bytes: ours.bytes[i] });
+        let beyond_ours =
+            |flow: BlockFlow, i: usize| beyond(flow, Amount { ops: ours.ios[i], bytes: ours.bytes[i] });
         let made = case.record.header.plan.targets.iter().any(|t| t.role == Role::Made);
-        let (read, mut write, mut unattributed_bytes) = (of(done.read, 0), of(done.write, 1), 0);
+        let (read, mut write, mut unattributed_bytes) =
+            (beyond_ours(done.read, 0), beyond_ours(done.write, 1), 0);
         if made || session_writes(case) {
             unattributed_bytes = write.bytes.min(done.write.bytes.saturating_sub(carried.write.bytes));
             write = Amount::default();
@@ -346,28 +348,28 @@ fn seen_below(record: &Record) -> Known<(Amount, Amount, bool)> {
 }
 
 #[cfg(test)]
-const NOBODY: Amount = Amount { ops: 0, bytes: 0 };
+const NOTHING: Amount = Amount { ops: 0, bytes: 0 };
 #[cfg(test)]
 const THOUSAND: Amount = Amount { ops: 1_000, bytes: 4_096_000 };
 
 #[test]
 fn uncharged_reads_below_a_loop_device_belong_to_others() {
     let honest = Fixture::honest_loop();
-    assert_eq!(seen_below(&honest.record()), Ok((NOBODY, NOBODY, false)));
-    assert_eq!(seen_below(&with_foreign_requests(&honest, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+    assert_eq!(seen_below(&honest.record()), Ok((NOTHING, NOTHING, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&honest, 0, 1_000)), Ok((THOUSAND, NOTHING, false)));
     let of_the_user = Fixture { role: Role::File, ..Fixture::honest_loop() };
-    assert_eq!(seen_below(&with_foreign_requests(&of_the_user, 4, 1_000)), Ok((NOBODY, THOUSAND, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&of_the_user, 4, 1_000)), Ok((NOTHING, THOUSAND, false)));
     // A new test file is still written back.
-    assert_eq!(seen_below(&with_foreign_requests(&honest, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&honest, 4, 1_000)), Ok((NOTHING, NOTHING, false)));
     let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
-    assert_eq!(seen_below(&with_foreign_requests(&cached, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&cached, 0, 1_000)), Ok((THOUSAND, NOTHING, false)));
 }
 
 #[test]
 fn writes_below_a_loop_device_are_not_judged_if_the_session_writes() {
     let writes = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
-    assert_eq!(seen_below(&with_foreign_requests(&writes, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
-    assert_eq!(seen_below(&with_foreign_requests(&writes, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&writes, 4, 1_000)), Ok((NOTHING, NOTHING, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&writes, 0, 1_000)), Ok((THOUSAND, NOTHING, false)));
 }
 
 #[test]
@@ -388,11 +390,11 @@ fn traffic_below_a_loop_device_is_unknown_without_charges() {
 
 /// A record of a layer of this kind with these sysfs files, on a disk that completed 1,000 more requests in each run.
 #[cfg(test)]
-fn on(kind: LayerKind, said: &[(&str, &str)], fixture: &Fixture) -> Record {
+fn on(kind: LayerKind, files: &[(&str, &str)], fixture: &Fixture) -> Record {
     let mut record = with_foreign_requests(fixture, 0, 1_000);
     let top = &mut record.header.hosts[0].places[0].layers[0];
     top.kind = kind;
-    top.device = said.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    top.device = files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     record
 }
 
@@ -401,7 +403,7 @@ fn plain_volumes_and_arrays_forward_requests_and_others_do_not() {
     let (charged, without) = (Fixture::honest_loop(), Fixture { cgroup: false, ..Fixture::honest_loop() });
     let volume = format!("LVM-{}", "a".repeat(64));
     let hidden = format!("{volume}-tpool");
-    for (kind, file, said, passes) in [
+    for (kind, file, content, passes) in [
         (LayerKind::Raid, "md/level", "raid1", true),
         (LayerKind::Raid, "md/level", "raid5", false),
         (LayerKind::DeviceMapper, "dm/uuid", volume.as_str(), true),
@@ -411,13 +413,17 @@ fn plain_volumes_and_arrays_forward_requests_and_others_do_not() {
         (LayerKind::DeviceMapper, "dm/uuid", "", false),
         (LayerKind::Virtual, "dm/uuid", "", false),
     ] {
-        let seen = |fixture: &Fixture| seen_below(&on(kind, &[(file, said)], fixture));
+        let seen = |fixture: &Fixture| seen_below(&on(kind, &[(file, content)], fixture));
         if passes {
-            assert_eq!(seen(&charged), Ok((THOUSAND, NOBODY, false)), "{said}");
+            assert_eq!(seen(&charged), Ok((THOUSAND, NOTHING, false)), "{content}");
             let bytes = Amount { ops: 0, ..THOUSAND };
-            assert_eq!(seen(&without), Ok((bytes, NOBODY, true)), "{said}: bytes tell without charges");
+            assert_eq!(
+                seen(&without),
+                Ok((bytes, NOTHING, true)),
+                "{content}: bytes suffice without charges"
+            );
         } else {
-            assert!(seen(&charged).is_err_and(|why| why.contains("for itself on vda")), "{said}");
+            assert!(seen(&charged).is_err_and(|why| why.contains("for itself on vda")), "{content}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::{Judging, exit_code, judge};
 use model::check_id::CheckId;
 use model::report::Report;
 
-/// An honest record of so many runs, with conditions.
+/// The report of an honest record with these conditions.
 fn judged(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
     let mut record = fixture.record();
     record.header.plan.fail_if = model::spec::gate::conditions(conditions).unwrap();

@@ -57,8 +57,8 @@ fn has_budget(grid: &Grid) -> bool {
 /// The time left of a search. An adaptive search may end earlier.
 pub fn search_left(search: &Going, plan: &Plan) -> TimeLeft {
     let at_most = plan.study.grid().is_some_and(|g| g.search != Search::Exhaustive);
-    let of = |p: &Phase| whole_ns(p).saturating_add(OVERHEAD_NS);
-    let round = plan.jobs.iter().flat_map(|j| &j.phases).map(of).fold(0, u64::saturating_add);
+    let phase_ns = |p: &Phase| whole_ns(p).saturating_add(OVERHEAD_NS);
+    let round = plan.jobs.iter().flat_map(|j| &j.phases).map(phase_ns).fold(0, u64::saturating_add);
     TimeLeft { ns: search.left_ns(round / (plan.jobs.len() as u64).max(1)), at_most }
 }
 

@@ -183,8 +183,8 @@ fn limits(case: &Case) -> Known<[String; 2]> {
 fn of_our_devices(case: &Case, text: &str) -> String {
     let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
     let ours = |line: &&str| {
-        let said = line.rsplit_once(": ").map_or(*line, |(_, said)| said);
-        said.trim_end().split(' ').next().is_none_or(|word| !word.contains(':') || numbers.contains(&word))
+        let limits = line.rsplit_once(": ").map_or(*line, |(_, limits)| limits);
+        limits.trim_end().split(' ').next().is_none_or(|word| !word.contains(':') || numbers.contains(&word))
     };
     text.split_inclusive('\n').filter(ours).collect()
 }
@@ -242,14 +242,14 @@ pub fn before_runs(record: &Record) -> Option<Neighbour> {
 
 /// A run that is measured again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Again {
+pub(super) struct Repeat {
     /// The next attempt.
     pub(super) at: Attempt,
     /// Whether other jobs of the same attempt were measured already.
     under_way: bool,
 }
 
-impl Again {
+impl Repeat {
     /// The decision to measure it.
     pub(super) fn measure(&self) -> Next {
         let Attempt { job, repeat, attempt, offered_iops, .. } = self.at;
@@ -298,11 +298,11 @@ pub(crate) fn counting<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Sum
 pub(super) fn next(done: &[Summary], budget: &Budget, otherwise: Next) -> Next {
     let waiting = waiting(done, budget);
     let due = waiting.first().filter(|again| again.is_due(&otherwise, budget.strategy));
-    due.map_or(otherwise, Again::measure)
+    due.map_or(otherwise, Repeat::measure)
 }
 
 /// The runs that are measured again, the next one first.
-pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Again> {
+pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
     // A pause between rounds, or one more round, would change the history of the device.
     if matches!(budget.strategy, Strategy::Steady { .. }) || done.iter().all(|s| s.disturbed.is_none()) {
         return Vec::new();
@@ -313,19 +313,19 @@ pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Again> {
 }
 
 /// The runs of these attempts that are measured again, the next one first. About `left` runs were never tried yet.
-pub(super) fn waiting_of(tried: &[Attempt], pairing: Pairing, left: usize, at_most: u32) -> Vec<Again> {
+pub(super) fn waiting_of(tried: &[Attempt], pairing: Pairing, left: usize, at_most: u32) -> Vec<Repeat> {
     let mut units: BTreeMap<Unit, Vec<(usize, Attempt)>> = BTreeMap::new();
     for (order, one) in tried.iter().filter(|a| a.complete).enumerate() {
         units.entry(one.unit(pairing)).or_default().push((order, *one));
     }
     let at_most = if is_the_rule(tried, left) { 1 } else { at_most };
-    let mut out: Vec<(usize, Again)> = units.values().flat_map(|unit| of_unit(unit, at_most)).collect();
+    let mut out: Vec<(usize, Repeat)> = units.values().flat_map(|unit| of_unit(unit, at_most)).collect();
     out.sort_by_key(|(order, again)| (!again.under_way, again.at.attempt, *order));
     out.into_iter().map(|(_, again)| again).collect()
 }
 
 /// The repeats of one unit, up to `at_most` attempts. A started attempt is always completed.
-fn of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Again)> {
+fn of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Repeat)> {
     let last = unit.iter().map(|(_, a)| a.attempt).max().unwrap_or(0);
     let of_last = || unit.iter().filter(|(_, a)| a.attempt == last);
     let first = || unit.iter().filter(|(_, a)| a.attempt == 0);
@@ -334,7 +334,7 @@ fn of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Again)> {
     let again = |attempt: u32, under_way: bool| {
         move |(order, a): &(usize, Attempt)| {
             let at = Attempt { attempt, disturbed: false, complete: false, ..*a };
-            (*order, Again { at, under_way })
+            (*order, Repeat { at, under_way })
         }
     };
     if last > 0 && first().any(|a| missing(&a)) {

@@ -248,7 +248,7 @@ impl Search<'_> {
     /// The load of the next run; `None` if both ends are proven and near each other, or nothing more can be learned.
     fn next(&self) -> Option<u64> {
         if self.points.is_empty() {
-            return Some(whole(FIRST_LOADS[0] * self.capacity));
+            return Some(whole_number(FIRST_LOADS[0] * self.capacity));
         }
         let first_miss = self.points.iter().position(|p| self.known(p) == Known::Proven(false));
         let lower: Vec<&Point> =
@@ -346,7 +346,7 @@ impl Search<'_> {
     /// The load as a whole number, if it is in the range, was not offered yet, and there may be more loads.
     fn fresh(&self, load: f64) -> Option<u64> {
         let [least, most] = SEARCHED.map(|share| share * self.capacity);
-        if (least..=most).contains(&load) { fresh(self.points, whole(load)) } else { None }
+        if (least..=most).contains(&load) { fresh(self.points, whole_number(load)) } else { None }
     }
 }
 
@@ -355,19 +355,21 @@ fn curve_load(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
     (0..budget.runs).find_map(|repeat| {
         let order = repeats::shuffled(SHARES.len(), budget.seed, repeat);
-        let rates = order.into_iter().filter_map(|i| Some(whole(capacity * *SHARES.get(i)? as f64 / 100.0)));
+        let rates =
+            order.into_iter().filter_map(|i| Some(whole_number(capacity * *SHARES.get(i)? as f64 / 100.0)));
         rates.into_iter().find(|rate| runs_at(*rate) <= repeat)
     })
 }
 
 /// Loads are whole numbers, and none is zero.
-fn whole(iops: f64) -> u64 {
+fn whole_number(iops: f64) -> u64 {
     (iops.round() as u64).max(1)
 }
 
 /// A load next to the knee; `None` if the knee is known.
 fn knee_load(points: &[Point], capacity: f64) -> Option<u64> {
-    let next = knee::next_load(&costs(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity).map(whole)?;
+    let next =
+        knee::next_load(&costs(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity).map(whole_number)?;
     fresh(points, next)
 }
 
@@ -511,7 +513,7 @@ fn the_curve_goes_through_its_loads_in_rounds_of_random_order() {
         assert_eq!(round, [1000, 3000, 5000, 7000, 8000, 9000, 9500]);
     }
     assert!(loads(0) != loads(1) || loads(1) != loads(2));
-    // Half of the capacity is the knee: a load on either side of it, and no latency target to look for.
+    // Half of the capacity is the knee: a load on either side of it, and no latency target to search for.
     let more: std::collections::BTreeSet<_> = done[24..].iter().map(|s| s.offered_iops.unwrap()).collect();
     assert!(more.contains(&4000) && more.contains(&6000) && more.len() <= 4, "{more:?}");
     let repeats: Vec<u32> = done.iter().filter(|s| s.offered_iops == Some(4000)).map(|s| s.repeat).collect();

@@ -149,7 +149,9 @@ fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
         Strategy::Limit(latency_target) => (limit::left(done, budget, &latency_target), false),
         Strategy::Precision { share, at_most } => (
             rates
-                .map(|r| until(&r, at_most, repeats::is_imprecise(&r, budget.runs, share, at_most)))
+                .map(|r| {
+                    until(&r, at_most, repeats::needs_runs_for_precision(&r, budget.runs, share, at_most))
+                })
                 .collect(),
             true,
         ),
@@ -186,7 +188,7 @@ fn rates(done: &[Summary], job: usize) -> Vec<f64> {
 /// How the strategy of a record ended for each of its jobs, in a sentence; empty if it decided nothing.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let plan = &record.header.plan;
-    let of = |(at, job): (usize, &model::job::Job)| {
+    let note_of = |(at, job): (usize, &model::job::Job)| {
         let rates: Vec<f64> = runs_in(record, at).into_iter().map(|(_, rate)| rate).collect();
         match plan.strategy {
             Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) => None,
@@ -200,7 +202,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         Strategy::Targets(layout) => targets::note(record, layout),
         _ => None,
     };
-    plan.jobs.iter().enumerate().filter_map(of).chain(of_targets).collect()
+    plan.jobs.iter().enumerate().filter_map(note_of).chain(of_targets).collect()
 }
 
 /// Jobs in words, counted from 1 as people do: `jobs 1, 3 and 4`.

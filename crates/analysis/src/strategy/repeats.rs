@@ -28,13 +28,13 @@ pub fn runs(report: &Report, plan: &Plan) -> Option<u32> {
     report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
     // If even a thousand runs seem too few, a few more may show otherwise.
     let near = report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
-    let slower = report.against.as_ref().and_then(|against| of_sides(&against.beside, at_most));
+    let slower = report.against.as_ref().and_then(|against| runs_for_sides(&against.beside, at_most));
     let needed = near.chain(slower).max()?;
     Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
 }
 
 /// The runs that a gate between two sides calls for; `None` if more runs would not give it a number.
-fn of_sides(beside: &Comparison, at_most: u32) -> Option<u32> {
+fn runs_for_sides(beside: &Comparison, at_most: u32) -> Option<u32> {
     let gate = beside.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
     let has_number = beside.headline().is_some_and(|pair| pair.refused.is_none() && !pair.metrics.is_empty());
     has_number.then(|| gate.runs_needed.unwrap_or(at_most))
@@ -150,23 +150,24 @@ const IN_A_ROW: usize = 2;
 
 /// The next run of the jobs whose interval is too wide.
 pub(super) fn next_until_precise(done: &[Summary], budget: &Budget, share: f64, at_most: u32) -> Next {
-    next_among(done, budget, |rates| is_imprecise(rates, budget.runs, share, at_most)).unwrap_or_else(|| {
-        let (reached, missed): (Vec<usize>, Vec<usize>) =
-            (0..budget.jobs).partition(|job| is_reached(&rates(done, *job), share));
-        let asked = show_share(share);
-        Next::Done(match (reached.as_slice(), missed.as_slice()) {
-            (_, []) => format!("all {} jobs reached {asked}", budget.jobs),
-            (reached, missed) => format!(
-                "{} reached {asked}; {} did not within {at_most} runs",
-                jobs_in_words(reached),
-                jobs_in_words(missed)
-            ),
+    next_among(done, budget, |rates| needs_runs_for_precision(rates, budget.runs, share, at_most))
+        .unwrap_or_else(|| {
+            let (reached, missed): (Vec<usize>, Vec<usize>) =
+                (0..budget.jobs).partition(|job| is_reached(&rates(done, *job), share));
+            let asked = show_share(share);
+            Next::Done(match (reached.as_slice(), missed.as_slice()) {
+                (_, []) => format!("all {} jobs reached {asked}", budget.jobs),
+                (reached, missed) => format!(
+                    "{} reached {asked}; {} did not within {at_most} runs",
+                    jobs_in_words(reached),
+                    jobs_in_words(missed)
+                ),
+            })
         })
-    })
 }
 
 /// Whether a job with these rates needs another run.
-pub(super) fn is_imprecise(rates: &[f64], at_least: u32, share: f64, at_most: u32) -> bool {
+pub(super) fn needs_runs_for_precision(rates: &[f64], at_least: u32, share: f64, at_most: u32) -> bool {
     let runs = rates.len() as u32;
     runs < at_least || (runs < at_most && !is_reached(rates, share))
 }
@@ -313,15 +314,15 @@ fn the_same_seed_gives_the_same_order_and_another_seed_another() {
 #[test]
 fn a_replay_of_the_summaries_continues_where_it_stopped() {
     let budget = fixed(4, 3, 9);
-    let whole = played(&budget, |_, _| 1.0);
-    for cut in 0..whole.len() {
-        let Next::Measure { job, repeat, .. } = next_in_rounds(&whole[..cut], &budget) else {
+    let complete = played(&budget, |_, _| 1.0);
+    for cut in 0..complete.len() {
+        let Next::Measure { job, repeat, .. } = next_in_rounds(&complete[..cut], &budget) else {
             panic!("not done")
         };
-        assert_eq!((job, repeat), (whole[cut].job, whole[cut].repeat));
-        assert_eq!(left(&whole[..cut], &budget).runs.iter().sum::<u32>(), (whole.len() - cut) as u32);
+        assert_eq!((job, repeat), (complete[cut].job, complete[cut].repeat));
+        assert_eq!(left(&complete[..cut], &budget).runs.iter().sum::<u32>(), (complete.len() - cut) as u32);
     }
-    assert!(matches!(next_in_rounds(&whole, &budget), Next::Done(_)));
+    assert!(matches!(next_in_rounds(&complete, &budget), Next::Done(_)));
     assert!(matches!(next_in_rounds(&[], &fixed(0, 3, 9)), Next::Done(_)));
 }
 
@@ -358,10 +359,10 @@ fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
 
 #[test]
 fn a_note_lists_the_rates_by_round() {
-    let words = steady_note("4K", &[300.0, 200.0, 100.0, 100.0, 100.0, 100.0, 100.0], AT_MOST).unwrap();
-    assert!(words.contains("after 7 rounds") && words.contains("300; 200; 100"), "{words}");
-    let words = steady_note("4K", &[300.0, 200.0], AT_MOST).unwrap();
-    assert!(words.contains("not steady within 2 rounds") && words.contains("last 2"), "{words}");
+    let sentence = steady_note("4K", &[300.0, 200.0, 100.0, 100.0, 100.0, 100.0, 100.0], AT_MOST).unwrap();
+    assert!(sentence.contains("after 7 rounds") && sentence.contains("300; 200; 100"), "{sentence}");
+    let sentence = steady_note("4K", &[300.0, 200.0], AT_MOST).unwrap();
+    assert!(sentence.contains("not steady within 2 rounds") && sentence.contains("last 2"), "{sentence}");
     assert_eq!(steady_note("4K", &[], AT_MOST), None);
 }
 
@@ -392,17 +393,17 @@ fn a_job_without_operations_ends_at_the_limit() {
 
 #[test]
 fn a_note_has_the_reached_precision_and_the_needed_runs() {
-    let said = |rates: &[f64], share| precision_note("4K", rates, share).unwrap();
-    assert!(said(&[100.0; 5], 0.025).contains("stopped after 5 runs"));
+    let note = |rates: &[f64], share| precision_note("4K", rates, share).unwrap();
+    assert!(note(&[100.0; 5], 0.025).contains("stopped after 5 runs"));
     // The deviation on logarithms is 0.0837: t(9) = 2.262 gives 6.0 %, and 47 runs with t(46) = 2.013 give 2.46 %.
     let loud: Vec<f64> = (0..10).map(|i| if i % 2 == 0 { 108.265 } else { 92.366 }).collect();
-    let words = said(&loud, 0.025);
+    let sentence = note(&loud, 0.025);
     assert!(
-        words.contains("6.0 % to either side after 10 runs") && words.contains("about 47 would do"),
-        "{words}"
+        sentence.contains("6.0 % to either side after 10 runs") && sentence.contains("about 47 would do"),
+        "{sentence}"
     );
-    assert!(said(&[1.0, 1000.0, 1.0], 0.001).contains("more than 100 would be needed"));
-    assert!(said(&[1.0], 0.025).contains("no interval"));
+    assert!(note(&[1.0, 1000.0, 1.0], 0.001).contains("more than 100 would be needed"));
+    assert!(note(&[1.0], 0.025).contains("no interval"));
     assert_eq!(precision_note("4K", &[], 0.025), None);
 }
 
@@ -413,7 +414,7 @@ fn simulated(sessions: u64, deviation: f64, share: f64, at_most: u32) -> (f64, f
     for seed in 0..sessions {
         let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(17));
         let mut rates = Vec::new();
-        while is_imprecise(&rates, 5, share, at_most) {
+        while needs_runs_for_precision(&rates, 5, share, at_most) {
             rates.push((deviation * noise.normal()).exp());
         }
         let [low, high] = interval::mean(&rates).and_then(|m| m.interval).unwrap();
@@ -443,8 +444,8 @@ fn only_undecided_conditions_call_for_more_runs() {
     let settle = Strategy::Settle { at_most: 50 };
     // The runs of the record are equal, so only their own rate is near.
     assert_eq!(asked("iops<10000", settle, 5), None, "at the limit and within it");
-    assert_eq!(asked("iops<1", settle, 5), None, "told");
-    assert_eq!(asked("iops<1m", settle, 5), None, "told");
+    assert_eq!(asked("iops<1", settle, 5), None, "decided");
+    assert_eq!(asked("iops<1m", settle, 5), None, "decided");
     assert_eq!(asked("p99>1h", settle, 5), None, "no runs that follow make these a number");
     assert_eq!(asked("other: iops<1", settle, 5), None);
     assert_eq!(asked("iops<1", Strategy::Fixed, 5), None);

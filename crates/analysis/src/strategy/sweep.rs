@@ -18,7 +18,7 @@
 mod race;
 
 use crate::runs::{Sample, Try, timed};
-use crate::strategy::disturbed::{Again, waiting_of};
+use crate::strategy::disturbed::{Repeat, waiting_of};
 use model::measure::Measure;
 use model::payload::split_mix;
 use model::plan::Plan;
@@ -347,8 +347,8 @@ impl<'g> Going<'g> {
 
     /// The run to measure next; `None` at the end.
     pub fn next(&self) -> Option<Attempt> {
-        let again = self.waiting().first().map(|again| again.at);
-        if let (Some(again), Mode::Race(search)) = (again, &self.way)
+        let repeat = self.waiting().first().map(|again| again.at);
+        if let (Some(again), Mode::Race(search)) = (repeat, &self.way)
             && search.may_repeat(again.repeat)
         {
             return Some(again);
@@ -362,7 +362,7 @@ impl<'g> Going<'g> {
     }
 
     /// The runs that are to be measured again. Cells in order never are: each changes the device for the next.
-    fn waiting(&self) -> Vec<Again> {
+    fn waiting(&self) -> Vec<Repeat> {
         let Mode::Race(search) = &self.way else { return Vec::new() };
         let tried: Vec<Attempt> = self.tries.iter().map(|t| t.attempt).collect();
         if tried.iter().all(|a| !a.disturbed) {
@@ -447,12 +447,12 @@ impl<'g> InOrder<'g> {
         match self.until {
             Until::Slow => self.open().next().is_none(),
             Until::Rounds { bytes, rounds_at_most, .. } => {
-                let whole = self.samples.len().is_multiple_of(self.jobs.len());
+                let is_round_complete = self.samples.len().is_multiple_of(self.jobs.len());
                 let enough = match bytes {
                     Some(bytes) => self.written_bytes() >= bytes,
                     None => self.rule().is_some_and(|r| r.met),
                 };
-                whole && (self.rounds() >= rounds_at_most as usize || enough)
+                is_round_complete && (self.rounds() >= rounds_at_most as usize || enough)
             }
         }
     }
@@ -552,14 +552,14 @@ impl<'g> InOrder<'g> {
             return 0;
         }
         let each = self.spent_ns().checked_div(self.samples.len() as u64).unwrap_or(run_ns);
-        let left = match self.until {
+        let runs_left = match self.until {
             Until::Slow => self.open().count(),
             Until::Rounds { rounds_at_most, .. } => {
                 let all = self.jobs.len().saturating_mul(rounds_at_most as usize);
                 all.saturating_sub(self.samples.len())
             }
         };
-        (left as u64).saturating_mul(each)
+        (runs_left as u64).saturating_mul(each)
     }
 
     /// Describes the progress.

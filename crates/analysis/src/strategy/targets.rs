@@ -5,9 +5,9 @@
 //!    test gets more rounds than a quiet one, but not all of them.
 //! 3. It ends when no test is open, or when no round of an open test fits into the time that is left.
 //!
-//! A test is open while half of its 95 % interval is above half of the distance between margin and tolerance. Below that, each difference is
-//! either beyond the margin or within the tolerance. How large the difference seems has no say in it: a test that ended as soon as it looked
-//! different would look different too often. The simulations next to the words (`compare`) check this rule.
+//! A test is open while half of its 95 % interval is above half of the distance between margin and tolerance. Below that, each difference
+//! is either beyond the margin or within the tolerance. The size of the difference does not matter: a test that ended once it seemed
+//! different would seem different too often. The simulations of `compare` check this rule.
 
 use super::{Budget, Next, Summary, disturbed, rates};
 use crate::runs::runs_in;
@@ -32,8 +32,8 @@ pub(super) fn next(done: &[Summary], counting: &[Summary], budget: &Budget, layo
             let group = layout.group(job);
             let is_of_unit =
                 |s: &Summary| (layout.group(s.job), s.repeat, s.attempt) == (group, repeat, attempt);
-            let again = Next::Measure { job, repeat, attempt, offered_iops: None };
-            if done.iter().any(is_of_unit) || clock.has_time_for(group) { again } else { otherwise }
+            let repeat_run = Next::Measure { job, repeat, attempt, offered_iops: None };
+            if done.iter().any(is_of_unit) || clock.has_time_for(group) { repeat_run } else { otherwise }
         }
         next => next,
     }
@@ -336,8 +336,8 @@ fn a_disturbed_run_is_repeated_with_its_partner_while_there_is_time() {
             ..Summary::refused(job, repeat)
         });
     }
-    let again: Vec<usize> = done.iter().filter(|s| s.attempt == 1).map(|s| s.job).collect();
-    assert!(again == [4, 5] || again == [5, 4], "{again:?}");
+    let repeats: Vec<usize> = done.iter().filter(|s| s.attempt == 1).map(|s| s.job).collect();
+    assert!(repeats == [4, 5] || repeats == [5, 4], "{repeats:?}");
     let at = done.iter().position(|s| s.attempt == 1).unwrap();
     assert!(done[at - 2..at].iter().all(|s| (s.job / 2, s.repeat) == (2, 2)), "right after its test");
     // The same with no time left for it.

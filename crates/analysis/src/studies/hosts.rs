@@ -22,9 +22,9 @@ pub(super) fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Sca
         result.total.as_ref().map(|t| t.iops).filter(|iops| *iops > 0.0)
     };
     let names: Vec<String> = measured.iter().map(|(hosts, _)| format!("{hosts} hosts")).collect();
-    let beside = measured.iter().zip(&names).skip(1);
+    let others = measured.iter().zip(&names).skip(1);
     let pairs: Vec<Beside> =
-        beside.map(|((_, result), name)| Beside { a: first, b: *result, name, headline: false }).collect();
+        others.map(|((_, result), name)| Beside { a: first, b: *result, name, headline: false }).collect();
     let mut compared = within(report, &pairs).into_iter();
     let rows = measured.iter().enumerate().map(|(at, (hosts, result))| {
         let more = f64::from(*hosts) / f64::from(fewest.max(1));
@@ -46,10 +46,10 @@ pub(super) fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Sca
 
 /// Power of a row with its interval; `None` without a rate.
 fn power(row: &ScalingRow, at: usize) -> Option<[f64; 3]> {
-    let of = |efficiency: f64| efficiency * efficiency * f64::from(row.hosts);
-    let value = of(row.efficiency?);
+    let power_of = |efficiency: f64| efficiency * efficiency * f64::from(row.hosts);
+    let value = power_of(row.efficiency?);
     let [low, high] = match row.efficiency_interval {
-        Some(ends) => ends.map(of),
+        Some(ends) => ends.map(power_of),
         // The other rows are relative to this one.
         None if at == 0 => [value; 2],
         None => [0.0, f64::INFINITY],
@@ -70,8 +70,8 @@ fn knee(rows: &[ScalingRow]) -> Option<ScalingKnee> {
 pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
     let last = scaling.rows.last()?;
     let Some(knee) = scaling.knee else {
-        let words = "how much each further host brings: the fewest hosts, or all others, have no number";
-        return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{words}.") });
+        let sentence = "how much each further host brings: the fewest hosts, or all others, have no number";
+        return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{sentence}.") });
     };
     let row = scaling.rows.iter().find(|row| row.hosts == knee.hosts)?;
     let each = |row: &ScalingRow| {

@@ -457,9 +457,9 @@ pub(crate) fn answer(api: &Api) -> Answer {
 /// `Use pread for 4K random read; mmap for 4K sequential read. In each of them no other interface is more than 4 % faster.`
 fn recommended(advice: &[Advice]) -> String {
     let of_interfaces = grouped(advice.iter().map(|a| (a.interface.as_str(), a.work.as_str())));
-    let words =
+    let sentence =
         of_interfaces.iter().map(|(interface, works)| format!("{interface} for {}", works.join(", ")));
-    let use_them = format!("Use {}.", words.collect::<Vec<_>>().join("; "));
+    let use_them = format!("Use {}.", sentence.collect::<Vec<_>>().join("; "));
     let bounds: Option<Vec<f64>> = advice.iter().map(|a| a.others_faster_at_most).collect();
     match bounds.map(|bounds| bounds.into_iter().fold(0.0, f64::max)) {
         Some(most) if most > 0.0 => {
@@ -858,28 +858,29 @@ fn several_works_are_answered_in_one_line() {
         sentence: format!("{work}: use {interface}."),
     };
     let none = |work: &str, why: &str| NoAdvice { work: work.into(), why: why.into() };
-    let of = |advice: Vec<Advice>, no_advice: Vec<NoAdvice>| {
+    let answer_for = |advice: Vec<Advice>, no_advice: Vec<NoAdvice>| {
         let rows = Vec::new();
         answer(&Api { rows, missing: Vec::new(), not_measured: Vec::new(), advice, no_advice })
     };
-    let both = of(vec![advice("4K", "pread", &[]), advice("128K", "mmap", &[])], Vec::new());
+    let both = answer_for(vec![advice("4K", "pread", &[]), advice("128K", "mmap", &[])], Vec::new());
     assert_eq!(
         (both.word, both.sentence.as_str()),
         (AnswerWord::Fastest, "Use pread for 4K; mmap for 128K.")
     );
-    let one = of(vec![advice("4K", "pread", &["read"])], Vec::new());
+    let one = answer_for(vec![advice("4K", "pread", &["read"])], Vec::new());
     assert_eq!((one.word, one.sentence.as_str()), (AnswerWord::Tied, "4K: use pread."));
-    let mixed = of(
+    let mixed = answer_for(
         vec![advice("4K", "pread", &[]), advice("8K", "pread", &[])],
         vec![none("1M", "of this"), none("2M", "of this")],
     );
-    let bounded = of(vec![advice("4K", "pread", &["read"]), advice("8K", "mmap", &["pread"])], Vec::new());
+    let bounded =
+        answer_for(vec![advice("4K", "pread", &["read"]), advice("8K", "mmap", &["pread"])], Vec::new());
     assert!(
         bounded.sentence.ends_with("In each of them no other interface is more than 4 % faster."),
         "{bounded:?}"
     );
-    let said = "Use pread for 4K, 8K. No recommendation for 1M, 2M, because of this.";
-    assert_eq!((mixed.word, mixed.sentence.as_str()), (AnswerWord::Tied, said));
-    let two = of(Vec::new(), vec![none("1M", "of this"), none("2M", "of that")]).sentence;
+    let expected = "Use pread for 4K, 8K. No recommendation for 1M, 2M, because of this.";
+    assert_eq!((mixed.word, mixed.sentence.as_str()), (AnswerWord::Tied, expected));
+    let two = answer_for(Vec::new(), vec![none("1M", "of this"), none("2M", "of that")]).sentence;
     assert_eq!(two, "No recommendation for 1M, because of this. No recommendation for 2M, because of that.");
 }

@@ -282,14 +282,14 @@ fn runs_are_compared_within_their_round() {
 #[test]
 fn the_effect_of_the_page_cache_is_reported_with_both_counts() {
     let all = judge(&stacked(|_| {}), &Judging::default()).deductions;
-    let said: Vec<&str> =
+    let sentences: Vec<&str> =
         all.iter().filter(|d| d.name == "what the page cache does").map(|d| d.sentence.as_str()).collect();
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert!(said[0].contains("300,000 random reads a second, and the device 0"), "{}", said[0]);
+    assert_eq!(sentences.len(), 2, "{sentences:?}");
+    assert!(sentences[0].contains("300,000 random reads a second, and the device 0"), "{}", sentences[0]);
     assert!(
-        said[1].contains("requests of 200 KiB") && said[1].contains("100 % of their bytes"),
+        sentences[1].contains("requests of 200 KiB") && sentences[1].contains("100 % of their bytes"),
         "{}",
-        said[1]
+        sentences[1]
     );
 }
 

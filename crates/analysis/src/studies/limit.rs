@@ -159,36 +159,36 @@ fn row(
 /// The interval over runs of each percentile that has a value.
 fn intervals(answered: &CaseAnswers, known: &BTreeMap<String, Option<u64>>) -> BTreeMap<String, [f64; 2]> {
     let runs: Vec<Histogram> = answered.case.runs.iter().map(all_directions).collect();
-    let of = |(name, q): &(&str, f64)| {
+    let interval_of = |(name, q): &(&str, f64)| {
         known.get(*name).copied().flatten()?;
         let values: Option<Vec<f64>> =
             runs.iter().map(|of| of.supported_quantile_ns(*q).map(|ns| ns as f64)).collect();
         Some(((*name).to_owned(), interval::mean(&values?)?.interval?))
     };
-    PERCENTILES.iter().filter_map(of).collect()
+    PERCENTILES.iter().filter_map(interval_of).collect()
 }
 
 /// Latencies of a run, without syncs.
 fn all_directions(ran: &CaseRun) -> Histogram {
-    let mut whole = Histogram::new();
+    let mut merged = Histogram::new();
     let moving = ran.stream.kinds.iter().filter(|(kind, _)| **kind != Kind::Sync);
-    moving.for_each(|(_, end)| whole.merge(&end.latency));
-    whole
+    moving.for_each(|(_, end)| merged.merge(&end.latency));
+    merged
 }
 
 /// Lateness of the submissions of all directions.
 fn lateness(answered: &CaseAnswers) -> Histogram {
-    let mut whole = Histogram::new();
+    let mut merged = Histogram::new();
     let parts = [Kind::Read, Kind::Write, Kind::Trim].into_iter();
-    parts.filter_map(|k| answered.case.open_loop(k)).for_each(|part| whole.merge(&part.lateness));
-    whole
+    parts.filter_map(|k| answered.case.open_loop(k)).for_each(|part| merged.merge(&part.lateness));
+    merged
 }
 
 /// The highest load that met the target, below the first load that missed it, among the valid loads.
 fn met(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
-    let that = |said: bool| points.iter().filter(move |p| p.met == Some(said)).map(|p| p.offered_iops);
-    let missed_iops = that(false).min();
-    let met_iops = that(true).filter(|iops| missed_iops.is_none_or(|missed| *iops < missed)).max();
+    let loads_that = |met: bool| points.iter().filter(move |p| p.met == Some(met)).map(|p| p.offered_iops);
+    let missed_iops = loads_that(false).min();
+    let met_iops = loads_that(true).filter(|iops| missed_iops.is_none_or(|missed| *iops < missed)).max();
     MetLoad { percentile: rank(latency_target.quantile), latency_ns, met_iops, missed_iops }
 }
 
@@ -576,14 +576,14 @@ fn a_target_that_nothing_meets_has_no_number_and_says_why() {
 
 #[test]
 fn a_curve_that_was_cut_off_keeps_its_loads_and_a_forged_one_does_not_panic() {
-    let whole = curve(&Fixture::honest(), &loads(&MEASURED));
-    for met in 0..whole.runs.len() {
-        let mut record = whole.clone();
+    let complete = curve(&Fixture::honest(), &loads(&MEASURED));
+    for met in 0..complete.runs.len() {
+        let mut record = complete.clone();
         record.runs.truncate(met);
         let points = curve_of(&judge(&record, &Judging::default())).points.len();
         assert_eq!(points, met.saturating_sub(3).div_ceil(3), "{met} runs");
     }
-    let mut forged = whole;
+    let mut forged = complete;
     forged.runs.iter_mut().for_each(|r| r.start.offered_iops = Some(0));
     judge(&forged, &Judging::default());
     forged.header.plan.jobs.truncate(1);

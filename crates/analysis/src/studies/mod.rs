@@ -90,13 +90,13 @@ pub(crate) struct GatedResult {
     /// Its index.
     pub(crate) result: usize,
     /// The runs that count, if those are not all: the runs that chose a cell must not judge it.
-    pub(crate) told: Option<Vec<Sample>>,
+    pub(crate) samples: Option<Vec<Sample>>,
 }
 
 impl GatedResult {
     /// A result with all of its runs.
-    pub(crate) fn whole(result: usize) -> Self {
-        Self { result, told: None }
+    pub(crate) fn with_all_runs(result: usize) -> Self {
+        Self { result, samples: None }
     }
 }
 
@@ -105,16 +105,20 @@ pub(crate) fn subject<'s>(record: &Record, studied: &'s Studied, answered: &[Cas
     match studied {
         Studied::Limit(curve) => match &curve.latency_target {
             Some(target) => Subject::Load(curve, target),
-            None => Subject::Results(curve.capacity_result.map(GatedResult::whole).into_iter().collect()),
+            None => {
+                Subject::Results(curve.capacity_result.map(GatedResult::with_all_runs).into_iter().collect())
+            }
         },
-        Studied::Sweep(sweep) => Subject::Results(sweep::asked(record, sweep, answered)),
+        Studied::Sweep(sweep) => Subject::Results(sweep::gated_results(record, sweep, answered)),
         Studied::Jobs
         | Studied::Layers(_)
         | Studied::Interfaces(_)
         | Studied::Profile(_)
         | Studied::Targets(_)
         | Studied::Hosts(_)
-        | Studied::Commands(_) => Subject::Results((0..answered.len()).map(GatedResult::whole).collect()),
+        | Studied::Commands(_) => {
+            Subject::Results((0..answered.len()).map(GatedResult::with_all_runs).collect())
+        }
     }
 }
 

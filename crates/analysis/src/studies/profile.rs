@@ -49,10 +49,11 @@ pub(super) fn card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Mea
 }
 
 fn cell(index: usize, result: &Measured, latency: bool) -> ToolCell {
-    let told = result.total.is_some() && !result.void;
-    let mut rates: Vec<f64> = result.runs.iter().map(|r| r.mb_per_s).filter(|_| told).collect();
+    let has_number = result.total.is_some() && !result.void;
+    let mut rates: Vec<f64> = result.runs.iter().map(|r| r.mb_per_s).filter(|_| has_number).collect();
     rates.sort_by(f64::total_cmp);
-    let mean_ns = result.read.as_ref().or(result.write.as_ref()).map(|f| f.latency_ns.mean).filter(|_| told);
+    let mean_ns =
+        result.read.as_ref().or(result.write.as_ref()).map(|f| f.latency_ns.mean).filter(|_| has_number);
     let (value, range) = match (latency, rates.as_slice()) {
         (true, _) => (mean_ns.map(|ns| ns / 1e6), None),
         (false, [least, .., most]) => (median(&rates), Some([*least, *most])),

@@ -41,8 +41,8 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
     let search = searched(record, grid, &runs);
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
     let voided = |job: usize| {
-        let of = answered.get(result_of(job)?)?;
-        voided_by(of).next().map(|_| of)
+        let answers = answered.get(result_of(job)?)?;
+        voided_by(answers).next().map(|_| answers)
     };
     let lanes = || search.races.iter().flat_map(|r| &r.lanes);
     let cells = grid.cells.iter().map(|cell| {
@@ -50,10 +50,15 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
         figures(&cell.setting, lane, result_of(cell.job))
     });
     let cells: Vec<CellFigures> = cells.collect();
-    let of = |lane: &Lane| Some(figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
+    let figures_of = |lane: &Lane| Some(figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
     let of_works = |pick: fn(&Race) -> Option<&Lane>| -> BTreeMap<String, CellFigures> {
         let sound = |race: &&Race| race.winner().is_none_or(|winner| voided(winner.job).is_none());
-        search.races.iter().filter(sound).filter_map(|r| Some((r.work.clone(), of(pick(r)?)?))).collect()
+        search
+            .races
+            .iter()
+            .filter(sound)
+            .filter_map(|r| Some((r.work.clone(), figures_of(pick(r)?)?)))
+            .collect()
     };
     let budget_seconds = match grid.search {
         How::Adaptive { budget_ns } => Some(budget_ns as f64 / 1e9),
@@ -71,7 +76,9 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
         works: search
             .races
             .iter()
-            .map(|r| withheld(work((grid, &search), r, &cells, of), r.winner().and_then(|w| voided(w.job))))
+            .map(|r| {
+                withheld(work((grid, &search), r, &cells, figures_of), r.winner().and_then(|w| voided(w.job)))
+            })
             .collect(),
         reference: search.reference().and_then(|job| reference(grid, job, &runs)),
         cells,
@@ -82,26 +89,27 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
 
 /// The results for a condition that names no cell: the winner of each work with its runs for figures, or every cell if no winner is
 /// sought.
-pub(super) fn asked(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) -> Vec<GatedResult> {
-    let every = || sweep.cells.iter().filter_map(|cell| Some(GatedResult::whole(cell.result?))).collect();
+pub(super) fn gated_results(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) -> Vec<GatedResult> {
+    let every =
+        || sweep.cells.iter().filter_map(|cell| Some(GatedResult::with_all_runs(cell.result?))).collect();
     let plan = &record.header.plan;
     let Some(grid) = plan.study.grid().filter(|_| !sweep.winner.is_empty()) else { return every() };
     let search = searched(record, grid, &samples(record));
     let winners = search.races.iter().filter_map(|race| {
         let winner = race.winner()?;
         let result = answered.iter().position(|a| a.case.at == winner.job)?;
-        Some(GatedResult { result, told: Some(winner.window_samples().to_vec()) })
+        Some(GatedResult { result, samples: Some(winner.figure_samples().to_vec()) })
     });
     winners.collect()
 }
 
 /// Figures of a cell: from its fresh runs if it was measured along with a winner, else from all.
 fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
-    let told = lane.map_or(&[][..], Lane::window_samples);
+    let samples = lane.map_or(&[][..], Lane::figure_samples);
     let over_runs = |of: fn(&Sample) -> Option<f64>| {
-        let values: Vec<f64> = told.iter().filter_map(of).collect();
+        let values: Vec<f64> = samples.iter().filter_map(of).collect();
         // A value that only some runs have is not shown.
-        interval::mean(&values).filter(|_| values.len() == told.len())
+        interval::mean(&values).filter(|_| values.len() == samples.len())
     };
     let mean = over_runs(|s| s.bytes_per_s);
     let latency = over_runs(|s| Some(s.latency_ns?.0));
@@ -121,8 +129,8 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
         latency_p99_interval_ns: p99.and_then(|m| m.interval),
         latency_interval_ns: by.and_then(|m| m.interval),
         latency_mean_ns: latency.map(|m| m.value),
-        latency_max_ns: told.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
-        runs: told.len(),
+        latency_max_ns: samples.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
+        runs: samples.len(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: lane.and_then(Lane::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
         result,
@@ -149,7 +157,7 @@ fn work(
     let winner = race.winner();
     let choice = decide_race((grid, search), race);
     let cheapest = race.cheapest().filter(|c| winner.is_none_or(|w| w.job != c.job));
-    let by_winner = |lane: &Lane| ratio(race.by, winner?.told_by(), lane.told_by());
+    let by_winner = |lane: &Lane| ratio(race.by, winner?.figure_scores(), lane.figure_scores());
     let losses = race.baselines.iter().filter_map(|lane| {
         let name = grid.baselines.iter().find(|y| y.job == lane.job)?.name.clone();
         Some(Loss { name, cell: of(lane)?, by_winner: by_winner(lane) })
@@ -200,8 +208,8 @@ fn withheld(work: Work, voided: Option<&CaseAnswers>) -> Work {
 
 /// The measure that a work shows. Earlier versions ranked by bytes per second, which is the same order if all operations have one size.
 fn shown_by(grid: &Grid, work: &str) -> Measure {
-    if let Some(said) = grid.measures.get(work) {
-        return *said;
+    if let Some(measure) = grid.measures.get(work) {
+        return *measure;
     }
     let mine = || grid.cells.iter().map(|c| &c.setting).filter(|s| s.work() == work);
     let first = mine().next();
@@ -275,16 +283,16 @@ fn reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
     let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / squares;
     let rest: f64 = points.iter().map(|p| (p.1 - y - slope * (p.0 - x)).powi(2)).sum();
     let half = student::factor(n - 2.0)? * (rest / (n - 2.0) / squares).sqrt() * at;
-    let whole = slope * at;
+    let total = slope * at;
     let change = |log: f64| log.exp_m1();
-    let interval = [change(whole - half), change(whole + half)];
+    let interval = [change(total - half), change(total + half)];
     if !interval.iter().all(|v| v.is_finite()) {
         return None;
     }
     Some(Reference {
         setting: grid.setting(job)?.clone(),
         runs: points.len(),
-        change: Estimate { value: change(whole), interval },
+        change: Estimate { value: change(total), interval },
         drifted: interval[0] > grid.tolerance || interval[1] < -grid.tolerance,
     })
 }
@@ -423,17 +431,17 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
     let at = (0..shares.len()).find(|at| free(*at))?;
     let (size, _) = shares[at];
     let (smallest, share) = *shares.first()?;
-    let words = |size: u32| show_block(u64::from(size));
+    let size_label = |size: u32| show_block(u64::from(size));
     let below = if at == 0 {
-        format!("also at {}, the smallest size that was measured", words(size))
+        format!("also at {}, the smallest size that was measured", size_label(size))
     } else {
-        format!("at {} {} is left of it", words(smallest), show_share(share))
+        format!("at {} {} is left of it", size_label(smallest), show_share(share))
     };
     Some(Deduction {
         name: "cost of random".into(),
         sentence: format!(
             "{random} is as fast as {sequential} from {} on, each at its best setting; {below}.",
-            words(size)
+            size_label(size)
         ),
         evidence: crate::checks::check::evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
     })
@@ -469,7 +477,7 @@ fn decide_race((grid, search): (&Grid, &Search), race: &Race) -> Choice {
     let settings = |at: &usize| Some(grid.setting(race.lanes.get(*at)?.job)?.clone());
     let rivals: Vec<Setting> =
         rivals.iter().flat_map(|rivals| &rivals.within_noise).filter_map(settings).collect();
-    let sentence = format!("{why}; {}{}.", measured(race), not_told_apart(chosen, &rivals));
+    let sentence = format!("{why}; {}{}.", measured(race), indistinguishable(chosen, &rivals));
     Choice { chosen, sentence, faster_at_most: at_most, rivals }
 }
 
@@ -554,7 +562,7 @@ fn measured(race: &Race) -> String {
 }
 
 /// `; not told apart from it: 8 x 512K direct, io_uring and 2 more`.
-fn not_told_apart(chosen: Chosen, rivals: &[Setting]) -> String {
+fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
     if rivals.is_empty() || !matches!(chosen, Chosen::Fastest | Chosen::Tied) {
         return String::new();
     }
@@ -619,9 +627,9 @@ fn too_slow(setting: &Setting, iops: f64) -> String {
 
 /// Plain means over the runs that count for a cell, as the specification has them.
 fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>) -> CellFigures {
-    let told: Vec<&Sample> = order.window_samples(job).collect();
+    let samples: Vec<&Sample> = order.window_samples(job).collect();
     let mean = |of: fn(&Sample) -> Option<f64>| {
-        let values: Vec<f64> = told.iter().filter_map(|s| of(s)).filter(|v| v.is_finite()).collect();
+        let values: Vec<f64> = samples.iter().filter_map(|s| of(s)).filter(|v| v.is_finite()).collect();
         (!values.is_empty()).then(|| stats::sample::mean(&values))
     };
     let rate = mean(|s| s.bytes_per_s);
@@ -634,8 +642,8 @@ fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<
         latency_p99_interval_ns: None,
         latency_interval_ns: None,
         latency_mean_ns: mean(|s| Some(s.latency_ns?.0)),
-        latency_max_ns: told.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
-        runs: told.iter().filter(|s| s.bytes_per_s.is_some()).count(),
+        latency_max_ns: samples.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
+        runs: samples.iter().filter(|s| s.bytes_per_s.is_some()).count(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: mean(|s| s.cpu_ns_per_byte).map(|ns| ns * MIB as f64),
         result,
@@ -646,7 +654,7 @@ fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<
 /// The works with their knees, without cells that a finding invalidates.
 fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Work> {
     let void = |c: &CellFigures| c.result.and_then(|at| answered.get(at)).is_some_and(CaseAnswers::is_void);
-    let of = |name: String| {
+    let work_named = |name: String| {
         let mine: Vec<&CellFigures> =
             cells.iter().filter(|c| c.setting.work() == name && !void(c) && c.mib_per_s.is_some()).collect();
         let first = mine.first().map(|c| c.setting.clone());
@@ -668,15 +676,15 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
                 .map_or_else(Vec::new, |first| knees((Measure::Bandwidth, grid.tolerance), first, &mine)),
         }
     };
-    grid.works().into_iter().map(of).collect()
+    grid.works().into_iter().map(work_named).collect()
 }
 
 /// The measured target. A made file has the size that it reached.
 fn place(record: &Record) -> Option<SweptTarget> {
     let target = record.header.plan.targets.iter().enumerate().find(|(_, t)| t.role != Role::None);
     let (at, target) = target?;
-    let came_to = record.runs.first().and_then(|r| r.start.target_bytes.get(at)).copied();
-    Some(SweptTarget { path: target.path.clone(), bytes: came_to.unwrap_or(target.bytes) })
+    let made_bytes = record.runs.first().and_then(|r| r.start.target_bytes.get(at)).copied();
+    Some(SweptTarget { path: target.path.clone(), bytes: made_bytes.unwrap_or(target.bytes) })
 }
 
 fn rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
@@ -709,7 +717,7 @@ fn cost(sweep: &Sweep, work: &Work) -> Option<Deduction> {
     let fastest = known().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
     let slowest = known().min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
     let apart = fastest.interval?[0] > slowest.interval?[1];
-    let told = |c: &CellFigures| {
+    let rate_at = |c: &CellFigures| {
         let rate = c.mb_per_s.map_or_else(String::new, |r| Measure::Bandwidth.show(r));
         format!("{rate} MB/s at {}", c.setting.position().unwrap_or_default())
     };
@@ -718,16 +726,16 @@ fn cost(sweep: &Sweep, work: &Work) -> Option<Deduction> {
         format!(
             "{}: {} against {}, {} less: how fast it is depends on where on the target it lies.",
             work.name,
-            told(fastest),
-            told(slowest),
+            rate_at(fastest),
+            rate_at(slowest),
             show_share(share)
         )
     } else {
         format!(
             "{}: from {} to {}, and the intervals of these two overlap: that the position matters cannot be told from noise.",
             work.name,
-            told(slowest),
-            told(fastest)
+            rate_at(slowest),
+            rate_at(fastest)
         )
     };
     Some(Deduction {

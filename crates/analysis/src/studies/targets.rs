@@ -124,11 +124,11 @@ pub(super) fn answer(targets: &Targets) -> Option<Answer> {
             (AnswerWord::Tied, format!("{only} is faster than {first} in {test}, and another may be as fast"))
         }
         (None, several) => {
-            let words = format!(
+            let sentence = format!(
                 "{} are faster than {first} in {test}, and which of them is the fastest is open",
                 several.join(" and ")
             );
-            (AnswerWord::Tied, words)
+            (AnswerWord::Tied, sentence)
         }
     };
     let numbers: Vec<String> =
@@ -158,14 +158,14 @@ fn against(name: &str, first: &str, pair: &Pair) -> String {
 /// `Of 8 tests b is faster than a in 3, slower in 1 and the same in 2; in 2 no difference was seen, at most 7.0 % either way.`
 fn counted(targets: &Targets, target: usize) -> String {
     let rows = || targets.rows.iter().filter(move |r| r.target == target).filter_map(|r| r.against.as_ref());
-    let words: Vec<Word> =
+    let answers: Vec<Word> =
         rows().map(|p| p.metrics.first().map_or_else(|| p.refusal(), |metric| metric.answer)).collect();
-    let count = |word: Word| words.iter().filter(|w| **w == word).count();
+    let count = |word: Word| answers.iter().filter(|w| **w == word).count();
     let (faster, slower, same) = (count(Word::Faster), count(Word::Slower), count(Word::Same));
     let unseen = count(Word::NoDifferenceSeen);
     let mut sentence = format!(
         "Of {} tests {} is faster than {} in {faster}, slower in {slower} and the same in {same}",
-        words.len(),
+        answers.len(),
         targets.names[target],
         targets.names[0],
     );
@@ -175,7 +175,7 @@ fn counted(targets: &Targets, target: usize) -> String {
         sentence +=
             &format!("; in {unseen} no difference was seen, at most {} either way", show_share(widest));
     }
-    match words.len() - faster - slower - same - unseen {
+    match answers.len() - faster - slower - same - unseen {
         0 => {}
         open => sentence += &format!("; {open} cannot be told"),
     }
@@ -191,7 +191,7 @@ use model::study::{Studied, Study};
 #[cfg(test)]
 use model::targets::TargetJobs;
 
-/// A session of one test on targets that do so many operations in a window.
+/// A session of one test on targets, with these operations in a window.
 #[cfg(test)]
 fn judged(ops: &[u64]) -> Report {
     let names: Vec<String> = (0..ops.len()).map(|at| format!("t{at}")).collect();

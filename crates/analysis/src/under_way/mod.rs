@@ -316,8 +316,8 @@ fn a_part_of_a_run_is_judged_like_a_complete_run() {
     assert!(counted.pressure[2].is_err(), "missing is no zero: {:?}", counted.pressure);
     assert_eq!(counted.others, Ok(None));
     let disturbed = seen(&Fixture { foreign_ios: 5_000, ..Fixture::honest() }, &so_far);
-    let words = disturbed.others.unwrap().map(|d| d.describe()).unwrap_or_default();
-    assert!(words.contains("of others on vda"), "{words}");
+    let sentence = disturbed.others.unwrap().map(|d| d.describe()).unwrap_or_default();
+    assert!(sentence.contains("of others on vda"), "{sentence}");
 }
 
 #[test]

@@ -224,11 +224,14 @@ fn seconds_each(classes: &[&Class], bytes: f64) -> Option<[f64; 2]> {
 /// splitting keep bytes, a page cache or a journal does not.
 const SAME_BYTES: f64 = 0.05;
 
-/// The capacities that a report tells, of the devices that its plan's targets are on.
+/// The capacities in a report, for the devices of its plan's targets.
 ///
-/// A result is one where it holds (VALID, under the name that was asked for), or where nothing but a cgroup's limit held it back, which is
-/// told then; is of one stream with one size and one direction past the
-/// page cache, in a closed loop that nothing held back, without syncs, and where the topmost device moved the bytes that were
+/// A result is a capacity if all of this holds:
+/// - It is VALID under its requested name, or only a cgroup's limit held it back, which is then noted.
+/// - It has one stream with one size and one direction, past the page cache, in a closed loop without a rate limit or syncs.
+/// - The topmost device moved the requested bytes.
+///
+/// Its figures are those of the device: completed requests, and their mean size.
 /// asked for. Its figures are those of the device: requests that it completed, and their mean size.
 pub fn of_report(plan: &Plan, report: &Report) -> Vec<Capacity> {
     report.results.iter().filter_map(|result| of_result(plan, &report.machine.places, result)).collect()
@@ -291,7 +294,7 @@ fn device<'p>(plan: &Plan, places: &'p [Place], stream: &Stream) -> Option<&'p L
         plan.targets.get(*target)?;
         let place = places.get(*target)?;
         let [top] = place.tops.as_slice() else { return None };
-        let layer = whole(&place.layers, *top)?;
+        let layer = whole_disk(&place.layers, *top)?;
         if found.is_some_and(|other| other.number != layer.number) {
             return None;
         }
@@ -301,7 +304,7 @@ fn device<'p>(plan: &Plan, places: &'p [Place], stream: &Stream) -> Option<&'p L
 }
 
 /// A layer, of a partition its disk.
-pub(crate) fn whole(layers: &[Layer], at: usize) -> Option<&Layer> {
+pub(crate) fn whole_disk(layers: &[Layer], at: usize) -> Option<&Layer> {
     let layer = layers.get(at)?;
     if layer.kind != LayerKind::Partition {
         return Some(layer);

@@ -432,7 +432,7 @@ mod tests {
         let before = at("1000 50 80000 400 200 20 16000 900 0 5000 1300 10 0 8000 3 40 120");
         let after = at("3500 150 280000 1650 700 520 136000 4150 7 6900 6250 15 1 48000 8 60 220");
         let f = between(&before, &after, 2.0).unwrap();
-        let said = |value: f64| format!("{value:.2}");
+        let show = |value: f64| format!("{value:.2}");
         let of = |r: &Requests| {
             [
                 r.per_s,
@@ -442,7 +442,7 @@ mod tests {
                 r.merged_per_s,
                 r.merged_percent.unwrap(),
             ]
-            .map(said)
+            .map(show)
             .join(" ")
         };
         // 2500 reads of 200,000 sectors, 100 merged, 1250 ms in 2 s: 2500/2; 102.4e6/2; 100,000 KiB/2500; 1250/2500; 100/2; 100/2600.
@@ -452,10 +452,10 @@ mod tests {
         // 5 discards of 40,000 sectors, 1 merged, 5 ms; 20 flushes, 100 ms.
         assert_eq!(of(&f.discard.unwrap()), "2.50 10.24 4000.00 1.00 0.50 16.67");
         let flush = f.flush.unwrap();
-        assert_eq!((said(flush.per_s), said(flush.await_ms.unwrap())), ("10.00".into(), "5.00".into()));
+        assert_eq!((show(flush.per_s), show(flush.await_ms.unwrap())), ("10.00".into(), "5.00".into()));
         // 4950 ms of the queue and 1900 busy ones in 2 s.
         assert_eq!(
-            (said(f.depth_mean), said(f.util_percent), f.in_flight),
+            (show(f.depth_mean), show(f.util_percent), f.in_flight),
             ("2.48".into(), "95.00".into(), 7)
         );
         assert!((f.read.mib_per_s - 100_000.0 / 1024.0 / 2.0).abs() < 1e-9);

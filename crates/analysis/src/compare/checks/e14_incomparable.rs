@@ -39,14 +39,14 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     let mut out = Vec::new();
     for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
         let mut say = |answer| out.push((vec![pair.name.clone()], answer));
-        let said: Vec<Detail> =
+        let findings: Vec<Detail> =
             [other_work(pair, asked), none(pair, asked), labelled(pair)].into_iter().flatten().collect();
         if !unknown.is_empty() {
             say(Err(format!("not known of both sides: {}", unknown.join("; "))));
-        } else if said.is_empty() {
+        } else if findings.is_empty() {
             say(Ok(Answer::Holds("Nothing differs but what is compared.", Evidence::new())));
         }
-        for found in said {
+        for found in findings {
             say(Ok(Answer::Finding(found)));
         }
     }

@@ -32,20 +32,20 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
 };
 
 fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
-    let looks = asked.others().count();
-    if looks < 2 {
+    let count = asked.others().count();
+    if count < 2 {
         return Vec::new();
     }
     let held: Vec<String> =
         asked.others().filter(|(_, m)| held_back(m)).map(|(p, m)| format!("{} {}", p.name, m.name)).collect();
-    let numbers = evidence([("looks", looks as f64), ("held_back", held.len() as f64)]);
+    let numbers = evidence([("looks", count as f64), ("held_back", held.len() as f64)]);
     let answer = if held.is_empty() {
         Answer::Holds("No number differs only because many were looked at.", numbers)
     } else {
         Answer::Finding(Detail::new(
             Severity::Biased,
             format!(
-                "You looked at {looks} numbers beside the headline, and some differ by chance. Not significant after correction for multiple tests: {}.",
+                "You looked at {count} numbers beside the headline, and some differ by chance. Not significant after correction for multiple tests: {}.",
                 held.join(", ")
             ),
             numbers,

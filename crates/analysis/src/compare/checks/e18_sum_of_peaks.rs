@@ -66,13 +66,13 @@ pub(in crate::compare) fn contradicts(one: One, name: &str) -> bool {
 /// A percentile that is not between those of the runs.
 struct Outside {
     name: String,
-    whole: u64,
+    all_runs_ns: u64,
     runs: [u64; 2],
 }
 
 impl Outside {
     fn found(&self, side: &str) -> Detail {
-        let [whole, low, high] = [self.whole, self.runs[0], self.runs[1]].map(|ns| show_ns(ns as f64));
+        let [whole, low, high] = [self.all_runs_ns, self.runs[0], self.runs[1]].map(|ns| show_ns(ns as f64));
         Detail::new(
             Severity::Void,
             format!(
@@ -87,11 +87,11 @@ impl Outside {
 fn outside(result: &Measured) -> Vec<Outside> {
     let kinds: [(&str, &Option<Figures>); 4] =
         [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
-    let whole =
+    let percentiles =
         kinds.into_iter().filter_map(|(kind, f)| Some((kind, f.as_ref()?))).flat_map(|(kind, figures)| {
             figures.latency_ns.percentiles.iter().filter_map(move |(rank, ns)| Some((kind, rank, (*ns)?)))
         });
-    whole
+    percentiles
         .filter_map(|(kind, rank, whole)| {
             let of_run =
                 |r: &model::report::RunFigures| r.percentiles_ns.get(kind)?.get(rank).copied().flatten();
@@ -99,7 +99,7 @@ fn outside(result: &Measured) -> Vec<Outside> {
             let (low, high) = (*runs.iter().min()?, *runs.iter().max()?);
             let out =
                 (whole as f64) < (1.0 - SAME.0) * low as f64 || whole as f64 > (1.0 + SAME.0) * high as f64;
-            out.then(|| Outside { name: format!("{kind} p{rank}"), whole, runs: [low, high] })
+            out.then(|| Outside { name: format!("{kind} p{rank}"), all_runs_ns: whole, runs: [low, high] })
         })
         .collect()
 }

@@ -28,7 +28,7 @@ impl Draw {
         Normal::new(0.0, 1.0).unwrap().inverse_cdf(uniform)
     }
 
-    /// So many runs of a rate, with that deviation on a logarithmic axis.
+    /// `n` runs of a rate, with that deviation on a logarithmic axis.
     fn runs(&mut self, n: usize, factor: f64, deviation: f64) -> Vec<f64> {
         (0..n).map(|_| 10_000.0 * factor * (deviation * self.normal()).exp()).collect()
     }
@@ -43,8 +43,8 @@ fn alone(weighed: Weighed) -> Metric {
     weighed.answered(chance, 1)
 }
 
-/// Shares of comparisons that end with each word (faster, slower, same, no difference seen, cannot tell), and whose interval holds the
-/// truth.
+/// Shares of comparisons that end with each answer (faster, slower, same, no difference seen, cannot tell), and whose interval contains
+/// the truth.
 fn shares(trials: usize, n: usize, factor: f64) -> ([f64; 5], f64) {
     let mut draw = Draw(7 + n as u64);
     let (mut words, mut held) = ([0; 5], 0);
@@ -83,7 +83,7 @@ fn a_tenth_is_found_with_five_runs_and_never_with_three() {
     assert!(of_five > 0.25 && of_ten > 0.65, "{of_five} {of_ten}");
 }
 
-/// Comparisons of a difference that is as large as they could have seen, on the whole; and how often it is found.
+/// How often a difference is found that is as large as the mean detectable one.
 fn power_at_the_visible(trials: usize, n: usize) -> f64 {
     let mut draw = Draw(99);
     let visible: f64 = (0..300)
@@ -126,28 +126,29 @@ fn a_difference_of_twice_the_tolerance_is_never_the_same() {
     assert!(same < 0.04, "{same}");
 }
 
-/// What is said of B, which may be 5 % slower.
+/// The gate on B, which may be 5 % slower.
 fn gated(a: &[f64], b: &[f64], runs: Runs) -> Gate {
     let metric = alone(weigh(rates(a, b), &in_turns()));
     let options = Options { runs, ..Options::default() };
     gate(&[pair(true, vec![metric])], Slower { by: 0.05, all: false }, &options)
 }
 
-/// Shares of PASS and FAIL, and the runs on each side, where B is so many times as fast as A; asked once more where that is allowed.
+/// Shares of PASS and FAIL, and the runs on each side, if B is `factor` times as fast as A. The gate is asked a second time if `runs`
+/// allows it.
 fn passed_and_failed(trials: usize, n: usize, factor: f64, runs: Runs) -> [f64; 3] {
     let mut draw = Draw(61 + n as u64);
     let mut all = [0.0; 3];
     for _ in 0..trials {
         let (mut a, mut b) = (draw.runs(n, 1.0, DEVIATION), draw.runs(n, factor, DEVIATION));
-        let mut said = gated(&a, &b, runs);
-        if runs == Runs::Settling && said.outcome == Passing::Undecided {
-            let more = said.runs_needed.map_or(9 * n, |needed| (needed as usize).min(10 * n) - n);
+        let mut gate = gated(&a, &b, runs);
+        if runs == Runs::Settling && gate.outcome == Passing::Undecided {
+            let more = gate.runs_needed.map_or(9 * n, |needed| (needed as usize).min(10 * n) - n);
             a.extend(draw.runs(more, 1.0, DEVIATION));
             b.extend(draw.runs(more, factor, DEVIATION));
-            said = gated(&a, &b, runs);
+            gate = gated(&a, &b, runs);
         }
-        all[0] += f64::from(u8::from(said.outcome == Passing::Passed));
-        all[1] += f64::from(u8::from(said.outcome == Passing::Failed));
+        all[0] += f64::from(u8::from(gate.outcome == Passing::Passed));
+        all[1] += f64::from(u8::from(gate.outcome == Passing::Failed));
         all[2] += a.len() as f64;
     }
     all.map(|sum| sum / trials as f64)
@@ -167,17 +168,17 @@ fn a_settling_gate_errs_no_more_often_than_a_single_one() {
 
 #[test]
 fn a_settling_gate_usually_decides() {
-    for (factor, told) in [(1.0, 0), (0.90, 1)] {
+    for (factor, word) in [(1.0, 0), (0.90, 1)] {
         let (once, settled) = (
             passed_and_failed(100, 5, factor, Runs::InTurns),
             passed_and_failed(100, 5, factor, Runs::Settling),
         );
-        assert!(settled[told] > 0.85 && settled[told] > once[told], "{factor}: {once:?} {settled:?}");
+        assert!(settled[word] > 0.85 && settled[word] > once[word], "{factor}: {once:?} {settled:?}");
         assert!(settled[2] < 20.0, "{settled:?}");
     }
 }
 
-/// Whether any of so many numbers of one system is called different from itself, by Holm.
+/// Whether any of `numbers` numbers of one system is called different from itself, by Holm.
 fn any_of(numbers: usize, n: usize, draw: &mut Draw) -> bool {
     let weighed: Vec<Weighed> = (0..numbers).map(|_| weigh(draw.pair(n, 1.0), &in_turns())).collect();
     let chances = holm::adjusted(&weighed.iter().map(Weighed::chance).collect::<Vec<_>>());
@@ -295,7 +296,7 @@ fn measured_in_time(seed: u64, factor: f64, weather: Weather) -> Vec<Summary> {
     done
 }
 
-/// What comparisons in time came to, as shares of them or of their tests.
+/// Results of comparisons with a time limit, as shares of the comparisons or of their tests.
 #[derive(Debug, Default)]
 struct InTime {
     /// Comparisons with any FASTER or SLOWER.

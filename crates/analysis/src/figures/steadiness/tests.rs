@@ -3,8 +3,8 @@
 use crate::figures::steadiness::*;
 use stats::known::flat;
 
-/// What is said of so many runs of so many seconds, of a rate that depends on the run and on the share of its time; a value a
-/// second, or a hundred in all where that is more.
+/// The steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time. A value a second, or at least
+/// a hundred in all.
 fn steadiness_of(runs: usize, seconds: f64, deviation: f64, rate: impl Fn(usize, f64) -> f64) -> Steadiness {
     let n = (seconds as usize).max(100);
     let course = |run: usize| {

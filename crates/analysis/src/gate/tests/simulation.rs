@@ -20,8 +20,8 @@ fn word(seen: &Estimate) -> AnswerWord {
     }
 }
 
-/// Of so many sessions whose true latency is so many times the limit: shares of PASS and of FAIL, and the mean number of runs. The first
-/// runs may ask for more, once, up to ten times as many.
+/// Sessions whose true latency is `truth` times the limit: shares of PASS and of FAIL, and the mean number of runs. The first runs may
+/// call for up to ten times as many, once.
 fn shares(sessions: u64, first: u32, truth: f64, settles: bool) -> [f64; 3] {
     let mut all = [0.0; 3];
     for seed in 0..sessions {
@@ -53,13 +53,13 @@ fn asking_twice_at_the_limit_errs_once_in_twenty_on_either_side() {
 
 #[test]
 fn the_second_round_decides_open_conditions() {
-    for (truth, told) in [(0.97, 0), (1.03, 1)] {
+    for (truth, word) in [(0.97, 0), (1.03, 1)] {
         let (once, twice) = (shares(500, 8, truth, false), shares(500, 8, truth, true));
-        assert!(twice[told] > 0.75 && twice[told] > once[told] + 0.2, "{truth}: {once:?} {twice:?}");
-        assert!(twice[1 - told] < 0.01 && twice[2] < 60.0, "{truth}: {twice:?}");
+        assert!(twice[word] > 0.75 && twice[word] > once[word] + 0.2, "{truth}: {once:?} {twice:?}");
+        assert!(twice[1 - word] < 0.01 && twice[2] < 60.0, "{truth}: {twice:?}");
     }
     let [pass, _, runs] = shares(200, 8, 0.5, true);
-    assert!(pass > 0.99 && runs < 8.1, "what is far from the limit is told at once: {pass} {runs}");
+    assert!(pass > 0.99 && runs < 8.1, "far from the limit the first round decides: {pass} {runs}");
 }
 
 #[test]

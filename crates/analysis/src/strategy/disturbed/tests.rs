@@ -107,8 +107,8 @@ fn paired_rounds_are_measured_again_as_a_whole() {
         disturbed: (job == 0).then(|| a_disturbance(0)),
         ..Summary::refused(job, 0)
     }));
-    let again: Vec<usize> = waiting(&done, &paired).iter().map(|a| a.at.job).collect();
-    assert_eq!(again, [0, 2]);
+    let repeats: Vec<usize> = waiting(&done, &paired).iter().map(|a| a.at.job).collect();
+    assert_eq!(repeats, [0, 2]);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn the_evidence_of_a_run_is_read_from_its_edges() {
     assert!(
         device == "vda" && (ios_per_s.unwrap() - 4_000.0).abs() < 1.0 && (bytes_per_s - 16.384e6).abs() < 1e3
     );
-    // The same traffic beside a run that was ten times as fast: its share is small, and it disturbs alike.
+    // The same traffic during a run that is ten times as fast: its share is small, but it disturbs as much.
     let fast = Fixture { ops: 100_000, foreign_ios: 4_400, ..Fixture::honest() };
     assert_eq!(second(&fast.record()).len(), 1);
     let loud = Fixture { device_time_share: 0.1, cpu_share: 1.0, errors: 7, ..Fixture::honest() };

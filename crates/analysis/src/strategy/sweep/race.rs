@@ -19,7 +19,7 @@ const CHEAPER: usize = 3;
 /// Rounds before which no cell of an adaptive search wins: what was seen once may have been lucky once.
 const FEWEST_ROUNDS: usize = 2;
 
-/// Cells with the highest levels, of which one wins.
+/// The number of cells with the highest levels that may win.
 const CANDIDATES: usize = 20;
 
 /// Share of the winner's CPU time below which a cell of the same memory is cheaper.
@@ -100,7 +100,7 @@ pub struct Rivals {
 }
 
 impl Lane {
-    /// A cell of which nothing was measured.
+    /// A cell without runs.
     pub(super) fn new(job: usize, memory: u64, by: Measure) -> Self {
         Self { job, memory, by, ..Self::default() }
     }
@@ -136,12 +136,12 @@ impl Lane {
         }
     }
 
-    /// Scores of the runs that its figures are told by: fresh ones where it has them all, since it was not chosen for those.
-    pub fn told_by(&self) -> &[f64] {
-        if self.is_told_by_fresh() { &self.fresh } else { &self.logs }
+    /// Scores of the runs that its figures use: fresh ones if it has them all, since those did not select it.
+    pub fn figure_scores(&self) -> &[f64] {
+        if self.uses_fresh_runs() { &self.fresh } else { &self.logs }
     }
 
-    fn is_told_by_fresh(&self) -> bool {
+    fn uses_fresh_runs(&self) -> bool {
         self.fresh.len() >= FRESH || self.logs.is_empty()
     }
 
@@ -150,14 +150,14 @@ impl Lane {
         self.by
     }
 
-    /// The runs that its figures are told by.
-    pub fn window_samples(&self) -> &[Sample] {
-        &self.runs[usize::from(self.is_told_by_fresh())]
+    /// The runs that its figures use.
+    pub fn figure_samples(&self) -> &[Sample] {
+        &self.runs[usize::from(self.uses_fresh_runs())]
     }
 
     /// Bytes of a mean operation in those runs, since an access specification draws its sizes; `None` where none of them has one.
     pub fn bytes_per_operation(&self) -> Option<f64> {
-        mean_of(self.window_samples(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
+        mean_of(self.figure_samples(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
     }
 
     /// Mean CPU time per byte of all its runs in ns; `None` where no run has one.
@@ -180,7 +180,7 @@ impl Lane {
 }
 
 impl Race {
-    /// A race of which nothing was measured.
+    /// A race without runs.
     pub(super) fn new(work: String, by: Measure, share: f64, lanes: Vec<Lane>, baselines: Vec<Lane>) -> Self {
         // The better of two latencies has the higher score and the lower value.
         let tolerance = if by.is_latency() { -(-share).ln_1p() } else { share.ln_1p() };
@@ -309,7 +309,7 @@ impl Race {
         if self.by.is_latency() { -(-log).exp_m1() } else { log.exp_m1() }
     }
 
-    /// Lanes that cost less than one and look as fast, the cheapest first.
+    /// Lanes that cost less than one and seem as fast, the cheapest first.
     fn cheaper(&self, levels: &Levels, winner: usize) -> Vec<usize> {
         let best = &self.lanes[winner];
         let costs_less = |l: &Lane| {
@@ -415,7 +415,7 @@ const TRIMMED: usize = 5;
 /// Share of the pairs of successive runs that differ by no more than the noise explains, and the normal quantile of that share.
 const SHARE_OF_PAIRS: (f64, f64) = (0.9, 1.645);
 
-/// Degrees of freedom that such a share of pairs has for each pair.
+/// Degrees of freedom for each pair.
 const DEGREES_PER_PAIR: f64 = 0.6;
 
 /// Rounds that may be passes through all cells.
@@ -469,13 +469,13 @@ impl Levels {
         let mut levels: Vec<f64> = cells.iter().map(|runs| median(&scores(runs))).collect();
         let mut states = vec![0.0; rounds];
         for _ in 0..STEPS {
-            let mut left = vec![Vec::new(); rounds];
+            let mut remainders = vec![Vec::new(); rounds];
             for (runs, level) in cells.iter().zip(&levels) {
                 for (round, score) in runs {
-                    left[*round].push(score - level);
+                    remainders[*round].push(score - level);
                 }
             }
-            states = left.iter().map(|left| median(left)).collect();
+            states = remainders.iter().map(|left| median(left)).collect();
             levels = cells.iter().map(|runs| centre(&without(runs, &states))).collect();
         }
         // A state that few runs make follows their noise, and hides a part of it.

@@ -192,7 +192,7 @@ struct Shares {
     far: f64,
     /// No cell may be faster by more than the tolerance.
     decided: f64,
-    /// The target is said to have changed.
+    /// The target is reported as changed.
     fallen: f64,
     /// Mean bound, as a share.
     bound: f64,

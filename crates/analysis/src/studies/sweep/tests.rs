@@ -39,13 +39,13 @@ fn record(cells: &[(u32, u64)]) -> Record {
     });
     let mut record = together(&fixtures);
     record.runs.sort_by_key(|r| r.start.repeat);
-    let of = |(job, (depth, _)): (usize, &(u32, u64))| Cell { setting: setting(*depth, "randread"), job };
+    let cell = |(job, (depth, _)): (usize, &(u32, u64))| Cell { setting: setting(*depth, "randread"), job };
     let cp = Baseline { name: "cp".into(), setting: setting(1, "randread"), job: cells.len() };
     let too_much = Skipped { setting: setting(4096, "randread"), why: "its buffers take too much".into() };
     record.header.plan.runs = 3;
     record.header.plan.study = Study::Sweep(Grid {
         preset: None,
-        cells: cells.iter().enumerate().map(of).collect(),
+        cells: cells.iter().enumerate().map(cell).collect(),
         skipped: vec![too_much],
         baselines: vec![cp],
         search: How::Exhaustive,
@@ -191,9 +191,9 @@ fn random_costs_nothing_from_some_size_on() {
     let grid = [(4 << 10, 500.0, 100.0), (64 << 10, 900.0, 600.0), (1 << 20, 1_000.0, 990.0)];
     sweep.cells =
         grid.iter().flat_map(|(bs, s, r)| [cell(*bs, "read", *s), cell(*bs, "randread", *r)]).collect();
-    let said = deduce(&sweep);
-    assert!(said[0].sentence.contains("as fast as read from 1M on"), "{}", said[0].sentence);
-    assert!(said[0].sentence.contains("at 4K 20 %"), "{}", said[0].sentence);
+    let deductions = deduce(&sweep);
+    assert!(deductions[0].sentence.contains("as fast as read from 1M on"), "{}", deductions[0].sentence);
+    assert!(deductions[0].sentence.contains("at 4K 20 %"), "{}", deductions[0].sentence);
     sweep.cells.retain(|c| c.setting.rw == "read");
     assert!(deduce(&sweep).is_empty());
 }

@@ -48,7 +48,7 @@ impl Scene {
         )
     }
 
-    /// How often each state is said, in the order of [`STATES`].
+    /// How often each state is the answer, in the order of [`STATES`].
     fn states(&self, draws: u64) -> [f64; 5] {
         let mut counts = [0.0; 5];
         for seed in 0..draws {
@@ -58,7 +58,7 @@ impl Scene {
         counts.map(|c| c / draws as f64)
     }
 
-    /// How often the first of the steps is found within so many seconds of a truth, and how often there are more.
+    /// How often the first step is found `within` seconds of the truth, and how often there are more.
     fn step_at(&self, truth: usize, within: usize, draws: u64) -> [f64; 2] {
         let limit = STEP_FROM.at(self.seconds as f64);
         let found: Vec<Vec<usize>> = (0..draws)
@@ -87,7 +87,7 @@ fn within_a_run(n: usize, rho: f64, draws: u64) -> [f64; 3] {
     [covers / count, 1.0 - count / draws as f64, mean(&given.iter().map(|g| g.1).collect::<Vec<_>>())]
 }
 
-/// Rates of so many runs that vary by this around one.
+/// Rates of `count` runs that vary by this deviation around one.
 fn runs(count: usize, deviation: f64, seed: u64) -> Vec<f64> {
     let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(77));
     (0..count).map(|_| (deviation * noise.normal()).exp()).collect()
@@ -112,8 +112,8 @@ fn decaying(count: usize, share: f64, deviation: f64, seed: u64) -> Vec<f64> {
     each.iter().enumerate().map(|(i, v)| v * (1.0 - share).powi(i as i32)).collect()
 }
 
-/// What is said of runs of a minute with these rates, flat within: shares of the states, and how often the rule of the SNIA
-/// is met by the last five, and by any five.
+/// The answers for runs of a minute with these rates, flat within: shares of the states, and how often the last five runs, and any five,
+/// meet the rule of the SNIA.
 fn over_rounds(count: usize, share: f64, deviation: f64, draws: u64) -> ([f64; 5], [f64; 2]) {
     let (mut states, mut rule) = ([0.0; 5], [0.0; 2]);
     for seed in 0..draws {
@@ -123,14 +123,14 @@ fn over_rounds(count: usize, share: f64, deviation: f64, draws: u64) -> ([f64; 5
             step_ns: 1e9,
             rates: flat(60, 0.02, 0.0, seed * 100 + i as u64).iter().map(|v| v * level).collect(),
         };
-        let said = steadiness::judge_steadiness(
+        let answer = steadiness::judge_steadiness(
             Ok(rates.iter().enumerate().map(course).collect()),
             rates.clone(),
             60.0 * count as f64,
         );
-        STATES.iter().zip(&mut states).filter(|(s, _)| **s == said.state).for_each(|(_, c)| *c += 1.0);
+        STATES.iter().zip(&mut states).filter(|(s, _)| **s == answer.state).for_each(|(_, c)| *c += 1.0);
         let any = (5..=count).any(|n| snia::rule(&rates[..n]).is_some_and(|s| s.met));
-        rule[0] += f64::from(u8::from(said.snia.is_some_and(|s| s.met)));
+        rule[0] += f64::from(u8::from(answer.snia.is_some_and(|s| s.met)));
         rule[1] += f64::from(u8::from(any));
     }
     (states.map(|c| c / draws as f64), rule.map(|c| c / draws as f64))
