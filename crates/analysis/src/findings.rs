@@ -18,94 +18,6 @@ use model::record::Record;
 use model::report::Measured;
 use model::units::{show_count, show_rate};
 
-/// The name of a case with all renamings applied.
-pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
-    let stream = &case.stream;
-    let mut parts = vec![stream.describe()];
-    // The capture determines how much is in flight.
-    parts.extend(stream.replay.is_none().then(|| depth(case, renames)));
-    if stream.workers > 1 {
-        parts.push(format!("{} workers", stream.workers));
-    }
-    parts.push(medium(case, renames));
-    parts.extend(stream.conditions());
-    parts.extend(conditions(renames));
-    parts.join(", ")
-}
-
-/// Whether the true name differs from the request.
-pub(crate) fn is_another(case: &Case, renames: &[&Rename]) -> bool {
-    !renames.is_empty() || moves_nothing(case).is_some()
-}
-
-/// The work whatever the load: `4K random read, direct`.
-pub(crate) fn work(case: &Case, renames: &[&Rename]) -> String {
-    let parts = [case.stream.describe(), medium(case, renames)].into_iter();
-    parts.chain(conditions(renames)).collect::<Vec<_>>().join(", ")
-}
-
-/// Conditions that findings add, each once.
-fn conditions(renames: &[&Rename]) -> Vec<String> {
-    let mut conditions: Vec<&String> = Vec::new();
-    for rename in renames {
-        if let Rename::Condition(words) = rename
-            && !conditions.contains(&words)
-        {
-            conditions.push(words);
-        }
-    }
-    conditions.into_iter().cloned().collect()
-}
-
-/// The requested depth per worker, or the approximate depth that all workers reached together.
-fn depth(case: &Case, renames: &[&Rename]) -> String {
-    let reached = renames.iter().find_map(|r| if let Rename::Depth(d) = r { Some(*d) } else { None });
-    match reached {
-        // A whole number claims less than decimals would: this is a mean.
-        Some(d) if d >= 0.95 => format!("depth ~{d:.0}"),
-        Some(d) => format!("depth ~{}", show_rate(d)),
-        None => match (case.stream.latency_target, found(case)) {
-            (None, _) => format!("depth {}", case.stream.depth),
-            (Some(_), Some((least, most))) if least == most => {
-                format!("depth {least}, as the latency target allows")
-            }
-            (Some(_), Some((least, most))) => {
-                format!("depth {least} to {most}, as the latency target allows")
-            }
-            (Some(_), None) => format!("depth up to {}, as the latency target allows", case.stream.depth),
-        },
-    }
-}
-
-/// The smallest and the largest depth that a worker reached in any run.
-fn found(case: &Case) -> Option<(u32, u32)> {
-    let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
-    let depths: Vec<u32> = workers.filter_map(|w| Some(w.depth?.depth)).collect();
-    Some((*depths.iter().min()?, *depths.iter().max()?))
-}
-
-fn medium(case: &Case, renames: &[&Rename]) -> String {
-    if let Some(words) = moves_nothing(case) {
-        return words.to_owned();
-    }
-    let memory = renames.iter().find_map(|r| if let Rename::Memory(m) = r { Some(m) } else { None });
-    let other = renames.iter().find_map(|r| if let Rename::Medium(m) = r { Some(m) } else { None });
-    memory.or(other).cloned().unwrap_or_else(|| case.stream.cache.word().to_owned())
-}
-
-/// The name of a result without storage, or without data.
-pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
-    match case.stream.engine.as_str() {
-        "sim" => Some("simulated"),
-        "null" => Some("null engine, no storage"),
-        "ftruncate" => Some("lengths of files alone, no data moved"),
-        "fallocate" => Some("blocks of files alone, no data moved"),
-        _ if case.stream.does_nothing() => Some("operations that do nothing, no storage"),
-        _ if !case.has_storage() => Some("no storage"),
-        _ => None,
-    }
-}
-
 /// A case with the answers of all checks.
 pub(crate) struct CaseAnswers<'a> {
     pub(crate) case: Case<'a>,
@@ -304,6 +216,94 @@ pub(crate) fn about(names: &[String]) -> String {
     }
 }
 
+/// The name of a case with all renamings applied.
+pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
+    let stream = &case.stream;
+    let mut parts = vec![stream.describe()];
+    // The capture determines how much is in flight.
+    parts.extend(stream.replay.is_none().then(|| depth(case, renames)));
+    if stream.workers > 1 {
+        parts.push(format!("{} workers", stream.workers));
+    }
+    parts.push(medium(case, renames));
+    parts.extend(stream.conditions());
+    parts.extend(conditions(renames));
+    parts.join(", ")
+}
+
+/// Whether the true name differs from the request.
+pub(crate) fn is_another(case: &Case, renames: &[&Rename]) -> bool {
+    !renames.is_empty() || moves_nothing(case).is_some()
+}
+
+/// The work whatever the load: `4K random read, direct`.
+pub(crate) fn work(case: &Case, renames: &[&Rename]) -> String {
+    let parts = [case.stream.describe(), medium(case, renames)].into_iter();
+    parts.chain(conditions(renames)).collect::<Vec<_>>().join(", ")
+}
+
+/// Conditions that findings add, each once.
+fn conditions(renames: &[&Rename]) -> Vec<String> {
+    let mut conditions: Vec<&String> = Vec::new();
+    for rename in renames {
+        if let Rename::Condition(words) = rename
+            && !conditions.contains(&words)
+        {
+            conditions.push(words);
+        }
+    }
+    conditions.into_iter().cloned().collect()
+}
+
+/// The requested depth per worker, or the approximate depth that all workers reached together.
+fn depth(case: &Case, renames: &[&Rename]) -> String {
+    let reached = renames.iter().find_map(|r| if let Rename::Depth(d) = r { Some(*d) } else { None });
+    match reached {
+        // A whole number claims less than decimals would: this is a mean.
+        Some(d) if d >= 0.95 => format!("depth ~{d:.0}"),
+        Some(d) => format!("depth ~{}", show_rate(d)),
+        None => match (case.stream.latency_target, found(case)) {
+            (None, _) => format!("depth {}", case.stream.depth),
+            (Some(_), Some((least, most))) if least == most => {
+                format!("depth {least}, as the latency target allows")
+            }
+            (Some(_), Some((least, most))) => {
+                format!("depth {least} to {most}, as the latency target allows")
+            }
+            (Some(_), None) => format!("depth up to {}, as the latency target allows", case.stream.depth),
+        },
+    }
+}
+
+/// The smallest and the largest depth that a worker reached in any run.
+fn found(case: &Case) -> Option<(u32, u32)> {
+    let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let depths: Vec<u32> = workers.filter_map(|w| Some(w.depth?.depth)).collect();
+    Some((*depths.iter().min()?, *depths.iter().max()?))
+}
+
+fn medium(case: &Case, renames: &[&Rename]) -> String {
+    if let Some(words) = moves_nothing(case) {
+        return words.to_owned();
+    }
+    let memory = renames.iter().find_map(|r| if let Rename::Memory(m) = r { Some(m) } else { None });
+    let other = renames.iter().find_map(|r| if let Rename::Medium(m) = r { Some(m) } else { None });
+    memory.or(other).cloned().unwrap_or_else(|| case.stream.cache.word().to_owned())
+}
+
+/// The name of a result without storage, or without data.
+pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
+    match case.stream.engine.as_str() {
+        "sim" => Some("simulated"),
+        "null" => Some("null engine, no storage"),
+        "ftruncate" => Some("lengths of files alone, no data moved"),
+        "fallocate" => Some("blocks of files alone, no data moved"),
+        _ if case.stream.does_nothing() => Some("operations that do nothing, no storage"),
+        _ if !case.has_storage() => Some("no storage"),
+        _ => None,
+    }
+}
+
 /// The checks that need no run, in the order of the catalogue.
 const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
 
@@ -385,8 +385,10 @@ fn is_written_first(record: &Record, case: &Case) -> bool {
 
 #[cfg(test)]
 use crate::fixture::Fixture;
+
 #[cfg(test)]
 use model::evidence::Moment;
+
 #[cfg(test)]
 use model::evidence::Snapshot;
 

@@ -15,8 +15,6 @@
 
 use crate::case;
 use crate::case::{Case, CaseRun, asked_depth, no_run, share};
-#[cfg(test)]
-use crate::fixture::Fixture;
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, CgroupIo, Moment};
 use model::job::{Kind, Stream};
@@ -24,83 +22,9 @@ use model::ledger::{Account, Entry, Ledger, Moved};
 use model::machine::{Layer, Place};
 use model::units::show_share;
 
-/// Requests per operation from which operations were split: an operation in a hundred crosses the border of two extents.
-const SPLIT_FROM: f64 = 1.01;
-/// The engine that submits without waiting and tries again.
-const TRIES_AGAIN: &str = "io_uring";
-
-/// Why an attempt was charged and refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// The operation had to be split.
-    Split,
-    /// The device's queue was full. It takes this number of requests (`nr_requests`).
-    QueueFull(u64),
-}
-
-/// Returns why attempts of this kind may have been refused after they were charged, or `None` if none were.
-pub(crate) fn refused(case: &Case, kind: Kind) -> Option<Refused> {
-    if !case.is_direct() {
-        return None;
-    }
-    let device = case.device().ok()?;
-    let done = if kind == Kind::Write { device.write } else { device.read };
-    if share(done.ios as f64, case.issued(kind).ops as f64) > SPLIT_FROM {
-        return Some(Refused::Split);
-    }
-    let depth: f64 = retrying(case).map(asked_depth).sum();
-    let queues = case.shared().ok()?.into_iter().map(|disk| disk.queue_number("nr_requests"));
-    let least = queues.filter_map(Result::ok).min()?;
-    (depth > least as f64).then_some(Refused::QueueFull(least))
-}
-
-/// Streams of the phase whose refused attempts are submitted again.
-fn retrying<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
-    let phase = case.job.phases.get(case.phase).into_iter();
-    phase.flat_map(|phase| &phase.streams).filter(|s| s.engine == TRIES_AGAIN && s.cache.is_direct())
-}
-
-/// The part of `counted` that was refused: at most the issued amount, and nothing if no attempt can have been refused.
-pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
-    let mut twice = CgroupIo::default();
-    for (slot, kind) in Kind::MOVING.into_iter().enumerate() {
-        if refused(case, kind).is_none() {
-            continue;
-        }
-        let issued = case.issued(kind);
-        let bytes = counted.bytes[slot].saturating_sub(issued.bytes).min(issued.bytes);
-        let attempts = share(bytes as f64 * issued.ops as f64, issued.bytes as f64);
-        (twice.bytes[slot], twice.ios[slot]) = (bytes, attempts as u64);
-    }
-    twice
-}
-
-/// An honest record whose operations became `parts` requests each and were charged several times.
-#[cfg(test)]
-pub(crate) fn split(requests: u64, times_charged: f64) -> model::record::Record {
-    let mut record = crate::fixture::Fixture::honest().record();
-    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
-        for (name, text) in &mut snapshot.files {
-            let Ok(text) = text else { continue };
-            if name.ends_with("/stat") && name.starts_with("/sys/block") {
-                let (ios, rest) = text.split_once(' ').unwrap();
-                *text = format!("{} {rest}", ios.parse::<u64>().unwrap() * requests);
-            } else if name.ends_with("io_service_bytes") {
-                let read = text.split_whitespace().nth(2).unwrap().parse::<f64>().unwrap();
-                *text = format!("254:0 Read {}\n254:0 Write 0\n", (read * times_charged) as u64);
-            }
-        }
-    }
-    record
-}
-
-#[cfg(test)]
-fn own_bytes(record: &model::record::Record) -> u64 {
-    crate::case::cases(record)[0].own().unwrap().bytes[0]
-}
-
 /// Difference up to which two counts agree: a quiet disk's housekeeping. The report shows a larger one, and the checks judge it.
 const AGREES_WITHIN: f64 = 0.001;
+
 /// Bytes per run that a file system reads for itself.
 const ODD_BYTES: u64 = 1 << 20;
 
@@ -314,6 +238,85 @@ fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Cou
         until_synced: until(Moment::Synced),
         in_flight: case.runs.iter().fold(0, |sum, ran| sum.saturating_add(in_flight(ran))),
     }
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+/// Requests per operation from which operations were split: an operation in a hundred crosses the border of two extents.
+const SPLIT_FROM: f64 = 1.01;
+
+/// The engine that submits without waiting and tries again.
+const TRIES_AGAIN: &str = "io_uring";
+
+/// Why an attempt was charged and refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The operation had to be split.
+    Split,
+    /// The device's queue was full. It takes this number of requests (`nr_requests`).
+    QueueFull(u64),
+}
+
+/// Returns why attempts of this kind may have been refused after they were charged, or `None` if none were.
+pub(crate) fn refused(case: &Case, kind: Kind) -> Option<Refused> {
+    if !case.is_direct() {
+        return None;
+    }
+    let device = case.device().ok()?;
+    let done = if kind == Kind::Write { device.write } else { device.read };
+    if share(done.ios as f64, case.issued(kind).ops as f64) > SPLIT_FROM {
+        return Some(Refused::Split);
+    }
+    let depth: f64 = retrying(case).map(asked_depth).sum();
+    let queues = case.shared().ok()?.into_iter().map(|disk| disk.queue_number("nr_requests"));
+    let least = queues.filter_map(Result::ok).min()?;
+    (depth > least as f64).then_some(Refused::QueueFull(least))
+}
+
+/// Streams of the phase whose refused attempts are submitted again.
+fn retrying<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
+    let phase = case.job.phases.get(case.phase).into_iter();
+    phase.flat_map(|phase| &phase.streams).filter(|s| s.engine == TRIES_AGAIN && s.cache.is_direct())
+}
+
+/// The part of `counted` that was refused: at most the issued amount, and nothing if no attempt can have been refused.
+pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
+    let mut twice = CgroupIo::default();
+    for (slot, kind) in Kind::MOVING.into_iter().enumerate() {
+        if refused(case, kind).is_none() {
+            continue;
+        }
+        let issued = case.issued(kind);
+        let bytes = counted.bytes[slot].saturating_sub(issued.bytes).min(issued.bytes);
+        let attempts = share(bytes as f64 * issued.ops as f64, issued.bytes as f64);
+        (twice.bytes[slot], twice.ios[slot]) = (bytes, attempts as u64);
+    }
+    twice
+}
+
+/// An honest record whose operations became `parts` requests each and were charged several times.
+#[cfg(test)]
+pub(crate) fn split(requests: u64, times_charged: f64) -> model::record::Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        for (name, text) in &mut snapshot.files {
+            let Ok(text) = text else { continue };
+            if name.ends_with("/stat") && name.starts_with("/sys/block") {
+                let (ios, rest) = text.split_once(' ').unwrap();
+                *text = format!("{} {rest}", ios.parse::<u64>().unwrap() * requests);
+            } else if name.ends_with("io_service_bytes") {
+                let read = text.split_whitespace().nth(2).unwrap().parse::<f64>().unwrap();
+                *text = format!("254:0 Read {}\n254:0 Write 0\n", (read * times_charged) as u64);
+            }
+        }
+    }
+    record
+}
+
+#[cfg(test)]
+fn own_bytes(record: &model::record::Record) -> u64 {
+    crate::case::cases(record)[0].own().unwrap().bytes[0]
 }
 
 #[cfg(test)]

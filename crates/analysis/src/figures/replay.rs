@@ -10,8 +10,10 @@ use model::units::{show_count, show_ns, show_share};
 
 /// Relative difference of times and rates up to which two runs of a load usually differ.
 const ELAPSED_WITHIN: f64 = 0.1;
+
 /// Relative difference of median latencies and depths up to which two runs of a load usually differ.
 const LATENCY_WITHIN: f64 = 0.15;
+
 /// Share of the operations by which the driver's requests may differ: the last ones may be missing.
 const SAME_WITHIN: f64 = 0.01;
 

@@ -17,10 +17,13 @@ use std::collections::BTreeSet;
 
 /// Bytes per run that are never counted as traffic of others: a journal commit, fathom's own session file, a log line.
 pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
+
 /// Largest operation whose requests are comparable one to one. The device's limits split larger ones.
 const COUNTED_TO_BYTES: u32 = 64 << 10;
+
 /// File systems that write no more for themselves than [`AMPLIFICATION`] allows.
 const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
+
 /// Arrays that do not read for themselves.
 const PLAIN_ARRAYS: &[&str] = &["raid0", "raid1", "raid10", "linear"];
 
@@ -349,6 +352,7 @@ fn seen_below(record: &Record) -> Known<(Amount, Amount, bool)> {
 
 #[cfg(test)]
 const NOTHING: Amount = Amount { ops: 0, bytes: 0 };
+
 #[cfg(test)]
 const THOUSAND: Amount = Amount { ops: 1_000, bytes: 4_096_000 };
 

@@ -21,36 +21,6 @@ use stats::rounds::{DRIFT, WINDOW, is_steady};
 use stats::sample::variance;
 use stats::{interval, sample_size};
 
-/// The total number of runs of each workload that should decide the gates, at most `at_most` of the plan. `None` if the first runs
-/// decided, if more runs would not help, or if the plan does not settle.
-pub fn runs(report: &Report, plan: &Plan) -> Option<u32> {
-    let Strategy::Settle { at_most } = plan.strategy else { return None };
-    report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
-    // If even a thousand runs seem too few, a few more may show otherwise.
-    let near = report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
-    let slower = report.against.as_ref().and_then(|against| runs_for_sides(&against.beside, at_most));
-    let needed = near.chain(slower).max()?;
-    Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
-}
-
-/// The runs that a gate between two sides calls for; `None` if more runs would not give it a number.
-fn runs_for_sides(beside: &Comparison, at_most: u32) -> Option<u32> {
-    let gate = beside.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
-    let has_number = beside.headline().is_some_and(|pair| pair.refused.is_none() && !pair.metrics.is_empty());
-    has_number.then(|| gate.runs_needed.unwrap_or(at_most))
-}
-
-/// The note that a second round was needed; `None` if the first runs decided.
-pub(super) fn settle_note(plan: &Plan, measured: u32) -> Option<String> {
-    let first = plan.runs;
-    (measured > first).then(|| {
-        format!(
-            "settle: {first} runs could not decide, so {measured} were measured in all, as many as the \
-             first ones called for; the 95 % confidence covers both rounds"
-        )
-    })
-}
-
 /// The first run of the order that is not done yet.
 pub(super) fn next_in_rounds(done: &[Summary], budget: &Budget) -> Next {
     next_among(done, budget, |rates| (rates.len() as u32) < budget.runs).unwrap_or_else(|| {
@@ -218,18 +188,54 @@ fn needed(rates: &[f64], share: f64) -> Option<u32> {
     sample_size::runs(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
 }
 
+/// The total number of runs of each workload that should decide the gates, at most `at_most` of the plan. `None` if the first runs
+/// decided, if more runs would not help, or if the plan does not settle.
+pub fn runs(report: &Report, plan: &Plan) -> Option<u32> {
+    let Strategy::Settle { at_most } = plan.strategy else { return None };
+    report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
+    // If even a thousand runs seem too few, a few more may show otherwise.
+    let near = report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
+    let slower = report.against.as_ref().and_then(|against| runs_for_sides(&against.beside, at_most));
+    let needed = near.chain(slower).max()?;
+    Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
+}
+
+/// The runs that a gate between two sides calls for; `None` if more runs would not give it a number.
+fn runs_for_sides(beside: &Comparison, at_most: u32) -> Option<u32> {
+    let gate = beside.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
+    let has_number = beside.headline().is_some_and(|pair| pair.refused.is_none() && !pair.metrics.is_empty());
+    has_number.then(|| gate.runs_needed.unwrap_or(at_most))
+}
+
+/// The note that a second round was needed; `None` if the first runs decided.
+pub(super) fn settle_note(plan: &Plan, measured: u32) -> Option<String> {
+    let first = plan.runs;
+    (measured > first).then(|| {
+        format!(
+            "settle: {first} runs could not decide, so {measured} were measured in all, as many as the \
+             first ones called for; the 95 % confidence covers both rounds"
+        )
+    })
+}
+
 #[cfg(test)]
 use crate::Judging;
+
 #[cfg(test)]
 use crate::fixture::Fixture;
+
 #[cfg(test)]
 use crate::judge;
+
 #[cfg(test)]
 use crate::strategy::left;
+
 #[cfg(test)]
 use crate::strategy::played;
+
 #[cfg(test)]
 use stats::known::Noise;
+
 #[cfg(test)]
 use std::collections::BTreeSet;
 
