@@ -33,7 +33,7 @@ pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
 /// One stream of one job with its complete runs, at one load if the strategy chooses it.
 #[derive(Clone)]
 pub struct Case<'a> {
-    /// The record.
+    /// The record with all runs and snapshots.
     pub record: &'a Record,
     /// The host that measured it; `None` if the record has no host.
     pub machine: Option<&'a Machine>,

@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 const DIFFERENT: f64 = 1.1;
 
 /// A result that measured what its name claims.
-struct Row<'a> {
+struct ResultRow<'a> {
     name: &'a str,
     stream: &'a Stream,
     rates: &'a Rates,
@@ -38,7 +38,7 @@ struct Row<'a> {
     runs: Vec<f64>,
 }
 
-impl Row<'_> {
+impl ResultRow<'_> {
     fn is(&self, pattern: Pattern, read_percent: u8) -> bool {
         let access = &self.stream.access;
         access.pattern() == Some(pattern) && access.read_percent() == Some(Percent::whole(read_percent))
@@ -61,7 +61,7 @@ impl Row<'_> {
 
 /// Every deduction that the figures allow, in a fixed order.
 pub(crate) fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
-    let rows: Vec<Row> = answered.iter().zip(results).filter_map(|(a, m)| row(a, m)).collect();
+    let rows: Vec<ResultRow> = answered.iter().zip(results).filter_map(|(a, m)| row(a, m)).collect();
     let mut out = Vec::new();
     for read_percent in [100, 0] {
         out.extend(seek(&rows, read_percent));
@@ -77,12 +77,12 @@ pub(crate) fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Dedu
 }
 
 /// A row is a stream that ran alone. Concurrent streams explain nothing about an idle device.
-fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<Row<'a>> {
+fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRow<'a>> {
     let phase = answered.case.job.phases.get(answered.case.phase)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
     let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
     // A job that limits its own rate does not show what the storage can do.
-    (alone && answered.is_sound() && answered.case.stream.is_unheld()).then_some(Row {
+    (alone && answered.is_sound() && answered.case.stream.is_unheld()).then_some(ResultRow {
         name: &measured.name,
         stream: &answered.case.stream,
         rates,
@@ -91,7 +91,7 @@ fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<Row<'a>>
 }
 
 /// The cost of a random operation beyond its transfer.
-fn seek(rows: &[Row], read_percent: u8) -> Option<Deduction> {
+fn seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
     let random = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone())?;
     let sequential =
         best(rows.iter().filter(|r| r.is(Pattern::Sequential, read_percent)), |r| r.rates.mb_per_s)?;
@@ -119,17 +119,17 @@ fn seek(rows: &[Row], read_percent: u8) -> Option<Deduction> {
 }
 
 /// The gain of a queue over one operation at a time.
-fn scaling(rows: &[Row], read_percent: u8) -> Vec<Deduction> {
+fn scaling(rows: &[ResultRow], read_percent: u8) -> Vec<Deduction> {
     let Some(alone) = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone()) else {
         return Vec::new();
     };
-    let same_block = |r: &&Row| r.block_bytes() == alone.block_bytes();
+    let same_block = |r: &&ResultRow| r.block_bytes() == alone.block_bytes();
     let queued =
         rows.iter().filter(|r| r.is(Pattern::Random, read_percent) && !r.is_alone()).filter(same_block);
     queued.filter_map(|r| scaled(alone, r)).collect()
 }
 
-fn scaled(alone: &Row, queued: &Row) -> Option<Deduction> {
+fn scaled(alone: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
     let depth = asked_depth(queued.stream);
     let ratio = queued.rates.iops / alone.rates.iops;
     let surely = Ratio::from_rates(&queued.runs, &alone.runs)?;
@@ -158,7 +158,7 @@ fn scaled(alone: &Row, queued: &Row) -> Option<Deduction> {
 }
 
 /// Whether a write cache acknowledges writes, by comparing writes with reads.
-fn write_cache(rows: &[Row]) -> Option<Deduction> {
+fn write_cache(rows: &[ResultRow]) -> Option<Deduction> {
     let find = |p: u8| rows.iter().find(|r| r.is(Pattern::Random, p) && r.is_alone());
     let (read, write) = (find(100)?, find(0)?);
     let bytes = read.block_bytes().filter(|b| write.block_bytes() == Some(*b))?;
@@ -188,7 +188,7 @@ fn write_cache(rows: &[Row]) -> Option<Deduction> {
     ))
 }
 
-fn throughput(rows: &[Row]) -> Option<Deduction> {
+fn throughput(rows: &[ResultRow]) -> Option<Deduction> {
     let top = best(rows.iter().filter(|r| r.stream.access.pattern() == Some(Pattern::Sequential)), |r| {
         r.rates.mb_per_s
     })?;
@@ -200,7 +200,7 @@ fn throughput(rows: &[Row]) -> Option<Deduction> {
     ))
 }
 
-fn processing(rows: &[Row]) -> Option<Deduction> {
+fn processing(rows: &[ResultRow]) -> Option<Deduction> {
     let top =
         best(rows.iter().filter(|r| r.stream.access.pattern() == Some(Pattern::Random)), |r| r.rates.iops)?;
     let iops = top.rates.iops;
@@ -235,7 +235,10 @@ fn limits(results: &[Measured]) -> Option<Deduction> {
     ))
 }
 
-fn best<'r, 'a>(rows: impl Iterator<Item = &'r Row<'a>>, of: fn(&Row) -> f64) -> Option<&'r Row<'a>>
+fn best<'r, 'a>(
+    rows: impl Iterator<Item = &'r ResultRow<'a>>,
+    of: fn(&ResultRow) -> f64,
+) -> Option<&'r ResultRow<'a>>
 where
     'a: 'r,
 {
@@ -348,7 +351,7 @@ fn others(case: &Case, all: &[Burst]) -> String {
 /// The drive's state in that run: its temperature, and the bytes written to it before.
 fn context(case: &Case, burst: &Burst) -> (String, Evidence) {
     let mut numbers = Evidence::new();
-    let heat = match heat(burst.ran) {
+    let heat = match drive_temperatures(burst.ran) {
         Some([start, stop]) => {
             numbers.extend(evidence([("degrees_at_start", start), ("degrees_at_stop", stop)]));
             format!("The drive had {start:.0} degrees at the start of the run and {stop:.0} at its end")
@@ -369,7 +372,7 @@ fn context(case: &Case, burst: &Burst) -> (String, Evidence) {
 }
 
 /// Degrees of the drive that was hottest at the end, at start and stop of a run.
-fn heat(ran: &CaseRun) -> Option<[f64; 2]> {
+fn drive_temperatures(ran: &CaseRun) -> Option<[f64; 2]> {
     let at = |moment| Some(sensors(ran.at(moment).ok()?.text(TEMPERATURES).ok()?));
     let (start, stop) = (at(Moment::Start)?, at(Moment::Stop)?);
     let both = stop.iter().filter_map(|(place, sensor)| Some([start.get(place)?.now?, sensor.now?]));
@@ -412,7 +415,7 @@ use crate::{Judging, fixture, fixture::Fixture, judge};
 
 /// Six rows as in the article: sequential and random at depth 1 and 32, reads and writes.
 #[cfg(test)]
-fn six(change: impl Fn(&str, Fixture) -> Fixture) -> Vec<Deduction> {
+fn six_rows(change: impl Fn(&str, Fixture) -> Fixture) -> Vec<Deduction> {
     let mut fixtures = Vec::new();
     for read_percent in [100, 0] {
         let fixture_with = |pattern, block_bytes, depth, ops| Fixture {
@@ -440,7 +443,7 @@ fn six(change: impl Fn(&str, Fixture) -> Fixture) -> Vec<Deduction> {
 
 #[test]
 fn the_article_is_deduced_with_its_numbers() {
-    let all = six(|_, f| f);
+    let all = six_rows(|_, f| f);
     let names: Vec<&str> = all.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(
         names,
@@ -465,10 +468,11 @@ fn the_article_is_deduced_with_its_numbers() {
 
 #[test]
 fn relabelled_and_invalid_figures_allow_no_deduction() {
-    let cached = six(|name, f| if name == "Random 100 1" { Fixture { cpu_share: 0.99, ..f } } else { f });
+    let cached =
+        six_rows(|name, f| if name == "Random 100 1" { Fixture { cpu_share: 0.99, ..f } } else { f });
     assert!(cached.iter().filter(|d| d.name == "cost of a seek").all(|d| d.sentence.contains("write")));
     assert!(!cached.iter().any(|d| d.name == "write cache"));
-    let failed = six(|_, f| Fixture { errors: 1, ..f });
+    let failed = six_rows(|_, f| Fixture { errors: 1, ..f });
     assert!(failed.is_empty(), "{failed:?}");
 }
 
@@ -509,7 +513,7 @@ fn noisy_runs_allow_no_deduction() {
 
 #[test]
 fn a_queue_without_gain_is_reported() {
-    let flat = six(|name, f| if name.ends_with(" 32") { Fixture { ops: 10_000, ..f } } else { f });
+    let flat = six_rows(|name, f| if name.ends_with(" 32") { Fixture { ops: 10_000, ..f } } else { f });
     assert!(flat.iter().any(|d| d.name == "scaling with depth" && d.sentence.contains("no queueing")));
 }
 

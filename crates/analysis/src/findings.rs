@@ -232,7 +232,7 @@ pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
 }
 
 /// Whether the true name differs from the request.
-pub(crate) fn is_another(case: &Case, renames: &[&Rename]) -> bool {
+pub(crate) fn differs_from_request(case: &Case, renames: &[&Rename]) -> bool {
     !renames.is_empty() || moves_nothing(case).is_some()
 }
 
@@ -262,7 +262,7 @@ fn depth(case: &Case, renames: &[&Rename]) -> String {
         // A whole number claims less than decimals would: this is a mean.
         Some(d) if d >= 0.95 => format!("depth ~{d:.0}"),
         Some(d) => format!("depth ~{}", show_rate(d)),
-        None => match (case.stream.latency_target, found(case)) {
+        None => match (case.stream.latency_target, reached_depths(case)) {
             (None, _) => format!("depth {}", case.stream.depth),
             (Some(_), Some((least, most))) if least == most => {
                 format!("depth {least}, as the latency target allows")
@@ -276,7 +276,7 @@ fn depth(case: &Case, renames: &[&Rename]) -> String {
 }
 
 /// The smallest and the largest depth that a worker reached in any run.
-fn found(case: &Case) -> Option<(u32, u32)> {
+fn reached_depths(case: &Case) -> Option<(u32, u32)> {
     let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
     let depths: Vec<u32> = workers.filter_map(|w| Some(w.depth?.depth)).collect();
     Some((*depths.iter().min()?, *depths.iter().max()?))
@@ -539,7 +539,7 @@ fn an_honest_name_has_access_depth_and_cache_mode() {
 fn findings_and_the_engine_change_a_name_but_conditions_do_not() {
     let another = |fixture: &Fixture, renames: &[&Rename]| {
         let record = fixture.record();
-        is_another(&crate::case::cases(&record)[0], renames)
+        differs_from_request(&crate::case::cases(&record)[0], renames)
     };
     // The name of an open loop ends in its requested rate.
     assert!(!another(&Fixture::honest(), &[]) && !another(&Fixture::honest_open(), &[]));

@@ -77,7 +77,7 @@ pub(crate) fn gates(
             }
         }
         if all.len() == before {
-            all.push(nothing(condition));
+            all.push(gate_without_result(condition));
         }
     }
     all
@@ -103,7 +103,7 @@ fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
 }
 
 /// A condition without a result, as in a session that ended early.
-pub(crate) fn nothing(condition: &Condition) -> Gate {
+pub(crate) fn gate_without_result(condition: &Condition) -> Gate {
     let result = condition.result.clone().unwrap_or_default();
     let sentence = format!("{}: there is no result that has this number.", condition.to_flag());
     Gate {
@@ -133,7 +133,7 @@ fn unit(limit: &Limit) -> &'static str {
 struct Gated<'a> {
     condition: &'a Condition,
     limit: Limit,
-    /// Whether it may be asked twice.
+    /// Whether the condition may be asked twice (`--settle`).
     settles: bool,
     case: &'a Case<'a>,
     result: &'a Measured,
@@ -283,7 +283,7 @@ impl Gated<'_> {
             show_count(least as f64)
         );
         let phase = self.case.job.phases.get(self.case.phase);
-        match phase.and_then(|p| longer(p, needed / least as f64)) {
+        match phase.and_then(|p| longer_window_s(p, needed / least as f64)) {
             Some(seconds) => format!("{reason}: --time {seconds}s"),
             None => reason,
         }
@@ -412,7 +412,7 @@ fn rank(percentile: &str) -> f64 {
 }
 
 /// The window in whole seconds that holds `factor` times as many operations. `None` if the time does not decide, or is too long.
-fn longer(phase: &Phase, factor: f64) -> Option<u64> {
+fn longer_window_s(phase: &Phase, factor: f64) -> Option<u64> {
     let by_time = phase.streams.iter().all(|s| s.limit.is_none());
     // A fifth more, since runs differ.
     let seconds = (phase.time_ns as f64 / 1e9 * factor * 1.2).ceil();

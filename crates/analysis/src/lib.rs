@@ -169,7 +169,7 @@ fn measured(answered: &CaseAnswers) -> Measured {
     Measured {
         name: case.name.clone(),
         true_name: findings::true_name(case, &answered.renames()),
-        renamed: findings::is_another(case, &answered.renames()),
+        renamed: findings::differs_from_request(case, &answered.renames()),
         phase: case.phase as u32,
         stream: case.index as u32,
         job: case.job.clone().into_owned(),

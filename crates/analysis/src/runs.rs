@@ -250,7 +250,7 @@ impl Sample {
 
 /// The samples of a record that count, in order of time, without interrupted runs.
 pub fn samples(record: &Record) -> Vec<Sample> {
-    timed(&tries(record))
+    counting_samples(&tries(record))
 }
 
 /// One measurement of a cell, which other processes may have disturbed.
@@ -258,7 +258,7 @@ pub fn samples(record: &Record) -> Vec<Sample> {
 pub struct Try {
     /// Which attempt at which run it is.
     pub attempt: Attempt,
-    /// Its sample.
+    /// Its figures.
     sample: Sample,
     /// When it ended, in ns since the session began.
     until_ns: u64,
@@ -284,7 +284,7 @@ pub fn tries(record: &Record) -> Vec<Try> {
 
 /// The samples that count. Each one's time starts at the end of the one before, since attempts that do not count took time too. The first
 /// sample has its own time.
-pub(crate) fn timed(tries: &[Try]) -> Vec<Sample> {
+pub(crate) fn counting_samples(tries: &[Try]) -> Vec<Sample> {
     let attempts: Vec<Attempt> = tries.iter().map(|t| t.attempt).collect();
     let mut before = None;
     let counting =

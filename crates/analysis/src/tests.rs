@@ -151,7 +151,7 @@ const DAMAGES: &[Damage] = &[
     },
 ];
 
-/// Kernel text that is missing or says nothing.
+/// Missing or meaningless kernel text.
 const SILENT_KERNEL: &[Damage] = &[
     |r| snapshots(r).for_each(|s| s.files.clear()),
     |r| snapshots(r).flat_map(|s| s.files.values_mut()).for_each(|f| *f = Ok(String::new())),

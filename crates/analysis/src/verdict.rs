@@ -268,7 +268,7 @@ fn of_findings(report: &Report) -> u8 {
 }
 
 /// The first lines of a report.
-pub(crate) struct First {
+pub(crate) struct ReportHead {
     pub(crate) answer: Option<Answer>,
     pub(crate) headline: Headline,
     pub(crate) verdict: Reasoned,
@@ -286,7 +286,7 @@ pub(crate) struct Judged<'r> {
 
 impl Judged<'_> {
     /// The first lines, by the study.
-    pub(crate) fn summarize_study(&self, studied: &Studied) -> First {
+    pub(crate) fn summarize_study(&self, studied: &Studied) -> ReportHead {
         let quoted = studies::quoted(studied, self.results);
         let first = match studied {
             Studied::Limit(curve) => self.of_curve(curve, &quoted),
@@ -298,11 +298,11 @@ impl Judged<'_> {
             | Studied::Hosts(_)
             | Studied::Commands(_) => self.of_results(&quoted),
         };
-        First { answer: studies::answer(studied), ..first }
+        ReportHead { answer: studies::answer(studied), ..first }
     }
 
     /// Of jobs without a study. If only other load withholds another result, the session is suspect as long as the headline has a number.
-    fn of_jobs(&self, quoted: &[&Measured]) -> First {
+    fn of_jobs(&self, quoted: &[&Measured]) -> ReportHead {
         let mut first = self.of_results(quoted);
         let withholds = |r: &&&Measured| r.verdict == Verdict::Invalid;
         let by_others = quoted.iter().filter(withholds).all(|r| is_withheld_by_others(r, self.acting));
@@ -313,13 +313,13 @@ impl Judged<'_> {
     }
 
     /// Of results whose headline the plan names.
-    fn of_results(&self, quoted: &[&Measured]) -> First {
+    fn of_results(&self, quoted: &[&Measured]) -> ReportHead {
         let headline = headline(self.record, self.answered, self.results);
         self.concluded(headline, self.of_headline_job(), quoted)
     }
 
     /// Of a load curve: the load that its answer depends on.
-    fn of_curve(&self, curve: &LoadCurve, quoted: &[&Measured]) -> First {
+    fn of_curve(&self, curve: &LoadCurve, quoted: &[&Measured]) -> ReportHead {
         let headline = studies::headline_of_curve(self.record, curve, self.answered);
         let first = curve.rests_on.first().and_then(|at| self.results.get(*at));
         let mut summary = self.concluded(headline, first, quoted);
@@ -329,11 +329,11 @@ impl Judged<'_> {
             summary.counts.sentence = None;
         }
         // Nothing limits a load below the capacity; the limiter is that of the closed loop.
-        First { limiter: limited(self.of_headline_job()), ..summary }
+        ReportHead { limiter: limited(self.of_headline_job()), ..summary }
     }
 
     /// Of a grid: the best cell. Findings about other cells only explain why these are not quoted.
-    fn of_grid(&self, grid: &Sweep, quoted: &[&Measured]) -> First {
+    fn of_grid(&self, grid: &Sweep, quoted: &[&Measured]) -> ReportHead {
         let headline = studies::headline_of_grid(grid, self.results);
         let first = studies::first_of_grid(grid, self.results);
         let mut summary = self.concluded(headline, first, quoted);
@@ -348,9 +348,9 @@ impl Judged<'_> {
     }
 
     /// The first lines about a result, with the counts over all quoted results.
-    fn concluded(&self, headline: Headline, first: Option<&Measured>, quoted: &[&Measured]) -> First {
+    fn concluded(&self, headline: Headline, first: Option<&Measured>, quoted: &[&Measured]) -> ReportHead {
         let accepted = first.map_or_else(Vec::new, |result| result.accepted.clone());
-        First {
+        ReportHead {
             answer: None,
             headline: Headline { accepted, ..headline },
             verdict: session_verdict(first, quoted, self.acting),

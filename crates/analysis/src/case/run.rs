@@ -16,9 +16,9 @@ use model::record::{Run, RunEnd, StreamEnd};
 /// One complete run of a case.
 #[derive(Clone, Copy)]
 pub struct CaseRun<'a> {
-    /// The run.
+    /// The run with its snapshots.
     pub run: &'a Run,
-    /// Its end.
+    /// How the run ended.
     pub end: &'a RunEnd,
     /// The end of this case's stream.
     pub stream: &'a StreamEnd,
@@ -33,7 +33,7 @@ pub struct CaseRun<'a> {
 pub struct Amount {
     /// Operations.
     pub ops: u64,
-    /// Bytes.
+    /// Bytes that they moved.
     pub bytes: u64,
 }
 

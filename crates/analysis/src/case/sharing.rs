@@ -18,9 +18,9 @@ use model::plan::Role;
 use model::record::{Record, ThreadIo};
 use std::collections::BTreeSet;
 
-/// Bytes per run that file systems write for themselves, which no stream asked for.
+/// Bytes per run that file systems write for themselves.
 const ODD_WRITES: u64 = 1 << 20;
-/// Bytes per run that they read.
+/// Bytes per run that file systems read for themselves.
 const ODD_READS: u64 = 128 << 10;
 /// Device writes per byte written that ext4 and xfs may need for inodes and journal.
 pub(crate) const AMPLIFICATION: f64 = 1.5;
@@ -57,8 +57,8 @@ impl Bounds {
     }
 }
 
-/// The counters of all layers that a stream uses, by their files. `None` of a stream that touches no device; an empty set where a
-/// place is not known, which may be any device.
+/// The counters of all layers that a stream uses, by their files. `None` if a stream touches no device. Empty if a place is unknown,
+/// which may be on any device.
 pub(super) type Used<'a> = Option<BTreeSet<&'a str>>;
 
 pub(super) fn used_by<'a>(record: &'a Record, machine: Option<&'a Machine>, stream: &Stream) -> Used<'a> {
@@ -253,8 +253,8 @@ impl<'a> Case<'a> {
         others.into_iter().any(|s| s.changes_targets() && !s.does_nothing())
     }
 
-    /// Operations of the streams that share these layers, and ns that these spent on them at most. `None` where that has no bound:
-    /// the page cache reads and writes on its own time.
+    /// Operations of the streams that share these layers, and the most ns that they spent there. `None` without a bound: the page cache
+    /// reads and writes at its own time.
     pub(crate) fn ops_and_time_of_sharers(&self, layers: &[&Layer]) -> Option<[f64; 2]> {
         let mut sum = [0.0; 2];
         let submitted = Kind::MOVING.map(|kind| (kind, self.submitted(kind)));
@@ -325,7 +325,7 @@ impl<'a> Case<'a> {
         let most_in_all = (done as f64 * (1.0 + SAME_BYTES)) as u64;
         let is_certain = own.least.saturating_add(others.least) <= most_in_all.saturating_add(spare);
         let (own_least, others_least) = if is_certain { (own.least, others.least) } else { (0, 0) };
-        // Where nothing is charged, other programs may have read the rest.
+        // Without charges, other programs may have read the rest.
         let rest =
             if kind == Kind::Read && charged.is_none() { 0 } else { self.surely_left(kind, done, others) };
         let most = own.most.min(done.saturating_sub(others_least));
@@ -348,7 +348,7 @@ impl<'a> Case<'a> {
         of_run.saturating_mul(self.runs.len() as u64)
     }
 
-    /// Bytes that a device read for fathom, of those that it read in all: never more than the kernel charged to us, where it did.
+    /// Bytes that a device read for fathom, out of all its reads: at most the bytes that the kernel charged, if it did.
     fn delivered(&self, done: u64) -> u64 {
         let issued = self.issued(Kind::Read).bytes as f64;
         // Device and ledger agree, so no other program read anything, even if the cgroup counts less.
@@ -359,13 +359,12 @@ impl<'a> Case<'a> {
         own.map_or(done, |own| own.min(done))
     }
 
-    /// Bytes of reads that were charged to fathom on the disks of this stream, for all streams; `None` where the cgroup does not
-    /// count.
+    /// Bytes of reads that were charged to fathom on the disks of this stream, for all streams; `None` if the cgroup does not count.
     fn charged_reads(&self) -> Option<u64> {
         self.charged_reads_on(&self.shared().ok()?)
     }
 
-    /// Bytes of reads that were charged to fathom on these layers, for all streams; `None` where the cgroup does not count.
+    /// Bytes of reads that were charged to fathom on these layers, for all streams; `None` if the cgroup does not count.
     pub(crate) fn charged_reads_on(&self, layers: &[&Layer]) -> Option<u64> {
         self.with_sharers().own().ok()?;
         Some(self.charged_together(layers).ok()?.bytes[0])
@@ -395,7 +394,7 @@ impl<'a> Case<'a> {
         counted.into_iter().enumerate().map(of_stream).collect()
     }
 
-    /// Bytes of pages of these targets that appeared or became dirty from start to stop of all runs; `None` where they were not seen.
+    /// Bytes of pages of these targets that appeared or became dirty from start to stop of all runs; `None` if that is unknown.
     fn new_pages(&self, targets: &[usize]) -> Option<u64> {
         let of_targets = |moment| self.states_of(targets, moment).ok();
         let (before, after) = (of_targets(Moment::Start)?, of_targets(Moment::Stop)?);
@@ -409,7 +408,7 @@ impl<'a> Case<'a> {
         Some(sum)
     }
 
-    /// What a stream of the phase moved at these devices, where it may use others too, or reach these through others.
+    /// Bytes that a stream of the phase moved on these devices. It may use other devices too, or reach these through others.
     fn submitted_to(&self, stream: usize, submitted: &[Bounds], layers: &[&Layer]) -> Bounds {
         let is_one = |l: &Layer| layers.iter().any(|one| one.stat_file == l.stat_file);
         let (mut within, mut direct) = (true, true);
@@ -484,8 +483,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Dirty bytes of the stream's own targets at a moment of all runs; `None` where they were not seen, or another stream writes
-    /// the same target through the page cache.
+    /// Dirty bytes of the stream's own targets at a moment of all runs; `None` if they are unknown, or another stream writes the same
+    /// target through the page cache.
     pub(crate) fn own_dirty_bytes(&self, moment: Moment) -> Option<u64> {
         if self.shares_pages() {
             return None;
@@ -498,7 +497,7 @@ impl<'a> Case<'a> {
         Some(sum)
     }
 
-    /// The path of one of the targets, by its place among them; `None` where it is the only one.
+    /// The path of the target with this index; `None` if it is the only one.
     pub(crate) fn path_among_several(&self, at: usize) -> Option<&'a str> {
         self.targets.get(at).filter(|_| self.targets.len() > 1).map(|(_, target)| target.path.as_str())
     }

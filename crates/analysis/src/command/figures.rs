@@ -471,7 +471,7 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
     Some(format!("{amount}; {reached}{sync}"))
 }
 
-/// `512 MiB`, and `1.25 GiB`: no digits that say nothing.
+/// `512 MiB`, and `1.25 GiB`: without zeros after the point.
 fn amount_of(bytes: u64) -> String {
     show_bytes(bytes).replace(".00 ", " ")
 }

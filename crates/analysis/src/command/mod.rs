@@ -211,7 +211,7 @@ fn reasoned(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reason
 fn gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
     let named = |one: &&CommandResult| condition.result.as_ref().is_none_or(|name| *name == one.command);
     let gates: Vec<Gate> = commands.iter().filter(named).map(|one| gate(condition, one)).collect();
-    if gates.is_empty() { vec![crate::gate::nothing(condition)] } else { gates }
+    if gates.is_empty() { vec![crate::gate::gate_without_result(condition)] } else { gates }
 }
 
 /// One run decides by its own time, several by the 95 % bounds of their mean.
@@ -253,7 +253,7 @@ fn gate(condition: &Condition, one: &CommandResult) -> Gate {
     }
 }
 
-/// Whether a condition is one that a command can be asked.
+/// Whether a condition can apply to commands.
 pub fn can_be_asked(condition: &Condition) -> bool {
     matches!(condition.limit, Limit::Time { .. })
 }
@@ -489,7 +489,7 @@ const CPU_WAIT_SECONDS: f64 = 0.1;
 const LEAST_TICKS: u64 = 20;
 
 /// The answer of a check.
-enum Reply {
+enum CheckReply {
     /// The command did nothing that it is about.
     DoesNotApply,
     /// Nothing was found.
@@ -499,12 +499,12 @@ enum Reply {
 }
 
 /// The answer, or why there is none.
-type CheckAnswer = Known<Reply>;
+type CheckAnswer = Known<CheckReply>;
 
 /// A finding if `is_found`.
 #[expect(clippy::unnecessary_wraps, reason = "it ends functions that may not be able to tell")]
 fn found_if(is_found: bool, severity: Severity, sentence: impl FnOnce() -> String) -> CheckAnswer {
-    Ok(if is_found { Reply::Found(severity, sentence()) } else { Reply::Holds })
+    Ok(if is_found { CheckReply::Found(severity, sentence()) } else { CheckReply::Holds })
 }
 
 fn ask(
@@ -540,24 +540,24 @@ fn ask_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
     answers.into_iter().filter_map(|(id, answer)| finding(id, command, answer)).collect()
 }
 
-/// A single run claims nothing about the next one, so it is not asked.
+/// A single run makes no claim about the next one, so it is not checked.
 fn few_runs(seconds: &[f64]) -> CheckAnswer {
     if seconds.len() < 2 {
-        return Ok(Reply::DoesNotApply);
+        return Ok(CheckReply::DoesNotApply);
     }
     found_if(seconds.len() < FEWEST_RUNS, Severity::Note, || {
         format!("{} runs do not show how much its time varies; use --runs 5 or more.", seconds.len())
     })
 }
 
-fn runs_disagree(seconds: &[f64]) -> Reply {
+fn runs_disagree(seconds: &[f64]) -> CheckReply {
     if seconds.len() < FEWEST_RUNS {
-        return Reply::DoesNotApply;
+        return CheckReply::DoesNotApply;
     }
     let deviation = variance(seconds).sqrt() / mean(seconds);
-    let Some(severity) = crate::checks::severity_of_spread(deviation) else { return Reply::Holds };
+    let Some(severity) = crate::checks::severity_of_spread(deviation) else { return CheckReply::Holds };
     let (least, most) = seconds.iter().fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(*s), b.max(*s)));
-    Reply::Found(
+    CheckReply::Found(
         severity,
         format!(
             "Its runs took from {} to {}: they differ by {} of their mean (standard deviation). Find what differs, such as \
@@ -572,9 +572,9 @@ fn runs_disagree(seconds: &[f64]) -> Reply {
 fn finding(id: CheckId, command: &Command, answer: CheckAnswer) -> Option<Finding> {
     let check = crate::checks::all().find(|check| check.id == id)?;
     let (outcome, severity, sentence) = match answer {
-        Ok(Reply::DoesNotApply) => return None,
-        Ok(Reply::Found(severity, sentence)) => (Outcome::Finding, Some(severity), sentence),
-        Ok(Reply::Holds) => (Outcome::Holds, None, format!("Confirmed: {}.", check.belief)),
+        Ok(CheckReply::DoesNotApply) => return None,
+        Ok(CheckReply::Found(severity, sentence)) => (Outcome::Finding, Some(severity), sentence),
+        Ok(CheckReply::Holds) => (Outcome::Holds, None, format!("Confirmed: {}.", check.belief)),
         Err(why) => (Outcome::NotChecked, None, why),
     };
     Some(Finding {
@@ -593,7 +593,7 @@ fn finding(id: CheckId, command: &Command, answer: CheckAnswer) -> Option<Findin
 fn page_cache(run: &CommandRun) -> CheckAnswer {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
     if moved.read_call_bytes < LEAST_BYTES {
-        return Ok(Reply::DoesNotApply);
+        return Ok(CheckReply::DoesNotApply);
     }
     let cached = run.cached_read_bytes.clone()?;
     let share = cached as f64 / moved.read_call_bytes as f64;
@@ -608,7 +608,7 @@ fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> O
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
     // A copy may skip the holes of its input and write zeros.
     if moved.read_call_bytes.max(moved.dirtied_bytes) < LEAST_BYTES {
-        return Ok(Reply::DoesNotApply);
+        return Ok(CheckReply::DoesNotApply);
     }
     let mut files = 0;
     for one in &run.named {
@@ -618,7 +618,7 @@ fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> O
         files += before.files;
         if amount >= LEAST_BYTES {
             let (amount, all) = (show_bytes(amount), show_bytes(before.bytes));
-            return Ok(Reply::Found(
+            return Ok(CheckReply::Found(
                 Severity::Biased,
                 format!(
                     "{amount} of the {all} of {} are {what}: they are read as zeros without the device.",
@@ -627,7 +627,11 @@ fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> O
             ));
         }
     }
-    if files == 0 { Err("its command line names no file that was there".into()) } else { Ok(Reply::Holds) }
+    if files == 0 {
+        Err("its command line names no file that was there".into())
+    } else {
+        Ok(CheckReply::Holds)
+    }
 }
 
 /// Output that is easier to store than data: holes in a file that the command made, or zeros, judging by the command line.
@@ -640,27 +644,27 @@ fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
             let (holes, all) = (show_bytes(after.hole_bytes), show_bytes(after.bytes));
             let sentence =
                 format!("{holes} of the {all} of {} are holes: they were never written.", one.path);
-            return Ok(Reply::Found(Severity::Biased, sentence));
+            return Ok(CheckReply::Found(Severity::Biased, sentence));
         }
     }
     if figures::written(seen.end)? < LEAST_BYTES {
-        return Ok(Reply::DoesNotApply);
+        return Ok(CheckReply::DoesNotApply);
     }
     let is_zero = seen.end.byte_sources.iter().any(|source| source == "/dev/zero");
     // The data of any other command are unknown, so the check never holds.
     Ok(if is_zero {
         let sentence =
             "It wrote zeros: storage that compresses, or leaves zeros out, takes these faster than data.";
-        Reply::Found(Severity::Biased, sentence.into())
+        CheckReply::Found(Severity::Biased, sentence.into())
     } else {
-        Reply::DoesNotApply
+        CheckReply::DoesNotApply
     })
 }
 
 fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
     let wrote = figures::written(seen.end)?;
     if wrote < LEAST_BYTES {
-        return Ok(Reply::DoesNotApply);
+        return Ok(CheckReply::DoesNotApply);
     }
     let share = run.dirty_at_end_bytes.clone()? as f64 / wrote as f64;
     found_if(share >= CACHE_SHARE, Severity::Rename, || {
@@ -671,10 +675,10 @@ fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
 fn memory_below(run: &CommandRun) -> CheckAnswer {
     if let Some((one, memory)) = run.named.iter().find_map(|one| Some((one, one.memory.as_ref()?))) {
         let sentence = format!("{} is memory ({memory}) and no disk.", one.path);
-        return Ok(Reply::Found(Severity::Rename, sentence));
+        return Ok(CheckReply::Found(Severity::Rename, sentence));
     }
     run.devices.as_ref().map_err(Clone::clone)?;
-    Ok(Reply::Holds)
+    Ok(CheckReply::Holds)
 }
 
 /// Whether the lowest devices read as much as the topmost.
@@ -688,7 +692,7 @@ fn lower_layer(record: &Record, run: &CommandRun) -> CheckAnswer {
         if top >= LEAST_BYTES && (below as f64) < LOWER_SHARE * top as f64 {
             let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
             let (top, below, names) = (show_bytes(top), show_bytes(below), names.join(" and "));
-            return Ok(Reply::Found(
+            return Ok(CheckReply::Found(
                 Severity::Rename,
                 format!(
                     "Of {top} that were read, {names} delivered {below}: a layer in between has a cache."
@@ -696,7 +700,7 @@ fn lower_layer(record: &Record, run: &CommandRun) -> CheckAnswer {
             ));
         }
     }
-    Ok(Reply::Holds)
+    Ok(CheckReply::Holds)
 }
 
 fn foreign_io(run: &CommandRun) -> CheckAnswer {
@@ -749,7 +753,7 @@ fn stolen(seen: &CommandRecord) -> CheckAnswer {
     let ([steal_before, all_before], [steal_after, all_after]) = (at(Moment::Start)?, at(Moment::Stop)?);
     let (steal, all) = (steal_after.saturating_sub(steal_before), all_after.saturating_sub(all_before));
     if all < LEAST_TICKS {
-        return Ok(Reply::DoesNotApply);
+        return Ok(CheckReply::DoesNotApply);
     }
     let share = steal as f64 / all as f64;
     found_if(share >= CPU_WAIT_SHARE, Severity::Biased, || {

@@ -211,7 +211,7 @@ fn a_pipe_is_waited_for_only_if_the_data_went_through_it() {
     assert_eq!(limiter(tar.clone(), &["tar", "c", "data"]), "the other end of a pipe");
     // Its standard output is a pipe too, and nothing went there.
     assert_eq!(limiter(tar, &["dd", "if=data", "of=/dev/null"]), "none of these");
-    // A pipe as standard input says nothing if files were read.
+    // A pipe as standard input means nothing if files were read.
     assert_eq!(limiter(CommandEnd { stdin: Stream::Pipe, ..end(0) }, &["cat", "data"]), "none of these");
 }
 

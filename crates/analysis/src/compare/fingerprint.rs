@@ -4,7 +4,7 @@
 //! 2. [`differences`] compares two lists. Some differences make the results different work, others are only shown.
 //! 3. [`result_differences`] compares the findings that invalidate or relabel the results.
 
-use crate::compare::One;
+use crate::compare::SideResult;
 use model::check_id::CheckId;
 use model::comparison::Difference;
 use model::finding::{Finding, Outcome, Severity};
@@ -400,8 +400,8 @@ pub(super) const MEASURED: &str = "what was measured";
 pub(super) const ACCEPTED: &str = "accepted findings";
 
 /// The difference between two results that rest on different accepted findings.
-pub(super) fn acceptance_difference(a: One, b: One) -> Option<Difference> {
-    let ids = |one: One| match one.result.accepted.as_slice() {
+pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Difference> {
+    let ids = |one: SideResult| match one.result.accepted.as_slice() {
         [] => "none".to_owned(),
         ids => CheckId::list(ids, ", "),
     };
@@ -410,9 +410,9 @@ pub(super) fn acceptance_difference(a: One, b: One) -> Option<Difference> {
 }
 
 /// The differences that renaming findings make.
-pub(super) fn result_differences(a: One, b: One) -> Vec<Difference> {
+pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference> {
     let (of_a, of_b) = (renaming(a), renaming(b));
-    let only = |x: &BTreeSet<Named>, y: &BTreeSet<Named>, work: bool| -> Vec<Named> {
+    let only = |x: &BTreeSet<NamedFinding>, y: &BTreeSet<NamedFinding>, work: bool| -> Vec<NamedFinding> {
         x.difference(y).filter(|(id, _)| SAME_WORK.contains(id) == work).cloned().collect()
     };
     let mut out = Vec::new();
@@ -432,21 +432,21 @@ pub(super) fn result_differences(a: One, b: One) -> Vec<Difference> {
 }
 
 /// Id and name of a finding.
-type Named = (CheckId, String);
+type NamedFinding = (CheckId, String);
 
-fn renaming(one: One) -> BTreeSet<Named> {
+fn renaming(one: SideResult) -> BTreeSet<NamedFinding> {
     acting(one, Severity::Rename).map(|f| (f.id, f.name.clone())).collect()
 }
 
 /// `4K random read, depth 32, page cache (A01 CACHE_SERVED)`.
-fn describe_results(one: One, findings: &[Named]) -> String {
+fn describe_results(one: SideResult, findings: &[NamedFinding]) -> String {
     let ids: Vec<String> = findings.iter().map(|(id, name)| format!("{id} {name}")).collect();
     let ids = if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) };
     format!("{}{ids}", one.result.true_name)
 }
 
 /// Why a result has no number.
-pub(super) fn no_number(one: One) -> Option<String> {
+pub(super) fn no_number(one: SideResult) -> Option<String> {
     let which = format!("{} ({})", one.result.name, one.report.started);
     if let Some(f) = acting(one, Severity::Void).find(|f| !f.accepted) {
         let (id, sentence) = (f.id, f.sentence.trim_end_matches('.'));
@@ -461,7 +461,7 @@ pub(super) fn no_number(one: One) -> Option<String> {
     one.result.total.is_none().then(|| format!("{which} has no number: {}", one.report.verdict_reason))
 }
 
-fn acting(one: One<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {
+fn acting(one: SideResult<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {
     let about = move |f: &&Finding| f.about.contains(&one.result.name);
     let findings = one.report.findings.iter();
     findings.filter(move |f| f.outcome == Outcome::Finding && f.severity == Some(severity)).filter(about)

@@ -143,7 +143,7 @@ impl<'r> Compared<'r> {
 }
 
 /// Two results of one report that were measured in turns.
-pub(crate) struct Beside<'n> {
+pub(crate) struct PairInTurns<'n> {
     /// Index of A.
     pub(crate) a: usize,
     /// Index of the other.
@@ -155,10 +155,10 @@ pub(crate) struct Beside<'n> {
 }
 
 /// Compares results of one report pair by pair. The user selected them, so their differences do not prevent it.
-pub(crate) fn within(report: &Report, pairs: &[Beside]) -> Vec<Pair> {
+pub(crate) fn compare_in_turns(report: &Report, pairs: &[PairInTurns]) -> Vec<Pair> {
     let options = Options { runs: Runs::InTurns, accept_differences: true, ..Options::default() };
     let pooled = |at: usize| -> Pooled {
-        report.results.get(at).map(|result| One { report, result }).into_iter().collect()
+        report.results.get(at).map(|result| SideResult { report, result }).into_iter().collect()
     };
     let drafts = pairs.iter().map(|p| {
         let mut draft = draft(&pooled(p.a), &pooled(p.b), [1, 1], p.name, &options);
@@ -256,7 +256,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     };
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
     let void = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
-    // Different work remains different work, whatever the findings. What a result without a number measured does not matter.
+    // Different work remains different work, whatever the findings. Relabelling does not matter for a result without a number.
     let not_asked = [fingerprint::MEASURED, fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
     let asked = |d: &Difference| d.refuses && !not_asked.contains(&d.aspect.as_str());
     let asked_other_work = other_work.is_some() && differences.iter().any(asked);
@@ -270,7 +270,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
         if asked_other_work { other_work } else { none_to_compare(a, b, sessions, name).or(other_work) };
     let (measures, left_out) =
         if refused.is_none() { weighing::measures(a, b) } else { (Vec::new(), Vec::new()) };
-    let true_name = |one: Option<One>| one.map_or_else(String::new, |o| o.result.true_name.clone());
+    let true_name = |one: Option<SideResult>| one.map_or_else(String::new, |o| o.result.true_name.clone());
     let pair = Pair {
         name: first_a.map_or_else(String::new, |o| o.result.name.clone()),
         true_name_a: true_name(first_a),
@@ -291,7 +291,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
 }
 
 /// The differences between two results, in the request and in the findings, and the circumstances that are unknown on one side.
-fn between(a: One, b: One) -> (Vec<Difference>, Vec<String>) {
+fn between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<String>) {
     let prints = [a, b].map(|one| fingerprint(one.report, one.result));
     let (mut different, unknown) = differences(&prints[0], &prints[1]);
     different.extend(fingerprint::result_differences(a, b));
@@ -403,7 +403,7 @@ fn answered(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
 /// The answer and its sentences, about the headline of A. `b` is the name of the other side.
 fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, String) {
     let Some(pair) = pairs.iter().find(|p| p.headline) else {
-        return (Answer::Incomparable, nothing(paired, a, b));
+        return (Answer::Incomparable, missing_headline_sentence(paired, a, b));
     };
     if let Some(why) = &pair.refused {
         let anyway = if pair.cannot_tell { " Type --accept E14 to compare them all the same." } else { "" };
@@ -438,21 +438,21 @@ fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, St
             format!(
                 "No difference above {margin} was seen: {b} is {} than A ({what} {change}; {numbers}).{why}{}",
                 metric.bound().unwrap_or_default(),
-                narrower(metric)
+                narrowing_sentence(metric)
             )
         }
         Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
             format!(
                 "Whether {b} is faster or slower than A cannot be told: {what} {change}{interval}; {numbers}. The reason: {}.{}",
                 metric.why,
-                settled(metric)
+                needed_runs_sentence(metric)
             )
         }
     };
     (metric.answer, sentence + &accepted(pair) + &differences_sentence(pair))
 }
 
-fn nothing(paired: &Paired, a: &[Report], b: &str) -> String {
+fn missing_headline_sentence(paired: &Paired, a: &[Report], b: &str) -> String {
     let Some(first) = a.first() else { return "There is nothing on side A.".into() };
     let names = |list: &[String]| if list.is_empty() { "nothing".into() } else { list.join(", ") };
     format!(
@@ -470,7 +470,7 @@ fn interval(metric: &Metric) -> String {
 }
 
 /// How many runs would halve the range, and how many would settle it.
-fn narrower(metric: &Metric) -> String {
+fn narrowing_sentence(metric: &Metric) -> String {
     let halve =
         metric.runs_to_halve.map(|runs| format!("about {runs} runs on each side would halve this range"));
     let settle = metric.runs_needed.map(|runs| match &halve {
@@ -482,7 +482,7 @@ fn narrower(metric: &Metric) -> String {
 }
 
 /// The difference that could have been seen, and what would settle it.
-fn settled(metric: &Metric) -> String {
+fn needed_runs_sentence(metric: &Metric) -> String {
     let seen = metric.could_have_seen.map_or_else(String::new, |share| {
         format!(" A difference of {} would usually have been detected.", show_share(share))
     });
@@ -519,13 +519,13 @@ fn show_difference(difference: &model::comparison::Difference) -> String {
 
 /// A result with its report.
 #[derive(Clone, Copy, Debug)]
-struct One<'a> {
+struct SideResult<'a> {
     report: &'a Report,
     result: &'a Measured,
 }
 
 /// The same result in every session of a side; never empty.
-type Pooled<'a> = Vec<One<'a>>;
+type Pooled<'a> = Vec<SideResult<'a>>;
 
 /// The results of both sides, matched.
 struct Paired<'a> {
@@ -586,7 +586,7 @@ fn pooled(reports: &[Report]) -> Vec<Pooled<'_>> {
         // A session with one result belongs to the one result of the others.
         let single = report.results.len() == 1 && all.len() == 1;
         for result in &report.results {
-            let one = One { report, result };
+            let one = SideResult { report, result };
             // Two results of one session stay two, whatever their names.
             let own = |p: &&mut Pooled| p.iter().all(|o| !std::ptr::eq(o.report, report));
             let same = |p: &&mut Pooled| own(p) && (single || key(p) == key_of(result));

@@ -17,7 +17,7 @@
 
 use super::{Options, Runs};
 use crate::compare::checks::e18_sum_of_peaks;
-use crate::compare::{One, Pooled};
+use crate::compare::{Pooled, SideResult};
 use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
@@ -203,7 +203,7 @@ impl Weighed {
         if self.by_ranks.abs() <= self.margin.ln_1p() || (self.by_ranks > 0.0) != grows {
             return Some("the mean differs, and the median of the runs does not".into());
         }
-        let overlap = self.measure.percentile && n.min(m) < bootstrap::FEWEST && !self.apart();
+        let overlap = self.measure.percentile && n.min(m) < bootstrap::FEWEST && !self.is_separated();
         overlap.then(|| {
             format!(
                 "a percentile of fewer than {} runs on a side differs surely only where no run of one is among those of the other",
@@ -213,7 +213,7 @@ impl Weighed {
     }
 
     /// Whether all runs of one side lie beyond all of the other.
-    fn apart(&self) -> bool {
+    fn is_separated(&self) -> bool {
         let ends = |side: &[f64]| {
             side.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)))
         };
@@ -320,7 +320,7 @@ fn has(side: &Pooled, reading: &Reading) -> bool {
 }
 
 /// The stream of a result.
-fn stream(one: One<'_>) -> Option<&Stream> {
+fn stream(one: SideResult<'_>) -> Option<&Stream> {
     one.result.job.phases.get(one.result.phase as usize)?.streams.get(one.result.stream as usize)
 }
 
@@ -369,7 +369,7 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
     let mut held: Vec<LimitedNumber> = Vec::new();
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
         let some = if limit.all { pair.metrics.len() } else { 1 };
-        match (&pair.refused, missing(pair, &options.accept)) {
+        match (&pair.refused, unaccepted_findings(pair, &options.accept)) {
             (Some(why), _) => {
                 let outcome = if pair.no_number { Passing::Invalid } else { Passing::Undecided };
                 let is_named = pair.no_number || pair.cannot_tell;
@@ -381,7 +381,12 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
                 held.push(LimitedNumber { outcome: Passing::Invalid, description, runs_needed: None })
             }
             (None, None) => {
-                held.extend(pair.metrics.iter().take(some).map(|m| holds(pair, m, limit.by, options.runs)));
+                held.extend(
+                    pair.metrics
+                        .iter()
+                        .take(some)
+                        .map(|m| compare_with_limit(pair, m, limit.by, options.runs)),
+                );
             }
         }
     }
@@ -399,7 +404,7 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
         Passing::Undecided => {
             let sentence =
                 format!("Whether it is slower by more than {by} cannot be told: {}.", listed(&names));
-            sentence + &settled(runs_needed, options.runs)
+            sentence + &needed_runs_sentence(runs_needed, options.runs)
         }
         Passing::Invalid => {
             format!("Whether it is slower by more than {by} is not decided: {}.", listed(&names))
@@ -412,7 +417,7 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
 }
 
 /// The accepted findings of a pair that this command line does not accept, with what to type.
-fn missing(pair: &Pair, accept: &[CheckId]) -> Option<String> {
+fn unaccepted_findings(pair: &Pair, accept: &[CheckId]) -> Option<String> {
     let ids: Vec<CheckId> = pair.accepted.iter().filter(|id| !accept.contains(id)).copied().collect();
     let flags: Vec<String> = ids.iter().map(|id| format!("--accept {id}")).collect();
     (!ids.is_empty()).then(|| {
@@ -432,7 +437,7 @@ pub(super) fn of_all(others: &[Other]) -> Option<Gate> {
 }
 
 /// What would settle it, and what to type.
-fn settled(runs_needed: Option<u32>, runs: Runs) -> String {
+fn needed_runs_sentence(runs_needed: Option<u32>, runs: Runs) -> String {
     let Some(needed) = runs_needed else { return String::new() };
     let how = match runs {
         Runs::Apart => {
@@ -445,13 +450,13 @@ fn settled(runs_needed: Option<u32>, runs: Runs) -> String {
     format!(" About {needed} runs on each side would settle it{how}.")
 }
 
-fn holds(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> LimitedNumber {
+fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> LimitedNumber {
     let outcome = passing(metric, limit, runs);
     let needed = || {
         let logs = |side: &[f64]| side.iter().map(|v| v.ln()).collect::<Vec<f64>>();
         let (a, b) = (logs(&metric.a_runs), logs(&metric.b_runs));
         let limit = if metric.more_is_better { (-limit).ln_1p() } else { limit.ln_1p() };
-        let needed = Shift::new(&a, &b)?.runs_to_tell(limit, tail(runs))?;
+        let needed = Shift::new(&a, &b)?.runs_to_tell(limit, error_chance(runs))?;
         // These runs could not show it, so more are needed, whatever their variation.
         Some(needed.max(a.len().min(b.len()) as u32 + 1))
     };
@@ -464,7 +469,7 @@ fn holds(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> LimitedNumber 
 }
 
 /// The chance that each bound may be wrong.
-fn tail(runs: Runs) -> f64 {
+fn error_chance(runs: Runs) -> f64 {
     match runs {
         Runs::Apart | Runs::InTurns => ALLOWED,
         Runs::Settling => ALLOWED / 2.0,
@@ -652,7 +657,7 @@ fn no_difference_seen_has_a_bound() {
     let small = metric_for(rates(&near, &near.map(|v| v * 1.05)));
     assert_eq!(small.answer, Answer::NoDifferenceSeen, "{small:?}");
     assert!(small.bound().unwrap().ends_with("faster and not slower"), "{small:?}");
-    // A range that allows anything says nothing.
+    // A range that allows anything is no answer.
     let far = wide(1.0).map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
     let nothing = metric_for(rates(&far, &far.map(|v| v * 1.01)));
     assert_eq!((nothing.answer, nothing.runs_to_halve), (Answer::CannotTell, None), "{nothing:?}");

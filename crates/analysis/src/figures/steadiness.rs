@@ -175,7 +175,7 @@ pub(crate) fn judge_steadiness(courses: Known<Vec<Series>>, rates: Vec<f64>, sec
     Observed::from_rates(courses, rates, seconds).answer()
 }
 
-/// All that is asked of the runs of a case.
+/// The parts of the answer about the runs of a case.
 struct Observed {
     courses: Known<Vec<Series>>,
     /// Operations per second of each run.
@@ -318,7 +318,7 @@ impl Observed {
                 self.within_what(),
                 in_words(&within),
                 show_share(STEADY_TO),
-                longer(&within).map_or_else(String::new, |by| format!(
+                times_longer(&within).map_or_else(String::new, |by| format!(
                     "; runs of about {} would settle it",
                     time(by * self.of_one_s())
                 ))
@@ -339,7 +339,7 @@ impl Observed {
                  can be neither shown nor ruled out{}.",
                 in_words(&over),
                 show_share(STEADY_TO),
-                longer(&over).map_or_else(String::new, |by| format!(
+                times_longer(&over).map_or_else(String::new, |by| format!(
                     "; about {:.0} runs would settle it",
                     (by * runs as f64).ceil()
                 ))
@@ -353,7 +353,7 @@ impl Observed {
         ))
     }
 
-    /// Why no line could be judged: too few stretches are independent of one another.
+    /// Why no line could be judged: too few stretches are independent.
     fn too_alike(&self) -> String {
         let independent = |c: &Series| Line::through(settled(c)).map_or(0.0, |l| l.independent());
         let fewest = self.all().iter().map(independent).fold(f64::MAX, f64::min);
@@ -425,7 +425,7 @@ fn in_words(drift: &Drift) -> String {
 
 /// How many times longer the run has to be for the interval to lie within the allowed drift: the interval shrinks with the root of the
 /// time. `None` if it never will.
-fn longer(drift: &Drift) -> Option<f64> {
+fn times_longer(drift: &Drift) -> Option<f64> {
     let allowed = STEADY_TO - drift.share.abs();
     let factor = (drift.half / allowed).powi(2);
     (allowed > 0.0 && factor <= LONGER_AT_MOST).then_some(factor)

@@ -210,7 +210,7 @@ const MOST_ROWS: f64 = 3600.0;
 const SECOND_NS: f64 = 1e9;
 
 /// A shorter rest at the end, in seconds, is rounding and gets no row.
-const CRUMB: f64 = 0.01;
+const SHORTEST_REST: f64 = 0.01;
 
 /// The rows of all runs of a case.
 pub(crate) fn per_second(case: &Case) -> Vec<Second> {
@@ -224,13 +224,13 @@ fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     }
     let span = (to - from) as f64;
     let step = SECOND_NS * (span / SECOND_NS / MOST_ROWS).ceil().max(1.0);
-    let count = (span / step - CRUMB).ceil().max(1.0) as usize;
+    let count = (span / step - SHORTEST_REST).ceil().max(1.0) as usize;
     // A device does not count by stream. Its rows are shown with each stream.
     let device = case.has_storage().then(|| Course::from_run(ran, &case.tops().ok()?).ok()).flatten();
     let end_of = |i: usize| if i + 1 == count { span } else { step * (i + 1) as f64 };
     let ours = ours(ran, from, count, step);
     let moved = |bytes: f64| if case.stream.moves_no_data() { 0.0 } else { bytes };
-    let second = |(i, ours): (usize, Ours)| {
+    let second = |(i, ours): (usize, OwnWork)| {
         let (begin, end) = (step * i as f64, end_of(i));
         let seconds = (end - begin) / SECOND_NS;
         let zero = from as f64;
@@ -254,15 +254,15 @@ fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
 
 /// Fathom's part of a row.
 #[derive(Clone, Default)]
-struct Ours {
+struct OwnWork {
     ops: f64,
     bytes: f64,
     p99_ns: Option<u64>,
 }
 
 /// Divides every interval among the rows that it overlaps. The last row includes everything after it.
-fn ours(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Ours> {
-    let mut out = vec![Ours::default(); count];
+fn ours(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<OwnWork> {
+    let mut out = vec![OwnWork::default(); count];
     for row in rows_of(ran) {
         let (a, b) = ((row.start_ns - from) as f64, (row.end_ns - from) as f64);
         let (ops, bytes) = moved(row);
@@ -284,7 +284,7 @@ fn ours(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Ours> {
 }
 
 /// The most points of a result: what a page can draw, in a report of readable size.
-const MOST: usize = 3000;
+const MOST_POINTS: usize = 3000;
 
 /// The most runs with tails of their own. A drawing cannot distinguish more.
 const MOST_TAILS: usize = 40;
@@ -295,7 +295,7 @@ const STEPS_A_DECADE: f64 = 10.0;
 /// The intervals of all complete runs; `None` if the record has none.
 pub(crate) fn course(case: &Case) -> Option<report::Course> {
     let rows: usize = case.runs.iter().map(|ran| rows_of(ran).count()).sum();
-    let joined = rows.div_ceil(MOST).max(1);
+    let joined = rows.div_ceil(MOST_POINTS).max(1);
     let mut out = report::Course { joined: joined as u32, ..report::Course::default() };
     for kind in case.runs.iter().flat_map(|ran| ran.stream.kinds.keys()) {
         out.directions.entry(kind.word().into()).or_default();
@@ -531,7 +531,7 @@ fn missing_intervals_give_no_series_and_too_many_are_joined() {
         })
         .collect();
     let many = course(&crate::case::cases(&record)[0]).unwrap();
-    assert!(many.run.len() <= MOST && many.joined > 1, "{} of {}", many.run.len(), many.joined);
+    assert!(many.run.len() <= MOST_POINTS && many.joined > 1, "{} of {}", many.run.len(), many.joined);
     record.runs[0].intervals.clear();
     assert_eq!(course(&crate::case::cases(&record)[0]), None);
 }

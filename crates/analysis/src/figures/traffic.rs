@@ -52,7 +52,7 @@ impl Traffic {
 }
 
 /// Fathom's part of the traffic of a disk.
-struct Ours {
+struct OwnTraffic {
     read: Amount,
     write: Amount,
     inferred: bool,
@@ -112,16 +112,16 @@ pub(crate) fn session_writes(case: &Case) -> bool {
     phases.flat_map(|p| &p.streams).any(model::job::Stream::changes_targets)
 }
 
-fn ours(case: &Case) -> Known<Ours> {
+fn ours(case: &Case) -> Known<OwnTraffic> {
     let issued = (case.issued(Kind::Read), case.issued(Kind::Write));
     match case.own() {
         // In v1 the write-back of fathom's pages is charged to the root group, hence the larger of the two.
-        Ok(own) => Ok(Ours {
+        Ok(own) => Ok(OwnTraffic {
             read: Amount { ops: own.ios[0], bytes: own.bytes[0] },
             write: Amount { ops: own.ios[1].max(issued.1.ops), bytes: own.bytes[1].max(issued.1.bytes) },
             inferred: false,
         }),
-        Err(_) if case.is_direct() => Ok(Ours { read: issued.0, write: issued.1, inferred: true }),
+        Err(_) if case.is_direct() => Ok(OwnTraffic { read: issued.0, write: issued.1, inferred: true }),
         Err(why) => Err(format!("buffered I/O cannot be told from that of others: {why}")),
     }
 }
@@ -143,7 +143,7 @@ fn beyond(device: BlockFlow, ours: Amount) -> Amount {
 }
 
 /// A disk below the disks of the targets.
-struct Lower<'a> {
+struct LowerDisk<'a> {
     disk: &'a Layer,
     /// The layers directly above it.
     above: Vec<&'a Layer>,
@@ -152,9 +152,9 @@ struct Lower<'a> {
 }
 
 /// Every such disk once, from the top down. Empty if the disks above are unknown.
-fn lower<'a>(case: &Case<'a>) -> Vec<Lower<'a>> {
+fn lower<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
     let shared = case.shared().unwrap_or_default();
-    let mut out: Vec<Lower> = Vec::new();
+    let mut out: Vec<LowerDisk> = Vec::new();
     if shared.is_empty() {
         return out;
     }
@@ -172,7 +172,7 @@ fn lower<'a>(case: &Case<'a>) -> Vec<Lower<'a>> {
                 known.above.extend(more);
                 known.busy = known.busy.or(busy);
             } else {
-                out.push(Lower { disk, above: above.collect(), busy });
+                out.push(LowerDisk { disk, above: above.collect(), busy });
             }
         }
     }
@@ -213,7 +213,7 @@ fn passes_on(place: &Place, layer: &Layer) -> bool {
     }
 }
 
-impl Lower<'_> {
+impl LowerDisk<'_> {
     fn traffic(&self, case: &Case) -> Known<Traffic> {
         let name = &self.disk.name;
         if let Some(why) = self.disk.blind() {

@@ -163,7 +163,7 @@ fn ticks(case: &Case) -> Known<[u64; 2]> {
 
 /// The limits before the first run, or at the start of this one, and those that changed during the run.
 fn limits(case: &Case) -> Known<[String; 2]> {
-    let ours = |snapshot: &Snapshot| snapshot.text(LIMITS).map(|text| of_our_devices(case, text));
+    let ours = |snapshot: &Snapshot| snapshot.text(LIMITS).map(|text| lines_of_own_devices(case, text));
     let prepared = case.record.evidence.iter().rev().find(|s| s.moment == Moment::AfterPrepare);
     let mut before = prepared.and_then(|s| ours(s).ok());
     let mut last = before.clone();
@@ -180,7 +180,7 @@ fn limits(case: &Case) -> Known<[String; 2]> {
 }
 
 /// The lines about the devices of the targets.
-fn of_our_devices(case: &Case, text: &str) -> String {
+fn lines_of_own_devices(case: &Case, text: &str) -> String {
     let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
     let ours = |line: &&str| {
         let limits = line.rsplit_once(": ").map_or(*line, |(_, limits)| limits);
@@ -319,13 +319,14 @@ pub(super) fn waiting_of(tried: &[Attempt], pairing: Pairing, left: usize, at_mo
         units.entry(one.unit(pairing)).or_default().push((order, *one));
     }
     let at_most = if is_the_rule(tried, left) { 1 } else { at_most };
-    let mut out: Vec<(usize, Repeat)> = units.values().flat_map(|unit| of_unit(unit, at_most)).collect();
+    let mut out: Vec<(usize, Repeat)> =
+        units.values().flat_map(|unit| repeats_of_unit(unit, at_most)).collect();
     out.sort_by_key(|(order, again)| (!again.under_way, again.at.attempt, *order));
     out.into_iter().map(|(_, again)| again).collect()
 }
 
 /// The repeats of one unit, up to `at_most` attempts. A started attempt is always completed.
-fn of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Repeat)> {
+fn repeats_of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Repeat)> {
     let last = unit.iter().map(|(_, a)| a.attempt).max().unwrap_or(0);
     let of_last = || unit.iter().filter(|(_, a)| a.attempt == last);
     let first = || unit.iter().filter(|(_, a)| a.attempt == 0);

@@ -54,7 +54,7 @@ const MOST_RUNS: u32 = 4;
 /// the simulations below at most 5 % of all searches name a load that misses the target.
 const CONFIDENCE: f64 = 0.99;
 
-/// Loads after which the search ends, whatever is known.
+/// The most loads of a search.
 const MOST_LOADS: usize = 40;
 
 /// Runs that a search for a latency target usually takes.
@@ -165,8 +165,8 @@ impl Point<'_> {
         done <= 0.0 || falls_short(done, self.offered as f64, time, target.arrivals)
     }
 
-    /// Whether the load meets the latency target as far as its operations show, by the exact bound; `None` if both is possible. It says
-    /// nothing about how runs differ.
+    /// Whether the load meets the latency target, by the exact bound for its operations; `None` if both is possible. It does not cover
+    /// how runs differ.
     fn is_clear(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         if self.is_overloaded(target) {
@@ -350,7 +350,7 @@ impl Search<'_> {
     }
 }
 
-/// The next load of the curve: round after round, each in an order of its own.
+/// The next load of the curve, round after round, each in a new order.
 fn curve_load(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
     (0..budget.runs).find_map(|repeat| {
@@ -485,7 +485,7 @@ fn played(server: &mut Server, budget: &Budget) -> Vec<Summary> {
 
 /// The highest load that is proven to meet the target below the lowest that is proven to miss it, and that one.
 #[cfg(test)]
-fn found(done: &[Summary], budget: &Budget) -> (Option<u64>, Option<u64>) {
+fn found_bracket(done: &[Summary], budget: &Budget) -> (Option<u64>, Option<u64>) {
     let Strategy::Limit(target) = budget.strategy else { return (None, None) };
     let points = points(done);
     let missed = points.iter().find(|p| p.meets(&target) == Some(false)).map(|p| p.offered);
@@ -547,7 +547,7 @@ fn answers_of_known_servers(seeds: u64, ops: u64, near_percent: u64) {
             let mut server = Server { ops, varies, bursts, late_ns, ..Server::new(10_000.0, seed ^ 0x5eed) };
             let budget = budget(0.99, Some(2_500_000), seed);
             let done = played(&mut server, &budget);
-            let (met, missed) = found(&done, &budget);
+            let (met, missed) = found_bracket(&done, &budget);
             runs += done.len();
             none += u64::from(met.is_none());
             false_met += u64::from(met.is_some_and(|load| load as f64 > truth));
@@ -574,7 +574,7 @@ fn a_latency_target_is_found_far_from_the_capacity() {
     let search = |closed: f64, p99_ns: u64| {
         let mut server = Server { closed, ops: 5_000, ..Server::new(10_000.0, 3) };
         let budget = Budget { ends_ns: None, ..budget(0.99, Some(p99_ns), 3) };
-        found(&played(&mut server, &budget), &budget)
+        found_bracket(&played(&mut server, &budget), &budget)
     };
     // A closed loop that measures ten times too much, and one that measures too little.
     for closed in [100_000.0, 4_000.0] {
@@ -596,7 +596,7 @@ fn lateness_beyond_the_target_leaves_loads_open_and_both_ends_are_found() {
     let mut server = Server { late_ns: 2_000_000, ops: 8_000, ..Server::new(10_000.0, 5) };
     let budget = Budget { ends_ns: None, ..budget(0.99, Some(2_500_000), 5) };
     let done = played(&mut server, &budget);
-    let (met, missed) = found(&done, &budget);
+    let (met, missed) = found_bracket(&done, &budget);
     let (met, missed) = (met.unwrap() as f64, missed.unwrap() as f64);
     assert!((500.0..=900.0).contains(&met) && (8_158.0..=8_600.0).contains(&missed), "{met} {missed}");
     let open = points(&done).iter().filter(|p| p.is_clear(&target(0.99, Some(2_500_000))).is_none()).count();
@@ -637,7 +637,7 @@ fn a_hiccup_in_one_run_does_not_decide() {
     while let Next::Measure { job, repeat, offered_iops, .. } = super::next(&done, &budget) {
         done.push(server.run(job, repeat, offered_iops));
     }
-    let met = found(&done, &budget).0.unwrap() as f64;
+    let met = found_bracket(&done, &budget).0.unwrap() as f64;
     let truth = true_rate(10_000.0, 2.5e6);
     assert!((met / truth - 1.0).abs() <= 0.05, "{met} for {truth}");
 }
@@ -656,7 +656,7 @@ fn a_slow_device_gets_enough_runs_at_a_load() {
     // 60 operations a run: eight runs have enough for p99.
     let mut server = Server { ops: 60, ..Server::new(100.0, 4) };
     let budget = budget(0.99, Some(1_000_000_000), 4);
-    let met = found(&played(&mut server, &budget), &budget).0;
+    let met = found_bracket(&played(&mut server, &budget), &budget).0;
     let truth = true_rate(100.0, 1e9);
     assert!(met.is_some_and(|load| load as f64 <= truth && load as f64 >= 0.7 * truth), "{met:?} of {truth}");
 }
@@ -665,12 +665,12 @@ fn a_slow_device_gets_enough_runs_at_a_load() {
 fn too_few_operations_prove_nothing_and_a_dead_target_ends_it() {
     let mut server = Server { ops: 20, ..Server::new(10_000.0, 4) };
     let budget = budget(0.99, Some(2_500_000), 4);
-    assert_eq!(found(&played(&mut server, &budget), &budget).0, None);
+    assert_eq!(found_bracket(&played(&mut server, &budget), &budget).0, None);
     let mut dead = Server { ops: 0, ..Server::new(0.0, 4) };
     let done = played(&mut dead, &budget);
     assert_eq!(done.len(), 3);
     assert!(matches!(super::next(&done, &budget), Next::Done(why) if why.contains("closed loop")));
-    // A file may say anything.
+    // A file may contain anything.
     let jobless = Budget { jobs: 1, ..budget.clone() };
     assert!(matches!(super::next(&done, &jobless), Next::Done(_)));
 }

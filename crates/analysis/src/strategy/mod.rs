@@ -24,11 +24,11 @@ pub struct Budget {
     pub jobs: usize,
     /// Times each is measured.
     pub runs: u32,
-    /// The strategy.
+    /// The rule that decides what to measure next.
     pub strategy: Strategy,
     /// Seed of the order.
     pub seed: u64,
-    /// Whether runs of one round are compared with one another.
+    /// Whether runs of one round are compared with each other.
     pub paired: bool,
     /// Times that a run which others disturb is measured at most.
     pub attempts: u32,
@@ -72,7 +72,7 @@ fn blocks(plan: &Plan) -> Vec<usize> {
 /// The decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Measure this.
+    /// One more run.
     Measure {
         /// Index of the job.
         job: usize,

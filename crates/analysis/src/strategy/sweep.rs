@@ -17,7 +17,7 @@
 
 mod race;
 
-use crate::runs::{Sample, Try, timed};
+use crate::runs::{Sample, Try, counting_samples};
 use crate::strategy::disturbed::{Repeat, waiting_of};
 use model::measure::Measure;
 use model::payload::split_mix;
@@ -330,14 +330,14 @@ impl<'g> Going<'g> {
     /// The sweep after these runs.
     pub fn after(grid: &'g Grid, plan: &Plan, tries: &[Try]) -> Self {
         let Plan { runs, seed, attempts, .. } = *plan;
-        let way = Mode::after(grid, runs, seed, &timed(tries));
+        let way = Mode::after(grid, runs, seed, &counting_samples(tries));
         Self { grid, runs, seed, attempts, tries: tries.to_vec(), way }
     }
 
     /// Takes a run in.
     pub fn take(&mut self, one: Try) {
         self.tries.push(one);
-        let samples = timed(&self.tries);
+        let samples = counting_samples(&self.tries);
         match (&mut self.way, samples.last()) {
             (Mode::Race(search), Some(last)) if one.attempt.attempt == 0 => search.take(last),
             (Mode::InOrder(cells), Some(last)) => cells.take(last),
@@ -487,7 +487,7 @@ impl<'g> InOrder<'g> {
         self.samples.iter().map(|s| s.written_bytes).fold(0, u64::saturating_add)
     }
 
-    /// ns spent.
+    /// Time of all runs so far, in ns.
     pub(crate) fn spent_ns(&self) -> u64 {
         self.samples.iter().map(|s| s.took_ns).fold(0, u64::saturating_add)
     }

@@ -4,7 +4,7 @@
 //! (Kleinrock 1979, as in `stats::knee`), is X * X / n. If the storage is saturated, X is constant and power falls; if every host adds the
 //! same, power grows with n. With the efficiency e = (X / n) / (X1 / n1), power is e * e * n, up to a constant.
 
-use crate::compare::{Beside, within};
+use crate::compare::{PairInTurns, compare_in_turns};
 use model::report::{Answer, AnswerWord, Report};
 use model::scaling::{HostSteps, Scaling, ScalingKnee, ScalingRow};
 use model::units::show_share;
@@ -23,9 +23,10 @@ pub(super) fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Sca
     };
     let names: Vec<String> = measured.iter().map(|(hosts, _)| format!("{hosts} hosts")).collect();
     let others = measured.iter().zip(&names).skip(1);
-    let pairs: Vec<Beside> =
-        others.map(|((_, result), name)| Beside { a: first, b: *result, name, headline: false }).collect();
-    let mut compared = within(report, &pairs).into_iter();
+    let pairs: Vec<PairInTurns> = others
+        .map(|((_, result), name)| PairInTurns { a: first, b: *result, name, headline: false })
+        .collect();
+    let mut compared = compare_in_turns(report, &pairs).into_iter();
     let rows = measured.iter().enumerate().map(|(at, (hosts, result))| {
         let more = f64::from(*hosts) / f64::from(fewest.max(1));
         let pair = if at > 0 { compared.next() } else { None };

@@ -693,7 +693,7 @@ fn the_plainest_of_the_fastest_is_recommended_if_it_delivers_the_bytes() {
 
 /// Two interfaces that alternate in being ten times as slow.
 #[cfg(test)]
-fn shaky() -> model::record::Record {
+fn alternating() -> model::record::Record {
     let mut record = compared(|fixtures| fixtures[0].ops = 9_000);
     for run in record.runs.iter_mut().filter(|r| r.start.job == r.start.repeat as usize % 2) {
         run.end.as_mut().unwrap().streams[0].window_ns *= 10;
@@ -717,7 +717,7 @@ fn writes_are_ranked_with_their_final_sync() {
 
 #[test]
 fn without_a_recommendation_the_first_line_has_the_reason() {
-    let mut shaky = shaky();
+    let mut shaky = alternating();
     let shown = answer(&table(&shaky));
     assert_eq!(shown.word, AnswerWord::CannotTell);
     let because = "No recommendation, because ring was the fastest on the mean (";

@@ -94,7 +94,7 @@ pub(crate) struct GatedResult {
 }
 
 impl GatedResult {
-    /// A result with all of its runs.
+    /// A result whose runs all count.
     pub(crate) fn with_all_runs(result: usize) -> Self {
         Self { result, samples: None }
     }

@@ -77,7 +77,10 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
             .races
             .iter()
             .map(|r| {
-                withheld(work((grid, &search), r, &cells, figures_of), r.winner().and_then(|w| voided(w.job)))
+                withhold_invalid_winner(
+                    work((grid, &search), r, &cells, figures_of),
+                    r.winner().and_then(|w| voided(w.job)),
+                )
             })
             .collect(),
         reference: search.reference().and_then(|job| reference(grid, job, &runs)),
@@ -169,7 +172,7 @@ fn work(
     let mine: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
         name: race.work.clone(),
-        by: shown_by(grid, &race.work),
+        by: measure_of_work(grid, &race.work),
         decided: choice.chosen == Chosen::Fastest,
         chosen: choice.chosen,
         faster_at_most: choice.faster_at_most,
@@ -190,7 +193,7 @@ fn voided_by(of: &CaseAnswers) -> impl Iterator<Item = CheckId> {
 }
 
 /// This work, undecided if a finding invalidates its winner: there is nothing left to compare with.
-fn withheld(work: Work, voided: Option<&CaseAnswers>) -> Work {
+fn withhold_invalid_winner(work: Work, voided: Option<&CaseAnswers>) -> Work {
     let Some(of) = voided.filter(|_| matches!(work.chosen, Chosen::Fastest | Chosen::Tied)) else {
         return work;
     };
@@ -207,7 +210,7 @@ fn withheld(work: Work, voided: Option<&CaseAnswers>) -> Work {
 }
 
 /// The measure that a work shows. Earlier versions ranked by bytes per second, which is the same order if all operations have one size.
-fn shown_by(grid: &Grid, work: &str) -> Measure {
+fn measure_of_work(grid: &Grid, work: &str) -> Measure {
     if let Some(measure) = grid.measures.get(work) {
         return *measure;
     }
@@ -408,7 +411,7 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
 
 /// Deductions from several cells: from which size on random offsets cost nothing, and the effect of the position.
 pub(crate) fn deduce(sweep: &Sweep) -> Vec<Deduction> {
-    let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| cost(sweep, w)).collect();
+    let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).collect();
     for (sequential, random) in [("read", "randread"), ("write", "randwrite")] {
         out.extend(cost_of_random(sweep, sequential, random));
     }
@@ -469,7 +472,7 @@ fn decide_race((grid, search): (&Grid, &Search), race: &Race) -> Choice {
     let (chosen, why) = match &rivals {
         _ if race.winner().is_none() => (Chosen::CannotTell, unfinished(race)),
         _ if race.lanes.len() == 1 => (Chosen::NoChoice, "there is nothing to choose".into()),
-        Some(rivals) if race.knows_its_noise() => judged((grid, search), race, rivals),
+        Some(rivals) if race.knows_its_noise() => decide_by_rivals((grid, search), race, rivals),
         _ => (Chosen::CannotTell, unknown_noise(grid, race)),
     };
     let at_most = rivals.as_ref().map(|r| race.share(r.at_most)).filter(|share| share.is_finite());
@@ -481,7 +484,7 @@ fn decide_race((grid, search): (&Grid, &Search), race: &Race) -> Choice {
     Choice { chosen, sentence, faster_at_most: at_most, rivals }
 }
 
-fn judged((grid, search): (&Grid, &Search), race: &Race, rivals: &Rivals) -> (Chosen, String) {
+fn decide_by_rivals((grid, search): (&Grid, &Search), race: &Race, rivals: &Rivals) -> (Chosen, String) {
     if let Some(fall) = race.fall() {
         let change = if race.by.is_latency() {
             format!("{} of the winner was {} higher", race.by.heading(), show_share((-fall).exp_m1()))
@@ -609,7 +612,7 @@ fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAn
         cheapest: BTreeMap::new(),
         works,
         reference: None,
-        place: place(record),
+        place: measured_target(record),
         rounds: rounds(grid, until, &order),
         cells,
     }
@@ -680,7 +683,7 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
 }
 
 /// The measured target. A made file has the size that it reached.
-fn place(record: &Record) -> Option<SweptTarget> {
+fn measured_target(record: &Record) -> Option<SweptTarget> {
     let target = record.header.plan.targets.iter().enumerate().find(|(_, t)| t.role != Role::None);
     let (at, target) = target?;
     let made_bytes = record.runs.first().and_then(|r| r.start.target_bytes.get(at)).copied();
@@ -704,7 +707,7 @@ fn rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
 
 /// The difference between the fastest and the slowest position of a work, and whether their intervals are apart. `None` if cells differ
 /// in more than the position, or too little was measured.
-fn cost(sweep: &Sweep, work: &Work) -> Option<Deduction> {
+fn cost_of_position(sweep: &Sweep, work: &Work) -> Option<Deduction> {
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let first = mine.first()?.setting.at_no_position();
     let positions =

@@ -3,7 +3,7 @@
 //! Each target is compared with the first, test by test, by runs that were measured in turns. The answer is about the test of the headline.
 //! For the other tests it counts the words.
 
-use crate::compare::{Beside, within};
+use crate::compare::{PairInTurns, compare_in_turns};
 use model::comparison::{Answer as Word, Metric, Pair};
 use model::report::{Answer, AnswerWord, Report};
 use model::targets::{TargetComparison, TargetRow, Targets};
@@ -28,7 +28,7 @@ pub(super) fn compare(
                 let base = first.as_ref().and_then(|first| first.get(part)).filter(|_| target > 0);
                 if let Some(base) = base.copied() {
                     let answers = jobs.get(base) == Some(&headline);
-                    pairs.push(Beside { a: base, b: *result, name: &side.name, headline: answers });
+                    pairs.push(PairInTurns { a: base, b: *result, name: &side.name, headline: answers });
                     of_pair.push(rows.len());
                 }
                 rows.push(TargetRow { test: test.into(), target, result: *result, against: None });
@@ -38,7 +38,7 @@ pub(super) fn compare(
             }
         }
     }
-    for (row, pair) in of_pair.into_iter().zip(within(report, &pairs)) {
+    for (row, pair) in of_pair.into_iter().zip(compare_in_turns(report, &pairs)) {
         if let Some(row) = rows.get_mut(row) {
             row.against = Some(pair);
         }

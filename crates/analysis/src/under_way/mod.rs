@@ -51,7 +51,7 @@ pub struct Device {
     pub iops: f64,
     /// Bytes per second.
     pub bytes_per_s: f64,
-    /// Mean time of a request in ns; `None` where none completed.
+    /// Mean time of a request in ns; `None` without requests.
     pub latency_ns: Option<f64>,
     /// Mean requests in flight.
     pub in_flight: f64,

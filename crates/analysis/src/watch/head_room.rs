@@ -21,7 +21,7 @@ use model::report::{Measured, Report};
 use model::verdict::Verdict;
 use model::watch::{DeviceInterval, Load, MeasuredIn, Requests};
 
-/// Requests per second below which a direction counts as not in use: a share of it says nothing.
+/// Requests per second below which a direction counts as unused, so its share is meaningless.
 const IN_USE_PER_S: f64 = 1e-9;
 
 /// By how much two ways to compute one share may differ.
@@ -67,8 +67,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Of a device, from capacities with their sessions, the newest first; `None` where none is of this device. Of a class that was measured
-    /// several times the highest rate counts.
+    /// The limits of a device from capacities with their sessions, the newest first; `None` if none is of this device. The highest rate
+    /// of a class counts.
     pub fn from_capacities(device: &KnownBy, measured: &[(MeasuredIn, Capacity)]) -> Option<Self> {
         let mut limits = Self { classes: Vec::new(), sessions: Vec::new(), same_by: SameBy::Serial };
         for (session, capacity) in measured {
@@ -158,7 +158,7 @@ impl Limits {
         load
     }
 
-    /// The measured result that gives the lower bound of [`Limits::load`]; `None` if results contradict one another, so that none does.
+    /// The measured result that gives the lower bound of [`Limits::load`]; `None` if results contradict each other.
     pub fn nearest(&self, interval: &DeviceInterval) -> Option<NearestLimit> {
         let at_least = self.load(interval).at_least_percent / 100.0;
         let directions = [(Direction::Read, &interval.read), (Direction::Write, &interval.write)];
@@ -182,7 +182,7 @@ impl Limits {
         })
     }
 
-    /// The least time in s that a request of this size takes, and the result that says so.
+    /// The least time in s that a request of this size takes, and the result that shows it.
     fn bounding(&self, direction: Direction, bytes: f64) -> Option<(f64, &Class)> {
         let by_size = |a: &&Class, b: &&Class| a.bytes.total_cmp(&b.bytes);
         let by_order = [false, true].into_iter().filter_map(|sequential| {
@@ -196,7 +196,7 @@ impl Limits {
         by_order.min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// Bounds of the share that requests of one direction are; `None` where nothing was measured of it.
+    /// Bounds of the share for the requests of one direction; `None` if nothing was measured for it.
     fn share(&self, direction: Direction, requests: &Requests, bytes: f64) -> Option<[f64; 2]> {
         let bounds = [false, true].into_iter().filter_map(|sequential| {
             let mut classes: Vec<&Class> = self.classes.iter().collect();
@@ -208,7 +208,7 @@ impl Limits {
     }
 }
 
-/// The least and the most time in s that a request of this size takes, by the nearest sizes of these classes; `None` where there are none.
+/// The least and the most time in s that a request of this size takes, by the nearest sizes of these classes; `None` without classes.
 fn seconds_each(classes: &[&Class], bytes: f64) -> Option<[f64; 2]> {
     let by_size = |a: &&&Class, b: &&&Class| a.bytes.total_cmp(&b.bytes);
     let smaller = classes.iter().filter(|c| c.bytes <= bytes).max_by(by_size);
@@ -269,7 +269,7 @@ fn is_throttled(result: &Measured) -> bool {
     result.verdict == Verdict::Suspect && result.limiter.name == limiter::THROTTLE
 }
 
-/// The one kind of request that a stream makes as fast as it can; `None` where it makes several, or is held back.
+/// The one kind of request that a stream makes without a rate limit; `None` if it makes several.
 fn kind(stream: &Stream) -> Option<(Direction, bool)> {
     if !stream.is_unheld() || stream.flush.is_some() || !stream.cache.is_direct() || stream.cache.is_sync() {
         return None;
@@ -481,7 +481,7 @@ mod capacity_tests {
                 Some(Flush { call: SyncCall::default(), every: 1, calls: 1, drain: false })))
             .is_empty()
         );
-        // A device that moved other bytes than were asked for: something between answered.
+        // A device that moved other bytes than the request: something in between answered.
         assert!(
             capacities_after(|r| for run in &mut r.results[0].runs {
                 run.device = run.device.map(|d| model::report::DeviceFigures {

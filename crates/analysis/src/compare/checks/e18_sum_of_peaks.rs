@@ -3,7 +3,7 @@
 
 use super::{ComparisonCheck, Context, NamedAnswer};
 use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
-use crate::compare::One;
+use crate::compare::SideResult;
 use crate::threshold::Share;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -40,8 +40,9 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     let mut out = Vec::new();
     let mut seen = false;
     for (side, reports) in [("A", asked.sides[0]), (asked.name, asked.sides[1])] {
-        for one in
-            reports.iter().flat_map(|report| report.results.iter().map(move |result| One { report, result }))
+        for one in reports
+            .iter()
+            .flat_map(|report| report.results.iter().map(move |result| SideResult { report, result }))
         {
             seen |= one.result.runs.iter().any(|r| !r.percentiles_ns.is_empty());
             let about = vec![one.result.name.clone()];
@@ -59,7 +60,7 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
 }
 
 /// Whether a percentile of that name, such as `read p99`, is none of what the runs did.
-pub(in crate::compare) fn contradicts(one: One, name: &str) -> bool {
+pub(in crate::compare) fn contradicts(one: SideResult, name: &str) -> bool {
     outside(one.result).iter().any(|o| o.name == name)
 }
 

@@ -75,7 +75,7 @@ fn nothing_is_measured_again_once_a_third_was_disturbed() {
     // Of five runs the first is measured three times; with the second it is a third.
     let always = order(&fixed(1, 5), |_| true);
     assert_eq!(always, [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 2, 0), (0, 3, 0), (0, 4, 0)]);
-    // One run in all says nothing of the machine.
+    // A single run shows nothing about the machine.
     assert_eq!(order(&fixed(1, 1), |_| true).len(), 3);
     let done = play(&fixed(1, 5), |_| (1.0, true));
     let counts: Vec<u32> = counting(&done, &fixed(1, 5)).iter().map(|s| s.attempt).collect();
@@ -221,8 +221,8 @@ struct Bursts {
     lose: f64,
 }
 
-/// What sessions of three workloads come to: the share of intervals that cover the truth and the bias of the means, of all results
-/// and of those that no disturbed run counts in; and the share of the latter.
+/// Results of sessions of three workloads: the share of intervals that contain the truth and the bias of the means, of all results and of
+/// those without a disturbed run; and the share of the latter.
 struct Came {
     all: [f64; 2],
     sound: [f64; 2],

@@ -82,7 +82,7 @@ pub struct Race {
 /// How a race was decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closed {
-    /// Index of the winning lane; `None` where every cell failed.
+    /// Index of the winning lane; `None` if every cell failed.
     pub winner: Option<usize>,
     /// Cheaper lanes that may be as fast, the cheapest first.
     cheaper: Vec<usize>,
@@ -155,12 +155,12 @@ impl Lane {
         &self.runs[usize::from(self.uses_fresh_runs())]
     }
 
-    /// Bytes of a mean operation in those runs, since an access specification draws its sizes; `None` where none of them has one.
+    /// Mean bytes of an operation in those runs, since an access specification draws its sizes; `None` without a value.
     pub fn bytes_per_operation(&self) -> Option<f64> {
         mean_of(self.figure_samples(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
     }
 
-    /// Mean CPU time per byte of all its runs in ns; `None` where no run has one.
+    /// Mean CPU time per byte of all its runs in ns; `None` without a value.
     pub fn cpu_ns_per_byte(&self) -> Option<f64> {
         mean_of(self.runs.iter().flatten(), |s| s.cpu_ns_per_byte.filter(|c| c.is_finite()))
     }
@@ -218,7 +218,7 @@ impl Race {
         self.lanes.iter().enumerate().filter(|(_, lane)| !lane.failed)
     }
 
-    /// The levels of the lanes. Fresh runs add to the noise where the race itself has few repeats.
+    /// The levels of the lanes. Fresh runs add to the noise if the race has few repeats.
     fn levels(&self) -> Levels {
         let scored: Vec<Vec<Scored>> = self.lanes.iter().map(Lane::scored).collect();
         let levels = Levels::fit(&scored, &[]);
@@ -237,8 +237,8 @@ impl Race {
         bounds
     }
 
-    /// The lane whose worst bound is the lowest, of those with the highest levels; the one with the highest level where nothing
-    /// bounds any; `None` without a run.
+    /// The lane whose worst bound is the lowest, among those with the highest levels. Without bounds, the one with the highest level.
+    /// `None` without a run.
     fn best(&self, levels: &Levels) -> Option<usize> {
         let mut order: Vec<(usize, f64)> =
             (0..self.lanes.len()).filter_map(|at| Some((at, levels.value(at)?))).collect();
@@ -299,7 +299,7 @@ impl Race {
         Some(runs.iter().sum::<f64>() + runs.iter().fold(0.0, |most: f64, runs| most.max(*runs)))
     }
 
-    /// Whether enough runs repeat one another to know by how much runs of one cell differ.
+    /// Whether enough runs are repeats to know the noise.
     pub fn knows_its_noise(&self) -> bool {
         self.levels().pairs >= FEWEST_REPEATS
     }
@@ -326,8 +326,7 @@ impl Race {
         all.into_iter().take(CHEAPER).map(|(at, _)| at).collect()
     }
 
-    /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together; `None` where no
-    /// cell was repeated.
+    /// The noise: the standard deviation of the logarithms of runs of one cell, of all cells together; `None` if no cell was repeated.
     pub fn spread(&self) -> Option<f64> {
         self.levels().deviation
     }

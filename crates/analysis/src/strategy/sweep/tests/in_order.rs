@@ -63,7 +63,7 @@ fn a_cell_with_too_few_operations_per_second_is_the_last() {
     let alone = grid(&[1 << 20, 2 << 20, 4 << 20, 8 << 20], 1, Until::Slow);
     let sweep = play(&alone, Until::Slow, |job, _| at(if job == 2 { 1.0 } else { 2.0 }, job));
     assert_eq!(sweep.left_out(), [(3, (2, 1.0))]);
-    // A cell that failed says nothing about larger ones.
+    // A failed cell shows nothing about larger ones.
     let sweep = play(&grid32, Until::Slow, |job, _| if job == 1 { None } else { at(9.0, job) });
     assert_eq!((sweep.samples.len(), sweep.left_out().len()), (4, 0));
 }
