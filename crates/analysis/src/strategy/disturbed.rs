@@ -8,7 +8,7 @@
 //!
 //! A run is measured at most twice more unless `--attempts` is given: at the end of its round, when a burst may be over, or at once in a
 //! load curve, since the next load depends on it. If runs of a round are compared with each other, the whole round is measured again.
-//! Nothing is measured again on a machine that is always busy: if a neighbour was busy while fathom only watched ([`before_runs`]), or if
+//! Nothing is measured again on a machine that is always busy: if a neighbour was busy while fathom only watched, or if
 //! a third of all attempts were disturbed (`is_the_rule`).
 
 use super::{Budget, Next, Summary};

@@ -1,7 +1,7 @@
 //! Decides which cell of a grid to measure next, and which one wins.
 //!
-//! A pure fold over the runs so far: replaying them resumes a sweep, judges a record, and lets several hosts decide alike. [`Going`] is the
-//! sweep that the measuring loop uses. It measures disturbed runs again. The plan selects one of two ways:
+//! A pure fold over the runs so far: replaying them resumes a sweep, judges a record, and lets several hosts decide alike. A disturbed
+//! run is measured again. The plan selects one of two ways:
 //!
 //! [`Search`] finds the best cell:
 //! 1. Every cell is measured once, in random order; twice if both passes fit into two thirds of the budget, so that a single stall rules

@@ -1,6 +1,6 @@
 //! Head-room: the share that a running load is of the capacities that were measured on the same device.
 //!
-//! [`of_report`] takes the capacities from a report. The time that a device needs for a request follows from them: 1 / rate for its class
+//! The capacities come from a report. The time that a device needs for a request follows from them: 1 / rate for its class
 //! (direction, size, sequential or random). A load shows its rate and mean size by direction, but neither the single sizes nor whether it
 //! is sequential. So it is compared with the nearest measured sizes of its direction, under two assumptions that hold for disks and flash:
 //! a larger request takes no less time than a smaller one, and no more than the same bytes in smaller ones. With `c` the rate and `b` the

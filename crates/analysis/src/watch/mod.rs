@@ -1,7 +1,7 @@
 //! Computes what two samples of a running machine mean. Everything here is pure; the crate `machine` takes the samples.
 //!
-//! Figures of a device ([`between`]) and shares of CPU time ([`shares`]) follow sysstat's formulas (`iostat(1)`). With `d` for the difference
-//! of a counter and T for the time between both samples:
+//! Figures of a device and shares of CPU time follow sysstat's formulas (`iostat(1)`). With `d` for the difference of a counter and T for
+//! the time between both samples:
 //!
 //! | figure | formula | iostat |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 //!
 //! If nothing completed there is no mean: iostat prints 0 then.
 //!
-//! Conclusions ([`draw`]) need figures that support them:
+//! Conclusions need figures that support them:
 //!
 //! | rule | condition |
 //! |---|---|
