@@ -264,10 +264,10 @@ struct Burst<'a> {
 
 /// The burst of every result that has one.
 pub(crate) fn bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
-    answered.iter().filter(|a| !a.is_void()).filter_map(|a| of_case(&a.case)).collect()
+    answered.iter().filter(|a| !a.is_void()).filter_map(|a| burst_of_case(&a.case)).collect()
 }
 
-fn of_case(case: &Case) -> Option<Deduction> {
+fn burst_of_case(case: &Case) -> Option<Deduction> {
     let streams = &case.job.phases.get(case.phase)?.streams;
     // A device does not count by stream: concurrent writes filled it too.
     if streams.len() > 1 || case.stream.load_changes() || !case.does(Kind::Write) || !case.has_storage() {
@@ -288,14 +288,14 @@ fn of_case(case: &Case) -> Option<Deduction> {
         ("after_mb_per_s", first.after.last().map_or(f64::NAN, mb)),
         ("runs_with_a_burst", all.len() as f64),
     ]);
-    let (context, more) = context(case, first);
+    let (context, more) = drive_state(case, first);
     let sentence = format!(
         "{}: {} at {} MB/s, {}{through}{}. {context}",
         case.name,
         show_bytes(first.bytes as u64),
         show_rate(mb(&first.before)),
         then.join(", "),
-        others(case, &all),
+        other_runs_sentence(case, &all),
     );
     Some(Deduction { name: "burst".into(), sentence, evidence: numbers.into_iter().chain(more).collect() })
 }
@@ -308,7 +308,7 @@ fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> 
     edges.extend(steps.iter().map(|s| edge(s.at)));
     edges.push(edge(course.rates.len()));
     let levels: Vec<[f64; 2]> =
-        edges.windows(2).map(|e| [written(ran, e[0], e[1]), (e[1] - e[0]) / 1e9]).collect();
+        edges.windows(2).map(|e| [bytes_written(ran, e[0], e[1]), (e[1] - e[0]) / 1e9]).collect();
     let (head, tail) = levels.split_at(fall + 1);
     let rate = |[bytes, seconds]: &[f64; 2]| bytes / seconds;
     let (before, after) = (rate(head.last()?), tail.iter().map(rate).collect::<Vec<_>>());
@@ -324,7 +324,7 @@ fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> 
 }
 
 /// Bytes written between two times in ns since the workers began.
-fn written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
+fn bytes_written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
     let bytes_within = |row: &Interval| {
         let (a, b) = (row.start_ns as f64, row.end_ns as f64);
         let inside = (b.min(to_ns) - a.max(from_ns)).max(0.0) / (b - a);
@@ -334,7 +334,7 @@ fn written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
 }
 
 /// ` (run 1; 3 of 5 runs fell so, after 5.10 GiB to 5.80 GiB)`; empty for a single run.
-fn others(case: &Case, all: &[Burst]) -> String {
+fn other_runs_sentence(case: &Case, all: &[Burst]) -> String {
     let (runs, Some(first)) = (case.runs.len(), all.first()) else { return String::new() };
     if runs == 1 {
         return String::new();
@@ -349,7 +349,7 @@ fn others(case: &Case, all: &[Burst]) -> String {
 }
 
 /// The drive's state in that run: its temperature, and the bytes written to it before.
-fn context(case: &Case, burst: &Burst) -> (String, Evidence) {
+fn drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
     let mut numbers = Evidence::new();
     let heat = match drive_temperatures(burst.ran) {
         Some([start, stop]) => {
@@ -407,7 +407,7 @@ fn falling(runs: u32) -> Record {
 
 #[cfg(test)]
 fn deductions(record: &Record) -> Vec<Deduction> {
-    crate::case::cases(record).iter().filter_map(of_case).collect()
+    crate::case::cases(record).iter().filter_map(burst_of_case).collect()
 }
 
 #[cfg(test)]

@@ -62,15 +62,15 @@ pub(crate) struct Figured {
 /// Computes them. A value that did not occur is `None`, never zero.
 pub(crate) fn figures(case: &Case) -> Figured {
     Figured {
-        read: of_kind(case, Kind::Read),
-        write: of_kind(case, Kind::Write),
-        trim: of_kind(case, Kind::Trim),
-        sync: of_kind(case, Kind::Sync),
+        read: figures_of_kind(case, Kind::Read),
+        write: figures_of_kind(case, Kind::Write),
+        trim: figures_of_kind(case, Kind::Trim),
+        sync: figures_of_kind(case, Kind::Sync),
         with_final_sync: with_final_sync(case),
         cost: cost(case),
         total: rates(case, &COUNTED),
-        runs: case.runs.iter().filter_map(|r| of_run(case, r)).collect(),
-        way: case.way.iter().filter_map(|r| of_run(case, r)).collect(),
+        runs: case.runs.iter().filter_map(|r| figures_of_run(case, r)).collect(),
+        way: case.way.iter().filter_map(|r| figures_of_run(case, r)).collect(),
         disturbed: disturbed(case),
     }
 }
@@ -96,7 +96,7 @@ fn disturbed(case: &Case) -> Vec<DisturbedRun> {
     all.into_iter().filter_map(disturbed_run).collect()
 }
 
-fn of_kind(case: &Case, kind: Kind) -> Option<Figures> {
+fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
     let mut latency = latency(&case.latency(kind)?)?;
     let open = case.open_loop(kind);
     if let Some(open) = &open {
@@ -223,7 +223,7 @@ fn per_second(ran: &CaseRun, kinds: &[Kind]) -> Option<[f64; 2]> {
     (seconds > 0.0).then(|| [sum(|a| a.ops), sum(|a| a.bytes)])
 }
 
-fn of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
+fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
     let [iops, bytes] = per_second(ran, &COUNTED)?;
     Some(RunFigures {
         run: ran.run.start.repeat,
@@ -231,9 +231,14 @@ fn of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
         iops,
         mb_per_s: bytes / MB,
         depth_mean: ran.stream.depth_ns as f64 / ran.stream.window_ns as f64,
-        device: of_device(case, ran),
-        iops_within: within(ran, iops),
-        percentiles_ns: ran.stream.kinds.iter().map(|(k, end)| (k.word().into(), of_end(end))).collect(),
+        device: device_figures(case, ran),
+        iops_within: interval_within(ran, iops),
+        percentiles_ns: ran
+            .stream
+            .kinds
+            .iter()
+            .map(|(k, end)| (k.word().into(), percentiles_of_end(end)))
+            .collect(),
         cpu_ns_per_op: cpu_per_op(case, ran),
         host: kernel_text::host_figures(case, ran),
         // Added if the report has room for them.
@@ -242,7 +247,7 @@ fn of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
 }
 
 /// Percentiles of a run, without those that are mostly our own lateness.
-fn of_end(end: &KindEnd) -> BTreeMap<String, Option<u64>> {
+fn percentiles_of_end(end: &KindEnd) -> BTreeMap<String, Option<u64>> {
     let mut all = percentiles(&end.latency);
     if let Some(open) = &end.open {
         withhold_late(&mut all, &open.lateness);
@@ -258,7 +263,7 @@ fn cpu_per_op(case: &Case, ran: &CaseRun) -> Option<f64> {
 }
 
 /// The interval of a run's rate from the variation within the run.
-fn within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
+fn interval_within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
     let rates = series(ran).ok()?.rates;
     // Relative to the run's own rate: intervals may lack operations at its edges.
     let share = half_width(&rates)? / mean(&rates);
@@ -266,7 +271,7 @@ fn within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
     interval.iter().all(|v| v.is_finite()).then_some(interval)
 }
 
-fn of_device(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
+fn device_figures(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
     let tops = case.has_storage().then(|| case.tops().ok())??;
     let delta = ran.counted(&tops).ok()?;
     let total = delta.total();

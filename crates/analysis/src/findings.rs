@@ -114,13 +114,13 @@ pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding
     for one in answered {
         for (check, answer) in &one.answers {
             let Some(new) = Merged::new(check, answer, &one.case.name) else { continue };
-            match out.iter_mut().find(|m| m.says_the_same_as(&new)) {
+            match out.iter_mut().find(|m| m.equals(&new)) {
                 Some(same) => same.absorb(new),
                 None => out.push(new),
             }
         }
     }
-    let mut findings: Vec<Finding> = out.into_iter().map(Merged::close).collect();
+    let mut findings: Vec<Finding> = out.into_iter().map(Merged::into_finding).collect();
     for finding in &mut findings {
         finding.accepted = finding.outcome == Outcome::Finding && accept.contains(&finding.id);
     }
@@ -184,7 +184,7 @@ impl Merged {
         Some(Self { evidence: vec![(about.to_owned(), numbers)], finding })
     }
 
-    fn says_the_same_as(&self, other: &Self) -> bool {
+    fn equals(&self, other: &Self) -> bool {
         let key = |m: &Self| (m.finding.id, m.finding.outcome, m.finding.severity);
         key(self) == key(other) && self.finding.sentence == other.finding.sentence
     }
@@ -195,7 +195,7 @@ impl Merged {
     }
 
     /// The evidence of one result keeps its plain keys. With several results, keys have the result as a prefix.
-    fn close(mut self) -> Finding {
+    fn into_finding(mut self) -> Finding {
         let alone = self.evidence.len() == 1;
         for (about, numbers) in self.evidence {
             let named =

@@ -48,26 +48,26 @@ fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
     if let Some(HostsFinding { hosts, finding: worst }) = &asked.found {
         return Some(Ok(Answer::Finding(Detail {
             severity: worst.severity?,
-            sentence: format!("{}: {}", named(fleet, hosts), worst.sentence),
+            sentence: format!("{}: {}", shorten_names(fleet, hosts), worst.sentence),
             cure: (!worst.cure.is_empty()).then(|| worst.cure.clone()),
             evidence: worst.evidence.clone(),
             renames: None,
         })));
     }
     if let Some(HostsFinding { hosts, finding: first }) = &asked.not_checked {
-        return Some(Err(format!("{}: {}", named(fleet, hosts), first.sentence)));
+        return Some(Err(format!("{}: {}", shorten_names(fleet, hosts), first.sentence)));
     }
     (asked.held > 0).then(|| Ok(Answer::Holds("it holds on the hosts that it was asked on", Evidence::new())))
 }
 
 /// Names of hosts, shortened.
-fn named(fleet: &Fleet, which: &Which) -> String {
+fn shorten_names(fleet: &Fleet, which: &Which) -> String {
     let name = |rank: &u32| fleet.hosts.get(*rank as usize).map(|h| h.name.as_str());
     names_of(&which.first.iter().filter_map(name).collect::<Vec<_>>(), which.count as usize)
 }
 
 /// Gives results the names and limiters that their hosts found, before the verdict.
-pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measured> {
+pub(crate) fn complete_results(record: &Record, mut results: Vec<Measured>) -> Vec<Measured> {
     let Some(fleet) = &record.fleet else { return results };
     for result in &mut results {
         let host_result = |host: &'_ HostSeen| host.results.iter().find(|r| r.name == result.name).cloned();
@@ -104,12 +104,12 @@ fn rate(result: &HostResult) -> f64 {
 }
 
 /// Adds the figures of the hosts to a report, and makes it INVALID if a host was lost.
-pub(crate) fn add(record: &Record, mut report: Report) -> Report {
+pub(crate) fn add_host_figures(record: &Record, mut report: Report) -> Report {
     let Some(fleet) = &record.fleet else { return report };
     let results = || report.results.iter().map(|r| r.name.as_str());
-    let sums = sums(fleet);
+    let sums = rate_sums(fleet);
     let figures = FleetFigures {
-        hosts: fleet.hosts.iter().enumerate().map(|(rank, h)| host(&sums, rank, h)).collect(),
+        hosts: fleet.hosts.iter().enumerate().map(|(rank, h)| host_figures(&sums, rank, h)).collect(),
         fairness: results().filter_map(|name| fairness(fleet, name)).collect(),
         start: start(fleet),
         differences: fleet.differences.clone(),
@@ -132,7 +132,7 @@ pub(crate) fn add(record: &Record, mut report: Report) -> Report {
 }
 
 /// The rates of all hosts together, by result.
-fn sums(fleet: &Fleet) -> BTreeMap<&str, f64> {
+fn rate_sums(fleet: &Fleet) -> BTreeMap<&str, f64> {
     let mut sums = BTreeMap::new();
     for result in fleet.hosts.iter().flat_map(|h| &h.results) {
         *sums.entry(result.name.as_str()).or_default() += rate(result);
@@ -140,7 +140,7 @@ fn sums(fleet: &Fleet) -> BTreeMap<&str, f64> {
     sums
 }
 
-fn host(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> HostFigures {
+fn host_figures(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> HostFigures {
     let host_rate = |r: &HostResult| {
         let sum = sums.get(r.name.as_str()).copied().unwrap_or(0.0);
         let at = |i: usize| r.latency_ns.iter().map(|(kind, both)| (kind.word().into(), both[i])).collect();
@@ -186,7 +186,7 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
             show_rate(least.1),
             show_share(least.1 / others),
             show_rate(others),
-            slowest_says(fleet, name)
+            slowest_limiter_sentence(fleet, name)
         )
     } else {
         String::new()
@@ -200,7 +200,7 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
 }
 
 /// The sentence of the slowest host's limiter.
-fn slowest_says<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
+fn slowest_limiter_sentence<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
     let of_result = fleet.limited.iter().filter(|l| l.result == result);
     of_result.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)
 }

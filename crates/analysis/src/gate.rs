@@ -159,10 +159,10 @@ impl Gated<'_> {
         let seen = self.estimate();
         let (word, sentence) = match &seen {
             _ if self.result.void => (AnswerWord::Invalid, self.withheld()),
-            Ok(seen) => under_its_name(&self.result.name, self.acting, self.decide(seen)),
+            Ok(seen) => require_true_name(&self.result.name, self.acting, self.decide(seen)),
             Err(why) => self
                 .by_counting()
-                .unwrap_or_else(|| (AnswerWord::Inconclusive, format!("{}, {why}.", self.as_seen()))),
+                .unwrap_or_else(|| (AnswerWord::Inconclusive, format!("{}, {why}.", self.measured_value()))),
         };
         let seen = seen.ok().filter(|_| !self.result.void);
         let gate = Gate {
@@ -206,7 +206,7 @@ impl Gated<'_> {
     }
 
     /// `sync p99 of etcd was 9.34 ms against 10 ms`: the measured value, even with little support.
-    fn as_seen(&self) -> String {
+    fn measured_value(&self) -> String {
         let seen = if let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit {
             let all = self.case.latency(*kind);
             all.and_then(|h| h.quantile_ns(rank(percentile))).map(|ns| ns as f64)
@@ -237,7 +237,7 @@ impl Gated<'_> {
         }
         let values: Vec<f64> = values.into_iter().flatten().collect();
         if values.len() < runs {
-            return Err(self.too_few());
+            return Err(self.too_few_operations());
         }
         let none = || "because a run has no rate".to_owned();
         Ok(Estimate { together, ..over_runs(&values, self.limit.value(), self.sure()).ok_or_else(none)? })
@@ -267,7 +267,7 @@ impl Gated<'_> {
     }
 
     /// Why runs have no such percentile.
-    fn too_few(&self) -> String {
+    fn too_few_operations(&self) -> String {
         let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit else {
             return "because a run has no rate".into();
         };
@@ -379,7 +379,7 @@ impl Gated<'_> {
 
 /// The word, or `INVALID` in place of a pass if a finding that the user did not accept invalidates or relabels the number: the condition
 /// is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
-fn under_its_name(result: &str, acting: &[Finding], (word, sentence): Word) -> Word {
+fn require_true_name(result: &str, acting: &[Finding], (word, sentence): Word) -> Word {
     match not_accepted(result, acting, &[Severity::Void, Severity::Rename]) {
         Some(f) if word == AnswerWord::Pass => (
             AnswerWord::Invalid,
@@ -493,7 +493,7 @@ fn load_gate(
     let [met, missed] = [target.met_iops, target.missed_iops].map(at);
     let word = decide(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
-    let (word, sentence) = under_its_name(name, acting, word);
+    let (word, sentence) = require_true_name(name, acting, word);
     Gate {
         condition: condition.to_flag(),
         result: name.to_owned(),

@@ -69,19 +69,20 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     if let Study::Commands(study) = &record.header.plan.study {
         return command::judge(record, study, options);
     }
-    let sides = record.header.plan.against.as_ref().zip(compare::sides(record));
+    let sides = record.header.plan.against.as_ref().zip(compare::split_rerun(record));
     let mut report = match sides {
         Some((earlier, (own, again))) => {
             let mut report = conclude(&own, options);
             let rerun = conclude(&again, options);
-            let against = compare::against(earlier, &record.header.plan, &report, (rerun, &options.accept));
+            let against =
+                compare::compare_rerun(earlier, &record.header.plan, &report, (rerun, &options.accept));
             report.answer = gate::with_slower(report.answer, against.beside.gate.as_ref());
             report.against = Some(against);
             report
         }
         None => conclude(record, options),
     };
-    report.answer = verdict::decided(&report);
+    report.answer = verdict::printed_answer(&report);
     let is_open = report.answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     report.counts_as = options.inconclusive.filter(|_| is_open);
     report
@@ -95,7 +96,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let cases = case::cases(record).into_iter().filter(measured_here);
     let accepting = |case| CaseAnswers { accept: options.accept.clone(), ..findings::ask(case) };
     let answered: Vec<CaseAnswers> = cases.map(accepting).collect();
-    let mut results = fleet::complete(record, answered.iter().map(measured).collect());
+    let mut results = fleet::complete_results(record, answered.iter().map(measured).collect());
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = studies::accept(record, &answered, &mut findings);
     let expected = |f: &&Finding| studies::is_expected(record, &answered, f);
@@ -160,7 +161,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         preconditioned: record.preconditioned.clone(),
         against: None,
     };
-    studies::attach_comparison(record, &jobs, fleet::add(record, report))
+    studies::attach_comparison(record, &jobs, fleet::add_host_figures(record, report))
 }
 
 fn measured(answered: &CaseAnswers) -> Measured {

@@ -69,7 +69,7 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
         let why = "One short run does not show what limited it; run without --quick.";
         return limiter_of("not judged", why.into(), evidence([]));
     }
-    known.unwrap_or_else(|| waiting(case).unwrap_or_else(|why| unknown(&why)))
+    known.unwrap_or_else(|| waiting_limiter(case).unwrap_or_else(|why| unknown(&why)))
 }
 
 /// The limiter without a result.
@@ -84,7 +84,7 @@ fn from_pace(case: &Case) -> Option<Limiter> {
             format!("Operations arrive {} times a second, whatever the storage does.", show_rate(iops))
         }
         // Something else limits storage that is slower than the requested rate.
-        Pace::Limited { iops, bytes_per_s } if !reaches(case, iops, bytes_per_s) => return None,
+        Pace::Limited { iops, bytes_per_s } if !reaches_rate(case, iops, bytes_per_s) => return None,
         // Something else limits a direction without a rate.
         Pace::Each { .. } if case.stream.access.kinds().any(|kind| !case.stream.pace.limits(kind)) => {
             return None;
@@ -112,7 +112,7 @@ fn from_pace(case: &Case) -> Option<Limiter> {
 }
 
 /// Whether a stream came near one of its rate limits; 0 is no limit.
-fn reaches(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
+fn reaches_rate(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
     let done = Kind::MOVING.iter().chain([&Kind::Trim]).map(|k| case.in_windows(*k));
     let (ops, bytes) = done.fold((0.0, 0.0), |(o, b), of| (o + of.ops as f64, b + of.bytes as f64));
     let seconds = case.window_ns() / 1e9;
@@ -252,7 +252,7 @@ fn nearest_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
 }
 
 /// Whether operations spend their time inside the device or above it.
-fn waiting(case: &Case) -> Known<Limiter> {
+fn waiting_limiter(case: &Case) -> Known<Limiter> {
     let tops = case.tops()?;
     if !case.sharers(&tops).is_empty() {
         return waiting_next_to_others(case, &tops);
@@ -291,7 +291,7 @@ fn waiting(case: &Case) -> Known<Limiter> {
         return Ok(limiter_of("CPU", sentence, numbers));
     }
     if inside < DEVICE_FROM {
-        return above(case, inside, &times, per_op, numbers);
+        return layer_above(case, inside, &times, per_op, numbers);
     }
     // One part took less time than the whole, so the parts waited for each other.
     if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < DEVICE_FROM {
@@ -336,7 +336,7 @@ fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
 }
 
 /// The layer above the device that takes most of the time.
-fn above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Evidence) -> Known<Limiter> {
+fn layer_above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Evidence) -> Known<Limiter> {
     let only = format!("Only {} of the latency was spent in the device ({times})", show_share(inside));
     if case.syncs() {
         let sentence =

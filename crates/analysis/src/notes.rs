@@ -37,7 +37,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     for run in &record.runs {
         let seen = run.end.iter().flat_map(|e| &e.notes);
         for note in seen {
-            Remark::add(&mut remarks, Some(job(record, run)), note.clone());
+            Remark::add(&mut remarks, Some(job_name(record, run)), note.clone());
         }
         for note in of_run(record, run) {
             Remark::add(&mut remarks, None, note);
@@ -134,7 +134,7 @@ pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
 }
 
 /// Name of a run's job.
-fn job<'r>(record: &'r Record, run: &Run) -> &'r str {
+fn job_name<'r>(record: &'r Record, run: &Run) -> &'r str {
     record.header.plan.jobs.get(run.start.job).map_or("a job", |j| j.name.as_str())
 }
 
@@ -153,7 +153,7 @@ fn preconditioned(record: &Record, done: &Preconditioned) -> String {
     let Some(settled) = done.settled else { return format!("{filled}; nothing here writes, so no rounds") };
     let count = done.rounds.first().map_or(0, |r| r.iops.len());
     let word = if settled { "settled" } else { "did not settle, so the runs may still change" };
-    let jobs: Vec<String> = done.rounds.iter().map(|r| rates(record, r)).collect();
+    let jobs: Vec<String> = done.rounds.iter().map(|r| rates_line(record, r)).collect();
     format!(
         "{filled}, then {count} rounds of the work wrote {} in {}; the rates {word} ({})",
         show_bytes(done.rounds_bytes),
@@ -163,7 +163,7 @@ fn preconditioned(record: &Record, done: &Preconditioned) -> String {
 }
 
 /// `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`, for many rounds the last ones.
-fn rates(record: &Record, rounds: &Rounds) -> String {
+fn rates_line(record: &Record, rounds: &Rounds) -> String {
     let name = record.header.plan.jobs.get(rounds.job).map_or("a job", |j| j.name.as_str());
     let from = rounds.iops.len().saturating_sub(ROUNDS_NAMED);
     let last: Vec<String> = rounds.iops.iter().skip(from).map(|v| show_rate(*v)).collect();
@@ -171,7 +171,7 @@ fn rates(record: &Record, rounds: &Rounds) -> String {
 }
 
 fn of_run(record: &Record, run: &Run) -> Vec<String> {
-    let who = format!("{}, run {}", job(record, run), run.start.repeat.saturating_add(1));
+    let who = format!("{}, run {}", job_name(record, run), run.start.repeat.saturating_add(1));
     let Some(end) = &run.end else {
         return vec![format!("{who}: the session ends inside this run; it is left out")];
     };

@@ -197,12 +197,12 @@ fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
 /// - if nothing was measured,
 /// - in place of `PASS` and `INCONCLUSIVE`, if findings alone make the exit code 1,
 /// - and for the same reason in place of the answer of a study (`FASTEST`, `MET`, ...), which then follows in the sentence.
-pub(crate) fn decided(report: &Report) -> Option<Answer> {
+pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
     let answer = report.answer.clone()?;
     if let Ending::NotMeasured(why) = &report.ending {
         return Some(Answer { word: AnswerWord::Invalid, sentence: why.clone() });
     }
-    if of_findings(report) == 0 {
+    if exit_code_of_findings(report) == 0 {
         return Some(answer);
     }
     let reason = &report.verdict_reason;
@@ -239,7 +239,7 @@ pub fn exit_code(report: &Report) -> u8 {
         | (Some(AnswerWord::Inconclusive), Some(CountsAs::Fail)) => 1,
         (Some(AnswerWord::Inconclusive), None) => 4,
         (Some(AnswerWord::Pass), _) | (Some(AnswerWord::Inconclusive), Some(CountsAs::Pass)) => 0,
-        _ => of_findings(report),
+        _ => exit_code_of_findings(report),
     }
 }
 
@@ -250,7 +250,7 @@ pub fn exit_code_of(reports: &[Report]) -> u8 {
 }
 
 /// The exit code without any condition.
-fn of_findings(report: &Report) -> u8 {
+fn exit_code_of_findings(report: &Report) -> u8 {
     let quoted: Vec<&str> =
         studies::quoted(&report.study, &report.results).iter().map(|r| r.name.as_str()).collect();
     let is_main = |(at, result): &(usize, &Measured)| match &report.study {
@@ -289,21 +289,21 @@ impl Judged<'_> {
     pub(crate) fn summarize_study(&self, studied: &Studied) -> ReportHead {
         let quoted = studies::quoted(studied, self.results);
         let first = match studied {
-            Studied::Limit(curve) => self.of_curve(curve, &quoted),
-            Studied::Sweep(grid) => self.of_grid(grid, &quoted),
-            Studied::Jobs | Studied::Profile(_) => self.of_jobs(&quoted),
+            Studied::Limit(curve) => self.head_of_curve(curve, &quoted),
+            Studied::Sweep(grid) => self.head_of_grid(grid, &quoted),
+            Studied::Jobs | Studied::Profile(_) => self.head_of_jobs(&quoted),
             Studied::Layers(_)
             | Studied::Interfaces(_)
             | Studied::Targets(_)
             | Studied::Hosts(_)
-            | Studied::Commands(_) => self.of_results(&quoted),
+            | Studied::Commands(_) => self.head_of_results(&quoted),
         };
         ReportHead { answer: studies::answer(studied), ..first }
     }
 
     /// Of jobs without a study. If only other load withholds another result, the session is suspect as long as the headline has a number.
-    fn of_jobs(&self, quoted: &[&Measured]) -> ReportHead {
-        let mut first = self.of_results(quoted);
+    fn head_of_jobs(&self, quoted: &[&Measured]) -> ReportHead {
+        let mut first = self.head_of_results(quoted);
         let withholds = |r: &&&Measured| r.verdict == Verdict::Invalid;
         let by_others = quoted.iter().filter(withholds).all(|r| is_withheld_by_others(r, self.acting));
         if first.headline.value.is_some() && by_others {
@@ -313,30 +313,30 @@ impl Judged<'_> {
     }
 
     /// Of results whose headline the plan names.
-    fn of_results(&self, quoted: &[&Measured]) -> ReportHead {
+    fn head_of_results(&self, quoted: &[&Measured]) -> ReportHead {
         let headline = headline(self.record, self.answered, self.results);
-        self.concluded(headline, self.of_headline_job(), quoted)
+        self.head_about(headline, self.headline_job_result(), quoted)
     }
 
     /// Of a load curve: the load that its answer depends on.
-    fn of_curve(&self, curve: &LoadCurve, quoted: &[&Measured]) -> ReportHead {
+    fn head_of_curve(&self, curve: &LoadCurve, quoted: &[&Measured]) -> ReportHead {
         let headline = studies::headline_of_curve(self.record, curve, self.answered);
         let first = curve.rests_on.first().and_then(|at| self.results.get(*at));
-        let mut summary = self.concluded(headline, first, quoted);
+        let mut summary = self.head_about(headline, first, quoted);
         if summary.headline.value.is_none() {
             summary.verdict = Reasoned::new(Verdict::Invalid, curve.sentence.clone());
             // Valid loads do not help if they do not answer.
             summary.counts.sentence = None;
         }
         // Nothing limits a load below the capacity; the limiter is that of the closed loop.
-        ReportHead { limiter: limited(self.of_headline_job()), ..summary }
+        ReportHead { limiter: limiter_of(self.headline_job_result()), ..summary }
     }
 
     /// Of a grid: the best cell. Findings about other cells only explain why these are not quoted.
-    fn of_grid(&self, grid: &Sweep, quoted: &[&Measured]) -> ReportHead {
+    fn head_of_grid(&self, grid: &Sweep, quoted: &[&Measured]) -> ReportHead {
         let headline = studies::headline_of_grid(grid, self.results);
         let first = studies::first_of_grid(grid, self.results);
-        let mut summary = self.concluded(headline, first, quoted);
+        let mut summary = self.head_about(headline, first, quoted);
         if first.is_none() {
             let (verdict, reason) = studies::undecided(grid);
             summary.verdict = Reasoned::new(verdict, reason);
@@ -348,23 +348,23 @@ impl Judged<'_> {
     }
 
     /// The first lines about a result, with the counts over all quoted results.
-    fn concluded(&self, headline: Headline, first: Option<&Measured>, quoted: &[&Measured]) -> ReportHead {
+    fn head_about(&self, headline: Headline, first: Option<&Measured>, quoted: &[&Measured]) -> ReportHead {
         let accepted = first.map_or_else(Vec::new, |result| result.accepted.clone());
         ReportHead {
             answer: None,
             headline: Headline { accepted, ..headline },
             verdict: session_verdict(first, quoted, self.acting),
             counts: counts(quoted, self.acting),
-            limiter: limited(first),
+            limiter: limiter_of(first),
         }
     }
 
-    fn of_headline_job(&self) -> Option<&Measured> {
+    fn headline_job_result(&self) -> Option<&Measured> {
         headline_result(self.record, self.answered, self.results)
     }
 }
 
-fn limited(result: Option<&Measured>) -> Limiter {
+fn limiter_of(result: Option<&Measured>) -> Limiter {
     result.map_or_else(limiter::nothing_measured, |r| r.limiter.clone())
 }
 
@@ -491,7 +491,7 @@ fn the_first_word_and_the_exit_code_always_agree() {
             let gated = std::iter::once(judged.clone()).chain(outcomes().map(|word| {
                 let answer = word.map(|word| Answer { word, sentence: String::new() });
                 let report = Report { answer, ..judged.clone() };
-                Report { answer: decided(&report), ..report }
+                Report { answer: printed_answer(&report), ..report }
             }));
             for (report, counts_as) in gated.flat_map(|r| counts.map(|c| (r.clone(), c))) {
                 let report = Report { counts_as, ..report };
@@ -540,16 +540,16 @@ fn an_answer_about_a_relabelled_number_is_invalid_and_names_it() {
     let report = judged(&cached, &[]);
     let answer = Answer { word: AnswerWord::Met, sentence: "up to 9,000/s.".into() };
     let report = Report { answer: Some(answer.clone()), ..report };
-    let answer = decided(&report).unwrap();
+    let answer = printed_answer(&report).unwrap();
     assert_eq!(answer.word, AnswerWord::Invalid);
     assert!(answer.sentence.contains("A01") && answer.sentence.ends_with("As measured: MET, up to 9,000/s."));
     // Without a number, the study and the verdict give the same reason, once.
     let same = Answer { word: AnswerWord::CannotTell, sentence: report.verdict_reason.clone() };
-    let answer = decided(&Report { answer: Some(same), ..report }).unwrap();
+    let answer = printed_answer(&Report { answer: Some(same), ..report }).unwrap();
     assert_eq!(answer.sentence, judged(&cached, &[]).verdict_reason);
     // Accepted, the answer stands.
     let accepted = Report { answer: Some(answer.clone()), ..judged(&cached, &[CheckId::A01]) };
-    assert_eq!(decided(&accepted), Some(answer));
+    assert_eq!(printed_answer(&accepted), Some(answer));
 }
 
 #[test]

@@ -55,7 +55,7 @@ struct Counted<'a> {
 
 fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
     let issued = case.issued(kind);
-    if issued.ops == 0 && !unasked(case, layers, kind) {
+    if issued.ops == 0 && !unrequested_traffic(case, layers, kind) {
         return None;
     }
     let size = u64::from(case.largest_bytes());
@@ -83,7 +83,7 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
         word,
     };
     let entry = |one: &Counted| {
-        let (others, counted, in_flight) = cut(layers, one, kind);
+        let (others, counted, in_flight) = step_totals(layers, one, kind);
         let (difference, tolerance_bytes, word) = judge(counted, in_flight);
         let with_sync = one.until_synced.as_ref().ok().filter(|_| kind == Kind::Write);
         Entry {
@@ -116,7 +116,7 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
 
 /// Whether the tops moved more in a direction that no stream has than a file system does for itself. The columns of the devices show it,
 /// so the ledger must as well.
-fn unasked(case: &Case, layers: &[Counted], kind: Kind) -> bool {
+fn unrequested_traffic(case: &Case, layers: &[Counted], kind: Kind) -> bool {
     let tops = layers.iter().filter(|c| c.step == 0).filter_map(|c| c.until_stop.as_ref().ok());
     let done = tops.fold(0_u64, |sum, stat| sum.saturating_add(flow(stat, kind).bytes));
     kind == Kind::Read && done > ODD_BYTES.saturating_mul(case.runs.len() as u64)
@@ -124,7 +124,7 @@ fn unasked(case: &Case, layers: &[Counted], kind: Kind) -> bool {
 
 /// The layers that share the bytes of one step: those of that step and the leaves above it. Returns the names of the others, the bytes of
 /// all, and requests in flight at the snapshots.
-fn cut(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
+fn step_totals(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
     let in_cut = |c: &&Counted| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
     let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);
     let bytes = layers.iter().filter(in_cut).try_fold(0_u64, |sum, c| {
@@ -189,7 +189,7 @@ fn moved(flow: BlockFlow) -> Moved {
 fn layers<'a>(case: &Case<'a>) -> Vec<Counted<'a>> {
     let mut out: Vec<Counted> = Vec::new();
     for place in case.places() {
-        for (layer, step) in place.layers.iter().zip(steps(place)) {
+        for (layer, step) in place.layers.iter().zip(distances_from_top(place)) {
             match out.iter_mut().find(|c| c.layer.stat_file == layer.stat_file) {
                 Some(known) => known.step = known.step.max(step),
                 None => out.push(count(case, place, layer, step)),
@@ -201,7 +201,7 @@ fn layers<'a>(case: &Case<'a>) -> Vec<Counted<'a>> {
 }
 
 /// The distance of each layer of a place from its top. Layers come before the layers below them.
-fn steps(place: &Place) -> Vec<u32> {
+fn distances_from_top(place: &Place) -> Vec<u32> {
     let mut steps = vec![0_u32; place.layers.len()];
     for (at, layer) in place.layers.iter().enumerate() {
         let next = steps.get(at).map_or(0, |s| s.saturating_add(1));
@@ -268,14 +268,14 @@ pub(crate) fn refused(case: &Case, kind: Kind) -> Option<Refused> {
     if share(done.ios as f64, case.issued(kind).ops as f64) > SPLIT_FROM {
         return Some(Refused::Split);
     }
-    let depth: f64 = retrying(case).map(asked_depth).sum();
+    let depth: f64 = retrying_streams(case).map(asked_depth).sum();
     let queues = case.shared().ok()?.into_iter().map(|disk| disk.queue_number("nr_requests"));
     let least = queues.filter_map(Result::ok).min()?;
     (depth > least as f64).then_some(Refused::QueueFull(least))
 }
 
 /// Streams of the phase whose refused attempts are submitted again.
-fn retrying<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
+fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
     let phase = case.job.phases.get(case.phase).into_iter();
     phase.flat_map(|phase| &phase.streams).filter(|s| s.engine == TRIES_AGAIN && s.cache.is_direct())
 }

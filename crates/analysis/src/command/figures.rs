@@ -22,7 +22,7 @@ const OTHERS_SHARE: f64 = 0.02;
 /// Dirty bytes that an idle machine has.
 const IDLE_BYTES: u64 = 4 << 20;
 
-pub(super) fn run(record: &Record, seen: &CommandRecord) -> CommandRun {
+pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     let CommandRecord { end, run } = *seen;
     let at = |moment| {
         let found = run.evidence.iter().find(|snapshot| snapshot.moment == moment);
@@ -309,11 +309,11 @@ fn charged(
         let (a, b) = (at(&before), at(&after));
         (number.clone(), [0, 1].map(|at| b[at].saturating_sub(a[at])))
     };
-    Ok(numbers(machine).into_iter().map(grown).collect())
+    Ok(device_numbers(machine).into_iter().map(grown).collect())
 }
 
 /// The numbers of the whole devices right below, each once.
-pub(super) fn numbers(machine: Option<&Machine>) -> Vec<String> {
+pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
     let mut out: Vec<String> =
         tops(machine).into_iter().filter_map(|top| whole_number(machine, top)).collect();
     out.sort();
@@ -397,7 +397,10 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
             format!("{amount}; all of it is memory ({}): no disk was read", memory.map_or("", String::as_str))
         }
         Ok(cached) if share <= 1.0 - NEARLY => {
-            format!("{amount}; none of it came from {from}: the page cache had {}", all_but(*cached, bytes))
+            format!(
+                "{amount}; none of it came from {from}: the page cache had {}",
+                cached_amount(*cached, bytes)
+            )
         }
         Ok(_) if share >= NEARLY => format!("{amount}; all of it came from {from}"),
         Ok(cached) => format!(
@@ -413,7 +416,7 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
     })
 }
 
-fn all_but(cached: u64, bytes: u64) -> String {
+fn cached_amount(cached: u64, bytes: u64) -> String {
     if cached as f64 >= NEARLY * bytes as f64 { "all of it".into() } else { amount_of(cached) }
 }
 

@@ -42,8 +42,8 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     let mut commands = Vec::new();
     for (at, command) in study.commands.iter().enumerate() {
         let seen: Vec<CommandRecord> = record.command_runs(at).collect();
-        let runs: Vec<CommandRun> = seen.iter().map(|seen| figures::run(record, seen)).collect();
-        let result = result(record, command, runs, seen.last());
+        let runs: Vec<CommandRun> = seen.iter().map(|seen| figures::command_run(record, seen)).collect();
+        let result = command_result(record, command, runs, seen.last());
         // Figures of one run are shown: the last, which is the most like those that follow.
         if let Some((run, seen)) = result.runs.last().zip(seen.last()) {
             findings.extend(ask(record, command, (run, &result.limiter), seen));
@@ -55,10 +55,10 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         finding.accepted = finding.outcome == Outcome::Finding && options.accept.contains(&finding.id);
     }
     findings.sort_by_key(|finding| (finding.outcome, finding.severity, finding.id));
-    let compared = compared(&commands);
+    let compared = compare_commands(&commands);
     let gates: Vec<Gate> =
         header.plan.fail_if.iter().flat_map(|condition| gates(condition, &commands)).collect();
-    let reasoned = reasoned(&commands, &findings);
+    let reasoned = verdict_with_reason(&commands, &findings);
     let answer = crate::gate::answer(&gates).or_else(|| answer(&commands, &compared));
     let is_open = answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     let first = commands.first();
@@ -85,7 +85,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
             interval: first.and_then(|one| one.seconds_interval).map(|ends| ends.map(|end| end * per_second)),
             accepted: Vec::new(),
         },
-        limiter: first.map_or_else(unknown, |one| one.limiter.clone()),
+        limiter: first.map_or_else(unknown_limiter, |one| one.limiter.clone()),
         results: Vec::new(),
         deductions: Vec::new(),
         hosts: header.hosts.iter().map(|host| host.host.clone()).collect(),
@@ -115,7 +115,7 @@ fn successful_seconds(runs: &[CommandRun]) -> Vec<f64> {
     runs.iter().filter(|run| run.exit.is_success()).map(|run| run.seconds).collect()
 }
 
-fn result(
+fn command_result(
     record: &Record,
     command: &Command,
     runs: Vec<CommandRun>,
@@ -130,12 +130,15 @@ fn result(
         ),
         seconds: mean.map(|mean| mean.value),
         seconds_interval: mean.and_then(|mean| mean.interval),
-        limiter: runs.last().zip(last).map_or_else(unknown, |(run, last)| command_limiter(record, run, last)),
+        limiter: runs
+            .last()
+            .zip(last)
+            .map_or_else(unknown_limiter, |(run, last)| command_limiter(record, run, last)),
         runs,
     }
 }
 
-fn unknown() -> Limiter {
+fn unknown_limiter() -> Limiter {
     Limiter {
         name: "unknown".into(),
         sentence: "no run ended".into(),
@@ -144,7 +147,7 @@ fn unknown() -> Limiter {
 }
 
 /// Each command but the first, compared with that.
-fn compared(commands: &[CommandResult]) -> Vec<Pair> {
+fn compare_commands(commands: &[CommandResult]) -> Vec<Pair> {
     let Some((first, others)) = commands.split_first() else { return Vec::new() };
     let others: Vec<Timed> = others.iter().map(Timed::new).collect();
     compare::times(&Timed::new(first), &others)
@@ -188,7 +191,7 @@ fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
 }
 
 /// The verdict by the worst finding. A finding that is accepted counts too: no report is VALID with it.
-fn reasoned(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reasoned {
+fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reasoned {
     if commands.iter().all(|one| one.runs.is_empty()) {
         return verdict::Reasoned::new(Verdict::Invalid, "no command was run to its end.".into());
     }
@@ -446,7 +449,7 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
     let machine = record.header.hosts.first();
     let places = machine.into_iter().flat_map(|machine| &machine.places);
     let layers: Vec<_> = places.flat_map(|place| &place.layers).collect();
-    for number in figures::numbers(machine) {
+    for number in figures::device_numbers(machine) {
         let name = layers.iter().find(|layer| layer.number == number).map(|layer| &layer.name)?;
         let Some(device) = run.devices.iter().flatten().find(|device| device.name == *name) else { continue };
         for limit in hard_limits(text, &number) {
@@ -526,7 +529,7 @@ fn ask(
         (CheckId::A12, lower_layer(record, run)),
         (CheckId::D01, foreign_io(run)),
         (CheckId::D02, backlog(run)),
-        (CheckId::D04, limited(run, limiter, seen)),
+        (CheckId::D04, limit_reached(run, limiter, seen)),
         (CheckId::D08, waited_for_cpu(run)),
         (CheckId::D10, stolen(seen)),
         (CheckId::D14, memory_pressure(run)),
@@ -723,7 +726,7 @@ fn backlog(run: &CommandRun) -> CheckAnswer {
     })
 }
 
-fn limited(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> CheckAnswer {
+fn limit_reached(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> CheckAnswer {
     let start = seen.run.evidence.iter().find(|snapshot| snapshot.moment == Moment::Start);
     start.ok_or("the session has no snapshot of its start")?.text(LIMITS)?;
     run.devices.as_ref().map_err(Clone::clone)?;

@@ -53,11 +53,11 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
         all.extend(work(stream).map(|(name, value)| aspect(name, value, true)));
         all.push(aspect("beside it", describe_other_streams(phase, result.stream as usize), true));
         all.push(engine(stream));
-        all.extend(carried_out(phase, stream).map(|(name, value)| aspect(name, value, false)));
+        all.extend(execution(phase, stream).map(|(name, value)| aspect(name, value, false)));
         let places = stream.targets.iter().enumerate();
-        all.extend(places.flat_map(|(i, at)| of_place(i, report.machine.places.get(*at))));
+        all.extend(places.flat_map(|(i, at)| place_aspects(i, report.machine.places.get(*at))));
     }
-    all.extend(of_machine(report));
+    all.extend(machine_aspects(report));
     all
 }
 
@@ -263,7 +263,7 @@ fn engine(stream: &Stream) -> Aspect {
 }
 
 /// How the work was done, which may be the subject of the comparison.
-fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
+fn execution(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let place = &stream.place;
     let cpus = if place.cpus.is_empty() { "all".into() } else { place::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
@@ -295,7 +295,7 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
     .into_iter()
 }
 
-fn of_machine(report: &Report) -> Vec<Aspect> {
+fn machine_aspects(report: &Report) -> Vec<Aspect> {
     let machine = &report.machine;
     let hypervisor = machine.virtual_by.clone().map(|by| by.unwrap_or_else(|| "none".into()));
     let limits = machine.fact(kernel_files::LIMITS).map(|text| match text {
@@ -335,7 +335,7 @@ fn limit(line: &str) -> String {
 }
 
 /// Where the target with this index is.
-fn of_place(index: usize, place: Option<&Place>) -> Vec<Aspect> {
+fn place_aspects(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     let Some(place) = place else { return Vec::new() };
     let of =
         |name: &str| if index == 0 { name.to_owned() } else { format!("{name} of target {}", index + 1) };
@@ -411,7 +411,7 @@ pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Diff
 
 /// The differences that renaming findings make.
 pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference> {
-    let (of_a, of_b) = (renaming(a), renaming(b));
+    let (of_a, of_b) = (relabelling_findings(a), relabelling_findings(b));
     let only = |x: &BTreeSet<NamedFinding>, y: &BTreeSet<NamedFinding>, work: bool| -> Vec<NamedFinding> {
         x.difference(y).filter(|(id, _)| SAME_WORK.contains(id) == work).cloned().collect()
     };
@@ -434,8 +434,8 @@ pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference
 /// Id and name of a finding.
 type NamedFinding = (CheckId, String);
 
-fn renaming(one: SideResult) -> BTreeSet<NamedFinding> {
-    acting(one, Severity::Rename).map(|f| (f.id, f.name.clone())).collect()
+fn relabelling_findings(one: SideResult) -> BTreeSet<NamedFinding> {
+    findings_about(one, Severity::Rename).map(|f| (f.id, f.name.clone())).collect()
 }
 
 /// `4K random read, depth 32, page cache (A01 CACHE_SERVED)`.
@@ -448,7 +448,7 @@ fn describe_results(one: SideResult, findings: &[NamedFinding]) -> String {
 /// Why a result has no number.
 pub(super) fn no_number(one: SideResult) -> Option<String> {
     let which = format!("{} ({})", one.result.name, one.report.started);
-    if let Some(f) = acting(one, Severity::Void).find(|f| !f.accepted) {
+    if let Some(f) = findings_about(one, Severity::Void).find(|f| !f.accepted) {
         let (id, sentence) = (f.id, f.sentence.trim_end_matches('.'));
         return Some(format!(
             "{id} {} invalidates {which}: {sentence}; type --accept {id} to compare it all the same",
@@ -461,7 +461,7 @@ pub(super) fn no_number(one: SideResult) -> Option<String> {
     one.result.total.is_none().then(|| format!("{which} has no number: {}", one.report.verdict_reason))
 }
 
-fn acting(one: SideResult<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {
+fn findings_about(one: SideResult<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {
     let about = move |f: &&Finding| f.about.contains(&one.result.name);
     let findings = one.report.findings.iter();
     findings.filter(move |f| f.outcome == Outcome::Finding && f.severity == Some(severity)).filter(about)

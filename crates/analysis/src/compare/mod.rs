@@ -75,7 +75,7 @@ pub fn compare(a: &Report, b: &Report, options: &Options) -> Comparison {
 /// Compares two sides, each one session or several of one configuration, whose runs are pooled.
 pub fn compare_sides(a: &[Report], b: &[Report], options: &Options) -> Comparison {
     let mut side = Compared::new(a, b, side_name(1), options);
-    let pairs = answered(vec![std::mem::take(&mut side.drafts)]).into_iter().flatten().collect();
+    let pairs = answer_all(vec![std::mem::take(&mut side.drafts)]).into_iter().flatten().collect();
     side.concluded(pairs, options)
 }
 
@@ -84,13 +84,13 @@ pub fn compare_each<S: AsRef<[Report]>>(a: &[Report], others: &[S], options: &Op
     let all = others.iter().enumerate();
     let mut sides: Vec<Compared> =
         all.map(|(at, b)| Compared::new(a, b.as_ref(), side_name(at + 1), options)).collect();
-    let pairs = answered(sides.iter_mut().map(|side| std::mem::take(&mut side.drafts)).collect());
+    let pairs = answer_all(sides.iter_mut().map(|side| std::mem::take(&mut side.drafts)).collect());
     let others: Vec<Other> = sides
         .into_iter()
         .zip(pairs)
         .map(|(side, pairs)| Other { name: side.name.clone(), comparison: side.concluded(pairs, options) })
         .collect();
-    Comparisons { fathom: producer(options), gate: weighing::of_all(&others), others }
+    Comparisons { fathom: producer(options), gate: weighing::combine_gates(&others), others }
 }
 
 fn producer(options: &Options) -> Producer {
@@ -112,7 +112,7 @@ impl<'r> Compared<'r> {
         let paired = pair(a, b);
         let lengths = [a.len(), b.len()];
         let drafts = paired.pairs.iter().map(|(of_a, of_b)| draft(of_a, of_b, lengths, &name, options));
-        let mut drafts: Vec<Draft> = drafts.chain(of_commands(a, b, options)).collect();
+        let mut drafts: Vec<Draft> = drafts.chain(drafts_of_commands(a, b, options)).collect();
         let headline = a.first().map(|r| r.headline.name.as_str());
         if let Some(draft) = drafts.iter_mut().find(|d| headline == Some(d.pair.true_name_a.as_str())) {
             draft.pair.headline = true;
@@ -131,8 +131,8 @@ impl<'r> Compared<'r> {
             fathom: producer(options),
             answer,
             sentence,
-            a: shown(a),
-            b: shown(b),
+            a: show_side(a),
+            b: show_side(b),
             findings: checks::ask(&asked),
             gate: options.fail_if_slower.map(|limit| weighing::gate(&pairs, limit, options)),
             pairs,
@@ -165,7 +165,7 @@ pub(crate) fn compare_in_turns(report: &Report, pairs: &[PairInTurns]) -> Vec<Pa
         draft.pair.headline = p.headline;
         draft
     });
-    answered(vec![drafts.collect()]).into_iter().flatten().collect()
+    answer_all(vec![drafts.collect()]).into_iter().flatten().collect()
 }
 
 /// A command with the wall times of its runs.
@@ -189,11 +189,11 @@ impl Timed {
 pub(crate) fn times(first: &Timed, others: &[Timed]) -> Vec<Pair> {
     let options = Options { runs: Runs::InTurns, ..Options::default() };
     let drafts = others.iter().map(|other| draft_of_times(first, other, &options));
-    answered(vec![drafts.collect()]).into_iter().flatten().collect()
+    answer_all(vec![drafts.collect()]).into_iter().flatten().collect()
 }
 
 /// The commands that the sessions of both sides timed. Two single commands are compared whatever their names.
-fn of_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draft> {
+fn drafts_of_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draft> {
     let [a, b] = [a, b].map(|reports| {
         let mut side: Vec<Timed> = Vec::new();
         for command in reports.iter().filter_map(|report| report.study.commands()).flat_map(|c| &c.commands) {
@@ -251,7 +251,7 @@ struct Draft {
 fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Options) -> Draft {
     let [first_a, first_b] = [a, b].map(|side| side.first().copied());
     let (differences, unknown) = match (first_a, first_b) {
-        (Some(a), Some(b)) => between(a, b),
+        (Some(a), Some(b)) => differences_between(a, b),
         _ => (Vec::new(), Vec::new()),
     };
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
@@ -267,7 +267,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     accepted.sort();
     accepted.dedup();
     let refused =
-        if asked_other_work { other_work } else { none_to_compare(a, b, sessions, name).or(other_work) };
+        if asked_other_work { other_work } else { why_not_comparable(a, b, sessions, name).or(other_work) };
     let (measures, left_out) =
         if refused.is_none() { weighing::measures(a, b) } else { (Vec::new(), Vec::new()) };
     let true_name = |one: Option<SideResult>| one.map_or_else(String::new, |o| o.result.true_name.clone());
@@ -291,7 +291,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
 }
 
 /// The differences between two results, in the request and in the findings, and the circumstances that are unknown on one side.
-fn between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<String>) {
+fn differences_between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<String>) {
     let prints = [a, b].map(|one| fingerprint(one.report, one.result));
     let (mut different, unknown) = differences(&prints[0], &prints[1]);
     different.extend(fingerprint::result_differences(a, b));
@@ -300,7 +300,7 @@ fn between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<String>) {
 }
 
 /// Why there is nothing to compare: a side without a number, or of several configurations.
-fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
+fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
     for (side, of, sessions) in [("A", a, sessions[0]), (name, b, sessions[1])] {
         if let Some(why) = of.iter().find_map(|one| fingerprint::no_number(*one)) {
             return Some(format!("{side} has no number to compare: {}", why.trim_end_matches('.')));
@@ -310,7 +310,7 @@ fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> 
         }
         let [first, others @ ..] = of.as_slice() else { continue };
         let mixed = others.iter().find_map(|other| {
-            let (different, _) = between(*first, *other);
+            let (different, _) = differences_between(*first, *other);
             let first = different.into_iter().find(|d| d.aspect != fingerprint::LIMITED_BY)?;
             Some(format!(
                 "{} ({} and {})",
@@ -379,7 +379,7 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
 
 /// Gives every number of every side its answer. The headlines were selected before the measurement, so each is judged alone. All other
 /// numbers share one correction.
-fn answered(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
+fn answer_all(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
     let answers = |draft: &Draft, at: usize| draft.pair.headline && at == 0;
     let chances = |which: bool| -> Vec<f64> {
         let all =
@@ -535,7 +535,7 @@ struct Paired<'a> {
 }
 
 /// A side as the comparison shows it.
-fn shown(reports: &[Report]) -> Side {
+fn show_side(reports: &[Report]) -> Side {
     let source = |r: &Report| Source {
         session: r.session.clone(),
         title: r.title.clone(),
@@ -601,7 +601,7 @@ fn pooled(reports: &[Report]) -> Vec<Pooled<'_>> {
 
 /// Compares the sides of a rerun. The user knows what changed since the earlier session, so different work does not prevent the
 /// comparison; then and now must be the same work. Both sides were measured in turns, so disturbances affect both.
-pub(crate) fn against(
+pub(crate) fn compare_rerun(
     earlier: &plan::Rerun,
     plan: &Plan,
     own: &Report,
@@ -628,12 +628,12 @@ pub(crate) fn against(
 }
 
 /// The own jobs of a record, and those of the earlier session; `None` if it is not a rerun.
-pub(crate) fn sides(record: &Record) -> Option<(Record, Record)> {
+pub(crate) fn split_rerun(record: &Record) -> Option<(Record, Record)> {
     let plan = &record.header.plan;
     let against = plan.against.as_ref()?;
     let from = against.from.min(plan.jobs.len());
-    let own = part(record, 0..from, plan.headline);
-    let mut again = part(record, from..plan.jobs.len(), against.headline);
+    let own = record_of_jobs(record, 0..from, plan.headline);
+    let mut again = record_of_jobs(record, from..plan.jobs.len(), against.headline);
     again.header.plan.title = format!("{}, again", against.then.title);
     // The rows of a card are jobs of this session.
     again.header.plan.study = Study::Jobs;
@@ -643,7 +643,7 @@ pub(crate) fn sides(record: &Record) -> Option<(Record, Record)> {
 }
 
 /// The part of a record that belongs to some of its jobs.
-fn part(record: &Record, jobs: std::ops::Range<usize>, headline: usize) -> Record {
+fn record_of_jobs(record: &Record, jobs: std::ops::Range<usize>, headline: usize) -> Record {
     let mut header = record.header.clone();
     header.plan.jobs = header.plan.jobs.get(jobs.clone()).unwrap_or_default().to_vec();
     header.plan.headline = headline.saturating_sub(jobs.start);
@@ -696,7 +696,7 @@ pub(crate) fn fixture() -> Record {
 #[test]
 fn each_side_of_a_rerun_is_a_record() {
     let record = fixture();
-    let (own, again) = sides(&record).unwrap();
+    let (own, again) = split_rerun(&record).unwrap();
     for (side, name, iops) in [(&own, "RND4K Q32T1 read", 10_000.0), (&again, "before", 8_000.0)] {
         let report = judge(side, &Judging::default());
         assert_eq!((report.results.len(), report.results[0].name.as_str()), (1, name));
@@ -705,7 +705,7 @@ fn each_side_of_a_rerun_is_a_record() {
         let tested: Vec<usize> = side.header.self_test.ceilings.iter().map(|c| c.job).collect();
         assert_eq!(tested, [0], "the self test is that of the job");
     }
-    assert!(sides(&own).is_none() && sides(&again).is_none());
+    assert!(split_rerun(&own).is_none() && split_rerun(&again).is_none());
 }
 
 #[test]

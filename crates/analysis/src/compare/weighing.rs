@@ -427,7 +427,7 @@ fn unaccepted_findings(pair: &Pair, accept: &[CheckId]) -> Option<String> {
 }
 
 /// The gates of several sides as one: the worst decides, and the sentence names each. `None` without a gate.
-pub(super) fn of_all(others: &[Other]) -> Option<Gate> {
+pub(super) fn combine_gates(others: &[Other]) -> Option<Gate> {
     let all: Vec<(&str, &Gate)> =
         others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
     let (_, worst) = all.iter().max_by_key(|(_, gate)| gate.outcome)?;

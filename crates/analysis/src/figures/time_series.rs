@@ -228,7 +228,7 @@ fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     // A device does not count by stream. Its rows are shown with each stream.
     let device = case.has_storage().then(|| Course::from_run(ran, &case.tops().ok()?).ok()).flatten();
     let end_of = |i: usize| if i + 1 == count { span } else { step * (i + 1) as f64 };
-    let ours = ours(ran, from, count, step);
+    let ours = own_work_by_row(ran, from, count, step);
     let moved = |bytes: f64| if case.stream.moves_no_data() { 0.0 } else { bytes };
     let second = |(i, ours): (usize, OwnWork)| {
         let (begin, end) = (step * i as f64, end_of(i));
@@ -261,7 +261,7 @@ struct OwnWork {
 }
 
 /// Divides every interval among the rows that it overlaps. The last row includes everything after it.
-fn ours(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<OwnWork> {
+fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<OwnWork> {
     let mut out = vec![OwnWork::default(); count];
     for row in rows_of(ran) {
         let (a, b) = ((row.start_ns - from) as f64, (row.end_ns - from) as f64);

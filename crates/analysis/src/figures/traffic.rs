@@ -65,18 +65,20 @@ struct OwnTraffic {
 pub(crate) fn of_others(case: &Case) -> Vec<Known<Traffic>> {
     // A device does not count by stream, so the traffic of all streams is fathom's.
     let case = &case.with_sharers();
-    std::iter::once(shared(case)).chain(lower(case).iter().map(|disk| disk.traffic(case))).collect()
+    std::iter::once(traffic_of_shared_disks(case))
+        .chain(lower_disks(case).iter().map(|disk| disk.traffic(case)))
+        .collect()
 }
 
-fn shared(case: &Case) -> Known<Traffic> {
+fn traffic_of_shared_disks(case: &Case) -> Known<Traffic> {
     let disks = case.shared()?;
     let device = case.counted(&disks)?;
-    let ours = ours(case)?;
+    let ours = own_traffic(case)?;
     let names: Vec<&str> = disks.iter().map(|l| l.name.as_str()).collect();
-    let (write, more) = (foreign_writes(case, device.write, ours.write), beyond(device.write, ours.write));
+    let (write, more) = (foreign_writes(case, device.write, ours.write), excess(device.write, ours.write));
     Ok(Traffic {
         disks: names.join(" and "),
-        read: beyond(device.read, ours.read),
+        read: excess(device.read, ours.read),
         write,
         unattributed_bytes: more.bytes.saturating_sub(write.bytes),
         total: device.total(),
@@ -112,7 +114,7 @@ pub(crate) fn session_writes(case: &Case) -> bool {
     phases.flat_map(|p| &p.streams).any(model::job::Stream::changes_targets)
 }
 
-fn ours(case: &Case) -> Known<OwnTraffic> {
+fn own_traffic(case: &Case) -> Known<OwnTraffic> {
     let issued = (case.issued(Kind::Read), case.issued(Kind::Write));
     match case.own() {
         // In v1 the write-back of fathom's pages is charged to the root group, hence the larger of the two.
@@ -130,15 +132,15 @@ fn ours(case: &Case) -> Known<OwnTraffic> {
 /// bound, so only reads are judged there.
 fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
     if !case.does(Kind::Write) {
-        return beyond(device, ours);
+        return excess(device, ours);
     }
     if case.any_sync() || !is_modest(case) {
         return Amount::default();
     }
-    beyond(device, Amount { ops: grown(ours.ops), bytes: grown(ours.bytes) })
+    excess(device, Amount { ops: grown(ours.ops), bytes: grown(ours.bytes) })
 }
 
-fn beyond(device: BlockFlow, ours: Amount) -> Amount {
+fn excess(device: BlockFlow, ours: Amount) -> Amount {
     Amount { ops: device.ios.saturating_sub(ours.ops), bytes: device.bytes.saturating_sub(ours.bytes) }
 }
 
@@ -152,7 +154,7 @@ struct LowerDisk<'a> {
 }
 
 /// Every such disk once, from the top down. Empty if the disks above are unknown.
-fn lower<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
+fn lower_disks<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
     let shared = case.shared().unwrap_or_default();
     let mut out: Vec<LowerDisk> = Vec::new();
     if shared.is_empty() {
@@ -165,7 +167,7 @@ fn lower<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
                 continue;
             }
             let above = place.layers.iter().filter(|l| l.below.contains(&at));
-            let busy = busy_above(place, at);
+            let busy = independent_layer_above(place, at);
             if let Some(known) = out.iter_mut().find(|l| l.disk.stat_file == disk.stat_file) {
                 let new = |l: &&Layer| known.above.iter().all(|k| k.stat_file != l.stat_file);
                 let more: Vec<&Layer> = above.filter(new).collect();
@@ -180,12 +182,12 @@ fn lower<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
 }
 
 /// The layer above the one at this index that reads or writes for itself.
-fn busy_above(place: &Place, at: usize) -> Option<&Layer> {
+fn independent_layer_above(place: &Place, at: usize) -> Option<&Layer> {
     let mut over = BTreeSet::from([at]);
     // Layers come before the layers below them.
     for (i, layer) in place.layers.iter().enumerate().take(at).rev() {
         if layer.below.iter().any(|below| over.contains(below)) {
-            if !passes_on(place, layer) {
+            if !only_forwards(place, layer) {
                 return Some(layer);
             }
             over.insert(i);
@@ -195,7 +197,7 @@ fn busy_above(place: &Place, at: usize) -> Option<&Layer> {
 }
 
 /// Whether a layer only forwards its requests: no parity, no copies, no tables.
-fn passes_on(place: &Place, layer: &Layer) -> bool {
+fn only_forwards(place: &Place, layer: &Layer) -> bool {
     let device_file = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
     let hidden = |uuid: &str| uuid.strip_prefix("LVM-").is_some_and(|id| id.contains('-'));
     match layer.kind {
@@ -225,7 +227,7 @@ impl LowerDisk<'_> {
         let done = case.counted(&[self.disk])?;
         let carried = case.counted(&self.above)?;
         let charged = case.charged_on(&[self.disk]);
-        let charged = charged.and_then(|own| self.refuse_none(case, (done.read, carried.read), own));
+        let charged = charged.and_then(|own| self.refuse_zero_charges(case, (done.read, carried.read), own));
         let (ours, inferred) = match charged {
             Ok(own) => (own, false),
             // A file system and perhaps a cache between a loop device and its disk are not visible.
@@ -239,7 +241,7 @@ impl LowerDisk<'_> {
             }
         };
         let beyond_ours =
-            |flow: BlockFlow, i: usize| beyond(flow, Amount { ops: ours.ios[i], bytes: ours.bytes[i] });
+            |flow: BlockFlow, i: usize| excess(flow, Amount { ops: ours.ios[i], bytes: ours.bytes[i] });
         let made = case.record.header.plan.targets.iter().any(|t| t.role == Role::Made);
         let (read, mut write, mut unattributed_bytes) =
             (beyond_ours(done.read, 0), beyond_ours(done.write, 1), 0);
@@ -260,7 +262,7 @@ impl LowerDisk<'_> {
     }
 
     /// Refuses charges near zero although both the disk and the layers above it read.
-    fn refuse_none(
+    fn refuse_zero_charges(
         &self,
         case: &Case,
         (done, carried): (BlockFlow, BlockFlow),

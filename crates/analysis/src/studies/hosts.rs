@@ -80,16 +80,16 @@ pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
             format!(" (95 % interval {} to {})", show_share(low), show_share(high))
         });
         let share = row.efficiency.map_or_else(|| "no number".into(), show_share);
-        format!("{} each bring {share}{ends} of what a host brings among the fewest", count(row.hosts))
+        format!("{} each bring {share}{ends} of what a host brings among the fewest", hosts_label(row.hosts))
     };
     let (word, words) = match (knee.sure, knee.reached) {
         (true, true) => (
             AnswerWord::Knee,
-            format!("beyond {} more bring less than they add in latency", count(knee.hosts)),
+            format!("beyond {} more bring less than they add in latency", hosts_label(knee.hosts)),
         ),
         (true, false) => (
             AnswerWord::Scales,
-            format!("up to {} every step has brought more than it added in latency", count(last.hosts)),
+            format!("up to {} every step has brought more than it added in latency", hosts_label(last.hosts)),
         ),
         (false, _) => (
             AnswerWord::CannotTell,
@@ -105,7 +105,7 @@ pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
 }
 
 /// `1 host`, `4 hosts`.
-fn count(hosts: u32) -> String {
+fn hosts_label(hosts: u32) -> String {
     if hosts == 1 { "1 host".into() } else { format!("{hosts} hosts") }
 }
 

@@ -79,7 +79,9 @@ pub(super) fn limit(
         capacity_interval: total.and_then(|t| t.iops_interval),
         capacity_result,
         knee,
-        latency_target: latency_target.latency_ns.map(|latency_ns| met(&points, latency_target, latency_ns)),
+        latency_target: latency_target
+            .latency_ns
+            .map(|latency_ns| highest_met(&points, latency_target, latency_ns)),
         points,
         sentence: String::new(),
         rests_on: Vec::new(),
@@ -185,7 +187,7 @@ fn lateness(answered: &CaseAnswers) -> Histogram {
 }
 
 /// The highest load that met the target, below the first load that missed it, among the valid loads.
-fn met(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
+fn highest_met(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
     let loads_that = |met: bool| points.iter().filter(move |p| p.met == Some(met)).map(|p| p.offered_iops);
     let missed_iops = loads_that(false).min();
     let met_iops = loads_that(true).filter(|iops| missed_iops.is_none_or(|missed| *iops < missed)).max();

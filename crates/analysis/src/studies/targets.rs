@@ -132,13 +132,14 @@ pub(super) fn answer(targets: &Targets) -> Option<Answer> {
         }
     };
     let numbers: Vec<String> =
-        all.iter().filter_map(|one| Some(against(name(one), first, one.pair?))).collect();
-    let others: Vec<String> = (1..targets.names.len()).map(|target| counted(targets, target)).collect();
+        all.iter().filter_map(|one| Some(comparison_sentence(name(one), first, one.pair?))).collect();
+    let others: Vec<String> =
+        (1..targets.names.len()).map(|target| count_sentence(targets, target)).collect();
     Some(Answer { word, sentence: format!("{words}: {}. {}", numbers.join("; "), others.join(" ")) })
 }
 
 /// `b is 7.4 % (3.1 to 12 %) faster than a`.
-fn against(name: &str, first: &str, pair: &Pair) -> String {
+fn comparison_sentence(name: &str, first: &str, pair: &Pair) -> String {
     let Some(metric) = pair.metrics.first() else {
         return format!("{name}: {}", pair.refused.as_deref().unwrap_or("no number that every run has"));
     };
@@ -156,7 +157,7 @@ fn against(name: &str, first: &str, pair: &Pair) -> String {
 }
 
 /// `Of 8 tests b is faster than a in 3, slower in 1 and the same in 2; in 2 no difference was seen, at most 7.0 % either way.`
-fn counted(targets: &Targets, target: usize) -> String {
+fn count_sentence(targets: &Targets, target: usize) -> String {
     let rows = || targets.rows.iter().filter(move |r| r.target == target).filter_map(|r| r.against.as_ref());
     let answers: Vec<Word> =
         rows().map(|p| p.metrics.first().map_or_else(|| p.refusal(), |metric| metric.answer)).collect();

@@ -129,7 +129,7 @@ fn over(sum: f64, number: f64) -> Option<f64> {
 
 /// The difference of a counter that never wraps.
 fn counted(of: &str, before: u64, after: u64) -> Known<f64> {
-    let passed = after.checked_sub(before).ok_or_else(|| jumped(of))?;
+    let passed = after.checked_sub(before).ok_or_else(|| backwards_error(of))?;
     Ok(passed as f64)
 }
 
@@ -140,10 +140,10 @@ fn passed_ms(of: &str, before: u64, after: u64) -> Known<f64> {
         return Ok(passed as f64);
     }
     let wrapped = (after + WRAP_MS).checked_sub(before).filter(|ms| *ms < WRAP_MS / 2);
-    wrapped.map(|ms| ms as f64).ok_or_else(|| jumped(&format!("the time of {of}")))
+    wrapped.map(|ms| ms as f64).ok_or_else(|| backwards_error(&format!("the time of {of}")))
 }
 
-fn jumped(of: &str) -> String {
+fn backwards_error(of: &str) -> String {
     format!("the kernel's counter of {of} jumped back; figures begin anew with the next interval")
 }
 
@@ -311,7 +311,7 @@ fn of_load(device: &str, figures: &DeviceInterval, limits: &Limits) -> Vec<Concl
         let condition =
             format!("the load is {AT_LIMIT_PERCENT} to {BEYOND_LIMIT_PERCENT} % of what was measured");
         let at_limit = conclusion(Rule::AtLimit, text, &condition);
-        return std::iter::once(at_limit).chain(room(device, &nearest, &now)).collect();
+        return std::iter::once(at_limit).chain(throughput_room(device, &nearest, &now)).collect();
     }
     if (MORE_THAN_HALF_PERCENT..AT_LIMIT_PERCENT).contains(&percent) {
         let twice = show_share(percent * 2.0 / 100.0);
@@ -328,7 +328,7 @@ fn of_load(device: &str, figures: &DeviceInterval, limits: &Limits) -> Vec<Concl
 }
 
 /// Of a load that is at the measured IOPS: whether throughput has room.
-fn room(device: &str, nearest: &NearestLimit, now: &str) -> Option<Conclusion> {
+fn throughput_room(device: &str, nearest: &NearestLimit, now: &str) -> Option<Conclusion> {
     let (highest, bytes) = nearest.highest_throughput;
     let has_room = nearest.load_bytes_per_s < highest * ROOM_SHARE;
     if nearest.bytes >= LARGE_BYTES || bytes < nearest.bytes * LARGER_FACTOR || !has_room {

@@ -40,7 +40,10 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
         let mut say = |answer| out.push((vec![pair.name.clone()], answer));
         let findings: Vec<Detail> =
-            [other_work(pair, asked), none(pair, asked), labelled(pair)].into_iter().flatten().collect();
+            [other_work(pair, asked), side_without_number(pair, asked), labelled_differences(pair)]
+                .into_iter()
+                .flatten()
+                .collect();
         if !unknown.is_empty() {
             say(Err(format!("not known of both sides: {}", unknown.join("; "))));
         } else if findings.is_empty() {
@@ -69,13 +72,13 @@ fn other_work(pair: &Pair, asked: &Context) -> Option<Detail> {
 }
 
 /// A side without a number, or of several things.
-fn none(pair: &Pair, asked: &Context) -> Option<Detail> {
+fn side_without_number(pair: &Pair, asked: &Context) -> Option<Detail> {
     let other_work = compare::other_work(&pair.differences, asked.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
     Some(found(Severity::Void, format!("{why}."), Some("Measure again without that.")))
 }
 
-fn labelled(pair: &Pair) -> Option<Detail> {
+fn labelled_differences(pair: &Pair) -> Option<Detail> {
     let words: Vec<String> =
         pair.differences.iter().filter(|d| !d.refuses).map(compare::show_difference).collect();
     let sentence = format!("What differs beside the numbers: {}.", words.join("; "));

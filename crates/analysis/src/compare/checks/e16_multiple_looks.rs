@@ -36,8 +36,11 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     if count < 2 {
         return Vec::new();
     }
-    let held: Vec<String> =
-        asked.others().filter(|(_, m)| held_back(m)).map(|(p, m)| format!("{} {}", p.name, m.name)).collect();
+    let held: Vec<String> = asked
+        .others()
+        .filter(|(_, m)| is_corrected_away(m))
+        .map(|(p, m)| format!("{} {}", p.name, m.name))
+        .collect();
     let numbers = evidence([("looks", count as f64), ("held_back", held.len() as f64)]);
     let answer = if held.is_empty() {
         Answer::Holds("No number differs only because many were looked at.", numbers)
@@ -55,7 +58,7 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
 }
 
 /// Whether a number is beyond the margin by its own interval and not by all of them together.
-fn held_back(metric: &Metric) -> bool {
+fn is_corrected_away(metric: &Metric) -> bool {
     let beyond = metric
         .interval
         .is_some_and(|[low, high]| low > 1.0 + metric.margin || high < 1.0 / (1.0 + metric.margin));

@@ -47,7 +47,9 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
             seen |= one.result.runs.iter().any(|r| !r.percentiles_ns.is_empty());
             let about = vec![one.result.name.clone()];
             out.extend(
-                outside(one.result).into_iter().map(|o| (about.clone(), Ok(Answer::Finding(o.found(side))))),
+                percentiles_outside(one.result)
+                    .into_iter()
+                    .map(|o| (about.clone(), Ok(Answer::Finding(o.found(side))))),
             );
         }
     }
@@ -61,7 +63,7 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
 
 /// Whether a percentile of that name, such as `read p99`, is none of what the runs did.
 pub(in crate::compare) fn contradicts(one: SideResult, name: &str) -> bool {
-    outside(one.result).iter().any(|o| o.name == name)
+    percentiles_outside(one.result).iter().any(|o| o.name == name)
 }
 
 /// A percentile that is not between those of the runs.
@@ -85,7 +87,7 @@ impl Outside {
     }
 }
 
-fn outside(result: &Measured) -> Vec<Outside> {
+fn percentiles_outside(result: &Measured) -> Vec<Outside> {
     let kinds: [(&str, &Option<Figures>); 4] =
         [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
     let percentiles =
