@@ -4,7 +4,7 @@
 //! whether there is a cliff (`change`), nor on which side of the device its cause is (E02).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Evidence, evidence};
+use crate::checks::{Evidence, evidence};
 use crate::findings::CaseAnswers;
 use crate::run_series::{courses, rows_of};
 use crate::steadiness::steps;

@@ -2,8 +2,7 @@
 //!
 //! For: `fathom explain` and its document. Not for: asking, nor the layout of a page.
 
-use crate::checks::GROUPS;
-use crate::checks::check::Page;
+use crate::checks::{GROUPS, Page};
 use crate::compare::checks as compare;
 use model::check_id::CheckId;
 use model::check_page::CheckPage;

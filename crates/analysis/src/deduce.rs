@@ -4,7 +4,7 @@
 //! 101"). Not for: a figure alone, nor figures that a finding invalidates or renames: from those nothing follows.
 
 use crate::case::asked_depth;
-use crate::checks::check::{Evidence, evidence};
+use crate::checks::{Evidence, evidence};
 use crate::findings::{CaseAnswers, about};
 use model::job::{Pattern, Percent, Stream};
 use model::report::{Deduction, Measured, Rates};

@@ -3,9 +3,8 @@
 //! For: the list of the report, worst first. Not for: the questions (the checks) nor the verdict.
 
 use crate::case::Case;
-use crate::checks;
-use crate::checks::check::{Answer, Answers, Check, Detail, Evidence, Page, Rename};
-use crate::fleet;
+use crate::checks::{Answer, Answers, Check, Detail, Evidence, Page, Rename};
+use crate::{checks, fleet};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};

@@ -5,7 +5,7 @@
 
 use crate::case::Case;
 use crate::checks;
-use crate::checks::check::{Answer, Check, Detail, Evidence};
+use crate::checks::{Answer, Check, Detail, Evidence};
 use crate::named::names_of;
 use model::Known;
 use model::check_id::CheckId;

@@ -3,8 +3,7 @@
 //! For: one answer per result, with its numbers, strongest evidence first. Not for: how to remove it.
 
 use crate::case::{Case, asked_depth, no_run, share};
-use crate::checks::check::{Answer, Evidence, Rename, evidence};
-use crate::checks::{busiest_worker, one_at_a_time, waited_for_cpu};
+use crate::checks::{Answer, Evidence, Rename, busiest_worker, evidence, one_at_a_time, waited_for_cpu};
 use crate::findings::CaseAnswers;
 use crate::link::link;
 use crate::name::moves_nothing;

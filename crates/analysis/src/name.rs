@@ -3,7 +3,7 @@
 //! For: `4K random read, depth 32, direct` and what becomes of it. Not for: deciding that a name is wrong (the checks).
 
 use crate::case::Case;
-use crate::checks::check::Rename;
+use crate::checks::Rename;
 use model::units::show_rate;
 
 /// The name of a case with all renamings applied.

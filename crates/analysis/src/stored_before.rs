@@ -5,10 +5,8 @@
 //! another stream writes first is left to the checks after the run.
 
 use crate::case::{self, Case};
-use crate::checks;
-use crate::checks::check::{Answer, Answers, Check, Detail};
-use crate::findings;
-use crate::studies;
+use crate::checks::{Answer, Answers, Check, Detail};
+use crate::{checks, findings, studies};
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Phase;

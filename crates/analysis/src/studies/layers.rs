@@ -5,7 +5,7 @@
 
 use super::interfaces::refusals;
 use crate::case::{Case, CaseRun, share};
-use crate::checks::check::evidence;
+use crate::checks::evidence;
 use crate::findings::CaseAnswers;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};

@@ -17,9 +17,8 @@ use model::spec::axes::{AXES, Scale};
 use model::steadiness::Estimate;
 use model::sweep::{CellFigures, Chosen, Grid, Knee, Loss, Reference, Search as How, Setting, Sweep, Work};
 use model::units::{MIB, show_block, show_share};
-use stats::interval;
-use stats::student;
 use stats::welch::Shift;
+use stats::{interval, student};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -435,7 +434,7 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
             "{random} is as fast as {sequential} from {} on, each at its best setting; {below}.",
             words(size)
         ),
-        evidence: crate::checks::check::evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
+        evidence: crate::checks::evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
     })
 }
 

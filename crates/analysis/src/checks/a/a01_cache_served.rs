@@ -3,7 +3,7 @@
 //! For: bytes read against bytes that the device delivered. Not for: files full of holes (A04) nor plain memory (A11).
 
 use crate::case::{Case, SAME_BYTES, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

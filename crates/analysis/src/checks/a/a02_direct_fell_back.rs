@@ -3,7 +3,7 @@
 //! For: pages that appeared, and bytes that the device did not see. Not for: what the file system says beforehand (A03).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
 use crate::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
@@ -238,7 +238,7 @@ fn pages_tell_even_where_the_device_is_not_counted() {
 fn btrfs_copies_direct_writes_of_files_with_checksums() {
     let fixture = |kind, options, pages: u64| {
         let mut record = Fixture { kind, options, ..Fixture::honest_write() }.record();
-        super::fixtures::snapshots(&mut record, |s| {
+        super::snapshots(&mut record, |s| {
             let pages = if s.moment == Moment::Start { 0 } else { pages };
             s.files.insert("/proc/vmstat".into(), Ok(format!("nr_dirtied {pages}\nnr_written {pages}\n")));
         });

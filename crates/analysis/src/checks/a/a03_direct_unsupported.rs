@@ -3,7 +3,7 @@
 //! For: statx, file attributes, mount options. Not for: what really happened (A02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

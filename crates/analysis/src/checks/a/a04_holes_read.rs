@@ -4,7 +4,7 @@
 //! extents, nor other changes of a file (A23).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -99,7 +99,7 @@ fn encoded_extents_are_no_holes_and_writes_are_not_asked() {
 
 #[test]
 fn holes_that_come_while_it_is_read_are_found_too() {
-    let record = super::fixtures::extents(&Fixture::honest(), |moment, e| {
+    let record = super::extents(&Fixture::honest(), |moment, e| {
         if moment == model::evidence::Moment::Stop {
             e.hole_bytes = e.span_bytes / 2;
         }

@@ -3,7 +3,7 @@
 //! For: what single reads found before the runs. Not for: bytes that were never written, by the file system's own word (A04).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -48,7 +48,7 @@ pub(super) const CHECK: Check = Check {
         )
     }),
     #[cfg(test)]
-    blind: || super::fixtures::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
+    blind: || super::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -124,7 +124,7 @@ use crate::fixture::Fixture;
 
 #[cfg(test)]
 fn with_zeros(fixture: &Fixture, zeros: u64) -> model::record::Record {
-    super::fixtures::probe(fixture, |p| p.as_mut().unwrap().zero_blocks = zeros)
+    super::probe(fixture, |p| p.as_mut().unwrap().zero_blocks = zeros)
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_spinning_disk_reads_zeros_like_anything_else() {
 
 #[test]
 fn few_blocks_say_too_little_and_holes_are_told_by_another() {
-    let few = super::fixtures::probe(&Fixture::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
+    let few = super::probe(&Fixture::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
     assert!(CHECK.answer(&few).is_err_and(|why| why.contains("only 15")));
     let holes = with_zeros(&Fixture { hole_share: 1.0, ..Fixture::honest() }, 64);
     assert_eq!(CHECK.answer(&holes), Ok(Answer::DoesNotApply));

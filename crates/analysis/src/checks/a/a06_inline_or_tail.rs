@@ -3,7 +3,7 @@
 //! For: what FIEMAP says of the file at the start. Not for: where such reads were answered from (A01, A02).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -61,7 +61,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 
 #[cfg(test)]
 fn with_inline(bytes: u64) -> model::record::Record {
-    super::fixtures::extents(&crate::fixture::Fixture::honest(), |_, e| e.inline_bytes = bytes)
+    super::extents(&crate::fixture::Fixture::honest(), |_, e| e.inline_bytes = bytes)
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! such a file can do direct I/O (A03), nor for data that a drive itself compresses (A08).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -92,7 +92,7 @@ fn a_hundredth_is_nothing_and_more_is_named_with_its_bytes() {
 #[test]
 fn what_is_written_may_be_encoded_only_afterwards() {
     use model::evidence::Moment;
-    let late = super::fixtures::extents(&Fixture::honest_write(), |moment, e| {
+    let late = super::extents(&Fixture::honest_write(), |moment, e| {
         if moment == Moment::Synced {
             e.encoded_bytes = e.span_bytes;
         }

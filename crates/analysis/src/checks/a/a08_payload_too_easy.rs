@@ -3,7 +3,7 @@
 //! For: what the data of the writes are like, as measured, against what lies below. Not for: data that are read (A05).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

@@ -4,7 +4,7 @@
 //! volatile cache, which nobody can see from here.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

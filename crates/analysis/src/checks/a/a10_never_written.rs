@@ -3,9 +3,8 @@
 //! For: pages that our own process dropped while dirty, and bytes that are missing at the device after the final sync. Not for:
 //! what was only late (A09), nor direct writes that did not arrive (A02, A22).
 
-use super::coverage;
 use crate::case::{Case, grown};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -45,7 +44,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     blind: || {
         let mut record = crate::fixture::Fixture::honest_write().record();
-        super::fixtures::snapshots(&mut record, |s| drop(s.files.remove("/proc/self/io")));
+        super::snapshots(&mut record, |s| drop(s.files.remove("/proc/self/io")));
         record
     },
 };
@@ -106,7 +105,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     Ok(Answer::Finding(found(sentence, numbers)))
 }
 
-fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Detail {
+fn found(sentence: String, numbers: crate::checks::Evidence) -> Detail {
     Detail::new(Severity::Void, sentence, numbers)
 }
 
@@ -114,7 +113,7 @@ fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Detail {
 fn different_bytes(case: &Case) -> Known<f64> {
     let of = |ran: &crate::case::CaseRun| {
         let written = ran.stream.issued.get(&Kind::Write).map_or(0, |i| i.bytes) as f64;
-        Ok(written * (1.0 - coverage::repeats(case, written)?))
+        Ok(written * (1.0 - super::repeated_share(case, written)?))
     };
     case.runs.iter().map(of).sum()
 }
@@ -127,7 +126,7 @@ use model::evidence::Moment;
 #[cfg(test)]
 fn cancelled(bytes: u64) -> model::record::Record {
     let mut record = Fixture::honest_write().record();
-    super::fixtures::snapshots(&mut record, |s| {
+    super::snapshots(&mut record, |s| {
         let bytes = if s.moment == Moment::Synced { bytes } else { 0 };
         s.files
             .insert("/proc/self/io".into(), Ok(format!("write_bytes: 9\ncancelled_write_bytes: {bytes}\n")));

@@ -3,7 +3,7 @@
 //! For: tmpfs, zram, ram disks and loop devices on them. Not for: caches in front of storage (A01, A12).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -211,7 +211,7 @@ fn an_end_of_the_chain_that_is_memory_is_told_with_its_share() {
     assert_eq!(f.renames, Some(Rename::Condition("50 % of it memory (loop1 on tmpfs)".into())));
     assert!(matches!(CHECK.answer(&half_in_memory(0.005)), Ok(Answer::Holds(..))));
     let mut uncounted = half_in_memory(0.5);
-    super::fixtures::snapshots(&mut uncounted, |s| drop(s.files.remove("/sys/block/loop1/stat")));
+    super::snapshots(&mut uncounted, |s| drop(s.files.remove("/sys/block/loop1/stat")));
     let Ok(Answer::Finding(f)) = CHECK.answer(&uncounted) else { panic!("silent") };
     assert!(f.sentence.contains("was not counted"), "{}", f.sentence);
 }
@@ -223,7 +223,7 @@ fn what_others_do_on_a_disk_below_leaves_the_share_of_memory_as_it_is() {
         other => panic!("{other:?}"),
     };
     let change = |record: &mut model::record::Record, name: &str, of: &dyn Fn(u64) -> u64| {
-        super::fixtures::snapshots(record, |s| {
+        super::snapshots(record, |s| {
             let text = s.files[name].clone().unwrap();
             let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
             words[0] = of(words[0].parse().unwrap()).to_string();
@@ -247,7 +247,7 @@ fn what_others_do_on_a_disk_below_leaves_the_share_of_memory_as_it_is() {
     (third.name, third.stat_file) = ("ram0".into(), "/sys/block/ram0/stat".into());
     place.layers.push(third);
     place.layers[0].below.push(4);
-    super::fixtures::snapshots(&mut deeper, |s| {
+    super::snapshots(&mut deeper, |s| {
         let Ok(disk) = s.files["/sys/block/vda/stat"].clone() else { return };
         s.files.insert("/sys/block/md0/stat".into(), Ok(disk.clone()));
         s.files.insert("/sys/block/ram0/stat".into(), Ok(disk));

@@ -3,7 +3,7 @@
 //! For: stacks, such as a loop device on a cached file. Not for: a single disk, nor memory all the way down (A11).
 
 use crate::case::{COUNTS_AT_ALL, Case, SAME_BYTES, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula, layer_names};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -91,7 +91,7 @@ fn shared(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), stored: bool) -> 
     let (mut undecided, mut numbers) = (false, evidence([]));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let above = case.at_device(kind)?;
-        let done = flow(&case.counted_together(leaves)?, kind).bytes;
+        let done = super::flow(&case.counted_together(leaves)?, kind).bytes;
         let charged = if kind == Kind::Read { case.charged_reads_on(leaves) } else { None };
         let done = charged.map_or(done, |charged| charged.min(done));
         let others = case.submitted_by_sharers(kind, leaves);
@@ -104,13 +104,13 @@ fn shared(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), stored: bool) -> 
         let same_top =
             all.shared().is_ok_and(|t| t.iter().all(|t| tops.iter().any(|own| own.stat_file == t.stat_file)));
         if same_top && can_tell && !may_be_kept(case, kind, leaves) {
-            let missing = flow(&case.counted_together(tops)?, kind).bytes.saturating_sub(done);
+            let missing = super::flow(&case.counted_together(tops)?, kind).bytes.saturating_sub(done);
             least = least.max(above.least.saturating_sub(missing));
         }
         let part = share(most as f64, above.least as f64);
         if above.least > 0 && part < ARRIVES_FROM {
             let of = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
-            let sides = ((names(tops), of(above.least)), (names(leaves), of(most)));
+            let sides = ((layer_names(tops), of(above.least)), (layer_names(leaves), of(most)));
             let why = Why::from_case(case, kind, 1.0 - part, stored);
             let mut found = found(kind, sides, (part, " for this stream"), why);
             // Requests of streams that share a device were not counted apart.
@@ -149,8 +149,8 @@ fn kept(
 ) -> Known<Option<Detail>> {
     let (top, leaf) = (case.counted(tops)?, case.counted(leaves)?);
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
-        let (mut above, mut below) = (flow(&top, kind), flow(&leaf, kind));
-        let matters = above.bytes as f64 > MATTERS_FROM.0 * flow(all, kind).bytes as f64;
+        let (mut above, mut below) = (super::flow(&top, kind), super::flow(&leaf, kind));
+        let matters = above.bytes as f64 > MATTERS_FROM.0 * super::flow(all, kind).bytes as f64;
         let arrived = |above: BlockFlow, below: BlockFlow| share(below.bytes as f64, above.bytes as f64);
         if matters && arrived(above, below) >= ARRIVES_FROM && may_be_kept(case, kind, leaves) {
             (above, below) = ours(case, kind, (tops, leaves), (above, below))?;
@@ -159,8 +159,8 @@ fn kept(
         if matters && part < ARRIVES_FROM {
             let why = Why::from_case(case, kind, 1.0 - part, stored);
             // Others did the rest of it.
-            let whose = if below == flow(&leaf, kind) { "" } else { " for fathom" };
-            let sides = ((names(tops), above), (names(leaves), below));
+            let whose = if below == super::flow(&leaf, kind) { "" } else { " for fathom" };
+            let sides = ((layer_names(tops), above), (layer_names(leaves), below));
             return Ok(Some(found(kind, sides, (part, whose), why)));
         }
     }
@@ -190,12 +190,12 @@ fn ours(
     }
     let (mut at_tops, mut at_leaves) = (BlockFlow::default(), BlockFlow::default());
     for top in tops {
-        let done = flow(&case.counted(&[top])?, kind);
+        let done = super::flow(&case.counted(&[top])?, kind);
         let own = charged(case, kind, top, done.bytes).unwrap_or(done.bytes);
         at_tops = at_tops.plus(&at_most(done, own));
     }
     for leaf in leaves {
-        let done = flow(&case.counted(&[leaf])?, kind);
+        let done = super::flow(&case.counted(&[leaf])?, kind);
         let own = if is_below_cached_image(case, leaf) {
             charged(case, kind, leaf, done.bytes.min(above.bytes)).map_err(|why| {
                 format!(
@@ -250,10 +250,6 @@ fn is_below_cached_image(case: &Case, disk: &Layer) -> bool {
         })
     };
     case.places().any(in_place)
-}
-
-fn flow(stat: &BlockStat, kind: Kind) -> BlockFlow {
-    if kind == Kind::Write { stat.write } else { stat.read }
 }
 
 /// What answered for the disks.
@@ -340,10 +336,6 @@ fn found(
     }
 }
 
-fn names(layers: &[&Layer]) -> String {
-    layers.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 use crate::fixture::Fixture;
 
@@ -357,7 +349,7 @@ fn a_device_that_nobody_ever_wrote_is_called_that_and_no_cache() {
     };
     let said = |holes: Option<u64>| {
         let mut record = fixture.record();
-        super::fixtures::snapshots(&mut record, |s| {
+        super::snapshots(&mut record, |s| {
             for state in &mut s.targets {
                 let extents = |hole_bytes| model::evidence::Extents {
                     span_bytes: 100,

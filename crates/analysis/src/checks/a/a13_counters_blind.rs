@@ -4,7 +4,7 @@
 //! which keeps a result from being called valid. Not for: what is in the ledger.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 

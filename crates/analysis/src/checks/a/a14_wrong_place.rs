@@ -3,7 +3,7 @@
 //! For: the device that the user named with --expect-device, and mounts that lead elsewhere. Not for: memory (A11).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

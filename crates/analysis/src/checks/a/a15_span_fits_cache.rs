@@ -4,7 +4,7 @@
 //! really did (A01, A09, A12); where that was counted, this has nothing to fear but caches that nobody can see.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], evaluate),
     #[cfg(test)]
-    fires: Some(|| super::fixtures::spanning(64 << 20, &crate::fixture::Fixture::honest())),
+    fires: Some(|| super::spanning(64 << 20, &crate::fixture::Fixture::honest())),
     #[cfg(test)]
     blind: || {
         let buffered = crate::fixture::Fixture {
@@ -120,7 +120,7 @@ fn counted(case: &Case, earlier: &Earlier) -> Counted {
 }
 
 #[cfg(test)]
-use super::fixtures::spanning;
+use crate::checks::a::spanning;
 #[cfg(test)]
 use crate::fixture::Fixture;
 

@@ -3,9 +3,8 @@
 //! For: the share of repeats that the order of offsets leads one to expect. Not for: whether repeats were faster (A17), nor for
 //! orders that repeat by intention.
 
-use super::coverage;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -35,7 +34,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A01], evaluate),
     #[cfg(test)]
-    fires: Some(|| super::fixtures::spanning(16 << 20, &crate::fixture::Fixture::honest())),
+    fires: Some(|| super::spanning(16 << 20, &crate::fixture::Fixture::honest())),
     #[cfg(test)]
     blind: || {
         let mut record = crate::fixture::Fixture::honest().record();
@@ -58,7 +57,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if read == 0 {
         return Err("no read completed".into());
     }
-    let part = coverage::repeats(case, read as f64)?;
+    let part = super::repeated_share(case, read as f64)?;
     let span = case.span_bytes();
     let numbers = evidence([
         ("read_bytes_of_a_run", read as f64),
@@ -86,7 +85,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use super::fixtures::spanning;
+use crate::checks::a::spanning;
 #[cfg(test)]
 use crate::fixture::Fixture;
 

@@ -4,7 +4,7 @@
 //! Not for: the page cache, which these reads go past.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -49,7 +49,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| with_second_reads(&crate::fixture::Fixture::honest(), 20_000)),
     #[cfg(test)]
-    blind: || super::fixtures::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
+    blind: || super::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -118,7 +118,7 @@ use crate::fixture::Fixture;
 /// The second reads take about this long; the first 80 us.
 #[cfg(test)]
 fn with_second_reads(fixture: &Fixture, ns: u64) -> model::record::Record {
-    super::fixtures::probe(fixture, |p| {
+    super::probe(fixture, |p| {
         for (i, again) in p.as_mut().unwrap().again_ns.iter_mut().enumerate() {
             *again = ns + 10 * (i as u64 % 5);
         }
@@ -157,7 +157,7 @@ fn a_burst_of_others_is_no_first_touch() {
 #[test]
 fn large_factors_of_few_blocks_may_be_chance_and_fewer_are_not_compared() {
     let some = |count: usize, slow: usize| {
-        super::fixtures::probe(&Fixture::honest(), move |p| {
+        super::probe(&Fixture::honest(), move |p| {
             let p = p.as_mut().unwrap();
             p.first_ns = (0..count).map(|i| if i < slow { 900_000 } else { 80_000 }).collect();
             p.again_ns = (0..count).map(|i| 30_000 + i as u64 * 20_000).collect();

@@ -3,7 +3,7 @@
 //! For: direct reads whose median nothing explains yet. Not for: reads that are already known to come from memory.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;
@@ -49,7 +49,7 @@ pub(super) const CHECK: Check = Check {
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let asked = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    if !asked || earlier.renames(CheckId::A01) || earlier.finds(CheckId::A02) {
+    if !asked || earlier.relabels(CheckId::A01) || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
     let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;

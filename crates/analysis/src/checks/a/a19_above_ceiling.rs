@@ -4,7 +4,7 @@
 //! slower than they could (D16), nor for rates that are known to come from a cache (A01, A02, A09, A12).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::link::link;
 use model::Known;
 use model::check_id::CheckId;
@@ -56,7 +56,7 @@ struct Ceiling {
 }
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let known = earlier.renames(CheckId::A01)
+    let known = earlier.relabels(CheckId::A01)
         || earlier.finds(CheckId::A02)
         || earlier.finds(CheckId::A09)
         || earlier.finds(CheckId::A12);

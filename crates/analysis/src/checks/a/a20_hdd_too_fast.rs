@@ -3,7 +3,7 @@
 //! For: random direct reads against the time of a turn. Not for: reads that are known to come from memory.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula, layer_names};
 use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;
@@ -54,7 +54,7 @@ pub(super) const CHECK: Check = Check {
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let random = case.stream.access.pattern() == Some(Pattern::Random);
     let asked = random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    let explained = earlier.renames(CheckId::A01)
+    let explained = earlier.relabels(CheckId::A01)
         || [CheckId::A02, CheckId::A04, CheckId::A18].into_iter().any(|id| earlier.finds(id));
     if !asked || explained {
         return Ok(Answer::DoesNotApply);
@@ -92,7 +92,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         severity,
         format!(
             "The kernel calls {} a spinning disk, and half of the random reads took {} or less at depth {}: {cause}.",
-            leaves.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", "),
+            layer_names(&leaves),
             show_ns(median as f64),
             show_rate(each_depth)
         ),

@@ -4,7 +4,7 @@
 //! allocate for the first time (B16), nor for files that were in pieces before (B15).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -97,7 +97,7 @@ use model::evidence::Moment;
 /// A file of which so many bytes are shared, and its extents after a run.
 #[cfg(test)]
 fn stored(shared: u64, after: u64) -> model::record::Record {
-    super::fixtures::extents(&Fixture::honest_write(), move |moment, e| {
+    super::extents(&Fixture::honest_write(), move |moment, e| {
         e.shared_bytes = shared;
         if moment == Moment::Synced {
             e.count = after;
@@ -110,7 +110,7 @@ fn a_shared_hundredth_is_nothing_and_more_is_redirected() {
     assert_eq!(CHECK.severity(&stored(10_000_000, 1)), None);
     let Ok(Answer::Finding(f)) = CHECK.answer(&stored(1 << 30, 958)) else { panic!("silent") };
     assert!(f.sentence.contains("grew from 1 to 958"), "{}", f.sentence);
-    let read = super::fixtures::extents(&Fixture::honest(), |_, e| e.shared_bytes = e.span_bytes);
+    let read = super::extents(&Fixture::honest(), |_, e| e.shared_bytes = e.span_bytes);
     assert_eq!(CHECK.answer(&read), Ok(Answer::DoesNotApply));
 }
 
@@ -118,14 +118,14 @@ fn a_shared_hundredth_is_nothing_and_more_is_redirected() {
 fn a_file_that_came_apart_was_not_overwritten_in_place() {
     assert_eq!(CHECK.severity(&stored(0, 16)), None);
     assert_eq!(CHECK.severity(&stored(0, 17)), Some(Severity::Biased));
-    let allocating = super::fixtures::extents(&Fixture::honest_write(), |moment, e| {
+    let allocating = super::extents(&Fixture::honest_write(), |moment, e| {
         e.unwritten_bytes = e.span_bytes;
         if moment == Moment::Synced {
             e.count = 900;
         }
     });
     assert_eq!(CHECK.severity(&allocating), None, "unwritten extents are split in place");
-    let compressed = super::fixtures::extents(&Fixture::honest_write(), |moment, e| {
+    let compressed = super::extents(&Fixture::honest_write(), |moment, e| {
         if moment == Moment::Synced {
             (e.count, e.encoded_bytes) = (8_192, e.span_bytes);
         }

@@ -6,7 +6,7 @@
 
 use crate::case::charged_twice::{Refused, refused};
 use crate::case::{Amount, Case, asked_depth};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::read_ahead;
 use crate::threshold::Share;
 use model::Known;
@@ -91,7 +91,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let contradiction = if only_charged.is_some() { None } else { charged.or(missing) };
     let mut numbers = evidence([
         ("issued_bytes", case.issued_total().bytes as f64),
-        ("device_bytes", Kind::MOVING.iter().map(|k| flow(&ledger.device, *k).bytes as f64).sum()),
+        ("device_bytes", Kind::MOVING.iter().map(|k| super::flow(&ledger.device, *k).bytes as f64).sum()),
     ]);
     if let Some(own) = ledger.own {
         numbers.insert("charged_bytes".into(), own.bytes.iter().map(|b| *b as f64).sum());
@@ -234,7 +234,7 @@ impl Ledger {
     fn missing(&self, case: &Case) -> Option<String> {
         Kind::MOVING.into_iter().find_map(|kind| {
             let issued = case.issued(kind);
-            let done = flow(&self.device, kind);
+            let done = super::flow(&self.device, kind);
             let below = |seen: u64| seen as f64 * (1.0 + WITHIN.0) + self.in_flight < issued.bytes as f64;
             let of = format!("{} of {}s were issued", show_bytes(issued.bytes), kind.word());
             if below(done.bytes) {
@@ -275,10 +275,6 @@ fn charges_caller(case: &Case) -> bool {
 
 fn slot(kind: Kind) -> usize {
     usize::from(kind == Kind::Write)
-}
-
-fn flow(stat: &model::evidence::BlockStat, kind: Kind) -> BlockFlow {
-    if kind == Kind::Write { stat.write } else { stat.read }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! attempt at a run, on the descriptor that fathom holds. Not for: holes by themselves (A04), nor dirty pages that were dropped (A10).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{FileState, Moment, Snapshot, TargetState};
@@ -41,7 +41,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     blind: || {
         let mut record = crate::fixture::Fixture::honest().record();
-        super::fixtures::snapshots(&mut record, |s| s.targets.iter_mut().for_each(|t| t.file = None));
+        super::snapshots(&mut record, |s| s.targets.iter_mut().for_each(|t| t.file = None));
         record
     },
 };
@@ -270,7 +270,7 @@ fn what_happened_between_runs_or_in_an_attempt_that_does_not_count_is_found() {
 
 #[test]
 fn pieces_that_moved_while_it_was_read_are_found_and_a_device_is_not_asked() {
-    let moved = super::fixtures::extents(&Fixture::honest(), |moment, e| {
+    let moved = super::extents(&Fixture::honest(), |moment, e| {
         if moment == Moment::Stop {
             e.count = 2;
         }

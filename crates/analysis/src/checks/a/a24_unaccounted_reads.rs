@@ -4,7 +4,7 @@
 //! the page cache did answer (A01), holes (A04), nor direct I/O that is too fast (A18).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
@@ -63,7 +63,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     blind: || {
         let mut record = calls([0, 0]);
-        super::fixtures::snapshots(&mut record, |s| {
+        super::snapshots(&mut record, |s| {
             s.files.remove(FILE);
             s.targets.clear();
         });
@@ -184,7 +184,7 @@ fn cached_bytes(state: &TargetState) -> Known<u64> {
     state.pages.clone().map(|p| p.cached.saturating_mul(p.page_bytes))
 }
 
-fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Answer {
+fn found(sentence: String, numbers: crate::checks::Evidence) -> Answer {
     Answer::Finding(Detail::new(Severity::Void, sentence, numbers))
 }
 
@@ -196,7 +196,7 @@ use crate::fixture::Fixture;
 fn calls([moved, pages]: [u64; 2]) -> model::record::Record {
     let cache = model::job::Cache::Buffered;
     let mut record = Fixture { engine: "sync", delivered: 0.0, cache, ..Fixture::honest() }.record();
-    super::fixtures::snapshots(&mut record, |s| {
+    super::snapshots(&mut record, |s| {
         let moved = if s.moment == Moment::Start { 0 } else { moved };
         s.files.insert(FILE.into(), Ok(format!("rchar: {moved}\nwchar: 0\n")));
         s.targets.iter_mut().filter_map(|t| t.pages.as_mut().ok()).for_each(|p| p.cached = pages);

@@ -3,9 +3,9 @@
 //! For: direct operations against the requests of the device. Not for: buffered ones, whose requests the page cache makes,
 //! nor for random orders whose neighbours should not meet (B14, where this one is silent).
 
-use super::shared::{Requests, SAME_BYTES, at_most, names, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::b::{Requests, SAME_BYTES, is_comparable, requests, shared_bounds};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, layer_names};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -50,10 +50,10 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    if !one_to_one(case) {
+    if !is_comparable(case) {
         return Ok(Answer::DoesNotApply);
     }
-    if let Some(bound) = at_most(case)? {
+    if let Some(bound) = shared_bounds(case)? {
         // An engine that joins neighbours itself leaves no merge for the kernel to count.
         if bound.ops_per_request > BIASED_ABOVE || case.stream.engine == JOINS {
             return Err(case.why_shared()?);
@@ -74,7 +74,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The device saw operations of the size that was asked for.", numbers));
     }
     let renamed = worst.ops_per_request() >= RENAMED_FROM;
-    let disk = case.shared().map_or_else(|_| "DISK".into(), |l| names(&l));
+    let disk = case.shared().map_or_else(|_| "DISK".into(), |l| layer_names(&l));
     Ok(Answer::Finding(Detail {
         severity: if renamed { Severity::Rename } else { Severity::Biased },
         sentence: format!(
@@ -106,7 +106,7 @@ fn round(bytes: f64) -> String {
 }
 
 #[cfg(test)]
-use super::shared::merge_some;
+use crate::checks::b::merge_some;
 #[cfg(test)]
 use crate::fixture::Fixture;
 

@@ -2,9 +2,11 @@
 //!
 //! For: direct operations against the requests of the device, and the limits that split them. Not for: merging (B01).
 
-use super::shared::{ODD_REQUESTS, Requests, SAME_BYTES, at_most, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::b::{
+    INCIDENTAL_REQUESTS, Requests, SAME_BYTES, incidental_requests, is_comparable, requests, shared_bounds,
+};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -28,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth of the operations \
              may cross a border of the file's extents. Where neither the limits of the queue nor the file's pieces explain it, \
-             above {UNEXPLAINED_ABOVE}, since small requests of others look alike. {ODD_REQUESTS} requests per run are a \
+             above {UNEXPLAINED_ABOVE}, since small requests of others look alike. {INCIDENTAL_REQUESTS} requests per run are a \
              journal's and never count. Asked only where device and operations agree in bytes within {same}. Where other streams use the \
              device at the same time, the check holds if the requests stay within the bound even if the others made as few \
              as they can; otherwise it is not checked.",
@@ -48,10 +50,10 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    if !one_to_one(case) {
+    if !is_comparable(case) {
         return Ok(Answer::DoesNotApply);
     }
-    if let Some(bound) = at_most(case)? {
+    if let Some(bound) = shared_bounds(case)? {
         if bound.requests_per_op > BIASED_ABOVE {
             return Err(case.why_shared()?);
         }
@@ -71,7 +73,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The device got about one request for each operation.", numbers));
     }
     let more = worst.device.ios.saturating_sub(worst.issued.ops);
-    if more <= ODD_REQUESTS.saturating_mul(case.runs.len() as u64) {
+    if more <= incidental_requests(case) {
         return Err(format!(
             "the device did {more} requests more than there were operations, too few to tell splitting from a journal's; measure for longer"
         ));

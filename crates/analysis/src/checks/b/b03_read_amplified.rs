@@ -2,9 +2,9 @@
 //!
 //! For: reads charged to our own cgroup against reads issued, read-ahead above all. Not for: reads of others (D01).
 
-use super::shared::{ODD_BYTES, names};
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::b::INCIDENTAL_BYTES;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, layer_names};
 use crate::read_ahead;
 use model::Known;
 use model::check_id::CheckId;
@@ -32,7 +32,7 @@ pub(super) const CHECK: Check = Check {
              issued is taken off where the disk did more requests than there were direct operations. Where other streams use the \
              disk at the same time, the reads that the stream's own workers submitted (read_bytes in /proc/thread-self/io) \
              count instead.",
-            odd = show_bytes(ODD_BYTES),
+            odd = show_bytes(INCIDENTAL_BYTES),
             windows = read_ahead::WINDOWS
         ),
         provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each fault reads a window \
@@ -84,7 +84,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if read.saturating_sub(asked) <= allowed(case) {
         return Err("the run is too short to tell read-ahead at its end from reading too much".into());
     }
-    let (ahead, disks) = (read_ahead::setting_bytes(case), names(&case.shared().unwrap_or_default()));
+    let (ahead, disks) = (read_ahead::setting_bytes(case), layer_names(&case.shared().unwrap_or_default()));
     Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
@@ -116,7 +116,7 @@ fn of_own_workers(case: &Case, asked: u64) -> Known<Answer> {
     if within(read.least) || case.is_direct() || read.least.saturating_sub(asked) <= allowed(case) {
         return Err(case.why_shared()?);
     }
-    let disks = names(&case.shared().unwrap_or_default());
+    let disks = layer_names(&case.shared().unwrap_or_default());
     Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
@@ -134,7 +134,7 @@ fn of_own_workers(case: &Case, asked: u64) -> Known<Answer> {
 
 /// Bytes that are never counted against anybody.
 fn allowed(case: &Case) -> u64 {
-    ODD_BYTES.saturating_add(read_ahead::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
+    INCIDENTAL_BYTES.saturating_add(read_ahead::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 //! For: what journal, metadata and copies add until the final sync has ended. Not for: writes of others (D01), nor what a
 //! drive does inside itself.
 
-use super::shared::{ODD_BYTES, page_bytes, parts_of_pages};
 use crate::case::{Case, CaseRun, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
@@ -29,7 +29,7 @@ pub(super) const CHECK: Check = Check {
             "The larger of (device bytes - what the disk wrote in as much time of the idle watch) and the bytes charged to \
              us, divided by the bytes written: biased above {BIASED_ABOVE}. {odd} per run never counts. Overwriting stays \
              below 1.05 on ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 into holes. Not asked where D01 found others.",
-            odd = show_bytes(ODD_BYTES)
+            odd = show_bytes(INCIDENTAL_BYTES)
         ),
         provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: each write is followed by the \
                   journal's.",
@@ -68,7 +68,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("charged_write_bytes", own),
         ("bytes_per_byte_written", ratio),
     ]);
-    let odd = ODD_BYTES.saturating_mul(case.runs.len() as u64) as f64;
+    let odd = incidental_bytes(case) as f64;
     let tops = case.tops()?;
     if !case.sharers_moving(&tops, Kind::Write).is_empty() {
         // Even if all that the others did not write themselves were this stream's.
@@ -99,7 +99,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
 fn cause(case: &Case) -> String {
     let mut causes = Vec::new();
     let page = page_bytes(case);
-    if !case.stream.cache.is_direct() && parts_of_pages(case, page) {
+    if !case.stream.cache.is_direct() && has_partial_pages(case, page) {
         causes.push(format!(
             "the page cache writes whole pages of {} where parts of them changed",
             show_bytes(page)

@@ -4,7 +4,7 @@
 //! is part of the workload.
 
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

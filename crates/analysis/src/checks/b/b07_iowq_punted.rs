@@ -3,7 +3,7 @@
 //! For: threads named `iou-wrk-` among our own while workers ran. Not for: how many operations they carried; nobody counts that.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;

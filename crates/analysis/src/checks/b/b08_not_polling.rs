@@ -3,7 +3,7 @@
 //! For: the engine's options against `queue/io_poll`. Not for: refusing such a run, which the engine does where it can see it.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

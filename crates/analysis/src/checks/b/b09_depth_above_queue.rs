@@ -2,9 +2,9 @@
 //!
 //! For: our own count in flight against the requests that the queues below have. Not for: a depth that was not reached (B05).
 
-use super::shared::disks;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::b::disks;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

@@ -2,9 +2,9 @@
 //!
 //! For: a hint where a rate may be that of a lock. Not for: proving that it is; only a device with more queues could.
 
-use super::shared::disks;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::b::disks;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

@@ -3,9 +3,9 @@
 //! For: sizes, offsets, partitions and extents against the physical block. Not for: the alignment that direct I/O needs to
 //! work at all, which is refused beforehand.
 
-use super::shared::disks;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::b::disks;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

@@ -4,13 +4,12 @@
 //! like a failed operation: the kernel had accepted the writes and could not store them.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use model::Known;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::check_id::CheckId;
-use model::errno;
 use model::finding::Severity;
 use model::record::{Issued, SyncFailure};
 use model::units::show_count;
+use model::{Known, errno};
 use std::collections::BTreeMap;
 
 /// Errnos named in the sentence; the rest is in the session file.

@@ -3,9 +3,11 @@
 //! For: merges at the device beyond those that chance makes in a span, and seeds that are typed twice. Not for: where so much was
 //! merged that the size is another (B01), nor for orders that are near one another by design.
 
-use super::shared::{ODD_REQUESTS, Requests, at_most, one_to_one, requests};
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::b::{
+    INCIDENTAL_REQUESTS, Requests, incidental_requests, is_comparable, requests, shared_bounds,
+};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -25,7 +27,7 @@ pub(super) const CHECK: Check = Check {
                 newest session kept of that path.",
         formula: formula!(
             "Merges / (merges + requests) less what chance makes: an operation meets a neighbour among the others in flight \
-             with odds of 2 x depth / blocks of the span. Biased above {BIASED_ABOVE}; {ODD_REQUESTS} merges per run are a \
+             with odds of 2 x depth / blocks of the span. Biased above {BIASED_ABOVE}; {INCIDENTAL_REQUESTS} merges per run are a \
              journal's and never count. Not asked where B01 found the size to be another, nor in zones one at a time. Biased too where the session before \
              drew the same offsets: the same seed, file, span, sizes and order. Not where the seed is the fixed one of \
              another tool and the page cache was bypassed or emptied, since these tools repeat it in each call."
@@ -39,7 +41,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::B01], evaluate),
     #[cfg(test)]
-    fires: Some(|| super::shared::merge_some(crate::fixture::Fixture::honest().record(), 0.05)),
+    fires: Some(|| super::merge_some(crate::fixture::Fixture::honest().record(), 0.05)),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
@@ -54,11 +56,11 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         .all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0 && !l.is_in_rows());
     // In one zone at a time, and in the region of one turn, neighbours meet more often than in all of the span.
     let is_divided = case.stream.access.strided.is_some() || !case.stream.turns.is_empty();
-    if !uniform || is_divided || !one_to_one(case) || earlier.renames(CheckId::B01) {
+    if !uniform || is_divided || !is_comparable(case) || earlier.relabels(CheckId::B01) {
         return Ok(Answer::DoesNotApply);
     }
-    if let Some(bound) = at_most(case)? {
-        let odd = ODD_REQUESTS.saturating_mul(case.runs.len() as u64);
+    if let Some(bound) = shared_bounds(case)? {
+        let odd = incidental_requests(case);
         if bound.merged_share > BIASED_ABOVE + by_chance(case) && bound.merges > odd {
             return Err(case.why_shared()?);
         }
@@ -74,7 +76,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("merged_by_chance", chance),
         ("merges", worst.device.merges as f64),
     ]);
-    let odd = ODD_REQUESTS.saturating_mul(case.runs.len() as u64);
+    let odd = incidental_requests(case);
     if part <= BIASED_ABOVE + chance || worst.device.merges <= odd {
         return Ok(Answer::Holds("Random offsets were random to the device too.", numbers));
     }
@@ -115,7 +117,7 @@ fn by_chance(case: &Case) -> f64 {
 }
 
 #[cfg(test)]
-use super::shared::merge_some;
+use crate::checks::b::merge_some;
 #[cfg(test)]
 use crate::fixture::Fixture;
 

@@ -3,7 +3,7 @@
 //! For: the number of extents of the file. Not for: where they lie; a disk hides that behind its own map.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Extents;

@@ -4,7 +4,7 @@
 //! for copies that a file system makes of shared blocks (A21).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};

@@ -3,7 +3,7 @@
 //! For: when each worker of a stream ended, and how much it did. Not for: why; that is the scheduler's or the device's.
 
 use crate::case::{Case, CaseRun, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;

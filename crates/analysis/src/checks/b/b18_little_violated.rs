@@ -3,7 +3,7 @@
 //! For: Little's law, with the depth counted apart from the latencies. Not for: whether the depth was the one asked (B05).
 
 use crate::case::{Case, CaseRun, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

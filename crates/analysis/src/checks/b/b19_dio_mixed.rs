@@ -4,7 +4,7 @@
 //! system itself sends through the page cache (A02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;

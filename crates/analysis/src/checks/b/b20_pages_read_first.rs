@@ -3,9 +3,9 @@
 //! For: reads of the device in runs that only write, through the page cache above all. Not for: bytes written beyond those asked for (B04), nor parts of a disk's physical
 //! block (B11).
 
-use super::shared::{ODD_BYTES, page_bytes, parts_of_pages};
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
              multiples of a page. \
              Where the page cache is not emptied between runs (`--cold false`), what the first run reads into it, at most the span once, \
              does not count.",
-            odd = show_bytes(ODD_BYTES)
+            odd = show_bytes(INCIDENTAL_BYTES)
         ),
         provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted before each run, \
                   so each page is read before the first part of it is written.",
@@ -62,7 +62,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let disks = case.shared()?;
     let is_shared = !case.sharers(&disks).is_empty();
-    let odd = ODD_BYTES.saturating_mul(case.runs.len() as u64);
+    let odd = incidental_bytes(case);
     let read = if is_shared {
         // The reads that the stream's own workers submitted.
         let read = case.counted_by_workers(case.index, |io| io.read_bytes);
@@ -91,7 +91,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ));
     }
     let page = page_bytes(case);
-    let (cause, cure) = if !case.stream.cache.is_direct() && parts_of_pages(case, page) {
+    let (cause, cure) = if !case.stream.cache.is_direct() && has_partial_pages(case, page) {
         (
             format!(
                 ": a write of a part of a page ({}) that is not in memory must read the page first",

@@ -3,9 +3,8 @@
 //! For: syncs asked for against flushes that disks with a volatile cache completed, and caches that somebody only declared to
 //! be safe. Not for: mounts without barriers (C02), nor disks that lie about a flush (C03).
 
-use super::flushes;
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -41,7 +40,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::C02], evaluate),
     #[cfg(test)]
-    fires: Some(|| flushes::fixture(&flushes::stable_writes(), "write back", 0, 0)),
+    fires: Some(|| super::with_flushes(&super::stable_writes(), "write back", 0, 0)),
     #[cfg(test)]
     blind: || {
         crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() }.record()
@@ -60,7 +59,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
         return Ok(found(case, &sentence, evidence([])));
     }
-    let disks = flushes::volatile(case)?;
+    let disks = super::volatile_disks(case)?;
     if disks.is_empty() {
         return Ok(Answer::Holds(
             "The disk keeps no volatile cache, so a sync needs no flush.",
@@ -68,7 +67,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ));
     }
     // The final sync of each run is the only one where the stream has none.
-    let (asked, until) = match flushes::asked(case) {
+    let (asked, until) = match super::syncs_requested(case) {
         0 if case.runs.iter().all(|r| r.end.sync_ns.is_some()) => (case.runs.len() as u64, Moment::Synced),
         asked => (asked, Moment::Stop),
     };
@@ -76,7 +75,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Err("no sync completed".into());
     }
     let counts: Vec<[u64; 2]> =
-        disks.iter().map(|d| flushes::counted(case, d, until)).collect::<Known<_>>()?;
+        disks.iter().map(|d| super::flushes_of_disk(case, d, until)).collect::<Known<_>>()?;
     // Of several disks below, a file system may sync those alone that were written to.
     let flushed = counts.iter().map(|c| c[0]).fold(0, u64::saturating_add);
     let numbers = evidence([
@@ -85,7 +84,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("flushes_per_sync", share(flushed as f64, asked as f64)),
     ]);
     let needed = FLUSHED_FROM * asked as f64 / asked_depth(&case.stream).max(1.0);
-    let of_others = flushes::of_sharers(case, &disks).saturating_mul(FLUSHES_OF_A_SYNC);
+    let of_others = super::syncs_of_sharers(case, &disks).saturating_mul(FLUSHES_OF_A_SYNC);
     if of_others > 0
         && flushed as f64 >= needed
         && (flushed.saturating_sub(of_others) as f64) < needed.max(1.0)
@@ -130,8 +129,8 @@ fn declared_safe<'a>(case: &Case<'a>) -> Option<&'a Layer> {
 }
 
 fn is_declared_safe(place: &Place, layer: &Layer) -> bool {
-    let volatile = |l: &Layer| flushes::is_volatile(l).unwrap_or(false);
-    let says_safe = flushes::is_volatile(layer) == Ok(false);
+    let volatile = |l: &Layer| super::is_volatile(l).unwrap_or(false);
+    let says_safe = super::is_volatile(layer) == Ok(false);
     let needs = layer.kind == LayerKind::Loop
         || layer.queue_number("fua") == Ok(1)
         || layer.below.iter().filter_map(|i| place.layers.get(*i)).any(volatile);
@@ -143,31 +142,31 @@ use crate::fixture::Fixture;
 
 #[test]
 fn half_of_the_syncs_is_enough_and_less_is_not() {
-    let at = |n| CHECK.severity(&flushes::fixture(&flushes::stable_writes(), "write back", n, 1));
+    let at = |n| CHECK.severity(&super::with_flushes(&super::stable_writes(), "write back", n, 1));
     assert_eq!((at(11_000), at(5_500), at(5_000)), (None, None, Some(Severity::Rename)));
     // 32 in flight may share a flush.
-    let deep = Fixture { depth: 32, depth_seen: 31.0, ..flushes::stable_writes() };
-    let at = |n| CHECK.severity(&flushes::fixture(&deep, "write back", n, 1));
+    let deep = Fixture { depth: 32, depth_seen: 31.0, ..super::stable_writes() };
+    let at = |n| CHECK.severity(&super::with_flushes(&deep, "write back", n, 1));
     assert_eq!((at(180), at(150)), (None, Some(Severity::Rename)));
 }
 
 #[test]
 fn the_final_sync_alone_is_a_note() {
-    let plain = |n| CHECK.severity(&flushes::fixture(&Fixture::honest_write(), "write back", n, 1));
+    let plain = |n| CHECK.severity(&super::with_flushes(&Fixture::honest_write(), "write back", n, 1));
     assert_eq!((plain(0), plain(1)), (Some(Severity::Note), None));
 }
 
 #[test]
 fn a_loop_device_or_a_disk_with_fua_cannot_be_write_through() {
-    let on_loop = Fixture { leaf_share: Some(1.0), ..flushes::stable_writes() };
-    let mut record = flushes::fixture(&on_loop, "write back", 11_000, 1);
+    let on_loop = Fixture { leaf_share: Some(1.0), ..super::stable_writes() };
+    let mut record = super::with_flushes(&on_loop, "write back", 11_000, 1);
     assert_eq!(CHECK.severity(&record), None);
     let switch = |r: &mut model::record::Record, i: usize, key: &str, text: &str| {
         r.header.hosts[0].places[0].layers[i].queue.insert(key.into(), text.into());
     };
     switch(&mut record, 0, "write_cache", "write through\n");
     assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
-    let mut record = flushes::stable_writes().record();
+    let mut record = super::stable_writes().record();
     assert_eq!(CHECK.severity(&record), None);
     switch(&mut record, 0, "fua", "1\n");
     assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
@@ -178,7 +177,7 @@ fn a_loop_device_or_a_disk_with_fua_cannot_be_write_through() {
 
 #[test]
 fn old_kernels_count_no_flushes_and_that_is_not_none() {
-    let mut record = flushes::fixture(&flushes::stable_writes(), "write back", 0, 0);
+    let mut record = super::with_flushes(&super::stable_writes(), "write back", 0, 0);
     for text in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| s.files.values_mut()) {
         let first: Option<Vec<String>> =
             text.as_ref().ok().map(|t| t.split_ascii_whitespace().take(11).map(str::to_owned).collect());

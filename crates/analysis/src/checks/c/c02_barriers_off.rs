@@ -2,10 +2,8 @@
 //!
 //! For: mount options and preloaded libraries that turn a sync into nothing. Not for: what a disk makes of a flush.
 
-#[cfg(test)]
-use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -36,11 +34,11 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
-        crate::fixture::Fixture { options: "rw,relatime,nobarrier", ..flushes::stable_writes() }.record()
+        crate::fixture::Fixture { options: "rw,relatime,nobarrier", ..super::stable_writes() }.record()
     }),
     #[cfg(test)]
     blind: || {
-        let mut record = flushes::stable_writes().record();
+        let mut record = super::stable_writes().record();
         record.header.hosts[0].facts.remove(LIBRARIES);
         record
     },
@@ -101,7 +99,7 @@ use crate::fixture::Fixture;
 
 #[test]
 fn a_library_is_as_good_as_an_option_and_words_that_only_look_alike_are_none() {
-    let mut record = flushes::stable_writes().record();
+    let mut record = super::stable_writes().record();
     let library = |r: &mut model::record::Record, text: &str| {
         r.header.hosts[0].facts.insert(LIBRARIES.into(), Ok(text.into()));
     };
@@ -109,7 +107,7 @@ fn a_library_is_as_good_as_an_option_and_words_that_only_look_alike_are_none() {
     assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
     library(&mut record, "/usr/lib/libc.so.6\n");
     assert_eq!(CHECK.severity(&record), None);
-    let barrier = Fixture { options: "rw,barrier=1,x-nobarrier-not", ..flushes::stable_writes() };
+    let barrier = Fixture { options: "rw,barrier=1,x-nobarrier-not", ..super::stable_writes() };
     assert_eq!(CHECK.severity(&barrier.record()), None);
 }
 

@@ -2,9 +2,8 @@
 //!
 //! For: the time of a flush at the lowest disks. Not for: flushes that never came (C01).
 
-use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;
@@ -45,10 +44,10 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::C01, CheckId::C02], evaluate),
     #[cfg(test)]
-    fires: Some(|| flushes::fixture(&flushes::stable_writes(), "write back", 11_000, 200)),
+    fires: Some(|| super::with_flushes(&super::stable_writes(), "write back", 11_000, 200)),
     #[cfg(test)]
     blind: || {
-        let mut record = flushes::fixture(&flushes::stable_writes(), "write back", 11_000, 2_000);
+        let mut record = super::with_flushes(&super::stable_writes(), "write back", 11_000, 2_000);
         record.header.hosts[0].virtual_by = Err("cpuinfo: not found".into());
         record
     },
@@ -58,7 +57,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let disks = flushes::volatile(case)?;
+    let disks = super::volatile_disks(case)?;
     if disks.is_empty() {
         return Ok(Answer::Holds(
             "The disk keeps no volatile cache, so there is nothing to flush.",
@@ -84,7 +83,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// ns of a flush where it is credible, else the finding; `None` where there was no flush.
 fn timed(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64, Answer>>> {
-    let [count, ms] = flushes::counted(case, disk, Moment::Stop)?;
+    let [count, ms] = super::flushes_of_disk(case, disk, Moment::Stop)?;
     if count == 0 {
         return Ok(None);
     }
@@ -128,7 +127,7 @@ use model::record::Record;
 
 #[cfg(test)]
 fn at(ms: u64, change: impl Fn(&mut Record)) -> Option<Severity> {
-    let mut record = flushes::fixture(&flushes::stable_writes(), "write back", 11_000, ms);
+    let mut record = super::with_flushes(&super::stable_writes(), "write back", 11_000, ms);
     change(&mut record);
     CHECK.severity(&record)
 }
@@ -147,9 +146,9 @@ fn a_threshold_for_flash_one_for_platters_and_a_note_in_a_virtual_machine() {
 
 #[test]
 fn few_flushes_cannot_be_timed_by_whole_milliseconds() {
-    let few = flushes::fixture(&Fixture { ops: 10, ..flushes::stable_writes() }, "write back", 11, 0);
+    let few = super::with_flushes(&Fixture { ops: 10, ..super::stable_writes() }, "write back", 11, 0);
     let why = CHECK.answer(&few);
     assert!(why.as_ref().is_err_and(|w| w.contains("too few")), "{why:?}");
-    let none = flushes::fixture(&flushes::stable_writes(), "write back", 0, 0);
+    let none = super::with_flushes(&super::stable_writes(), "write back", 0, 0);
     assert_eq!(CHECK.answer(&none), Ok(Answer::DoesNotApply));
 }

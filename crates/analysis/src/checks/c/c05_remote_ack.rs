@@ -3,9 +3,8 @@
 //! For: saying that what is behind a network or a user-space file system cannot be seen, and writes that were never sent.
 //! Not for: how much of the reads a client answered itself (D24).
 
-use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -62,12 +61,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         )));
     }
     let [writes, commits] = calls(case)?;
-    if writes == 0 && commits == 0 && case.syncs_itself() && flushes::asked(case) > 0 {
+    if writes == 0 && commits == 0 && case.syncs_itself() && super::syncs_requested(case) > 0 {
         return Ok(Answer::Finding(Detail {
             severity: Severity::Rename,
             sentence: format!(
                 "{} syncs were asked for, and not one write was sent to the server.",
-                show_count(flushes::asked(case) as f64)
+                show_count(super::syncs_requested(case) as f64)
             ),
             cure: None,
             evidence: evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
@@ -117,7 +116,7 @@ fn sent(snapshot: &Snapshot) -> Known<[u64; 2]> {
 #[cfg(test)]
 fn nfs(calls: Option<(u64, u64, u64)>) -> model::record::Record {
     let nothing_below = true;
-    let mut record = crate::fixture::Fixture { nothing_below, ..flushes::stable_writes() }.record();
+    let mut record = crate::fixture::Fixture { nothing_below, ..super::stable_writes() }.record();
     for fs in record.header.hosts[0].places.iter_mut().filter_map(|p| p.file_system.as_mut()) {
         fs.kind = "nfs4".into();
     }

@@ -6,7 +6,7 @@
 
 use super::d04_io_limit_configured as d04;
 use crate::case::{Amount, Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
 use crate::threshold::Share;
 use crate::traffic::{self, AMPLIFICATION, FLOOR_BYTES, Traffic};
 use model::Known;

@@ -3,7 +3,7 @@
 //! For: dirty and written-back pages of the whole machine at the start of each run. Not for: what a run dirties itself (A09).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, meminfo_bytes};

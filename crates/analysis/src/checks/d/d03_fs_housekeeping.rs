@@ -4,7 +4,7 @@
 //! back while a run goes on. Not for: RAID that rebuilds (D23), nor programs (D01).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
 use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;

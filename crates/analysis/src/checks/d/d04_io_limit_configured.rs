@@ -4,7 +4,7 @@
 //! a cloud, which no file shows; what they look like is D05 and D19.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;

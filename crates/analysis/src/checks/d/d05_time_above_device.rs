@@ -5,10 +5,9 @@
 
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
 use crate::case::{Amount, Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
-use crate::pressure;
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
 use crate::threshold::{Ns, Share};
-use crate::traffic;
+use crate::{pressure, traffic};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

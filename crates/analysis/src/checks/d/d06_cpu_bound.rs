@@ -4,7 +4,7 @@
 //! are meant to use it all; nor what the waiting does to latencies (D08).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

@@ -5,7 +5,7 @@
 
 use super::d08_runqueue_wait as d08;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::pressure;
 use crate::threshold::Share;
 use model::Known;

@@ -3,7 +3,7 @@
 //! For: the kernel's count of stolen time over the runs. Not for: waiting behind other threads of this machine (D08).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::stolen_ticks;
 use crate::threshold::Share;
 use model::Known;

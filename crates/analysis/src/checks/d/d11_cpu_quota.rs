@@ -3,7 +3,7 @@
 //! For: time in which the kernel kept our cgroup off the CPU. Not for: competing for a CPU (D08).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::kernel_text::pauses;
 use crate::threshold::Share;
 use model::Known;

@@ -4,7 +4,7 @@
 //! (D17), nor CPUs at their end (D06).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::entries;
 use crate::threshold::Share;
 use model::Known;

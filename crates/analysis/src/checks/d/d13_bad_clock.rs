@@ -4,7 +4,7 @@
 //! Not for: what our whole loop takes (D07).
 
 use crate::case::{Case, CaseRun, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;

@@ -4,7 +4,7 @@
 //! Not for: dirty pages of others at the start (D02), nor what was still in memory at the end (A09).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::{grown, keyed, pressure_us};
 use crate::threshold::Share;
 use model::Known;
@@ -111,7 +111,7 @@ fn found(
     severity: Severity,
     sentence: String,
     cure: Option<String>,
-    evidence: crate::checks::check::Evidence,
+    evidence: crate::checks::Evidence,
 ) -> Answer {
     Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
 }

@@ -3,8 +3,8 @@
 //! For: the drives' own sensors against the drives' own limits. Not for: the CPU, whose heat shows as clock (D12).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::checks::d::d18_virtual::is_virtual;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::thermometers::sensors;
 use model::Known;
 use model::check_id::CheckId;

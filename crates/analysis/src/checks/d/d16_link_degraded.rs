@@ -3,8 +3,8 @@
 //! For: PCI Express and SATA links as the kernel shows them. Not for: rates above what a link carries (A19).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::checks::d::d18_virtual::is_virtual;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::link::link;
 use crate::threshold::Share;
 use model::Known;

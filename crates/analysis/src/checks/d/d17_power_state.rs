@@ -4,7 +4,7 @@
 //! longer than a moment (E03).
 
 use crate::case::{Case, CaseRun, no_run, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;

@@ -4,7 +4,7 @@
 //! disks, nor their shape (E02).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
 use crate::run_series::rows_of;
 use crate::threshold::Share;
 use model::Known;

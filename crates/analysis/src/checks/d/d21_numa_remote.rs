@@ -3,7 +3,7 @@
 //! For: where workers may run against where the device is attached. Not for: what the way costs; that is not measured.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::entries;
 use model::Known;
 use model::check_id::CheckId;

@@ -4,7 +4,7 @@
 //! Not for: whether such a server keeps what it acknowledged (C05), nor caches above devices that the kernel counts (A01).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;

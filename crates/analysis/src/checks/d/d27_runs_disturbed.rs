@@ -4,7 +4,7 @@
 //! runs together (D01) nor stolen time over all of them (D10), which are asked of the figures as they are.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
 use crate::strategy::disturbed::{BYTES_PER_S, FLOOR_BYTES, FLOOR_IOS, IOS_PER_S, Outside, STOLEN_ABOVE};
 use crate::threshold::Share;
 use model::Known;

@@ -4,7 +4,7 @@
 //! took (D10).
 
 use crate::case::{Amount, Case, CaseRun, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::{entries, keyed};
 use crate::threshold::{Ns, Share};
 use model::Known;

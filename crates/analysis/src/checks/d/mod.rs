@@ -31,7 +31,7 @@ mod d26_stood_still;
 mod d27_runs_disturbed;
 pub(super) mod d28_freed_memory_given_up;
 
-use super::check::Check;
+use crate::checks::Check;
 
 /// The checks of the group, in the order of the catalogue.
 pub(super) const CHECKS: &[Check] = &[

@@ -4,7 +4,7 @@
 //! differences between runs (E06).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::run_series::courses;
 use crate::steadiness::{DRIFT_TO, Drifts, cliff, whole_change};
 use crate::threshold::Share;
@@ -52,7 +52,7 @@ pub(super) const CHECK: Check = Check {
         super::shaped(&crate::fixture::Fixture::honest(), (100, 1), |_, t| 12_000.0 - 8_000.0 * t)
     }),
     #[cfg(test)]
-    blind: super::without_courses,
+    blind: super::without_intervals,
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {

@@ -3,7 +3,7 @@
 //! For: both levels, the second of the step, and on which side of the device its cause is. Not for: slow drift (E01).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::device_series::Course;
 use crate::run_series::courses;
 use crate::steadiness::{Cliff, STEP_FROM, cliff, steps};
@@ -58,7 +58,7 @@ pub(super) const CHECK: Check = Check {
         )
     }),
     #[cfg(test)]
-    blind: super::without_courses,
+    blind: super::without_intervals,
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {

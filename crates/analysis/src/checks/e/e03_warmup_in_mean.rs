@@ -3,7 +3,7 @@
 //! For: how much the mean would move without it. Not for: runs that never settle (E01) or step (E02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::courses;
 use crate::steadiness::cliff;
 use crate::threshold::Share;
@@ -41,7 +41,7 @@ pub(super) const CHECK: Check = Check {
         })
     }),
     #[cfg(test)]
-    blind: super::without_courses,
+    blind: super::without_intervals,
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {

@@ -3,7 +3,7 @@
 //! For: how many independent observations the runs hold together. Not for: the number of runs (E05).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::courses;
 use crate::steadiness::steps;
 use model::Known;
@@ -37,7 +37,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| waves(20)),
     #[cfg(test)]
-    blind: super::without_courses,
+    blind: super::without_intervals,
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {

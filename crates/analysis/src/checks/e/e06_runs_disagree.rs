@@ -3,7 +3,7 @@
 //! For: how far apart the runs are, and whether what varies within them explains it. Not for: too few of them (E05).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::figures::iops;
 use crate::run_series::courses;
 use crate::threshold::Share;
@@ -207,5 +207,5 @@ fn the_sentence_and_the_cure_do_not_contradict_each_other() {
 #[test]
 fn two_runs_are_not_asked_and_without_courses_the_runs_are() {
     assert_eq!(CHECK.answer(&uneven(&[1_000.0, 9_000.0])), Ok(Answer::DoesNotApply));
-    assert!(matches!(CHECK.answer(&super::without_courses()), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&super::without_intervals()), Ok(Answer::Holds(..))));
 }

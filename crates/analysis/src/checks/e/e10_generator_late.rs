@@ -3,7 +3,7 @@
 //! For: lateness of submissions against the percentiles that they are part of. Not for: closed loops, which have no schedule.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
 use crate::runs::{ARRIVALS_VARY, SERVED_FROM, falls_short};
 use crate::threshold::Share;

@@ -3,7 +3,7 @@
 //! For: a backlog that grows from quarter to quarter. Not for: overload that leaves operations unserved at the end (E10).
 
 use crate::case::{Case, CaseRun, no_run, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::{moved, rows_of};
 use crate::runs::{SERVED_FROM, falls_short};
 use crate::threshold::Share;

@@ -5,7 +5,7 @@
 
 use super::e13_fresh_flash::is_flash;
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use crate::windows::{LEAST_NS, LEAST_OPS, TICK_NS, TooLittle, WRONG_BY, too_little};
 use model::Known;

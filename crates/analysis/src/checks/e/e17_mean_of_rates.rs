@@ -3,7 +3,7 @@
 //! For: a guard over fathom itself: the course adds up to the totals that the rate is made of. Not for: anything of the storage.
 
 use crate::case::{Case, CaseRun, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::{moved, rows_of};
 use crate::threshold::Share;
 use model::Known;
@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| counted(12)),
     #[cfg(test)]
-    blind: super::without_courses,
+    blind: super::without_intervals,
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {

@@ -2,9 +2,9 @@
 //!
 //! For: how far apart hosts began, and by how much their clocks may be off. Not for: how long each ran (F02).
 
-use super::{hosts, named, runs};
+use super::{host_names, hosts, runs};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -83,7 +83,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         format!(
             "{of} hosts did not begin together: at worst the last one ({}) began {} behind the first, which is {share} of the time in which \
              all ran.",
-            named(case, &[last]),
+            host_names(case, &[last]),
             show_ns(spread as f64)
         )
     };

@@ -3,9 +3,9 @@
 //! For: files that several hosts read, and files on shared storage that the reading host wrote itself. Not for: what one host came back
 //! to (A16), nor its own page cache (A01).
 
-use super::{hosts, named, sharing};
+use super::{host_names, hosts, shared_storage};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -56,7 +56,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let shared = sharing(case)?;
+    let shared = shared_storage(case)?;
     let Some((what, ranks)) = shared.iter().max_by_key(|(_, ranks)| ranks.len()) else {
         return Ok(Answer::Holds("No host reads from storage that another one uses too.", evidence([])));
     };
@@ -80,7 +80,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 "Each host reads the {} that it wrote itself, on storage that {} share ({}): what was written a moment ago may still be in \
                  the memory of its server.",
                 if case.stream.shared.is_some() { "part of the file" } else { "file" },
-                named(case, ranks),
+                host_names(case, ranks),
                 what.name()
             ),
             numbers,
@@ -106,20 +106,20 @@ fn through_one_cache(case: &Case, ranks: &[usize]) -> bool {
 }
 
 /// Of parts of a file that hosts of one machine read through its page cache.
-fn of_one_cache(case: &Case, ranks: &[usize], numbers: crate::checks::check::Evidence) -> Answer {
+fn of_one_cache(case: &Case, ranks: &[usize], numbers: crate::checks::Evidence) -> Answer {
     Answer::Finding(Detail::new(
         Severity::Biased,
         format!(
             "{} read parts of one file through the page cache of one machine: what the kernel reads ahead for one of them is there for the \
              others.",
-            named(case, ranks)
+            host_names(case, ranks)
         ),
         numbers,
     ))
 }
 
 /// Of targets that several hosts read.
-fn of_one_file(case: &Case, ranks: &[usize], mut numbers: crate::checks::check::Evidence) -> Known<Answer> {
+fn of_one_file(case: &Case, ranks: &[usize], mut numbers: crate::checks::Evidence) -> Known<Answer> {
     let (read, span) = (case.largest_run_bytes(Kind::Read) as f64, case.span_bytes() as f64);
     if read == 0.0 || span <= 0.0 {
         return Err("no read completed".into());
@@ -151,7 +151,7 @@ fn of_one_file(case: &Case, ranks: &[usize], mut numbers: crate::checks::check::
         format!(
             "About {} of the reads were of blocks that some host had read before: {} read the same, and {keeper} may have answered.",
             show_share(part),
-            named(case, ranks)
+            host_names(case, ranks)
         ),
         numbers,
     )))

@@ -3,9 +3,9 @@
 //! For: sums that look like those of many and are those of one. Not for: shared file systems, where one storage for all is what is
 //! measured (D24 names them).
 
-use super::{Storage, hosts, named, sharing};
+use super::{Storage, host_names, hosts, shared_storage};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -47,22 +47,22 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let most = kernels.values().map(Vec::len).max().unwrap_or(0);
     let one = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == most);
-    let devices = if case.has_storage() { sharing(case)? } else { Vec::new() };
+    let devices = if case.has_storage() { shared_storage(case)? } else { Vec::new() };
     // File systems that many mount are no device that is counted twice.
     let device = devices.iter().filter(|(what, _)| matches!(what, Storage::Device(_)));
     let device = device.max_by_key(|(_, ranks)| ranks.len());
     let numbers = evidence([("hosts", hosts.len() as f64), ("kernels", kernels.len() as f64)]);
     let sentence = match (one, device) {
         (Some(ranks), Some(_)) => {
-            format!("{} run on one kernel and use one device: they share both.", named(case, ranks))
+            format!("{} run on one kernel and use one device: they share both.", host_names(case, ranks))
         }
         (Some(ranks), None) => {
-            format!("{} run on one kernel: they share its CPUs, memory and clock.", named(case, ranks))
+            format!("{} run on one kernel: they share its CPUs, memory and clock.", host_names(case, ranks))
         }
         (None, Some((what, ranks))) => {
             format!(
                 "{} use one device ({}): the sum is what that gives, divided among them.",
-                named(case, ranks),
+                host_names(case, ranks),
                 what.name()
             )
         }

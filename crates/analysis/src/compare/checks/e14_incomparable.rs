@@ -3,7 +3,7 @@
 //! For: naming everything that differs beside the numbers. Not for: the numbers.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
+use crate::checks::{Answer, Detail, Evidence, Page, formula};
 use crate::compare::{self, sentence};
 use model::check_id::CheckId;
 use model::comparison::Pair;

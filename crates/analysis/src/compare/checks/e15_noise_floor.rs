@@ -4,7 +4,7 @@
 //! which is in the interval.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::check::{Answer, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Detail, Page, evidence, formula};
 use crate::compare::margin::{MARGIN, MARGIN_OF_LONE_SESSIONS};
 use crate::threshold::Share;
 use model::check_id::CheckId;

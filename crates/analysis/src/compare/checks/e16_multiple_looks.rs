@@ -3,7 +3,7 @@
 //! For: numbers that would be called different by themselves. Not for: allowing for it; the chances already do.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::check::{Answer, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::check_id::CheckId;
 use model::comparison::{Answer as Word, Metric};

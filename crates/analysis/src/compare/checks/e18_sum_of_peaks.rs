@@ -4,7 +4,7 @@
 //! storage.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
+use crate::checks::{Answer, Detail, Evidence, Page, formula};
 use crate::compare::sides::One;
 use crate::threshold::Share;
 use model::check_id::CheckId;

@@ -8,7 +8,7 @@ mod e15_noise_floor;
 mod e16_multiple_looks;
 pub(super) mod e18_sum_of_peaks;
 
-use crate::checks::check::{Answer, Page};
+use crate::checks::{Answer, Page};
 use crate::findings;
 use model::Known;
 use model::check_id::CheckId;

@@ -3,7 +3,7 @@
 //! For: grids that go through offsets in one setting otherwise, such as the zones of a spinning disk. Not for: the rate at each
 //! position, which the table has.
 
-use crate::checks::check::evidence;
+use crate::checks::evidence;
 use model::measure::Measure;
 use model::report::Deduction;
 use model::sweep::{CellFigures, Sweep, Work};

@@ -1,7 +1,8 @@
-//! Two streams at once: what each check answers about one of them, where they share a disk and where they do not.
+//! Tests of all checks: each fires on its fixture and stays silent on honest records, and each decides about a single
+//! stream when two streams run at the same time, on one disk or on two.
 
-use super::check::Answer;
 use crate::case::cases;
+use crate::checks::{Answer, Answers, Check, Earlier, all, evidence, f};
 use crate::findings::ask_all;
 use crate::fixture::{Fixture, two_streams, two_streams_on_two_disks, without_worker_counts};
 use crate::{Judging, judge};
@@ -13,6 +14,98 @@ use model::job::{Cache, Kind};
 use model::machine::{Layer, LayerKind};
 use model::record::{Record, ThreadIo};
 use model::report::Verdict;
+
+impl Check {
+    /// Returns the answer about the first case of a record.
+    pub(crate) fn answer(&self, record: &model::record::Record) -> Known<Answer> {
+        let case = &crate::case::cases(record)[0];
+        let mut earlier = Answers::new();
+        if !self.after().is_empty() {
+            earlier
+                .extend(crate::findings::ask_all(case).into_iter().map(|(check, answer)| (check.id, answer)));
+        }
+        self.ask(case, &earlier)
+    }
+
+    /// Returns the severity of the finding, if there is one.
+    pub(crate) fn severity(&self, record: &model::record::Record) -> Option<Severity> {
+        match self.answer(record) {
+            Ok(Answer::Finding(f)) => Some(f.severity),
+            _ => None,
+        }
+    }
+}
+
+/// Checks that the honest records cannot exercise, and why. They may answer "not checked" about an honest record, and
+/// their own tests show that they hold.
+const NOT_EXERCISED: &[(CheckId, &str)] = &[
+    (CheckId::A19, "a drive that shows its link"),
+    (CheckId::B08, "polling must be asked for, and needs a disk that polls"),
+    (CheckId::B21, "no honest record trims; the tests of that check have one"),
+    (CheckId::D15, "a drive that shows its temperature"),
+    (CheckId::D16, "a drive that shows its link"),
+    (CheckId::D23, "an array of several drives"),
+];
+
+#[test]
+fn every_check_fires_on_its_fixture_and_is_silent_on_honest_records() {
+    use crate::fixture::Fixture;
+    let read_ahead = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest_sequential() };
+    let [read, write, open, sequential, device, read_ahead] = [
+        Fixture::honest(),
+        Fixture::honest_write(),
+        Fixture::honest_open(),
+        Fixture::honest_sequential(),
+        Fixture::honest_loop(),
+        read_ahead,
+    ]
+    .map(|fixture| fixture.record());
+    let plain = f::honest();
+    for check in all() {
+        let id = check.id;
+        let not_exercised = NOT_EXERCISED.iter().any(|(listed, _)| *listed == id);
+        let fired = check.fires.map(|fixture| check.answer(&fixture()));
+        assert!(
+            matches!(fired, Some(Ok(Answer::Finding(_)))) || id == CheckId::A13,
+            "{id} does not fire: {fired:?}"
+        );
+        for (name, honest) in
+            [("read", &read), ("write", &write), ("open loop", &open), ("sequential read", &sequential)]
+        {
+            let answer = check.answer(honest);
+            let silent = matches!(answer, Ok(Answer::Holds(..) | Answer::DoesNotApply))
+                || (not_exercised && answer.is_err());
+            assert!(silent, "{id} is not silent on the honest {name}: {answer:?}");
+        }
+        let blind = check.answer(&(check.blind)());
+        assert!(blind.is_err(), "{id} does not say that it is blind: {blind:?}");
+        // Silence on honest records proves nothing if the check never applies to them.
+        let holds = |record: &&_| matches!(check.answer(record), Ok(Answer::Holds(..)));
+        assert!(
+            not_exercised
+                || [&read, &write, &device, &open, &sequential, &read_ahead, &plain].iter().any(holds),
+            "{id} holds on no honest record"
+        );
+    }
+}
+
+#[test]
+fn ids_are_sorted_and_names_are_in_capitals() {
+    let checks: Vec<&Check> = all().collect();
+    assert!(checks.windows(2).all(|w| w[0].id < w[1].id));
+    let is_upper_case =
+        |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    assert!(checks.iter().all(|c| !c.belief.is_empty() && is_upper_case(c.name)));
+}
+
+#[test]
+fn a_check_sees_only_the_answers_of_the_checks_that_it_names() {
+    let holds = || Ok(Answer::Holds("it does", evidence([])));
+    let answers = Answers::from([(CheckId::A04, holds()), (CheckId::A13, holds())]);
+    let earlier = Earlier { named: &[CheckId::A04, CheckId::A07], answers: &answers };
+    assert!(earlier.holds(CheckId::A04) && !earlier.finds(CheckId::A04));
+    assert_eq!([CheckId::A07, CheckId::A13].map(|id| earlier.answer(id)), [None, None]);
+}
 
 /// What a check answers about a stream.
 fn answer(record: &Record, stream: usize, id: CheckId) -> Known<Answer> {
@@ -243,7 +336,7 @@ fn b01_and_b02_charge_merges_and_splits_to_no_stream_that_may_not_have_them() {
         }
     }
     // A twentieth of all merged is little for the large stream, and may be all of the small one.
-    let merged = super::b::merge_some(plain.clone(), 0.01);
+    let merged = crate::checks::b::merge_some(plain.clone(), 0.01);
     assert!(holds(&merged, 0, CheckId::B01) && not_checked(&merged, 1, CheckId::B01));
     let mut split = plain;
     for snapshot in split.runs.iter_mut().flat_map(|r| &mut r.evidence) {
