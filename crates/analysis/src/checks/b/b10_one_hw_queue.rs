@@ -1,6 +1,5 @@
-//! B10: many threads that share the one hardware queue of a device.
-//!
-//! For: a hint where a rate may be that of a lock. Not for: proving that it is; only a device with more queues could.
+//! B10: several fast workers that share the single hardware queue of a device, whose lock may limit the rate.
+//! Fires if a disk has one queue and several workers reach a high rate.
 
 use crate::case::{Case, share};
 use crate::checks::b::disks;
@@ -11,7 +10,8 @@ use model::finding::Severity;
 use model::job::Kind;
 use model::units::show_count;
 
-/// Operations per second from which a queue's lock, taken for each in about a microsecond on each side, matters.
+/// Operations per second from which a queue's lock matters: each submission and each completion takes about a
+/// microsecond.
 const FAST_FROM: f64 = 200_000.0;
 
 pub(super) const CHECK: Check = Check {
@@ -82,7 +82,7 @@ fn one_queue(ops: u64, workers: u32) -> model::record::Record {
 }
 
 #[test]
-fn several_fast_workers_are_told_and_slow_or_single_ones_are_not() {
+fn only_several_fast_workers_are_a_note() {
     assert_eq!(CHECK.severity(&one_queue(201_000, 2)), Some(Severity::Note));
     assert_eq!(CHECK.severity(&one_queue(199_000, 2)), None);
     assert_eq!(CHECK.severity(&one_queue(201_000, 1)), None);

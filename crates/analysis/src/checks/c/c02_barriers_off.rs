@@ -1,6 +1,5 @@
-//! C02: something that was told not to make syncs stable.
-//!
-//! For: mount options and preloaded libraries that turn a sync into nothing. Not for: what a disk makes of a flush.
+//! C02: syncs that are turned off by a mount option or a preloaded library. Looks for `nobarrier` and similar
+//! options, and for libraries such as libeatmydata.
 
 use crate::case::Case;
 use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
@@ -11,10 +10,10 @@ use model::job::Kind;
 use model::kernel_files::LIBRARIES;
 use model::machine::FileSystem;
 
-/// Options under which no file system makes a sync stable.
+/// Mount options that turn off syncs.
 const OFF: &[&str] =
     &["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile", "fsync=volatile"];
-/// Libraries that answer syncs without making them.
+/// Libraries that skip syncs.
 const SKIP_SYNCS: &[&str] = &["eatmydata", "nosync", "libnofsync"];
 
 pub(super) const CHECK: Check = Check {
@@ -48,8 +47,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    if let Some(what) = off(case) {
-        return Ok(found(case, &what));
+    if let Some(what) = skipped_by(case) {
+        return Ok(finding(case, &what));
     }
     let machine = case.machine.ok_or("the record names no host")?;
     machine.fact(LIBRARIES)?;
@@ -64,22 +63,22 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::Holds("No mount option and no library known for it skips syncs.", evidence([])))
 }
 
-/// What was told not to make syncs stable, in words.
-fn off(case: &Case) -> Option<String> {
+/// Describes what turns off syncs.
+fn skipped_by(case: &Case) -> Option<String> {
     let mut mounts = case.places().filter_map(|p| p.file_system.as_ref());
-    if let Some((option, fs)) = mounts.find_map(|fs| Some((option(fs)?, fs))) {
-        return Some(format!("{} is mounted with {option}", fs.mount_point));
+    if let Some((skipping_option, fs)) = mounts.find_map(|fs| Some((skipping_option(fs)?, fs))) {
+        return Some(format!("{} is mounted with {skipping_option}", fs.mount_point));
     }
     let libraries = case.machine?.fact(LIBRARIES).ok()?;
     let line = libraries.lines().find(|l| SKIP_SYNCS.iter().any(|s| l.contains(s)))?;
     Some(format!("fathom runs with {}", line.trim()))
 }
 
-fn option(fs: &FileSystem) -> Option<&'static str> {
+fn skipping_option(fs: &FileSystem) -> Option<&'static str> {
     OFF.iter().copied().find(|off| fs.options.split(',').any(|o| o == *off))
 }
 
-fn found(case: &Case, what: &str) -> Answer {
+fn finding(case: &Case, what: &str) -> Answer {
     let (severity, renames) = if case.syncs_itself() {
         (Severity::Rename, Some(Rename::Condition("not durable".into())))
     } else {
@@ -98,7 +97,7 @@ fn found(case: &Case, what: &str) -> Answer {
 use crate::fixture::Fixture;
 
 #[test]
-fn a_library_is_as_good_as_an_option_and_words_that_only_look_alike_are_none() {
+fn a_library_relabels_and_similar_options_do_not() {
     let mut record = super::stable_writes().record();
     let library = |r: &mut model::record::Record, text: &str| {
         r.header.hosts[0].facts.insert(LIBRARIES.into(), Ok(text.into()));
@@ -112,7 +111,7 @@ fn a_library_is_as_good_as_an_option_and_words_that_only_look_alike_are_none() {
 }
 
 #[test]
-fn without_syncs_of_its_own_the_number_keeps_its_name_and_reads_are_not_asked() {
+fn a_job_without_syncs_gets_a_note_and_reads_are_not_checked() {
     let plain = Fixture { options: "rw,nobarrier", ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&plain.record()), Some(Severity::Note));
     let read = Fixture { options: "rw,nobarrier", ..Fixture::honest() };

@@ -1,6 +1,5 @@
-//! C03: flushes that were quicker than any medium.
-//!
-//! For: the time of a flush at the lowest disks. Not for: flushes that never came (C01).
+//! C03: flushes that were faster than any medium. Compares the mean time of a flush at the lowest disks with a
+//! minimum for flash, for spinning disks, or for virtual machines.
 
 use crate::case::Case;
 use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
@@ -13,11 +12,11 @@ use model::job::Kind;
 use model::machine::Layer;
 use model::units::{show_count, show_ns};
 
-/// A flash drive programs a page in some hundred us; below this it can only have answered from memory.
+/// A flash drive programs a page in some hundred us. A faster answer came from memory.
 const FLASH_NS: f64 = 60e3;
-/// A spinning disk has to wait for the platter: half a turn at 15,000 a minute is 2 ms.
+/// A spinning disk waits for the platter: half a turn at 15,000 rpm is 2 ms.
 const SPINNING_NS: f64 = 2e6;
-/// A flush that leaves a virtual machine pays for the way to the host and back on top of the medium's own time.
+/// In a virtual machine, a flush also takes a round trip to the host.
 const VIRTUAL_NS: f64 = 100e3;
 
 pub(super) const CHECK: Check = Check {
@@ -70,19 +69,19 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();
     let mut slowest = None;
     for disk in disks {
-        match timed(case, disk, is_virtual)? {
-            Some(Ok(timed)) => slowest = Some(timed),
-            Some(Err(found)) => return Ok(found),
+        match time_flushes(case, disk, is_virtual)? {
+            Some(Ok(ns)) => slowest = Some(ns),
+            Some(Err(finding)) => return Ok(finding),
             None => {}
         }
     }
-    // No flush at all is the matter of C01.
+    // C01 reports missing flushes.
     let Some(ns) = slowest else { return Ok(Answer::DoesNotApply) };
     Ok(Answer::Holds("A flush took long enough to have reached a medium.", evidence([("flush_ns", ns)])))
 }
 
-/// ns of a flush where it is credible, else the finding; `None` where there was no flush.
-fn timed(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64, Answer>>> {
+/// Returns the ns per flush if credible, otherwise the finding, or `None` without flushes.
+fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64, Answer>>> {
     let [count, ms] = super::flushes_of_disk(case, disk, Moment::Stop)?;
     if count == 0 {
         return Ok(None);
@@ -93,19 +92,19 @@ fn timed(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64
         (false, true) => SPINNING_NS,
         (false, false) => FLASH_NS,
     };
-    let (flushes, ms, off) = (count as f64, ms as f64, case.runs.len() as f64);
+    let (flushes, ms, rounding_ms) = (count as f64, ms as f64, case.runs.len() as f64);
     let each = |ms: f64| ms * 1e6 / flushes;
     let numbers = evidence([("flushes", flushes), ("flush_ns", each(ms)), ("least_ns", least)]);
-    if each(ms - off) >= least {
+    if each(ms - rounding_ms) >= least {
         return Ok(Some(Ok(each(ms))));
     }
-    if each(ms + off) >= least {
+    if each(ms + rounding_ms) >= least {
         return Err(format!(
             "{} flushes are too few to time them by whole milliseconds",
             show_count(flushes)
         ));
     }
-    let (severity, who) = if is_virtual {
+    let (severity, cause) = if is_virtual {
         (Severity::Note, "the host may not pass it on")
     } else {
         (
@@ -115,7 +114,7 @@ fn timed(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64
     };
     Ok(Some(Err(Answer::Finding(Detail::new(
         severity,
-        format!("A flush of {} took {}: {who}.", disk.name, show_ns(each(ms))),
+        format!("A flush of {} took {}: {cause}.", disk.name, show_ns(each(ms))),
         numbers,
     )))))
 }
@@ -133,7 +132,7 @@ fn at(ms: u64, change: impl Fn(&mut Record)) -> Option<Severity> {
 }
 
 #[test]
-fn a_threshold_for_flash_one_for_platters_and_a_note_in_a_virtual_machine() {
+fn flash_spinning_and_virtual_disks_have_their_own_limits() {
     // 11,000 flushes of 60 us are 660 ms.
     assert_eq!((at(600, |_| {}), at(700, |_| {})), (Some(Severity::Biased), None));
     let spins = |r: &mut Record| {
@@ -145,7 +144,7 @@ fn a_threshold_for_flash_one_for_platters_and_a_note_in_a_virtual_machine() {
 }
 
 #[test]
-fn few_flushes_cannot_be_timed_by_whole_milliseconds() {
+fn few_flushes_are_not_checked() {
     let few = super::with_flushes(&Fixture { ops: 10, ..super::stable_writes() }, "write back", 11, 0);
     let why = CHECK.answer(&few);
     assert!(why.as_ref().is_err_and(|w| w.contains("too few")), "{why:?}");

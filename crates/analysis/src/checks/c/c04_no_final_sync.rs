@@ -1,7 +1,5 @@
-//! C04: writes that were acknowledged and never made stable within the time that was measured.
-//!
-//! For: direct writes that may rest in a drive's volatile cache, and a final sync that failed. Not for: writes that were still
-//! in this machine's memory (A09), nor syncs that came to nothing (C01 to C03).
+//! C04: acknowledged writes that were not made stable within the measured time. Notes direct writes on a disk
+//! with a volatile cache, and fires if the final sync of a run failed.
 
 use crate::case::Case;
 use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
@@ -72,15 +70,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Err(crate::case::no_run());
     }
     let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
-    let each = syncs / case.runs.len() as f64;
+    let mean_ns = syncs / case.runs.len() as f64;
     Ok(Answer::Finding(Detail::new(
         Severity::Note,
         format!(
             "The writes were acknowledged and may have been in the drive's volatile cache when the clock \
              stopped; the sync after them took {}.",
-            show_ns(each)
+            show_ns(mean_ns)
         ),
-        evidence([("final_sync_ns", each)]),
+        evidence([("final_sync_ns", mean_ns)]),
     )))
 }
 
@@ -88,7 +86,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
 use crate::fixture::Fixture;
 
 #[test]
-fn syncs_of_the_job_settle_it_and_a_failed_final_sync_is_no_note() {
+fn syncs_of_the_job_hold_and_a_failed_final_sync_biases() {
     assert_eq!(
         CHECK.severity(&super::with_flushes(&Fixture::honest_write(), "write back", 1, 1)),
         Some(Severity::Note)
@@ -102,7 +100,7 @@ fn syncs_of_the_job_settle_it_and_a_failed_final_sync_is_no_note() {
 }
 
 #[test]
-fn what_is_in_memory_is_said_by_another() {
+fn it_is_silent_if_a09_fires() {
     let in_memory = Fixture { delivered: 0.3, dirty_share: 0.7, ..Fixture::honest_write() };
     let record = super::with_flushes(&in_memory, "write back", 1, 1);
     assert_eq!(CHECK.answer(&record), Ok(Answer::DoesNotApply));

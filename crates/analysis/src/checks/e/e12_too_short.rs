@@ -1,7 +1,6 @@
-//! E12: measuring that ends before what comes with time.
-//!
-//! For: the time of all runs of a result together, and on flash drives the bytes against their fast cache. Not for: writes that
-//! memory took (A09), nor drives that were empty (E13).
+//! E12: measurements too short to include what happens over time. Checks the operations and the length of each
+//! window, the total time of all runs, and, for writes to flash drives, the bytes written against the drive's
+//! fast cache.
 
 use super::e13_fresh_flash::is_flash;
 use crate::case::{Case, no_run};
@@ -14,12 +13,12 @@ use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_bytes, show_ns, show_share};
 
-/// Seconds below which nothing that comes each five seconds can have been seen: ext4 commits its journal and the kernel writes
-/// old pages back in that rhythm.
+/// Seconds below which periodic work is missed: ext4 commits its journal and the kernel writes back old pages
+/// every five seconds.
 const SECONDS_FROM: f64 = 5.0;
-/// Share of its capacity that a consumer's flash drive may use as a fast cache.
+/// Share of its capacity that a consumer flash drive may use as a fast cache.
 const FAST_SHARE: Share = Share(0.10);
-/// The most that such caches hold.
+/// Largest fast cache of a drive.
 const FAST_AT_MOST: u64 = 100_000_000_000;
 
 pub(super) const CHECK: Check = Check {
@@ -62,8 +61,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let seconds = case.window_ns() / 1e9;
     let written = case.issued(Kind::Write).bytes;
     let mut numbers = evidence([("seconds", seconds), ("written_bytes", written as f64)]);
-    if let Some(lack) = too_little(case) {
-        let (sentence, cure, number) = match lack {
+    if let Some(shortage) = too_little(case) {
+        let (sentence, cure, number) = match shortage {
             TooLittle::Operations(ops) => (
                 format!(
                     "A window held {ops:.1} operations on average: one more or less at its edges is {} of the rate, so no \
@@ -101,7 +100,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         )));
     }
-    // Windows end some us early or late.
+    // Windows may end some us early.
     if seconds < SECONDS_FROM - 0.05 {
         return Ok(Answer::Finding(Detail::new(
             Severity::Note,
@@ -118,11 +117,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
     ))
 }
 
-/// How much the fast caches of the flash drives below may take; `None` where there is no such drive, or none is known.
+/// Returns the fast cache capacity of the flash drives below, or `None` if there is no such drive or none is
+/// known.
 fn fast_cache_bytes(case: &Case) -> Option<u64> {
     let leaves = case.leaves().ok()?;
-    let known = |driver: Option<&str>| matches!(driver, Some("nvme" | "sd"));
-    let flash = is_flash(case).ok()? && leaves.iter().all(|l| known(l.driver.as_deref()));
+    let is_known = |driver: Option<&str>| matches!(driver, Some("nvme" | "sd"));
+    let flash = is_flash(case).ok()? && leaves.iter().all(|l| is_known(l.driver.as_deref()));
     let fast = |bytes: u64| ((bytes as f64 * FAST_SHARE.0) as u64).min(FAST_AT_MOST);
     flash.then(|| leaves.iter().map(|l| fast(l.bytes)).fold(0, u64::saturating_add))
 }
@@ -131,13 +131,13 @@ fn fast_cache_bytes(case: &Case) -> Option<u64> {
 use crate::fixture::Fixture;
 
 #[test]
-fn the_runs_count_together() {
+fn the_time_of_all_runs_counts() {
     assert_eq!(CHECK.severity(&Fixture { runs: 5, ..Fixture::honest() }.record()), None);
     assert_eq!(CHECK.severity(&Fixture { runs: 4, ..Fixture::honest() }.record()), Some(Severity::Note));
 }
 
 #[test]
-fn windows_of_a_few_operations_bias_and_have_no_interval() {
+fn windows_with_few_operations_bias_and_have_no_interval() {
     let few = Fixture { ops: 1, ..Fixture::honest() }.record();
     let Ok(Answer::Finding(f)) = CHECK.answer(&few) else { panic!("silent") };
     assert!(f.severity == Severity::Biased && f.sentence.contains("100 % of the rate"), "{}", f.sentence);

@@ -1,7 +1,5 @@
-//! F04: hosts that are one machine, or whose device is one and the same.
-//!
-//! For: sums that look like those of many and are those of one. Not for: shared file systems, where one storage for all is what is
-//! measured (D24 names them).
+//! F04: hosts that are one machine or use one device, so that the sum over hosts is that of one. Compares the
+//! kernels (boot_id) and the identities of the devices. Shared file systems are accepted.
 
 use super::{Storage, host_names, hosts, shared_storage};
 use crate::case::Case;
@@ -46,13 +44,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
         kernels.entry(kernel).or_default().push(rank);
     }
     let most = kernels.values().map(Vec::len).max().unwrap_or(0);
-    let one = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == most);
+    let one_kernel = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == most);
     let devices = if case.has_storage() { shared_storage(case)? } else { Vec::new() };
-    // File systems that many mount are no device that is counted twice.
+    // A file system mounted by several hosts is not a device counted twice.
     let device = devices.iter().filter(|(what, _)| matches!(what, Storage::Device(_)));
     let device = device.max_by_key(|(_, ranks)| ranks.len());
     let numbers = evidence([("hosts", hosts.len() as f64), ("kernels", kernels.len() as f64)]);
-    let sentence = match (one, device) {
+    let sentence = match (one_kernel, device) {
         (Some(ranks), Some(_)) => {
             format!("{} run on one kernel and use one device: they share both.", host_names(case, ranks))
         }
@@ -77,7 +75,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 }
 
 #[test]
-fn one_serial_number_is_one_device_and_a_server_is_not() {
+fn one_serial_number_is_one_device_and_a_server_is_accepted() {
     let mut record = super::honest();
     record.header.hosts[1].places[0].layers[0].serial = Some("S1".into());
     let Ok(Answer::Finding(found)) = CHECK.answer(&record) else { panic!("silent") };

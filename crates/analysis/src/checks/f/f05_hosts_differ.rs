@@ -1,7 +1,5 @@
-//! F05: hosts that are not alike.
-//!
-//! For: kernels, CPUs, memory, file systems, mount options and devices that differ, and what a host would have measured otherwise. Not for:
-//! how much slower that makes one of them, which the report's rows show.
+//! F05: hosts that are not alike. Lists differences in kernel, CPUs, memory, file system, mount options and
+//! devices.
 
 use super::{fleet, hosts};
 use crate::case::Case;
