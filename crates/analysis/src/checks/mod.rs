@@ -17,6 +17,7 @@ use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::machine::Layer;
+use model::record::WorkerEnd;
 use std::collections::BTreeMap;
 
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
@@ -42,7 +43,7 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
     GROUPS.iter().flat_map(|(_, checks)| *checks)
 }
 
-/// A question about a result.
+/// A check of a result: it tests one belief.
 pub struct Check {
     /// Catalogue id.
     pub id: CheckId,
@@ -156,7 +157,14 @@ pub enum Answer {
     DoesNotApply,
 }
 
-/// A false belief.
+impl Answer {
+    /// Creates a finding that does not relabel the result and takes its fix from the page.
+    pub(crate) fn finding(severity: Severity, sentence: String, evidence: Evidence) -> Self {
+        Self::Finding(Detail::new(severity, sentence, evidence))
+    }
+}
+
+/// The details of a finding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detail {
     /// The effect on the number.
@@ -178,7 +186,7 @@ impl Detail {
     }
 }
 
-/// The part of a result's name that was wrong.
+/// The part of a result's name that was wrong, and what replaces it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rename {
     /// The medium that answered, such as `page cache`. Replaces the cache mode.
@@ -199,4 +207,9 @@ pub(crate) fn evidence<const N: usize>(pairs: [(&str, f64); N]) -> Evidence {
 /// Joins the names of layers: `vda`, or `vda, vdb`.
 fn layer_names(layers: &[&Layer]) -> String {
     layers.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the workers of the stream of a case, in all runs.
+fn stream_workers<'c>(case: &'c Case) -> impl Iterator<Item = &'c WorkerEnd> {
+    case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index)
 }

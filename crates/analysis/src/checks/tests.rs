@@ -64,18 +64,18 @@ fn every_check_fires_on_its_fixture_and_is_silent_on_honest_records() {
     for check in all() {
         let id = check.id;
         let not_exercised = NOT_EXERCISED.iter().any(|(listed, _)| *listed == id);
-        let fired = check.fires.map(|fixture| check.answer(&fixture()));
+        let finding = check.fires.map(|fixture| check.answer(&fixture()));
         assert!(
-            matches!(fired, Some(Ok(Answer::Finding(_)))) || id == CheckId::A13,
-            "{id} does not fire: {fired:?}"
+            matches!(finding, Some(Ok(Answer::Finding(_)))) || id == CheckId::A13,
+            "{id} does not fire: {finding:?}"
         );
         for (name, honest) in
             [("read", &read), ("write", &write), ("open loop", &open), ("sequential read", &sequential)]
         {
             let answer = check.answer(honest);
-            let silent = matches!(answer, Ok(Answer::Holds(..) | Answer::DoesNotApply))
+            let is_silent = matches!(answer, Ok(Answer::Holds(..) | Answer::DoesNotApply))
                 || (not_exercised && answer.is_err());
-            assert!(silent, "{id} is not silent on the honest {name}: {answer:?}");
+            assert!(is_silent, "{id} is not silent on the honest {name}: {answer:?}");
         }
         let blind = check.answer(&(check.blind)());
         assert!(blind.is_err(), "{id} does not say that it is blind: {blind:?}");
@@ -107,7 +107,7 @@ fn a_check_sees_only_the_answers_of_the_checks_that_it_names() {
     assert_eq!([CheckId::A07, CheckId::A13].map(|id| earlier.answer(id)), [None, None]);
 }
 
-/// What a check answers about a stream.
+/// Returns the answer of a check about a stream.
 fn answer(record: &Record, stream: usize, id: CheckId) -> Known<Answer> {
     let all = ask_all(&cases(record)[stream]);
     all.into_iter().find(|(check, _)| check.id == id).unwrap().1
@@ -160,7 +160,7 @@ fn a01_finds_the_page_cache_below_a_small_stream_next_to_a_large_direct_one() {
 }
 
 #[test]
-fn a01_decides_by_bounds_where_the_workers_were_not_counted() {
+fn a01_decides_by_bounds_without_worker_counts() {
     let two = without_worker_counts(two_streams(&reads(), &reads()));
     assert!(holds(&two, 0, CheckId::A01) && holds(&two, 1, CheckId::A01));
     // The sum says nothing about a small stream, and nothing about one next to the page cache.
@@ -176,7 +176,7 @@ fn a01_decides_by_bounds_where_the_workers_were_not_counted() {
 }
 
 #[test]
-fn reads_of_threads_that_belong_to_no_worker_may_be_any_streams() {
+fn reads_by_unknown_threads_may_belong_to_any_stream() {
     let uncharged = Fixture { cgroup: false, ..reads() };
     let mut record = two_streams(&uncharged, &small(buffered(Fixture { delivered: 0.0, ..reads() })));
     let mut read = 0;
@@ -192,10 +192,10 @@ fn reads_of_threads_that_belong_to_no_worker_may_be_any_streams() {
         );
         snapshot.files.insert("/proc/self/io".into(), Ok(text));
         let stat = snapshot.files["/sys/block/vda/stat"].clone().unwrap();
-        let mut words: Vec<u64> = stat.split_whitespace().map(|w| w.parse().unwrap()).collect();
-        words[2] += read / 512;
-        let words: Vec<String> = words.iter().map(u64::to_string).collect();
-        snapshot.files.insert("/sys/block/vda/stat".into(), Ok(words.join(" ")));
+        let mut fields: Vec<u64> = stat.split_whitespace().map(|w| w.parse().unwrap()).collect();
+        fields[2] += read / 512;
+        let fields: Vec<String> = fields.iter().map(u64::to_string).collect();
+        snapshot.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
     }
     let why = answer(&record, 1, CheckId::A01);
     assert!(why.is_err(), "{why:?}");
@@ -218,19 +218,19 @@ fn a02_and_a09_do_not_blame_direct_writes_for_the_dirty_pages_of_another_stream(
 }
 
 #[test]
-fn a09_counts_pages_that_were_made_dirty_and_are_clean_again() {
+fn a09_counts_pages_that_were_dirtied_and_written_back() {
     let flushed = two_streams(&writes(), &small(buffered(writes())));
     assert!(holds(&flushed, 1, CheckId::A09), "{:?}", answer(&flushed, 1, CheckId::A09));
-    // Without that count, only the sum is known, which a small stream is no part of that could be told.
+    // Without the workers' counts only the sum is known, in which a small stream does not show.
     let old = without_worker_counts(flushed);
     assert!(not_checked(&old, 1, CheckId::A09) && verdict(&old, 1) == Verdict::Suspect);
-    // A device that another stream only reads from is written by one stream.
+    // Only one stream writes to the device if the other one reads.
     let log = two_streams(&reads(), &small(buffered(writes())));
     assert!(holds(&without_worker_counts(log), 1, CheckId::A09));
 }
 
 #[test]
-fn a10_finds_writes_that_a_small_stream_lost() {
+fn a10_finds_lost_writes_of_a_small_stream() {
     let lost = buffered(Fixture { delivered: 0.0, sync_works: false, ..writes() });
     let record = two_streams(&writes(), &lost);
     assert_eq!(severity(&record, 1, CheckId::A10), Some(Severity::Void));
@@ -254,13 +254,13 @@ fn a12_finds_a_cache_below_a_loop_device_next_to_a_stream_on_its_disk() {
     assert!(holds(&record, 0, CheckId::A01), "the loop device delivered it");
     let honest = two_streams(&Fixture::honest_loop(), &reads());
     assert!(holds(&honest, 0, CheckId::A12), "{:?}", answer(&honest, 0, CheckId::A12));
-    // A hundredth of the disk's bytes cannot be told from the sum.
+    // A hundredth of the disk's bytes does not show in the sum.
     let small = two_streams(&Fixture { leaf_share: Some(1.0), ..small(reads()) }, &reads());
     assert!(not_checked(&small, 0, CheckId::A12) && verdict(&small, 0) == Verdict::Suspect);
 }
 
 #[test]
-fn a12_takes_off_what_a_stream_on_a_partition_of_the_disk_did() {
+fn a12_subtracts_a_stream_on_a_partition_of_the_disk() {
     let on_partition = |first: &Fixture| {
         let mut record = two_streams(first, &reads());
         let place = &mut record.header.hosts[0].places[1];
@@ -281,7 +281,7 @@ fn a12_takes_off_what_a_stream_on_a_partition_of_the_disk_did() {
 }
 
 #[test]
-fn a12_answers_for_two_streams_on_one_chain_where_nothing_is_missing_below() {
+fn a12_holds_for_two_streams_on_one_chain_without_a_cache() {
     let mut record =
         two_streams(&Fixture::honest_loop(), &Fixture { leaf_share: Some(1.0), ..small(reads()) });
     record.header.hosts[0].places.iter_mut().for_each(|p| p.layers[0].backing_direct = Some(true));
@@ -295,7 +295,7 @@ fn a12_answers_for_two_streams_on_one_chain_where_nothing_is_missing_below() {
 }
 
 #[test]
-fn a22_does_not_void_a_stream_for_what_a_cache_served_to_another() {
+fn a22_does_not_blame_a_stream_for_the_cache_of_another() {
     let half = Fixture { delivered: 0.0, ops: 1_000, ..buffered(reads()) };
     let record = two_streams(&reads(), &half);
     assert!(holds(&record, 0, CheckId::A22), "{:?}", answer(&record, 0, CheckId::A22));
@@ -306,14 +306,14 @@ fn a22_does_not_void_a_stream_for_what_a_cache_served_to_another() {
 }
 
 #[test]
-fn a24_asks_the_workers_of_the_stream_for_their_system_calls() {
+fn a24_uses_the_system_calls_of_the_streams_own_workers() {
     let mut record = two_streams(&buffered(reads()), &small(buffered(reads())));
     assert!(holds(&record, 0, CheckId::A24) && holds(&record, 1, CheckId::A24));
     for run in &mut record.runs {
         let worker = &mut run.end.as_mut().unwrap().workers[1];
         let io = worker.io.as_mut().unwrap();
         let rchar = std::mem::take(&mut io.rchar);
-        // The process has as much less.
+        // The count of the process decreases by the same amount.
         let repeat = u64::from(run.start.repeat);
         for snapshot in &mut run.evidence {
             let runs = if snapshot.moment == Moment::Start { repeat } else { repeat + 1 };
@@ -328,14 +328,14 @@ fn a24_asks_the_workers_of_the_stream_for_their_system_calls() {
 }
 
 #[test]
-fn b01_and_b02_charge_merges_and_splits_to_no_stream_that_may_not_have_them() {
+fn b01_and_b02_do_not_decide_if_merges_and_splits_may_belong_to_another_stream() {
     let plain = two_streams(&reads(), &small(reads()));
     for id in [CheckId::B01, CheckId::B02, CheckId::B14] {
         for stream in [0, 1] {
             assert!(holds(&plain, stream, id), "{id} of {stream}: {:?}", answer(&plain, stream, id));
         }
     }
-    // A twentieth of all merged is little for the large stream, and may be all of the small one.
+    // A few merges matter little to the large stream, but may all belong to the small one.
     let merged = crate::checks::b::merge_some(plain.clone(), 0.01);
     assert!(holds(&merged, 0, CheckId::B01) && not_checked(&merged, 1, CheckId::B01));
     let mut split = plain;
@@ -357,7 +357,7 @@ fn b03_finds_the_stream_whose_workers_read_too_much() {
 }
 
 #[test]
-fn b04_takes_off_what_the_other_stream_submitted() {
+fn b04_subtracts_the_writes_of_the_other_stream() {
     let plain = two_streams(&writes(), &small(writes()));
     assert!(holds(&plain, 0, CheckId::B04), "{:?}", answer(&plain, 0, CheckId::B04));
     let journal = two_streams(&Fixture { foreign_ios: 4_000, ..writes() }, &small(writes()));
@@ -365,7 +365,7 @@ fn b04_takes_off_what_the_other_stream_submitted() {
 }
 
 #[test]
-fn b20_asks_for_the_reads_of_the_writing_workers_while_another_stream_reads() {
+fn b20_uses_the_reads_of_the_writing_workers() {
     let mut record = two_streams(&writes(), &reads());
     assert!(holds(&record, 0, CheckId::B20), "{:?}", answer(&record, 0, CheckId::B20));
     for run in &mut record.runs {
@@ -376,7 +376,7 @@ fn b20_asks_for_the_reads_of_the_writing_workers_while_another_stream_reads() {
 }
 
 #[test]
-fn c06_blames_no_stream_for_the_final_sync_of_all() {
+fn c06_does_not_decide_if_several_streams_write() {
     let slow = || Fixture { sync_ns: Some(300_000_000), ..writes() };
     let two = two_streams(&slow(), &small(slow()));
     assert!(answer(&two, 1, CheckId::C06).is_err_and(|why| why.contains("all streams")));
@@ -385,7 +385,7 @@ fn c06_blames_no_stream_for_the_final_sync_of_all() {
 }
 
 #[test]
-fn d01_counts_no_stream_of_ours_as_another_program() {
+fn d01_does_not_count_own_streams_as_other_processes() {
     let record = two_streams(&reads(), &reads());
     assert!(holds(&record, 0, CheckId::D01) && holds(&record, 1, CheckId::D01));
     let disturbed = two_streams(&Fixture { foreign_ios: 30_000, ..reads() }, &reads());
@@ -399,7 +399,7 @@ fn d01_counts_no_stream_of_ours_as_another_program() {
 }
 
 #[test]
-fn d05_answers_for_a_stream_that_has_its_disk_alone() {
+fn d05_decides_only_for_a_stream_alone_on_its_disk() {
     let above = Fixture { device_time_share: 0.1, cpu_share: 0.02, ..reads() };
     let shared = two_streams(&reads(), &above);
     assert!(not_checked(&shared, 0, CheckId::D05) && not_checked(&shared, 1, CheckId::D05));
@@ -409,7 +409,7 @@ fn d05_answers_for_a_stream_that_has_its_disk_alone() {
 }
 
 #[test]
-fn streams_on_two_disks_are_judged_as_if_each_were_alone() {
+fn streams_on_two_disks_get_the_answers_of_single_streams() {
     let cached = Fixture { delivered: 0.02, cache: Cache::Buffered, ..reads() };
     let record = two_streams_on_two_disks(&reads(), &cached);
     for (stream, fixture) in [(0, reads()), (1, cached)] {
@@ -429,33 +429,33 @@ fn streams_on_two_disks_are_judged_as_if_each_were_alone() {
 }
 
 #[test]
-fn a_stream_whose_place_is_not_known_may_be_on_any_device() {
+fn a_stream_on_an_unknown_device_may_share_any_device() {
     let mut record = two_streams_on_two_disks(&reads(), &reads());
     record.header.hosts[0].places.truncate(1);
     assert!(not_checked(&record, 0, CheckId::D05));
 }
 
 #[test]
-fn two_streams_that_use_one_target_share_its_pages() {
+fn two_streams_on_one_target_share_its_pages() {
     let mut record =
         two_streams(&writes(), &buffered(Fixture { dirty_share: 1.0, delivered: 0.0, ..writes() }));
     record.header.plan.jobs[0].phases[0].streams[1].targets = vec![0];
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         snapshot.targets[0] = snapshot.targets[1].clone();
     }
-    // Dirty pages of the target are the other stream's perhaps, so they prove nothing against direct writes.
+    // The dirty pages of the target may belong to the other stream, so they prove nothing against direct writes.
     assert!(answer(&record, 0, CheckId::A02).is_err(), "{:?}", answer(&record, 0, CheckId::A02));
     assert_eq!(severity(&record, 0, CheckId::B19), Some(Severity::Biased));
     assert!(cases(&record)[0].issued(Kind::Write).bytes > 0);
 }
 
 #[test]
-fn one_of_several_targets_of_a_stream_that_fell_back_is_found_and_named() {
+fn a02_names_the_one_target_of_several_that_fell_back() {
     let share = |share: f64| {
         let mut record = two_streams(&reads(), &Fixture { cached_share: share, ..reads() });
         let phase = &mut record.header.plan.jobs[0].phases[0];
         phase.streams.truncate(1);
-        // Eight targets, of which the last one is the other stream's.
+        // Eight targets. The last one is that of the other stream.
         phase.streams[0].targets = (0..8).collect();
         let plan = &mut record.header.plan;
         let (first, last) = (plan.targets[0].clone(), plan.targets[1].clone());
@@ -474,14 +474,14 @@ fn one_of_several_targets_of_a_stream_that_fell_back_is_found_and_named() {
         }
         answer(&record, 0, CheckId::A02)
     };
-    // 43 MiB were read in each run, of which an eighth is 5.4 MiB.
+    // Each run reads 43 MiB, and an eighth of that is 5.4 MiB.
     let Ok(Answer::Finding(found)) = share(0.125) else { panic!("silent") };
     assert!(found.sentence.contains("of /other appeared"), "{}", found.sentence);
     assert!(matches!(share(0.0), Ok(Answer::Holds(..))));
 }
 
 #[test]
-fn the_limiter_of_a_large_stream_is_told_by_bounds_and_that_of_a_small_one_is_not() {
+fn the_limiter_of_a_large_stream_follows_from_bounds_and_that_of_a_small_one_is_unknown() {
     let record = two_streams(&reads(), &small(reads()));
     let results = judge(&record, &Judging::default()).results;
     assert_eq!(results[0].limiter.name, "device", "{}", results[0].limiter.sentence);

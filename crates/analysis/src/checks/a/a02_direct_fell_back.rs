@@ -24,7 +24,7 @@ const SEEN_FROM: Share = Share(0.95);
 /// the whole machine, so a smaller share may belong to other processes. btrfs is known to do this since Linux
 /// 6.15.
 const COPIED_FROM: Share = Share(0.9);
-/// Bytes of a page in the counters of `/proc/vmstat`; larger pages count as several.
+/// Page size in the counters of `/proc/vmstat`. A larger page counts as several.
 const PAGE_BYTES: f64 = 4096.0;
 
 pub(super) const CHECK: Check = Check {

@@ -2,7 +2,7 @@
 //! before the first operation and after the last one.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -69,7 +69,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
              reading the disk."
         ),
     };
-    Ok(Answer::Finding(Detail::new(Severity::Void, sentence, numbers)))
+    Ok(Answer::finding(Severity::Void, sentence, numbers))
 }
 
 /// Returns the largest share of never written bytes in any of the extent maps.

@@ -2,7 +2,7 @@
 //! and subtracts the blocks that earlier phases of the job overwrote.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -72,7 +72,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if remaining <= BIASED_ABOVE.0 {
         return Err("the zeros were there before an earlier phase of the job wrote to the same target".into());
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         if remaining >= VOID_FROM.0 && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
         format!(
             "{}{} of {} blocks that were looked at hold only zeros: drives, thin volumes and clouds answer such reads from \
@@ -82,7 +82,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_count(blocks as f64)
         ),
         numbers,
-    )))
+    ))
 }
 
 /// Returns the largest share of the read region that earlier phases of the job can have filled with data. Sums

@@ -2,7 +2,7 @@
 //! start of each run and, for writes, after its final sync.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -63,7 +63,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             &format!(" {} were asked for, and the disk did {}.", show_bytes(issued), show_bytes(bytes));
         numbers.insert("device_bytes".into(), bytes as f64);
     }
-    Ok(Answer::Finding(Detail::new(Severity::Biased, sentence, numbers)))
+    Ok(Answer::finding(Severity::Biased, sentence, numbers))
 }
 
 /// Returns the largest share of encoded bytes before or after any run. Writes may be encoded only afterwards.

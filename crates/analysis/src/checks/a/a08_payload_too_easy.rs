@@ -2,7 +2,7 @@
 //! duplicates of the payload with limits, and checks whether a layer below is known to compress.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -75,7 +75,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         severity,
         format!(
             "A compressor saves {} of what was written, and {} of its blocks are copies, {consequence}.",
@@ -83,7 +83,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_share(dedup / 100.0)
         ),
         numbers,
-    )))
+    ))
 }
 
 /// Whether the user requested these shares and the data are no easier than requested.

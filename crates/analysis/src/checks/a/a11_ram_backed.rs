@@ -187,9 +187,9 @@ fn add_share<'a>(to: &mut Vec<(&'a Layer, f64)>, layer: &'a Layer, part: f64) {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Sends `1 - memory` of the requests to a loop device on a disk, and `memory` to one on tmpfs.
+/// Sends `1 - memory_share` of the requests to a loop device on a disk, and `memory_share` to one on tmpfs.
 #[cfg(test)]
-fn half_in_memory(memory_layers: f64) -> model::record::Record {
+fn half_in_memory(memory_share: f64) -> model::record::Record {
     let mut record = Fixture::honest_loop().record();
     let place = &mut record.header.hosts[0].places[0];
     let mut twin = place.layers[0].clone();
@@ -200,7 +200,7 @@ fn half_in_memory(memory_layers: f64) -> model::record::Record {
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         let Ok(text) = snapshot.files["/sys/block/loop0/stat"].clone() else { continue };
         let ios: f64 = text.split_whitespace().next().unwrap().parse().unwrap();
-        let text = format!("{} 0 8 0 0 0 0 0 0 0 0\n", (ios * memory_layers / (1.0 - memory_layers)) as u64);
+        let text = format!("{} 0 8 0 0 0 0 0 0 0 0\n", (ios * memory_share / (1.0 - memory_share)) as u64);
         snapshot.files.insert("/sys/block/loop1/stat".into(), Ok(text));
     }
     record

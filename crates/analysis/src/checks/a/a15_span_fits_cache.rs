@@ -70,14 +70,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if span >= DRIVE_CACHE_BYTES {
         return Ok(Answer::Holds("The span is larger than the caches that drives have.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Note,
         format!(
             "The tested region is only {}: the cache of a drive or of a controller could hold it.",
             show_bytes(span)
         ),
         numbers,
-    )))
+    ))
 }
 
 fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {

@@ -3,7 +3,7 @@
 //! Pareto, normal, zones) are not checked.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -71,7 +71,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     // The page cache keeps the blocks read once, and read-ahead may hide from A01 how many it kept.
     let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biased };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         severity,
         format!(
             "About {} of the reads came back to blocks that the run had read before: {} were read in a span of {}.",
@@ -80,7 +80,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(span)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[cfg(test)]
@@ -103,7 +103,7 @@ fn repeats_through_the_page_cache_bias_unless_a01_fires() {
         let fixture = Fixture { cache, delivered, ..Fixture::honest() };
         CHECK.answer(&spanning(16 << 20, &fixture))
     };
-    assert!(matches!(buffered(1.0), Ok(Answer::Finding(Detail { severity: Severity::Biased, .. }))));
+    assert!(matches!(buffered(1.0), Ok(Answer::Finding(f)) if f.severity == Severity::Biased));
     assert_eq!(buffered(0.2), Ok(Answer::DoesNotApply));
 }
 

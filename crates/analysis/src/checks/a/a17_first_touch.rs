@@ -2,7 +2,7 @@
 //! made before the runs with a rank test. Caches below and lazily loaded volumes cause a difference.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -88,7 +88,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (both.ratio, "longer: what is below was busy, or answered the first reads from a cache")
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "The first read of a block took {}, the second {}, {} times {why}.",
@@ -97,7 +97,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_rate(factor)
         ),
         numbers,
-    )))
+    ))
 }
 
 /// Returns the absolute logarithm of the factor, or 0 if chance may explain it.

@@ -2,7 +2,7 @@
 //! the fastest media and no earlier check (A01, A02) explains it; holes (A04) soften it to biased.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;
@@ -68,7 +68,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (Severity::Void, format!("{start_of_sentence}: no storage device is that fast."))
     };
-    Ok(Answer::Finding(Detail::new(severity, sentence, numbers)))
+    Ok(Answer::finding(severity, sentence, numbers))
 }
 
 /// Whether holes (A04) explain at least half of the reads. The kernel answers holes without a device.

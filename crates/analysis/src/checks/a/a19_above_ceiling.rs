@@ -2,7 +2,7 @@
 //! link of the drives, or with the memory copy rate of the self test if the target is memory.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::link::link;
 use model::Known;
 use model::check_id::CheckId;
@@ -69,7 +69,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if rate <= ceiling.bytes_per_s {
         return Ok(Answer::Holds("So many bytes a second fit through what carries them.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Void,
         format!(
             "{} MB/s through {} that carries {} MB/s at most is impossible: something between answers instead.",
@@ -78,7 +78,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_rate(ceiling.bytes_per_s / 1e6)
         ),
         numbers,
-    )))
+    ))
 }
 
 /// Returns the bandwidth limit of the targets, or `None` if there is no known limit.

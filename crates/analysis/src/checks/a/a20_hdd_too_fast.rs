@@ -2,7 +2,7 @@
 //! random direct reads with the time of half a turn, and with the best time per operation at high depth.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula, layer_names};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, layer_names};
 use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;
@@ -87,7 +87,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (Severity::Biased, "a cache answered, or it is no spinning disk")
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         severity,
         format!(
             "The kernel calls {} a spinning disk, and half of the random reads took {} or less at depth {}: {cause}.",
@@ -96,7 +96,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_rate(depth_per_disk)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! extents with a copy or snapshot before the run, or if its number of extents grows during the run.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -84,7 +84,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
         (false, Some(counts)) => format!("The file was not overwritten in place: {counts} during a run."),
     };
-    Ok(Answer::Finding(Detail::new(Severity::Biased, sentence, numbers)))
+    Ok(Answer::finding(Severity::Biased, sentence, numbers))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use crate::case::charged_twice::{Refused, refused};
 use crate::case::{Amount, Case, asked_depth};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::read_ahead;
 use crate::threshold::Share;
 use model::Known;
@@ -99,14 +99,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let Some(contradiction) = contradiction else {
         if let Some(note) = full_queue(case) {
             numbers.insert("charged_bytes".into(), note.charged_bytes);
-            return Ok(Answer::Finding(Detail::new(Severity::Note, note.sentence, numbers)));
+            return Ok(Answer::finding(Severity::Note, note.sentence, numbers));
         }
         if let Some(charged) = only_charged {
             let sentence = format!(
                 "Only the charge is too high, and fathom does not know why: {charged}. What fathom issued and what the device did \
                  agree, so the number holds."
             );
-            return Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)));
+            return Ok(Answer::finding(Severity::Note, sentence, numbers));
         }
         let holds = match (is_direct, ledger.own) {
             (true, Some(_)) => {
@@ -122,11 +122,11 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         };
         return Ok(Answer::Holds(holds, numbers));
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Void,
         format!("Counters disagree, and fathom does not know why: {contradiction}. Do not use this number."),
         numbers,
-    )))
+    ))
 }
 
 /// Charges above the issued bytes, caused by a full device queue.

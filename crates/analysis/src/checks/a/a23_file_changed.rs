@@ -3,7 +3,7 @@
 //! open.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{FileState, Moment, Snapshot, TargetState};
@@ -121,7 +121,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
         _ => evidence([]),
     };
-    Ok(Answer::Finding(Detail::new(change.severity(), change.sentence(path), numbers)))
+    Ok(Answer::finding(change.severity(), change.sentence(path), numbers))
 }
 
 /// Whether other hosts of this measurement write the file in other runs. The change may appear here later.

@@ -4,7 +4,7 @@
 //! If the engine makes no such calls, requires that bytes missing at the device are in the page cache.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
@@ -187,7 +187,7 @@ fn cached_bytes(state: &TargetState) -> Known<u64> {
 }
 
 fn finding(sentence: String, numbers: crate::checks::Evidence) -> Answer {
-    Answer::Finding(Detail::new(Severity::Void, sentence, numbers))
+    Answer::finding(Severity::Void, sentence, numbers)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use crate::case::{Case, CaseRun, share};
 use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
@@ -81,7 +81,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if ratio <= BIASED_ABOVE || written - requested as f64 <= odd {
         return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "The device wrote {} bytes for each byte that was asked for ({} for {}): {}.",
@@ -91,7 +91,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             cause(case)
         ),
         numbers,
-    )))
+    ))
 }
 
 /// Describes what may have added the bytes. Only a file system adds a journal, metadata or copies.

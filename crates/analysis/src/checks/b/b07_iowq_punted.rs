@@ -2,7 +2,7 @@
 //! threads during the runs. The kernel does not count the operations that they do.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -79,7 +79,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let sentence = "io_uring used a thread of the kernel now and then: at least one operation would have blocked when it was submitted.";
         (Severity::Note, sentence.to_owned())
     };
-    Ok(Answer::Finding(Detail::new(severity, sentence, numbers)))
+    Ok(Answer::finding(severity, sentence, numbers))
 }
 
 /// Returns the number of kernel worker threads seen in a run.

@@ -2,7 +2,7 @@
 //! `queue/io_poll` of the devices below the target.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -44,14 +44,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let mut holds = None;
     for layer in layers {
         if layer.queue_number("io_poll")? == 0 {
-            return Ok(Answer::Finding(Detail::new(
+            return Ok(Answer::finding(
                 Severity::Void,
                 format!(
                     "Option {option} asks to poll for completions, and {} completes by interrupt (its queue/io_poll says 0).",
                     layer.name
                 ),
                 evidence([("io_poll", 0.0)]),
-            )));
+            ));
         }
         holds =
             Some(Answer::Holds("Completions were polled for, as was asked.", evidence([("io_poll", 1.0)])));

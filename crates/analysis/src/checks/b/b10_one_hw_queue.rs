@@ -3,7 +3,7 @@
 
 use crate::case::{Case, share};
 use crate::checks::b::disks;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -62,7 +62,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if workers < 2 || rate < FAST_FROM {
         return Ok(Answer::Holds("One hardware queue is enough for this rate.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Note,
         format!(
             "{} has one hardware queue, which {workers} workers shared at {} operations per second: its lock may be what was measured.",
@@ -70,7 +70,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_count(rate)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! like a failed operation: the kernel had accepted the writes and could not store them.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::record::{Issued, SyncFailure};
@@ -89,7 +89,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_count(short as f64)
         ));
     }
-    Ok(Answer::Finding(Detail::new(Severity::Void, sentences.join(" "), numbers)))
+    Ok(Answer::finding(Severity::Void, sentences.join(" "), numbers))
 }
 
 fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {

@@ -3,7 +3,7 @@
 //! window's edges allow.
 
 use crate::case::{Case, CaseRun, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -72,7 +72,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if worst.tolerances <= 1.0 {
         return Ok(Answer::Holds("Directions and sizes were those that were asked for.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(Severity::Biased, worst.sentence.clone(), numbers)))
+    Ok(Answer::finding(Severity::Biased, worst.sentence.clone(), numbers))
 }
 
 /// Returns the deviations of the shares and sizes in one run, or none if no operation completed.
@@ -83,45 +83,45 @@ fn deviations_in_run(
     edges: f64,
 ) -> Vec<Deviation> {
     let amount = |kind| ran.in_window(kind);
-    let total_weight: f64 = [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| amount(*k).ops as f64).sum();
+    let total_ops: f64 = [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| amount(*k).ops as f64).sum();
     let mut out = Vec::new();
-    if total_weight <= 0.0 {
+    if total_ops <= 0.0 {
         return out;
     }
     for kind in drawable.iter().copied() {
         let (measured, odds) = (amount(kind).ops as f64, planned_mix.share(kind));
-        let spread = (total_weight * odds * (1.0 - odds) * planned_mix.burst_length).max(0.0).sqrt();
+        let spread = (total_ops * odds * (1.0 - odds) * planned_mix.burst_length).max(0.0).sqrt();
         // A direction that is always or never drawn leaves nothing to chance, and the edges do not matter.
         let tolerated = if spread > 0.0 { DEVIATIONS * spread + edges } else { 0.0 };
         out.push(Deviation {
-            tolerances: tolerances((measured - total_weight * odds).abs(), tolerated),
+            tolerances: tolerances((measured - total_ops * odds).abs(), tolerated),
             sentence: format!(
                 "{} of the operations were {}s in run {}, and {} were asked for.",
-                show_share(measured / total_weight),
+                show_share(measured / total_ops),
                 kind.word(),
                 ran.run.start.repeat.saturating_add(1),
                 show_share(odds)
             ),
-            measured: measured / total_weight,
+            measured: measured / total_ops,
             planned: odds,
         });
     }
     for kind in Kind::MOVING.into_iter().filter(|_| ran.carries_data()) {
         let (ops, bytes) = (amount(kind).ops as f64, amount(kind).bytes as f64);
-        let Some(size_of) = planned_mix.size_of(kind).filter(|_| ops > 0.0) else { continue };
-        let spread = (ops * size_of.variance * planned_mix.burst_length).max(0.0).sqrt();
-        let tolerated = if spread > 0.0 { DEVIATIONS * spread + edges * size_of.largest } else { 0.0 };
+        let Some(size) = planned_mix.size_of(kind).filter(|_| ops > 0.0) else { continue };
+        let spread = (ops * size.variance * planned_mix.burst_length).max(0.0).sqrt();
+        let tolerated = if spread > 0.0 { DEVIATIONS * spread + edges * size.largest } else { 0.0 };
         out.push(Deviation {
-            tolerances: tolerances((bytes - ops * size_of.mean).abs(), tolerated),
+            tolerances: tolerances((bytes - ops * size.mean).abs(), tolerated),
             sentence: format!(
                 "A {} moved {} on average in run {}, and {} was asked for.",
                 kind.word(),
                 show_bytes(share(bytes, ops) as u64),
                 ran.run.start.repeat.saturating_add(1),
-                show_bytes(size_of.mean as u64)
+                show_bytes(size.mean as u64)
             ),
             measured: share(bytes, ops),
-            planned: size_of.mean,
+            planned: size.mean,
         });
     }
     out
@@ -196,13 +196,13 @@ impl PlannedMix {
 
     fn add_line(&mut self, line: &Line, target_align: u32) {
         let PerKind { read, write, trim } = &line.sizes;
-        let planned_mix = [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)];
-        for (kind, sizes) in planned_mix.into_iter().filter(|(kind, _)| line.mix.does(*kind)) {
+        let sizes_by_kind = [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)];
+        for (kind, sizes) in sizes_by_kind.into_iter().filter(|(kind, _)| line.mix.does(*kind)) {
             let weight = f64::from(line.weight) * line.mix.share(kind).get();
-            for (size_of, odds) in sizes_with_odds(sizes, line.align_bytes, target_align) {
-                self.add_size(kind, weight * odds, size_of);
+            for (size, odds) in sizes_with_odds(sizes, line.align_bytes, target_align) {
+                self.add_size(kind, weight * odds, size);
                 if kind == Kind::Trim && line.has_pairs() {
-                    self.add_size(Kind::Write, weight * odds, size_of);
+                    self.add_size(Kind::Write, weight * odds, size);
                 }
             }
             // A reply in the opposite direction follows each read or write, but not a trim.
@@ -217,19 +217,19 @@ impl PlannedMix {
         }
     }
 
-    fn add_size(&mut self, kind: Kind, weight: f64, size_of: f64) {
+    fn add_size(&mut self, kind: Kind, weight: f64, size: f64) {
         let Some(m) = self.by_kind.get_mut(kind as usize) else { return };
         m.weight += weight;
-        m.sum += weight * size_of;
-        m.squares += weight * size_of * size_of;
-        m.largest = m.largest.max(size_of);
+        m.sum += weight * size;
+        m.squares += weight * size * size;
+        m.largest = m.largest.max(size);
     }
 }
 
 /// Returns sizes and their odds. Two sizes with the same mean and variance represent a range.
 fn sizes_with_odds(sizes: &Sizes, align: u64, target_align: u32) -> Vec<(f64, f64)> {
     match sizes {
-        Sizes::Fixed(size_of) => vec![(f64::from(*size_of), 1.0)],
+        Sizes::Fixed(size) => vec![(f64::from(*size), 1.0)],
         Sizes::Range(least, most) => {
             // The engine draws multiples of the alignment, or else of the smallest size, rounded up to the
             // target's blocks.

@@ -78,7 +78,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if part <= BIASED_ABOVE + chance || worst.device.merges <= odd {
         return Ok(Answer::Holds("Random offsets were random to the device too.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "{} of the random {}s were merged with a neighbour ({} merges), and chance merges {}: they did not reach the device as random ones.",
@@ -88,7 +88,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_share(chance)
         ),
         numbers,
-    )))
+    ))
 }
 
 /// Returns a finding if the previous session drew its random offsets from the same seed.

@@ -2,7 +2,7 @@
 //! spinning disks and one for flash.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Extents;
@@ -69,7 +69,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if worst.count <= PIECES || mean_piece(worst) >= limit {
         return Ok(Answer::Holds("The file lies in few pieces, so sequential is sequential.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         if spins { Severity::Biased } else { Severity::Note },
         format!(
             "The file lies in {} pieces of {} on average, so sequential {} on the disk.",
@@ -78,7 +78,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             if spins { "means seeks" } else { "operations are cut" }
         ),
         numbers,
-    )))
+    ))
 }
 
 /// Returns the mean bytes per extent.

@@ -46,11 +46,11 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if case.stream.renews_file() {
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Note,
             "The job asks for a new file in each run, so its writes also allocate blocks.".into(),
             evidence([]),
-        )));
+        ));
     }
     let extents = case.extents()?;
     let worst = extents.iter().filter(|e| e.span_bytes > 0).map(share_without_blocks).max_by(f64::total_cmp);

@@ -2,7 +2,7 @@
 //! each did.
 
 use crate::case::{Case, CaseRun, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
@@ -88,7 +88,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     };
-    Ok(Answer::Finding(Detail::new(severity, sentence, numbers)))
+    Ok(Answer::finding(severity, sentence, numbers))
 }
 
 fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {

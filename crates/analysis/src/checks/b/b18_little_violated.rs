@@ -2,7 +2,7 @@
 //! divided by the window must equal the mean operations in flight, which fathom counts separately.
 
 use crate::case::{Case, CaseRun, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -83,7 +83,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_ns(worst.window_ns)
         ));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Void,
         format!(
             "Rate times latency gives {} operations in flight and counting them gave {}, {} apart: rate, latency and depth contradict one another.",
@@ -92,7 +92,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_share(worst.gap())
         ),
         numbers,
-    )))
+    ))
 }
 
 fn sides(ran: &CaseRun, asked: f64) -> Option<Sides> {

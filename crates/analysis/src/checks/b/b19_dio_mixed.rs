@@ -2,7 +2,7 @@
 //! stream has dirty pages, or if another stream of the phase uses the same target through the page cache.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -65,7 +65,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 fn finding(sentence: String, dirty: u64) -> Answer {
-    Answer::Finding(Detail::new(Severity::Biased, sentence, evidence([("dirty_bytes", dirty as f64)])))
+    Answer::finding(Severity::Biased, sentence, evidence([("dirty_bytes", dirty as f64)]))
 }
 
 /// Returns the cache mode of another stream of the phase that uses one of this stream's targets through the page

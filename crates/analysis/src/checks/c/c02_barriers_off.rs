@@ -66,8 +66,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
 /// Describes what turns off syncs.
 fn skipped_by(case: &Case) -> Option<String> {
     let mut mounts = case.places().filter_map(|p| p.file_system.as_ref());
-    if let Some((skipping_option, fs)) = mounts.find_map(|fs| Some((skipping_option(fs)?, fs))) {
-        return Some(format!("{} is mounted with {skipping_option}", fs.mount_point));
+    if let Some((option, fs)) = mounts.find_map(|fs| Some((skipping_option(fs)?, fs))) {
+        return Some(format!("{} is mounted with {option}", fs.mount_point));
     }
     let libraries = case.machine?.fact(LIBRARIES).ok()?;
     let line = libraries.lines().find(|l| SKIP_SYNCS.iter().any(|s| l.contains(s)))?;

@@ -2,7 +2,7 @@
 //! minimum for flash, for spinning disks, or for virtual machines.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;
@@ -112,11 +112,11 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Res
             "the drive answered from its memory; only protection against power loss makes that right",
         )
     };
-    Ok(Some(Err(Answer::Finding(Detail::new(
+    Ok(Some(Err(Answer::finding(
         severity,
         format!("A flush of {} took {}: {cause}.", disk.name, show_ns(each(ms))),
         numbers,
-    )))))
+    ))))
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
     let mean_ns = syncs / case.runs.len() as f64;
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Note,
         format!(
             "The writes were acknowledged and may have been in the drive's volatile cache when the clock \
@@ -79,7 +79,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_ns(mean_ns)
         ),
         evidence([("final_sync_ns", mean_ns)]),
-    )))
+    ))
 }
 
 #[cfg(test)]

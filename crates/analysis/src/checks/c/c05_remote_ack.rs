@@ -81,7 +81,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 }
 
 fn note(sentence: String) -> Answer {
-    Answer::Finding(Detail::new(Severity::Note, sentence, evidence([])))
+    Answer::finding(Severity::Note, sentence, evidence([]))
 }
 
 /// Returns the WRITE and COMMIT calls of all runs, from the start to the final sync.
@@ -113,16 +113,16 @@ fn calls_since_mount(snapshot: &Snapshot) -> Known<[u64; 2]> {
 
 /// Synced writes on NFS. `calls` has the calls before the first run, and the WRITE and COMMIT calls of each run.
 #[cfg(test)]
-fn nfs(calls_in_runs: Option<(u64, u64, u64)>) -> model::record::Record {
+fn nfs(calls: Option<(u64, u64, u64)>) -> model::record::Record {
     let nothing_below = true;
     let mut record = crate::fixture::Fixture { nothing_below, ..super::stable_writes() }.record();
     for fs in record.header.hosts[0].places.iter_mut().filter_map(|p| p.file_system.as_mut()) {
         fs.kind = "nfs4".into();
     }
-    let (mut writes, mut commits) = calls_in_runs.map_or((0, 0), |c| (c.0, c.0));
+    let (mut writes, mut commits) = calls.map_or((0, 0), |c| (c.0, c.0));
     for run in &mut record.runs {
         for snapshot in &mut run.evidence {
-            if let (Moment::Stop, Some((_, w, c))) = (snapshot.moment, calls_in_runs) {
+            if let (Moment::Stop, Some((_, w, c))) = (snapshot.moment, calls) {
                 (writes, commits) = (writes + w, commits + c);
             }
             let text = format!(
@@ -130,7 +130,7 @@ fn nfs(calls_in_runs: Option<(u64, u64, u64)>) -> model::record::Record {
                  \t        READ: 9 9 0 1 1 1 1 1 0\n\t       WRITE: {writes} {writes} 0 1 1 1 1 1 0\n\
                  \t      COMMIT: {commits} {commits} 0 1 1 1 1 1 0\n"
             );
-            if calls_in_runs.is_some() {
+            if calls.is_some() {
                 snapshot.files.insert(MOUNT_STATS.into(), Ok(text));
             }
         }

@@ -2,7 +2,7 @@
 //! time. A09 reports writes that were still in memory.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
@@ -65,7 +65,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if case.others_write() {
         return Err("the final sync made stable what all streams wrote, and how long it took for this one is not known".into());
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "The final sync took {} more, {} of the measured time; the rate with it is {} MB/s.",
@@ -74,7 +74,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_rate(rate)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[cfg(test)]

@@ -74,8 +74,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     // The first of the worst is the topmost disk.
     let worst = disks.iter().filter(|one| one.severity().is_some()).min_by_key(|one| one.severity());
-    if let Some(finding) = worst {
-        return Ok(Answer::Finding(finding.finding()));
+    if let Some(worst) = worst {
+        return Ok(Answer::Finding(worst.finding()));
     }
     if let Some(why) = not_counted {
         return Err(why);
@@ -155,7 +155,7 @@ impl ForeignIo {
     }
 
     fn severity(&self) -> Option<Severity> {
-        let deciding_share = match self.deciding_share {
+        let severity = match self.deciding_share {
             s if s > VOID_ABOVE => Severity::Void,
             s if s > BIASED_ABOVE => Severity::Biased,
             _ => return None,
@@ -163,7 +163,7 @@ impl ForeignIo {
         Some(match self.limited {
             Some(Limited { headroom: true }) => Severity::Note,
             Some(Limited { headroom: false }) => Severity::Biased,
-            None => deciding_share,
+            None => severity,
         })
     }
 
@@ -200,7 +200,7 @@ impl ForeignIo {
     fn finding(&self) -> Detail {
         let disk = if self.below { &self.traffic.disks } else { "the device" };
         let how = if self.traffic.inferred { " (inferred from what fathom issued)" } else { "" };
-        let (share_of, is_requests) = self.share();
+        let (part, is_requests) = self.share();
         let foreign = self.traffic.all();
         let (others, own) = if is_requests {
             (format!("{} requests", show_count(foreign.ops as f64)), show_count(self.own.ops as f64))
@@ -218,7 +218,7 @@ impl ForeignIo {
             self.severity().unwrap_or(Severity::Note),
             format!(
                 "Others used {disk} during the runs{how}: they did {others}, fathom {own}; theirs were {} of both together.{limited}",
-                show_share(share_of)
+                show_share(part)
             ),
             self.numbers(),
         )
@@ -322,10 +322,10 @@ fn the_shares_follow_from_the_figures() {
     ] {
         let (sentence, e) = figures(&record);
         for unit in ["bytes", "ios"] {
-            let Some(share_of) = e.get(&format!("foreign_{unit}_share")) else { continue };
+            let Some(part) = e.get(&format!("foreign_{unit}_share")) else { continue };
             let (others, own) = (e[&format!("foreign_{unit}")], e[&format!("own_{unit}")]);
-            assert!((share_of - others / (others + own)).abs() < 1e-9, "{sentence} {e:?}");
-            assert!(*share_of <= e["foreign_share"], "{e:?}");
+            assert!((part - others / (others + own)).abs() < 1e-9, "{sentence} {e:?}");
+            assert!(*part <= e["foreign_share"], "{e:?}");
         }
     }
     let (sentence, e) = figures(&Fixture { foreign_ios: 9_000, ..large() }.record());

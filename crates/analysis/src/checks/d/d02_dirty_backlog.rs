@@ -2,7 +2,7 @@
 //! machine at the start of each run.
 
 use crate::case::{Case, no_run};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, meminfo_bytes};
@@ -58,11 +58,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if bytes <= BACKLOG_ABOVE {
         return Ok(Answer::Holds("Too little from before was waiting to be written to count.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!("{} were waiting to be written to some disk when a run began.", show_bytes(bytes)),
         numbers,
-    )))
+    ))
 }
 
 /// A record with this many KiB of dirty and writeback pages at the start of every run.

@@ -3,7 +3,7 @@
 //! trim nothing.
 
 use crate::case::{Case, no_run};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;
@@ -84,14 +84,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             sentence += " This disk was quiet while fathom did nothing, so it may be another one.";
         }
         let severity = if disk_was_quiet { Severity::Note } else { Severity::Biased };
-        return Ok(finding(severity, sentence, numbers));
+        return Ok(Answer::finding(severity, sentence, numbers));
     }
     if let Some(rate) = idle.filter(|rate| *rate > IDLE_BYTES_PER_S && !earlier.finds(CheckId::D01)) {
         let sentence = format!(
             "While fathom did nothing, {} a second were written to the disk; a file system may still be setting itself up.",
             show_bytes(rate as u64)
         );
-        return Ok(finding(Severity::Biased, sentence, numbers));
+        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
     }
     let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { discarded(case)? };
     if discarded > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
@@ -100,13 +100,9 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             "{} of deleted files were discarded on the disk during the runs (mount option discard).",
             show_bytes(discarded)
         );
-        return Ok(finding(Severity::Note, sentence, numbers));
+        return Ok(Answer::finding(Severity::Note, sentence, numbers));
     }
     Ok(Answer::Holds("The file system had no work of its own.", numbers))
-}
-
-fn finding(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
-    Answer::Finding(Detail::new(severity, sentence, evidence))
 }
 
 /// Returns a thread that works for one of the target's file systems.

@@ -3,7 +3,7 @@
 //! a cloud appear in no file (D05, D19).
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Evidence, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
@@ -105,16 +105,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if let Some((limit, rate)) = nearest(case, &limits) {
         let numbers = evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]);
         let sentence = format!("A cgroup limits {}: you measured that limit.", limit.describe());
-        return Ok(finding(Severity::Biased, sentence, numbers));
+        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
     }
     let mut words: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
     words.extend(limits.soft);
     let sentence = format!("A cgroup controls the I/O of this device: {}.", words.join("; "));
-    Ok(finding(Severity::Note, sentence, evidence([])))
-}
-
-fn finding(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
-    Answer::Finding(Detail::new(severity, sentence, evidence))
+    Ok(Answer::finding(Severity::Note, sentence, evidence([])))
 }
 
 /// Returns the sentence and the numbers of the limit that the result reached, or `None`.

@@ -12,7 +12,9 @@
 
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
 use crate::case::{Amount, Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{
+    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula, stream_workers,
+};
 use crate::threshold::{Ns, Share};
 use crate::{pressure, traffic};
 use model::Known;
@@ -247,7 +249,7 @@ fn latency_totals<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kin
 /// Returns the shares of the workers' time on a CPU and waiting for one. Without a kernel count of the second, it
 /// is 0 and counts as above the device.
 fn cpu(case: &Case) -> Known<(f64, f64)> {
-    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let workers = || stream_workers(case);
     let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
     if wall <= 0.0 {
         return Err("the CPU time of the workers is not in the record".into());

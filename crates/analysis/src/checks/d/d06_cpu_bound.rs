@@ -3,7 +3,7 @@
 //! no storage.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, stream_workers};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -97,7 +97,7 @@ pub(crate) fn busiest(case: &Case) -> Option<f64> {
 /// waiting for storage. Without a kernel count of the second (D08), it is 0.
 fn cpu_shares(case: &Case) -> Vec<[f64; 2]> {
     let mut sums: BTreeMap<u32, [f64; 3]> = BTreeMap::new();
-    for worker in case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index) {
+    for worker in stream_workers(case) {
         let [cpu, ready, wall] = sums.entry(worker.worker).or_default();
         *cpu += worker.user_ns as f64 + worker.system_ns as f64;
         *ready += worker.ready_ns.as_ref().map_or(0.0, |ns| *ns as f64);

@@ -2,7 +2,7 @@
 //! the median latency.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, stream_workers};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -42,8 +42,7 @@ pub(super) const CHECK: Check = Check {
 
 /// Whether every worker generates the data of its next write while it waits for the current ones.
 fn prepares_data_ahead(case: &Case) -> bool {
-    let mut workers =
-        case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index).peekable();
+    let mut workers = stream_workers(case).peekable();
     workers.peek().is_some() && workers.all(|w| w.used.iter().any(|u| u == PREPARES_AHEAD))
 }
 
@@ -61,7 +60,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if part <= OVERHEAD_FROM {
         return Ok(Answer::Holds("What fathom takes of each operation is negligible.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "fathom itself takes {} of each operation, {} of its median of {}.",
@@ -70,7 +69,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_ns(median)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[test]

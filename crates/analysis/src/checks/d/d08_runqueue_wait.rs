@@ -3,7 +3,7 @@
 
 use super::d11_cpu_quota as d11;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, stream_workers};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -48,10 +48,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    let [ready_and_wall_ns, wall] = ready_and_wall_ns(case)?;
-    let part = share((ready_and_wall_ns - d11::paused_ns(case)).max(0.0), wall);
-    let numbers =
-        evidence([("ready_share", share(ready_and_wall_ns, wall)), ("ready_share_without_quota", part)]);
+    let [ready, wall] = ready_and_wall_ns(case)?;
+    let part = share((ready - d11::paused_ns(case)).max(0.0), wall);
+    let numbers = evidence([("ready_share", share(ready, wall)), ("ready_share_without_quota", part)]);
     if part <= BIASED_ABOVE {
         return Ok(Answer::Holds("The workers waited too little for a CPU to count.", numbers));
     }
@@ -85,21 +84,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
 /// # Errors
 /// Fails if that was not counted.
 pub(crate) fn waited(case: &Case) -> Known<f64> {
-    ready_and_wall_ns(case).map(|[ready_and_wall_ns, wall]| share(ready_and_wall_ns, wall))
+    ready_and_wall_ns(case).map(|[ready, wall]| share(ready, wall))
 }
 
 /// Returns the ns that the workers were ready and waited for a CPU, and the ns of all their time.
 fn ready_and_wall_ns(case: &Case) -> Known<[f64; 2]> {
-    let (mut ready_and_wall_ns, mut wall) = (0.0, 0.0);
-    for worker in case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index) {
-        ready_and_wall_ns += *worker.ready_ns.as_ref().map_err(Clone::clone)? as f64;
+    let (mut ready, mut wall) = (0.0, 0.0);
+    for worker in stream_workers(case) {
+        ready += *worker.ready_ns.as_ref().map_err(Clone::clone)? as f64;
         wall += worker.wall_ns as f64;
     }
-    if wall > 0.0 {
-        Ok([ready_and_wall_ns, wall])
-    } else {
-        Err("the time of the workers is not in the record".into())
-    }
+    if wall > 0.0 { Ok([ready, wall]) } else { Err("the time of the workers is not in the record".into()) }
 }
 
 /// The honest record with workers that waited `part` of their time.

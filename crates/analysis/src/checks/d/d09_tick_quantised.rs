@@ -4,7 +4,7 @@
 
 use super::d08_runqueue_wait as d08;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::pressure;
 use crate::threshold::Share;
 use model::Known;
@@ -82,8 +82,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let device_ns = share(total.ms as f64 * 1e6, total.ios as f64);
     let is_much_faster = |hz: &u32| device_ns < DEVICE_BELOW * tick_ns(*hz);
-    let at_ticks = RATES_HZ.into_iter().filter(is_much_faster).map(|hz| at_ticks(&histograms, ops, hz));
-    let most = at_ticks
+    let candidates = RATES_HZ.into_iter().filter(is_much_faster).map(|hz| at_ticks(&histograms, ops, hz));
+    let most = candidates
         .filter(|g| g.part > BIASED_ABOVE && g.part > ABOVE_NEIGHBOURS * g.neighbours)
         .max_by(|a, b| a.part.total_cmp(&b.part));
     let numbers = evidence([("device_ns", device_ns)]);
@@ -93,7 +93,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if pressure::waited(case, pressure::CPU).or_else(|_| d08::waited(case))? < READY_FROM {
         return Ok(Answer::Holds(NOT_AT_TICKS, numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "{} of the latencies are the kernel's tick of {} or a multiple, while a request took {} in the device.",
@@ -107,7 +107,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             ("beside_share", most.neighbours),
             ("device_ns", device_ns),
         ]),
-    )))
+    ))
 }
 
 fn tick_ns(hz: u32) -> f64 {

@@ -2,7 +2,7 @@
 //! ticks.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::kernel_text::stolen_ticks;
 use crate::threshold::Share;
 use model::Known;
@@ -72,11 +72,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
         _ if stolen == 0 => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
         _ => return Ok(Answer::Holds("The host took too little CPU time away to count.", numbers)),
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         severity,
         format!("The hypervisor took {} of the CPUs' time away during the runs.", show_share(part)),
         numbers,
-    )))
+    ))
 }
 
 /// A record whose runs each have `steal` stolen ticks out of `all`.

@@ -2,7 +2,7 @@
 //! wake-up time from the deepest sleep that pays off between two operations with the median latency.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::kernel_text::entries;
 use crate::threshold::Share;
 use model::Known;
@@ -84,11 +84,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
         waking?;
         return Ok(Answer::Holds("The CPUs run at full clock and do not sleep deeply.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Note,
         format!("Power saving is part of these latencies: {}.", causes.join(", and ")),
         numbers,
-    )))
+    ))
 }
 
 /// Returns the wake-up time in ns from the deepest sleep state that pays off between two operations, and the

@@ -2,7 +2,7 @@
 //! drifted from the kernel's clock, and whether the clock is coarse or expensive to read.
 
 use crate::case::{Case, CaseRun, no_run};
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
@@ -77,7 +77,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     {
         let sentence =
             format!("The kernel's clock ({}) moves only with its tick: no latency can be told.", name.trim());
-        return Ok(finding(Severity::Void, sentence, evidence([])));
+        return Ok(Answer::finding(Severity::Void, sentence, evidence([])));
     }
     let slept = slept_ns(case);
     if let Ok(ns) = slept.as_ref().map(|ns| *ns)
@@ -87,7 +87,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             "The machine slept {} in the middle of a run: its times mean nothing.",
             show_ns(ns as f64)
         );
-        return Ok(finding(Severity::Void, sentence, evidence([("slept_ns", ns as f64)])));
+        return Ok(Answer::finding(Severity::Void, sentence, evidence([("slept_ns", ns as f64)])));
     }
     let drift = drift_ppm(case, by_counter);
     if let Some(ppm) = drift.as_ref().ok().copied().flatten().filter(|p| p.abs() > DRIFT_BIASED_PPM) {
@@ -95,7 +95,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let sentence = format!(
             "The clock of the stamps ran {ppm:.0} ppm off the kernel's: all times and rates are off by that."
         );
-        return Ok(finding(severity, sentence, evidence([("drift_ppm", ppm)])));
+        return Ok(Answer::finding(severity, sentence, evidence([("drift_ppm", ppm)])));
     }
     let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
     let (cost_ns, median) = (clock.cost_ps as f64 / 1e3, kinds.min());
@@ -107,7 +107,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_ns(cost_ns),
             show_share(part)
         );
-        return Ok(finding(Severity::Biased, sentence, evidence([("clock_ns", cost_ns), ("share", part)])));
+        return Ok(Answer::finding(
+            Severity::Biased,
+            sentence,
+            evidence([("clock_ns", cost_ns), ("share", part)]),
+        ));
     }
     slept?;
     let mut numbers = evidence([("clock_ns", cost_ns)]);
@@ -116,10 +120,6 @@ fn evaluate(case: &Case) -> Known<Answer> {
         source.ok_or("the record names no host")??;
     }
     Ok(Answer::Holds("The clock kept time, and the machine did not sleep.", numbers))
-}
-
-fn finding(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
-    Answer::Finding(Detail::new(severity, sentence, evidence))
 }
 
 /// Returns the longest sleep in a run. The value is the difference of two clocks read in sequence, so it varies a

@@ -3,7 +3,7 @@
 
 use crate::case::{Case, no_run};
 use crate::checks::d::d18_virtual::is_virtual;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::thermometers::sensors;
 use model::Known;
 use model::check_id::CheckId;
@@ -62,7 +62,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "The drive's sensor {sensor_name} reached {:.0} degrees, and its limit is {:.0}: the drive slows itself down.",
@@ -70,7 +70,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             limit as f64 / 1e3
         ),
         numbers,
-    )))
+    ))
 }
 
 /// The sensor closest to its limit.

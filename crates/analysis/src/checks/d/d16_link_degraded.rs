@@ -3,7 +3,7 @@
 
 use crate::case::Case;
 use crate::checks::d::d18_virtual::is_virtual;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::link::link;
 use crate::threshold::Share;
 use model::Known;
@@ -75,11 +75,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         "that did not hold this rate back".to_owned()
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         if limits_rate { Severity::Biased } else { Severity::Note },
         format!("The link to {} runs {degradation}; {effect}.", layer.name),
         evidence([("link_bytes_per_s", carries), ("share_of_link", part)]),
-    )))
+    ))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! first interval is much longer than the median and than all later operations.
 
 use crate::case::{Case, CaseRun, no_run, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
@@ -81,34 +81,30 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let run_starts: Vec<RunStart> = case.runs.iter().map(|r| run_start(case, r)).collect::<Known<_>>()?;
     let longest = run_starts.iter().map(|b| b.first).max().ok_or_else(no_run)?;
-    let has_woken = run_starts.iter().filter(|b| b.has_woken()).count();
+    let woke = run_starts.iter().filter(|b| b.has_woken()).count();
     let share_of_windows = share(run_starts.iter().map(|b| b.first as f64).sum(), case.window_ns());
-    let mut numbers = evidence([("runs_that_woke", has_woken as f64), ("longest_ns", longest as f64)]);
+    let mut numbers = evidence([("runs_that_woke", woke as f64), ("longest_ns", longest as f64)]);
     let layers = || case.places().flat_map(|p| &p.layers);
     numbers
         .extend(layers().find_map(|l| Some((TOLERANCE.to_owned(), l.device_number(TOLERANCE).ok()? as f64))));
     let has_enough_runs = run_starts.len() >= FEWEST_RUNS || longest >= SPIN_UP_NS;
-    if has_woken < run_starts.len() || !has_enough_runs {
+    if woke < run_starts.len() || !has_enough_runs {
         return Ok(Answer::Holds("The first operations were no slower than later ones.", numbers));
     }
     numbers.insert("share_of_windows".into(), share_of_windows);
     let median = run_starts.iter().map(|b| b.median).max().unwrap_or(0);
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         if share_of_windows >= BIASES_FROM { Severity::Biased } else { Severity::Note },
         format!(
             "Each of {} began with an operation that took up to {}, where the median is {}: the drive had to wake. That is {} of \
              the time measured.",
-            if has_woken == 1 {
-                "1 run".to_owned()
-            } else {
-                format!("{} runs", show_count(has_woken as f64))
-            },
+            if woke == 1 { "1 run".to_owned() } else { format!("{} runs", show_count(woke as f64)) },
             show_ns(longest as f64),
             show_ns(median as f64),
             show_share(share_of_windows)
         ),
         numbers,
-    )))
+    ))
 }
 
 fn run_start(case: &Case, ran: &CaseRun) -> Known<RunStart> {

@@ -2,7 +2,7 @@
 //! disks.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -51,13 +51,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let Some(hypervisor) = virtual_by(case)? else {
         return Ok(Answer::Holds("This is not a virtual machine, as far as can be seen.", evidence([])));
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Note,
         format!(
             "This is a virtual machine ({hypervisor}): the host's cache, its limits and its other guests cannot be seen from here."
         ),
         evidence([]),
-    )))
+    ))
 }
 
 /// Returns the hypervisor or the driver of virtual disks, or `None` if there is none as far as known.

@@ -2,7 +2,7 @@
 //! the rate, on disks of clouds that sell bursts.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Evidence, Page, evidence, formula};
 use crate::run_series::rows_of;
 use crate::threshold::Share;
 use model::Known;
@@ -100,7 +100,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ));
     };
     let ns = measured * fall.at as f64 / rates.len().max(1) as f64;
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "This disk of {cloud} did {} operations a second for {} and then only {}, steadily: that is what the end of burst \
@@ -116,7 +116,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             ("run", interval_rates.get(fall.at).map_or(f64::NAN, |row| f64::from(row.run))),
             ("at_s", interval_rates.get(fall.at).map_or(f64::NAN, |row| row.at_s)),
         ]),
-    )))
+    ))
 }
 
 /// Returns the cloud that the machine or a disk names, or `None` if both are known and neither names one.
@@ -192,9 +192,9 @@ fn plateau(rates: &[f64], flat: f64) -> Option<f64> {
 
 #[test]
 fn the_interval_of_the_fall_belongs_to_neither_plateau() {
-    for separation in [1_300.0, 2_000.0, 2_900.0] {
-        let rates = [[3_000.0; 20].as_slice(), &[separation], &[1_200.0; 19]].concat();
-        let fall = fall(&rates).unwrap_or_else(|| panic!("no fall with {separation} between"));
+    for between in [1_300.0, 2_000.0, 2_900.0] {
+        let rates = [[3_000.0; 20].as_slice(), &[between], &[1_200.0; 19]].concat();
+        let fall = fall(&rates).unwrap_or_else(|| panic!("no fall with {between} between"));
         assert_eq!((fall.before, fall.after), (3_000.0, 1_200.0));
     }
 }
@@ -206,7 +206,7 @@ fn fixture(vendor: &str, before: u64, after: u64, until: usize) -> model::record
     let mut record = crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record();
     record.header.hosts[0].facts.insert(VENDOR.into(), Ok(vendor.into()));
     let row = record.runs[0].intervals[0].clone();
-    let interval_rates = (0..60_usize).map(|i| {
+    let intervals = (0..60_usize).map(|i| {
         let mut row = row.clone();
         (row.start_ns, row.end_ns) = (i as u64 * 1_000_000_000, (i as u64 + 1) * 1_000_000_000);
         // A little noise, always the same.
@@ -214,7 +214,7 @@ fn fixture(vendor: &str, before: u64, after: u64, until: usize) -> model::record
         row.cells.values_mut().for_each(|c| c.0 = if i < until { before } else { after } + noise);
         row
     });
-    record.runs[0].intervals = interval_rates.collect();
+    record.runs[0].intervals = intervals.collect();
     record
 }
 

@@ -2,7 +2,7 @@
 //! the runs. How full a drive is inside is unknown.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -66,7 +66,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         "the file is probably scattered over what was left"
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         if writes { Severity::Biased } else { Severity::Note },
         format!(
             "Only {} of the file system is free ({} of {}): {effect}.",
@@ -75,7 +75,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_bytes(fullest.total_bytes)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[cfg(test)]

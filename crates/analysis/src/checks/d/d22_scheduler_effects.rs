@@ -3,7 +3,7 @@
 //! class.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -75,11 +75,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Note,
         format!("Settings of the block layer are not the kernel's defaults ({}).", changes.join("; ")),
         numbers,
-    )))
+    ))
 }
 
 /// Whether this layer queues and merges requests.
@@ -185,8 +185,8 @@ fn page_cache_settings_matter_only_for_buffered_io() {
         severity_with(Fixture { cache: Cache::Buffered, ..Fixture::honest_write() }),
         Some(Severity::Note)
     );
-    let is_default =
+    let defaults =
         [("read_ahead_kb", "8192\n"), ("optimal_io_size", "4194304\n"), ("wbt_lat_usec", "2000\n")];
     let buffered = Fixture { cache: Cache::Buffered, read_percent: 50, ..Fixture::honest() };
-    assert_eq!(CHECK.severity(&set_for(&buffered, &is_default, "4")), None);
+    assert_eq!(CHECK.severity(&set_for(&buffered, &defaults, "4")), None);
 }

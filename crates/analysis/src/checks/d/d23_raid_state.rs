@@ -2,7 +2,7 @@
 //! state of the array before the runs and `/proc/mdstat` before and after each run.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -63,11 +63,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return why_not_read
             .map_or(Ok(Answer::Holds("The arrays below were complete and idle.", numbers)), Err);
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!("An array or cache below is degraded or busy: {}.", words.join("; ")),
         numbers,
-    )))
+    ))
 }
 
 /// Describes what is wrong with an array, from its own files before the runs and from the summary around each

@@ -210,14 +210,14 @@ fn mountstats(normal: u64, direct: u64, server: u64) -> String {
     )
 }
 
-/// A record on NFS whose client answered `hits` percent.
+/// A record on NFS whose client answered `hit_percent` percent.
 #[cfg(test)]
-fn on_nfs(fixture: &Fixture, client_hit_share: Result<u64, &str>) -> model::record::Record {
+fn on_nfs(fixture: &Fixture, hit_percent: Result<u64, &str>) -> model::record::Record {
     let mut record = Fixture { kind: "nfs4", ..fixture.clone() }.record();
     record.header.hosts[0].places[0].file_system.as_mut().unwrap().source = "server:/export".into();
     let mut requested = 0;
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
-        let text = client_hit_share
+        let text = hit_percent
             .map(|percent| mountstats(requested / 2, requested / 2, requested / 100 * (100 - percent)));
         snapshot.files.insert(MOUNT_STATS.into(), text.map_err(str::to_owned));
         requested += 100_000_000;

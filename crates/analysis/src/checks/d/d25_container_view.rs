@@ -2,7 +2,7 @@
 //! kernel or the container runtime refused to show.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -63,7 +63,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             "{} is in an overlay, as the file system of a container is; fathom followed it to the device that holds the data.",
             place.path
         );
-        return Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)));
+        return Ok(Answer::finding(Severity::Note, sentence, numbers));
     }
     let mut sentence = String::from("fathom sees only part of the machine");
     if let Some(place) = overlay {
@@ -77,7 +77,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         sentence +=
             &format!("{} it was refused {names}{more}", if overlay.is_some() { "; and" } else { ":" });
     }
-    Ok(Answer::Finding(Detail::new(Severity::Note, sentence + ".", numbers)))
+    Ok(Answer::finding(Severity::Note, sentence + ".", numbers))
 }
 
 /// Returns the names of the refused facts.

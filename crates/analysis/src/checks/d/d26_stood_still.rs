@@ -5,7 +5,7 @@
 //! Waiting for a CPU is D08, a quota D11, and a sleep of the machine D13.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -108,7 +108,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let single_workers = workers.as_ref().ok().and_then(stopped_workers);
     let worst = [whole_process, single_workers].into_iter().flatten().min_by_key(|(severity, _)| *severity);
     if let Some((severity, sentence)) = worst {
-        return Ok(Answer::Finding(Detail::new(severity, sentence, numbers)));
+        return Ok(Answer::finding(severity, sentence, numbers));
     }
     workers?;
     Ok(Answer::Holds("No stop of fathom or of a worker was seen that counts, and no tracer.", numbers))

@@ -3,7 +3,7 @@
 //! limit.
 
 use crate::case::{Amount, Case, CaseRun, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, stream_workers};
 use crate::kernel_text::{entries, keyed};
 use crate::threshold::{Ns, Share};
 use model::Known;
@@ -120,7 +120,7 @@ fn taken_bytes(run: &CaseRun) -> Known<u64> {
 /// Returns the system time of the stream's workers per byte, without the fixed cost of operations, or `None` if
 /// unknown.
 fn system_ns_per_byte(case: &Case, moved: &Amount) -> Option<f64> {
-    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let workers = || stream_workers(case);
     let system: f64 = workers().map(|w| w.system_ns as f64).sum();
     let is_known = workers().any(|w| w.wall_ns > 0);
     is_known.then(|| (system - moved.ops as f64 * PER_OPERATION.0).max(0.0) / moved.bytes as f64)

@@ -1,6 +1,6 @@
 //! Group D: interference and the environment.
 //!
-//! For: the table of the group. Not for: anything else; a check is one file and two lines here.
+//! Holds the table of the group. A check is one file and two lines here.
 
 pub(super) mod d01_foreign_io;
 mod d02_dirty_backlog;

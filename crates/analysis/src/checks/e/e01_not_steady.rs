@@ -78,7 +78,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if drifts.exceed() || drifts.settle() {
         let (seconds, share) = (courses.first().map_or(0.0, Series::seconds), mean(&shares));
         let direction = if share < 0.0 { "falling" } else { "rising" };
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Biased,
             format!(
                 "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
@@ -92,7 +92,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 }
             ),
             numbers,
-        )));
+        ));
     }
     if drifts.hold() {
         return Ok(Answer::Holds("The rate did not drift within the runs.", numbers));

@@ -127,7 +127,7 @@ fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) 
     }
     let tops = case.tops()?;
     case.alone_on(&tops)?;
-    let device_latencies = Course::from_run(ran, &tops)?;
+    let device = Course::from_run(ran, &tops)?;
     let place = |step: usize| series.from_ns + series.step_ns * step as f64;
     let largest = cliff.largest().at;
     let before = cliff.steps.iter().rev().find(|s| s.at < largest).map_or(0.0, |s| place(s.at));
@@ -135,7 +135,7 @@ fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) 
     let (at, end) = (place(largest), place(next));
     let mean = |from, to| {
         // An interval across the step shows the same latency for both sides.
-        let seen = device_latencies
+        let seen = device
             .within(from, to)
             .ok_or("the device's counters were not read twice on each side of the step")?;
         seen.latency_ns.ok_or_else(|| "the device completed nothing on one side of it".to_owned())
@@ -149,12 +149,11 @@ fn cause(step: &Step, latencies: &Known<[f64; 2]>) -> String {
         Err(why) => return format!("Where the cause is was not seen: {why}."),
     };
     // Halfway on a logarithmic scale between a device that did not change and one that explains the whole step.
-    let (rate, device_latencies) = (
+    let (rate, device) = (
         (step.before / step.after.max(f64::MIN_POSITIVE)).ln(),
         (after / before.max(f64::MIN_POSITIVE)).ln(),
     );
-    let is_in_device =
-        if rate > 0.0 { device_latencies >= rate / 2.0 } else { device_latencies <= rate / 2.0 };
+    let is_in_device = if rate > 0.0 { device >= rate / 2.0 } else { device <= rate / 2.0 };
     let numbers = format!("{} before and {} after", show_ns(before), show_ns(after));
     match (is_in_device, rate > 0.0) {
         (true, true) => format!(

@@ -3,7 +3,7 @@
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -50,7 +50,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let mean = latencies.mean_ns().unwrap_or(0.0);
         let cached =
             if has_cache_hits(case) { " The faster ones are hits of the page cache (A01)." } else { "" };
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Biased,
             format!(
                 "Latencies of {}s form two groups: {} take about {} and {} about {}; the mean of {} describes neither.{cached}",
@@ -67,7 +67,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 ("slow_share", groups.slow_share),
                 ("mean_ns", mean),
             ]),
-        )));
+        ));
     }
     if checked == 0 {
         return Err(format!("no direction has the {FEWEST_OPS} operations that a distribution takes"));

@@ -4,7 +4,7 @@
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Evidence, Page, evidence, formula, stream_workers};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -38,10 +38,10 @@ pub(in crate::checks) const CHECK: Check = Check {
         formula: formula!(
             "Each latency is weighted with itself: the 99th percentile of that is what a request sees that arrives at any \
              moment, instead of when the loop is ready. It fires where that is at least {OMITTED_FROM} times the 99th \
-             percentile of operations, and at least {stall_from_ns} of all waiting ({short} in less than ten seconds of measuring) is \
+             percentile of operations, and at least {long} of all waiting ({short} in less than ten seconds of measuring) is \
              in excess of {STALL_MEDIANS} medians, in at least {STALLS_FROM} full queues of stalled operations. Runs with a \
              step (E02) are reported there. Fewer than {fewest} operations are not judged.",
-            stall_from_ns = Share(STALLED_FROM[0]),
+            long = Share(STALLED_FROM[0]),
             short = Share(STALLED_FROM[1]),
             fewest = show_count(FEWEST_OPS as f64)
         ),
@@ -101,7 +101,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         ""
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} of {} {}s met one. Their p99 of {} is that of \
@@ -115,12 +115,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
             cpu
         ),
         numbers,
-    )))
+    ))
 }
 
 /// Whether the workers waited for a CPU for most of the stall time. False if unknown.
 fn waited_for_cpu(case: &Case, share: f64) -> bool {
-    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let workers = || stream_workers(case);
     let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
     let ready: Known<f64> = workers().try_fold(0.0, |sum, w| Ok(sum + w.ready_ns.clone()? as f64));
     ready.is_ok_and(|ns| ns >= CPU_FROM * share * wall && ns > 0.0)

@@ -72,7 +72,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("Operations were submitted when the schedule said.", numbers));
     }
     if unserved {
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Void,
             format!(
                 "Only {} of the {} operations a second that were asked for were served: the rest queued up, and the latencies \
@@ -81,9 +81,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 show_rate(requested)
             ),
             numbers,
-        )));
+        ));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "Submissions were late by up to {} (99th percentile), which is more than a tenth of p{}. A result withholds such a percentile; a load curve \
@@ -92,15 +92,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
             late.join(", p")
         ),
         numbers,
-    )))
+    ))
 }
 
 /// Returns a finding for a replay whose operations were read too late: its times are those of the reader.
 fn starved(case: &Case) -> Option<Answer> {
     case.stream.replay.as_ref()?;
-    let has_latencies = case.runs.iter().filter_map(|run| run.stream.replayed.as_ref());
-    let late: u64 = has_latencies.clone().map(|run| run.starved).sum();
-    let most_ns = has_latencies.map(|run| run.starved_ns).max().unwrap_or(0);
+    let replays = case.runs.iter().filter_map(|run| run.stream.replayed.as_ref());
+    let late: u64 = replays.clone().map(|run| run.starved).sum();
+    let most_ns = replays.map(|run| run.starved_ns).max().unwrap_or(0);
     let ops: u64 = Kind::ALL.iter().map(|kind| case.in_windows(*kind).ops).sum();
     let part = share(late as f64, ops as f64);
     (part > STARVED_TO).then(|| {

@@ -2,7 +2,7 @@
 //! median latency grows from quarter to quarter in most runs. E10 reports operations that were never served.
 
 use crate::case::{Case, CaseRun, no_run, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::run_series::{moved, rows_of};
 use crate::runs::{SERVED_FROM, falls_short};
 use crate::threshold::Share;
@@ -72,7 +72,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("runs_overloaded", overloaded.len() as f64),
     ]);
     match overloaded.first() {
-        Some(g) if 2 * overloaded.len() > growths.len() => Ok(Answer::Finding(Detail::new(
+        Some(g) if 2 * overloaded.len() > growths.len() => Ok(Answer::finding(
             Severity::Void,
             format!(
                 "{} operations a second are more than the storage serves: the backlog grew throughout the run, from a median latency of {} in its first \
@@ -82,7 +82,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 show_ns(g.last_ns)
             ),
             numbers,
-        ))),
+        )),
         _ => Ok(Answer::Holds("The storage kept up with the load.", numbers)),
     }
 }

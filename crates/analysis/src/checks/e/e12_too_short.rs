@@ -90,7 +90,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         && let Some(fast) = fast_cache_bytes(case)
         && written < fast
     {
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Biased,
             format!(
                 "{} were written in all, and the fast cache of such a drive may hold {}: this may be the speed of that cache alone.",
@@ -98,18 +98,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 show_bytes(fast)
             ),
             numbers,
-        )));
+        ));
     }
     // Windows may end some us early.
     if seconds < SECONDS_FROM - 0.05 {
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Note,
             format!(
                 "Only {seconds:.1} s were measured in all, so periodic work such as a journal commit every \
                  five seconds is hardly included."
             ),
             numbers,
-        )));
+        ));
     }
     Ok(Answer::Holds(
         "It was measured for longer than the period of journal commits and write back.",

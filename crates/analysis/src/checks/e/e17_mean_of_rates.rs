@@ -2,7 +2,7 @@
 //! must add up to the totals of the run.
 
 use crate::case::{Case, CaseRun, no_run};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::run_series::{moved, rows_of};
 use crate::threshold::Share;
 use model::Known;
@@ -51,7 +51,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if in_intervals.abs_diff(in_totals) as f64 <= SAME.0 * in_totals as f64 {
         return Ok(Answer::Holds("The rate is operations by time, and its intervals add up to it.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Void,
         format!(
             "The intervals of the runs have {} operations and their totals {}: the rate is not operations by time.",
@@ -59,7 +59,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_count(in_totals as f64)
         ),
         numbers,
-    )))
+    ))
 }
 
 /// Fails if intervals are missing: a session file that reaches its size limit leaves some out.

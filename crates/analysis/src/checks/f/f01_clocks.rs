@@ -3,7 +3,7 @@
 
 use super::{host_names, hosts, runs};
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -87,7 +87,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_ns(spread as f64)
         )
     };
-    Ok(Answer::Finding(Detail::new(Severity::Biased, sentence, numbers)))
+    Ok(Answer::finding(Severity::Biased, sentence, numbers))
 }
 
 #[test]

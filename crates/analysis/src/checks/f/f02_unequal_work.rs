@@ -3,7 +3,7 @@
 
 use super::{hosts, runs};
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -65,14 +65,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
             let sum = sizes(rank).into_iter().flatten().fold(0, u64::saturating_add);
             format!("{} on {}", show_bytes(sum), hosts[rank].name)
         };
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Biased,
             format!("The work was unequal: the targets have {} and {}.", describe(first), describe(rank)),
             numbers,
-        )));
+        ));
     }
     if 2 * apart > runs.len() {
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Biased,
             format!(
                 "In {apart} of {} runs hosts did not run for as long as each other; in the worst all ran in {} of the time. The rate is of that \
@@ -81,7 +81,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 show_share(least)
             ),
             numbers,
-        )));
+        ));
     }
     Ok(Answer::Holds("All hosts did the same work for as long as each other.", numbers))
 }

@@ -4,7 +4,7 @@
 
 use super::{host_names, hosts, shared_storage};
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
@@ -73,7 +73,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         if case.grounded().is_ok() {
             return Ok(Answer::Holds("Each host reads a file of its own.", numbers));
         }
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Note,
             format!(
                 "Each host reads the {} that it wrote itself, on storage that {} share ({}): what was written a moment ago may still be in \
@@ -83,7 +83,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 what.name()
             ),
             numbers,
-        )));
+        ));
     }
     same_target(case, ranks, numbers)
 }
@@ -106,7 +106,7 @@ fn through_one_cache(case: &Case, ranks: &[usize]) -> bool {
 
 /// Returns the finding for parts of one file that hosts of one machine read through its page cache.
 fn parts_through_one_cache(case: &Case, ranks: &[usize], numbers: crate::checks::Evidence) -> Answer {
-    Answer::Finding(Detail::new(
+    Answer::finding(
         Severity::Biased,
         format!(
             "{} read parts of one file through the page cache of one machine: what the kernel reads ahead for one of them is there for the \
@@ -114,7 +114,7 @@ fn parts_through_one_cache(case: &Case, ranks: &[usize], numbers: crate::checks:
             host_names(case, ranks)
         ),
         numbers,
-    ))
+    )
 }
 
 /// Returns the answer for targets that several hosts read.
@@ -145,7 +145,7 @@ fn same_target(case: &Case, ranks: &[usize], mut numbers: crate::checks::Evidenc
     let is_one_cache = through_one_cache(case, ranks);
     let cache_name =
         if is_one_cache { "the page cache of their machine" } else { "what keeps the data for all of them" };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         if is_one_cache { Severity::Biased } else { Severity::Note },
         format!(
             "About {} of the reads were of blocks that some host had read before: {} read the same, and {cache_name} may have answered.",
@@ -153,7 +153,7 @@ fn same_target(case: &Case, ranks: &[usize], mut numbers: crate::checks::Evidenc
             host_names(case, ranks)
         ),
         numbers,
-    )))
+    ))
 }
 
 /// Two hosts that read a file on a server and together cover its blocks `passes` times.

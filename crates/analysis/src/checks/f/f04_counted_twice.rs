@@ -3,7 +3,7 @@
 
 use super::{Storage, host_names, hosts, shared_storage};
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -71,7 +71,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             ));
         }
     };
-    Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)))
+    Ok(Answer::finding(Severity::Note, sentence, numbers))
 }
 
 #[test]

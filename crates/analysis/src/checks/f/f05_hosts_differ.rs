@@ -3,7 +3,7 @@
 
 use super::{fleet, hosts};
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -49,7 +49,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ));
     }
     let sentence = format!("Hosts are not alike: {}.", fleet.differences.join(". "));
-    Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)))
+    Ok(Answer::finding(Severity::Note, sentence, numbers))
 }
 
 #[test]
