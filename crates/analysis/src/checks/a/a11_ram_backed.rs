@@ -168,8 +168,8 @@ fn divide_share<'a>(case: &Case<'a>, layers: &[&'a Layer], part: f64) -> Known<V
     let requests = |layer: &'a Layer| {
         let done = case.counted(&[layer])?;
         let flows = [(Kind::Read, done.read), (Kind::Write, done.write)];
-        let ours = flows.into_iter().filter(|(kind, _)| case.does(*kind));
-        Ok((layer, ours.map(|(_, flow)| flow.ios as f64).sum()))
+        let own_flows = flows.into_iter().filter(|(kind, _)| case.does(*kind));
+        Ok((layer, own_flows.map(|(_, flow)| flow.ios as f64).sum()))
     };
     let counted: Vec<(&Layer, f64)> = layers.iter().map(|l| requests(l)).collect::<Known<_>>()?;
     let all = counted.iter().map(|(_, requests)| requests).sum();
@@ -227,16 +227,16 @@ fn other_users_of_a_lower_disk_do_not_change_the_share_of_memory() {
     let change = |record: &mut model::record::Record, name: &str, of: &dyn Fn(u64) -> u64| {
         super::snapshots(record, |s| {
             let text = s.files[name].clone().unwrap();
-            let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-            words[0] = of(words[0].parse().unwrap()).to_string();
-            s.files.insert(name.into(), Ok(words.join(" ")));
+            let mut fields: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            fields[0] = of(fields[0].parse().unwrap()).to_string();
+            s.files.insert(name.into(), Ok(fields.join(" ")));
         });
     };
     // Another process does a thousand times as much on the disk below the loop device.
     let mut busy_disk = half_in_memory(0.5);
     change(&mut busy_disk, "/sys/block/vda/stat", &|n| n * 1000);
-    let seen = evidence_of(&busy_disk);
-    assert!((seen["memory_share"] - 0.5).abs() < 0.01, "{seen:?}");
+    let shares = evidence_of(&busy_disk);
+    assert!((shares["memory_share"] - 0.5).abs() < 0.01, "{shares:?}");
     // A device above both, and a RAM disk that does a third of the work below the loop device: memory serves a
     // half plus a third of the other half.
     let mut deeper = half_in_memory(0.5);
@@ -256,9 +256,9 @@ fn other_users_of_a_lower_disk_do_not_change_the_share_of_memory() {
         s.files.insert("/sys/block/ram0/stat".into(), Ok(disk));
     });
     change(&mut deeper, "/sys/block/ram0/stat", &|n| n / 2);
-    let seen = evidence_of(&deeper);
-    assert!((seen["memory_share"] - (0.5 + 0.5 / 3.0)).abs() < 0.01, "{seen:?}");
-    assert!((seen["vda_share"] - 1.0 / 3.0).abs() < 0.01, "{seen:?}");
+    let shares = evidence_of(&deeper);
+    assert!((shares["memory_share"] - (0.5 + 0.5 / 3.0)).abs() < 0.01, "{shares:?}");
+    assert!((shares["vda_share"] - 1.0 / 3.0).abs() < 0.01, "{shares:?}");
     // A damaged record in which a layer is below itself does not loop forever.
     deeper.header.hosts[0].places[0].layers[0].below.push(0);
     evidence_of(&deeper);

@@ -2,12 +2,9 @@
 //! cached file. Compares the bytes of each layer with the bytes of the layers below it.
 //!
 //! 1. Compares the top devices with the lowest devices, then every layer with the layers directly below it.
-//!
 //! 2. If other processes use a disk below a cached loop device, counts only the bytes that the kernel charged to
-//! fathom.
-//!
+//!    fathom.
 //! 3. If other streams of the phase use the chain, subtracts the bytes that they submitted and decides by bounds.
-//!
 //! 4. Reads of never written blocks of an image are named as the cause instead of a cache.
 
 use crate::case::{COUNTS_AT_ALL, Case, SAME_BYTES, share};

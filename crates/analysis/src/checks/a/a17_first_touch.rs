@@ -155,13 +155,13 @@ fn a_burst_by_another_process_is_not_checked() {
 
 #[test]
 fn a_large_factor_of_few_blocks_may_be_chance() {
-    let some = |count: usize, slow: usize| {
+    let record_with = |count: usize, slow: usize| {
         super::probe(&Fixture::honest(), move |p| {
             let p = p.as_mut().unwrap();
             p.first_ns = (0..count).map(|i| if i < slow { 900_000 } else { 80_000 }).collect();
             p.again_ns = (0..count).map(|i| 30_000 + i as u64 * 20_000).collect();
         })
     };
-    assert_eq!(CHECK.severity(&some(8, 5)), None);
-    assert!(CHECK.answer(&some(7, 7)).is_err_and(|why| why.contains("fewer than 8")));
+    assert_eq!(CHECK.severity(&record_with(8, 5)), None);
+    assert!(CHECK.answer(&record_with(7, 7)).is_err_and(|why| why.contains("fewer than 8")));
 }

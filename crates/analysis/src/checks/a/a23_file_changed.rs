@@ -257,13 +257,13 @@ fn changes_between_runs_and_in_discarded_attempts_are_found() {
     assert_eq!(CHECK.severity(&later(&write, 4, |f| f.modified_ns += 1)), None);
 
     let mut record = changed(&Fixture::honest(), |f| f.bytes += 1);
-    let mut again = record.runs.pop().unwrap();
-    record.aside.push(again.clone());
-    again.start.attempt += 1;
-    again.evidence.iter_mut().flat_map(|s| &mut s.targets).for_each(|t| {
+    let mut repeated = record.runs.pop().unwrap();
+    record.aside.push(repeated.clone());
+    repeated.start.attempt += 1;
+    repeated.evidence.iter_mut().flat_map(|s| &mut s.targets).for_each(|t| {
         t.file.as_mut().unwrap().as_mut().unwrap().bytes = 1 << 30;
     });
-    record.runs.push(again);
+    record.runs.push(repeated);
     assert_eq!(CHECK.severity(&record), Some(Severity::Void), "an attempt that does not count");
 }
 

@@ -163,21 +163,21 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let from_memory = missing.min(case.span_bytes());
-    let mut most = 0;
+    let mut most_cached = 0;
     for moment in [Moment::Start, Moment::Stop] {
         for states in case.states(moment)? {
             let cached = states.into_iter().map(cached_bytes).sum::<Known<u64>>()?;
-            most = most.max(cached);
+            most_cached = most_cached.max(cached);
         }
     }
-    let numbers = evidence([("missing_bytes", missing as f64), ("cached_bytes", most as f64)]);
-    if most as f64 >= CACHED_FROM.0 * from_memory as f64 {
+    let numbers = evidence([("missing_bytes", missing as f64), ("cached_bytes", most_cached as f64)]);
+    if most_cached as f64 >= CACHED_FROM.0 * from_memory as f64 {
         return Ok(Answer::Holds("The device or the page cache accounts for what was read.", numbers));
     }
     let sentence = format!(
         "{} of reads reached no device, and only {} of what it read are in the page cache: nothing that can be seen carried them out.",
         show_bytes(missing),
-        show_bytes(most)
+        show_bytes(most_cached)
     );
     Ok(finding(sentence, numbers))
 }

@@ -67,18 +67,18 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("charged_write_bytes", own),
         ("bytes_per_byte_written", ratio),
     ]);
-    let odd = incidental_bytes(case) as f64;
+    let incidental = incidental_bytes(case) as f64;
     let tops = case.tops()?;
     if !case.sharers_moving(&tops, Kind::Write).is_empty() {
         // The upper bound: all bytes that the other streams did not submit belong to this stream.
         let most = (device - case.submitted_by_sharers(Kind::Write, &tops).least as f64).max(0.0);
-        if share(most, requested as f64) > BIASED_ABOVE && most - requested as f64 > odd {
+        if share(most, requested as f64) > BIASED_ABOVE && most - requested as f64 > incidental {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("written_bytes", requested as f64), ("device_write_bytes_at_most", most)]);
         return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
     }
-    if ratio <= BIASED_ABOVE || written - requested as f64 <= odd {
+    if ratio <= BIASED_ABOVE || written - requested as f64 <= incidental {
         return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
     }
     Ok(Answer::finding(

@@ -47,15 +47,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if case.stream.engine != "io_uring" || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    let mut most = 0;
+    let mut most_workers = 0;
     for ran in &case.runs {
-        most = most.max(kernel_workers_in_run(ran)?);
+        most_workers = most_workers.max(kernel_workers_in_run(ran)?);
     }
     if case.runs.is_empty() {
         return Err(crate::case::no_run());
     }
-    let numbers = evidence([("kernel_workers", most as f64)]);
-    if most == 0 {
+    let numbers = evidence([("kernel_workers", most_workers as f64)]);
+    if most_workers == 0 {
         return Ok(Answer::Holds(
             "io_uring carried the operations out without threads of the kernel.",
             numbers,
@@ -69,10 +69,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Err("io_uring always gives syncs and trims to threads of the kernel, so whether it gave them reads and writes too cannot be seen".into());
     }
     let rings = case.stream.workers as usize;
-    let (severity, sentence) = if most >= BIASED_FROM.saturating_mul(rings.max(1)) {
+    let (severity, sentence) = if most_workers >= BIASED_FROM.saturating_mul(rings.max(1)) {
         let sentence = format!(
             "io_uring passed operations to {} threads of the kernel, since they would have blocked: their latency includes waking a thread.",
-            show_count(most as f64)
+            show_count(most_workers as f64)
         );
         (Severity::Biased, sentence)
     } else {
@@ -84,9 +84,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
 
 /// Returns the number of kernel worker threads seen in a run.
 fn kernel_workers_in_run(ran: &CaseRun) -> Known<usize> {
-    let mut seen: Option<BTreeSet<&str>> = None;
+    let mut worker_ids: Option<BTreeSet<&str>> = None;
     for snapshot in ran.run.evidence.iter().filter(|s| s.files.contains_key(THREADS)) {
-        seen.get_or_insert_default().extend(workers(snapshot.text(THREADS)?));
+        worker_ids.get_or_insert_default().extend(workers(snapshot.text(THREADS)?));
     }
     let has_samples = ran.run.evidence.iter().any(|s| s.moment == Moment::During);
     let why = if has_samples {
@@ -94,7 +94,7 @@ fn kernel_workers_in_run(ran: &CaseRun) -> Known<usize> {
     } else {
         "the run is too short: threads are looked at every half second"
     };
-    Ok(seen.ok_or(why)?.len())
+    Ok(worker_ids.ok_or(why)?.len())
 }
 
 /// Returns the ids of the kernel worker threads in a list of `tid: name`.

@@ -1,7 +1,7 @@
 //! B12: operations that failed or moved fewer bytes than asked, and syncs and closes after them that failed.
 //!
-//! Counts the errors of every run of the job, including runs that errors ended. A failed sync of a target that the stream wrote counts
-//! like a failed operation: the kernel had accepted the writes and could not store them.
+//! Counts the errors of every run of the job, including runs that errors ended. A failed sync of a target that
+//! the stream wrote counts like a failed operation: the kernel accepted the writes but could not store them.
 
 use crate::case::Case;
 use crate::checks::{Answer, Ask, Check, Page, evidence, formula};

@@ -58,8 +58,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if let Some(bound) = shared_bounds(case)? {
-        let odd = incidental_requests(case);
-        if bound.merged_share > BIASED_ABOVE + merged_by_chance(case) && bound.merges > odd {
+        let incidental = incidental_requests(case);
+        if bound.merged_share > BIASED_ABOVE + merged_by_chance(case) && bound.merges > incidental {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("merged_share_at_most", bound.merged_share)]);
@@ -74,8 +74,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("merged_by_chance", chance),
         ("merges", worst.device.merges as f64),
     ]);
-    let odd = incidental_requests(case);
-    if part <= BIASED_ABOVE + chance || worst.device.merges <= odd {
+    let incidental = incidental_requests(case);
+    if part <= BIASED_ABOVE + chance || worst.device.merges <= incidental {
         return Ok(Answer::Holds("Random offsets were random to the device too.", numbers));
     }
     Ok(Answer::finding(
@@ -140,8 +140,8 @@ fn merges_by_chance_and_local_orders_are_accepted() {
 
 #[test]
 fn a_few_merges_are_accepted() {
-    let few = merge_some(Fixture { ops: 300, ..Fixture::honest_write() }.record(), 0.1);
-    assert_eq!(CHECK.severity(&few), None);
+    let few_merges = merge_some(Fixture { ops: 300, ..Fixture::honest_write() }.record(), 0.1);
+    assert_eq!(CHECK.severity(&few_merges), None);
 }
 
 #[test]

@@ -62,20 +62,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let worst = extents.iter().filter(|e| e.count > 0).min_by_key(|e| mean_piece(e));
     let Some(worst) = worst else { return Err("the map of the file's extents is empty".into()) };
-    let spins = spins(case)?;
-    let limit = if spins { SPINNING_BELOW } else { FLASH_BELOW };
+    let is_spinning = is_spinning(case)?;
+    let limit = if is_spinning { SPINNING_BELOW } else { FLASH_BELOW };
     let numbers =
         evidence([("extents", worst.count as f64), ("extent_bytes_mean", mean_piece(worst) as f64)]);
     if worst.count <= PIECES || mean_piece(worst) >= limit {
         return Ok(Answer::Holds("The file lies in few pieces, so sequential is sequential.", numbers));
     }
     Ok(Answer::finding(
-        if spins { Severity::Biased } else { Severity::Note },
+        if is_spinning { Severity::Biased } else { Severity::Note },
         format!(
             "The file lies in {} pieces of {} on average, so sequential {} on the disk.",
             show_count(worst.count as f64),
             show_bytes(mean_piece(worst)),
-            if spins { "means seeks" } else { "operations are cut" }
+            if is_spinning { "means seeks" } else { "operations are cut" }
         ),
         numbers,
     ))
@@ -88,7 +88,7 @@ fn mean_piece(extents: &Extents) -> u64 {
 }
 
 /// Whether a disk below the target really spins.
-fn spins(case: &Case) -> Known<bool> {
+fn is_spinning(case: &Case) -> Known<bool> {
     let mut is_rotational = false;
     for layer in case.leaves()? {
         is_rotational |= layer.queue_number("rotational")? == 1;

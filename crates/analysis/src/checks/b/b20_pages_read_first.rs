@@ -60,11 +60,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let disks = case.shared()?;
     let is_shared = !case.sharers(&disks).is_empty();
-    let odd = incidental_bytes(case);
+    let incidental = incidental_bytes(case);
     let read = if is_shared {
         // The reads that the stream's own workers submitted.
         let read = case.counted_by_workers(case.index, |io| io.read_bytes);
-        let is_small = |bytes: u64| share(bytes as f64, written as f64) <= BIASED_ABOVE || bytes <= odd;
+        let is_small =
+            |bytes: u64| share(bytes as f64, written as f64) <= BIASED_ABOVE || bytes <= incidental;
         if is_small(read.least) && !is_small(read.most) {
             return Err(case.why_shared()?);
         }
@@ -79,7 +80,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("read_bytes", read as f64),
         ("read_per_written", part),
     ]);
-    if part <= BIASED_ABOVE || read <= odd {
+    if part <= BIASED_ABOVE || read <= incidental {
         return Ok(Answer::Holds("The writes caused no reads.", numbers));
     }
     if !is_shared && case.own().is_err() {

@@ -86,19 +86,19 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Res
     if count == 0 {
         return Ok(None);
     }
-    let spins = disk.queue_number("rotational")? == 1;
-    let least = match (is_virtual, spins) {
+    let is_spinning = disk.queue_number("rotational")? == 1;
+    let minimum_ns = match (is_virtual, is_spinning) {
         (true, _) => VIRTUAL_NS,
         (false, true) => SPINNING_NS,
         (false, false) => FLASH_NS,
     };
     let (flushes, ms, rounding_ms) = (count as f64, ms as f64, case.runs.len() as f64);
-    let each = |ms: f64| ms * 1e6 / flushes;
-    let numbers = evidence([("flushes", flushes), ("flush_ns", each(ms)), ("least_ns", least)]);
-    if each(ms - rounding_ms) >= least {
-        return Ok(Some(Ok(each(ms))));
+    let ns_per_flush = |ms: f64| ms * 1e6 / flushes;
+    let numbers = evidence([("flushes", flushes), ("flush_ns", ns_per_flush(ms)), ("least_ns", minimum_ns)]);
+    if ns_per_flush(ms - rounding_ms) >= minimum_ns {
+        return Ok(Some(Ok(ns_per_flush(ms))));
     }
-    if each(ms + rounding_ms) >= least {
+    if ns_per_flush(ms + rounding_ms) >= minimum_ns {
         return Err(format!(
             "{} flushes are too few to time them by whole milliseconds",
             show_count(flushes)
@@ -114,7 +114,7 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Res
     };
     Ok(Some(Err(Answer::finding(
         severity,
-        format!("A flush of {} took {}: {cause}.", disk.name, show_ns(each(ms))),
+        format!("A flush of {} took {}: {cause}.", disk.name, show_ns(ns_per_flush(ms))),
         numbers,
     ))))
 }
@@ -135,10 +135,10 @@ fn at(ms: u64, change: impl Fn(&mut Record)) -> Option<Severity> {
 fn flash_spinning_and_virtual_disks_have_their_own_limits() {
     // 11,000 flushes of 60 us are 660 ms.
     assert_eq!((at(600, |_| {}), at(700, |_| {})), (Some(Severity::Biased), None));
-    let spins = |r: &mut Record| {
+    let is_spinning = |r: &mut Record| {
         r.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), "1\n".into());
     };
-    assert_eq!((at(700, spins), at(23_000, spins)), (Some(Severity::Biased), None));
+    assert_eq!((at(700, is_spinning), at(23_000, is_spinning)), (Some(Severity::Biased), None));
     let is_virtual = |r: &mut Record| r.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
     assert_eq!((at(473, is_virtual), at(1_200, is_virtual)), (Some(Severity::Note), None));
 }

@@ -73,7 +73,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
     }
     // The first of the worst is the topmost disk.
-    let worst = disks.iter().filter(|one| one.severity().is_some()).min_by_key(|one| one.severity());
+    let worst = disks.iter().filter(|disk| disk.severity().is_some()).min_by_key(|disk| disk.severity());
     if let Some(worst) = worst {
         return Ok(Answer::Finding(worst.finding()));
     }
@@ -282,19 +282,22 @@ fn traffic_on_a_lower_disk_counts_and_the_topmost_disk_is_named() {
 
 #[test]
 fn writes_that_may_belong_to_the_file_system_are_not_checked() {
-    let of = |fixture: Fixture| CHECK.answer(&fixture.record());
-    let journal = of(Fixture { foreign_ios: 4_000, ..Fixture::honest_write() });
+    let answer_for = |fixture: Fixture| CHECK.answer(&fixture.record());
+    let journal = answer_for(Fixture { foreign_ios: 4_000, ..Fixture::honest_write() });
     assert!(journal.is_err_and(|why| why.contains("more than was asked of it")));
-    assert!(matches!(of(Fixture { foreign_ios: 400, ..Fixture::honest_write() }), Ok(Answer::Holds(..))));
+    assert!(matches!(
+        answer_for(Fixture { foreign_ios: 400, ..Fixture::honest_write() }),
+        Ok(Answer::Holds(..))
+    ));
     let stable = Fixture { cache: model::job::Cache::DirectDsync, ..Fixture::honest_write() };
-    assert!(of(Fixture { foreign_ios: 30_000, ..stable }).is_err());
+    assert!(answer_for(Fixture { foreign_ios: 30_000, ..stable }).is_err());
     let below = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
     assert!(
         CHECK
             .answer(&traffic::with_foreign_requests(&below, 4, 9_000))
             .is_err_and(|why| why.starts_with("vda wrote"))
     );
-    assert!(matches!(of(below), Ok(Answer::Holds(..))));
+    assert!(matches!(answer_for(below), Ok(Answer::Holds(..))));
 }
 
 /// Returns the figures of a finding or of a belief that holds.

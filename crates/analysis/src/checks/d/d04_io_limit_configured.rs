@@ -107,9 +107,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let sentence = format!("A cgroup limits {}: you measured that limit.", limit.describe());
         return Ok(Answer::finding(Severity::Biased, sentence, numbers));
     }
-    let mut words: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
-    words.extend(limits.soft);
-    let sentence = format!("A cgroup controls the I/O of this device: {}.", words.join("; "));
+    let mut settings: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
+    settings.extend(limits.soft);
+    let sentence = format!("A cgroup controls the I/O of this device: {}.", settings.join("; "));
     Ok(Answer::finding(Severity::Note, sentence, evidence([])))
 }
 
@@ -238,15 +238,15 @@ fn at(text: &str) -> Option<Severity> {
 
 #[test]
 fn the_allowed_rate_follows_from_the_mix_and_the_size() {
-    let most = |line: &str, read_percent| {
+    let allowed_iops = |line: &str, read_percent| {
         let mut record =
             crate::fixture::Fixture { read_percent, ..crate::fixture::Fixture::honest() }.record();
         record.header.hosts[0].facts.insert(LIMITS.into(), Ok(format!("/c/io.max: 254:0 {line}")));
         most_iops(&crate::case::cases(&record)[0])
     };
-    assert_eq!(most("rbps=max wbps=max riops=2000 wiops=max", 100), Some(2_000.0));
-    assert_eq!(most("rbps=4096000 wbps=max riops=2000 wiops=max", 100), Some(1_000.0));
-    assert_eq!(most("rbps=max wbps=max riops=max wiops=2000", 100), None, "nothing is written");
+    assert_eq!(allowed_iops("rbps=max wbps=max riops=2000 wiops=max", 100), Some(2_000.0));
+    assert_eq!(allowed_iops("rbps=4096000 wbps=max riops=2000 wiops=max", 100), Some(1_000.0));
+    assert_eq!(allowed_iops("rbps=max wbps=max riops=max wiops=2000", 100), None, "nothing is written");
 }
 
 #[test]

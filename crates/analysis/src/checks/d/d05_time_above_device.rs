@@ -1,12 +1,10 @@
 //! D05: latency spent above the device: in a limit, a queue, a lock or a journal.
 //!
 //! 1. Divides the device's own time by the operations. Operations merged into one request share its time.
-//!
 //! 2. Subtracts it from the mean latency, together with the workers' time on a CPU (D06) and waiting for one
-//! (D08).
-//!
+//!    (D08).
 //! 3. Compares the rest with limits. The kernel counts whole milliseconds, so the rest has a lower and an upper
-//! bound.
+//!    bound.
 //!
 //! Applies only to direct I/O that reached the device.
 

@@ -103,8 +103,8 @@ fn cpu_shares(case: &Case) -> Vec<[f64; 2]> {
         *ready += worker.ready_ns.as_ref().map_or(0.0, |ns| *ns as f64);
         *wall += worker.wall_ns as f64;
     }
-    let seen = sums.into_values().filter(|[cpu, _, wall]| *cpu > 0.0 && *wall > 0.0);
-    seen.map(|[cpu, ready, wall]| [cpu / wall, ready / wall]).collect()
+    let measured = sums.into_values().filter(|[cpu, _, wall]| *cpu > 0.0 && *wall > 0.0);
+    measured.map(|[cpu, ready, wall]| [cpu / wall, ready / wall]).collect()
 }
 
 #[cfg(test)]

@@ -83,11 +83,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let device_ns = share(total.ms as f64 * 1e6, total.ios as f64);
     let is_much_faster = |hz: &u32| device_ns < DEVICE_BELOW * tick_ns(*hz);
     let candidates = RATES_HZ.into_iter().filter(is_much_faster).map(|hz| at_ticks(&histograms, ops, hz));
-    let most = candidates
+    let strongest = candidates
         .filter(|g| g.part > BIASED_ABOVE && g.part > ABOVE_NEIGHBOURS * g.neighbours)
         .max_by(|a, b| a.part.total_cmp(&b.part));
     let numbers = evidence([("device_ns", device_ns)]);
-    let Some(most) = most else { return Ok(Answer::Holds(NOT_AT_TICKS, numbers)) };
+    let Some(strongest) = strongest else { return Ok(Answer::Holds(NOT_AT_TICKS, numbers)) };
     // All operations of a busy worker may take 3 ms by themselves. A tick matters only to a task that waits for a
     // CPU.
     if pressure::waited(case, pressure::CPU).or_else(|_| d08::waited(case))? < READY_FROM {
@@ -97,14 +97,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
         Severity::Biased,
         format!(
             "{} of the latencies are the kernel's tick of {} or a multiple, while a request took {} in the device.",
-            show_share(most.part),
-            show_ns(tick_ns(most.hz)),
+            show_share(strongest.part),
+            show_ns(tick_ns(strongest.hz)),
             show_ns(device_ns)
         ),
         evidence([
-            ("tick_hz", f64::from(most.hz)),
-            ("at_ticks_share", most.part),
-            ("beside_share", most.neighbours),
+            ("tick_hz", f64::from(strongest.hz)),
+            ("at_ticks_share", strongest.part),
+            ("beside_share", strongest.neighbours),
             ("device_ns", device_ns),
         ]),
     ))

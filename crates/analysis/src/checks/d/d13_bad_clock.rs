@@ -132,8 +132,8 @@ fn slept_ns(case: &Case) -> Known<u64> {
     let slept_in_run = |ran: &CaseRun| {
         Ok(suspended_ns(ran, Moment::Stop)?.saturating_sub(suspended_ns(ran, Moment::Start)?))
     };
-    let each: Vec<u64> = case.runs.iter().map(slept_in_run).collect::<Known<_>>()?;
-    each.into_iter().max().ok_or_else(no_run)
+    let sleeps: Vec<u64> = case.runs.iter().map(slept_in_run).collect::<Known<_>>()?;
+    sleeps.into_iter().max().ok_or_else(no_run)
 }
 
 /// Returns the drift of the counter, or `None` if the kernel's clock is used.

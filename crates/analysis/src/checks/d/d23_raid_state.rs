@@ -46,26 +46,26 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() || (arrays.is_empty() && caches.is_empty()) {
         return Ok(Answer::DoesNotApply);
     }
-    let mut words: Vec<String> = Vec::new();
+    let mut all_problems: Vec<String> = Vec::new();
     let mut why_not_read = None;
     for array in &arrays {
         match problems_of_array(case, array) {
-            Ok(problems) => words.extend(problems),
+            Ok(problems) => all_problems.extend(problems),
             Err(why) => why_not_read = Some(why),
         }
     }
     let broken = caches.iter().filter(|(_, state)| BROKEN_CACHE.contains(state));
-    words.extend(broken.map(|(layer, state)| format!("{} says '{state}'", layer.name)));
-    words.sort();
-    words.dedup();
+    all_problems.extend(broken.map(|(layer, state)| format!("{} says '{state}'", layer.name)));
+    all_problems.sort();
+    all_problems.dedup();
     let numbers = evidence([("arrays", arrays.len() as f64), ("caches", caches.len() as f64)]);
-    if words.is_empty() {
+    if all_problems.is_empty() {
         return why_not_read
             .map_or(Ok(Answer::Holds("The arrays below were complete and idle.", numbers)), Err);
     }
     Ok(Answer::finding(
         Severity::Biased,
-        format!("An array or cache below is degraded or busy: {}.", words.join("; ")),
+        format!("An array or cache below is degraded or busy: {}.", all_problems.join("; ")),
         numbers,
     ))
 }
@@ -103,10 +103,10 @@ fn problems_in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
     lines.next().ok_or_else(|| format!("{RAID} does not name {name}"))?;
     let mut out = Vec::new();
     for line in lines.take_while(|l| l.starts_with(char::is_whitespace)) {
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        for word in &words {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        for field in &fields {
             let members =
-                word.strip_prefix('[').and_then(|w| w.strip_suffix(']')).and_then(|w| w.split_once('/'));
+                field.strip_prefix('[').and_then(|w| w.strip_suffix(']')).and_then(|w| w.split_once('/'));
             let Some((all, present)) = members else { continue };
             if let (Ok(all), Ok(present)) = (all.parse::<u32>(), present.parse::<u32>())
                 && present < all
@@ -114,8 +114,8 @@ fn problems_in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
                 out.push(format!("{name} lacks {} of its members", all - present));
             }
         }
-        // `resync=DELAYED` and `resync=PENDING` are one word, and the array is not busy yet.
-        let busy = words.windows(2).find(|w| w[1] == "=" && BUSY.contains(&w[0]));
+        // `resync=DELAYED` and `resync=PENDING` are one field, and the array is not busy yet.
+        let busy = fields.windows(2).find(|w| w[1] == "=" && BUSY.contains(&w[0]));
         out.extend(busy.map(|w| format!("{name} is busy with {}", w[0])));
     }
     Ok(out)

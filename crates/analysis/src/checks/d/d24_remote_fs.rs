@@ -136,12 +136,12 @@ fn location(kind: &str) -> Option<&'static str> {
 
 /// Returns the condition for the name of the result.
 fn condition(kind: &str) -> String {
-    let how = match kind {
+    let prefix = match kind {
         k if is_program(k, FETCHING) => "over the network ",
         k if is_program(k, ENCRYPTING) => "encrypted ",
         _ => "",
     };
-    format!("{how}through {kind}")
+    format!("{prefix}through {kind}")
 }
 
 fn is_program(kind: &str, names: &[&str]) -> bool {
@@ -233,13 +233,13 @@ fn finding(record: &model::record::Record) -> Detail {
 
 #[test]
 fn client_cache_hits_are_reported_and_many_relabel() {
-    let few = finding(&on_nfs(&Fixture::honest(), Ok(4)));
-    assert!(!few.sentence.contains("never left"), "{}", few.sentence);
-    assert_eq!(few.renames, Some(Rename::Condition("through nfs4".into())));
-    let some = finding(&on_nfs(&Fixture::honest(), Ok(6)));
-    assert!(some.sentence.contains("6.0 % of what was read never left"), "{}", some.sentence);
-    let most = finding(&on_nfs(&Fixture::honest(), Ok(90)));
-    assert_eq!(most.renames, Some(Rename::Medium("page cache above nfs4".into())));
+    let few_hits = finding(&on_nfs(&Fixture::honest(), Ok(4)));
+    assert!(!few_hits.sentence.contains("never left"), "{}", few_hits.sentence);
+    assert_eq!(few_hits.renames, Some(Rename::Condition("through nfs4".into())));
+    let some_hits = finding(&on_nfs(&Fixture::honest(), Ok(6)));
+    assert!(some_hits.sentence.contains("6.0 % of what was read never left"), "{}", some_hits.sentence);
+    let most_hits = finding(&on_nfs(&Fixture::honest(), Ok(90)));
+    assert_eq!(most_hits.renames, Some(Rename::Medium("page cache above nfs4".into())));
 }
 
 #[test]

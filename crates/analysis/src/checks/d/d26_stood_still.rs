@@ -129,8 +129,8 @@ fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
     if states.stopped == 0 && states.traced == 0 {
         return None;
     }
-    let (least, _) = proportion::exact(states.stopped, states.samples, CONFIDENCE.0);
-    let severity = if least > VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
+    let (stopped_at_least, _) = proportion::exact(states.stopped, states.samples, CONFIDENCE.0);
+    let severity = if stopped_at_least > VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
     let stopped = format!(
         "{} of {} samples found a worker stopped ({})",
         show_count(states.stopped as f64),

@@ -1,5 +1,5 @@
 //! E01: a rate that was still drifting when the run ended. Fits a line to the steady part of each run and fires
-//! if its drift surely exceeds the allowed one in most runs, or if most runs never settle. With --until steady,
+//! if its drift is significantly larger than allowed in most runs, or if most runs never settle. With --until steady,
 //! relabels results that did not become steady.
 
 use crate::case::Case;

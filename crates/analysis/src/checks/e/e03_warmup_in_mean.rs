@@ -1,5 +1,5 @@
 //! E03: a warm-up that differs from the rest of the run and counts in the mean. Cuts off the warm-up of each run
-//! (MSER-5) and fires if most runs have one and the means with and without it differ surely.
+//! (MSER-5) and fires if most runs have one and the means with and without it differ significantly.
 
 use crate::case::Case;
 use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};

@@ -138,10 +138,10 @@ fn the_time_of_all_runs_counts() {
 
 #[test]
 fn windows_with_few_operations_bias_and_have_no_interval() {
-    let few = Fixture { ops: 1, ..Fixture::honest() }.record();
-    let Ok(Answer::Finding(f)) = CHECK.answer(&few) else { panic!("silent") };
+    let few_ops = Fixture { ops: 1, ..Fixture::honest() }.record();
+    let Ok(Answer::Finding(f)) = CHECK.answer(&few_ops) else { panic!("silent") };
     assert!(f.severity == Severity::Biased && f.sentence.contains("100 % of the rate"), "{}", f.sentence);
-    let report = crate::judge(&few, &crate::Judging::default());
+    let report = crate::judge(&few_ops, &crate::Judging::default());
     assert_eq!((report.headline.interval, report.verdict), (None, model::report::Verdict::Suspect));
     assert!(report.headline.value.is_some());
 }

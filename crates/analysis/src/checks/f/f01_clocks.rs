@@ -1,5 +1,5 @@
-//! F01: hosts that did not start at the same time, or whose clocks cannot decide it. Compares the time between
-//! the first and the last start, and the error of the clocks, with the time in which all hosts ran.
+//! F01: hosts that did not start at the same time, or whose clocks are too inaccurate to tell. Compares the time
+//! between the first and the last start, and the error of the clocks, with the time in which all hosts ran.
 
 use super::{host_names, hosts, runs};
 use crate::case::Case;

@@ -46,17 +46,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Err("no run ended on all hosts".into());
     }
     let sizes = |rank: usize| -> Vec<Option<u64>> {
-        let of = hosts.get(rank).map(|h| h.target_bytes.as_slice()).unwrap_or_default();
-        case.stream.targets.iter().map(|target| of.get(*target).copied()).collect()
+        let on_host = hosts.get(rank).map(|h| h.target_bytes.as_slice()).unwrap_or_default();
+        case.stream.targets.iter().map(|target| on_host.get(*target).copied()).collect()
     };
     // A lost host reports no targets.
     let has_targets = |rank: &usize| !hosts[*rank].target_bytes.is_empty();
     let first = (0..hosts.len()).find(has_targets).unwrap_or(0);
     let shares: Vec<f64> = runs.iter().map(|r| r.common_ns as f64 / r.longest_ns as f64).collect();
     let apart = shares.iter().filter(|share| **share < TOGETHER_FROM).count();
-    let least = shares.iter().copied().fold(1.0, f64::min);
+    let least_together = shares.iter().copied().fold(1.0, f64::min);
     let numbers = evidence([
-        ("least_share_together", least),
+        ("least_share_together", least_together),
         ("runs", runs.len() as f64),
         ("runs_apart", apart as f64),
     ]);
@@ -78,7 +78,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 "In {apart} of {} runs hosts did not run for as long as each other; in the worst all ran in {} of the time. The rate is of that \
                  time, percentiles are of everything.",
                 runs.len(),
-                show_share(least)
+                show_share(least_together)
             ),
             numbers,
         ));
@@ -88,12 +88,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
 
 #[test]
 fn a_long_tail_in_most_runs_biases() {
-    let of = |common, runs| {
+    let severity = |common, runs| {
         CHECK.severity(&super::with(|f| f.runs.iter_mut().take(runs).for_each(|r| r.common_ns = common)))
     };
-    assert_eq!(of(910_000_000, 5), None);
-    assert_eq!(of(890_000_000, 5), Some(Severity::Biased));
-    assert_eq!(of(890_000_000, 2), None, "two runs of five");
+    assert_eq!(severity(910_000_000, 5), None);
+    assert_eq!(severity(890_000_000, 5), Some(Severity::Biased));
+    assert_eq!(severity(890_000_000, 2), None, "two runs of five");
     let lost = super::with(|f| f.hosts[1].target_bytes.clear());
     assert_eq!(CHECK.severity(&lost), None, "a host that was lost has no sizes");
 }

@@ -175,12 +175,12 @@ fn shared(passes: u64) -> model::record::Record {
 #[test]
 fn targets_read_by_several_hosts_are_a_note() {
     assert_eq!(CHECK.severity(&shared(1)), Some(Severity::Note));
-    let mut few = shared(1);
-    few.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 30;
-    assert_eq!(CHECK.severity(&few), None);
-    few.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
+    let mut large_span = shared(1);
+    large_span.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 30;
+    assert_eq!(CHECK.severity(&large_span), None);
+    large_span.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
         Order::Sequential(model::job::Steps::default());
-    assert_eq!(CHECK.severity(&few), Some(Severity::Note), "in order all read the same");
+    assert_eq!(CHECK.severity(&large_span), Some(Severity::Note), "in order all read the same");
     let mut own = shared(1);
     own.header.plan.targets[0].role = Role::Made;
     let Ok(Answer::Finding(found)) = CHECK.answer(&own) else { panic!("silent") };

@@ -43,8 +43,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let kernel = host.kernel.ok_or_else(|| format!("which kernel {} runs on is not known", host.name))?;
         kernels.entry(kernel).or_default().push(rank);
     }
-    let most = kernels.values().map(Vec::len).max().unwrap_or(0);
-    let one_kernel = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == most);
+    let largest_group = kernels.values().map(Vec::len).max().unwrap_or(0);
+    let one_kernel = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == largest_group);
     let devices = if case.has_storage() { shared_storage(case)? } else { Vec::new() };
     // A file system mounted by several hosts is not a device counted twice.
     let device = devices.iter().filter(|(what, _)| matches!(what, Storage::Device(_)));

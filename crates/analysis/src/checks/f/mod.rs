@@ -97,9 +97,10 @@ fn storage_of_host(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
 /// Fails if the storage of a host is unknown.
 fn shared_storage(case: &Case) -> Known<Vec<(Storage, Vec<usize>)>> {
     let count = hosts(case).len();
-    let each = (0..count).map(|rank| storage_of_host(case, rank)).collect::<Known<Vec<_>>>()?;
-    let all: BTreeSet<&Storage> = each.iter().flatten().collect();
-    let with = |what: &Storage| (0..count).filter(|rank| each[*rank].contains(what)).collect::<Vec<_>>();
+    let storage_by_rank = (0..count).map(|rank| storage_of_host(case, rank)).collect::<Known<Vec<_>>>()?;
+    let all: BTreeSet<&Storage> = storage_by_rank.iter().flatten().collect();
+    let with =
+        |what: &Storage| (0..count).filter(|rank| storage_by_rank[*rank].contains(what)).collect::<Vec<_>>();
     let shared = all.into_iter().map(|what| (what.clone(), with(what)));
     Ok(shared.filter(|(_, ranks)| ranks.len() > 1).collect())
 }
