@@ -75,7 +75,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 
 /// The sensor closest to its limit.
 struct Sensor {
-    /// Name of the sensor.
+    /// Directory and driver.
     sensor_name: String,
     /// Reading and limit, in thousandths of a degree.
     reading: i64,
