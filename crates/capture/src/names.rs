@@ -6,7 +6,7 @@ use crate::row::Flags;
 use std::collections::HashMap;
 
 /// Most tasks and most flags that are told apart: what comes beyond is the last of them. Bounds what a hostile file can take.
-const MOST: usize = 1 << 18;
+const MAX_NAMES: usize = 1 << 18;
 
 /// A task that issued requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -79,8 +79,8 @@ fn number<T: Clone + Eq + std::hash::Hash>(all: &mut Vec<T>, by: &mut HashMap<T,
     if let Some(number) = by.get(one) {
         return *number;
     }
-    if all.len() >= MOST {
-        return (MOST - 1) as u32;
+    if all.len() >= MAX_NAMES {
+        return (MAX_NAMES - 1) as u32;
     }
     let number = all.len() as u32;
     all.push(one.clone());

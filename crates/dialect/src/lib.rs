@@ -14,16 +14,16 @@ mod names_in_tool;
 mod nearest;
 pub mod trouble;
 
-pub use content::what_language;
-pub use dashes::LONG_DASHES;
-pub use language::{Language, MAX_FILE_BYTES, Tool};
-pub use names_in_tool::in_names_of;
-pub use trouble::Trouble;
+pub use self::content::what_language;
+pub use self::dashes::LONG_DASHES;
+pub use self::language::{Language, MAX_FILE_BYTES, Tool};
+pub use self::names_in_tool::in_names_of;
+pub use self::trouble::Trouble;
 
 use std::path::Path;
 
 /// Every language there is.
-pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE, iometer::LANGUAGE];
+pub const LANGUAGES: &[Language] = &[self::job::LANGUAGE, self::fio::LANGUAGE, self::diskspd::LANGUAGE, self::iometer::LANGUAGE];
 
 /// Tools whose command lines are read, by the names that people and programs call them by.
 pub const COMMANDS: &[&str] = &["fio", "diskspd", "iometer", "iops"];

@@ -24,11 +24,11 @@ const PREFIX: &str = "fathom-";
 const REMOVALS: u32 = 20;
 const BETWEEN_REMOVALS: Duration = Duration::from_millis(5);
 
-const V1_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
+const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
 /// Limits of version 1, which the kernel does not pass on to cgroups below.
 pub(crate) const V1_LIMITS: [&str; 4] =
     ["read_bps_device", "write_bps_device", "read_iops_device", "write_iops_device"];
-const V2_FILES: [&str; 1] = ["io.stat"];
+const V2_IO_FILES: [&str; 1] = ["io.stat"];
 
 /// The one that this process is in, for whoever leaves it first: the owner or a forced exit.
 static ENTERED: Mutex<Option<Entered>> = Mutex::new(None);
@@ -95,7 +95,7 @@ pub fn enter(root: &Root) -> Known<OwnCgroup> {
         leave(&ours);
         return Err(why);
     }
-    let names: &[&str] = if version == 1 { &V1_FILES } else { &V2_FILES };
+    let names: &[&str] = if version == 1 { &V1_IO_FILES } else { &V2_IO_FILES };
     let files = names.iter().map(|f| ours.dir.join(f).to_string_lossy().into_owned()).collect();
     let description = Cgroup { version, dir: ours.dir.to_string_lossy().into_owned(), files };
     *entered = Some(ours);
@@ -163,16 +163,16 @@ fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
     write(&ours.dir.join("cgroup.procs"), "0")
         .map_err(|e| format!("{} cannot be entered ({})", name::shown(&ours.dir), describe(&e)))?;
     if version == 1 {
-        return present(&ours.dir, &V1_FILES);
+        return present(&ours.dir, &V1_IO_FILES);
     }
-    if present(&ours.dir, &V2_FILES).is_err() {
+    if present(&ours.dir, &V2_IO_FILES).is_err() {
         // Only now, since a cgroup with processes of its own delegates nothing.
         write(&ours.parent.join("cgroup.subtree_control"), "+io").map_err(|e| {
             format!("{} does not hand the io controller down ({})", name::shown(&ours.parent), describe(&e))
         })?;
         ours.handed_down = true;
     }
-    present(&ours.dir, &V2_FILES)
+    present(&ours.dir, &V2_IO_FILES)
 }
 
 fn present(dir: &Path, files: &[&str]) -> Known<()> {

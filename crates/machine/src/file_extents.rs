@@ -44,7 +44,7 @@ pub fn locate_file_extents(target: &Path) -> Result<FileExtents, String> {
     } else {
         return Err("it is neither a file nor a directory, and only files have extents".into());
     }
-    found.stretches = joined(std::mem::take(&mut found.stretches));
+    found.stretches = merge_touching(std::mem::take(&mut found.stretches));
     Ok(found)
 }
 
@@ -96,7 +96,7 @@ impl FileExtents {
             }
         }
         if self.stretches.len() > MOST_EXTENTS {
-            self.stretches = joined(std::mem::take(&mut self.stretches));
+            self.stretches = merge_touching(std::mem::take(&mut self.stretches));
         }
         if all.len() >= MOST_OF_A_FILE || self.stretches.len() > MOST_EXTENTS || self.files > MOST_FILES {
             return Err(why(&format!(
@@ -108,7 +108,7 @@ impl FileExtents {
 }
 
 /// In order, those that touch being one.
-fn joined(mut stretches: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+fn merge_touching(mut stretches: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     stretches.sort_unstable();
     let mut out: Vec<(u64, u64)> = Vec::new();
     for (begin, end) in stretches {
@@ -122,7 +122,7 @@ fn joined(mut stretches: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 
 #[test]
 fn stretches_that_touch_are_one() {
-    let all = joined(vec![(50, 60), (0, 10), (10, 20), (15, 18), (55, 70)]);
+    let all = merge_touching(vec![(50, 60), (0, 10), (10, 20), (15, 18), (55, 70)]);
     assert_eq!(all, [(0, 20), (50, 70)]);
     let none = locate_file_extents(Path::new("/dev/null")).map_err(|e| e.contains("neither a file"));
     assert_eq!(none, Err(true));

@@ -12,7 +12,7 @@ pub mod device_name;
 pub mod devices;
 pub mod disk_stats;
 pub mod error;
-mod extents;
+pub mod extents;
 mod facts;
 pub mod file_extents;
 mod file_status;

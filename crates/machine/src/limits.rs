@@ -12,7 +12,7 @@ use std::path::Path;
 /// From here on a limit of memory is none: version 1 shows the largest number of whole pages.
 const NO_MEMORY_LIMIT: u64 = 1 << 60;
 /// Limits of version 2.
-const V2_FILES: [&str; 7] =
+const V2_LIMIT_FILES: [&str; 7] =
     ["io.max", "io.latency", "io.weight", "io.cost.qos", "cpu.max", "memory.high", "memory.max"];
 
 /// All limits that are set, a line for each, `path: line`.
@@ -29,7 +29,7 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     }
     found.add(root, groups.path("cpu", 1), "cpu.cfs_quota_us");
     found.add(root, groups.path("memory", 1), "memory.limit_in_bytes");
-    for file in V2_FILES {
+    for file in V2_LIMIT_FILES {
         found.add(root, groups.path("", 2), file);
     }
     match found {
@@ -133,18 +133,18 @@ impl Groups {
         let (_, path) = lines.find(|(list, _)| if version == 1 { has(list) } else { list.is_empty() })?;
         let mount = self.mounts.iter().find(|m| m.kind == kind && has(&m.super_options));
         let Some(mount) = mount else {
-            return Some(Err(format!("the cgroups of {} are not mounted here", name(controller))));
+            return Some(Err(format!("the cgroups of {} are not mounted here", controller_name(controller))));
         };
         let dir = match cgroup::directory(mount, path) {
             Ok(dir) => dir,
-            Err(why) => return Some(Err(format!("limits of {}: {why}", name(controller)))),
+            Err(why) => return Some(Err(format!("limits of {}: {why}", controller_name(controller)))),
         };
         let above = Path::new(&dir).ancestors().take_while(|d| d.starts_with(&mount.point));
         Some(Ok(above.map(|d| d.to_string_lossy().into_owned()).collect()))
     }
 }
 
-fn name(controller: &str) -> &str {
+fn controller_name(controller: &str) -> &str {
     if controller.is_empty() { "version 2" } else { controller }
 }
 

@@ -92,7 +92,7 @@ pub fn name(root: &Root, pid: u32) -> String {
 fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
     let Stat { name, cpu_ticks, began, children_faults, .. } =
         parse_stat(&root.read(&format!("/proc/{pid}/stat")).ok()?)?;
-    let io_bytes = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_io(&text));
+    let io_bytes = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_storage_bytes(&text));
     Some(((pid, began), Process { name, cpu_ticks, io_bytes, children_faults }))
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-fn parse_io(text: &str) -> Option<u64> {
+fn parse_storage_bytes(text: &str) -> Option<u64> {
     let value = |key: &str| text.lines().find_map(|l| l.strip_prefix(key)?.trim().parse::<u64>().ok());
     Some(value("read_bytes:")?.saturating_add(value("write_bytes:")?))
 }
@@ -171,8 +171,8 @@ mod tests {
         ] {
             assert_eq!(parse_stat(junk), None, "{junk}");
         }
-        assert_eq!(parse_io("rchar: 1\nread_bytes: 8\nwrite_bytes: 4\n"), Some(12));
-        assert_eq!(parse_io("rchar: 1\n"), None);
+        assert_eq!(parse_storage_bytes("rchar: 1\nread_bytes: 8\nwrite_bytes: 4\n"), Some(12));
+        assert_eq!(parse_storage_bytes("rchar: 1\n"), None);
     }
 
     #[test]

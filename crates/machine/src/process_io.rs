@@ -125,7 +125,7 @@ impl ProcessIo {
         let mut look = Self { all: BTreeMap::new(), hidden: usize::from(all_hidden) };
         for id in ids {
             let text = root.read(&format!("{dir}/{id}/io"));
-            let Some(counters) = text.as_deref().ok().and_then(parse_io) else {
+            let Some(counters) = text.as_deref().ok().and_then(parse_io_counters) else {
                 // One that ended meanwhile hides nothing.
                 look.hidden += usize::from(root.has(&format!("{dir}/{id}")));
                 continue;
@@ -242,7 +242,7 @@ pub fn of_this_process(root: &Root) -> Known<IoCounters> {
     let pid = std::process::id();
     let of_threads = of_threads(root, pid);
     let path = "/proc/self/io";
-    let whole = parse_io(&root.read(path)?).ok_or_else(|| format!("{path} is not understood"))?;
+    let whole = parse_io_counters(&root.read(path)?).ok_or_else(|| format!("{path} is not understood"))?;
     Ok(whole.less(&of_threads))
 }
 
@@ -254,11 +254,11 @@ fn stat(root: &Root, dir: &str, id: u32) -> Option<Stat> {
 fn of_threads(root: &Root, pid: u32) -> IoCounters {
     let dir = format!("/proc/{pid}/task");
     let threads = root.list(&dir).unwrap_or_default();
-    let counters = threads.iter().filter_map(|tid| parse_io(&root.read(&format!("{dir}/{tid}/io")).ok()?));
+    let counters = threads.iter().filter_map(|tid| parse_io_counters(&root.read(&format!("{dir}/{tid}/io")).ok()?));
     counters.fold(IoCounters::default(), |sum, one| sum.each(&one, u64::saturating_add))
 }
 
-fn parse_io(text: &str) -> Option<IoCounters> {
+fn parse_io_counters(text: &str) -> Option<IoCounters> {
     let mut found = IoCounters::default();
     let mut seen = 0;
     for (key, value) in text.lines().filter_map(|l| l.split_once(':')) {
@@ -326,7 +326,7 @@ mod tests {
             told,
             [(7, "dd", 8192, 0, false), (8, "new) one", 100, 0, false), (11, "kworker/0:1", 512, 0, true)]
         );
-        assert_eq!(parse_io("rchar: 1\n"), None);
+        assert_eq!(parse_io_counters("rchar: 1\n"), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 /// Bytes that are compared of a device that nothing identifies, and of two files.
 const BLOCK: usize = 4096;
 const SECTOR: u64 = model::evidence::SECTOR_BYTES;
-const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+const O_NONBLOCK_2: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
 /// The user of an open file, as far as its content tells. `user_of` finds the user of a block device by its kernel name.
 ///
@@ -73,7 +73,7 @@ fn holds_the_same(root: &Root, name: &str, file: &File, file_bytes: u64) -> bool
         return false;
     };
     let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
-    let Ok(device) = File::options().read(true).custom_flags(O_NONBLOCK).open(path) else { return false };
+    let Ok(device) = File::options().read(true).custom_flags(O_NONBLOCK_2).open(path) else { return false };
     let Ok(identities) = Content::from(&device, 0, bytes).identities() else { return false };
     let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
     let in_disk = number(name, "start").unwrap_or(0).saturating_mul(SECTOR);

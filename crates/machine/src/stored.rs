@@ -61,7 +61,7 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
             return if found.is_empty() {
                 Err("nothing of what is above is stored there: it was never written".into())
             } else {
-                Ok(joined(&found))
+                Ok(merge_pieces(&found))
             };
         }
         let upper = place.layers.get(at).ok_or("its chain of devices is broken")?;
@@ -178,7 +178,7 @@ fn within(pieces: &[Piece], map: &[Piece]) -> Vec<Piece> {
 }
 
 /// The pieces, with those made one that follow each other both in the target and on the device.
-fn joined(pieces: &[Piece]) -> Vec<Piece> {
+fn merge_pieces(pieces: &[Piece]) -> Vec<Piece> {
     let mut out: Vec<Piece> = Vec::new();
     for piece in pieces {
         match out.last_mut() {
@@ -217,8 +217,8 @@ fn pieces_of_pieces_are_cut_at_both_edges_and_holes_are_left_out() {
     let image = [piece(0, 1_000, 150), piece(200, 5_000, 120), piece(320, 5_120, 400)];
     let found = within(&file, &image);
     assert_eq!(found, [piece(0, 1_100, 50), piece(100, 5_100, 20), piece(120, 5_120, 30)]);
-    assert_eq!(joined(&found), [piece(0, 1_100, 50), piece(100, 5_100, 50)]);
-    assert_eq!(show(&joined(&found)), "100 B in 2 pieces from byte 1100 on");
+    assert_eq!(merge_pieces(&found), [piece(0, 1_100, 50), piece(100, 5_100, 50)]);
+    assert_eq!(show(&merge_pieces(&found)), "100 B in 2 pieces from byte 1100 on");
     assert_eq!(within(&file, &[]), []);
 }
 

@@ -6,9 +6,9 @@
 mod common;
 mod writer;
 
-pub use common::common_name;
-pub(crate) use common::host;
-pub(crate) use writer::Writer;
+pub use self::common::common_name;
+pub(crate) use self::common::host;
+pub(crate) use self::writer::Writer;
 
 use crate::error::MachineError;
 use crate::root::Root;

@@ -12,7 +12,7 @@ mod reader;
 mod varint;
 mod writer;
 
-pub use block::BLOCK_ROWS;
-pub use frame::MAGIC;
-pub use reader::{Reader, Unreadable};
-pub use writer::Writer;
+pub use self::block::BLOCK_ROWS;
+pub use self::frame::MAGIC;
+pub use self::reader::{Reader, Unreadable};
+pub use self::writer::Writer;

@@ -21,7 +21,7 @@ pub(super) const DATA: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 /// Operations of a run from which on it is a long one.
 pub(super) const LONG: u64 = 8;
 /// Operations of a stretch from which on they are many, and most that are kept until it ends.
-const MANY: u64 = 8;
+const MANY_OPERATIONS: u64 = 8;
 const MOST_IN_A_STRETCH: usize = 1 << 13;
 /// How many times as many as numbers of one distribution these are, from which on they are of another.
 const LARGER: f64 = 2.0;
@@ -161,7 +161,7 @@ impl Gathered {
         let is_many = match std::mem::take(&mut self.data) {
             0 => self.is_many.unwrap_or(false),
             data => {
-                let is_many = data >= MANY;
+                let is_many = data >= MANY_OPERATIONS;
                 if self.is_many.replace(is_many) != Some(is_many) {
                     self.sides[usize::from(!is_many)].end();
                     self.sides[usize::from(is_many)].begin();
@@ -189,7 +189,7 @@ impl Gathered {
         let part = |load: &Load| load.data() as f64 / self.whole.data().max(1) as f64;
         let both = part(&self.few) >= APART && part(&self.many) >= APART;
         // Of geometric numbers at once those that are many are longer by what they must have to be so.
-        let expected = self.whole.pacing.at_once() + (MANY - 1) as f64;
+        let expected = self.whole.pacing.at_once() + (MANY_OPERATIONS - 1) as f64;
         let is_apart = self.many.pacing.at_once() >= LARGER * expected;
         let is_filling = || self.sides[1].pacing.is_filling() && self.goes_by_turns();
         let is_in_bursts = self.many.pacing.is_at_once() || is_filling();

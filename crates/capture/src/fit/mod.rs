@@ -20,11 +20,11 @@ mod text;
 mod turns;
 mod zones;
 
-pub use gather::Gathering;
-pub use observed::{Figures, Observed};
-pub use stream::Fitted;
-pub use survey::{Nothing, Survey};
-pub use text::Head;
+pub use self::gather::Gathering;
+pub use self::observed::{Figures, Observed};
+pub use self::stream::Fitted;
+pub use self::survey::{Nothing, Survey};
+pub use self::text::Head;
 
 #[cfg(test)]
 mod tests;

@@ -41,7 +41,7 @@ const IN_A_CALL_NS: u64 = 3_000;
 /// Operations of a call, in the mean, from which on calls have several.
 const SEVERAL: f64 = 1.5;
 /// Fewest operations that say something.
-const FEWEST: u64 = 20;
+const MIN_OPERATIONS: u64 = 20;
 
 /// Operations of a part in time.
 #[derive(Debug, Default)]
@@ -182,7 +182,7 @@ impl Pacing {
 
     /// The loop of a part, of one task or several, that is active for so long.
     pub(super) fn choose(&self, tasks: u32, active_ns: u64) -> Loop {
-        if tasks != 1 || self.unfinished > 0 || self.data < FEWEST {
+        if tasks != 1 || self.unfinished > 0 || self.data < MIN_OPERATIONS {
             return Loop::Open;
         }
         let busy_ns = self.busy_ns();

@@ -9,7 +9,7 @@ use model::histogram::Histogram;
 use model::job::Kind;
 
 /// Turns from which on their length says something.
-const FEWEST: u64 = 3;
+const MIN_TURNS: u64 = 3;
 
 /// One of the two things.
 #[derive(Debug, Default)]
@@ -62,6 +62,6 @@ impl Side {
 
     /// Whether there are enough turns, and all completions are known.
     pub(super) fn is_told(&self) -> bool {
-        self.turns >= FEWEST && self.pacing.is_known()
+        self.turns >= MIN_TURNS && self.pacing.is_known()
     }
 }

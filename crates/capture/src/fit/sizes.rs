@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 /// Sizes that are told apart; what comes beyond counts as the largest below it.
-const MOST: usize = 1 << 16;
+const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// Classes of a job: no more than it takes, and each with so little that the distribution is near.
-const CLASSES: usize = 98;
+const MAX_SIZE_CLASSES: usize = 98;
 /// The digits of a share, in parts of all.
 pub(super) const PARTS: u64 = 1_000_000;
 
@@ -27,7 +27,7 @@ pub(super) struct Shares {
 
 impl Counted {
     pub(super) fn add(&mut self, sectors: u32) {
-        let known = self.counts.len() < MOST || self.counts.contains_key(&sectors);
+        let known = self.counts.len() < MAX_DISTINCT_SIZES || self.counts.contains_key(&sectors);
         let below = || self.counts.range(..sectors).next_back().map_or(sectors, |(size, _)| *size);
         let size = if known { sectors } else { below() };
         *self.counts.entry(size).or_default() += 1;
@@ -58,8 +58,8 @@ impl Counted {
     /// them is one, as large as its mean.
     pub(super) fn shares(&self, align: u32) -> Shares {
         let operations = self.operations().max(1);
-        let few = self.counts.len() <= CLASSES;
-        let is_frequent = |count: u64| few || count * CLASSES as u64 / 2 >= operations;
+        let few = self.counts.len() <= MAX_SIZE_CLASSES;
+        let is_frequent = |count: u64| few || count * MAX_SIZE_CLASSES as u64 / 2 >= operations;
         let mut classes: Vec<(u32, u64)> = Vec::new();
         let mut between = (0_f64, 0_u64);
         let rounded = |sectors: f64| ((sectors / f64::from(align)).round() as u32).max(1) * align;
@@ -76,7 +76,7 @@ impl Counted {
                 continue;
             }
             between = (between.0 + f64::from(*size) * *count as f64, between.1 + count);
-            if between.1 * CLASSES as u64 / 2 >= operations {
+            if between.1 * MAX_SIZE_CLASSES as u64 / 2 >= operations {
                 close(&mut between, &mut classes);
             }
         }
@@ -133,7 +133,7 @@ fn rare_sizes_keep_their_share_and_many_become_few() {
     let mut many = Counted::default();
     (1..=2000_u32).for_each(|size| many.add(size * 8));
     let shares = many.shares(8);
-    assert!(shares.all.len() <= CLASSES && shares.distance < 0.06, "{shares:?}");
+    assert!(shares.all.len() <= MAX_SIZE_CLASSES && shares.distance < 0.06, "{shares:?}");
     assert_eq!(shares.all.iter().map(|share| share.1).sum::<u64>(), PARTS);
     let mean: f64 = shares.all.iter().map(|(size, part)| f64::from(*size) * *part as f64 / 1e6).sum();
     assert!((mean / (8.0 * 2001.0 / 2.0) - 1.0).abs() < 0.01, "{mean}");

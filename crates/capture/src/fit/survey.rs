@@ -18,7 +18,7 @@ const OWN_SYNCS: f64 = 0.05;
 /// Most parts that are told apart: each may become several streams, which are threads.
 const MOST_PARTS: usize = 16;
 /// Tasks of one name from which on they are one part: the workers of one program.
-const MANY: usize = 9;
+const MANY_TASKS: usize = 9;
 /// Largest operation that a job has, in sectors: 1 GiB. Larger ones, which are discards, count as this.
 pub(super) const MOST_SECTORS: u32 = 1 << 21;
 /// Name of the part of all tasks that have no part of their own.
@@ -185,7 +185,7 @@ impl Surveyed {
         }
         let mut drafts: Vec<(Part, Vec<usize>)> = Vec::new();
         for (name, members) in groups {
-            if members.len() >= MANY
+            if members.len() >= MANY_TASKS
                 || names.task_at(members[0] as u32).is_some_and(crate::names::Task::is_worker)
             {
                 drafts.push((Part::from_tasks(name, &members, tasks), members));

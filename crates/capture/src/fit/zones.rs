@@ -3,18 +3,18 @@
 //! For: a distribution of offsets that a job can say, and how far it is from what was seen. Not for: which one comes after which.
 
 /// Bins that a span is counted in.
-const BINS: u64 = 4096;
+const BIN_COUNT: u64 = 4096;
 /// Sectors that bins are multiples of at least: 4 KiB.
-const UNIT: u64 = 8;
+const MIN_BIN_SECTORS: u64 = 8;
 /// Most sectors of a span: 2 ZiB, which no device has.
-const MOST_SECTORS: u64 = 1 << 52;
+const MAX_SPAN_SECTORS: u64 = 1 << 52;
 /// Most zones that are told.
-const MOST: usize = 48;
+const MAX_ZONES: usize = 48;
 /// Distance (Kolmogorov-Smirnov) at which zones are good enough: this, or what draws of one distribution differ by in nineteen cases of
 /// twenty, times the root of their number, and no more than the last.
-const NEAR: f64 = 0.004;
-const BY_CHANCE: f64 = 1.36;
-const FAR: f64 = 0.1;
+const NEAR_DISTANCE: f64 = 0.004;
+const CHANCE_FACTOR: f64 = 1.36;
+const FAR_DISTANCE: f64 = 0.1;
 
 /// Operations by where they begin.
 #[derive(Clone, Debug, Default)]
@@ -38,10 +38,10 @@ pub(super) struct Zone {
 impl Bins {
     /// Over the sectors from the first to the one behind the last; bins begin and end at multiples of so many.
     pub(super) fn over(first: u64, behind: u64, align: u64) -> Self {
-        let unit = align.max(UNIT);
+        let unit = align.max(MIN_BIN_SECTORS);
         let first = first / unit * unit;
-        let sectors = behind.saturating_sub(first).clamp(1, MOST_SECTORS);
-        let width = sectors.div_ceil(BINS).next_multiple_of(unit);
+        let sectors = behind.saturating_sub(first).clamp(1, MAX_SPAN_SECTORS);
+        let width = sectors.div_ceil(BIN_COUNT).next_multiple_of(unit);
         Self { first, width, counts: vec![0; sectors.div_ceil(width) as usize] }
     }
 
@@ -72,15 +72,15 @@ impl Bins {
             Some(*sum)
         }));
         let all = sums.last().copied().unwrap_or(0).max(1) as f64;
-        let near = (BY_CHANCE / all.sqrt()).clamp(NEAR, FAR);
+        let near = (CHANCE_FACTOR / all.sqrt()).clamp(NEAR_DISTANCE, FAR_DISTANCE);
         let mut edges = vec![0, counts.len()];
         let mut distance = 0.0;
         // Divided where it is furthest from what was seen, until it is near enough (Douglas and Peucker, 1973).
-        while edges.len() <= MOST {
+        while edges.len() <= MAX_ZONES {
             let worst = edges.windows(2).map(|w| furthest(&sums, w[0], w[1])).enumerate();
             let Some((at, (edge, off))) = worst.max_by(|a, b| a.1.1.total_cmp(&b.1.1)) else { break };
             distance = off / all;
-            if distance <= near || edges.len() == MOST {
+            if distance <= near || edges.len() == MAX_ZONES {
                 break;
             }
             edges.insert(at + 1, edge);

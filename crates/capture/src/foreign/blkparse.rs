@@ -11,7 +11,7 @@ use model::captured::Ending;
 use std::io::BufRead;
 
 /// Whether a line is one of an event.
-pub(super) fn is_line(line: &str) -> bool {
+pub(super) fn is_blkparse_line(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     words.len() >= 6 && is_device(words[0]) && time_ns(words[3]).is_some()
 }
@@ -39,13 +39,13 @@ fn error(text: &str) -> i32 {
     -bits.map_or(0, i32::from).abs()
 }
 
-pub(super) fn read(from: &mut dyn BufRead, into: &mut Into<'_>, ending: &mut Ending) -> Result<(), Trouble> {
+pub(super) fn read_blkparse(from: &mut dyn BufRead, into: &mut Into<'_>, ending: &mut Ending) -> Result<(), Trouble> {
     let mut lines = Lines::over(from);
     let mut paired = Paired::new();
     let mut device = None;
     while let Some(line) = lines.next()? {
         // Behind the events stands a summary.
-        if !is_line(&line) {
+        if !is_blkparse_line(&line) {
             if line.starts_with("CPU") || line.starts_with("Total") {
                 break;
             }

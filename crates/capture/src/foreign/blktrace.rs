@@ -121,7 +121,7 @@ fn number(bytes: &[u8], high_first: bool) -> u64 {
     if high_first { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) }
 }
 
-pub(super) fn read(
+pub(super) fn read_blktrace(
     from: Vec<Box<dyn BufRead>>,
     into: &mut Into<'_>,
     ending: &mut Ending,

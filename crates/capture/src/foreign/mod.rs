@@ -50,7 +50,7 @@ pub type Put<'p> = &'p mut dyn FnMut(&Row, &Names) -> io::Result<()>;
 impl Language {
     /// By how a file begins; `None` where it is none of them.
     pub fn detect(begins: &[u8]) -> Option<Self> {
-        if blktrace::begins_so(begins) {
+        if self::blktrace::begins_so(begins) {
             return Some(Self::Blktrace);
         }
         let text = String::from_utf8_lossy(begins);
@@ -58,8 +58,8 @@ impl Language {
         match first.trim() {
             "fio version 2 iolog" => Some(Self::Iolog(2)),
             "fio version 3 iolog" => Some(Self::Iolog(3)),
-            line if msr::is_line(line) => Some(Self::Msr),
-            line if blkparse::is_line(line) => Some(Self::Blkparse),
+            line if self::msr::is_msr_line(line) => Some(Self::Msr),
+            line if self::blkparse::is_blkparse_line(line) => Some(Self::Blkparse),
             _ => None,
         }
     }
@@ -91,16 +91,16 @@ impl Language {
         let mut into = Into { names: Names::default(), put, rows: 0, last_ns: 0, within_sectors: 0 };
         let mut ending = Ending { why: "its end".into(), ..Ending::default() };
         if self == Self::Blktrace {
-            blktrace::read(from, &mut into, &mut ending)?;
+            self::blktrace::read_blktrace(from, &mut into, &mut ending)?;
         } else {
             let Some(only) = from.first_mut() else {
                 return Err(Trouble::Foreign("there is no file".into()));
             };
             match self {
-                Self::Iolog(2) => iolog::read_2(only, &mut into)?,
-                Self::Iolog(_) => iolog::read_3(only, &mut into)?,
-                Self::Msr => msr::read(only, &mut into)?,
-                _ => blkparse::read(only, &mut into, &mut ending)?,
+                Self::Iolog(2) => self::iolog::read_2(only, &mut into)?,
+                Self::Iolog(_) => self::iolog::read_3(only, &mut into)?,
+                Self::Msr => self::msr::read_msr(only, &mut into)?,
+                _ => self::blkparse::read_blkparse(only, &mut into, &mut ending)?,
             }
         }
         ending.duration_ns = into.last_ns;

@@ -11,13 +11,13 @@ use std::io::BufRead;
 const UNIT_NS: u64 = 100;
 
 /// Whether a line is of such a trace, or its heading.
-pub(super) fn is_line(line: &str) -> bool {
+pub(super) fn is_msr_line(line: &str) -> bool {
     let fields: Vec<&str> = line.split(',').collect();
     let is_heading = fields.first().is_some_and(|first| first.eq_ignore_ascii_case("timestamp"));
-    fields.len() == 7 && (is_heading || kind(fields[3]).is_some())
+    fields.len() == 7 && (is_heading || msr_kind(fields[3]).is_some())
 }
 
-fn kind(word: &str) -> Option<&'static str> {
+fn msr_kind(word: &str) -> Option<&'static str> {
     match word.trim() {
         w if w.eq_ignore_ascii_case("read") => Some("R"),
         w if w.eq_ignore_ascii_case("write") => Some("W"),
@@ -25,7 +25,7 @@ fn kind(word: &str) -> Option<&'static str> {
     }
 }
 
-pub(super) fn read(from: &mut dyn BufRead, into: &mut Into<'_>) -> Result<(), Trouble> {
+pub(super) fn read_msr(from: &mut dyn BufRead, into: &mut Into<'_>) -> Result<(), Trouble> {
     let mut lines = Lines::over(from);
     let mut first = None;
     while let Some(line) = lines.next()? {
@@ -41,7 +41,7 @@ pub(super) fn read(from: &mut dyn BufRead, into: &mut Into<'_>) -> Result<(), Tr
         let (Some(time), Some(offset), Some(size), Some(response)) = figures else {
             return Err(lines.wrong("time, offset, size and response time are numbers"));
         };
-        let Some(rwbs) = kind(word) else { return Err(lines.wrong("the type is Read or Write")) };
+        let Some(rwbs) = msr_kind(word) else { return Err(lines.wrong("the type is Read or Write")) };
         let task = Task { name: format!("{host}.{disk}"), ..Task::default() };
         if size == 0 {
             continue;

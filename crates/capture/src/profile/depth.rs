@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Most that are counted in flight; no device takes as many.
-const MOST: usize = 1 << 18;
+const MAX_IN_FLIGHT: usize = 1 << 18;
 /// Depths that are told one by one; above, those up to each power of two together.
-const SINGLE: u64 = 2;
+const MAX_SINGLE_DEPTH: u64 = 2;
 
 /// Requests in flight while rows come in order of issue.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl InFlight {
     pub(super) fn add(&mut self, row: &Row) {
         let Some(latency) = row.latency_ns else { return };
         self.until(row.issue_ns);
-        if self.ends.len() >= MOST {
+        if self.ends.len() >= MAX_IN_FLIGHT {
             self.ends.pop();
         }
         self.ends.push(Reverse(row.issue_ns.saturating_add(latency)));
@@ -79,12 +79,12 @@ impl InFlight {
 
 /// Which class a depth is in.
 fn class(depth: u64) -> usize {
-    if depth <= SINGLE { depth as usize } else { depth.next_power_of_two().trailing_zeros() as usize + 1 }
+    if depth <= MAX_SINGLE_DEPTH { depth as usize } else { depth.next_power_of_two().trailing_zeros() as usize + 1 }
 }
 
 /// From which depth to which one it is.
 fn bounds(class: u64) -> (u64, u64) {
-    if class <= SINGLE { (class, class) } else { ((1 << (class - 2)) + 1, 1 << (class - 1)) }
+    if class <= MAX_SINGLE_DEPTH { (class, class) } else { ((1 << (class - 2)) + 1, 1 << (class - 1)) }
 }
 
 #[test]

@@ -6,12 +6,12 @@ use model::captured::Latency;
 use model::histogram::Histogram;
 
 /// Percentiles that are told, with their names.
-const PERCENTILES: [(&str, f64); 3] = [("50", 0.5), ("99", 0.99), ("99.9", 0.999)];
+const LATENCY_PERCENTILES: [(&str, f64); 3] = [("50", 0.5), ("99", 0.99), ("99.9", 0.999)];
 
 /// What was recorded; `None` where nothing was.
 pub(super) fn latency(of: &Histogram) -> Option<Latency> {
     let percentiles =
-        PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), of.supported_quantile_ns(*q))).collect();
+        LATENCY_PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), of.supported_quantile_ns(*q))).collect();
     Some(Latency {
         count: of.count(),
         min: of.min_ns()?,

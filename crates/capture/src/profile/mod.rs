@@ -17,17 +17,17 @@ mod tasks;
 
 use crate::names::Names;
 use crate::row::{Row, RowKind};
-use arrivals::Arriving;
-use course::Going;
-use depth::InFlight;
-use flushes::Flushing;
-use footprint::Touched;
+use self::arrivals::Arriving;
+use self::course::Going;
+use self::depth::InFlight;
+use self::flushes::Flushing;
+use self::footprint::Touched;
 use model::captured::{Op, Origin, Profile, Restriction, Unit};
-use operations::Operations;
-use restriction::Within;
-use tasks::Tasks;
+use self::operations::Operations;
+use self::restriction::Within;
+use self::tasks::Tasks;
 
-pub use restriction::Selection;
+pub use self::restriction::Selection;
 
 /// A profile under way.
 #[derive(Debug)]

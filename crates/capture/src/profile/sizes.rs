@@ -7,12 +7,12 @@ use model::captured::{Share, Sizes};
 use std::collections::BTreeMap;
 
 /// Sizes that are told apart: all that a kernel makes. What comes beyond counts as the largest below it.
-const MOST: usize = 1 << 16;
+const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// Most frequent sizes that are told.
 const FREQUENT: usize = 6;
 /// The least share at which a size is told as frequent.
 const LEAST_SHARE: f64 = 0.005;
-const PERCENTILES: [(&str, f64); 4] = [("10", 0.1), ("50", 0.5), ("90", 0.9), ("99", 0.99)];
+const SIZE_PERCENTILES: [(&str, f64); 4] = [("10", 0.1), ("50", 0.5), ("90", 0.9), ("99", 0.99)];
 
 /// How often each size occurred, in sectors.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Counted {
         if count == 0 {
             return;
         }
-        let known = self.counts.len() < MOST || self.counts.contains_key(&sectors);
+        let known = self.counts.len() < MAX_DISTINCT_SIZES || self.counts.contains_key(&sectors);
         let below = || self.counts.range(..sectors).next_back().map_or(sectors, |(size, _)| *size);
         let sectors = if known { sectors } else { below() };
         *self.counts.entry(sectors).or_default() += count;
@@ -62,7 +62,7 @@ impl Counted {
             });
             found.take().map_or(0, |(size, _)| bytes(*size))
         };
-        let percentiles = PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), quantile(*q))).collect();
+        let percentiles = SIZE_PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), quantile(*q))).collect();
         let mut frequent: Vec<Share> = self
             .counts
             .iter()

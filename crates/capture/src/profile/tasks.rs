@@ -6,7 +6,7 @@
 use super::figures::{latency, share};
 use crate::names::Names;
 use crate::row::Row;
-use model::captured::{Op, OtherTasks, TASKS, Task};
+use model::captured::{Op, OtherTasks, TASKS, Task as TaskProfile};
 use model::histogram::Histogram;
 
 /// Requests from which a task's gaps are kept, and tasks for which they are.
@@ -74,7 +74,7 @@ impl Tasks {
         self.doing.get(task as usize).map_or(0, |task| task.writes.0)
     }
 
-    pub(super) fn finish(&self, requests: u64, names: &Names) -> (Vec<Task>, OtherTasks) {
+    pub(super) fn finish(&self, requests: u64, names: &Names) -> (Vec<TaskProfile>, OtherTasks) {
         let mut order: Vec<usize> = (0..self.doing.len()).filter(|at| self.doing[*at].requests > 0).collect();
         order.sort_by_key(|at| (std::cmp::Reverse(self.doing[*at].requests), *at));
         let rest = order.get(TASKS..).unwrap_or_default();
@@ -93,12 +93,12 @@ fn add(sums: &mut (u64, u64), bytes: u64) {
 }
 
 impl Doing {
-    fn to_task(&self, number: u32, requests: u64, names: &Names) -> Task {
+    fn to_task(&self, number: u32, requests: u64, names: &Names) -> TaskProfile {
         let task = names.task_at(number).cloned().unwrap_or_default();
         let overlapping = (self.timed > 1).then(|| share(self.overlapping, self.timed - 1));
         let one_by_one = overlapping.is_some_and(|share| share < OVERLAPPING);
         let thinking = self.thinking.as_deref().filter(|_| one_by_one && !task.is_worker());
-        Task {
+        TaskProfile {
             name: task.name,
             tid: task.tid,
             pid: task.pid,

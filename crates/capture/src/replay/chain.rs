@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Most operations of a task in flight that are known: more are none that a device takes. Bounds what a hostile file can take.
-const MOST_IN_FLIGHT: usize = 1 << 12;
+const MAX_CHAINED: usize = 1 << 12;
 
 /// The operations of a task, as far as others may wait for them.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Chain {
         }
         let number = self.next;
         self.next += 1;
-        if let Some(done_ns) = operation.done_ns.filter(|_| self.flying.len() < MOST_IN_FLIGHT) {
+        if let Some(done_ns) = operation.done_ns.filter(|_| self.flying.len() < MAX_CHAINED) {
             self.flying.push(Reverse((done_ns, number)));
         }
         if operation.is_flushed {

@@ -5,9 +5,9 @@
 /// Sectors of a block: what is touched in part counts whole, so that what was aligned to 4 KiB stays so.
 const BLOCK_SECTORS: u64 = 8;
 /// Most extents that are kept apart. With more, those close to each other become one, in ever larger blocks.
-const MOST: usize = 1 << 20;
+const MAX_EXTENTS: usize = 1 << 20;
 /// Extents that are gathered before they are put in order.
-const GATHERED: usize = MOST * 2;
+const MAX_GATHERED: usize = MAX_EXTENTS * 2;
 
 /// Parts that were touched.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ impl Extents {
             Some(last) if last.0 <= part.0 && part.1 <= last.1 => {}
             _ => self.all.push(part),
         }
-        if self.all.len() >= GATHERED.max(self.settled * 2) {
+        if self.all.len() >= MAX_GATHERED.max(self.settled * 2) {
             self.settle();
         }
     }
@@ -45,7 +45,7 @@ impl Extents {
     fn settle(&mut self) {
         loop {
             self.all.sort_unstable();
-            let mut merged: Vec<(u64, u64)> = Vec::with_capacity(self.all.len().min(MOST));
+            let mut merged: Vec<(u64, u64)> = Vec::with_capacity(self.all.len().min(MAX_EXTENTS));
             for part in self.all.drain(..) {
                 match merged.last_mut() {
                     Some(last) if part.0 <= last.1 => last.1 = last.1.max(part.1),
@@ -53,7 +53,7 @@ impl Extents {
                 }
             }
             self.all = merged;
-            if self.all.len() <= MOST {
+            if self.all.len() <= MAX_EXTENTS {
                 break;
             }
             self.coarse += 1;
@@ -120,10 +120,10 @@ fn order_and_neighbours_stay() {
 #[test]
 fn many_extents_become_fewer_and_larger_and_lose_nothing() {
     let mut extents = Extents::default();
-    let many = GATHERED as u64 + 10;
+    let many = MAX_GATHERED as u64 + 10;
     (0..many).for_each(|at| extents.add(at * 16, 8));
     let dense = extents.dense();
-    assert!(dense.moved.len() <= MOST && dense.sectors >= many * 8);
+    assert!(dense.moved.len() <= MAX_EXTENTS && dense.sectors >= many * 8);
     let places = (0..many).map(|at| dense.place(at * 16));
     assert!(places.clone().zip(places.skip(1)).all(|(a, b)| b >= a + 8));
 }

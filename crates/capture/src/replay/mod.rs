@@ -12,8 +12,8 @@ pub(crate) mod operations;
 mod scan;
 mod steps;
 
-pub use scan::{Load, Scan};
-pub use steps::{ReplaySettings, Step, Steps};
+pub use self::scan::{Load, Scan};
+pub use self::steps::{ReplaySettings, Step, Steps};
 
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 /// Operations from which on a task is kept apart from others that have few.
 const OWN_FROM: u64 = 16;
 /// Most operations in flight that are counted.
-const MOST_IN_FLIGHT: usize = 1 << 16;
+const MAX_IN_FLIGHT: usize = 1 << 16;
 /// Bits of the largest alignment in sectors that is told: 1 MiB.
 const MOST_ALIGNED: u32 = 11;
 
@@ -142,7 +142,7 @@ impl Figures {
         while self.flying.peek().is_some_and(|done| done.0 <= issue_ns) {
             self.flying.pop();
         }
-        if self.flying.len() < MOST_IN_FLIGHT {
+        if self.flying.len() < MAX_IN_FLIGHT {
             self.flying.push(Reverse(done_ns));
         }
         self.depth_max = self.depth_max.max(self.flying.len());

@@ -199,7 +199,7 @@ impl Decoder {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod event_tests {
     use super::*;
     use crate::trace::format::ISSUE;
     use crate::trace::page::tests::{HEADER, page, record};

@@ -6,7 +6,7 @@ use crate::row::Row;
 use std::collections::{HashMap, VecDeque};
 
 /// Most requests that wait for an older one to complete. Beyond it the older one is handed on behind them.
-const MOST: usize = 1 << 20;
+const MAX_WAITING_REQUESTS: usize = 1 << 20;
 
 /// How far a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Slots {
                         each(&slot.row);
                     }
                 }
-                Some(slot) if self.queue.len() > MOST || self.is_too_old(slot, now_ns) => {
+                Some(slot) if self.queue.len() > MAX_WAITING_REQUESTS || self.is_too_old(slot, now_ns) => {
                     self.late.insert(self.first, *slot);
                 }
                 _ => break,
@@ -134,7 +134,7 @@ fn rows_leave_in_the_order_of_their_issue_and_one_that_never_ends_holds_nobody_u
     };
     assert!(done(&mut slots, three).is_empty());
     assert!(done(&mut slots, two).is_empty());
-    for at in 4..MOST as u64 + 3 {
+    for at in 4..MAX_WAITING_REQUESTS as u64 + 3 {
         slots.push(row(at));
     }
     assert_eq!(done(&mut slots, 999_999), [2, 3], "the first is late by now");

@@ -21,13 +21,13 @@ pub(super) fn refused(said: &CommandLine) -> Vec<Mark> {
     let seeds: Vec<u32> = said.profile.spans.iter().map(|s| s.seed).collect();
     for (at, span) in said.profile.spans.iter().enumerate() {
         for (number, target) in span.targets.iter().enumerate() {
-            let of_span = if number == 0 { of_span(span, &seeds) } else { Vec::new() };
+            let span_refusals = if number == 0 { span_refusals(span, &seeds) } else { Vec::new() };
             let sizes = said.profile.spans.iter().flat_map(|s| &s.targets);
             let mut other = sizes.filter(|t| t.path == target.path).map(|t| t.create);
-            let all = of_span
+            let all = span_refusals
                 .into_iter()
-                .chain(of_path(target))
-                .chain(of_target(span, target))
+                .chain(path_refusal(target))
+                .chain(target_refusals(span, target))
                 .chain(other.any(|size| size != target.create).then(|| {
                     ("c", "a file has one size here, that of its first time span; write the same size into all of them".to_owned())
                 }));
@@ -37,9 +37,9 @@ pub(super) fn refused(said: &CommandLine) -> Vec<Mark> {
     marks
 }
 
-type Wrong = (&'static str, String);
+type Wrong2 = (&'static str, String);
 
-fn of_span(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
+fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong2> {
     let buckets = u64::from(span.duration_s) * 1000 / u64::from(span.bucket_ms.max(1));
     let lanes =
         span.thread_count().saturating_mul(if span.threads > 0 { span.targets.len() as u64 } else { 1 });
@@ -82,11 +82,11 @@ fn of_span(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
         ),
     ];
     let broken = rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why));
-    broken.chain(if of_thread > MAX_WORKERS { None } else { of_pools(span) }).collect()
+    broken.chain(if of_thread > MAX_WORKERS { None } else { pool_refusal(span) }).collect()
 }
 
 /// Threads that `-F` makes: what is wrong with the targets that they have.
-fn of_pools(span: &TimeSpan) -> Option<Wrong> {
+fn pool_refusal(span: &TimeSpan) -> Option<Wrong2> {
     let pools = if span.threads > 0 { span.pools() } else { Vec::new() };
     let idle = pools.iter().find(|pool| pool.targets.is_empty()).and_then(|pool| pool.threads.first());
     if let Some(thread) = idle.filter(|_| !span.targets.is_empty()) {
@@ -137,7 +137,7 @@ fn alike_but_for_path(target: &Target) -> Target {
 }
 
 /// Names of Windows' drives and volumes.
-fn of_path(target: &Target) -> Option<Wrong> {
+fn path_refusal(target: &Target) -> Option<Wrong2> {
     let path = &target.path;
     let is_drive = path.strip_prefix('#').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
     let mut chars = path.chars();
@@ -168,7 +168,7 @@ fn of_path(target: &Target) -> Option<Wrong> {
     }
 }
 
-fn of_target(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
+fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<Wrong2> {
     let mixed = (1..100).contains(&target.random_percent);
     let non_volatile = matches!(target.flush, Some(Flush::NonVolatile | Flush::NonVolatileNoDrain));
     let depth = target.requests.max(span.requests);

@@ -16,7 +16,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
 
 /// The whole job. Threads are bound to `cpus` in turn where nothing else was said.
-pub(super) fn job(profile: &Profile, cpus: &[u32]) -> JobSpec {
+pub(super) fn job_spec(profile: &Profile, cpus: &[u32]) -> JobSpec {
     let phases: Vec<PhaseSpec> = profile.spans.iter().map(|span| phase(span, cpus)).collect();
     let typed = phases.iter().map(|phase| vec![TypedStream::default(); phase.streams.len()]).collect();
     JobSpec {

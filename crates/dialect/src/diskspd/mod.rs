@@ -22,14 +22,14 @@ mod xml;
 use crate::language::{Language, Objections, Tool};
 use crate::names_in_tool::spelled;
 use crate::trouble::{Mark, Trouble};
-pub use command::{Ask, CommandLine, Here};
+pub use self::command::{Ask, CommandLine, Here};
 use model::spec::JobSpec;
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Diskspd, extension: "xml", parse };
 
 /// Reads an XML profile.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
-    let (profile, source) = xml::read(name, text, &[])?;
+    let (profile, source) = self::xml::read(name, text, &[])?;
     let said = CommandLine { profile, source, ..CommandLine::default() };
     let mut job = job(&said, &[], also)?.unwrap_or_default();
     // Measured several times its workers are told together, as those of any job.
@@ -43,9 +43,9 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
 /// # Errors
 /// Everything that is wrong with it, each at its place with what to type instead.
 pub fn job(said: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<JobSpec>, Trouble> {
-    let (mut marks, warnings) = validate::validate(said);
+    let (mut marks, warnings) = self::validate::validate(said);
     if said.ask != Ask::Profile {
-        marks.extend(here::refused(said));
+        marks.extend(self::here::refused(said));
     }
     if !marks.is_empty() {
         return Err(said.source.trouble(marks));
@@ -53,7 +53,7 @@ pub fn job(said: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<
     if said.ask == Ask::Profile {
         return Ok(None);
     }
-    let mut job = jobs::job(&said.profile, cpus);
+    let mut job = self::jobs::job_spec(&said.profile, cpus);
     let problems = job.check().into_iter().chain(also(&job));
     let marks: Vec<Mark> = problems
         .map(|problem| {

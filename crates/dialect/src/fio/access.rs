@@ -391,13 +391,13 @@ fn distribution(text: &str) -> Result<Order, String> {
             Err(format!("the hottest block is not moved to a place of its own; type {name}:{}", rest.split(':').next().unwrap_or_default()))
         }
         "zipf" | "pareto" | "normal" => order::random(&format!("{name}:{rest}")),
-        "zoned" | "zoned_abs" => zones(rest, name == "zoned_abs").and_then(|words| order::random(&format!("zones:{words}"))),
+        "zoned" | "zoned_abs" => translate_zones(rest, name == "zoned_abs").and_then(|words| order::random(&format!("zones:{words}"))),
         _ => Err("it is no law that is known here; type random, zipf:1.1, pareto:0.2, normal:10 or zoned:60/10:40/90".into()),
     }
 }
 
 /// Zones of fio in our words; a size that is left out is what is left.
-fn zones(text: &str, absolute: bool) -> Result<String, String> {
+fn translate_zones(text: &str, absolute: bool) -> Result<String, String> {
     let mut zones = Vec::new();
     let mut taken = 0.0;
     for piece in text.split(':') {

@@ -6,7 +6,7 @@
 use super::around::Around;
 
 /// Longest pattern: fio 3.33 has 512 bytes, later ones take whole blocks.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_PATTERN_BYTES: usize = 64 << 10;
 /// What an offset takes.
 const OFFSET_BYTES: usize = 8;
 
@@ -28,7 +28,7 @@ pub(super) fn pattern(text: &str, around: &dyn Around) -> Result<Pattern, String
                 let (file, behind) = quoted(rest, '\'')?;
                 bytes.extend(
                     around
-                        .bytes(file, MOST_BYTES)
+                        .bytes(file, MAX_PATTERN_BYTES)
                         .map_err(|e| format!("{file} cannot be read: {e}; type the name of a file"))?,
                 );
                 behind
@@ -41,10 +41,10 @@ pub(super) fn pattern(text: &str, around: &dyn Around) -> Result<Pattern, String
                 bytes.extend([0; OFFSET_BYTES]);
                 behind
             }
-            _ => number(rest, &mut bytes)?,
+            _ => pattern_number(rest, &mut bytes)?,
         };
-        if bytes.len() > MOST_BYTES {
-            return Err(format!("it has more than {MOST_BYTES} bytes; type fewer"));
+        if bytes.len() > MAX_PATTERN_BYTES {
+            return Err(format!("it has more than {MAX_PATTERN_BYTES} bytes; type fewer"));
         }
     }
     if bytes.is_empty() {
@@ -61,7 +61,7 @@ fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
 }
 
 /// A number, and what is behind it: bytes in their order where it is hexadecimal, else the lowest first.
-fn number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
+fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
     let not = || "it is no pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let mut count = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
@@ -116,7 +116,7 @@ fn patterns_are_read_as_fio_reads_them() {
         "0x",
         "9999999999",
         "'/nowhere/at/all'",
-        &format!("\"{}\"", "a".repeat(MOST_BYTES + 1)),
+        &format!("\"{}\"", "a".repeat(MAX_PATTERN_BYTES + 1)),
     ] {
         assert!(of(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }

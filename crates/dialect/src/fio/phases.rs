@@ -47,7 +47,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
     groups.push(present);
     let mut is_over = false;
     for group in groups {
-        let mut phase = times(jobs, &group)?;
+        let mut phase = phase_times(jobs, &group)?;
         steady_apart(jobs, &group)?;
         let mut places = Vec::new();
         let (mut backs, mut of_backs) = (PhaseSpec::default(), Vec::new());
@@ -161,7 +161,7 @@ fn waits(job: &Job, beside: &[&Job], before: &[Job]) -> Result<bool, Fault> {
 }
 
 /// The times of jobs that run at once: one for all, since a phase has one.
-fn times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
+fn phase_times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
     let mut phase = PhaseSpec::default();
     let Some((_, Streams { times: first, .. })) = group.first() else { return Ok(phase) };
     for (at, streams) in group {

@@ -9,16 +9,16 @@ use model::job::{IoPriority, Kind, OpPriority};
 use model::spec::{StreamSpec, priority};
 
 /// Engines that take them.
-const ENGINES: [&str; 2] = ["io_uring", "libaio"];
+const PRIORITY_ENGINES: [&str; 2] = ["io_uring", "libaio"];
 /// The options, that which says how many first.
-const OPTIONS: [&str; 4] = ["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_class", "cmdprio"];
+const PRIORITY_OPTIONS: [&str; 4] = ["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_class", "cmdprio"];
 /// Real-time, as where no class is said.
 const CLASS: u64 = 1;
 
 /// Says which operations have a priority of their own.
 pub(super) fn priorities(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
-    let Some(said) = OPTIONS.into_iter().find(|option| job.text(option).is_some()) else { return Ok(()) };
-    if !job.text("ioengine").is_some_and(|engine| ENGINES.contains(&engine)) {
+    let Some(said) = PRIORITY_OPTIONS.into_iter().find(|option| job.text(option).is_some()) else { return Ok(()) };
+    if !job.text("ioengine").is_some_and(|engine| PRIORITY_ENGINES.contains(&engine)) {
         let why = "it goes with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
         return Err(job.fault(said, why));
     }
@@ -27,7 +27,7 @@ pub(super) fn priorities(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Res
     let does =
         |kind: &Kind| way.directions().contains(&(*kind as usize)) && mix.is_none_or(|mix| mix.does(*kind));
     for kind in Kind::MOVING.into_iter().filter(does) {
-        let percent = number(job, "cmdprio_percentage", kind)?.unwrap_or(0);
+        let percent = cmdprio_number(job, "cmdprio_percentage", kind)?.unwrap_or(0);
         let split = of(job, "cmdprio_bssplit", kind)?;
         if percent > 0 && split.is_some() {
             return Err(job.fault("cmdprio_bssplit", "it excludes cmdprio_percentage; type one of them"));
@@ -58,7 +58,7 @@ fn of<'j>(job: &'j Job, option: &str, kind: Kind) -> Result<Option<&'j str>, Fau
     Ok(said.get(kind as usize).copied().flatten())
 }
 
-fn number(job: &Job, option: &str, kind: Kind) -> Result<Option<u64>, Fault> {
+fn cmdprio_number(job: &Job, option: &str, kind: Kind) -> Result<Option<u64>, Fault> {
     let text = of(job, option, kind)?;
     text.map(|text| job.units(option).whole(text)).transpose().map_err(|why| job.fault(option, why))
 }
@@ -71,8 +71,8 @@ fn share(percent: u64) -> Result<u8, String> {
 
 /// The priority that the options say for a direction.
 fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
-    let class = number(job, "cmdprio_class", kind)?.unwrap_or(CLASS);
-    let level = number(job, "cmdprio", kind)?.unwrap_or(0);
+    let class = cmdprio_number(job, "cmdprio_class", kind)?.unwrap_or(CLASS);
+    let level = cmdprio_number(job, "cmdprio", kind)?.unwrap_or(0);
     let fault = |option: &str, why: &str| Err(job.fault(option, why));
     let Some(level) = u8::try_from(level).ok().filter(|level| *level < 8) else {
         return fault("cmdprio", "it is 0 to 7, of which 0 goes first; type such a level");

@@ -93,7 +93,7 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
     let files = names::files(job)?;
     names::refuse_directories(job, around)?;
-    one.strided = zones::zones(job, &way, files, &one)?;
+    one.strided = zones::strided_zones(job, &way, files, &one)?;
     let increment = region::region(job, &way, (files, around), times, &mut one)?;
     one.evict_each_pass = evicts_each_pass(job, &way, files, &one)?.then_some(true);
     sharing(job, files, &mut one)?;

@@ -10,7 +10,7 @@ use model::job::{PerKind, Sizes, Strided};
 use model::spec::StreamSpec;
 
 /// Zones of a job; `None` where the region is one.
-pub(super) fn zones(
+pub(super) fn strided_zones(
     job: &Job,
     way: &ParsedRw,
     files: u32,

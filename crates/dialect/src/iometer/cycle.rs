@@ -24,7 +24,7 @@ pub(super) struct Load<'i> {
 }
 
 /// The tests with the access specification of this number of each worker.
-pub(super) fn tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
+pub(super) fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
     let all = active(icf, at);
     if all.is_empty() {
         return Vec::new();

@@ -2,15 +2,15 @@
 //!
 //! Lists the targets with the paths that stand for them, the access specifications, and each test with its workers.
 
-use super::cycle::{Load, tests};
+use super::cycle::{Load, cycle_tests};
 use super::icf::Icf;
 use super::jobs::{name, names, path, workers};
 use model::units::show_bytes;
 
 /// The text. `places` stand for the targets, in the order of their first naming.
-pub(super) fn explain(icf: &Icf, places: &[String]) -> String {
+pub(super) fn explain_tests(icf: &Icf, places: &[String]) -> String {
     let specs = workers(icf).map(|(_, worker)| icf.assigned(worker).len()).max().unwrap_or(0);
-    let all: Vec<Vec<Load>> = (0..specs).flat_map(|at| tests(icf, at)).collect();
+    let all: Vec<Vec<Load>> = (0..specs).flat_map(|at| cycle_tests(icf, at)).collect();
     let each = icf.seconds.saturating_add(icf.ramp_seconds);
     let mut out = format!(
         "test type {}: {} tests of {} s after {} s of ramp up, {} s in all\n\nTargets\n",

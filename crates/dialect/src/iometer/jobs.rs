@@ -5,7 +5,7 @@
 //! As in Iometer the whole cycle is gone through for each access specification: the first of every worker, then the second. A worker
 //! with fewer of them, or whose specification is Idle, has nothing to do then, and is not counted where workers or targets are.
 
-use super::cycle::{Load, tests};
+use super::cycle::{Load, cycle_tests};
 use super::icf::{Icf, Manager, Worker, short};
 use crate::trouble::Mark;
 use model::job::Sharing;
@@ -23,7 +23,7 @@ const LONGEST_S: u64 = 86_400;
 ///
 /// # Errors
 /// What cannot be carried out, at its place.
-pub(super) fn job(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
+pub(super) fn job_spec(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
     let marks = refused(icf, places, true);
     if !marks.is_empty() {
         return Err(marks);
@@ -31,7 +31,7 @@ pub(super) fn job(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
     let names = names(icf);
     let (mut phases, mut typed) = (Vec::new(), Vec::new());
     for at in 0..workers(icf).map(|(_, w)| icf.assigned(w).len()).max().unwrap_or(0) {
-        for loads in tests(icf, at) {
+        for loads in cycle_tests(icf, at) {
             let told = loads.iter().map(|load| worker_entry(load, at)).collect::<Vec<TypedStream>>();
             let place = |load: &Load| stream(icf, load, (&names, places));
             let streams: Vec<StreamSpec> = loads.iter().map(place).collect();

@@ -16,7 +16,6 @@ use crate::language::{Language, Objections, Tool};
 use crate::names_in_tool::spelled;
 use crate::trouble::{Mark, Trouble};
 use model::spec::JobSpec;
-use model::spec::specs::Spec;
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension: "icf", parse };
 
@@ -42,9 +41,9 @@ pub struct Here {
 /// # Errors
 /// Everything that is wrong with it, each at its place with what to write instead.
 pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<JobSpec, Trouble> {
-    let mut icf = icf::read(name, text)?;
+    let mut icf = self::icf::read(name, text)?;
     icf.seconds = here.seconds.unwrap_or(icf.seconds);
-    let job = jobs::job(&icf, &here.places).map_err(|marks| Trouble::new(name, text, marks))?;
+    let job = self::jobs::job_spec(&icf, &here.places).map_err(|marks| Trouble::new(name, text, marks))?;
     let problems = job.check().into_iter().chain(also(&job));
     let marks: Vec<Mark> = problems
         .map(|problem| Mark::new(0..0, problem.spelled(|key, value| spelled(Tool::Iometer, key, value))))
@@ -57,24 +56,24 @@ pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<Job
 /// # Errors
 /// Everything that is wrong with it, each at its place with what to write instead.
 pub fn explain(name: &str, text: &str, here: &Here) -> Result<String, Trouble> {
-    let mut icf = icf::read(name, text)?;
+    let mut icf = self::icf::read(name, text)?;
     icf.seconds = here.seconds.unwrap_or(icf.seconds);
-    let marks = jobs::refused(&icf, &here.places, false);
+    let marks = self::jobs::refused(&icf, &here.places, false);
     if !marks.is_empty() {
         return Err(Trouble::new(name, text, marks));
     }
-    Ok(explain::explain(&icf, &here.places))
+    Ok(self::explain::explain_tests(&icf, &here.places))
 }
 
 /// The access specifications of a file.
 ///
 /// # Errors
 /// Everything that is wrong with it, or that there are none.
-pub fn specs(name: &str, text: &str) -> Result<Vec<Spec>, Trouble> {
-    let icf = icf::read(name, text)?;
+pub fn specs(name: &str, text: &str) -> Result<Vec<model::spec::specs::Spec>, Trouble> {
+    let icf = self::icf::read(name, text)?;
     if icf.specs.is_empty() {
         let why = "there is no access specification; write 'Access specification name,default assignment";
         return Err(Trouble::new(name, text, vec![Mark::new(0..0, why)]));
     }
-    Ok(icf.specs.into_iter().map(|spec| Spec { name: spec.name, lines: spec.lines }).collect())
+    Ok(icf.specs.into_iter().map(|spec| model::spec::specs::Spec { name: spec.name, lines: spec.lines }).collect())
 }

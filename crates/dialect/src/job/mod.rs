@@ -42,7 +42,7 @@ pub fn parse(name: &str, text: &str, also: impl Fn(&JobSpec) -> Vec<Problem>) ->
     if !errors.is_empty() {
         return Err(Trouble::new(name, text, errors.iter().map(|e| syntax(e, text)).collect()));
     }
-    reader::read(table.get_ref(), text, also).map_err(|marks| Trouble::new(name, text, marks))
+    self::reader::read_tables(table.get_ref(), text, also).map_err(|marks| Trouble::new(name, text, marks))
 }
 
 /// What the TOML parser found, with what to type where that is known.

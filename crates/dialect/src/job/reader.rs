@@ -55,7 +55,7 @@ struct Reader {
 }
 
 /// The job, or all that is wrong with it.
-pub(super) fn read(
+pub(super) fn read_tables(
     table: &DeTable<'_>,
     file: &str,
     also: impl Fn(&JobSpec) -> Vec<Problem>,

@@ -141,7 +141,7 @@ impl<'a> Stack<'a> {
             Some(path) => mount_of(self.mounts, None, &number, &path.to_string_lossy()),
             None => self.mounts.iter().rfind(|m| m.number == number),
         };
-        let found = file_system::below_file_system(self, mount, &number, path.as_deref());
+        let found = self::file_system::below_file_system(self, mount, &number, path.as_deref());
         if let Some(memory) = found.ram {
             self.layers[index].ram = Some(format!("{name} on {memory}"));
         }
