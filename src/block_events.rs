@@ -4,11 +4,9 @@
 //! ([`crate::watch`], [`crate::run`], [`crate::capture`]), nor what events mean (the crate `capture`).
 
 use crate::traced::Traced;
-use capture::names::Names;
-use capture::row::Row;
-use capture::trace::event::{Decoder, Event, OF_REQUESTS, Step};
-use capture::trace::merge::Merge;
-use capture::trace::pair::{Pairing, Scope};
+use capture::row::{Names, Row};
+use capture::trace::pairing::{Merge, Pairing, Scope};
+use capture::trace::{Decoder, Event, OF_REQUESTS, Step};
 use machine::root::Root;
 use machine::tracer::{Tracer, process_of, remove_leftovers};
 use model::Known;

@@ -4,7 +4,7 @@
 
 use crate::failure::{Failure, cause};
 use crate::input;
-use capture::file::{MAGIC, Reader, Unreadable};
+use capture::capture_file::{MAGIC, Reader, Unreadable};
 use model::name;
 use std::fs::File;
 use std::io::{BufReader, Read};

@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::stdout;
-use machine::device_name;
+use machine::devices;
 use machine::root::Root;
 use model::devices::Devices;
 use model::name;
@@ -35,7 +35,7 @@ pub fn devices(request: &Request) -> Result<ExitCode, Failure> {
     }
     let mut named = Devices { format: all.format, devices: Vec::new(), empty: Vec::new() };
     for path in &request.names {
-        let kernel_name = device_name::of_node(&root, path).ok_or_else(|| no_device(path))?;
+        let kernel_name = devices::of_node(&root, path).ok_or_else(|| no_device(path))?;
         if named.devices.iter().any(|device| device.name == kernel_name) {
             continue;
         }

@@ -6,12 +6,12 @@
 use crate::capture_file::{self, is_capture};
 use crate::failure::{Failure, cause};
 use crate::trace::{self, Trace};
-use capture::file::Reader;
+use capture::capture_file::Reader;
+use capture::completeness::completeness;
 use capture::foreign::{Language, Trouble};
-use capture::names::Names;
-use capture::replay::{self as rows, Load, ReplaySettings, Scan, Steps};
-use capture::row::Row;
-use capture::verdict::completeness;
+use capture::replay as rows;
+use capture::replay::{Load, ReplaySettings, Scan, Steps};
+use capture::row::{Names, Row};
 use engine::source::replay::{Counts, Feed, Given, MOST_LANES, REACH, Replay as Source, Step, feed};
 use model::captured::{Ending, Origin};
 use model::job::{Changes, Original, Replay, ReplayPace};

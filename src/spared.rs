@@ -3,7 +3,7 @@
 //! For: telling such a file under whichever name, by its device and inode. Not for: what else may not be written over
 //! ([`crate::output`]).
 
-use machine::overlays::identities;
+use machine::file_systems::identities;
 use machine::root::Root;
 use model::identity::Identity;
 use model::job::Data;
@@ -27,7 +27,7 @@ impl Spared {
         }
         for layer in places.iter().flat_map(|p| &p.layers) {
             let what = format!("the file behind {}, which is below a target", layer.name);
-            if let Some(file) = machine::loops::backing(&Root::real(), &layer.name) {
+            if let Some(file) = machine::identity::backing(&Root::real(), &layer.name) {
                 spared.files.push((file, what.clone()));
             }
             if let Some(file) = &layer.backing_file {

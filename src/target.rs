@@ -5,9 +5,8 @@
 use crate::failure::Failure;
 use engine::source::Pieces;
 use machine::root::Root;
-use machine::safety;
 use machine::test_file::TestFile;
-use machine::{kept_file, kept_mark};
+use machine::{kept_file, safety};
 use model::job::Cache;
 use model::name;
 use model::plan::{Common, MadeFor, Plan, Role, Target};
@@ -31,7 +30,7 @@ pub struct Ready {
     /// Whether another program had created the file, empty, before fathom filled it.
     found_empty: bool,
     /// Of a file that fathom made and kept. The last field: dropping it completes the mark, once all else is closed.
-    _writing: Option<kept_mark::Writing>,
+    _writing: Option<kept_file::Writing>,
 }
 
 impl Ready {
@@ -222,11 +221,11 @@ fn keep(
     target: &mut Target,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(Option<kept_mark::Writing>, bool), Failure> {
+) -> Result<(Option<kept_file::Writing>, bool), Failure> {
     let path = &name::path(&target.path);
     let Some(create) = target.create else {
         let may_be_ours = target.role == Role::File && target.writable;
-        let writing = may_be_ours.then(|| kept_mark::Writing::begin(path)).flatten();
+        let writing = may_be_ours.then(|| kept_file::Writing::begin(path)).flatten();
         if target.only_by_mark && writing.is_none() {
             return Err(Failure::Refused(format!(
                 "{0}: another program wrote this file just now, so it is no longer fathom's to write; type --destroy {0} to overwrite it",
@@ -238,7 +237,7 @@ fn keep(
     // What is there now is either nothing, or what the plan found.
     let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
     let made = machine::identity::of_path(path).map_err(|e| refuse(path, &e))?;
-    target.identity = Some(machine::marks::marked(root, made));
+    target.identity = Some(machine::identity::marked(root, made));
     Ok((kept.writing, kept.found_empty))
 }
 

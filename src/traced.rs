@@ -2,7 +2,7 @@
 //!
 //! For: from a layer to the kernel's number, and the filters of its tracer. Not for: recording ([`crate::capture`], [`crate::watch`]).
 
-use capture::trace::event::Step;
+use capture::trace::Step;
 use model::captured::{Partition, Unit};
 use model::evidence::SECTOR_BYTES;
 use model::machine::{Layer, LayerKind};

@@ -3,20 +3,19 @@
 //! For: the targets beside this file, and `tests/seeds.rs`, which replays the seeds as a plain test. Not for: meaning, which unit
 //! tests hold.
 
-use capture::file::{MAGIC, Reader, Writer};
+use capture::capture_file::{MAGIC, Reader, Writer};
+use capture::completeness::completeness;
 use capture::fit::{Gathering, Head, Survey};
 use capture::foreign::Language;
-use capture::names::Names;
 use capture::profile::Profiler;
-use capture::trace::event::{Decoder, Step};
-use capture::trace::merge::Merge;
-use capture::trace::pair::{Pairing, Scope};
-use capture::verdict::completeness;
+use capture::row::Names;
+use capture::trace::pairing::{Merge, Pairing, Scope};
+use capture::trace::{Decoder, Step};
 use dialect::diskspd::{self, Here};
 use dialect::fio::{self, CommandLine};
 use dialect::iometer::{self, Here as Beside};
 use dialect::job;
-use machine::mountinfo;
+use machine::file_systems;
 use model::captured::{Captured, Ending, FORMAT, Origin, Restriction, Unit};
 use model::evidence::{BlockStat, cgroup_v1, cgroup_v2, meminfo_bytes};
 use model::record::frame;
@@ -141,7 +140,7 @@ pub fn kernel_text(text: &str) {
 
 /// `/proc/self/mountinfo`: any text is a list of mounts, at most one per line.
 pub fn mountinfo(text: &str) {
-    let mounts = mountinfo::parse(text).len();
+    let mounts = file_systems::parse(text).len();
     assert!(mounts <= text.lines().count());
 }
 

@@ -9,9 +9,10 @@ use super::{Outcome, Place, Request, cannot_write};
 use crate::failure::Failure;
 use crate::output::{Replace, Rules};
 use crate::{capture_file, stderr};
-use capture::file::Writer;
-use capture::within::Within;
-use machine::file_extents::{self, FileExtents};
+use capture::capture_file::Writer;
+use capture::file_requests::Within;
+use machine::extents;
+use machine::extents::FileExtents;
 use model::captured::OfFiles;
 use model::name;
 
@@ -20,7 +21,7 @@ use model::name;
 /// # Errors
 /// [`Failure::Usage`] where what was named has no extents that could be told.
 pub(super) fn locate_files(request: &Request) -> Result<FileExtents, Failure> {
-    let found = file_extents::locate_file_extents(&request.target).map_err(|why| {
+    let found = extents::locate_file_extents(&request.target).map_err(|why| {
         Failure::Usage(format!(
             "--extents: where {} lies cannot be told: {why}; leave --extents out to capture its device",
             name::shown(&request.target)

@@ -5,9 +5,9 @@
 use super::{Place, Request, cannot_write};
 use crate::failure::{Failure, cause};
 use crate::trace::{self, Trace};
-use capture::file::Writer;
+use capture::capture_file::Writer;
 use capture::foreign::Trouble;
-use capture::names::Names;
+use capture::row::Names;
 use model::captured::{Ending, Origin};
 use model::name;
 use std::cell::RefCell;

@@ -13,7 +13,7 @@ use crate::output::{self, Outlet, Replace, Rules};
 use crate::signals::INTERRUPTED;
 use crate::spared::Spared;
 use crate::{stderr, stdout};
-use capture::verdict::completeness;
+use capture::completeness::completeness;
 use machine::root::Root;
 use machine::tracer;
 use model::captured::{Ending, Origin, Unit};

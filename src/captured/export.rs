@@ -7,7 +7,7 @@ use crate::failure::{Failure, cause};
 use crate::output::{self, Replace, Rules};
 use crate::spared::Spared;
 use crate::{stderr, stdout};
-use capture::foreign::iolog;
+use capture::foreign;
 use model::captured::{Origin, Unit};
 use model::name;
 use std::io::{self, BufWriter, Write};
@@ -91,7 +91,7 @@ fn write(request: &Export, to: BufWriter<Box<dyn Write>>, place: &Path) -> Resul
     let mut reader = open(&request.file)?;
     // Who asked for flushes has rows of its own where the device has requests; elsewhere a flush is its owner's.
     let owned = reader.origin.imported.is_none() && reader.origin.unit == Unit::Requests;
-    let mut log = iolog::Export::new(to, &device(&reader.origin), owned).map_err(refuse)?;
+    let mut log = foreign::Export::new(to, &device(&reader.origin), owned).map_err(refuse)?;
     while reader.block().is_some() {
         let (rows, names) = reader.last();
         for row in rows {

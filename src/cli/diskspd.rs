@@ -107,9 +107,9 @@ fn look_at(target: &Target) -> Result<(), Failure> {
     }
     if let (Some(bytes), Some(there)) = (target.create, there)
         && there != bytes
-        && !machine::kept_mark::is_ours(&path)
+        && !machine::kept_file::is_ours(&path)
     {
-        let whose = machine::kept_mark::void_because(&path);
+        let whose = machine::kept_file::void_because(&path);
         let whose = whose.as_deref().unwrap_or("fathom did not make it");
         return Err(Failure::Usage(format!(
             "-c{bytes}: {shown} is there with {}, and {whose}, so it is not made anew; remove it, or leave -c out",

@@ -2,7 +2,7 @@
 
 use crate::stderr;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use machine::device_name;
+use machine::devices;
 use machine::root::Root;
 use model::name;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ pub(super) fn parser() -> impl TypedValueParser<Value = PathBuf> {
 /// Returns the path of a target as typed. Names both if a file in the current directory has the name of a block device.
 pub(super) fn from_argument(typed: &OsStr) -> PathBuf {
     let path = Path::new(typed);
-    let Some(node) = device_name::node(&Root::real(), path) else { return path.to_owned() };
+    let Some(node) = devices::node(&Root::real(), path) else { return path.to_owned() };
     if std::fs::symlink_metadata(path).is_err() {
         return node;
     }

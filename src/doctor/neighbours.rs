@@ -3,7 +3,7 @@
 //! For: load that is not ours, and names beside it where they can be seen. Not for: limits that are set.
 
 use super::observation::Observation;
-use machine::others::Busy;
+use machine::processes::Busy;
 use model::Known;
 use model::check_id::CheckId;
 use model::diagnosis::Look;

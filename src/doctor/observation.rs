@@ -5,16 +5,15 @@
 use crate::failure::Failure;
 use crate::plan::idle_watch;
 use machine::error::MachineError;
-use machine::others::{Busy, Processes};
+use machine::processes::{Busy, Processes};
 use machine::rights::{self, Rights};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use machine::{host, resolve};
-use model::Known;
 use model::evidence::{Moment, Snapshot, TargetState};
 use model::machine::{DirectIo, Layer, Machine, Place};
-use model::name;
 use model::units::show_bytes;
+use model::{Known, name};
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};

@@ -132,7 +132,7 @@ fn locked_memory(seen: &Observation) -> Look {
 mod tests {
     use super::*;
     use crate::doctor::observation::tests::in_order;
-    use machine::async_io::IoUringDenied;
+    use machine::rights::IoUringDenied;
     use model::finding::Outcome;
 
     #[test]

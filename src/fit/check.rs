@@ -5,15 +5,14 @@
 
 use super::children::{Between, Capturing, run};
 use super::{CheckRequest, Job, fitted, outlets};
-use crate::capture_file;
 use crate::failure::Failure;
 use crate::output::Rules;
 use crate::run::is_worker_of;
 use crate::spared::Spared;
-use crate::{signals, stdout};
+use crate::{capture_file, signals, stdout};
+use capture::completeness::completeness;
 use capture::fit::{Figures, Observed};
-use capture::names::Task;
-use capture::verdict::completeness;
+use capture::row::Task;
 use model::fitted::{FORMAT, Figure, FitCheck, Word};
 use model::job::Kind;
 use model::name;

@@ -7,13 +7,12 @@ mod children;
 #[cfg(test)]
 mod tests;
 
-use crate::capture_file;
 use crate::failure::Failure;
 use crate::output::{self, Outlet, Replace, Rules};
 use crate::spared::Spared;
-use crate::{stderr, stdout};
+use crate::{capture_file, stderr, stdout};
+use capture::completeness::completeness;
 use capture::fit::{Fitted, Gathering, Head, Survey};
-use capture::verdict::completeness;
 pub use check::check;
 use model::captured::Origin;
 use model::fitted::FitCheck;

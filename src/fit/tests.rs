@@ -3,8 +3,7 @@
 //! For: rows that no device has, and the language of jobs. Not for: how well a job fits, which crate `capture` tests.
 
 use capture::fit::{Gathering, Head, Survey};
-use capture::names::{Names, Task};
-use capture::row::{Flags, Row, RowKind};
+use capture::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::{Origin, Unit};
 
 /// Numbers that look random, the same each time.

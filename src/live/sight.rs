@@ -4,7 +4,7 @@
 //! (crate `analysis`).
 
 use analysis::under_way::counters::{Counted, Going, SoFar};
-use machine::others::Processes;
+use machine::processes::Processes;
 use machine::root::Root;
 use machine::snapshot::Watch;
 use machine::threads;

@@ -8,10 +8,9 @@
 //! A run ends after that length, or earlier at the end of the file. What of the file writes cover is set before the first run
 //! (`src/run/work_size.rs`).
 
-use super::Jobs;
 use super::layers::{reads, writes};
 use super::origins::Origins;
-use super::{budget, fallback, span, target};
+use super::{Jobs, budget, fallback, span, target};
 use crate::failure::Failure;
 use crate::interfaces::{self, Directions, INTERFACES, Interface, Many};
 use crate::request::Request;
@@ -165,7 +164,7 @@ pub(super) fn compare(
     let (found, place) = target::inspect_target(root, &said, &path)?;
     let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
-    let memory = [memory, machine::limits::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
+    let memory = [memory, machine::cgroup::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
     let fits = |bytes: &u64| {
         memory.is_none_or(|memory| *bytes <= memory / MEMORY_PART)
             && (found.role != Role::Made || machine::test_file::fits(&path, *bytes).is_ok())

@@ -14,10 +14,9 @@ use crate::request::{JobSource, Request, Work};
 use dialect::Tool;
 use engine::engines::{self, Entry};
 use model::job::{EngineFallback, Stream, SyncCall};
-use model::kernel_files;
 use model::machine::Machine;
-use model::shell;
 use model::spec::limits::MAX_WORKERS;
+use model::{kernel_files, shell};
 
 /// The engine that may be denied.
 pub(super) const WANTED: &str = "io_uring";
@@ -48,9 +47,7 @@ pub(super) fn unable(stream: &Stream) -> Option<&'static str> {
     if stream.depth > 1 && !stream.cache.is_direct() {
         return Some("libaio, which could replace it, does buffered operations one at a time");
     }
-    machine::async_io::libaio()
-        .is_err()
-        .then_some("libaio, which could replace it, cannot be used here either")
+    machine::rights::libaio().is_err().then_some("libaio, which could replace it, cannot be used here either")
 }
 
 /// Gives streams with the default engine another one if io_uring is denied.

@@ -41,7 +41,7 @@ use crate::failure::Failure;
 use crate::request::{BenchSpec, JobSource, Request, Work};
 pub(crate) use engine::problems;
 use layers::LayerJobs;
-use machine::limits::MemoryLimit;
+use machine::cgroup::MemoryLimit;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
@@ -112,7 +112,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let op_log = op_log::meant(&request.job, &mut jobs, &mut origins)?;
     let precondition = precondition::meant(request, (&jobs, &targets), denial, &mut origins)?;
     check_memory(&jobs, memory)?;
-    if let Some(limit) = machine::limits::memory(&root) {
+    if let Some(limit) = machine::cgroup::memory(&root) {
         check_memory_limit(&jobs, &limit)?;
     }
     let touched = targets.iter().any(|t| t.role != Role::None);

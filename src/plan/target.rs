@@ -11,7 +11,7 @@ use super::{DraftJob, ends, files, kept, precondition, replay, shown};
 use crate::failure::Failure;
 use crate::request::{JobSource, Request};
 use machine::root::Root;
-use machine::{kept_mark, overlays};
+use machine::{file_systems, kept_file};
 use model::identity::Identity;
 use model::job::{Clones, FALLOCATE, GROW, Job, NEW, Sharing, Stream};
 use model::machine::{Layer, Place};
@@ -151,7 +151,7 @@ impl<'a> Targets<'a> {
         if target.role == Role::Made {
             target.bytes = target.bytes.max(made_bytes(draft, files::usual_bytes(draft), &path, origins)?);
         } else if let Some(create) =
-            draft.create.filter(|_| target.role == Role::File && kept_mark::may_be_made(&path))
+            draft.create.filter(|_| target.role == Role::File && kept_file::may_be_made(&path))
         {
             // What fathom made and kept may be made again.
             kept::make_again(target, create);
@@ -197,11 +197,11 @@ impl<'a> Targets<'a> {
     /// nodes may be one device. In a directory that is one file of whoever it is made for.
     fn known(&mut self, said: &Path, path: &Path, file: MadeFor) -> Result<Option<usize>, Failure> {
         let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
-        let all = overlays::identities(self.root, path);
+        let all = file_systems::identities(self.root, path);
         // An overlay gives a file an identity of its own; what holds its bytes is the same by both names.
         let below = |t: &Target| {
             t.role == Role::File && {
-                let its = overlays::identities(self.root, &name::path(&t.path));
+                let its = file_systems::identities(self.root, &name::path(&t.path));
                 its.iter().any(|one| all.iter().any(|other| one.is_same(other)))
             }
         };
@@ -406,7 +406,7 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         bytes,
         block_bytes: 1,
         writable: role == Role::Made,
-        identity: Some(machine::marks::marked(root, machine::identity::of_facts(&facts))),
+        identity: Some(machine::identity::marked(root, machine::identity::of_facts(&facts))),
         unseen_users: false,
         only_by_mark: false,
         other_names: Vec::new(),
@@ -427,7 +427,7 @@ fn look_once_opened(
     place: &mut Place,
 ) -> Result<(), Failure> {
     let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
-    target.identity = Some(machine::marks::marked(root, what));
+    target.identity = Some(machine::identity::marked(root, what));
     *place = machine::resolve::resolve(root, path)?;
     Ok(())
 }
@@ -476,7 +476,7 @@ fn moved(then: &Place, now: &Place) -> Option<String> {
 /// write their own files again without asking.
 fn is_of_earlier_call(request: &Request, path: &Path, role: Role) -> bool {
     let is_of_tool = matches!(request.source, Some(JobSource::CommandOf(_)));
-    is_of_tool && role == Role::File && kept_mark::is_ours(path)
+    is_of_tool && role == Role::File && kept_file::is_ours(path)
 }
 
 /// The second look, right before a file or device is opened for writing, is in `machine::safety`.

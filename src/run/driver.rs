@@ -7,16 +7,15 @@ use super::Measurement;
 use crate::block_events::BlockEvents;
 use crate::capture::subject;
 use capture::fit::{Figures, Observed};
-use capture::names::Task;
+use capture::row::Task;
 use engine::source::replay::Counts;
 use engine::spec::WorkerSpec;
-use model::Known;
 use model::captured::Origin;
 use model::histogram::Histogram;
 use model::job::{Kind, Phase, ReplayPace};
-use model::name;
 use model::record::{AtDriver, StreamEnd};
 use model::units::show_count;
+use model::{Known, name};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

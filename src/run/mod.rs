@@ -44,7 +44,7 @@ use ends::Ends;
 use engine::outcome::Outcome;
 use engine::workers::{Who, Workers};
 use machine::cgroup::OwnCgroup;
-use machine::others::{Busy, Processes};
+use machine::processes::{Busy, Processes};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;

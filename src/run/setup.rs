@@ -181,7 +181,7 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     let mut dirs: Vec<&str> =
         plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.path.as_str()).collect();
     dirs.dedup();
-    for left in dirs.into_iter().flat_map(|dir| machine::leftovers::leftovers(&model::name::path(dir))) {
+    for left in dirs.into_iter().flat_map(|dir| machine::test_file::leftovers(&model::name::path(dir))) {
         let path = model::name::shown(&left.path);
         live.say(&format!(
             "a killed run left {path} ({}); remove it with: rm '{path}'",

@@ -6,7 +6,7 @@
 
 use super::Measurement;
 use engine::source::Pieces;
-use machine::{rest, stored};
+use machine::{extents, page_cache};
 use model::Known;
 use model::job::Cache;
 use model::record::Trial;
@@ -51,9 +51,9 @@ impl Measurement {
             .ok_or("it is not in the stack any more")?;
         let access = &self.plan.jobs[job].phases[0].streams[0].access;
         let span = access.span_bytes.min(upper.bytes());
-        let found = stored::pieces(&self.root, place, handle, span, layer)?;
+        let found = extents::pieces(&self.root, place, handle, span, layer)?;
         let open = lower.open(&self.root, Cache::Direct, false).map_err(|e| e.message().to_owned())?;
-        stored::prove(handle, &open, &found, lower.align())?;
+        extents::prove(handle, &open, &found, lower.align())?;
         let largest = access.largest_bytes();
         let pieces = Pieces::new(found.iter().map(|p| p.physical..p.physical + p.bytes), largest);
         if pieces.bytes() == 0 {
@@ -62,7 +62,7 @@ impl Measurement {
         self.targets[below].read_at(pieces);
         Ok(Some(format!(
             "it is read where that is stored which the rows above read: {}",
-            stored::show(&found)
+            extents::show(&found)
         )))
     }
 
@@ -75,7 +75,7 @@ impl Measurement {
         let streams = self.plan.jobs[job].phases.iter().flat_map(|p| &p.streams);
         let fill = |target: &usize, access: &model::job::Access| {
             let handle = self.targets.get(*target)?.handle()?;
-            rest::fill(handle, access.offset_bytes, access.span_bytes, &self.stop).err()
+            page_cache::fill(handle, access.offset_bytes, access.span_bytes, &self.stop).err()
         };
         streams.flat_map(|s| s.targets.iter().filter_map(move |t| fill(t, &s.access))).collect()
     }

@@ -5,7 +5,7 @@
 
 use super::Measurement;
 use crate::failure::Failure;
-use machine::rest;
+use machine::page_cache;
 use model::evidence::Moment;
 use model::job::{Phase, Stream};
 use model::plan::Role;
@@ -46,10 +46,10 @@ impl Measurement {
             // Pages that stay of a device which is only read are those of the file system on it.
             let theirs = target.role == Role::Device && !target.writable;
             let Some(handle) = ready.handle() else { continue };
-            if let Err(why) = rest::write_back(handle) {
+            if let Err(why) = page_cache::write_back(handle) {
                 notes.push(format!("what others left dirty could not be written back: {why}"));
             }
-            match rest::evict(handle) {
+            match page_cache::evict(handle) {
                 Ok(pages) if pages.cached > 0 && !theirs => {
                     notes.push(format!("{} pages of the target stayed in the page cache", pages.cached));
                 }
@@ -57,7 +57,7 @@ impl Measurement {
                 Err(why) => notes.push(format!("whether the target was evicted is not known: {why}")),
             }
         }
-        notes.extend(rest::settle(&self.root, SETTLE_LIMIT, &self.stop).note());
+        notes.extend(page_cache::settle(&self.root, SETTLE_LIMIT, &self.stop).note());
         notes
     }
 

@@ -10,7 +10,7 @@ use engine::outcome::Outcome;
 use engine::refusal::CannotBegin;
 use engine::spec::WorkerSpec;
 use engine::workers::Workers;
-use machine::rest;
+use machine::page_cache;
 use model::Known;
 use model::record::Trial;
 use model::study::Study;
@@ -144,7 +144,7 @@ impl Measurement {
     /// Empties the page cache of what a job touches. Gives what could not be done.
     pub(super) fn evict(&self, job: usize) -> Vec<String> {
         let touched = self.targets.iter().enumerate().filter(|(i, _)| self.plan.jobs[job].touches(*i));
-        touched.filter_map(|(_, t)| rest::evict(t.handle()?).err()).collect()
+        touched.filter_map(|(_, t)| page_cache::evict(t.handle()?).err()).collect()
     }
 }
 

@@ -13,9 +13,8 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::stderr;
 use machine::named_files::{self, Named};
-use machine::others::Processes;
-use machine::process_io::{IoCounters, of_this_process};
-use machine::rest;
+use machine::page_cache;
+use machine::processes::{IoCounters, Processes, of_this_process};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
@@ -268,7 +267,9 @@ impl Runner<'_> {
                         Vec::new()
                     });
                     for file in files {
-                        match File::open(&file).map_err(|e| e.to_string()).and_then(|file| rest::evict(&file))
+                        match File::open(&file)
+                            .map_err(|e| e.to_string())
+                            .and_then(|file| page_cache::evict(&file))
                         {
                             Ok(pages) => stayed_bytes += pages.cached.saturating_mul(pages.page_bytes),
                             Err(why) => problems.push(format!("--cold: {}: {why}", file.display())),
@@ -313,7 +314,7 @@ impl Runner<'_> {
         let text = std::fs::read_to_string(Path::new(&cgroup.dir).join("cgroup.procs")).unwrap_or_default();
         let pids = text.lines().filter_map(|line| line.parse::<u32>().ok());
         pids.filter(|pid| *pid != std::process::id())
-            .map(|pid| machine::others::name(&self.root, pid))
+            .map(|pid| machine::processes::name(&self.root, pid))
             .collect()
     }
 }
@@ -411,7 +412,7 @@ fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
     let mut busy = after.busy_since(before);
     busy.retain(|one| one.cpu_ms >= BUSY_CPU_MS || one.io_bytes.is_some_and(|bytes| bytes >= BUSY_BYTES));
     busy.sort_by_key(|one| std::cmp::Reverse((one.io_bytes, one.cpu_ms)));
-    let named = |one: &machine::others::Busy| Neighbour {
+    let named = |one: &machine::processes::Busy| Neighbour {
         name: format!("{} ({})", one.name, one.pid),
         cpu_ms: one.cpu_ms,
         io_bytes: one.io_bytes,

@@ -14,18 +14,17 @@ use crate::target::Ready;
 use engine::engines;
 use engine::source::own_blocks;
 use engine::verifier::{self, Through, Writing};
-use machine::rest;
+use machine::page_cache;
 use machine::root::Root;
-use model::Known;
 use model::evidence::BlockStat;
 use model::job::{Kind, Stream};
 use model::machine::{LayerKind, Machine, Place};
-use model::name;
 use model::payload::split_mix;
 use model::plan::{Plan, Role};
 use model::units::{show_bytes, show_count};
 use model::verification::{Mark, State, Verification};
 use model::verified::{Ending, Failures, Verified};
+use model::{Known, name};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
@@ -256,7 +255,7 @@ impl VerifyRun {
             );
         }
         let Some(handle) = target.handle() else { return Evicted::NotAll("the target as it was".into()) };
-        Evicted::NotAll(match rest::evict(handle) {
+        Evicted::NotAll(match page_cache::evict(handle) {
             Ok(pages) if pages.cached == 0 => return Evicted::All,
             Ok(pages) => format!(
                 "the device, but for {} pages ({}) that stayed in the page cache and may have been read instead",

@@ -4,8 +4,8 @@
 //! the bytes of events mean (the crate `capture`).
 
 use crate::failure::Failure;
-use capture::trace::calls::Calls as Counted;
-use machine::process_io::{Faults, faults};
+use capture::trace::command::Calls as Counted;
+use machine::processes::{Faults, faults};
 use machine::root::Root;
 use machine::tracer::{Tracer, process_of};
 use model::Known;

@@ -10,15 +10,15 @@ use crate::traced::Traced;
 use analysis::watch::conclusions::{self, RequestSizeLimit};
 use analysis::watch::figures;
 use analysis::watch::head_room::Limits;
-use machine::disk_stats::{self, Counted};
+use machine::devices;
+use machine::devices::Counted;
 use machine::resolve::resolve_device;
 use machine::root::Root;
-use model::Known;
 use model::capacity::{Capacity, KnownBy, SameBy};
 use model::disk_counters::DiskCounters;
 use model::machine::{Layer, LayerKind};
-use model::name;
 use model::watch::{Conclusion, DeviceInterval, MeasuredIn, Rule, WatchedDevice};
+use model::{Known, name};
 use std::time::Instant;
 
 /// All of them.
@@ -112,7 +112,7 @@ impl Devices {
     /// # Errors
     /// Where the kernel shows none.
     pub(super) fn sample(&mut self) -> Result<Sample, Failure> {
-        let counted = disk_stats::read_disk_stats(&self.root).map_err(|why| {
+        let counted = devices::read_disk_stats(&self.root).map_err(|why| {
             Failure::Refused(format!("{why}; `mount -t proc proc /proc` as root shows the counters"))
         })?;
         let at = Instant::now();
@@ -160,14 +160,14 @@ impl Devices {
         let root = &self.root;
         self.all.retain(|device| {
             let is_there = counted.iter().any(|c| c.name == device.name && c.number == device.number)
-                && (device.kind == LayerKind::Partition || disk_stats::is_whole(root, &device.name));
+                && (device.kind == LayerKind::Partition || devices::is_whole(root, &device.name));
             if !is_there {
                 remarks.push(format!("{} is gone", device.name));
             }
             is_there
         });
         for new in counted.iter().filter(|c| self.selection.unused || c.counters.was_used()) {
-            if self.all.iter().any(|d| d.name == new.name) || !disk_stats::is_whole(root, &new.name) {
+            if self.all.iter().any(|d| d.name == new.name) || !devices::is_whole(root, &new.name) {
                 continue;
             }
             let Some(place) = resolve_device(root, &new.name) else { continue };
@@ -208,7 +208,7 @@ impl Device {
             limits: has_limits.then(limits),
             known_by,
             blind: layer.blind(),
-            sequence: disk_stats::sequence(root, &layer.name),
+            sequence: devices::sequence(root, &layer.name),
             last: None,
             traced: Traced::from_layer(layers, layer),
             rules: Vec::new(),
@@ -240,7 +240,7 @@ impl Device {
 
     /// Begins anew where another device, medium or file has its name now.
     fn exchanged(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
-        let sequence = disk_stats::sequence(root, &self.name);
+        let sequence = devices::sequence(root, &self.name);
         if sequence == self.sequence || sequence.is_none() {
             return None;
         }
@@ -312,7 +312,7 @@ impl Device {
 
 /// The partitions of a disk, at a level below it.
 fn partitions(root: &Root, disk: &Layer, level: usize, measured: &[(MeasuredIn, Capacity)]) -> Vec<Device> {
-    let all = disk_stats::partitions(root, &disk.name).into_iter().filter_map(|name| {
+    let all = devices::partitions(root, &disk.name).into_iter().filter_map(|name| {
         let place = resolve_device(root, &name)?;
         let layer = place.layers.first()?;
         Some(Device::new(root, (&place.layers, layer, level), &format!("/dev/{name}"), measured))

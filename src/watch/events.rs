@@ -5,9 +5,9 @@
 
 use crate::block_events::{BlockEvents, now_ns};
 use crate::traced::Traced;
-use capture::trace::pair::PATIENCE_NS;
-use capture::watched::Interval;
-use machine::process_io::Whose;
+use capture::interval::Interval;
+use capture::trace::pairing::PATIENCE_NS;
+use machine::processes::Whose;
 use model::Known;
 use model::units::show_count;
 use model::watch::{ProcessRequests, WatchedDevice};

@@ -17,7 +17,7 @@ use crate::{history, live, signals};
 use calls::Calls;
 use devices::Devices;
 use events::Events;
-use machine::process_io::Whose;
+use machine::processes::Whose;
 use machine::root::Root;
 use model::watch::{CpuShares, Layout, Watched};
 use processes::Busiest;

@@ -7,9 +7,9 @@
 //! that watching never takes more than a hundredth of a CPU for it.
 
 use super::events::Events;
-use machine::on_devices::OnDevices;
-use machine::open_files;
-use machine::process_io::{Moved, ProcessIo, Whose};
+use machine::processes;
+use machine::processes::{Moved, ProcessIo, Whose};
+use machine::resolve::OnDevices;
 use machine::root::Root;
 use model::Known;
 use model::watch::{Open, ProcessRequests, Processes, WatchedProcess};
@@ -137,7 +137,7 @@ impl Busiest {
         for moved in most.iter().filter(|m| !m.kernel) {
             let pid = self.pid_of(moved);
             if !self.open.contains_key(&pid) {
-                self.open.insert(pid, open_files::open_flags_of_process(&self.root, pid, &self.on));
+                self.open.insert(pid, processes::open_flags_of_process(&self.root, pid, &self.on));
             }
         }
         self.rests[1] = now + self.rest(began);

@@ -5,18 +5,16 @@
 //! (crate `report`). Whatever a file or a kernel buffer holds, the answer is rows or words, never a panic.
 #![forbid(unsafe_code)]
 
-mod ends;
-pub mod file;
+pub mod capture_file;
+pub mod completeness;
+pub mod file_requests;
 pub mod fit;
 pub mod foreign;
-pub mod names;
+pub mod interval;
 pub mod profile;
 pub mod replay;
 pub mod row;
 pub mod trace;
-pub mod verdict;
-pub mod watched;
-pub mod within;
 
 /// Bytes of the sectors that the kernel counts in, whatever the device's own are.
 pub const SECTOR: u64 = 512;

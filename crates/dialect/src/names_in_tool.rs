@@ -4,9 +4,8 @@
 //! the tool types for it: `rate=50m`. A setting without such an option loses its hyphens and is called a setting of fathom, since no user of
 //! the tool can type it there. Commands of fathom between backquotes are left alone.
 
-use crate::language::Tool;
-use model::spec::JobSpec;
-use model::spec::keys;
+use crate::Tool;
+use model::spec::{JobSpec, keys};
 
 /// Options of fio by the setting that each sets.
 pub(crate) const FIO: &[(&str, &str)] = &[

@@ -3,8 +3,7 @@
 //! For: files outside this crate that would go stale. Not for: the language itself (unit tests).
 
 use dialect::diskspd::options as diskspd;
-use dialect::fio::options::{FioOption, How, OPTIONS};
-use dialect::fio::own::{OWN, OwnOption};
+use dialect::fio::options::{FioOption, How, OPTIONS, OWN, OwnOption};
 use dialect::job::parse;
 use model::spec::line::LINE_KEYS;
 use std::path::{Path, PathBuf};

@@ -2,14 +2,15 @@
 //!
 //! For: `fathom devices`. Not for: the stack below one target ([`crate::resolve`]), nor for reading from a device.
 
-use crate::in_use;
-use crate::mountinfo::{self, Mount};
+use crate::file_systems::Mount;
+use crate::in_use::Use;
 use crate::root::Root;
-use crate::stack;
-use crate::usage::Use;
+use crate::{file_systems, in_use, stack};
 use model::Known;
 use model::devices::{BlockDevice, Devices, FORMAT, Mounted, Queue};
+use model::disk_counters::{DiskCounters, lines};
 use model::machine::Layer;
+use std::path::{Component, Path, PathBuf};
 
 /// Where they are listed, partitions too.
 const ALL: &str = "/sys/class/block";
@@ -37,7 +38,7 @@ const FIRMWARE: [&str; 4] =
 pub fn list_devices(root: &Root) -> Known<Devices> {
     let mut names = root.list(ALL).map_err(|why| format!("{ALL}: {why}"))?;
     names.sort_by_cached_key(|name| order(root, name));
-    let mounts = mountinfo::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"));
+    let mounts = file_systems::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"));
     let has_size = |name: &String| sectors(root, name).is_some_and(|sectors| sectors > 0);
     let (there, empty): (Vec<String>, Vec<String>) = names.into_iter().partition(has_size);
     let devices = there.iter().filter_map(|name| device(root, name, &mounts));
@@ -196,6 +197,92 @@ fn flag(files: &std::collections::BTreeMap<String, String>, file: &str) -> Known
     }
 }
 
+/// Where all block devices are listed.
+const ALL_NAMES: &str = "/sys/class/block";
+
+/// Returns the kernel name of the device that a word names; `None` for a path, or if no device has that name.
+pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
+    let mut parts = typed.components();
+    let (Some(Component::Normal(only)), None) = (parts.next(), parts.next()) else { return None };
+    // `./vda` is a path: its only component would be the same.
+    let name = typed.to_str().filter(|text| only.to_str() == Some(text))?;
+    if stack::number_of(root, name).is_some() {
+        return Some(name.to_owned());
+    }
+    let is_volume =
+        |device: &String| root.word(&format!("{ALL_NAMES}/{device}/dm/name")).as_deref() == Some(name);
+    root.list(ALL_NAMES).ok()?.into_iter().find(is_volume)
+}
+
+/// Returns the path of its node, `/dev/vda`; `None` also if that node is another device.
+pub fn node(root: &Root, typed: &Path) -> Option<PathBuf> {
+    let name = kernel_name(root, typed)?;
+    // The kernel writes `!` for `/` in names such as cciss/c0d0.
+    let node = format!("/dev/{}", name.replace('!', "/"));
+    let is_other =
+        root.device_number(&node).is_some_and(|number| stack::number_of(root, &name) != Some(number));
+    (!is_other).then(|| PathBuf::from(node))
+}
+
+/// Returns the kernel name of the block device at a path, symbolic links included; `None` if there is none. A device whose node is
+/// missing is found by its name.
+pub fn of_node(root: &Root, path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    if let Some(number) = root.device_number(text) {
+        return stack::name_of(root, &number);
+    }
+    let name = path.strip_prefix("/dev").ok().filter(|_| !path.exists())?.to_str()?.replace('/', "!");
+    kernel_name(root, Path::new(&name))
+}
+
+/// Where they stand.
+const FILE: &str = "/proc/diskstats";
+
+/// A device with its counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Kernel name.
+    pub name: String,
+    /// `major:minor`.
+    pub number: String,
+    /// Its counters since it is there.
+    pub counters: DiskCounters,
+}
+
+/// Looks at all of them, in the kernel's order.
+///
+/// # Errors
+/// Why they cannot be read.
+pub fn read_disk_stats(root: &Root) -> Known<Vec<Counted>> {
+    let text = root.read(FILE).map_err(|why| format!("{FILE}: {why}"))?;
+    let own = |line: model::disk_counters::DiskLine<'_>| Counted {
+        name: line.name.to_owned(),
+        number: line.number,
+        counters: line.counters,
+    };
+    Ok(lines(&text).map(own).collect())
+}
+
+/// Whether it is a disk or a volume, and no partition, and has a size: loop devices without a file have none.
+pub fn is_whole(root: &Root, name: &str) -> bool {
+    let sectors = root.word(&format!("/sys/class/block/{name}/size")).and_then(|w| w.parse::<u64>().ok());
+    sectors.is_some_and(|n| n > 0) && stack::parent(root, name).is_none()
+}
+
+/// The kernel names of the partitions of a disk, by number.
+pub fn partitions(root: &Root, disk: &str) -> Vec<String> {
+    let mut names = in_use::partitions(root, disk);
+    names.sort_by_key(|name| (name.len(), name.clone()));
+    names
+}
+
+/// How often the kernel has counted a new disk, a new medium or a new file behind a loop device up to this one (`diskseq`); `None` before
+/// Linux 5.15. Of a partition that of its disk.
+pub fn sequence(root: &Root, name: &str) -> Option<String> {
+    let own = root.word(&format!("/sys/class/block/{name}/diskseq"));
+    own.or_else(|| root.word(&format!("/sys/class/block/{}/diskseq", stack::parent(root, name)?)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,5 +411,66 @@ mod tests {
     fn without_sys_there_is_a_reason() {
         let nowhere = list_devices(&Root::at("/nonexistent-prefix".into()));
         assert!(nowhere.is_err_and(|why| why.contains("/sys/class/block")));
+    }
+}
+
+#[test]
+fn kernel_names_and_volumes_are_found_and_paths_are_not() {
+    use crate::fixture::put;
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    for (file, text) in [
+        ("vda/dev", "254:0\n"),
+        ("dm-0/dev", "253:0\n"),
+        ("dm-0/dm/name", "vg-root\n"),
+        ("cciss!c0d0/dev", "104:0\n"),
+    ] {
+        put(dir.path(), &format!("sys/class/block/{file}"), text);
+    }
+    let root = Root::at(dir.path().to_owned());
+    let node = |typed: &str| node(&root, Path::new(typed)).map(|path| path.display().to_string());
+    for (typed, expected) in [
+        ("vda", Some("/dev/vda")),
+        ("dm-0", Some("/dev/dm-0")),
+        ("vg-root", Some("/dev/dm-0")),
+        ("cciss!c0d0", Some("/dev/cciss/c0d0")),
+        ("vdb", None),
+        ("./vda", None),
+        ("vda/", None),
+        ("/vda", None),
+        ("..", None),
+        (".", None),
+        ("", None),
+    ] {
+        assert_eq!(node(typed).as_deref(), expected, "{typed}");
+    }
+}
+
+#[cfg(test)]
+mod disk_stats_tests {
+    use super::*;
+    use crate::fixture::{link, put};
+
+    #[test]
+    fn partitions_and_what_has_no_size_are_no_disks() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        for (path, name, size) in [("vda", "vda", "8"), ("vda/vda1", "vda1", "4"), ("loop0", "loop0", "0")] {
+            put(&format!("sys/devices/block/{path}/size"), size);
+            link(dir.path(), &format!("../../devices/block/{path}"), &format!("sys/class/block/{name}"));
+        }
+        put("sys/devices/block/vda/vda1/partition", "1");
+        put("sys/devices/block/vda/diskseq", "9\n");
+        put("proc/diskstats", "254 0 vda 1 0 8 1 0 0 0 0 0 1 1\n254 1 vda1 1 0 8 1 0 0 0 0 0 1 1\n");
+        let root = Root::at(dir.path().to_owned());
+        let whole = ["vda", "vda1", "loop0", "gone"].map(|name| is_whole(&root, name));
+        assert_eq!(whole, [true, false, false, false]);
+        assert_eq!(sequence(&root, "vda1").as_deref(), Some("9"));
+        let seen = read_disk_stats(&root).unwrap_or_else(|e| panic!("{e}"));
+        let names: Vec<(&str, &str)> = seen.iter().map(|d| (d.name.as_str(), d.number.as_str())).collect();
+        assert_eq!(names, [("vda", "254:0"), ("vda1", "254:1")]);
+        assert!(
+            read_disk_stats(&Root::at("/nonexistent-prefix".into()))
+                .is_err_and(|why| why.contains("/proc/diskstats"))
+        );
     }
 }

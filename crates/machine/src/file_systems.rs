@@ -4,10 +4,16 @@
 //! other machines or programs change a file without this kernel seeing it? Does every write change the times of a file?
 
 use crate::error::{MachineError, describe};
-use model::name;
-use rustix::fs::{Mode, OFlags, fstatfs};
-use std::fs::File;
-use std::path::Path;
+use crate::identity;
+use crate::root::Root;
+use model::evidence::SECTOR_BYTES;
+use model::identity::Identity;
+use model::{Known, name};
+use rustix::fs::{Mode, OFlags, fstatfs, statfs};
+use std::collections::BTreeSet;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// Synthetic file systems, by their numbers (`include/uapi/linux/magic.h` and the sources of the kernel). Reading and writing
 /// their files asks or changes the kernel. Their lengths mean nothing, so an empty one cannot be told from a full one.
@@ -134,6 +140,303 @@ pub fn refuse_synthetic_at(said: &Path, path: &Path) -> Result<(), MachineError>
     refuse_synthetic(said, &File::from(opened))
 }
 
+/// One mount of this process's name space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Its id, as statx gives it.
+    pub id: u64,
+    /// `major:minor` as `stat` shows it for files here.
+    pub number: String,
+    /// Which directory of the file system is mounted.
+    pub root: String,
+    /// Where.
+    pub point: String,
+    /// Options of the mount and, after a comma, of its super block.
+    pub options: String,
+    /// Options of the super block alone.
+    pub super_options: String,
+    /// Type of file system.
+    pub kind: String,
+    /// What is mounted.
+    pub source: String,
+}
+
+/// The mounts of this process, in the order in which they were made.
+///
+/// # Errors
+/// Why the file cannot be read.
+pub fn read(root: &Root) -> Known<Vec<Mount>> {
+    root.read("/proc/self/mountinfo").map(|text| parse(&text))
+}
+
+/// The mounts of the other mount namespaces that can be seen, as containers have them: each with a process that is in it. Of one in which
+/// processes have roots of their own (chroot), that of each root, since a process is shown only what lies below its own.
+pub(crate) fn elsewhere(root: &Root) -> Vec<(u32, Vec<Mount>)> {
+    let link = |process: &str, name: &str| root.link(&format!("/proc/{process}/{name}")).ok();
+    let space = |process: &str| link(process, "ns/mnt").map(|space| (space, link(process, "root")));
+    let mut seen: BTreeSet<(String, Option<String>)> = space("self").into_iter().collect();
+    let processes = root.list("/proc").unwrap_or_default();
+    let mut found = Vec::new();
+    for process in processes.iter().filter_map(|p| p.parse().ok()) {
+        let Some(own) = space(&format!("{process}")).filter(|own| !seen.contains(own)) else { continue };
+        // Of one that ends meanwhile nothing is seen, and the next in the same namespace is asked.
+        if let Ok(text) = root.read(&format!("/proc/{process}/mountinfo")) {
+            seen.insert(own);
+            found.push((process, parse(&text)));
+        }
+    }
+    found
+}
+
+/// Mounts from the text of `mountinfo`. Lines that are none are left out.
+pub fn parse(text: &str) -> Vec<Mount> {
+    text.lines().filter_map(parse_line).collect()
+}
+
+fn parse_line(line: &str) -> Option<Mount> {
+    // Optional fields of any number stand before a lone dash.
+    let (before, after) = line.split_once(" - ")?;
+    let mut left = before.split(' ');
+    let id = left.next()?.parse().ok()?;
+    let _parent = left.next()?;
+    let (number, root, point, options) = (left.next()?, left.next()?, left.next()?, left.next()?);
+    let mut right = after.split(' ');
+    let (kind, source) = (right.next()?, right.next()?);
+    let super_options = unescape(right.next().unwrap_or_default());
+    if !number.contains(':') {
+        return None;
+    }
+    Some(Mount {
+        id,
+        number: number.to_owned(),
+        root: unescape(root),
+        point: unescape(point),
+        options: together(options, &super_options),
+        super_options,
+        kind: unescape(kind),
+        source: unescape(source),
+    })
+}
+
+/// Mount options, then those of the super block that do not stand there already.
+fn together(mount: &str, of_super: &str) -> String {
+    let mount = unescape(mount);
+    let mut all: Vec<&str> = mount.split(',').collect();
+    for option in of_super.split(',').filter(|o| !o.is_empty()) {
+        if !all.contains(&option) {
+            all.push(option);
+        }
+    }
+    all.join(",")
+}
+
+/// Replaces `\040` and its like: space, tab, line feed, backslash and others as three octal digits.
+pub(crate) fn unescape(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while let Some(byte) = bytes.get(i) {
+        let octal = bytes.get(i + 1..i + 4).filter(|_| *byte == b'\\').and_then(octal);
+        out.push(octal.unwrap_or(*byte));
+        i += if octal.is_some() { 4 } else { 1 };
+    }
+    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    let text = std::str::from_utf8(digits).ok().filter(|t| t.bytes().all(|b| b.is_ascii_digit()))?;
+    u8::from_str_radix(text, 8).ok()
+}
+
+impl Mount {
+    /// Whether `path` is the mount point or below it.
+    pub fn holds(&self, path: &str) -> bool {
+        let rest = path.strip_prefix(self.point.trim_end_matches('/'));
+        rest.is_some_and(|r| r.is_empty() || r.starts_with('/'))
+    }
+}
+
+/// The mount of a file: by the id that statx gave, else the longest mount point over the path with its device number.
+pub(crate) fn mount_of<'m>(
+    mounts: &'m [Mount],
+    id: Option<u64>,
+    number: &str,
+    path: &str,
+) -> Option<&'m Mount> {
+    if let Some(mount) = mounts.iter().find(|m| Some(m.id) == id) {
+        return Some(mount);
+    }
+    // The last of equals hides the others. A subvolume of btrfs has a number that no mount shows, hence the two ways after.
+    let longest = |m: &&Mount| m.point.len();
+    let same = || mounts.iter().filter(|m| m.number == number);
+    let over = || mounts.iter().filter(|m| m.holds(path));
+    same()
+        .filter(|m| m.holds(path))
+        .max_by_key(longest)
+        .or_else(|| same().next_back())
+        .or_else(|| over().max_by_key(longest))
+}
+
+/// Overlays on overlays; deeper ones are not followed.
+pub(crate) const MOST: usize = 8;
+/// `OVERLAYFS_SUPER_MAGIC`, `FUSE_SUPER_MAGIC` and `ECRYPTFS_SUPER_MAGIC` (`include/uapi/linux/magic.h`).
+const MAGIC: u64 = 0x794c_7630;
+const OF_PROGRAMS: u64 = 0x6573_5546;
+const ENCRYPTING: u64 = 0xf15f;
+
+/// The files that hold the bytes of a name, from the next one down; none where it is in no overlay.
+///
+/// # Errors
+/// Why they cannot be seen, where it is in one.
+pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    // What is open has its name behind a link.
+    let mut at = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    while magic(&at)? == MAGIC {
+        if all.len() == MOST {
+            return Err("overlays on overlays, too many to follow".into());
+        }
+        let id = mount_id(&at).ok_or("the kernel does not say in which mount it is")?;
+        let mounts = read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
+        let mount = mounts.iter().find(|m| m.id == id).ok_or("its mount is not seen from here")?;
+        at = behind(root, mount, &at).ok_or_else(|| hidden(mount))?;
+        all.push(at.clone());
+    }
+    Ok(all)
+}
+
+/// What a path leads to, and where an overlay shows it also what holds its bytes: two paths that have one of these in common are one file.
+pub fn identities(root: &Root, path: &Path) -> Vec<Identity> {
+    let beneath = beneath(root, path).unwrap_or_default();
+    std::iter::once(path.to_owned()).chain(beneath).filter_map(|path| identity::of_path(&path).ok()).collect()
+}
+
+/// Why the directories of an overlay are not found.
+pub(crate) fn hidden(mount: &Mount) -> String {
+    let dirs = directories(&mount.super_options);
+    if dirs.iter().any(|dir| !dir.starts_with('/')) {
+        return "overlay: it was mounted with relative names of its directories, which lead nowhere from here".into();
+    }
+    "overlay: its directories cannot be seen from here (this is a container)".into()
+}
+
+/// The file of the same name in the directory that a file system in user space, or an encrypting one, is mounted of: in all likelihood what
+/// is used there is used here. `None` where there is no such file, as behind sshfs; what such a program does with it nobody can see.
+pub(crate) fn mirrored(root: &Root, path: &Path) -> Option<PathBuf> {
+    let at = path.canonicalize().ok()?;
+    if !matches!(magic(&at), Ok(OF_PROGRAMS | ENCRYPTING)) {
+        return None;
+    }
+    let id = mount_id(&at)?;
+    let mounts = read(root).ok()?;
+    let mount = mounts.iter().find(|m| m.id == id)?;
+    in_one_of(root, mount, &at, vec![mount.source.clone()])
+}
+
+fn magic(path: &Path) -> Known<u64> {
+    let facts = statfs(path).map_err(|e| describe(&e.into()))?;
+    Ok(facts.f_type as u64 & 0xffff_ffff)
+}
+
+fn mount_id(path: &Path) -> Option<u64> {
+    identity::by_path(path).ok()?.mount_id
+}
+
+/// The first of an overlay's directories that has a path of it, the upper one before the lower ones. `None` where none can be seen: in a
+/// container the names lead back into the overlay itself.
+pub(crate) fn behind(root: &Root, mount: &Mount, path: &Path) -> Option<PathBuf> {
+    in_one_of(root, mount, path, directories(&mount.super_options))
+}
+
+fn in_one_of(root: &Root, mount: &Mount, path: &Path, directories: Vec<String>) -> Option<PathBuf> {
+    let whole = std::path::absolute(path).ok()?;
+    let inside = whole.strip_prefix(&mount.point).ok()?;
+    // Of a directory that is mounted by itself the rest of the way is the mount's.
+    let inside = Path::new(mount.root.trim_start_matches('/')).join(inside);
+    let there = directories.into_iter().filter(|dir| dir.starts_with('/'));
+    let there = there.map(|dir| root.path(&dir).join(&inside)).find(|path| path.exists())?;
+    (mount_id(&there) != Some(mount.id)).then_some(there)
+}
+
+/// The path outside of an overlay that holds the data of a path inside of it. For a regular file that is the file of that name in the highest
+/// directory; once it was opened for writing, the overlay has copied it to the upper one. For a directory it is the upper directory, since
+/// new files are made there whichever layer shows the directory.
+///
+/// # Errors
+/// Why that path cannot be seen, or that the file there may not be the one that the overlay shows.
+pub(crate) fn data_path(root: &Root, mount: &Mount, path: &Path) -> Known<PathBuf> {
+    let upper = directories(&mount.super_options).into_iter().next().filter(|_| has_upper(mount));
+    let upper = upper.filter(|dir| dir.starts_with('/')).map(|dir| root.path(&dir));
+    if !path.is_file()
+        && let Some(upper) = &upper
+    {
+        let is_outside = upper.exists() && mount_id(upper) != Some(mount.id);
+        return if is_outside { Ok(upper.clone()) } else { Err(hidden(mount)) };
+    }
+    let there = behind(root, mount, path).ok_or_else(|| hidden(mount))?;
+    if let (Ok(shown), Ok(found)) = (path.metadata(), there.metadata())
+        && shown.is_file()
+    {
+        let in_upper = upper.is_some_and(|upper| there.starts_with(upper));
+        doubt(root, mount, &shown, &found, in_upper).map_or(Ok(()), Err)?;
+    }
+    Ok(there)
+}
+
+/// Why a file of an overlay's directories may not hold the data of the file that the overlay shows under that name.
+fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_upper: bool) -> Option<String> {
+    let facts = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
+    if facts(shown) != facts(found) {
+        return Some(
+            "overlay: the file of that name in its directories has another size or time, so it is another file (a directory above it \
+             was renamed), or it is being written"
+                .into(),
+        );
+    }
+    if is_on(root, mount, "metacopy") && found.blocks() * SECTOR_BYTES < found.len() {
+        return Some(
+            "overlay: with metacopy a file may have its attributes in one directory and its data in another"
+                .into(),
+        );
+    }
+    if is_on(root, mount, "index") && !in_upper && found.nlink() > 1 {
+        return Some(
+            "overlay: with index a file of several names may have been copied to the upper directory under another name".into(),
+        );
+    }
+    None
+}
+
+/// Whether an option of an overlay is on, by the mount or by the module's default, which the mount does not show.
+fn is_on(root: &Root, mount: &Mount, option: &str) -> bool {
+    let typed =
+        mount.super_options.split(',').filter_map(|o| o.split_once('=')).find(|(key, _)| *key == option);
+    match typed {
+        Some((_, value)) => value == "on",
+        None => root.word(&format!("/sys/module/overlay/parameters/{option}")).as_deref() == Some("Y"),
+    }
+}
+
+/// Whether anything can be written to an overlay.
+fn has_upper(mount: &Mount) -> bool {
+    mount.super_options.split(',').any(|o| o.starts_with("upperdir="))
+}
+
+/// Upper directory first, then the lower ones from the top.
+pub(crate) fn directories(options: &str) -> Vec<String> {
+    let mut upper = Vec::new();
+    let mut lower = Vec::new();
+    for (key, value) in options.split(',').filter_map(|o| o.split_once('=')) {
+        match key {
+            "upperdir" => upper.push(value.to_owned()),
+            "lowerdir" | "lowerdir+" => lower.extend(value.split(':').map(str::to_owned)),
+            _ => {}
+        }
+    }
+    upper.extend(lower);
+    upper
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,4 +461,165 @@ mod tests {
         assert_eq!(refuse_synthetic_at(dir.path(), dir.path()), Ok(()));
         Ok(())
     }
+}
+
+#[test]
+fn the_mount_is_found_by_id_then_by_number_then_by_path() {
+    let text = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n\
+                2 1 0:40 / /data rw - btrfs /dev/sdb rw\n\
+                3 1 8:1 / /data/bind rw - ext4 /dev/sda1 rw\n";
+    let mounts = parse(text);
+    let id = |id, number, path| mount_of(&mounts, id, number, path).map(|m| m.id);
+    assert_eq!(id(Some(2), "9:9", "/x"), Some(2));
+    assert_eq!(id(None, "8:1", "/data/bind/f"), Some(3));
+    assert_eq!(id(None, "8:1", "/etc"), Some(1));
+    assert_eq!(id(None, "0:99", "/data/subvolume/f"), Some(2));
+    assert_eq!(mount_of(&[], None, "8:1", "/"), None);
+}
+
+#[test]
+fn lines_of_many_kinds_are_read() {
+    let text = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\
+                36 35 98:0 /mnt1 /mnt/with\\040space rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\n\
+                40 27 0:45 / /fuse rw - fuse.sshfs me@host:/a\\134b rw,user_id=0\n";
+    let mounts = parse(text);
+    assert_eq!(mounts.len(), 3);
+    assert_eq!((mounts[0].id, mounts[0].number.as_str(), mounts[0].kind.as_str()), (27, "254:0", "ext4"));
+    assert_eq!(mounts[0].options, "rw,relatime,discard");
+    assert_eq!((mounts[1].root.as_str(), mounts[1].point.as_str()), ("/mnt1", "/mnt/with space"));
+    assert_eq!(mounts[2].source, "me@host:/a\\b");
+    assert!(mounts[1].holds("/mnt/with space/x") && !mounts[1].holds("/mnt/with spaces"));
+    assert!(mounts[0].holds("/") && mounts[0].holds("/etc"));
+}
+
+#[test]
+fn junk_is_left_out_without_a_panic() {
+    let junk = [
+        "",
+        " - ",
+        "1 2 3",
+        "x 1 2:3 / / rw - a b c",
+        "1 1 23 / / rw - a b",
+        "\\",
+        "\\04",
+        "\\999",
+        "1 2 3:4 \u{e9}\\0",
+    ];
+    for line in junk {
+        assert_eq!(parse(line), vec![], "{line}");
+    }
+    assert_eq!(unescape("a\\04"), "a\\04");
+    assert_eq!(unescape("\\777\u{e9}\\040"), "\\777\u{e9} ");
+}
+
+#[test]
+fn a_namespace_is_read_by_way_of_another_process_where_the_first_is_gone() {
+    use crate::fixture::{link, put};
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    for (process, namespace) in [("self", 1), ("1", 1), ("10", 2), ("11", 2), ("12", 2), ("20", 3)] {
+        link(dir.path(), &format!("mnt:[{namespace}]"), &format!("proc/{process}/ns/mnt"));
+    }
+    // 10 and 20 ended between the one look and the other.
+    for process in [11, 12] {
+        put(dir.path(), &format!("proc/{process}/mountinfo"), "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
+    }
+    let found = elsewhere(&Root::at(dir.path().to_owned()));
+    let seen: Vec<_> = found.iter().map(|(process, mounts)| (*process, mounts.len())).collect();
+    assert_eq!(seen, [(11, 1)]);
+}
+
+#[test]
+fn a_process_with_a_root_of_its_own_does_not_stand_for_its_namespace() {
+    use crate::fixture::{link, put};
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let line = "1 0 8:1 / /data rw - ext4 /dev/sda1 rw\n";
+    let all = [
+        ("self", 1, "/", ""),
+        ("10", 2, "/srv", ""),
+        ("11", 2, "/", line),
+        ("12", 2, "/srv", ""),
+        ("13", 1, "/srv", ""),
+    ];
+    for (process, namespace, at, mounts) in all {
+        link(dir.path(), &format!("mnt:[{namespace}]"), &format!("proc/{process}/ns/mnt"));
+        link(dir.path(), at, &format!("proc/{process}/root"));
+        put(dir.path(), &format!("proc/{process}/mountinfo"), mounts);
+    }
+    let found = elsewhere(&Root::at(dir.path().to_owned()));
+    let seen: Vec<_> = found.iter().map(|(process, mounts)| (*process, mounts.len())).collect();
+    assert_eq!(seen, [(10, 0), (11, 1), (13, 0)]);
+}
+
+#[test]
+fn overlays_name_their_directories_from_the_top() {
+    let options = "rw,lowerdir=/c:/b:/a,upperdir=/up,workdir=/work";
+    assert_eq!(directories(options), ["/up", "/c", "/b", "/a"]);
+    assert_eq!(directories("ro,lowerdir+=/x,lowerdir+=/y"), ["/x", "/y"]);
+}
+
+#[test]
+fn the_file_behind_a_name_is_the_one_of_the_highest_directory_that_has_it() {
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let root = Root::at(dir.path().to_owned());
+    crate::fixture::put(dir.path(), "lower/sub/both", "x");
+    crate::fixture::put(dir.path(), "lower/sub/low", "x");
+    crate::fixture::put(dir.path(), "upper/sub/both", "x");
+    let mounts = parse(
+        "1 0 0:40 / /m rw - overlay o rw,lowerdir=/lower,upperdir=/upper\n\
+         2 0 0:40 /sub /bound rw - overlay o rw,lowerdir=/lower,upperdir=/upper\n\
+         3 0 0:41 / /r rw - overlay o rw,lowerdir=lower\n",
+    );
+    let of = |at: usize, path: &str| behind(&root, &mounts[at], Path::new(path));
+    let is = |path: &str| Some(dir.path().join(path));
+    assert_eq!(of(0, "/m/sub/both"), is("upper/sub/both"));
+    assert_eq!(of(0, "/m/sub/low"), is("lower/sub/low"));
+    assert_eq!(of(1, "/bound/both"), is("upper/sub/both"));
+    assert_eq!((of(0, "/m/none"), of(0, "/elsewhere"), of(2, "/r/sub/low")), (None, None, None));
+    assert!(hidden(&mounts[2]).contains("relative") && hidden(&mounts[0]).contains("container"));
+    assert_eq!(beneath(&root, dir.path()), Ok(Vec::new()), "in no overlay");
+}
+
+#[test]
+fn new_files_of_an_overlay_are_on_the_upper_directory_and_doubtful_files_are_nowhere() {
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let root = Root::at(dir.path().to_owned());
+    let at = |name: &str| dir.path().join(name);
+    for name in ["lower/sub/file", "other"] {
+        crate::fixture::put(dir.path(), name, "x");
+    }
+    std::fs::create_dir_all(at("upper")).unwrap_or_else(|e| panic!("{e}"));
+    // The merged directory is that of the lower one here; nothing is mounted.
+    let mount = |options: &str| {
+        let point = at("lower").display().to_string();
+        parse(&format!("1 0 0:40 / {point} rw - overlay o {options}")).remove(0)
+    };
+    let usual = mount("rw,lowerdir=/lower,upperdir=/upper,workdir=/w");
+    assert_eq!(
+        data_path(&root, &usual, &at("lower/sub")),
+        Ok(at("upper")),
+        "the directory is in no upper one"
+    );
+    assert_eq!(data_path(&root, &usual, &at("lower/sub/file")), Ok(at("lower/sub/file")));
+    let readable = mount("ro,lowerdir=/lower:/second");
+    assert_eq!(data_path(&root, &readable, &at("lower/sub")), Ok(at("lower/sub")));
+    let hidden = mount("rw,lowerdir=/lower,upperdir=/elsewhere,workdir=/w");
+    assert!(data_path(&root, &hidden, &at("lower/sub")).is_err_and(|why| why.contains("container")));
+
+    // A file of several names, one whose data are elsewhere, and another one of that name.
+    let facts = |name: &str| at(name).metadata().unwrap_or_else(|e| panic!("{e}"));
+    std::fs::hard_link(at("lower/sub/file"), at("link")).unwrap_or_else(|e| panic!("{e}"));
+    let (two_names, index) = (facts("link"), mount("rw,lowerdir=/lower,upperdir=/upper,index=on"));
+    assert!(doubt(&root, &index, &two_names, &two_names, false).is_some_and(|why| why.contains("index")));
+    assert_eq!(doubt(&root, &index, &two_names, &two_names, true), None);
+    assert_eq!(doubt(&root, &usual, &two_names, &two_names, false), None);
+    let file = std::fs::File::create(at("sparse")).unwrap_or_else(|e| panic!("{e}"));
+    file.set_len(1 << 20).unwrap_or_else(|e| panic!("{e}"));
+    crate::fixture::put(dir.path(), "sys/module/overlay/parameters/metacopy", "Y\n");
+    let sparse = facts("sparse");
+    assert!(doubt(&root, &usual, &sparse, &sparse, true).is_some_and(|why| why.contains("metacopy")));
+    let off = mount("rw,lowerdir=/lower,upperdir=/upper,metacopy=off");
+    assert_eq!(doubt(&root, &off, &sparse, &sparse, true), None);
+    assert!(
+        doubt(&root, &off, &sparse, &facts("other"), true).is_some_and(|why| why.contains("another file"))
+    );
 }

@@ -4,15 +4,21 @@
 //! ([`crate::marks`]).
 
 use crate::error::describe;
-use crate::file_status;
 use crate::root::{Root, number_of};
+use crate::{file_systems, stack};
 use model::Known;
 use model::identity::Identity;
-use rustix::fs::FileType;
+use model::machine::DirectIo;
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, StatxAttributes, StatxFlags, major, minor, open, statat, statx,
+};
+use rustix::io::Errno;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use sys::ioctl::LoopStatus;
 
 /// What is at a path now, behind symbolic links. A device bears no marks.
 ///
@@ -28,7 +34,7 @@ pub fn of_path(path: &Path) -> io::Result<Identity> {
 /// # Errors
 /// Why it cannot be looked at.
 pub(crate) fn remembered(path: &Path) -> io::Result<Identity> {
-    let status = file_status::from_cache(path)?;
+    let status = from_cache(path)?;
     if status.kind == FileType::BlockDevice {
         return Ok(of_device(status.node_number));
     }
@@ -69,6 +75,239 @@ pub(crate) fn of_numbers(device: u64, inode: u64) -> Identity {
     Identity::File { device: number_of(device), inode }
 }
 
+/// An identity with all that tells a device from another one that has had its number.
+pub fn marked(root: &Root, what: Identity) -> Identity {
+    match what {
+        Identity::Device { number, .. } => {
+            let name = stack::name_of(root, &number);
+            Identity::Device { marks: name.map(|n| marks(root, &n)).unwrap_or_default(), number }
+        }
+        file @ Identity::File { .. } => file,
+    }
+}
+
+fn marks(root: &Root, name: &str) -> Vec<String> {
+    let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
+    let serial = stack::serial(root, name).map(|s| format!("serial number {s}"));
+    // The kernel counts disks as they appear and as their medium changes, loop devices as they are bound.
+    let sequence =
+        root.word(&format!("/sys/class/block/{disk}/diskseq")).map(|n| format!("disk sequence {n}"));
+    let start =
+        root.word(&format!("/sys/class/block/{name}/start")).map(|s| format!("partition from sector {s}"));
+    let words = |(what, offset): (Identity, u64)| match what {
+        Identity::File { device, inode } => {
+            format!("a loop over inode {inode} of {device} from byte {offset}")
+        }
+        Identity::Device { number, .. } => format!("a loop over device {number} from byte {offset}"),
+    };
+    let behind = disk.starts_with("loop").then(|| behind(root, &disk).ok().map(words)).flatten();
+    [serial, behind, start, sequence].into_iter().flatten().collect()
+}
+
+/// The status of a file as far as the kernel reports it.
+pub(crate) struct FileStatus {
+    /// Regular file, directory, block device ...
+    pub(crate) kind: FileType,
+    /// `major:minor` of a device node itself.
+    pub(crate) node_number: String,
+    /// `major:minor` of the file system that holds the file.
+    pub(crate) file_system_number: String,
+    /// Number of the file within its file system.
+    pub(crate) inode: u64,
+    /// The id of its mount in `mountinfo`.
+    pub(crate) mount_id: Option<u64>,
+    /// The alignment that direct I/O needs.
+    pub(crate) direct: Option<DirectIo>,
+    /// Attributes; empty if the kernel lacks statx.
+    pub(crate) attributes: StatxAttributes,
+}
+
+/// The status of the file at a path, following symbolic links.
+///
+/// # Errors
+/// Why the kernel refuses it.
+pub(crate) fn by_path(path: &Path) -> io::Result<FileStatus> {
+    let mut status = query(CWD, path, AtFlags::empty(), everything())?;
+    if status.mount_id.is_none() {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        status.mount_id = open(path, flags, Mode::empty()).ok().and_then(mount_id_of_descriptor);
+    }
+    Ok(status)
+}
+
+/// The status of an open file, which may have lost its name.
+///
+/// # Errors
+/// Why the kernel refuses it.
+pub(crate) fn by_file(file: &File) -> io::Result<FileStatus> {
+    let mut status = query(file, Path::new(""), AtFlags::EMPTY_PATH, everything())?;
+    status.mount_id = status.mount_id.or_else(|| mount_id_of_descriptor(file));
+    Ok(status)
+}
+
+/// Type, device and inode from the kernel's memory, following symbolic links. With statx, an unreachable file server is not asked.
+///
+/// # Errors
+/// Why the kernel refuses it.
+pub(crate) fn from_cache(path: &Path) -> io::Result<FileStatus> {
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+    query(CWD, path, flags, StatxFlags::TYPE | StatxFlags::INO)
+}
+
+fn everything() -> StatxFlags {
+    StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | StatxFlags::DIOALIGN
+}
+
+fn query(dir: impl AsFd, path: &Path, flags: AtFlags, wanted: StatxFlags) -> io::Result<FileStatus> {
+    match statx(&dir, path, flags, wanted) {
+        Ok(found) => {
+            let has = |flag: StatxFlags| found.stx_mask & flag.bits() != 0;
+            Ok(FileStatus {
+                kind: FileType::from_raw_mode(found.stx_mode.into()),
+                node_number: format!("{}:{}", found.stx_rdev_major, found.stx_rdev_minor),
+                file_system_number: format!("{}:{}", found.stx_dev_major, found.stx_dev_minor),
+                inode: found.stx_ino,
+                mount_id: has(StatxFlags::MNT_ID).then_some(found.stx_mnt_id),
+                direct: has(StatxFlags::DIOALIGN).then_some(DirectIo {
+                    memory_align: found.stx_dio_mem_align,
+                    offset_align: found.stx_dio_offset_align,
+                }),
+                attributes: found.stx_attributes,
+            })
+        }
+        // Seccomp filters that are older than statx answer EPERM. If the file itself is forbidden, fstatat reports it.
+        Err(Errno::NOSYS | Errno::PERM) => by_fstatat(dir, path, flags - AtFlags::STATX_DONT_SYNC),
+        Err(why) => Err(why.into()),
+    }
+}
+
+fn by_fstatat(dir: impl AsFd, path: &Path, flags: AtFlags) -> io::Result<FileStatus> {
+    let found = statat(dir, path, flags)?;
+    Ok(FileStatus {
+        kind: FileType::from_raw_mode(found.st_mode),
+        node_number: format!("{}:{}", major(found.st_rdev), minor(found.st_rdev)),
+        file_system_number: format!("{}:{}", major(found.st_dev), minor(found.st_dev)),
+        inode: found.st_ino,
+        mount_id: None,
+        direct: None,
+        attributes: StatxAttributes::empty(),
+    })
+}
+
+fn mount_id_of_descriptor(descriptor: impl AsFd) -> Option<u64> {
+    let number = descriptor.as_fd().as_raw_fd();
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
+}
+
+const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+
+/// A loop device that is bound.
+pub(crate) struct Loop {
+    /// Kernel name: `loop3`.
+    pub(crate) name: String,
+    /// The file or block device behind it. Why nobody can tell, where neither the kernel nor a name does.
+    pub(crate) backing: Known<Identity>,
+    /// What holds the bytes of a file of an overlay, which has another identity there.
+    pub(crate) beneath: Vec<Identity>,
+    /// Whether it was bound for reading only: only then is its backing file not open for writing.
+    pub(crate) read_only: bool,
+}
+
+/// All that are bound.
+///
+/// # Errors
+/// Why nobody can tell which there are.
+pub(crate) fn all(root: &Root) -> Known<Vec<Loop>> {
+    let names = root.list("/sys/class/block").map_err(|why| format!("/sys/class/block: {why}"))?;
+    Ok(names.iter().filter_map(|name| find_loop(root, name)).collect())
+}
+
+/// One of them, by its kernel name; `None` where it is none, or not bound.
+pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
+    let number = name.strip_prefix("loop")?;
+    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let dir = format!("/sys/class/block/{name}");
+    let shown = root.has(&format!("{dir}/loop"));
+    let status = status(root, name);
+    // The directory is there as long as it is bound, unless something covers it. A device that is not bound has no bytes.
+    let has_bytes = || root.word(&format!("{dir}/size")).is_some_and(|bytes| bytes != "0");
+    if !shown && status.is_err() && !has_bytes() {
+        return None;
+    }
+    let read_only = root.word(&format!("{dir}/ro")).is_some_and(|w| w == "1")
+        || status.as_ref().is_ok_and(|status| status.read_only);
+    let backing = status
+        .map(|status| identity_behind(&status))
+        .or_else(|why| by_name(root, name).map_err(|also| format!("{why}; {also}")));
+    // Another process may have unbound it meanwhile.
+    if backing.is_err() && shown && !root.has(&format!("{dir}/loop")) {
+        return None;
+    }
+    Some(Loop { name: name.to_owned(), backing, beneath: beneath(root, name), read_only })
+}
+
+/// The files of an overlay's directories, or of one that a program mirrors, that hold what a loop device is over, as far as its name leads
+/// there. Where it does not, a loop device that can be written has them open for writing.
+fn beneath(root: &Root, name: &str) -> Vec<Identity> {
+    let Ok(file) = root.read(&format!("/sys/class/block/{name}/loop/backing_file")) else {
+        return Vec::new();
+    };
+    let path = root.path(file.trim_end_matches('\n'));
+    let mut files = file_systems::beneath(root, &path).unwrap_or_default();
+    files.extend(file_systems::mirrored(root, &path));
+    files.iter().filter_map(|path| of_path(path).ok()).collect()
+}
+
+impl Loop {
+    /// Whether it is over this.
+    pub(crate) fn is_over(&self, what: &Identity) -> bool {
+        self.backing.as_ref().is_ok_and(|b| b.is_same(what)) || self.beneath.iter().any(|b| b.is_same(what))
+    }
+}
+
+/// What is behind one of them, by its kernel name; `None` where it is none, or nobody can tell.
+pub fn backing(root: &Root, name: &str) -> Option<Identity> {
+    find_loop(root, name)?.backing.ok()
+}
+
+/// Returns the identity of a loop device's backing file or device, and the first byte of it that is used.
+pub(crate) fn behind(root: &Root, name: &str) -> Known<(Identity, u64)> {
+    status(root, name).map(|status| (identity_behind(&status), status.offset_bytes))
+}
+
+/// Asks a loop device for its backing file or device. A copy of another machine cannot be asked.
+///
+/// # Errors
+/// Why the device cannot be opened, or does not answer.
+pub(crate) fn status(root: &Root, name: &str) -> Known<LoopStatus> {
+    let path = root.path(&format!("/dev/{name}"));
+    let at = |why: String| format!("{}: {why}", model::name::shown(&path));
+    let mut options = File::options();
+    let file = options.read(true).custom_flags(O_NONBLOCK).open(&path).map_err(|e| at(describe(&e)))?;
+    if !file.metadata().is_ok_and(|f| f.file_type().is_block_device()) {
+        return Err(at("no block device".into()));
+    }
+    sys::ioctl::loop_status(&file).map_err(|e| at(describe(&e)))
+}
+
+/// The file or block device that a loop device named.
+pub(crate) fn identity_behind(status: &LoopStatus) -> Identity {
+    if status.backing_device == 0 {
+        of_numbers(status.device, status.inode)
+    } else {
+        of_device(number_of(status.backing_device))
+    }
+}
+
+/// What has the name that the file had when the device was bound, if anything here has.
+fn by_name(root: &Root, name: &str) -> Known<Identity> {
+    let file = root.read(&format!("/sys/class/block/{name}/loop/backing_file"))?;
+    of_name(root, file.trim_end_matches('\n'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,4 +329,47 @@ mod tests {
         assert!(of("a")?.change_from(&original).is_some_and(|words| words.contains("inode")));
         Ok(())
     }
+}
+
+#[test]
+fn fstatat_and_fdinfo_agree_with_statx() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let file = File::create(dir.path().join("file"))?;
+    for path in [dir.path(), &dir.path().join("file"), Path::new("/dev/null")] {
+        let (new, old) = (by_path(path)?, by_fstatat(CWD, path, AtFlags::empty())?);
+        assert_eq!((new.kind, new.inode), (old.kind, old.inode));
+        assert_eq!(new.node_number, old.node_number);
+        assert_eq!(new.file_system_number, old.file_system_number);
+        assert_eq!(new.mount_id, mount_id_of_descriptor(open(path, OFlags::PATH, Mode::empty())?));
+        assert!(new.mount_id.is_some() && from_cache(path)?.inode == old.inode);
+    }
+    assert_eq!(by_file(&file)?.mount_id, by_path(dir.path())?.mount_id);
+    assert_eq!(
+        from_cache(&dir.path().join("none")).map_err(|e| e.kind()).err(),
+        Some(io::ErrorKind::NotFound)
+    );
+    Ok(())
+}
+
+#[test]
+fn a_name_counts_where_the_kernel_is_not_asked_and_a_removed_one_is_not_known() {
+    use crate::fixture::put;
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let root = Root::at(dir.path().to_owned());
+    put(dir.path(), "images/a", "x");
+    put(dir.path(), "sys/class/block/loop0/loop/backing_file", "/images/a\n");
+    put(dir.path(), "sys/class/block/loop1/loop/backing_file", "/images/b (deleted)\n");
+    put(dir.path(), "sys/class/block/loop1/ro", "1\n");
+    put(dir.path(), "sys/class/block/loop2/dev", "7:2\n");
+    put(dir.path(), "sys/class/block/loop2/size", "0\n");
+    // Its directory is covered: it has bytes, so it is bound, and to what is not known.
+    put(dir.path(), "sys/class/block/loop3/size", "2048\n");
+    put(dir.path(), "sys/class/block/loop3p1/size", "1024\n");
+    let loops = all(&root).unwrap_or_else(|e| panic!("{e}"));
+    let names: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
+    assert_eq!(names, ["loop0", "loop1", "loop3"]);
+    assert!(loops[2].backing.is_err());
+    assert_eq!(loops[0].backing.as_ref().ok(), of_path(&root.path("/images/a")).ok().as_ref());
+    assert!(loops[1].read_only && loops[1].backing.as_ref().is_err_and(|why| why.contains("(deleted)")));
+    assert!(all(&Root::at("/nonexistent-prefix".into())).is_err());
 }

@@ -4,18 +4,20 @@
 //! Device and inode decide and not names: these differ between mount namespaces, and are linked, bound and removed.
 
 use crate::error::describe;
-use crate::loops::{self, Loop};
-use crate::mountinfo::{self, Mount, unescape};
+use crate::file_systems::{Mount, unescape};
+use crate::identity::Loop;
 use crate::root::Root;
-use crate::usage::Use;
-use crate::{identity, others, overlays, same_content, stack, writers};
+use crate::signature::{Content, signatures};
+use crate::{file_systems, identity, processes, stack};
 use model::identity::Identity;
 use model::name;
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What is said of swap files and devices.
 const SWAP: &str = "swap space in use";
@@ -33,7 +35,7 @@ pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
     if let Some(user) = device_except(root, name, None, MAX_HOLDERS)? {
         return Ok(Use::By(user));
     }
-    Ok(writers::of_devices(root, &below(root, name)))
+    Ok(of_devices(root, &below(root, name)))
 }
 
 /// Everything that a write to a device changes: its relatives, and those of the devices and files that they are built on.
@@ -49,7 +51,7 @@ fn below(root: &Root, name: &str) -> Vec<Identity> {
         all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::of_device));
         let disk = stack::parent(root, &name).unwrap_or(name);
         left.extend(root.list(&format!("/sys/class/block/{disk}/slaves")).unwrap_or_default());
-        let Some(own) = loops::find_loop(root, &disk) else { continue };
+        let Some(own) = identity::find_loop(root, &disk) else { continue };
         if let Ok(Identity::Device { number, .. }) = &own.backing {
             left.extend(stack::name_of(root, number));
         }
@@ -88,14 +90,14 @@ fn device_except(
 
 /// Who else uses what a loop device is over: another one on other bytes of it may be mounted.
 fn sharer(root: &Root, name: &str, depth: usize) -> Result<Option<String>, String> {
-    let Some(own) = loops::find_loop(root, name) else { return Ok(None) };
+    let Some(own) = identity::find_loop(root, name) else { return Ok(None) };
     let backing = own.backing.map_err(|why| format!("what is behind {name} is not known: {why}"))?;
     if let Identity::Device { number, .. } = &backing {
         let Some(below) = stack::name_of(root, number) else { return Ok(None) };
         let user = device_except(root, &below, Some(name), depth - 1)?;
         return Ok(user.map(|user| format!("{name} is over {below}, and {user}")));
     }
-    let mut loops = loops::all(root)?;
+    let mut loops = identity::all(root)?;
     loops.retain(|l| l.name != name);
     Ok(over(&loops, &backing)
         .map(|l| format!("{name} is over a file that is also {}", behind(root, &l.name))))
@@ -166,7 +168,7 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
             return Ok(Some(format!("part of the mounted btrfs {id}")));
         }
     }
-    let mut loops = loops::all(root)?;
+    let mut loops = identity::all(root)?;
     loops.retain(|l| Some(l.name.as_str()) != above);
     if let Some(user) = over(&loops, &ours) {
         return Ok(Some(behind(root, &user.name)));
@@ -181,13 +183,13 @@ fn over<'l>(loops: &'l [Loop], what: &Identity) -> Option<&'l Loop> {
 
 /// Where and by whom a device is mounted, over all mount namespaces that can be seen.
 fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
-    let own = mountinfo::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
+    let own = file_systems::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
     if let Some(mount) = mount_of(root, &own, number, "") {
         return Ok(Some(format!("mounted on {} as {}", mount.point, mount.kind)));
     }
-    Ok(mountinfo::elsewhere(root).into_iter().find_map(|(process, mounts)| {
+    Ok(file_systems::elsewhere(root).into_iter().find_map(|(process, mounts)| {
         let mount = mount_of(root, &mounts, number, &format!("/proc/{process}/root"))?;
-        let who = others::name(root, process);
+        let who = processes::name(root, process);
         Some(format!("mounted on {} as {} in the mount namespace of {who}", mount.point, mount.kind))
     }))
 }
@@ -207,7 +209,7 @@ pub(crate) fn is_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> b
 /// Who uses a block device, without programs that have it open. A loop device is in use while it is bound.
 fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
     let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
-    if loops::find_loop(root, &disk).is_some() {
+    if identity::find_loop(root, &disk).is_some() {
         return Ok(Some(behind(root, name)));
     }
     device_except(root, name, None, 0)
@@ -223,23 +225,23 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
         return Ok(own);
     }
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    let beneath = match overlays::beneath(root, &path) {
+    let beneath = match file_systems::beneath(root, &path) {
         Ok(all) => all,
         Err(why) => return Ok(Use::Unseen(why)),
     };
     let mut unseen = own;
-    let mirrored = overlays::mirrored(root, &path);
+    let mirrored = file_systems::mirrored(root, &path);
     if let Some(mirrored) = &mirrored
         && let Ok(what) = identity::of_path(mirrored)
         && let Some(user) = mounted_of(root, &what)?
     {
         return Ok(Use::By(format!("{user} (as {})", name::shown(mirrored))));
     }
-    let mut is_shared = writers::is_shared(file);
+    let mut is_shared = may_be_shared(file);
     for path in beneath {
         let shown = name::shown(&path);
         let below = open_to_read(&path)?;
-        is_shared |= writers::is_shared(&below);
+        is_shared |= may_be_shared(&below);
         match itself(root, &below)? {
             Use::By(user) => return Ok(Use::By(format!("{user} (as {shown})"))),
             Use::Unseen(why) => unseen = Use::Unseen(why),
@@ -247,11 +249,11 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
         }
     }
     // What the mirrored file is used for was found out above, if it is the same file.
-    let mirrored = mirrored.and_then(|path| open_to_read(&path).ok()).filter(|m| !writers::is_shared(m));
-    if !by_content || !is_shared || mirrored.is_some_and(|mirrored| same_content::is_same(file, &mirrored)) {
+    let mirrored = mirrored.and_then(|path| open_to_read(&path).ok()).filter(|m| !may_be_shared(m));
+    if !by_content || !is_shared || mirrored.is_some_and(|mirrored| is_same(file, &mirrored)) {
         return Ok(unseen);
     }
-    match same_content::user(root, file, |name| user_of_device(root, name))? {
+    match user(root, file, |name| user_of_device(root, name))? {
         Use::Nobody => Ok(unseen),
         found => Ok(found),
     }
@@ -273,11 +275,11 @@ fn itself(root: &Root, file: &File) -> Result<Use, String> {
     if let Ok(Some(mount)) = mounted {
         return Ok(Use::By(mount));
     }
-    let loops = loops::all(root)?;
+    let loops = identity::all(root)?;
     if let Some(user) = over(&loops, &ours) {
         return Ok(Use::By(behind(root, &user.name)));
     }
-    let writers = writers::of_file(root, file);
+    let writers = of_file(root, file);
     // Swap and a loop device that can be written have their file open for writing.
     let settled = matches!(writers, Use::Nobody);
     let unseen_swap = swaps.err().filter(|_| !settled);
@@ -299,15 +301,15 @@ fn mounted_of(root: &Root, what: &Identity) -> Result<Option<String>, String> {
     if let Ok(Some(mount)) = mounted_file(root, what) {
         return Ok(Some(mount));
     }
-    Ok(over(&loops::all(root)?, what).map(|user| behind(root, &user.name)))
+    Ok(over(&identity::all(root)?, what).map(|user| behind(root, &user.name)))
 }
 
 /// Where and by whom a file is mounted without a loop device, as erofs can be and what programs in user space mount. `Err`: a file that
 /// is mounted so is not known.
 fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> {
-    let own = mountinfo::read(root)
+    let own = file_systems::read(root)
         .map_err(|why| format!("which files are mounted is not known: /proc/self/mountinfo: {why}"))?;
-    let elsewhere = mountinfo::elsewhere(root);
+    let elsewhere = file_systems::elsewhere(root);
     let spaces = std::iter::once((None, &own)).chain(elsewhere.iter().map(|(pid, all)| (Some(*pid), all)));
     let mut unknown = None;
     for (process, mounts) in spaces {
@@ -353,6 +355,306 @@ fn swaps(root: &Root) -> Result<Vec<Identity>, String> {
     };
     let names = text.lines().skip(1).filter_map(|l| l.split_ascii_whitespace().next()).map(unescape);
     Ok(names.filter_map(|name| identity::of_name(root, &name).ok()).collect())
+}
+
+/// What was found out about users.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It is ... .
+    By(String),
+    /// Nobody uses it.
+    Nobody,
+    /// Nobody was seen to use it; what could not be seen, in words.
+    Unseen(String),
+    /// No user was seen, but one may well be hidden: only `--unseen-users` allows writing. The reason.
+    Hidden(String),
+}
+
+/// Inode of the initial PID namespace: `PROC_PID_INIT_INO` of the kernel's `include/linux/proc_ns.h`, the same since Linux 3.8. Every
+/// other namespace gets a number of its own.
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+/// Wait for files that the kernel is closing, before all processes are looked at. Those of a thread or a ring are closed a moment
+/// after it has ended, and who asks before every run has just had them.
+const SOON: Duration = Duration::from_millis(100);
+/// Longest wait for them where no other process has the file open: a busy machine takes its time.
+const CLOSING: Duration = Duration::from_secs(5);
+/// How often it is asked meanwhile.
+const ASK_EVERY: Duration = Duration::from_millis(5);
+/// How often processes that hide their files are asked again, and the time between. A program that is being started can have other rights
+/// for a moment.
+const REPEATS: usize = 10;
+const BETWEEN: Duration = Duration::from_millis(20);
+/// Access mode of a descriptor that is open for reading only.
+const READ_ONLY: u32 = 0;
+/// Bits of the access mode.
+const ACCESS_MODE: u32 = 3;
+
+/// Programs that have an open file open for writing, or a mapping of it that they can write to. All processes are looked at only
+/// where the kernel does not say that nobody has.
+pub(crate) fn of_file(root: &Root, file: &File) -> Use {
+    let ours = match identity::of_file(file) {
+        Ok(ours) => [ours],
+        Err(e) => return Use::Unseen(describe(&e)),
+    };
+    let asked = lease(file);
+    let by_ourselves = || writes(root, std::process::id(), &ours).is_ok_and(|it_does| it_does);
+    let is_open = || if asked.is_ok() { lease(file) != Ok(false) } else { by_ourselves() };
+    if asked.is_ok() && !stays(is_open, SOON) {
+        return Use::Nobody;
+    }
+    let seen = processes(root, &ours);
+    if let Ok(Holders { writer: Some(who), .. }) = seen {
+        return Use::By(format!("open for writing by {who}"));
+    }
+    if stays(is_open, CLOSING) {
+        // Our own standard output may be such a descriptor.
+        let ourselves = by_ourselves().then(|| processes::name(root, std::process::id()));
+        let who =
+            ourselves.unwrap_or_else(|| "a program that is not visible from here, or by the kernel".into());
+        return Use::By(format!("open for writing by {who}"));
+    }
+    match (seen, asked) {
+        (_, Ok(_)) | (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Err(_)) => Use::Nobody,
+        (Ok(Holders { hidden, init_is_hidden, .. }), Err(why)) => {
+            Use::Unseen(format!("{why}, and {}", others_files(hidden + usize::from(init_is_hidden))))
+        }
+        (Err(also), Err(why)) => Use::Unseen(format!("{why}, and {also}")),
+    }
+}
+
+/// Whether something is so for all of this time.
+fn stays(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
+    let since = Instant::now();
+    while is_so() {
+        if since.elapsed() > at_most {
+            return true;
+        }
+        std::thread::sleep(ASK_EVERY);
+    }
+    false
+}
+
+/// Programs that have one of these devices, or a file below them, open for writing. Leaves out this process, which claims them.
+pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
+    let mut seen = processes(root, all);
+    for _ in 0..REPEATS {
+        if !matches!(seen, Ok(Holders { writer: None, hidden: 1.., .. })) {
+            break;
+        }
+        std::thread::sleep(BETWEEN);
+        seen = processes(root, all);
+    }
+    match (seen, sees_all_processes(root)) {
+        (Ok(Holders { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
+        (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Nobody,
+        // The first process of the machine uses disks by mounting them, which the kernel shows. Some machines hide it from root.
+        (Ok(Holders { hidden: 0, .. }), Ok(())) => {
+            Use::Unseen("the open files of process 1 are hidden from this user".into())
+        }
+        (Ok(Holders { hidden, .. }), Ok(())) => Use::Hidden(others_files(hidden)),
+        (Ok(_), Err(why)) | (Err(why), _) => Use::Hidden(why),
+    }
+}
+
+/// Whether `/proc` can show the processes of the whole machine. Those outside a PID namespace are not listed inside.
+fn sees_all_processes(root: &Root) -> Result<(), String> {
+    let ours = root.link("/proc/self/ns/pid").map_err(|why| format!("/proc/self/ns/pid: {why}"))?;
+    if ours == INITIAL_PID_NAMESPACE {
+        return Ok(());
+    }
+    Err("this is a container: processes outside its PID namespace are not visible".into())
+}
+
+fn others_files(hidden: usize) -> String {
+    format!("the open files of {hidden} or more processes are hidden from this user")
+}
+
+/// Whether the users of an open file may reach it by other ways than this kernel's own file systems: through a server, from another
+/// host, or through the program that shows it here.
+pub(crate) fn may_be_shared(file: &File) -> bool {
+    // A file system that cannot be asked may be one of them.
+    file_systems::is_shared(file).unwrap_or(true)
+}
+
+/// What the kernel knows of all who have it open. What others than this kernel may have open it cannot answer for.
+fn lease(file: &File) -> Result<bool, String> {
+    if file_systems::is_shared(file)? {
+        return Err("its file system answers to others than this kernel too".into());
+    }
+    sys::lease::is_open_for_writing(file).map_err(|e| match e.kind() {
+        io::ErrorKind::PermissionDenied => "only its owner may ask the kernel who has it open".into(),
+        io::ErrorKind::InvalidInput => "its file system has no leases".into(),
+        _ => describe(&e),
+    })
+}
+
+/// What was seen of the processes.
+struct Holders {
+    /// The first that has it open for writing.
+    writer: Option<String>,
+    /// How many do not show their files, without process 1.
+    hidden: usize,
+    /// Whether process 1 is listed and does not show its files.
+    init_is_hidden: bool,
+}
+
+/// Looks at the files of all processes but this one.
+fn processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
+    let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
+    let own = std::process::id();
+    let all: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
+    if all.is_empty() {
+        return Err("/proc shows no processes".into());
+    }
+    // Where others' processes are hidden altogether (hidepid), the first one is.
+    let mut hidden = usize::from(!all.contains(&1));
+    let mut init_is_hidden = false;
+    for pid in all.into_iter().filter(|pid| *pid != own) {
+        match writes(root, pid, what) {
+            Ok(true) => {
+                return Ok(Holders { writer: Some(processes::name(root, pid)), hidden, init_is_hidden });
+            }
+            Ok(false) => {}
+            // One that ended meanwhile has nothing open.
+            Err(_) if !root.has(&format!("/proc/{pid}")) => {}
+            Err(_) if pid == 1 => init_is_hidden = true,
+            Err(_) => hidden += 1,
+        }
+    }
+    Ok(Holders { writer: None, hidden, init_is_hidden })
+}
+
+/// Whether a process has one of these open for writing, or mapped so that it can be written.
+fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
+    let is_it = |path: &str| {
+        let found = identity::remembered(&root.path(path)).ok();
+        found.is_some_and(|found| what.iter().any(|w| w.is_same(&found)))
+    };
+    // Threads may have files of their own.
+    for task in root.list(&format!("/proc/{pid}/task"))? {
+        let dir = format!("/proc/{pid}/task/{task}");
+        let fds = match root.list(&format!("{dir}/fd")) {
+            Ok(fds) => fds,
+            // A thread that ended after it was listed has nothing open.
+            Err(_) if !root.has(&dir) => continue,
+            Err(why) => return Err(why),
+        };
+        if fds.iter().any(|fd| can_write(root, &dir, fd) && is_it(&format!("{dir}/fd/{fd}"))) {
+            return Ok(true);
+        }
+    }
+    // A mapping outlives the descriptor that it was made with.
+    let maps = root.read(&format!("/proc/{pid}/maps"))?;
+    let shared = maps.lines().filter_map(mapping).filter(|m| m.permissions == "rw-s");
+    Ok(shared.into_iter().any(|m| {
+        // Its numbers are those of the file system, which btrfs and overlays do not show as those of their files.
+        is_it(&format!("/proc/{pid}/map_files/{}", m.range)) || what.contains(&m.file)
+    }))
+}
+
+/// A line of `/proc/PID/maps`.
+pub(crate) struct Mapping<'t> {
+    range: &'t str,
+    pub(crate) permissions: &'t str,
+    pub(crate) file: Identity,
+}
+
+pub(crate) fn mapping(line: &str) -> Option<Mapping<'_>> {
+    let mut fields = line.split_ascii_whitespace();
+    let (range, permissions, _offset) = (fields.next()?, fields.next()?, fields.next()?);
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let number = |hex: &str| u32::from_str_radix(hex, 16).ok();
+    let device = format!("{}:{}", number(major)?, number(minor)?);
+    Some(Mapping { range, permissions, file: Identity::File { device, inode: fields.next()?.parse().ok()? } })
+}
+
+fn can_write(root: &Root, dir: &str, fd: &str) -> bool {
+    let text = root.read(&format!("{dir}/fdinfo/{fd}")).unwrap_or_default();
+    let flags = text.lines().find_map(|l| l.strip_prefix("flags:"));
+    let flags = flags.and_then(|f| u32::from_str_radix(f.trim(), 8).ok());
+    // What cannot be read is no proof that it only reads.
+    flags.is_none_or(|f| f & ACCESS_MODE != READ_ONLY)
+}
+
+/// Bytes that are compared of a device that nothing identifies, and of two files.
+const BLOCK: usize = 4096;
+const SECTOR: u64 = model::evidence::SECTOR_BYTES;
+const O_NONBLOCK_2: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+
+/// The user of an open file, as far as its content tells. `user_of` finds the user of a block device by its kernel name.
+///
+/// # Errors
+/// Why the file cannot be read, or why the users of a device that holds the same are unknown.
+pub(crate) fn user(
+    root: &Root,
+    file: &File,
+    user_of: impl Fn(&str) -> Result<Option<String>, String>,
+) -> Result<Use, String> {
+    let bytes = file.metadata().map_err(|e| describe(&e))?.len();
+    if bytes == 0 {
+        return Ok(Use::Nobody);
+    }
+    for name in root.list("/sys/class/block").unwrap_or_default() {
+        if holds_the_same(root, &name, file, bytes)
+            && let Some(user) = user_of(&name)?
+        {
+            return Ok(Use::By(format!("{user}, and {name} holds the same file system")));
+        }
+    }
+    let found = signatures(file, bytes)?;
+    if found.is_empty() {
+        return Ok(Use::Nobody);
+    }
+    Ok(Use::Hidden(format!(
+        "it holds {}, and its file system may show it under another name, or to another host, where it is mounted",
+        found.join(" and ")
+    )))
+}
+
+/// Whether two files have the same length and the same bytes at their beginning and end.
+pub(crate) fn is_same(a: &File, b: &File) -> bool {
+    let parts = |file: &File| -> Option<(u64, Vec<u8>, Vec<u8>)> {
+        let bytes = file.metadata().ok()?.len();
+        let length = BLOCK.min(usize::try_from(bytes).ok()?);
+        let read = |at: u64| {
+            let mut block = vec![0; length];
+            file.read_exact_at(&mut block, at).ok().map(|()| block)
+        };
+        Some((bytes, read(0)?, read(bytes - length as u64)?))
+    };
+    parts(a).is_some_and(|a| parts(b) == Some(a))
+}
+
+/// Whether a block device holds what an image of it in the file would hold. A device that cannot be read does not count.
+fn holds_the_same(root: &Root, name: &str, file: &File, file_bytes: u64) -> bool {
+    let number = |name: &str, what: &str| -> Option<u64> {
+        root.word(&format!("/sys/class/block/{name}/{what}"))?.parse().ok()
+    };
+    let Some(bytes) = number(name, "size").filter(|s| *s > 0).map(|sectors| sectors * SECTOR) else {
+        return false;
+    };
+    let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
+    let Ok(device) = File::options().read(true).custom_flags(O_NONBLOCK_2).open(path) else { return false };
+    let Ok(identities) = Content::from(&device, 0, bytes).identities() else { return false };
+    let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
+    let in_disk = number(name, "start").unwrap_or(0).saturating_mul(SECTOR);
+    let in_image = number(&disk, "loop/offset").unwrap_or(0).saturating_add(in_disk);
+    BTreeSet::from([0, in_disk, in_image]).into_iter().filter(|start| *start < file_bytes).any(|start| {
+        if identities.is_empty() {
+            return same_block(&device, file, start);
+        }
+        let here = Content::from(file, start, file_bytes - start).identities().unwrap_or_default();
+        identities.iter().any(|identity| here.contains(identity))
+    })
+}
+
+/// Whether the first block of a device stands at an offset of a file. A block of one value, such as zeros, says nothing.
+fn same_block(device: &File, file: &File, start: u64) -> bool {
+    let (mut there, mut here) = ([0; BLOCK], [0; BLOCK]);
+    device.read_exact_at(&mut there, 0).is_ok()
+        && file.read_exact_at(&mut here, start).is_ok()
+        && there == here
+        && there.iter().any(|byte| *byte != there[0])
 }
 
 #[cfg(test)]
@@ -455,4 +757,110 @@ mod tests {
         fs::remove_file(dir.path().join("proc/self/mountinfo")).unwrap_or_else(|e| panic!("{e}"));
         assert!(device(&Root::at(dir.path().to_owned()), "sda").is_err());
     }
+}
+
+#[cfg(test)]
+mod writers_tests {
+    use super::*;
+    use crate::fixture::{link, put};
+
+    /// A machine with a process that has a file open with these flags, and these mappings.
+    fn user(flags: &str, maps: &str) -> (tempfile::TempDir, Use) {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        put(dir.path(), "file", "x");
+        let file = dir.path().join("file");
+        let what = identity::of_path(&file).unwrap_or_else(|e| panic!("{e}"));
+        for pid in [1, 7] {
+            put(dir.path(), &format!("proc/{pid}/maps"), "");
+            put(dir.path(), &format!("proc/{pid}/task/{pid}/fd/0"), "");
+        }
+        put(dir.path(), "proc/7/comm", "db\n");
+        link(dir.path(), INITIAL_PID_NAMESPACE, "proc/self/ns/pid");
+        // A thread with files of its own.
+        link(dir.path(), &file.to_string_lossy(), "proc/7/task/8/fd/3");
+        put(dir.path(), "proc/7/task/8/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n"));
+        put(dir.path(), "proc/7/maps", maps);
+        let device = Identity::File { device: "8:1".into(), inode: 42 };
+        let found = of_devices(&Root::at(dir.path().to_owned()), &[what, device]);
+        (dir, found)
+    }
+
+    #[test]
+    fn who_can_write_is_named_and_who_only_reads_is_not() {
+        let by = Use::By("open for writing by db (7)".into());
+        assert_eq!(user("0100002", "").1, by);
+        assert_eq!(user("0100001", "").1, by);
+        assert_eq!(user("junk", "").1, by);
+        assert_eq!(user("0100000", "").1, Use::Nobody);
+        let line =
+            |permissions: &str| format!("7f00-7f01 {permissions} 00000000 08:01 42      /gone (deleted)\n");
+        assert_eq!(user("0100000", &line("rw-s")).1, by);
+        assert_eq!(user("0100000", &line("rw-p")).1, Use::Nobody);
+        assert_eq!(user("0100000", "junk\n\n7f00-7f01 rw-s\n7f-8 rw-s 0 zz:01 x y\n").1, Use::Nobody);
+    }
+
+    #[test]
+    fn what_is_hidden_is_no_nobody() {
+        let (dir, _) = user("0100000", "");
+        let root = Root::at(dir.path().to_owned());
+        let file = [Identity::File { device: "0:0".into(), inode: 0 }];
+        assert_eq!(of_devices(&root, &file), Use::Nobody);
+        put(dir.path(), "proc/9/comm", "x");
+        assert!(matches!(of_devices(&root, &file), Use::Hidden(why) if why.contains("files of 1")));
+        std::fs::remove_dir_all(dir.path().join("proc/9")).unwrap_or_else(|e| panic!("{e}"));
+        // Process 1 alone may keep its files to itself, but has to be there: else all others are hidden.
+        std::fs::remove_dir_all(dir.path().join("proc/1/task")).unwrap_or_else(|e| panic!("{e}"));
+        assert!(matches!(of_devices(&root, &file), Use::Unseen(why) if why.contains("process 1")));
+        std::fs::remove_dir_all(dir.path().join("proc/1")).unwrap_or_else(|e| panic!("{e}"));
+        assert!(matches!(of_devices(&root, &file), Use::Hidden(_)));
+        assert!(matches!(of_devices(&Root::at("/nonexistent-prefix".into()), &file), Use::Hidden(_)));
+    }
+
+    #[test]
+    fn a_thread_that_ends_while_it_is_looked_at_hides_nothing_and_one_that_hides_its_files_does() {
+        let (dir, _) = user("0100000", "");
+        let root = Root::at(dir.path().to_owned());
+        let file = [Identity::File { device: "0:0".into(), inode: 0 }];
+        // Listed, and then gone.
+        link(dir.path(), "/gone", "proc/7/task/9");
+        assert_eq!(of_devices(&root, &file), Use::Nobody);
+        put(dir.path(), "proc/7/task/10/comm", "db\n");
+        assert!(matches!(of_devices(&root, &file), Use::Hidden(_)));
+    }
+
+    #[test]
+    fn a_pid_namespace_hides_users_and_so_does_a_proc_that_does_not_name_it() {
+        let file = [Identity::File { device: "0:0".into(), inode: 0 }];
+        for namespace in [Some("pid:[4026532177]"), None] {
+            let (dir, _) = user("0100000", "");
+            let ours = dir.path().join("proc/self/ns/pid");
+            std::fs::remove_file(&ours).unwrap_or_else(|e| panic!("{e}"));
+            if let Some(namespace) = namespace {
+                link(dir.path(), namespace, "proc/self/ns/pid");
+            }
+            let found = of_devices(&Root::at(dir.path().to_owned()), &file);
+            assert!(matches!(found, Use::Hidden(_)), "{namespace:?}: {found:?}");
+        }
+        // A user that is seen is named wherever this runs.
+        let (dir, by) = user("0100002", "");
+        std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));
+        let what = identity::of_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(of_devices(&Root::at(dir.path().to_owned()), &[what]), by);
+    }
+}
+
+#[test]
+fn two_files_are_the_same_only_with_the_same_length_and_ends() -> std::io::Result<()> {
+    let file = |bytes: &[u8]| -> std::io::Result<File> {
+        let file = tempfile::tempfile()?;
+        file.write_all_at(bytes, 0)?;
+        Ok(file)
+    };
+    let content = [1; 3 * BLOCK];
+    let mut other = content;
+    other[3 * BLOCK - 1] = 2;
+    assert!(is_same(&file(&content)?, &file(&content)?) && is_same(&file(&[])?, &file(&[])?));
+    assert!(!is_same(&file(&content)?, &file(&other)?));
+    assert!(!is_same(&file(&content)?, &file(&content[1..])?));
+    Ok(())
 }

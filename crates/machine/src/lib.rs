@@ -5,17 +5,10 @@
 //! recorded elsewhere can be read as if they were here.
 #![forbid(unsafe_code)]
 
-pub mod async_io;
 pub mod cgroup;
-mod device;
-pub mod device_name;
 pub mod devices;
-pub mod disk_stats;
 pub mod error;
 pub mod extents;
-mod facts;
-pub mod file_extents;
-mod file_status;
 pub mod file_systems;
 #[cfg(test)]
 mod fixture;
@@ -23,32 +16,17 @@ pub mod host;
 pub mod identity;
 mod in_use;
 pub mod kept_file;
-pub mod kept_mark;
-pub mod leftovers;
-pub mod limits;
-pub mod loops;
-pub mod marks;
-pub mod mountinfo;
 pub mod named_files;
-pub mod on_devices;
-pub mod open_files;
-pub mod others;
-pub mod overlays;
-pub mod pages;
+pub mod page_cache;
 pub mod probe;
-pub mod process_io;
+pub mod processes;
 pub mod resolve;
-pub mod rest;
 pub mod rights;
 pub mod root;
 pub mod safety;
-mod same_content;
 pub mod signature;
 pub mod snapshot;
 mod stack;
-pub mod stored;
 pub mod test_file;
 pub mod threads;
 pub mod tracer;
-mod usage;
-mod writers;

@@ -5,7 +5,7 @@
 //! 2. [`state`] adds up a file, a block device, or all files below a directory. Symbolic links below a directory are not followed.
 
 use crate::root::Root;
-use crate::{extents, pages, resolve};
+use crate::{extents, page_cache, resolve};
 use model::Known;
 use model::command::FilesState;
 use model::evidence::SECTOR_BYTES;
@@ -113,7 +113,7 @@ fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
     let is_file = facts.is_file();
     let bytes = if is_file { facts.len() } else { sys::ioctl::device_bytes(&file).unwrap_or(0) };
     let allocated = facts.blocks().saturating_mul(SECTOR_BYTES);
-    let pages = pages::count_cached_pages(&file).ok();
+    let pages = page_cache::count_cached_pages(&file).ok();
     let in_bytes = |count: u64| pages.map_or(0, |pages| count.saturating_mul(pages.page_bytes));
     let plus = |sum: Option<u64>, part: Option<u64>| Some(sum?.saturating_add(part?));
     let unwritten = if is_file && with_extents {

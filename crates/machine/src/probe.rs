@@ -4,7 +4,7 @@
 //! it is made before the first run and outside every measured window.
 
 use crate::error::describe;
-use crate::pages;
+use crate::page_cache;
 use model::Known;
 use model::evidence::Probe;
 use model::payload::split_mix;
@@ -54,7 +54,7 @@ pub fn probe_latency(file: File, span: Range<u64>, align: u32, seed: u64) -> Kno
 
 fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
     let mut arena = Arena::new(1, block_bytes as usize).map_err(|e| describe(&e))?;
-    let cached_before = pages::count_cached_pages(file).map(|p| p.cached);
+    let cached_before = page_cache::count_cached_pages(file).map(|p| p.cached);
     let mut probe = Probe { block_bytes, ..Probe::default() };
     let began = Instant::now();
     for round in offsets.chunks(ROUND) {
@@ -70,7 +70,7 @@ fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
             probe.again_ns.push(read_one(file, arena.slot_mut(0), *offset)?);
         }
     }
-    match (cached_before, pages::count_cached_pages(file).map(|p| p.cached)) {
+    match (cached_before, page_cache::count_cached_pages(file).map(|p| p.cached)) {
         (Ok(before), Ok(after)) if after > before => {
             Err("direct reads of it went through the page cache".into())
         }
@@ -139,14 +139,14 @@ mod tests {
             println!("skipped: no direct I/O here");
             return Ok(());
         };
-        crate::rest::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
+        crate::page_cache::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
         let probe = probe_latency(file, 0..64 * 4096, 512, 3).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((probe.block_bytes, probe.first_ns.len()), (4096, probe.again_ns.len()));
         if probe.first_ns.len() == 64 {
             assert_eq!(probe.zero_blocks, 32);
         }
         assert!(probe.zero_blocks <= probe.first_ns.len() as u64 && probe.first_ns.iter().all(|ns| *ns > 0));
-        assert_eq!(pages::count_cached_pages(made.as_file()).map(|p| p.cached), Ok(0));
+        assert_eq!(page_cache::count_cached_pages(made.as_file()).map(|p| p.cached), Ok(0));
         Ok(())
     }
 
@@ -159,7 +159,7 @@ mod tests {
         assert!(probe_latency(open()?, 0..1 << 20, 512, 1).is_err_and(|why| why.contains("bytes only")));
         let written = std::fs::File::options().write(true).open(made.path())?;
         assert!(probe_latency(written, 0..8192, 512, 1).is_err_and(|why| why.contains("a read at")));
-        crate::rest::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
+        crate::page_cache::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
         assert!(probe_latency(open()?, 0..8192, 512, 1).is_err_and(|why| why.contains("page cache")));
         Ok(())
     }

@@ -4,12 +4,12 @@
 //! Device numbers of btrfs, overlay and FUSE are anonymous (`0:N`), so these go by way of mountinfo and `/sys/fs`.
 
 use crate::error::MachineError;
-use crate::file_status::{self, FileStatus};
-use crate::mountinfo::{self, Mount, mount_of};
+use crate::file_systems::{Mount, mount_of};
+use crate::identity::FileStatus;
 use crate::root::Root;
-use crate::stack::file_system::{Below, below_file_system};
-use crate::stack::{self, Stack};
-use model::machine::{FileSystem, Place};
+use crate::stack::Stack;
+use crate::{file_systems, identity, stack};
+use model::machine::{FileSystem, Layer, Place};
 use rustix::fs::{FileType, IFlags, Mode, OFlags, StatxAttributes};
 use std::fs::File;
 use std::path::Path;
@@ -19,7 +19,7 @@ use std::path::Path;
 /// # Errors
 /// Where it cannot be looked at. What cannot be followed further down is said in the place itself.
 pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
-    let status = file_status::by_path(path).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let status = identity::by_path(path).map_err(|e| MachineError::at(path, "looked at", &e))?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = matches!(status.kind, FileType::RegularFile | FileType::Directory)
         .then(|| rustix::fs::open(path, flags, Mode::empty()).ok())
@@ -32,7 +32,7 @@ pub fn resolve_device(root: &Root, name: &str) -> Option<Place> {
     // A name in `/sys` is no path.
     let is_name = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
     let number = stack::number_of(root, name).filter(|_| is_name)?;
-    let mounts = mountinfo::read(root).unwrap_or_default();
+    let mounts = file_systems::read(root).unwrap_or_default();
     Some(place_of_device(root, &mounts, Path::new(&format!("/dev/{name}")), &number))
 }
 
@@ -41,12 +41,12 @@ pub fn resolve_device(root: &Root, name: &str) -> Option<Place> {
 /// # Errors
 /// Where it cannot be looked at.
 pub fn resolve_open(root: &Root, file: &File, path: &Path) -> Result<Place, MachineError> {
-    let status = file_status::by_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let status = identity::by_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
     Ok(place_of(root, path, &status, Some(file)))
 }
 
 fn place_of(root: &Root, path: &Path, status: &FileStatus, file: Option<&File>) -> Place {
-    let mounts = mountinfo::read(root);
+    let mounts = file_systems::read(root);
     let unreadable = mounts.as_ref().err().map(|why| format!("/proc/self/mountinfo: {why}"));
     let unnamed = || Some("/proc/self/mountinfo does not name the file system that it is in".to_owned());
     let mounts = mounts.unwrap_or_default();
@@ -109,6 +109,125 @@ fn attributes(known: StatxAttributes, file: Option<&File>) -> Vec<String> {
     all.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
 }
 
+/// What is below a file system.
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    /// Indices of the devices it talks to, in the stack.
+    pub(crate) tops: Vec<usize>,
+    /// Why it is memory.
+    pub(crate) ram: Option<String>,
+    /// Why it could not be followed.
+    pub(crate) blind: Option<String>,
+}
+
+impl Below {
+    fn blind(why: impl Into<String>) -> Self {
+        Self { blind: Some(why.into()), ..Self::default() }
+    }
+}
+
+/// Follows a file system to its devices. `path` is a file or directory in it, for those that spread over several.
+pub(crate) fn below_file_system(
+    stack: &mut Stack<'_>,
+    mount: Option<&Mount>,
+    number: &str,
+    path: Option<&Path>,
+) -> Below {
+    follow(stack, mount, number, path, file_systems::MOST)
+}
+
+fn follow(
+    stack: &mut Stack<'_>,
+    mount: Option<&Mount>,
+    number: &str,
+    path: Option<&Path>,
+    overlays: usize,
+) -> Below {
+    let Some(mount) = mount else {
+        if number.starts_with("0:") {
+            return Below::blind("its file system is not among the mounts that this process sees");
+        }
+        return device(stack, number);
+    };
+    match mount.kind.as_str() {
+        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => {
+            Below { ram: Some(mount.kind.clone()), ..Below::default() }
+        }
+        "overlay" => overlay(stack, mount, path, overlays),
+        "btrfs" => btrfs(stack, mount),
+        "bcachefs" => sources(stack, mount, mount.source.split(':')),
+        "zfs" => Below::blind(format!(
+            "zfs does not show the kernel's users which devices {} is on; `zpool status` does",
+            mount.source
+        )),
+        "fuseblk" => Below {
+            blind: Some("a program in user space (FUSE) stands between this file and its device".into()),
+            ..sources(stack, mount, std::iter::once(mount.source.as_str()))
+        },
+        kind if kind == "fuse" || kind.starts_with("fuse.") => Below::blind(format!(
+            "{kind}: a program in user space answers, so the kernel sees no device below"
+        )),
+        "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "lustre" | "afs" | "gfs2" | "ocfs2"
+        | "gpfs" | "beegfs" | "orangefs" => {
+            Below::blind(format!("{}: the data are on another machine ({})", mount.kind, mount.source))
+        }
+        "9p" | "virtiofs" => {
+            Below::blind(format!("{}: the data are with the host of this virtual machine", mount.kind))
+        }
+        _ if !number.starts_with("0:") => device(stack, number),
+        _ => sources(stack, mount, std::iter::once(mount.source.as_str())),
+    }
+}
+
+fn device(stack: &mut Stack<'_>, number: &str) -> Below {
+    Below { tops: stack.add(number).into_iter().collect(), ..Below::default() }
+}
+
+/// The devices that the mount itself names.
+fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl Iterator<Item = &'s str>) -> Below {
+    let numbers: Vec<String> = names.filter_map(|s| stack.root.device_number(s)).collect();
+    let tops: Vec<usize> = numbers.iter().filter_map(|n| stack.add(n)).collect();
+    let blind = tops
+        .is_empty()
+        .then(|| format!("{} shows no device: its source is '{}', which is none", mount.kind, mount.source));
+    Below { tops, ram: None, blind }
+}
+
+/// All devices of the btrfs that has the mount's source among them.
+fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
+    let name = stack.root.device_number(&mount.source).and_then(|n| crate::stack::name_of(stack.root, &n));
+    let ids = stack.root.list("/sys/fs/btrfs").unwrap_or_default();
+    let devices = |id: &String| stack.root.list(&format!("/sys/fs/btrfs/{id}/devices")).unwrap_or_default();
+    let all = name.and_then(|name| ids.iter().map(devices).find(|d| d.contains(&name)));
+    let Some(all) = all else { return sources(stack, mount, std::iter::once(mount.source.as_str())) };
+    let numbers: Vec<String> = all.iter().filter_map(|n| crate::stack::number_of(stack.root, n)).collect();
+    Below { tops: numbers.iter().filter_map(|n| stack.add(n)).collect(), ..Below::default() }
+}
+
+/// The layer of an overlay that holds the path: the upper one for directories and files that were copied up, else a lower one.
+fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usize) -> Below {
+    let Some(more) = more.checked_sub(1) else {
+        return Below::blind("overlays on overlays, too many to follow");
+    };
+    let point = Path::new(&mount.point);
+    let inside = path.filter(|p| std::path::absolute(p).is_ok_and(|p| p.starts_with(point)));
+    let there = match file_systems::data_path(stack.root, mount, inside.unwrap_or(point)) {
+        Ok(there) => there,
+        Err(why) => return Below::blind(why),
+    };
+    let Ok(status) = identity::by_path(&there) else {
+        return Below::blind(file_systems::hidden(mount));
+    };
+    let number = &status.file_system_number;
+    let mounts = stack.mounts;
+    let below = mount_of(mounts, status.mount_id, number, &there.to_string_lossy());
+    // Its names may lead back into the overlay itself.
+    if below.is_some_and(|b| b.id == mount.id) {
+        return Below::blind(file_systems::hidden(mount));
+    }
+    follow(stack, below, number, Some(&there), more)
+}
+
 #[test]
 fn this_directory_has_a_place() -> Result<(), MachineError> {
     let place = resolve(&Root::real(), Path::new("."))?;
@@ -116,4 +235,127 @@ fn this_directory_has_a_place() -> Result<(), MachineError> {
     assert!(place.file_system.is_some());
     assert!(!place.layers.is_empty() || place.ram.is_some() || place.blind.is_some());
     Ok(())
+}
+
+/// Where the mounts stand.
+const MOUNTS: &str = "/proc/self/mountinfo";
+
+/// Block devices, and the mounts whose files are on them.
+#[derive(Clone, Debug, Default)]
+pub struct OnDevices {
+    /// `major:minor` of the devices.
+    devices: Vec<String>,
+    /// The mounts as they were when they were followed.
+    text: String,
+    /// `major:minor` that files there show, and the ids of the mounts in this namespace.
+    mounts: Vec<(String, u64)>,
+}
+
+impl OnDevices {
+    /// These devices.
+    pub fn new(root: &Root, devices: Vec<String>) -> Self {
+        let mut on = Self { devices, ..Self::default() };
+        on.follow(root.read(MOUNTS).unwrap_or_default(), root);
+        on
+    }
+
+    /// Follows the mounts again where they changed, and the devices where they are others.
+    pub fn renew(&mut self, root: &Root, devices: &[String]) {
+        let text = root.read(MOUNTS).unwrap_or_default();
+        if text != self.text || devices != self.devices {
+            devices.clone_into(&mut self.devices);
+            self.follow(text, root);
+        }
+    }
+
+    /// Whether this is the number of one of the devices.
+    pub(crate) fn is_device(&self, number: &str) -> bool {
+        self.devices.iter().any(|d| d == number)
+    }
+
+    /// Whether a file is on one of them, whose file system shows this number and which was opened through this mount.
+    pub(crate) fn holds(&self, number: &str, mount: Option<u64>) -> bool {
+        self.mounts.iter().any(|(n, id)| n == number || Some(*id) == mount)
+    }
+
+    fn follow(&mut self, text: String, root: &Root) {
+        let all = file_systems::parse(&text);
+        self.text = text;
+        // One stack for all of them, so that each device is looked at once.
+        let mut stack = Stack::new(root, &all);
+        let mut below: Vec<(&Mount, Vec<usize>)> = Vec::new();
+        for mount in &all {
+            let found =
+                below_file_system(&mut stack, Some(mount), &mount.number, Some(Path::new(&mount.point)));
+            below.push((mount, found.tops));
+        }
+        let on = |tops: &[usize]| reaches(&stack.layers, tops, &self.devices);
+        let held = below.into_iter().filter(|(_, tops)| on(tops));
+        self.mounts = held.map(|(mount, _)| (mount.number.clone(), mount.id)).collect();
+    }
+}
+
+/// Whether any of these layers, or what is below them, is one of the devices.
+fn reaches(layers: &[Layer], tops: &[usize], devices: &[String]) -> bool {
+    let mut seen = vec![false; layers.len()];
+    let mut open = tops.to_vec();
+    while let Some(at) = open.pop() {
+        let Some(layer) = layers.get(at).filter(|_| !seen[at]) else { continue };
+        seen[at] = true;
+        if devices.contains(&layer.number) {
+            return true;
+        }
+        open.extend(&layer.below);
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file_systems;
+    use crate::root::Root;
+
+    #[test]
+    fn memory_and_remote_file_systems_have_no_device() {
+        let root = Root::at("/nonexistent-prefix".into());
+        for (kind, ram) in
+            [("tmpfs", true), ("fuse.sshfs", false), ("nfs4", false), ("9p", false), ("zfs", false)]
+        {
+            let mounts = file_systems::parse(&format!("1 0 0:40 / /m rw - {kind} somewhere rw"));
+            let mut stack = Stack::new(&root, &mounts);
+            let found = below_file_system(&mut stack, mounts.first(), "0:40", None);
+            assert_eq!(
+                (found.ram.is_some(), found.blind.is_some(), found.tops.len()),
+                (ram, !ram, 0),
+                "{kind}"
+            );
+        }
+    }
+}
+
+#[test]
+fn files_of_a_volume_are_on_the_disk_below_it_and_those_of_another_disk_are_not() {
+    use crate::fixture::{link, put};
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let put = |path: &str, text: &str| put(dir.path(), path, text);
+    for (name, number) in [("sda", "8:0"), ("sdb", "8:16"), ("dm-0", "253:0")] {
+        put(&format!("sys/devices/virtual/block/{name}/dev"), number);
+        link(dir.path(), &format!("../../devices/virtual/block/{name}"), &format!("sys/dev/block/{number}"));
+        link(dir.path(), &format!("../../devices/virtual/block/{name}"), &format!("sys/class/block/{name}"));
+    }
+    put("sys/devices/virtual/block/dm-0/dm/name", "data");
+    put("sys/devices/virtual/block/dm-0/slaves/sda", "");
+    let mounts = "20 1 253:0 / /data rw - ext4 /dev/mapper/data rw\n\
+                  21 1 8:16 / /other rw - ext4 /dev/sdb rw\n\
+                  22 1 0:5 / /proc rw - proc proc rw\n";
+    put("proc/self/mountinfo", mounts);
+    let root = Root::at(dir.path().to_owned());
+    let mut on = OnDevices::new(&root, vec!["8:0".into()]);
+    assert!(on.holds("253:0", None) && on.holds("0:99", Some(20)));
+    assert!(!on.holds("8:16", Some(21)) && !on.holds("0:5", None));
+    assert!(on.is_device("8:0") && !on.is_device("253:0"));
+    put("proc/self/mountinfo", mounts.split_inclusive('\n').next().unwrap_or_default());
+    on.renew(&root, &["8:16".into()]);
+    assert!(!on.holds("8:16", None) && !on.holds("253:0", None));
 }

@@ -7,11 +7,9 @@
 //! used, or while anything that has a name is stored on it. A file of the user's is written only when it is named.
 
 use crate::error::{MachineError, describe};
-use crate::in_use;
-use crate::kept_mark;
+use crate::in_use::Use;
 use crate::root::{Root, number_of};
-use crate::usage::Use;
-use crate::{file_systems, identity, marks, signature, stack};
+use crate::{file_systems, identity, in_use, kept_file, signature, stack};
 use model::identity::Identity;
 use model::job::Cache;
 use model::name;
@@ -144,7 +142,7 @@ fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>)
     let Some(planned) = planned else { return Ok(()) };
     // Only a plan knows marks; a number alone is compared as such.
     let bare = matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
-    let now = if bare { now.clone() } else { marks::marked(root, now.clone()) };
+    let now = if bare { now.clone() } else { identity::marked(root, now.clone()) };
     now.change_from(planned).map_or(Ok(()), |how| {
         Err(MachineError::Refused(format!(
             "{} is not what it was when this was planned: {how}; it was replaced, and what is there now was neither read nor \
@@ -236,11 +234,11 @@ pub fn may_write_file(
     let absolute = std::path::absolute(said).unwrap_or_else(|_| path.to_owned());
     let named =
         destroy.map(name::path).is_some_and(|d| d == said || d == absolute || d == path || is_same(&d, path));
-    if named || kept_mark::is_empty(&file).map_err(|e| MachineError::at(path, "read", &e))? {
+    if named || kept_file::is_empty(&file).map_err(|e| MachineError::at(path, "read", &e))? {
         return Ok(());
     }
     let mut what = destroy.map_or_else(String::new, |d| format!("--destroy '{d}' names another file; "));
-    if let Some(why) = kept_mark::void_because(path) {
+    if let Some(why) = kept_file::void_because(path) {
         what += &format!("{why}: ");
     }
     Err(MachineError::Usage(format!(

@@ -5,11 +5,10 @@
 use crate::error::describe;
 use crate::root::Root;
 use crate::threads::{self, Ours};
-use crate::{extents, limits, mountinfo, pages};
-use model::Known;
+use crate::{cgroup, extents, file_systems, page_cache};
 use model::evidence::{FileState, Moment, Room, SECTOR_BYTES, Snapshot, TargetState};
-use model::kernel_files as kept;
 use model::machine::{Layer, Machine};
+use model::{Known, kernel_files as kept};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -72,7 +71,7 @@ impl Watch {
             cgroup,
             monitors: once(layers().filter_map(|l| l.device.get("hwmon"))),
             books: once(with_books.map(|f| &f.mount_point)),
-            cpu_stat: limits::cpu_stat(&root),
+            cpu_stat: cgroup::cpu_stat(&root),
             ours: Ours::default(),
             root,
             epoch,
@@ -99,7 +98,7 @@ impl Watch {
         let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
         let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
         if moment == Moment::Start {
-            files.insert(kept::LIMITS.to_owned(), limits::read_limits(&self.root));
+            files.insert(kept::LIMITS.to_owned(), cgroup::read_limits(&self.root));
         }
         Snapshot { moment, at_ns, files, targets: Vec::new() }
     }
@@ -131,7 +130,7 @@ impl Watch {
             (kept::TEMPERATURES, self.temperatures()),
             (kept::CPU_STAT, stat.and_then(|path| self.root.read(path))),
             (kept::SUSPENDED, Ok(suspended_ns().to_string())),
-            (kept::LIMITS, limits::read_limits(&self.root)),
+            (kept::LIMITS, cgroup::read_limits(&self.root)),
         ];
         if !self.books.is_empty() {
             let text = self.root.read(kept::MOUNT_STATS);
@@ -171,7 +170,7 @@ fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
     let stored =
         || part.map_or_else(|| Err(nothing()), |(file, region)| extents::look_at(file, region.clone()));
     TargetState {
-        pages: target.map_or_else(|| Err(nothing()), pages::count_cached_pages),
+        pages: target.map_or_else(|| Err(nothing()), page_cache::count_cached_pages),
         extents: with_extents.then(stored),
         backing: target.filter(|_| with_extents).and_then(|t| extents::look_behind(root, t)),
         file: target.map(file_state),
@@ -239,7 +238,7 @@ fn books(text: &str, points: &[String]) -> String {
 /// From a line `device SOURCE mounted on POINT with fstype ...`.
 fn mount_point(line: &str) -> Option<String> {
     let point = line.split_once(" mounted on ")?.1.split_once(" with fstype ")?.0;
-    Some(mountinfo::unescape(point))
+    Some(file_systems::unescape(point))
 }
 
 fn once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {

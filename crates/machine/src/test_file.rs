@@ -3,30 +3,28 @@
 //! For: files whose every byte was written once, is stored and is not cached, and that no exit leaves behind. Not for: files of
 //! the user's. What cannot be proven is a note, which the checks judge.
 
-mod common;
-mod writer;
-
-pub use self::common::common_name;
-pub(crate) use self::common::host;
-pub(crate) use self::writer::Writer;
-
 use crate::error::MachineError;
+use crate::in_use::Use;
 use crate::root::Root;
-use crate::{extents, file_systems, identity, pages, rest, safety};
+use crate::{extents, file_systems, identity, in_use, page_cache, safety};
 use model::evidence::{Extents, meminfo_bytes};
 use model::job::Cache;
 use model::name;
-use model::payload::split_mix;
+use model::payload::{fill, split_mix};
 use model::units::{MIB, minutes, show_bytes};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstatfs, fstatvfs};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
+use std::io::ErrorKind;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+use sys::arena::Arena;
 
 /// Smaller files say nothing about storage.
 pub const LEAST_BYTES: u64 = 16 * MIB;
@@ -241,7 +239,7 @@ impl TestFile {
             Ok(found) => self.notes.extend(extent_notes(&found)),
             Err(why) => self.notes.push(format!("how the test file is stored cannot be proven: {why}")),
         }
-        match rest::evict(&self.file).and_then(|_| pages::count_cached_pages(&self.file)) {
+        match page_cache::evict(&self.file).and_then(|_| page_cache::count_cached_pages(&self.file)) {
             Ok(pages) if pages.cached > 0 => self.notes.push(format!(
                 "{} of the test file stay in memory after eviction",
                 show_bytes(pages.cached.saturating_mul(pages.page_bytes))
@@ -416,6 +414,253 @@ fn extent_notes(found: &Extents) -> Vec<String> {
     some.map(|(bytes, what)| format!("{} of the test file {what}", show_bytes(bytes))).collect()
 }
 
+/// Keeps the data of test files apart from what workers write with the same seed.
+const DATA: u64 = 0x7465_7374_2066_696c;
+
+/// Writes one MiB after another, past the page cache where that works.
+pub(crate) struct Writer {
+    file: File,
+    direct: bool,
+    arena: Arena,
+    key: u64,
+}
+
+impl Writer {
+    fn new(made: &TestFile, seed: u64) -> io::Result<Self> {
+        match made.reopen(Cache::Direct, true) {
+            Ok(file) => Self::over(file, true, seed),
+            Err(_) => Self::over(made.file.try_clone()?, false, seed),
+        }
+    }
+
+    /// One that writes to a file, past the page cache where that was opened so.
+    pub(crate) fn over(file: File, direct: bool, seed: u64) -> io::Result<Self> {
+        Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA) })
+    }
+
+    /// Writes so many bytes from here on, at most a MiB. No other call has this offset.
+    fn part(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        let buffer = &mut self.arena.slot_mut(0)[..bytes.min(MIB) as usize];
+        fill(buffer, self.key.wrapping_add(offset));
+        self.file.write_all_at(buffer, offset)
+    }
+
+    /// Writes the MiB from here on.
+    pub(crate) fn next(&mut self, offset: u64) -> io::Result<()> {
+        let buffer = self.arena.slot_mut(0);
+        // Every MiB has a key of its own, so no two are alike anywhere in the file.
+        fill(buffer, self.key.wrapping_add(offset / MIB));
+        let written = self.file.write_all_at(buffer, offset);
+        if self.direct && written.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::InvalidInput) {
+            // Some file systems take the flag and refuse the operation.
+            self.direct = false;
+            let without = rustix::fs::fcntl_getfl(&self.file)? - OFlags::DIRECT;
+            rustix::fs::fcntl_setfl(&self.file, without)?;
+            return self.next(offset);
+        }
+        written?;
+        if !self.direct && offset.is_multiple_of(LOOK_EVERY) {
+            // Else the time limit would only measure memory, and the sync after it take minutes.
+            self.file.sync_data()?;
+        }
+        Ok(())
+    }
+}
+
+/// How long a file that another host has made may take to be seen here: longer than caches of names mostly keep that there is none.
+const UNTIL_SEEN: Duration = Duration::from_secs(10);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
+/// A name for a file of this process that no other one has. It also has the name of the host, since a process id says nothing elsewhere.
+pub fn common_name() -> String {
+    format!("{PREFIX}{}-{:016x}-{}{SUFFIX}", std::process::id(), random(), host_name())
+}
+
+/// What this host is called in names of files.
+pub(crate) fn host_name() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    host.chars().filter(|c| c.is_ascii_alphanumeric() || "-._".contains(*c)).take(64).collect()
+}
+
+impl TestFile {
+    /// Makes a file under this name and fills it, as [`Self::make`] does.
+    ///
+    /// # Errors
+    /// As [`Self::make`].
+    pub fn make_common(
+        (dir, file_name): (&Path, &str),
+        asked_bytes: u64,
+        how: (u64, Duration),
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Self, MachineError> {
+        large_enough(asked_bytes)?;
+        Self::begun(create_as(dir, file_name)?).filled(dir, asked_bytes, how, stop, progress)
+    }
+
+    /// Begins a file of this length under this name, which all hosts fill.
+    ///
+    /// # Errors
+    /// Where there is no permission, or not so much room.
+    pub fn begin_common((dir, file_name): (&Path, &str), bytes: u64) -> Result<Self, MachineError> {
+        large_enough(bytes)?;
+        fits(dir, bytes)?;
+        let mut made = Self::begun(create_as(dir, file_name)?);
+        made.file.set_len(bytes).map_err(|e| MachineError::at(dir, "written to", &e))?;
+        made.bytes = bytes;
+        Ok(made)
+    }
+
+    /// Opens a file that another host has made under this name. `ended` says whether all is over before its time.
+    ///
+    /// # Errors
+    /// Where it is not seen here, and so the directory is not shared; where this user may not open it.
+    pub fn of_another(
+        (dir, file_name): (&Path, &str),
+        maker: &str,
+        ended: &Arc<AtomicBool>,
+    ) -> Result<Self, MachineError> {
+        let dir = &std::path::absolute(dir).map_err(|e| MachineError::at(dir, "looked at", &e))?;
+        let path = dir.join(file_name);
+        let until = Instant::now() + UNTIL_SEEN;
+        let file = loop {
+            match safety::open_for_work(&path, true, Cache::Buffered) {
+                Ok(file) => break file,
+                Err(e) if e.kind() != ErrorKind::NotFound => {
+                    return Err(MachineError::at(&path, "opened", &e));
+                }
+                Err(_) if ended.load(Ordering::Relaxed) => {
+                    return Err(MachineError::Refused("interrupted while a test file was waited for".into()));
+                }
+                Err(_) if Instant::now() >= until => {
+                    return Err(MachineError::Refused(format!(
+                        "{} is not shared with {maker}: the test file that was made there is not seen here ({file_name}, for {} s); name a directory on storage that all hosts share, or leave --shared and --shift-hosts out",
+                        name::shown(dir),
+                        UNTIL_SEEN.as_secs()
+                    )));
+                }
+                Err(_) => std::thread::sleep(BETWEEN_LOOKS),
+            }
+        };
+        let bytes = file.metadata().map_err(|e| MachineError::at(&path, "looked at", &e))?.len();
+        named().push(path.clone());
+        Ok(Self { file, name: Some(path), bytes, notes: Vec::new(), others: Some(Arc::clone(ended)) })
+    }
+
+    /// Writes these parts of it, which are so many bytes together and which no other host writes, and makes them stable.
+    ///
+    /// # Errors
+    /// Where that fails, and where the stop flag came up.
+    pub fn fill_parts(
+        &mut self,
+        parts: impl Iterator<Item = Range<u64>>,
+        (total, seed): (u64, u64),
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), MachineError> {
+        let path = self.name.clone().unwrap_or_default();
+        let failed = |e: std::io::Error| MachineError::at(&path, "filled", &e);
+        let mut writer = self.file.try_clone().and_then(|f| Writer::over(f, false, seed)).map_err(failed)?;
+        let mut done = 0;
+        let mut synced = 0;
+        for part in parts {
+            for at in (part.start..part.end).step_by(MIB as usize) {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(MachineError::Refused(format!(
+                        "interrupted while the test file was written ({} of {})",
+                        show_bytes(done),
+                        show_bytes(total)
+                    )));
+                }
+                let bytes = (part.end - at).min(MIB);
+                writer.part(at, bytes).map_err(failed)?;
+                done += bytes;
+                if done - synced >= LOOK_EVERY {
+                    // Else writing it out would take long at the end, and nobody would see how far it is.
+                    self.file.sync_data().map_err(failed)?;
+                    synced = done;
+                    progress(done.min(total), total);
+                }
+            }
+        }
+        self.file.sync_all().map_err(failed)
+    }
+
+    /// Looks at the whole file once all hosts have written their parts, and says what is not as it should be.
+    pub fn prove_common(&mut self) {
+        self.prove();
+    }
+}
+
+/// A test file that a killed run left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Bytes it takes.
+    pub bytes: u64,
+    /// Time since it was written last.
+    pub age: Duration,
+}
+
+impl Leftover {
+    /// Removes it, if still nobody uses it.
+    ///
+    /// # Errors
+    /// Where it is in use by now, or may not be removed.
+    pub fn remove(&self) -> Result<(), MachineError> {
+        // The lock is held until after the name is gone.
+        let Some(_lock) = lock_deserted(&self.path) else {
+            return Err(MachineError::Refused(format!(
+                "{} is in use or not yours, so it stays",
+                name::shown(&self.path)
+            )));
+        };
+        std::fs::remove_file(&self.path).map_err(|e| MachineError::at(&self.path, "removed", &e))
+    }
+}
+
+/// Test files in a directory that no live run holds, sorted by name. Empty where nobody may look.
+pub fn leftovers(dir: &Path) -> Vec<Leftover> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut found: Vec<Leftover> = entries.filter_map(|e| leftover(&e.path())).collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn leftover(path: &Path) -> Option<Leftover> {
+    let facts = lock_deserted(path)?.metadata().ok()?;
+    let age = facts.modified().ok().and_then(|t| t.elapsed().ok()).unwrap_or_default();
+    Some(Leftover { path: path.to_owned(), bytes: facts.blocks().saturating_mul(512), age })
+}
+
+/// Locks a file that is certainly a test file of fathom's, whose process is gone and that nothing uses; `None` for any other.
+fn lock_deserted(path: &Path) -> Option<File> {
+    let middle = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    let (pid, random) = middle.split_once('-')?;
+    // One that several hosts open has the name of its maker, and only there its process is known.
+    let (random, host) = random.split_once('-').map_or((random, None), |(random, host)| (random, Some(host)));
+    let ours = random.len() == 16
+        && random.bytes().all(|b| b.is_ascii_hexdigit())
+        && host.is_none_or(|host| host == host_name());
+    let pid: u32 = pid.parse().ok()?;
+    // Between creating and locking it, a live run's file is not locked yet.
+    if !ours || Path::new(&format!("/proc/{pid}")).exists() {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    // As fathom made it: of this user, under one name. What has become something else since is not fathom's.
+    let user = rustix::process::geteuid().as_raw();
+    let is_as_made = file.metadata().is_ok_and(|m| m.is_file() && m.uid() == user && m.nlink() == 1);
+    // A lock of another machine, or in another container, may not be seen on a shared file system, and only there the name has the host.
+    let is_seen = host.is_some() || file_systems::is_shared(&file) == Ok(false);
+    let is_free = is_as_made && is_seen && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    // Where users cannot be seen, as on FUSE or in a container, its lock and the end of its process decide.
+    let users = in_use::file(&Root::real(), &file, false);
+    (is_free && matches!(users, Ok(Use::Nobody | Use::Unseen(_) | Use::Hidden(_)))).then_some(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -468,6 +713,112 @@ mod tests {
         assert!(name.exists());
         remove_all_now();
         assert!(!name.exists() && named().is_empty());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod common_tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn two_hosts_fill_one_file_which_its_maker_removes() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
+        let at = (dir.path(), at.as_str());
+        let mut ours = TestFile::begin_common(at, 16 * MIB)?;
+        let mut theirs = TestFile::of_another(at, "a", &ended)?;
+        let half = |file: &mut TestFile, part: Range<u64>, seed| {
+            file.fill_parts(std::iter::once(part), (8 * MIB, seed), &AtomicBool::new(false), &mut |_, _| {})
+        };
+        half(&mut ours, 0..8 * MIB, 1)?;
+        half(&mut theirs, 8 * MIB..16 * MIB, 2)?;
+        ours.prove_common();
+        assert_eq!((ours.bytes(), theirs.bytes()), (16 * MIB, 16 * MIB));
+        let mut block = [0; 4096];
+        for at in (0..16 * MIB).step_by(4096) {
+            theirs.reopen(Cache::Buffered, false)?.read_exact_at(&mut block, at)?;
+            assert!(block.iter().any(|byte| *byte != 0), "nothing was written at {at}");
+        }
+        drop(theirs);
+        assert_eq!(std::fs::metadata(dir.path().join(at.1))?.len(), 16 * MIB, "it is its maker's");
+        drop(ours);
+        assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_whose_maker_may_be_lost_is_removed_by_whoever_is_left() -> Result<(), Box<dyn std::error::Error>>
+    {
+        let dir = tempfile::tempdir()?;
+        let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
+        let at = (dir.path(), at.as_str());
+        let ours = TestFile::begin_common(at, 16 * MIB)?;
+        let theirs = TestFile::of_another(at, "a", &ended)?;
+        ended.store(true, Ordering::Relaxed);
+        drop(theirs);
+        assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
+        drop(ours);
+        let missing = TestFile::of_another(at, "a", &ended).err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(missing.contains("interrupted"), "nobody waits for it any more: {missing}");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod leftovers_tests {
+    use super::*;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn only_unlocked_files_of_dead_runs_are_left_over() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        // Above the largest process id that Linux gives.
+        let dead = dir.path().join(format!("{PREFIX}4194999-00000000000000ff{SUFFIX}"));
+        let live = dir.path().join(format!("{PREFIX}{}-00000000000000ff{SUFFIX}", std::process::id()));
+        let host = super::host_name();
+        let of = |host: &str| dir.path().join(format!("{PREFIX}4194999-00000000000000ff-{host}{SUFFIX}"));
+        let (common, others) = (of(&host), of("another.host"));
+        for path in [
+            &dead,
+            &live,
+            &common,
+            &others,
+            &dir.path().join("other.tmp"),
+            &dir.path().join(format!("{PREFIX}1-x{SUFFIX}")),
+        ] {
+            std::fs::write(path, "data")?;
+        }
+        let found = leftovers(dir.path());
+        let mut of_here = [&dead, &common];
+        of_here.sort();
+        assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), of_here);
+        std::fs::remove_file(&common)?;
+        // The user keeps it under another name.
+        let kept = dir.path().join("kept");
+        std::fs::hard_link(&dead, &kept)?;
+        assert!(leftovers(dir.path()).is_empty());
+        std::fs::remove_file(&kept)?;
+        let mut writer = Command::new("sh")
+            .args(["-c", "exec 9>>\"$0\"; echo; exec sleep 60"])
+            .arg(&dead)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        if let Some(out) = &mut writer.stdout {
+            out.read_exact(&mut [0])?;
+        }
+        assert!(leftovers(dir.path()).is_empty(), "open for writing");
+        writer.kill()?;
+        writer.wait()?;
+        let found = leftovers(dir.path());
+        let holder = File::open(&dead)?;
+        flock(&holder, FlockOperation::LockExclusive)?;
+        assert!(leftovers(dir.path()).is_empty() && found[0].remove().is_err() && dead.exists());
+        drop(holder);
+        found[0].remove()?;
+        assert!(!dead.exists() && live.exists());
         Ok(())
     }
 }

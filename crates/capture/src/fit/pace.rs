@@ -3,9 +3,10 @@
 //! For: overlap, stretches in which something is in flight, and the pauses between them. Not for: what arrivals of an open loop are like
 //! ([`super::bursts`]).
 
-use super::law::{self, Law};
-use crate::profile::arrivals::Coming;
-use crate::replay::operations::Operation;
+use crate::fit::distributions;
+use crate::fit::distributions::Law;
+use crate::profile::timing::Coming;
+use crate::replay::Operation;
 use model::histogram::Histogram;
 use model::job::Kind;
 use std::cmp::Reverse;
@@ -206,7 +207,7 @@ impl Pacing {
         }
         let mean_burst = self.at_once();
         let burst = if is_serial { 1 } else { mean_burst.round().max(1.0) as u32 };
-        match law::of_seen(&self.think) {
+        match distributions::of_seen(&self.think) {
             Some(law) => Loop::Thinking { law, burst, mean_burst },
             None => Loop::Full,
         }
@@ -263,5 +264,63 @@ impl Pacing {
         let median = gaps.quantile_ns(0.5).unwrap_or(0) as f64;
         let is_centred = is_near && (median - mean).abs() <= CENTRED * mean;
         think > mean / 2.0 && (variation < EVEN || is_bound || is_centred)
+    }
+}
+
+/// Turns from which on their length says something.
+const MIN_TURNS: u64 = 3;
+
+/// One of the two things.
+#[derive(Debug, Default)]
+pub(super) struct Side {
+    pub(super) pacing: Pacing,
+    clock_ns: u64,
+    /// Times from the stretch of either side before to one of its own, from beginning to beginning.
+    pub(super) periods: Histogram,
+    /// How often it had its turn, the operations of the present one, and those of the shortest and the longest before.
+    pub(super) turns: u64,
+    present: u64,
+    pub(super) lengths: Option<(u64, u64)>,
+}
+
+impl Side {
+    /// It is its turn.
+    pub(super) fn begin(&mut self) {
+        self.turns += 1;
+    }
+
+    /// It is the other one's.
+    pub(super) fn end(&mut self) {
+        let length = std::mem::take(&mut self.present);
+        if length > 0 {
+            self.lengths =
+                Some(self.lengths.map_or((length, length), |(a, b)| (a.min(length), b.max(length))));
+        }
+    }
+
+    /// A stretch with data of its own begins so long after the one before.
+    pub(super) fn begins_after(&mut self, ns: u64) {
+        self.periods.record(ns);
+    }
+
+    /// A stretch of its operations with their times in ns, so long after the stretch before, until a time.
+    pub(super) fn add(&mut self, stretch: &[(Operation, u64)], idle_ns: u64, until_ns: u64) {
+        let Some((_, since_ns)) = stretch.first() else { return };
+        let begin_ns = self.clock_ns.saturating_add(idle_ns);
+        for (operation, at_ns) in stretch {
+            self.pacing.add(operation, begin_ns.saturating_add(at_ns.saturating_sub(*since_ns)));
+            self.present += u64::from(operation.kind != Kind::Sync);
+        }
+        self.clock_ns = begin_ns.saturating_add(until_ns.saturating_sub(*since_ns));
+    }
+
+    /// Whether its operations come one by one and wait for those before.
+    pub(super) fn waits(&self) -> bool {
+        self.pacing.is_serial() && self.pacing.waits(self.clock_ns)
+    }
+
+    /// Whether there are enough turns, and all completions are known.
+    pub(super) fn is_told(&self) -> bool {
+        self.turns >= MIN_TURNS && self.pacing.is_known()
     }
 }

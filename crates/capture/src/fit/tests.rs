@@ -1,8 +1,7 @@
 //! Loads that are known, and the jobs that are fitted to them.
 
 use super::*;
-use crate::names::{Names, Task};
-use crate::row::{Flags, Row, RowKind};
+use crate::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::Origin;
 
 /// Numbers that look random, the same each time.

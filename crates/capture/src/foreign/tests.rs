@@ -1,6 +1,6 @@
 //! Each language in and out, and what is said where it is wrong.
 
-use super::*;
+use crate::foreign::*;
 use crate::profile::Profiler;
 use model::captured::{Op, Origin, Profile, Restriction};
 use std::io::Cursor;
@@ -36,7 +36,7 @@ fn logs_of_fio_are_read_and_written_as_they_were() -> Result<(), String> {
         all.0.iter().map(|row| (row.issue_ns, row.sector, row.sectors)).collect();
     assert_eq!(told, [(5000, 8, 8), (900_000, 16, 2), (1_000_000, 0, 0), (2_000_000, 0, 128)]);
     assert_eq!(profile(&all).flushes.asked, 1);
-    let mut export = iolog::Export::new(Vec::new(), "/dev/sda", true).map_err(|e| e.to_string())?;
+    let mut export = Export::new(Vec::new(), "/dev/sda", true).map_err(|e| e.to_string())?;
     for row in &all.0 {
         export.add(row, &all.1).map_err(|e| e.to_string())?;
     }

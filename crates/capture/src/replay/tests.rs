@@ -1,8 +1,7 @@
 //! Loads of a few requests: what becomes of them, and what each waits for.
 
-use super::*;
-use crate::names::{Names, Task};
-use crate::row::{Flags, Row, RowKind};
+use crate::replay::*;
+use crate::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::{Origin, Unit};
 use model::job::{Changes, Kind, ReplayPace};
 

@@ -6,9 +6,9 @@
 //! Source of names and values: DISKSPD 2.2, `XmlProfileParser/diskspd.xsd` (MIT licence).
 
 use super::options::{ETW, EXPERIMENT, STATISTICS};
-use super::source::Source;
-use super::value::shown;
-use crate::language::MAX_FILE_BYTES;
+use crate::MAX_FILE_BYTES;
+use crate::diskspd::Source;
+use crate::diskspd::command::shown;
 use crate::trouble::{Mark, Trouble};
 use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 use roxmltree::{Document, Node, ParsingOptions};

@@ -7,41 +7,26 @@
 //! `access` and `names`), and these into phases (`phases`). What becomes of each option stands in one table (`options`).
 
 mod access;
-mod around;
-mod checked;
 mod command;
-mod errors;
-mod help;
-mod jobs;
-mod logs;
-mod names;
+mod files;
+mod job_file;
 pub mod options;
-pub mod own;
-mod pattern;
 mod phases;
-mod priorities;
 mod rates;
-mod region;
 mod replay;
-mod rules;
-mod sections;
 mod streams;
 #[cfg(test)]
 mod tests;
-mod times;
-mod typed;
 mod value;
-mod zones;
 
-use crate::language::{Language, MAX_FILE_BYTES, Objections, Tool};
+pub use self::command::{Ask, CommandLine};
 use crate::names_in_tool::spelled;
 use crate::trouble::{Mark, Trouble};
-use self::around::{Around, Here};
-pub use self::command::{Ask, CommandLine};
+use crate::{Language, MAX_FILE_BYTES, Objections, Tool};
+use job_file::{Around, Here, Location, Reader, Text};
 use model::shell;
 use model::spec::JobSpec;
 use model::typed::Typed;
-use self::sections::{Location, Reader, Text};
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fio, extension: "fio", parse };
 
@@ -92,7 +77,7 @@ pub fn as_one_line(line: &CommandLine) -> Result<String, Trouble> {
         if !section.is_global() {
             words.push(word("name", &argument(&section.name)));
         }
-        let is_told = |said: &&self::sections::Assignment| said.option.name == "name" && said.value == section.name;
+        let is_told = |said: &&job_file::Assignment| said.option.name == "name" && said.value == section.name;
         let rest = section.said.iter().filter(|said| !is_told(said));
         words.extend(rest.map(|said| word(said.option.name, &argument(&said.value))));
     }
@@ -106,11 +91,11 @@ fn argument(value: &str) -> String {
 
 fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Result<JobSpec, Trouble> {
     let mut reader = gathered(&line.pieces, around)?;
-    let at = |fault: self::jobs::Fault| (fault.0.text, Mark::new(fault.0.span, fault.1));
-    let jobs = self::jobs::jobs(&reader.sections, &line.sections)
-        .and_then(|jobs| if line.readonly { self::access::only_reading(jobs) } else { Ok(jobs) })
+    let at = |fault: job_file::Fault| (fault.0.text, Mark::new(fault.0.span, fault.1));
+    let jobs = job_file::jobs(&reader.sections, &line.sections)
+        .and_then(|jobs| if line.readonly { access::only_reading(jobs) } else { Ok(jobs) })
         .map_err(|fault| trouble(&reader.texts, vec![at(fault)]))?;
-    if jobs.is_empty() && line.ask == Ask::Parse && reader.sections.iter().all(self::sections::Section::is_global) {
+    if jobs.is_empty() && line.ask == Ask::Parse && reader.sections.iter().all(job_file::Section::is_global) {
         // There is nothing that could be wrong.
         return Ok(JobSpec::default());
     }
@@ -118,9 +103,9 @@ fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Res
         let why = "there is no job; type [NAME] with options below it, or --name=NAME on the command line";
         return Err(trouble(&reader.texts, vec![(0, Mark::new(0..0, why))]));
     }
-    let faults = |all: Vec<self::jobs::Fault>| trouble(&reader.texts, all.into_iter().map(at).collect());
-    let (mut spec, from) = self::phases::specification(&jobs, around).map_err(faults)?;
-    let typed = self::typed::typed(&reader.sections, &jobs, &from);
+    let faults = |all: Vec<job_file::Fault>| trouble(&reader.texts, all.into_iter().map(at).collect());
+    let (mut spec, from) = phases::specification(&jobs, around).map_err(faults)?;
+    let typed = phases::typed(&reader.sections, &jobs, &from);
     let typed = typed.map_err(|fault| faults(vec![fault]))?;
     if line.readonly {
         // As in fio, which then makes no file either.
@@ -140,10 +125,10 @@ fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Res
         return Err(trouble(&reader.texts, marks));
     }
     spec.remarks = std::mem::take(&mut reader.remarks);
-    spec.remarks.extend(self::jobs::remarks(&jobs));
-    spec.remarks.extend(self::times::remarks(&jobs));
-    spec.remarks.extend(self::access::remarks(&jobs));
-    spec.remarks.extend(self::replay::remarks(&jobs));
+    spec.remarks.extend(job_file::remarks(&jobs));
+    spec.remarks.extend(phases::remarks(&jobs));
+    spec.remarks.extend(access::remarks(&jobs));
+    spec.remarks.extend(replay::remarks(&jobs));
     Ok(spec)
 }
 

@@ -2,13 +2,15 @@
 //!
 //! For: `stonewall`, `wait_for`, and one time for all that runs at once. Not for: what a job does ([`super::streams`]).
 
-use super::around::Around;
-use super::jobs::{Fault, Job};
 use super::replay::replays;
 use super::streams::{Streams, streams};
-use super::times::Times;
+use crate::fio::job_file::{Around, Assignment, Fault, Job, Section};
+use crate::fio::streams::logs;
+use crate::fio::value::{Bare, percentiles};
+use model::fio_layout::FioLayout;
 use model::spec::limits::{MAX_PHASES, MAX_STREAMS};
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
+use model::typed::{Options, Typed, TypedStream};
 
 /// The seed of a job that repeats its offsets, as every job of fio's does unless it says otherwise.
 const SEED: u64 = 0x6669_6f20_7365_6564;
@@ -248,4 +250,126 @@ fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
         cold = Some(invalidate);
     }
     Ok(cold)
+}
+
+/// Longest time of a job in ns: a year. Soak tests run for weeks; a longer time is a slip.
+const LONGEST_NS: u64 = 365 * 86_400 * 1_000_000_000;
+
+/// Times of a job in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
+    pub(super) ramp: u64,
+    pub(super) delay: u64,
+    /// `None` where it ends by what it has moved.
+    pub(super) runtime: Option<u64>,
+}
+
+/// The times of a job.
+pub(super) fn times(job: &Job) -> Result<Times, Fault> {
+    if job.text("startdelay").is_some_and(|text| text.contains('-')) {
+        return Err(job.fault("startdelay", "a delay is not drawn here; type one time"));
+    }
+    let runtime = job.time("runtime", Bare::Seconds)?.filter(|t| *t > 0);
+    let times = Times {
+        ramp: job.time("ramp_time", Bare::Seconds)?.unwrap_or(0),
+        delay: job.time("startdelay", Bare::Seconds)?.unwrap_or(0),
+        runtime,
+    };
+    for (option, time) in
+        [("runtime", runtime.unwrap_or(0)), ("ramp_time", times.ramp), ("startdelay", times.delay)]
+    {
+        if time > LONGEST_NS {
+            return Err(job.fault(option, "it is more than a year; type less"));
+        }
+    }
+    Ok(times)
+}
+
+/// Whether a job ends by its time alone. As in fio a job without a time ends by its size whatever `time_based` says.
+pub(super) fn is_time_based(job: &Job) -> Result<bool, Fault> {
+    Ok(job.on("time_based", false)? && job.time("runtime", Bare::Seconds)?.is_some_and(|time| time > 0))
+}
+
+/// The remark on `time_based` without a time, which fio prints too.
+pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
+    let has_no_time = |job: &Job| {
+        let is_based = job.on("time_based", false).is_ok_and(|on| on);
+        is_based && is_time_based(job).is_ok_and(|on| !on)
+    };
+    let remark = "time_based changes nothing without runtime: the job ends when it has moved its size";
+    jobs.iter().any(has_no_time).then(|| remark.into())
+}
+
+/// What was typed, for each stream of each phase by the job that it came from.
+pub(super) fn typed(sections: &[Section], jobs: &[Job], from: &[Vec<usize>]) -> Result<Typed, Fault> {
+    let of_jobs = groups(jobs)?.into_iter().zip(jobs).map(|(group, job)| stream(group, job));
+    let of_jobs: Vec<TypedStream> = of_jobs.collect::<Result<_, _>>()?;
+    let phase = |at: &Vec<usize>| at.iter().filter_map(|job| of_jobs.get(*job)).cloned().collect();
+    let globals = sections.iter().filter(|s| s.is_global()).flat_map(|s| &s.said);
+    Ok(Typed { defaults: options(globals), phases: from.iter().map(phase).collect(), ..Typed::default() })
+}
+
+fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
+    let mixed = match job.text("unified_rw_reporting").unwrap_or("none") {
+        "none" | "0" => false,
+        "mixed" | "1" => true,
+        _ => {
+            return Err(
+                job.fault("unified_rw_reporting", "directions are told apart, or as one; type none or mixed")
+            );
+        }
+    };
+    let joins = job.on("group_reporting", false)?;
+    let final_sync = ["end_fsync", "fsync_on_close", "end_syncfs"]
+        .iter()
+        .try_fold(false, |any, option| Ok(any | job.on(option, false)?))?;
+    let (logs, layout) = (logs(job)?, layout(job)?);
+    Ok(TypedStream { options: options(&job.own), group, joins, mixed, final_sync, logs, layout })
+}
+
+/// How fio prints the job: percentiles, units and its description.
+fn layout(job: &Job) -> Result<FioLayout, Fault> {
+    let mut layout = FioLayout {
+        description: job.text("description").unwrap_or_default().to_owned(),
+        clat_percentiles: job.on("clat_percentiles", true)?,
+        lat_percentiles: job.on("lat_percentiles", false)?,
+        decimal_first: job.text("kb_base") == Some("1000"),
+        ..FioLayout::default()
+    };
+    layout.bits = match job.text("unit_base").unwrap_or("0") {
+        "0" | "8" => false,
+        "1" => true,
+        _ => return Err(job.fault("unit_base", "it is 8 for bytes or 1 for bits; type one of them")),
+    };
+    if let Some(list) = job.text("percentile_list") {
+        let ranks = percentiles(list).map_err(|why| job.fault("percentile_list", why))?;
+        (layout.ranks, layout.rank_decimals) = ranks;
+    }
+    Ok(layout)
+}
+
+/// The group of each job: a new one where a job waits for all others, or says so.
+fn groups(jobs: &[Job]) -> Result<Vec<usize>, Fault> {
+    let mut group = 0;
+    let mut all = Vec::new();
+    for job in jobs {
+        let new = job.walled || job.on("stonewall", false)? || job.on("new_group", false)?;
+        group += usize::from(new && !all.is_empty());
+        all.push(group);
+    }
+    Ok(all)
+}
+
+/// Each option with the value that was typed last; `filename` with the names of all its lines.
+pub(super) fn options<'a>(said: impl IntoIterator<Item = &'a Assignment>) -> Options {
+    let mut out = Options::new();
+    for Assignment { option, value, .. } in said.into_iter().filter(|said| !said.value.is_empty()) {
+        let before = out.iter().position(|(name, _)| name == option.name).map(|at| out.remove(at).1);
+        let value = match before.filter(|_| option.name == "filename") {
+            Some(before) => format!("{before}:{value}"),
+            None => value.clone(),
+        };
+        out.push((option.name.to_owned(), value));
+    }
+    out
 }

@@ -5,15 +5,12 @@
 //! fio keeps the times of a log unless it is told not to stall; here these are arrivals of an open loop.
 
 use super::access::{BOTH, READS};
-use super::around::Around;
-use super::errors::errors;
-use super::jobs::{Fault, Job};
-use super::logs::logs;
-use super::names;
-use super::priorities::priorities;
-use super::rules::rules;
 use super::streams::{self, Streams};
-use super::times::times;
+use crate::fio::files;
+use crate::fio::job_file::{Around, Fault, Job};
+use crate::fio::phases::times;
+use crate::fio::rates::rules;
+use crate::fio::streams::{errors, logs, priorities};
 use model::job::ReplayPace;
 use model::spec::limits::MAX_STREAMS;
 use model::spec::replay::{ReplaySpec, kinds};
@@ -101,7 +98,7 @@ pub(super) fn replays(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
         let why = "a log names its files by itself; type replay_redirect=PATH, or leave it out";
         return Err(job.fault("directory", why));
     }
-    let files = names::split(job.text("read_iolog").unwrap_or_default());
+    let files = files::split(job.text("read_iolog").unwrap_or_default());
     let mut one = StreamSpec { name: Some(streams::name(job)?), ..StreamSpec::default() };
     let deep = streams::engine(job, &READS, &mut one)?;
     streams::depth(job, deep, &mut one)?;

@@ -4,23 +4,22 @@
 //! ([`super::region`]), nor blocks ([`super::access`]).
 
 use super::access::{self, ParsedRw};
-use super::around::Around;
-use super::checked::checked;
-use super::errors::errors;
-use super::jobs::{Fault, Job};
-use super::logs::logs;
-use super::names;
 use super::options::OTHER_ENGINES;
-use super::priorities::priorities;
-use super::rates;
-use super::region::{self, Increment};
-use super::rules::rules;
-use super::times::{Times, is_time_based, times};
 use super::value::{Size, list, mask};
-use super::zones;
-use model::job::{Advice, Batch, Cache, Clones, Create, Every, IoPriority, Options, Order, Sharing};
+use super::{files, rates};
+use crate::fio::files::Increment;
+use crate::fio::job_file::{Around, Fault, Job};
+use crate::fio::phases::{Times, is_time_based, times};
+use crate::fio::rates::rules;
+use crate::fio::value::triplet;
+use model::job::{
+    ALL_ERRORS, Advice, Batch, Cache, Clones, Content, Create, Every, IgnoredError, IoPriority, Kind,
+    OpPriority, Options, Order, Sharing, Verify,
+};
+use model::spec::ignored::{by_direction, ignored_errors};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
-use model::spec::{EngineSpec, StreamSpec, parsers, place as of_place};
+use model::spec::{EngineSpec, StreamSpec, parsers, place as of_place, priority};
+use model::typed::{LogKind, LogValue, Logs};
 
 /// The engine where none is said.
 const ENGINE: &str = "psync";
@@ -91,10 +90,10 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     one.ends_others = job.on("exitall", false)?.then_some(true);
     one.delay = Some(times.delay).filter(|d| *d > 0);
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
-    let files = names::files(job)?;
-    names::refuse_directories(job, around)?;
-    one.strided = zones::strided_zones(job, &way, files, &one)?;
-    let increment = region::region(job, &way, (files, around), times, &mut one)?;
+    let files = files::files(job)?;
+    files::refuse_directories(job, around)?;
+    one.strided = access::strided_zones(job, &way, files, &one)?;
+    let increment = files::region(job, &way, (files, around), times, &mut one)?;
     one.evict_each_pass = evicts_each_pass(job, &way, files, &one)?.then_some(true);
     sharing(job, files, &mut one)?;
     Ok(Streams { all: clones(job, &one, files, increment)?, times, back })
@@ -227,7 +226,7 @@ fn evicts_each_pass(job: &Job, way: &ParsedRw, files: u32, one: &StreamSpec) -> 
     } else {
         let region = one.size.map(|size| size.saturating_mul(files.into()));
         let is_more = one.limit.bytes.zip(region).is_some_and(|(amount, region)| amount > region);
-        let goes_beyond = is_more && region::has_io_size(job)?;
+        let goes_beyond = is_more && files::has_io_size(job)?;
         (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
     let repeats_block = in_order && way.step < 0 && one.backwards.is_none();
@@ -436,7 +435,7 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
     }
     let grouped = job.on("group_reporting", false)?;
     let nothing = one.create.is_none() && one.cache.is_none();
-    let targets = |clone: u32| if nothing { Vec::new() } else { names::paths(job, clone, files) };
+    let targets = |clone: u32| if nothing { Vec::new() } else { files::paths(job, clone, files) };
     // Clones that begin at offsets of their own have blocks of their own; in fio's formats a group is one result in any case.
     if count == 1 || !grouped || increment.bytes > 0 {
         if count as usize > model::spec::limits::MAX_STREAMS {
@@ -459,7 +458,7 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
                     let why = "a clone begins beyond the filesize; type less, or fewer clones";
                     return Err(job.fault("offset_increment", why));
                 }
-                if !region::has_io_size(job)? {
+                if !files::has_io_size(job)? {
                     let within = stream.size.map(|size| size.saturating_mul(u64::from(files)));
                     stream.limit.bytes =
                         one.limit.bytes.map(|bytes| within.map_or(bytes, |most| bytes.min(most)));
@@ -472,7 +471,7 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
         };
         return (0..count).map(clone).collect();
     }
-    let own = !nothing && names::own_files(job);
+    let own = !nothing && files::own_files(job);
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();
     if target.len() > model::spec::limits::MAX_TARGETS {
         let most = model::spec::limits::MAX_TARGETS;
@@ -493,4 +492,405 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
     stream.limit.bytes = stream.limit.bytes.map(all);
     stream.limit.operations = stream.limit.operations.map(all);
     Ok(vec![stream])
+}
+
+/// Methods of fio's that are a checksum in the block.
+const CHECKSUMS: [&str; 17] = [
+    "md5",
+    "crc64",
+    "crc32",
+    "crc32c-intel",
+    "crc32c",
+    "crc16",
+    "crc7",
+    "sha1",
+    "sha256",
+    "sha512",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "xxhash",
+    "meta",
+    "pattern_hdr",
+];
+/// Blocks of jobs that say no seed of their own are the same in every call.
+const SEED: u64 = 0x6669_6f20_7665_7266;
+
+/// What a stream writes to be checked; with whether another one reads it back when it is over. Where it only verifies, it is to read
+/// instead.
+pub(super) fn checked(
+    job: &Job,
+    way: &ParsedRw,
+    around: &dyn Around,
+) -> Result<(Option<Verify>, bool), Fault> {
+    let read = |option: &str| -> Result<Option<Content>, Fault> {
+        let Some(text) = job.text(option) else { return Ok(None) };
+        let (bytes, offsets) = pattern(text, around).map_err(|why| job.fault(option, why))?;
+        Ok(Some(Content::Pattern { bytes, offsets }))
+    };
+    let verified = read("verify_pattern")?;
+    let content = match job.text("verify").unwrap_or("none") {
+        "0" | "none" => return Ok((read("buffer_pattern")?.map(only_written), false)),
+        "pattern" => verified
+            .ok_or_else(|| job.fault("verify", "it says no pattern; type verify_pattern=0xdeadbeef too"))?,
+        "null" => {
+            return Err(job.fault("verify", "nothing would be compared; type verify=crc32c, or leave it out"));
+        }
+        known if CHECKSUMS.contains(&known) => {
+            let seed = job.number("randseed")?.unwrap_or(SEED);
+            verified.unwrap_or(Content::Stamps { seed })
+        }
+        _ => {
+            return Err(job.fault(
+                "verify",
+                "it is no method of fio's; type verify=crc32c, md5, sha256, xxhash or pattern",
+            ));
+        }
+    };
+    let (does, only) = (job.on("do_verify", true)?, job.on("verify_only", false)?);
+    // Reads of a mix may find what was not written yet.
+    let checks = only || way.directions() == [0];
+    let fatal = job.on("verify_fatal", false)?;
+    let back = does && way.writes() && !only;
+    let verify = Verify { content, checks, back: None, fatal };
+    Ok((Some(verify), back))
+}
+
+/// A pattern that is written and never compared.
+fn only_written(content: Content) -> Verify {
+    Verify { content, checks: false, back: None, fatal: false }
+}
+
+/// Longest pattern: fio 3.33 has 512 bytes, later ones take whole blocks.
+const MAX_PATTERN_BYTES: usize = 64 << 10;
+/// What an offset takes.
+const OFFSET_BYTES: usize = 8;
+
+/// Bytes, and the places among them where the offset of an operation stands.
+pub(super) type Pattern = (Vec<u8>, Vec<usize>);
+
+/// Reads a pattern.
+pub(super) fn pattern(text: &str, around: &dyn Around) -> Result<Pattern, String> {
+    let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
+    let mut rest = text.trim();
+    while let Some(first) = rest.chars().next() {
+        rest = match first {
+            '"' => {
+                let (inside, behind) = quoted(rest, '"')?;
+                bytes.extend(inside.bytes());
+                behind
+            }
+            '\'' => {
+                let (file, behind) = quoted(rest, '\'')?;
+                bytes.extend(
+                    around
+                        .bytes(file, MAX_PATTERN_BYTES)
+                        .map_err(|e| format!("{file} cannot be read: {e}; type the name of a file"))?,
+                );
+                behind
+            }
+            '%' => {
+                let behind = rest
+                    .strip_prefix("%o")
+                    .ok_or("only %o stands for something, the offset; type it or a number")?;
+                offsets.push(bytes.len());
+                bytes.extend([0; OFFSET_BYTES]);
+                behind
+            }
+            _ => pattern_number(rest, &mut bytes)?,
+        };
+        if bytes.len() > MAX_PATTERN_BYTES {
+            return Err(format!("it has more than {MAX_PATTERN_BYTES} bytes; type fewer"));
+        }
+    }
+    if bytes.is_empty() {
+        Err("it has no bytes; type 0xdeadbeef or \"abc\"".into())
+    } else {
+        Ok((bytes, offsets))
+    }
+}
+
+/// What stands between two quotes, and what is behind them.
+fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
+    let inside = text.strip_prefix(quote).unwrap_or(text);
+    inside.split_once(quote).ok_or_else(|| format!("it does not end; type {quote} behind it"))
+}
+
+/// A number, and what is behind it: bytes in their order where it is hexadecimal, else the lowest first.
+fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
+    let not = || "it is no pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let mut count = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
+        // The zero of the next one: 0xff0x14.
+        if count > 0 && digits[..count].ends_with('0') && digits[count..].starts_with(['x', 'X']) {
+            count -= 1;
+        }
+        let (digits, behind) = digits.split_at(count);
+        // An odd one stands alone at the beginning.
+        let (odd, pairs) = digits.split_at(count % 2);
+        let read = |pair: &str| u8::from_str_radix(pair, 16).map_err(|_| not());
+        if !odd.is_empty() {
+            bytes.push(read(odd)?);
+        }
+        for at in (0..pairs.len()).step_by(2) {
+            bytes.push(read(&pairs[at..at + 2])?);
+        }
+        return if count == 0 { Err(not()) } else { Ok(behind) };
+    }
+    let sign = usize::from(text.starts_with('-'));
+    let mut end = sign + text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    // The zero of a hexadecimal one behind it: -100xab.
+    if end > sign + 1 && text[..end].ends_with('0') && text[end..].starts_with(['x', 'X']) {
+        end -= 1;
+    }
+    let (digits, behind) = text.split_at(end);
+    let value: i32 = digits.parse().map_err(|_| not())?;
+    let all = value.to_le_bytes();
+    let used = all.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
+    bytes.extend(&all[..used]);
+    Ok(behind)
+}
+
+/// Engines that take them.
+const PRIORITY_ENGINES: [&str; 2] = ["io_uring", "libaio"];
+/// The options, that which says how many first.
+const PRIORITY_OPTIONS: [&str; 4] = ["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_class", "cmdprio"];
+/// Real-time, as where no class is said.
+const CLASS: u64 = 1;
+
+/// Says which operations have a priority of their own.
+pub(super) fn priorities(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
+    let Some(said) = PRIORITY_OPTIONS.into_iter().find(|option| job.text(option).is_some()) else {
+        return Ok(());
+    };
+    if !job.text("ioengine").is_some_and(|engine| PRIORITY_ENGINES.contains(&engine)) {
+        let why = "it goes with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
+        return Err(job.fault(said, why));
+    }
+    let mut all = Vec::new();
+    let mix = one.mix;
+    let does =
+        |kind: &Kind| way.directions().contains(&(*kind as usize)) && mix.is_none_or(|mix| mix.does(*kind));
+    for kind in Kind::MOVING.into_iter().filter(does) {
+        let percent = cmdprio_number(job, "cmdprio_percentage", kind)?.unwrap_or(0);
+        let split = of(job, "cmdprio_bssplit", kind)?;
+        if percent > 0 && split.is_some() {
+            return Err(job.fault("cmdprio_bssplit", "it excludes cmdprio_percentage; type one of them"));
+        }
+        let fault = |option| move |why: String| job.fault(option, why);
+        if percent > 0 {
+            let percent = share(percent).map_err(fault("cmdprio_percentage"))?;
+            all.push(OpPriority {
+                kind: Some(kind),
+                bytes: None,
+                percent,
+                priority: priority_of(job, kind)?,
+            });
+        }
+        for piece in split.into_iter().flat_map(|split| split.split(':')) {
+            all.extend(of_size(job, kind, piece)?);
+        }
+    }
+    priority::check(&all).map_err(|why| job.fault(said, why))?;
+    one.op_priorities = Some(all).filter(|all| !all.is_empty());
+    Ok(())
+}
+
+/// What an option says of a direction: of one value both, of two the second of writes.
+fn of<'j>(job: &'j Job, option: &str, kind: Kind) -> Result<Option<&'j str>, Fault> {
+    let Some(text) = job.text(option) else { return Ok(None) };
+    let said = triplet(text).map_err(|why| job.fault(option, why))?;
+    Ok(said.get(kind as usize).copied().flatten())
+}
+
+fn cmdprio_number(job: &Job, option: &str, kind: Kind) -> Result<Option<u64>, Fault> {
+    let text = of(job, option, kind)?;
+    text.map(|text| job.units(option).whole(text)).transpose().map_err(|why| job.fault(option, why))
+}
+
+/// A share in whole percent.
+fn share(percent: u64) -> Result<u8, String> {
+    let fits = u8::try_from(percent).ok().filter(|percent| *percent <= 100);
+    fits.ok_or_else(|| "it is no share; type 0 to 100".to_owned())
+}
+
+/// The priority that the options say for a direction.
+fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
+    let class = cmdprio_number(job, "cmdprio_class", kind)?.unwrap_or(CLASS);
+    let level = cmdprio_number(job, "cmdprio", kind)?.unwrap_or(0);
+    let fault = |option: &str, why: &str| Err(job.fault(option, why));
+    let Some(level) = u8::try_from(level).ok().filter(|level| *level < 8) else {
+        return fault("cmdprio", "it is 0 to 7, of which 0 goes first; type such a level");
+    };
+    match class {
+        1 => Ok(IoPriority::Realtime(level)),
+        2 => Ok(IoPriority::BestEffort(level)),
+        3 if level == 0 => Ok(IoPriority::Idle),
+        3 => fault("cmdprio", "the idle class has no levels; leave it out"),
+        _ => fault("cmdprio_class", "it is no class; type 1, 2 or 3"),
+    }
+}
+
+/// `4k/20` with the priority of the options, `4k/20/1/0` with its own; none where the share is.
+fn of_size(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority>, Fault> {
+    let fault = |why: &str| job.fault("cmdprio_bssplit", why);
+    let wrong = || fault("a size has a share, or a share, a class and a level; type 4k/20 or 4k/20/1/0");
+    let words: Vec<&str> = piece.split('/').map(str::trim).collect();
+    let number = |text: &str| job.units("cmdprio_bssplit").whole(text).map_err(|why| fault(&why));
+    let (size, percent, priority) = match *words.as_slice() {
+        [size, percent] => (size, percent, priority_of(job, kind)?),
+        [.., hint] if words.len() == 5 && number(hint)? > 0 => {
+            return Err(fault(
+                "hints of command duration limits are not passed on; leave the fifth number out, or type 0",
+            ));
+        }
+        [size, percent, class, level] | [size, percent, class, level, _] => {
+            let level = u8::try_from(number(level)?).ok().filter(|level| *level < 8).ok_or_else(wrong)?;
+            let priority = match number(class)? {
+                1 => IoPriority::Realtime(level),
+                2 => IoPriority::BestEffort(level),
+                3 => IoPriority::Idle,
+                _ => return Err(wrong()),
+            };
+            (size, percent, priority)
+        }
+        _ => return Err(wrong()),
+    };
+    let bytes = u32::try_from(number(size)?).map_err(|_| wrong())?;
+    let percent = share(number(percent.trim_end_matches('%'))?).map_err(|why| fault(&why))?;
+    Ok((percent > 0).then_some(OpPriority { kind: Some(kind), bytes: Some(bytes), percent, priority }))
+}
+
+/// Which errors end it; as many as elsewhere where nothing is said.
+pub(super) fn errors(job: &Job, way: &ParsedRw, checks: bool, one: &mut StreamSpec) -> Result<(), Fault> {
+    let mut ignored = match job.text("continue_on_error") {
+        None | Some("none" | "0") => Vec::new(),
+        Some(text) => {
+            let all = tolerated(job, checks, text)?;
+            if way.directions().iter().all(|direction| all.contains(&Kind::ALL[*direction])) {
+                one.max_errors = Some(ALL_ERRORS);
+            }
+            all.into_iter().map(|kind| IgnoredError { kind: Some(kind), errno: None }).collect()
+        }
+    };
+    if one.max_errors == Some(ALL_ERRORS) {
+        ignored.clear();
+    }
+    if let Some(text) = job.text("ignore_error").map(by_direction).filter(|text| !text.is_empty()) {
+        ignored.extend(ignored_errors(&text).map_err(|why| job.fault("ignore_error", why))?);
+    }
+    one.ignored_errors = Some(ignored).filter(|ignored| !ignored.is_empty());
+    Ok(())
+}
+
+/// Kinds of operations that may all fail.
+fn tolerated(job: &Job, checks: bool, text: &str) -> Result<Vec<Kind>, Fault> {
+    match text {
+        "all" | "io" | "1" | "" => Ok(Kind::ALL.to_vec()),
+        "read" => Ok(vec![Kind::Read]),
+        // A flush belongs to writes.
+        "write" => Ok(vec![Kind::Write, Kind::Sync]),
+        // What differs is an error like others here.
+        "verify" if checks => Ok(Kind::ALL.to_vec()),
+        _ => Err(job.fault(
+            "continue_on_error",
+            "it is none, read, write, io, all, or verify where something is compared; type one of them",
+        )),
+    }
+}
+
+/// Options that ask for logs, and the kinds of files that each is.
+const LOGS: [(&str, &[LogKind]); 4] = [
+    ("write_lat_log", &[LogKind::Lat, LogKind::Slat, LogKind::Clat]),
+    ("write_hist_log", &[LogKind::ClatHist]),
+    ("write_bw_log", &[LogKind::Bw]),
+    ("write_iops_log", &[LogKind::Iops]),
+];
+/// Kinds that a job may leave out.
+const DISABLED: [(&str, LogKind); 3] =
+    [("disable_lat", LogKind::Lat), ("disable_slat", LogKind::Slat), ("disable_clat", LogKind::Clat)];
+/// The most that columns of a histogram are put together, by powers of two.
+const MOST_COARSE: u64 = 6;
+
+/// The logs that a job asks for; `None` where it asks for none.
+pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
+    let mut logs = Logs::default();
+    for (option, kinds) in LOGS {
+        let Some(prefix) = job.text(option) else { continue };
+        let prefix = if prefix.is_empty() { job.name() } else { prefix };
+        for kind in kinds {
+            let disabled = DISABLED.iter().find(|(_, of)| of == kind);
+            if !disabled.map_or(Ok(false), |(switch, _)| job.on(switch, false))? {
+                logs.files.push((*kind, prefix.to_owned()));
+            }
+        }
+    }
+    if let Some(file) = job.text("write_iolog").filter(|file| !file.is_empty()) {
+        logs.files.push((LogKind::Iolog, file.to_owned()));
+    }
+    let average = job.number("log_avg_msec")?.unwrap_or(0);
+    let at_most = |option| Ok(job.number(option)?.map_or(average, |ms| ms.min(average)));
+    (logs.latency_ms, logs.bandwidth_ms, logs.iops_ms) =
+        (average, at_most("bwavgtime")?, at_most("iopsavgtime")?);
+    logs.histogram_ms = job.number("log_hist_msec")?.unwrap_or(0);
+    logs.coarseness = match job.number("log_hist_coarseness")?.unwrap_or(0) {
+        coarse @ 0..=MOST_COARSE => coarse as u32,
+        _ => return Err(job.fault("log_hist_coarseness", "it is 0 to 6; type one of them")),
+    };
+    logs.value = value(job)?;
+    logs.offset = job.on("log_offset", false)?;
+    logs.priority = job.on("log_prio", false)?;
+    logs.issue_time = job.on("log_issue_time", false)?;
+    logs.unix_epoch = job.on("log_unix_epoch", false)? || job.on("log_alternate_epoch", false)?;
+    logs.together = !job.on("per_job_logs", true)?;
+    if logs.files.iter().any(|(kind, _)| *kind == LogKind::ClatHist) && logs.histogram_ms == 0 {
+        // As in fio, which then writes an empty file.
+        return Err(job.fault("write_hist_log", "a histogram stands for a time; type log_hist_msec=1000 too"));
+    }
+    let has_latencies = logs.files.iter().any(|(kind, _)| *kind == LogKind::Lat || *kind == LogKind::Clat);
+    if logs.issue_time && !(logs.offset && has_latencies) {
+        return Err(job.fault("log_issue_time", "it goes with write_lat_log and log_offset=1; type both too"));
+    }
+    Ok(Some(logs).filter(|logs| !logs.files.is_empty()))
+}
+
+/// What of several latencies a line has.
+fn value(job: &Job) -> Result<LogValue, Fault> {
+    // The newer name of the two.
+    let option = job.last("log_window_value", "log_max_value").unwrap_or("log_window_value");
+    match (option, job.text(option)) {
+        (_, None) | ("log_window_value", Some("avg")) => Ok(LogValue::Mean),
+        ("log_window_value", Some("max")) => Ok(LogValue::Largest),
+        ("log_window_value", Some("both")) => Ok(LogValue::Both),
+        ("log_window_value", _) => Err(job.fault(option, "it is avg, max or both; type one of them")),
+        _ => Ok(if job.on(option, false)? { LogValue::Largest } else { LogValue::Mean }),
+    }
+}
+
+#[test]
+fn patterns_are_read_as_fio_reads_them() {
+    use crate::fio::job_file::Here;
+    let of = |text: &str| pattern(text, &Here).map(|(bytes, _)| bytes);
+    // The examples of fio's lib/pattern.c.
+    assert_eq!(of("\"abcd\""), Ok(b"abcd".to_vec()));
+    assert_eq!(of("-1024"), Ok(vec![0x00, 0xfc, 0xff, 0xff]));
+    assert_eq!(of("66"), Ok(vec![0x42]));
+    assert_eq!(of("0xFF0X1"), Ok(vec![0xff, 0x01]));
+    assert_eq!(of("\"123\"0xFFeeCC"), Ok(vec![0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]));
+    let seventh = vec![0xf6, 0xff, 0xff, 0xff, 0xab, 0x31, 0, 0, 0, 0, 0, 0, 0, 0, 0x32];
+    assert_eq!(pattern("-100xab\"1\"%o\"2\"", &Here), Ok((seventh, vec![6])));
+    assert_eq!(of("0"), Ok(vec![0]));
+    for bad in [
+        "",
+        "abc",
+        "\"abc",
+        "%x",
+        "0x",
+        "9999999999",
+        "'/nowhere/at/all'",
+        &format!("\"{}\"", "a".repeat(MAX_PATTERN_BYTES + 1)),
+    ] {
+        assert!(of(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
 }

@@ -6,10 +6,10 @@ mod order;
 mod replay;
 mod settings;
 
-use super::around::Around;
 use super::options::{How, OPTIONS};
 use super::{CommandLine, as_one_line, read_around};
 use crate::Trouble;
+use crate::fio::job_file::Around;
 use model::job::{
     Batch, Cache, Clones, Content, Create, Filling, IoPriority, Mix, Order, PerKind, Positions, Sharing,
     Sizes,

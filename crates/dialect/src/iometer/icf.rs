@@ -4,7 +4,7 @@
 //!
 //! Source: Iometer 1.1.0, User's Guide, and the files that it writes; those of 2004 and 2006 have fewer fields, and are read too.
 
-use crate::language::MAX_FILE_BYTES;
+use crate::MAX_FILE_BYTES;
 use crate::trouble::{Mark, Trouble};
 use model::job::{Mix, Sizes};
 use model::spec::LineSpec;

@@ -267,7 +267,7 @@ fn more_than_a_hundred_tests_are_a_job() {
 fn tests_are_explained_without_paths_for_the_targets_of_windows() {
     let told = |places: &[&str]| {
         let places = places.iter().map(|p| (*p).to_owned()).collect();
-        super::explain("x.icf", &file("CYCLE_OUTSTANDING_IOS"), &Here { places, seconds: None })
+        explain("x.icf", &file("CYCLE_OUTSTANDING_IOS"), &Here { places, seconds: None })
             .unwrap_or_else(|e| panic!("{e}"))
     };
     let bare = told(&[]);
