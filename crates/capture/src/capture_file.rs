@@ -553,9 +553,6 @@ fn unknown(magic: &[u8]) -> Unreadable {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 #[test]
 fn numbers_come_back_and_what_is_cut_off_is_none() {
     for number in [0, 1, 127, 128, 300, 1 << 35, u64::MAX - 1, u64::MAX] {
@@ -569,3 +566,6 @@ fn numbers_come_back_and_what_is_cut_off_is_none() {
     }
     assert_eq!(Bytes { rest: &[0xff; 20] }.number(), None);
 }
+
+#[cfg(test)]
+mod tests;

@@ -240,9 +240,6 @@ impl Paired {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 /// Whether a line is one of an event.
 fn is_blkparse_line(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -727,3 +724,6 @@ impl<W: Write> Export<W> {
         Ok(self.to)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,9 +14,6 @@ use model::job::{Changes, Kind, Original, OriginalKind, ReplayPace};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-#[cfg(test)]
-mod tests;
-
 /// Most writes with a flush that are asked for and not issued. More are none that a kernel has at once.
 const MOST_ASKED: usize = 1 << 16;
 
@@ -635,3 +632,6 @@ fn many_extents_become_fewer_and_larger_and_lose_nothing() {
     let places = (0..many).map(|at| dense.place(at * 16));
     assert!(places.clone().zip(places.skip(1)).all(|(a, b)| b >= a + 8));
 }
+
+#[cfg(test)]
+mod tests;

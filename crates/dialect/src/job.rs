@@ -24,7 +24,6 @@ use toml::de::{DeTable, DeValue};
 
 pub(crate) const LANGUAGE: Language =
     Language { tool: Tool::Fathom, extension: "toml", parse: |name, text, also| parse(name, text, also) };
-
 /// Key of the phases.
 pub const PHASE: &str = "phase";
 /// Key of the streams.
@@ -69,32 +68,8 @@ fn syntax(error: &toml::de::Error, text: &str) -> Mark {
     Mark::new(span, format!("{}; {advice}", what.replace("; ", ", ")))
 }
 
-/// Nothing that is known outside.
-#[cfg(test)]
-fn nothing(_: &JobSpec) -> Vec<Problem> {
-    Vec::new()
-}
-
-#[cfg(test)]
-fn read(text: &str) -> JobSpec {
-    parse("job.toml", text, nothing).unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// Asserts that a text is refused at a line and column with all these words.
-#[cfg(test)]
-#[track_caller]
-fn refused(text: &str, place: &str, words: &[&str]) {
-    let parsed = parse("job.toml", text, nothing);
-    let trouble = parsed.map_or_else(|e| e.to_string(), |job| panic!("{text:?} is {job:?}"));
-    assert!(trouble.contains(&format!("--> job.toml:{place}\n")), "not at {place}:\n{trouble}");
-    for word in words {
-        assert!(trouble.contains(word), "no {word:?} in:\n{trouble}");
-    }
-}
-
 /// Likeness (Damerau-Levenshtein, 0 to 1) from which a known key is offered for an unknown one.
 const LIKENESS: f64 = 0.4;
-
 /// Keys that hold for a stream that reads back.
 const READ_BACK: [&str; 2] = ["read-back", "op-log-interval"];
 
@@ -695,6 +670,29 @@ fn moment(value: &DeValue<'_>) -> Result<u64, String> {
         text(value).ok_or_else(|| format!("`at` is a time, not {}; type it as in \"10s\"", kind(value)))?;
     parse_duration_ns(&said)
         .map_err(|_| "`at` is not a time; type it from the job's beginning, such as \"10s\"".into())
+}
+
+/// Nothing that is known outside.
+#[cfg(test)]
+fn nothing(_: &JobSpec) -> Vec<Problem> {
+    Vec::new()
+}
+
+#[cfg(test)]
+fn read(text: &str) -> JobSpec {
+    parse("job.toml", text, nothing).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Asserts that a text is refused at a line and column with all these words.
+#[cfg(test)]
+#[track_caller]
+fn refused(text: &str, place: &str, words: &[&str]) {
+    let parsed = parse("job.toml", text, nothing);
+    let trouble = parsed.map_or_else(|e| e.to_string(), |job| panic!("{text:?} is {job:?}"));
+    assert!(trouble.contains(&format!("--> job.toml:{place}\n")), "not at {place}:\n{trouble}");
+    for word in words {
+        assert!(trouble.contains(word), "no {word:?} in:\n{trouble}");
+    }
 }
 
 #[test]

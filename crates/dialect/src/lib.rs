@@ -13,7 +13,6 @@ pub mod trouble;
 pub use self::names_in_tool::in_names_of;
 pub use self::trouble::Trouble;
 pub use trouble::LONG_DASHES;
-
 use model::spec::{JobSpec, Problem};
 use std::borrow::Cow;
 use std::path::Path;
@@ -21,7 +20,6 @@ use toml::de::DeTable;
 
 /// Every language there is.
 pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE, iometer::LANGUAGE];
-
 /// Tools whose command lines are read, by the names that people and programs call them by.
 pub const COMMANDS: &[&str] = &["fio", "diskspd", "iometer", "iops"];
 
@@ -96,6 +94,7 @@ const OF_FIO: [&str; 15] = [
     "stonewall",
     "verify",
 ];
+
 /// Tables and keys of ours that no other TOML has: a file with one of them is a job, or was meant to be.
 const OF_OURS: [&str; 6] = [job::PHASE, job::STREAM, "rw", "bs", "depth", "workers"];
 
@@ -193,8 +192,10 @@ fn is_fio(text: &str) -> bool {
 #[cfg(test)]
 const FIO: &str =
     "; comment\n# another\ninclude base.inc\n\n[global]\r\nbs=4k\r\n[a job]\nstonewall\nrw = randread\n";
+
 #[cfg(test)]
 const ICF: &str = "Version 1.1.0 \n'TEST SETUP ====\n'Test Description\n\t\n'Run Time\n";
+
 #[cfg(test)]
 const XML: &str =
     "<?xml version=\"1.0\"?>\n<!-- x -->\n<Profile>\n<TimeSpans><TimeSpan/></TimeSpans></Profile>";

@@ -1,7 +1,12 @@
-//! What kind of file system an open file is on, by the `f_type` that `fstatfs(2)` gives.
+//! File systems: what is mounted where, what kind each is, and which file holds the data of an overlay's
+//! file.
 //!
-//! Three questions are answered here. Is it synthetic, so that its files are the kernel itself and nothing may be measured there? Can
-//! other machines or programs change a file without this kernel seeing it? Does every write change the times of a file?
+//! 1. The kind is the `f_type` of `fstatfs(2)`. Synthetic file systems are never measured. On shared ones
+//!    other machines or programs change files without this kernel seeing it. Some file systems do not change
+//!    the times of a file with every write.
+//! 2. Mounts come from `mountinfo` (`proc_pid_mountinfo(5)`), of this and of other mount namespaces.
+//! 3. Overlays, and programs that mirror a directory (FUSE, eCryptfs), show files under a device number of
+//!    their own, so one file has two identities. [`beneath`] and [`data_path`] find the other one.
 
 use crate::error::{MachineError, describe};
 use crate::identity;
@@ -15,8 +20,9 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Synthetic file systems, by their numbers (`include/uapi/linux/magic.h` and the sources of the kernel). Reading and writing
-/// their files asks or changes the kernel. Their lengths mean nothing, so an empty one cannot be told from a full one.
+/// Synthetic file systems, by their numbers (`include/uapi/linux/magic.h` and the kernel's sources). Reading
+/// and writing their files asks or changes the kernel. Their lengths mean nothing, so an empty file looks
+/// like a full one.
 const SYNTHETIC: [(u64, &str); 36] = [
     (0x9fa0, "proc"),
     (0x6265_6572, "sysfs"),
@@ -57,9 +63,9 @@ const SYNTHETIC: [(u64, &str); 36] = [
     (0x9584_58f6, "hugetlbfs"),
 ];
 
-/// File systems of which this machine does not know all users: NFS, CIFS, SMB1 to SMB3, Ceph, 9P, FUSE, AFS, Coda, OCFS2, GFS2, Lustre,
-/// those of hypervisors and clusters (vboxsf, vmhgfs, prl_fs, GPFS, OrangeFS, BeeGFS, PanFS), and eCryptfs, which shows the files of
-/// another directory under numbers of its own.
+/// File systems whose users this machine does not know completely: NFS, CIFS, SMB1 to SMB3, Ceph, 9P, FUSE,
+/// AFS, Coda, OCFS2, GFS2, Lustre, those of hypervisors and clusters (vboxsf, vmhgfs, prl_fs, GPFS, OrangeFS,
+/// BeeGFS, PanFS), and eCryptfs, which shows the files of another directory under its own numbers.
 const SHARED: [u64; 20] = [
     0x6969,
     0xff53_4d42,
@@ -83,13 +89,14 @@ const SHARED: [u64; 20] = [
     0xf15f,
 ];
 
-/// File systems in memory: tmpfs and ramfs. A program that maps a file there, reads a page and then writes it changes no time of the file.
+/// File systems in memory: tmpfs and ramfs. A program that maps a file there, reads a page and then writes it
+/// changes no time of the file.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// The number of the file system that a file is on.
+/// Returns the `f_type` of the file system that a file is on.
 fn kind(file: &File) -> Result<u64, String> {
-    let facts = fstatfs(file).map_err(|e| describe(&e.into()))?;
-    Ok(facts.f_type as u64 & 0xffff_ffff)
+    let metadata = fstatfs(file).map_err(|e| describe(&e.into()))?;
+    Ok(metadata.f_type as u64 & 0xffff_ffff)
 }
 
 /// Whether other machines, or programs that serve the file system, can use and change a file without this kernel seeing it.
@@ -102,7 +109,7 @@ pub(crate) fn shows_every_change(file: &File) -> bool {
     kind(file).is_ok_and(|kind| !SHARED.contains(&kind) && !IN_MEMORY.contains(&kind))
 }
 
-/// The name of the synthetic file system that an open file or directory is on; `None` on any other.
+/// Returns the name of the synthetic file system that an open file or directory is on; `None` on any other.
 ///
 /// # Errors
 /// Why the kernel does not report the file system.
@@ -129,29 +136,29 @@ pub fn refuse_synthetic(path: &Path, file: &File) -> Result<(), MachineError> {
     }
 }
 
-/// Refuses what a path leads to, as [`refuse_synthetic`] does, without opening it for reading, which some of these files answer with
-/// an action.
+/// Refuses what a path leads to, as [`refuse_synthetic`] does, without opening it for reading: some of these
+/// files answer that with an action. `typed` is its name as the user typed it.
 ///
 /// # Errors
 /// As [`refuse_synthetic`], and if nothing is there.
-pub fn refuse_synthetic_at(said: &Path, path: &Path) -> Result<(), MachineError> {
+pub fn refuse_synthetic_at(typed: &Path, path: &Path) -> Result<(), MachineError> {
     let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-    let opened = opened.map_err(|e| MachineError::at(said, "looked at", &e.into()))?;
-    refuse_synthetic(said, &File::from(opened))
+    let opened = opened.map_err(|e| MachineError::at(typed, "looked at", &e.into()))?;
+    refuse_synthetic(typed, &File::from(opened))
 }
 
-/// One mount of this process's name space.
+/// A mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// Its id, as statx gives it.
     pub id: u64,
     /// `major:minor` as `stat` shows it for files here.
     pub number: String,
-    /// Which directory of the file system is mounted.
+    /// The directory of the file system that is mounted.
     pub root: String,
-    /// Where.
+    /// Mount point.
     pub point: String,
-    /// Options of the mount and, after a comma, of its super block.
+    /// Options of the mount, then those of its super block.
     pub options: String,
     /// Options of the super block alone.
     pub super_options: String,
@@ -161,7 +168,7 @@ pub struct Mount {
     pub source: String,
 }
 
-/// The mounts of this process, in the order in which they were made.
+/// Returns the mounts of this process, in the order in which they were made.
 ///
 /// # Errors
 /// Why the file cannot be read.
@@ -169,9 +176,10 @@ pub fn read(root: &Root) -> Known<Vec<Mount>> {
     root.read("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// The mounts of the other mount namespaces that can be seen, as containers have them: each with a process that is in it. Of one in which
-/// processes have roots of their own (chroot), that of each root, since a process is shown only what lies below its own.
-pub(crate) fn elsewhere(root: &Root) -> Vec<(u32, Vec<Mount>)> {
+/// Returns the mounts of the other visible mount namespaces, as containers have them, each with a process in
+/// it. Processes with a root of their own (chroot) see only what is below it, so each root is read
+/// separately.
+pub(crate) fn other_namespaces(root: &Root) -> Vec<(u32, Vec<Mount>)> {
     let link = |process: &str, name: &str| root.link(&format!("/proc/{process}/{name}")).ok();
     let space = |process: &str| link(process, "ns/mnt").map(|space| (space, link(process, "root")));
     let mut seen: BTreeSet<(String, Option<String>)> = space("self").into_iter().collect();
@@ -179,7 +187,7 @@ pub(crate) fn elsewhere(root: &Root) -> Vec<(u32, Vec<Mount>)> {
     let mut found = Vec::new();
     for process in processes.iter().filter_map(|p| p.parse().ok()) {
         let Some(own) = space(&format!("{process}")).filter(|own| !seen.contains(own)) else { continue };
-        // Of one that ends meanwhile nothing is seen, and the next in the same namespace is asked.
+        // If the process ends meanwhile, the next one in the same namespace is asked.
         if let Ok(text) = root.read(&format!("/proc/{process}/mountinfo")) {
             seen.insert(own);
             found.push((process, parse(&text)));
@@ -188,13 +196,13 @@ pub(crate) fn elsewhere(root: &Root) -> Vec<(u32, Vec<Mount>)> {
     found
 }
 
-/// Mounts from the text of `mountinfo`. Lines that are none are left out.
+/// Parses the text of `mountinfo`. Lines that are not mounts are left out.
 pub fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 
 fn parse_line(line: &str) -> Option<Mount> {
-    // Optional fields of any number stand before a lone dash.
+    // Any number of optional fields come before a lone dash.
     let (before, after) = line.split_once(" - ")?;
     let mut left = before.split(' ');
     let id = left.next()?.parse().ok()?;
@@ -211,18 +219,18 @@ fn parse_line(line: &str) -> Option<Mount> {
         number: number.to_owned(),
         root: unescape(root),
         point: unescape(point),
-        options: together(options, &super_options),
+        options: join_options(options, &super_options),
         super_options,
         kind: unescape(kind),
         source: unescape(source),
     })
 }
 
-/// Mount options, then those of the super block that do not stand there already.
-fn together(mount: &str, of_super: &str) -> String {
+/// Joins the mount options and those of the super block, each once.
+fn join_options(mount: &str, super_options: &str) -> String {
     let mount = unescape(mount);
     let mut all: Vec<&str> = mount.split(',').collect();
-    for option in of_super.split(',').filter(|o| !o.is_empty()) {
+    for option in super_options.split(',').filter(|o| !o.is_empty()) {
         if !all.contains(&option) {
             all.push(option);
         }
@@ -230,7 +238,7 @@ fn together(mount: &str, of_super: &str) -> String {
     all.join(",")
 }
 
-/// Replaces `\040` and its like: space, tab, line feed, backslash and others as three octal digits.
+/// Replaces octal escapes such as `\040`: space, tab, line feed, backslash and others.
 pub(crate) fn unescape(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -256,7 +264,8 @@ impl Mount {
     }
 }
 
-/// The mount of a file: by the id that statx gave, else the longest mount point over the path with its device number.
+/// Returns the mount of a file: by the id that statx reported, else the longest mount point above the path
+/// with its device number.
 pub(crate) fn mount_of<'m>(
     mounts: &'m [Mount],
     id: Option<u64>,
@@ -266,7 +275,8 @@ pub(crate) fn mount_of<'m>(
     if let Some(mount) = mounts.iter().find(|m| Some(m.id) == id) {
         return Some(mount);
     }
-    // The last of equals hides the others. A subvolume of btrfs has a number that no mount shows, hence the two ways after.
+    // The last of equals hides the others. A btrfs subvolume has a number that no mount shows, hence the two
+    // further rules.
     let longest = |m: &&Mount| m.point.len();
     let same = || mounts.iter().filter(|m| m.number == number);
     let over = || mounts.iter().filter(|m| m.holds(path));
@@ -277,42 +287,43 @@ pub(crate) fn mount_of<'m>(
         .or_else(|| over().max_by_key(longest))
 }
 
-/// Overlays on overlays; deeper ones are not followed.
-pub(crate) const MOST: usize = 8;
+/// Most overlays on top of each other. Deeper ones are not followed.
+pub(crate) const MAX_OVERLAYS: usize = 8;
 /// `OVERLAYFS_SUPER_MAGIC`, `FUSE_SUPER_MAGIC` and `ECRYPTFS_SUPER_MAGIC` (`include/uapi/linux/magic.h`).
-const MAGIC: u64 = 0x794c_7630;
-const OF_PROGRAMS: u64 = 0x6573_5546;
-const ENCRYPTING: u64 = 0xf15f;
+const OVERLAY_MAGIC: u64 = 0x794c_7630;
+const FUSE_MAGIC: u64 = 0x6573_5546;
+const ECRYPTFS_MAGIC: u64 = 0xf15f;
 
-/// The files that hold the bytes of a name, from the next one down; none where it is in no overlay.
+/// Returns the files that hold the data of a path, from the next one down; none if it is in no overlay.
 ///
 /// # Errors
-/// Why they cannot be seen, where it is in one.
+/// Why they are not visible, if it is in an overlay.
 pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
     let mut all = Vec::new();
-    // What is open has its name behind a link.
+    // The path of an open file is a link to its name.
     let mut at = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    while magic(&at)? == MAGIC {
-        if all.len() == MOST {
+    while magic(&at)? == OVERLAY_MAGIC {
+        if all.len() == MAX_OVERLAYS {
             return Err("overlays on overlays, too many to follow".into());
         }
         let id = mount_id(&at).ok_or("the kernel does not say in which mount it is")?;
         let mounts = read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
         let mount = mounts.iter().find(|m| m.id == id).ok_or("its mount is not seen from here")?;
-        at = behind(root, mount, &at).ok_or_else(|| hidden(mount))?;
+        at = behind(root, mount, &at).ok_or_else(|| hidden_reason(mount))?;
         all.push(at.clone());
     }
     Ok(all)
 }
 
-/// What a path leads to, and where an overlay shows it also what holds its bytes: two paths that have one of these in common are one file.
+/// Returns the identities of a path: its own, and those of the files that hold its data. Two paths that share
+/// one are the same file.
 pub fn identities(root: &Root, path: &Path) -> Vec<Identity> {
     let beneath = beneath(root, path).unwrap_or_default();
     std::iter::once(path.to_owned()).chain(beneath).filter_map(|path| identity::of_path(&path).ok()).collect()
 }
 
-/// Why the directories of an overlay are not found.
-pub(crate) fn hidden(mount: &Mount) -> String {
+/// Returns why the directories of an overlay are not found.
+pub(crate) fn hidden_reason(mount: &Mount) -> String {
     let dirs = directories(&mount.super_options);
     if dirs.iter().any(|dir| !dir.starts_with('/')) {
         return "overlay: it was mounted with relative names of its directories, which lead nowhere from here".into();
@@ -320,50 +331,54 @@ pub(crate) fn hidden(mount: &Mount) -> String {
     "overlay: its directories cannot be seen from here (this is a container)".into()
 }
 
-/// The file of the same name in the directory that a file system in user space, or an encrypting one, is mounted of: in all likelihood what
-/// is used there is used here. `None` where there is no such file, as behind sshfs; what such a program does with it nobody can see.
+/// Returns the file of the same name in the directory that a FUSE or eCryptfs file system mirrors: most
+/// likely they hold the same data. `None` if there is no such file, as with sshfs. What such a program does
+/// with its files is not visible.
 pub(crate) fn mirrored(root: &Root, path: &Path) -> Option<PathBuf> {
     let at = path.canonicalize().ok()?;
-    if !matches!(magic(&at), Ok(OF_PROGRAMS | ENCRYPTING)) {
+    if !matches!(magic(&at), Ok(FUSE_MAGIC | ECRYPTFS_MAGIC)) {
         return None;
     }
     let id = mount_id(&at)?;
     let mounts = read(root).ok()?;
     let mount = mounts.iter().find(|m| m.id == id)?;
-    in_one_of(root, mount, &at, vec![mount.source.clone()])
+    first_existing(root, mount, &at, vec![mount.source.clone()])
 }
 
 fn magic(path: &Path) -> Known<u64> {
-    let facts = statfs(path).map_err(|e| describe(&e.into()))?;
-    Ok(facts.f_type as u64 & 0xffff_ffff)
+    let metadata = statfs(path).map_err(|e| describe(&e.into()))?;
+    Ok(metadata.f_type as u64 & 0xffff_ffff)
 }
 
 fn mount_id(path: &Path) -> Option<u64> {
     identity::by_path(path).ok()?.mount_id
 }
 
-/// The first of an overlay's directories that has a path of it, the upper one before the lower ones. `None` where none can be seen: in a
-/// container the names lead back into the overlay itself.
+/// Returns a path of an overlay in the first of its directories that has it, the upper one before the lower
+/// ones. `None` if none is visible: in a container the names lead back into the overlay itself.
 pub(crate) fn behind(root: &Root, mount: &Mount, path: &Path) -> Option<PathBuf> {
-    in_one_of(root, mount, path, directories(&mount.super_options))
+    first_existing(root, mount, path, directories(&mount.super_options))
 }
 
-fn in_one_of(root: &Root, mount: &Mount, path: &Path, directories: Vec<String>) -> Option<PathBuf> {
+fn first_existing(root: &Root, mount: &Mount, path: &Path, directories: Vec<String>) -> Option<PathBuf> {
     let whole = std::path::absolute(path).ok()?;
     let inside = whole.strip_prefix(&mount.point).ok()?;
-    // Of a directory that is mounted by itself the rest of the way is the mount's.
+    // If only a directory of the overlay is mounted, its path completes the name.
     let inside = Path::new(mount.root.trim_start_matches('/')).join(inside);
-    let there = directories.into_iter().filter(|dir| dir.starts_with('/'));
-    let there = there.map(|dir| root.path(&dir).join(&inside)).find(|path| path.exists())?;
-    (mount_id(&there) != Some(mount.id)).then_some(there)
+    let found_path = directories.into_iter().filter(|dir| dir.starts_with('/'));
+    let found_path = found_path.map(|dir| root.path(&dir).join(&inside)).find(|path| path.exists())?;
+    (mount_id(&found_path) != Some(mount.id)).then_some(found_path)
 }
 
-/// The path outside of an overlay that holds the data of a path inside of it. For a regular file that is the file of that name in the highest
-/// directory; once it was opened for writing, the overlay has copied it to the upper one. For a directory it is the upper directory, since
-/// new files are made there whichever layer shows the directory.
+/// Returns the path outside of an overlay that holds the data of a path inside of it.
+///
+/// * A regular file: the file of that name in the highest directory. Opening it for writing copies it to the
+///   upper one.
+/// * A directory: the upper directory, since new files are created there, whichever layer shows the
+///   directory.
 ///
 /// # Errors
-/// Why that path cannot be seen, or that the file there may not be the one that the overlay shows.
+/// Why that path is not visible, or that the file there may be another one than the overlay shows.
 pub(crate) fn data_path(root: &Root, mount: &Mount, path: &Path) -> Known<PathBuf> {
     let upper = directories(&mount.super_options).into_iter().next().filter(|_| has_upper(mount));
     let upper = upper.filter(|dir| dir.starts_with('/')).map(|dir| root.path(&dir));
@@ -371,22 +386,23 @@ pub(crate) fn data_path(root: &Root, mount: &Mount, path: &Path) -> Known<PathBu
         && let Some(upper) = &upper
     {
         let is_outside = upper.exists() && mount_id(upper) != Some(mount.id);
-        return if is_outside { Ok(upper.clone()) } else { Err(hidden(mount)) };
+        return if is_outside { Ok(upper.clone()) } else { Err(hidden_reason(mount)) };
     }
-    let there = behind(root, mount, path).ok_or_else(|| hidden(mount))?;
-    if let (Ok(shown), Ok(found)) = (path.metadata(), there.metadata())
+    let found_path = behind(root, mount, path).ok_or_else(|| hidden_reason(mount))?;
+    if let (Ok(shown), Ok(found)) = (path.metadata(), found_path.metadata())
         && shown.is_file()
     {
-        let in_upper = upper.is_some_and(|upper| there.starts_with(upper));
+        let in_upper = upper.is_some_and(|upper| found_path.starts_with(upper));
         doubt(root, mount, &shown, &found, in_upper).map_or(Ok(()), Err)?;
     }
-    Ok(there)
+    Ok(found_path)
 }
 
-/// Why a file of an overlay's directories may not hold the data of the file that the overlay shows under that name.
+/// Returns why a file of an overlay's directories may not hold the data of the file that the overlay shows
+/// under that name.
 fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_upper: bool) -> Option<String> {
-    let facts = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
-    if facts(shown) != facts(found) {
+    let metadata = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
+    if metadata(shown) != metadata(found) {
         return Some(
             "overlay: the file of that name in its directories has another size or time, so it is another file (a directory above it \
              was renamed), or it is being written"
@@ -407,7 +423,8 @@ fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_uppe
     None
 }
 
-/// Whether an option of an overlay is on, by the mount or by the module's default, which the mount does not show.
+/// Whether an option of an overlay is on, by the mount or by the module's default, which the mount does not
+/// show.
 fn is_on(root: &Root, mount: &Mount, option: &str) -> bool {
     let typed =
         mount.super_options.split(',').filter_map(|o| o.split_once('=')).find(|(key, _)| *key == option);
@@ -417,12 +434,12 @@ fn is_on(root: &Root, mount: &Mount, option: &str) -> bool {
     }
 }
 
-/// Whether anything can be written to an overlay.
+/// Whether an overlay is writable.
 fn has_upper(mount: &Mount) -> bool {
     mount.super_options.split(',').any(|o| o.starts_with("upperdir="))
 }
 
-/// Upper directory first, then the lower ones from the top.
+/// Returns the directories of an overlay: the upper one, then the lower ones from the top.
 pub(crate) fn directories(options: &str) -> Vec<String> {
     let mut upper = Vec::new();
     let mut lower = Vec::new();
@@ -435,32 +452,6 @@ pub(crate) fn directories(options: &str) -> Vec<String> {
     }
     upper.extend(lower);
     upper
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::Class;
-
-    #[test]
-    fn files_of_the_kernel_are_refused_by_their_file_system_and_stored_files_are_not() -> std::io::Result<()>
-    {
-        let dir = tempfile::tempdir()?;
-        let link = dir.path().join("an-ordinary-name");
-        std::os::unix::fs::symlink("/proc/self/status", &link)?;
-        for (path, system) in
-            [("/proc/version", "proc"), ("/sys/kernel", "sysfs"), ("/proc/self/ns/pid", "nsfs")]
-        {
-            let refusal = refuse_synthetic_at(Path::new(path), Path::new(path));
-            assert!(
-                refusal.is_err_and(|e| e.class() == Class::Usage && e.to_string().contains(system)),
-                "{path}"
-            );
-        }
-        assert!(refuse_synthetic_at(&link, &link).is_err_and(|e| e.to_string().contains("an-ordinary-name")));
-        assert_eq!(refuse_synthetic_at(dir.path(), dir.path()), Ok(()));
-        Ok(())
-    }
 }
 
 #[test]
@@ -493,7 +484,7 @@ fn lines_of_many_kinds_are_read() {
 }
 
 #[test]
-fn junk_is_left_out_without_a_panic() {
+fn invalid_lines_are_left_out() {
     let junk = [
         "",
         " - ",
@@ -513,7 +504,7 @@ fn junk_is_left_out_without_a_panic() {
 }
 
 #[test]
-fn a_namespace_is_read_by_way_of_another_process_where_the_first_is_gone() {
+fn a_namespace_is_read_through_another_process_if_the_first_is_gone() {
     use crate::fixture::{link, put};
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     for (process, namespace) in [("self", 1), ("1", 1), ("10", 2), ("11", 2), ("12", 2), ("20", 3)] {
@@ -523,13 +514,13 @@ fn a_namespace_is_read_by_way_of_another_process_where_the_first_is_gone() {
     for process in [11, 12] {
         put(dir.path(), &format!("proc/{process}/mountinfo"), "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
     }
-    let found = elsewhere(&Root::at(dir.path().to_owned()));
+    let found = other_namespaces(&Root::at(dir.path().to_owned()));
     let seen: Vec<_> = found.iter().map(|(process, mounts)| (*process, mounts.len())).collect();
     assert_eq!(seen, [(11, 1)]);
 }
 
 #[test]
-fn a_process_with_a_root_of_its_own_does_not_stand_for_its_namespace() {
+fn a_chrooted_process_does_not_represent_its_namespace() {
     use crate::fixture::{link, put};
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let line = "1 0 8:1 / /data rw - ext4 /dev/sda1 rw\n";
@@ -545,7 +536,7 @@ fn a_process_with_a_root_of_its_own_does_not_stand_for_its_namespace() {
         link(dir.path(), at, &format!("proc/{process}/root"));
         put(dir.path(), &format!("proc/{process}/mountinfo"), mounts);
     }
-    let found = elsewhere(&Root::at(dir.path().to_owned()));
+    let found = other_namespaces(&Root::at(dir.path().to_owned()));
     let seen: Vec<_> = found.iter().map(|(process, mounts)| (*process, mounts.len())).collect();
     assert_eq!(seen, [(10, 0), (11, 1), (13, 0)]);
 }
@@ -558,7 +549,7 @@ fn overlays_name_their_directories_from_the_top() {
 }
 
 #[test]
-fn the_file_behind_a_name_is_the_one_of_the_highest_directory_that_has_it() {
+fn the_highest_directory_that_has_a_file_wins() {
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let root = Root::at(dir.path().to_owned());
     crate::fixture::put(dir.path(), "lower/sub/both", "x");
@@ -575,12 +566,12 @@ fn the_file_behind_a_name_is_the_one_of_the_highest_directory_that_has_it() {
     assert_eq!(of(0, "/m/sub/low"), is("lower/sub/low"));
     assert_eq!(of(1, "/bound/both"), is("upper/sub/both"));
     assert_eq!((of(0, "/m/none"), of(0, "/elsewhere"), of(2, "/r/sub/low")), (None, None, None));
-    assert!(hidden(&mounts[2]).contains("relative") && hidden(&mounts[0]).contains("container"));
+    assert!(hidden_reason(&mounts[2]).contains("relative") && hidden_reason(&mounts[0]).contains("container"));
     assert_eq!(beneath(&root, dir.path()), Ok(Vec::new()), "in no overlay");
 }
 
 #[test]
-fn new_files_of_an_overlay_are_on_the_upper_directory_and_doubtful_files_are_nowhere() {
+fn new_files_are_on_the_upper_directory_and_doubtful_files_are_unresolved() {
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let root = Root::at(dir.path().to_owned());
     let at = |name: &str| dir.path().join(name);
@@ -602,24 +593,50 @@ fn new_files_of_an_overlay_are_on_the_upper_directory_and_doubtful_files_are_now
     assert_eq!(data_path(&root, &usual, &at("lower/sub/file")), Ok(at("lower/sub/file")));
     let readable = mount("ro,lowerdir=/lower:/second");
     assert_eq!(data_path(&root, &readable, &at("lower/sub")), Ok(at("lower/sub")));
-    let hidden = mount("rw,lowerdir=/lower,upperdir=/elsewhere,workdir=/w");
-    assert!(data_path(&root, &hidden, &at("lower/sub")).is_err_and(|why| why.contains("container")));
+    let hidden_reason = mount("rw,lowerdir=/lower,upperdir=/elsewhere,workdir=/w");
+    assert!(data_path(&root, &hidden_reason, &at("lower/sub")).is_err_and(|why| why.contains("container")));
 
     // A file of several names, one whose data are elsewhere, and another one of that name.
-    let facts = |name: &str| at(name).metadata().unwrap_or_else(|e| panic!("{e}"));
+    let metadata = |name: &str| at(name).metadata().unwrap_or_else(|e| panic!("{e}"));
     std::fs::hard_link(at("lower/sub/file"), at("link")).unwrap_or_else(|e| panic!("{e}"));
-    let (two_names, index) = (facts("link"), mount("rw,lowerdir=/lower,upperdir=/upper,index=on"));
+    let (two_names, index) = (metadata("link"), mount("rw,lowerdir=/lower,upperdir=/upper,index=on"));
     assert!(doubt(&root, &index, &two_names, &two_names, false).is_some_and(|why| why.contains("index")));
     assert_eq!(doubt(&root, &index, &two_names, &two_names, true), None);
     assert_eq!(doubt(&root, &usual, &two_names, &two_names, false), None);
     let file = std::fs::File::create(at("sparse")).unwrap_or_else(|e| panic!("{e}"));
     file.set_len(1 << 20).unwrap_or_else(|e| panic!("{e}"));
     crate::fixture::put(dir.path(), "sys/module/overlay/parameters/metacopy", "Y\n");
-    let sparse = facts("sparse");
+    let sparse = metadata("sparse");
     assert!(doubt(&root, &usual, &sparse, &sparse, true).is_some_and(|why| why.contains("metacopy")));
     let off = mount("rw,lowerdir=/lower,upperdir=/upper,metacopy=off");
     assert_eq!(doubt(&root, &off, &sparse, &sparse, true), None);
     assert!(
-        doubt(&root, &off, &sparse, &facts("other"), true).is_some_and(|why| why.contains("another file"))
+        doubt(&root, &off, &sparse, &metadata("other"), true).is_some_and(|why| why.contains("another file"))
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Class;
+
+    #[test]
+    fn files_of_the_kernel_are_refused_by_their_file_system_and_stored_files_are_not() -> std::io::Result<()>
+    {
+        let dir = tempfile::tempdir()?;
+        let link = dir.path().join("an-ordinary-name");
+        std::os::unix::fs::symlink("/proc/self/status", &link)?;
+        for (path, system) in
+            [("/proc/version", "proc"), ("/sys/kernel", "sysfs"), ("/proc/self/ns/pid", "nsfs")]
+        {
+            let refusal = refuse_synthetic_at(Path::new(path), Path::new(path));
+            assert!(
+                refusal.is_err_and(|e| e.class() == Class::Usage && e.to_string().contains(system)),
+                "{path}"
+            );
+        }
+        assert!(refuse_synthetic_at(&link, &link).is_err_and(|e| e.to_string().contains("an-ordinary-name")));
+        assert_eq!(refuse_synthetic_at(dir.path(), dir.path()), Ok(()));
+        Ok(())
+    }
 }

@@ -1,7 +1,12 @@
-//! What a file or device is, asked of the kernel by name or by descriptor.
+//! Which file or device something is: its [`Identity`], its status, and what a loop device is bound to.
 //!
-//! For: an [`Identity`] to compare. Not for: who uses it (that is `in_use`), nor what more tells one device from another
-//! ([`crate::marks`]).
+//! An identity is asked by name or by descriptor. Device numbers are used again, so [`marked`] adds what
+//! distinguishes a device from its successor: serial number, disk sequence, backing file and first sector.
+//! The inode of a file is enough. `in_use` finds the users.
+//!
+//! Loop devices report their backing file themselves (`LOOP_GET_STATUS64`), which holds over hard links,
+//! removed names, mount namespaces and a covered `/sys`. The name in `/sys` counts only if the device cannot
+//! be opened.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
@@ -20,19 +25,19 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use sys::ioctl::LoopStatus;
 
-/// What is at a path now, behind symbolic links. A device bears no marks.
+/// Returns what a path leads to now, following symbolic links. A device has no marks.
 ///
 /// # Errors
-/// Why it cannot be looked at.
+/// Why it cannot be read.
 pub fn of_path(path: &Path) -> io::Result<Identity> {
-    std::fs::metadata(path).map(|facts| of_facts(&facts))
+    std::fs::metadata(path).map(|metadata| of_facts(&metadata))
 }
 
-/// What is at a path, behind symbolic links, as the kernel remembers it: a file server that is dead would never answer. For what others
-/// have open, which is none of ours to wait for. A device bears no marks.
+/// Returns what a path leads to, from the kernel's cache: an unreachable file server would never answer. For
+/// files that other processes have open. A device has no marks.
 ///
 /// # Errors
-/// Why it cannot be looked at.
+/// Why it cannot be read.
 pub(crate) fn remembered(path: &Path) -> io::Result<Identity> {
     let status = from_cache(path)?;
     if status.kind == FileType::BlockDevice {
@@ -41,23 +46,23 @@ pub(crate) fn remembered(path: &Path) -> io::Result<Identity> {
     Ok(Identity::File { device: status.file_system_number, inode: status.inode })
 }
 
-/// What is open. What is asked of a descriptor cannot be exchanged before it is used. A device bears no marks.
+/// Returns what a descriptor leads to. It cannot be exchanged before it is used. A device has no marks.
 ///
 /// # Errors
-/// Why it cannot be looked at.
+/// Why it cannot be read.
 pub fn of_file(file: &File) -> io::Result<Identity> {
-    file.metadata().map(|facts| of_facts(&facts))
+    file.metadata().map(|metadata| of_facts(&metadata))
 }
 
-/// What these facts are of.
-pub fn of_facts(facts: &Metadata) -> Identity {
-    if facts.file_type().is_block_device() {
-        return of_device(number_of(facts.rdev()));
+/// Returns the identity from metadata.
+pub fn of_facts(metadata: &Metadata) -> Identity {
+    if metadata.file_type().is_block_device() {
+        return of_device(number_of(metadata.rdev()));
     }
-    of_numbers(facts.dev(), facts.ino())
+    of_numbers(metadata.dev(), metadata.ino())
 }
 
-/// What has a name that the kernel shows, as in `/proc/swaps`.
+/// Returns what a name that the kernel prints leads to, as in `/proc/swaps`.
 pub(crate) fn of_name(root: &Root, name: &str) -> Known<Identity> {
     match root.device_number(name) {
         Some(number) => Ok(of_device(number)),
@@ -65,17 +70,17 @@ pub(crate) fn of_name(root: &Root, name: &str) -> Known<Identity> {
     }
 }
 
-/// A block device by its `major:minor`.
+/// Returns the identity of the block device with this `major:minor`.
 pub(crate) fn of_device(number: String) -> Identity {
     Identity::Device { number, marks: Vec::new() }
 }
 
-/// A file as `stat` shows it: the device that its file system has, and its inode.
+/// Returns the identity of a file: the device number of its file system, and its inode.
 pub(crate) fn of_numbers(device: u64, inode: u64) -> Identity {
     Identity::File { device: number_of(device), inode }
 }
 
-/// An identity with all that tells a device from another one that has had its number.
+/// Adds the marks that distinguish a device from another one that had its number.
 pub fn marked(root: &Root, what: Identity) -> Identity {
     match what {
         Identity::Device { number, .. } => {
@@ -89,7 +94,7 @@ pub fn marked(root: &Root, what: Identity) -> Identity {
 fn marks(root: &Root, name: &str) -> Vec<String> {
     let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
     let serial = stack::serial(root, name).map(|s| format!("serial number {s}"));
-    // The kernel counts disks as they appear and as their medium changes, loop devices as they are bound.
+    // The kernel counts disks as they appear and change their medium, and loop devices as they are bound.
     let sequence =
         root.word(&format!("/sys/class/block/{disk}/diskseq")).map(|n| format!("disk sequence {n}"));
     let start =
@@ -104,7 +109,13 @@ fn marks(root: &Root, name: &str) -> Vec<String> {
     [serial, behind, start, sequence].into_iter().flatten().collect()
 }
 
-/// The status of a file as far as the kernel reports it.
+/// The status of a file: its type, device, inode, mount, direct I/O alignment and attributes.
+///
+/// 1. statx reports everything at once.
+/// 2. Linux before 4.11 lacks statx, and some container runtimes deny it. fstatat then gives type, device and
+///    inode.
+/// 3. statx reports mounts since Linux 5.8. Before that, `/proc/self/fdinfo` names the mount of an O_PATH
+///    descriptor.
 pub(crate) struct FileStatus {
     /// Regular file, directory, block device ...
     pub(crate) kind: FileType,
@@ -122,7 +133,7 @@ pub(crate) struct FileStatus {
     pub(crate) attributes: StatxAttributes,
 }
 
-/// The status of the file at a path, following symbolic links.
+/// Returns the status of the file at a path, following symbolic links.
 ///
 /// # Errors
 /// Why the kernel refuses it.
@@ -135,7 +146,7 @@ pub(crate) fn by_path(path: &Path) -> io::Result<FileStatus> {
     Ok(status)
 }
 
-/// The status of an open file, which may have lost its name.
+/// Returns the status of an open file, which may have lost its name.
 ///
 /// # Errors
 /// Why the kernel refuses it.
@@ -145,7 +156,8 @@ pub(crate) fn by_file(file: &File) -> io::Result<FileStatus> {
     Ok(status)
 }
 
-/// Type, device and inode from the kernel's memory, following symbolic links. With statx, an unreachable file server is not asked.
+/// Returns type, device and inode from the kernel's cache, following symbolic links. With statx, an
+/// unreachable file server is not asked.
 ///
 /// # Errors
 /// Why the kernel refuses it.
@@ -206,24 +218,24 @@ const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 pub(crate) struct Loop {
     /// Kernel name: `loop3`.
     pub(crate) name: String,
-    /// The file or block device behind it. Why nobody can tell, where neither the kernel nor a name does.
+    /// The backing file or block device, or why neither the kernel nor a name tells it.
     pub(crate) backing: Known<Identity>,
-    /// What holds the bytes of a file of an overlay, which has another identity there.
+    /// Files below an overlay that hold the same bytes under another identity.
     pub(crate) beneath: Vec<Identity>,
-    /// Whether it was bound for reading only: only then is its backing file not open for writing.
+    /// Whether it was bound read-only. Only then is its backing file not open for writing.
     pub(crate) read_only: bool,
 }
 
-/// All that are bound.
+/// Returns all bound loop devices.
 ///
 /// # Errors
-/// Why nobody can tell which there are.
+/// Why they cannot be listed.
 pub(crate) fn all(root: &Root) -> Known<Vec<Loop>> {
     let names = root.list("/sys/class/block").map_err(|why| format!("/sys/class/block: {why}"))?;
     Ok(names.iter().filter_map(|name| find_loop(root, name)).collect())
 }
 
-/// One of them, by its kernel name; `None` where it is none, or not bound.
+/// Returns a loop device by its kernel name; `None` if it is not one, or not bound.
 pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
     let number = name.strip_prefix("loop")?;
     if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
@@ -232,7 +244,8 @@ pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
     let dir = format!("/sys/class/block/{name}");
     let shown = root.has(&format!("{dir}/loop"));
     let status = status(root, name);
-    // The directory is there as long as it is bound, unless something covers it. A device that is not bound has no bytes.
+    // The directory exists while the device is bound, unless something covers it. An unbound device has no
+    // bytes.
     let has_bytes = || root.word(&format!("{dir}/size")).is_some_and(|bytes| bytes != "0");
     if !shown && status.is_err() && !has_bytes() {
         return None;
@@ -249,8 +262,8 @@ pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
     Some(Loop { name: name.to_owned(), backing, beneath: beneath(root, name), read_only })
 }
 
-/// The files of an overlay's directories, or of one that a program mirrors, that hold what a loop device is over, as far as its name leads
-/// there. Where it does not, a loop device that can be written has them open for writing.
+/// Returns the files below an overlay, or of a mirrored directory, that hold the loop device's data, if its
+/// file name leads there. Otherwise a writable loop device has them open for writing.
 fn beneath(root: &Root, name: &str) -> Vec<Identity> {
     let Ok(file) = root.read(&format!("/sys/class/block/{name}/loop/backing_file")) else {
         return Vec::new();
@@ -262,13 +275,14 @@ fn beneath(root: &Root, name: &str) -> Vec<Identity> {
 }
 
 impl Loop {
-    /// Whether it is over this.
+    /// Whether its data is in this file or device.
     pub(crate) fn is_over(&self, what: &Identity) -> bool {
         self.backing.as_ref().is_ok_and(|b| b.is_same(what)) || self.beneath.iter().any(|b| b.is_same(what))
     }
 }
 
-/// What is behind one of them, by its kernel name; `None` where it is none, or nobody can tell.
+/// Returns the backing file or device of a loop device by its kernel name; `None` if it has none or it is
+/// unknown.
 pub fn backing(root: &Root, name: &str) -> Option<Identity> {
     find_loop(root, name)?.backing.ok()
 }
@@ -278,7 +292,7 @@ pub(crate) fn behind(root: &Root, name: &str) -> Known<(Identity, u64)> {
     status(root, name).map(|status| (identity_behind(&status), status.offset_bytes))
 }
 
-/// Asks a loop device for its backing file or device. A copy of another machine cannot be asked.
+/// Asks a loop device for its backing file or device. A recorded copy of a machine cannot be asked.
 ///
 /// # Errors
 /// Why the device cannot be opened, or does not answer.
@@ -293,7 +307,7 @@ pub(crate) fn status(root: &Root, name: &str) -> Known<LoopStatus> {
     sys::ioctl::loop_status(&file).map_err(|e| at(describe(&e)))
 }
 
-/// The file or block device that a loop device named.
+/// Returns the file or block device that a loop device reported.
 pub(crate) fn identity_behind(status: &LoopStatus) -> Identity {
     if status.backing_device == 0 {
         of_numbers(status.device, status.inode)
@@ -302,33 +316,10 @@ pub(crate) fn identity_behind(status: &LoopStatus) -> Identity {
     }
 }
 
-/// What has the name that the file had when the device was bound, if anything here has.
+/// Returns what the name of the backing file leads to now.
 fn by_name(root: &Root, name: &str) -> Known<Identity> {
     let file = root.read(&format!("/sys/class/block/{name}/loop/backing_file"))?;
     of_name(root, file.trim_end_matches('\n'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_hard_link_and_a_symbolic_link_are_the_file_and_a_copy_is_not() -> io::Result<()> {
-        let dir = tempfile::tempdir()?;
-        let at = |name: &str| dir.path().join(name);
-        std::fs::write(at("a"), "x")?;
-        std::fs::hard_link(at("a"), at("hard"))?;
-        std::os::unix::fs::symlink(at("a"), at("soft"))?;
-        std::fs::copy(at("a"), at("copy"))?;
-        let of = |name: &str| of_path(&at(name));
-        let original = of_file(&File::open(at("a"))?)?;
-        assert!(remembered(&at("soft"))?.is_same(&original) && !remembered(&at("copy"))?.is_same(&original));
-        assert!(of("hard")?.is_same(&original) && of("soft")?.is_same(&original));
-        assert!(!of("copy")?.is_same(&original));
-        std::fs::rename(at("copy"), at("a"))?;
-        assert!(of("a")?.change_from(&original).is_some_and(|words| words.contains("inode")));
-        Ok(())
-    }
 }
 
 #[test]
@@ -372,4 +363,27 @@ fn a_name_counts_where_the_kernel_is_not_asked_and_a_removed_one_is_not_known() 
     assert_eq!(loops[0].backing.as_ref().ok(), of_path(&root.path("/images/a")).ok().as_ref());
     assert!(loops[1].read_only && loops[1].backing.as_ref().is_err_and(|why| why.contains("(deleted)")));
     assert!(all(&Root::at("/nonexistent-prefix".into())).is_err());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hard_link_and_a_symbolic_link_are_the_file_and_a_copy_is_not() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("a"), "x")?;
+        std::fs::hard_link(at("a"), at("hard"))?;
+        std::os::unix::fs::symlink(at("a"), at("soft"))?;
+        std::fs::copy(at("a"), at("copy"))?;
+        let of = |name: &str| of_path(&at(name));
+        let original = of_file(&File::open(at("a"))?)?;
+        assert!(remembered(&at("soft"))?.is_same(&original) && !remembered(&at("copy"))?.is_same(&original));
+        assert!(of("hard")?.is_same(&original) && of("soft")?.is_same(&original));
+        assert!(!of("copy")?.is_same(&original));
+        std::fs::rename(at("copy"), at("a"))?;
+        assert!(of("a")?.change_from(&original).is_some_and(|words| words.contains("inode")));
+        Ok(())
+    }
 }

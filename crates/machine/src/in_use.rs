@@ -21,12 +21,9 @@ use std::time::{Duration, Instant};
 
 /// What is said of swap files and devices.
 const SWAP: &str = "swap space in use";
-
 /// File systems that are mounted from a file as it is.
 const OF_FILES: &[&str] = &["erofs"];
-
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-
 /// Deepest chain of holders that is followed to find a name for the user.
 const MAX_HOLDERS: usize = 16;
 
@@ -187,7 +184,7 @@ fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
     if let Some(mount) = mount_of(root, &own, number, "") {
         return Ok(Some(format!("mounted on {} as {}", mount.point, mount.kind)));
     }
-    Ok(file_systems::elsewhere(root).into_iter().find_map(|(process, mounts)| {
+    Ok(file_systems::other_namespaces(root).into_iter().find_map(|(process, mounts)| {
         let mount = mount_of(root, &mounts, number, &format!("/proc/{process}/root"))?;
         let who = processes::name(root, process);
         Some(format!("mounted on {} as {} in the mount namespace of {who}", mount.point, mount.kind))
@@ -309,7 +306,7 @@ fn mounted_of(root: &Root, what: &Identity) -> Result<Option<String>, String> {
 fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> {
     let own = file_systems::read(root)
         .map_err(|why| format!("which files are mounted is not known: /proc/self/mountinfo: {why}"))?;
-    let elsewhere = file_systems::elsewhere(root);
+    let elsewhere = file_systems::other_namespaces(root);
     let spaces = std::iter::once((None, &own)).chain(elsewhere.iter().map(|(pid, all)| (Some(*pid), all)));
     let mut unknown = None;
     for (process, mounts) in spaces {
@@ -657,6 +654,22 @@ fn same_block(device: &File, file: &File, start: u64) -> bool {
         && there.iter().any(|byte| *byte != there[0])
 }
 
+#[test]
+fn two_files_are_the_same_only_with_the_same_length_and_ends() -> std::io::Result<()> {
+    let file = |bytes: &[u8]| -> std::io::Result<File> {
+        let file = tempfile::tempfile()?;
+        file.write_all_at(bytes, 0)?;
+        Ok(file)
+    };
+    let content = [1; 3 * BLOCK];
+    let mut other = content;
+    other[3 * BLOCK - 1] = 2;
+    assert!(is_same(&file(&content)?, &file(&content)?) && is_same(&file(&[])?, &file(&[])?));
+    assert!(!is_same(&file(&content)?, &file(&other)?));
+    assert!(!is_same(&file(&content)?, &file(&content[1..])?));
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -847,20 +860,4 @@ mod writers_tests {
         let what = identity::of_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(of_devices(&Root::at(dir.path().to_owned()), &[what]), by);
     }
-}
-
-#[test]
-fn two_files_are_the_same_only_with_the_same_length_and_ends() -> std::io::Result<()> {
-    let file = |bytes: &[u8]| -> std::io::Result<File> {
-        let file = tempfile::tempfile()?;
-        file.write_all_at(bytes, 0)?;
-        Ok(file)
-    };
-    let content = [1; 3 * BLOCK];
-    let mut other = content;
-    other[3 * BLOCK - 1] = 2;
-    assert!(is_same(&file(&content)?, &file(&content)?) && is_same(&file(&[])?, &file(&[])?));
-    assert!(!is_same(&file(&content)?, &file(&other)?));
-    assert!(!is_same(&file(&content)?, &file(&content[1..])?));
-    Ok(())
 }

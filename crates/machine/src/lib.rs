@@ -1,8 +1,13 @@
-//! What is here, and what may be done to it: targets, file systems, block stacks, test files, kernel counters.
+//! The machine that fathom runs on: devices, file systems, who uses them, test files and kernel counters.
 //!
-//! For: looking at a machine, guarding it, preparing it, and keeping what its kernel says. Not for: measuring (the crate
-//! `engine`) nor concluding (the crate `analysis`). Readers of `/proc` and `/sys` take a [`root::Root`], so that trees
-//! recorded elsewhere can be read as if they were here.
+//! Four groups of modules:
+//! 1. `host`, `devices`, `stack`, `file_systems`, `resolve` and `extents` find what is there.
+//! 2. `in_use`, `signature` and `safety` decide what may be written.
+//! 3. `test_file`, `kept_file` and `page_cache` prepare targets.
+//! 4. `snapshot`, `cgroup`, `processes`, `threads` and `tracer` record what the kernel reports.
+//!
+//! Readers of `/proc` and `/sys` take a [`root::Root`], so that a recorded copy can be read like the running
+//! machine. The crate `analysis` interprets what is read here.
 #![forbid(unsafe_code)]
 
 pub mod cgroup;

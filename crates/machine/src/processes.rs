@@ -271,81 +271,6 @@ fn is_mapped(maps: &str, on: &OnDevices) -> bool {
     others.any(|(device, _)| on.holds(&device, None))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const STAT: &str = "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 30 12 0 0 20 0 1 0 991 1 2";
-
-    #[test]
-    fn names_with_brackets_are_read_and_broken_lines_are_none() {
-        let stat = Stat {
-            name: "a) b".to_owned(),
-            parent: 1,
-            children_faults: 6,
-            cpu_ticks: 42,
-            began: 991,
-            kernel: false,
-            ended: false,
-        };
-        assert_eq!(parse_stat(STAT), Some(stat));
-        assert!(parse_stat(&STAT.replace("4194560", "69238880")).is_some_and(|stat| stat.kernel));
-        for junk in [
-            "",
-            "7",
-            "7 (a",
-            "7 a) S",
-            "7 (a) S 1",
-            "7 (a) S 1 7 7 0 -1 4194560 1 2 3 4 x 12 0 0 20 0 1 0 991",
-        ] {
-            assert_eq!(parse_stat(junk), None, "{junk}");
-        }
-        assert_eq!(parse_storage_bytes("rchar: 1\nread_bytes: 8\nwrite_bytes: 4\n"), Some(12));
-        assert_eq!(parse_storage_bytes("rchar: 1\n"), None);
-    }
-
-    #[test]
-    fn what_a_process_did_between_two_looks_is_told_and_a_reused_number_is_not() {
-        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
-        let put = |pid: u32, stat: &str, io: Option<&str>| {
-            let at = dir.path().join(format!("proc/{pid}"));
-            std::fs::create_dir_all(&at).unwrap_or_else(|e| panic!("{e}"));
-            std::fs::write(at.join("stat"), stat).unwrap_or_else(|e| panic!("{e}"));
-            if let Some(io) = io {
-                std::fs::write(at.join("io"), io).unwrap_or_else(|e| panic!("{e}"));
-            }
-        };
-        let root = Root::at(dir.path().to_owned());
-        put(7, STAT, Some("read_bytes: 0\nwrite_bytes: 0\n"));
-        put(8, STAT, None);
-        put(9, STAT, None);
-        let first = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
-        put(7, STAT, Some("read_bytes: 4096\nwrite_bytes: 0\n"));
-        put(8, &STAT.replace("30 12", "31 13"), None);
-        put(9, &STAT.replace("30 12", "99 99").replace("991", "992"), None);
-        let second = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
-        let busy = second.busy_since(&first);
-        let ticks = rustix::param::clock_ticks_per_second();
-        assert_eq!(busy.len(), 2, "{busy:?}");
-        assert_eq!((busy[0].pid, busy[0].io_bytes, busy[0].cpu_ms), (7, Some(4096), 0));
-        assert_eq!((busy[1].pid, busy[1].io_bytes, busy[1].cpu_ms), (8, None, 2000 / ticks));
-        assert_eq!(second.hidden(), 2);
-        // The faults and the bytes of a child that ended are added to its parent's.
-        put(7, &STAT.replace("1 2 3 4 30", "1 9 3 4 30"), Some("read_bytes: 8192\nwrite_bytes: 0\n"));
-        let third = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
-        let busy = third.busy_since(&second);
-        assert_eq!((busy[0].pid, busy[0].name.as_str()), (7, "a) b and its ended children"));
-        assert!(Processes::list(&Root::at("/nonexistent-prefix".into())).is_err());
-    }
-}
-
-#[test]
-fn this_process_had_faults() {
-    let own = faults(&Root::real(), std::process::id(), None);
-    assert!(own.is_some_and(|faults| faults.minor > 0), "{own:?}");
-    assert_eq!(faults(&Root::real(), u32::MAX, None), None);
-}
-
 /// Whose counters are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
@@ -560,6 +485,81 @@ fn parse_io_counters(text: &str) -> Option<IoCounters> {
         seen += 1;
     }
     (seen == 7).then_some(found)
+}
+
+#[test]
+fn this_process_had_faults() {
+    let own = faults(&Root::real(), std::process::id(), None);
+    assert!(own.is_some_and(|faults| faults.minor > 0), "{own:?}");
+    assert_eq!(faults(&Root::real(), u32::MAX, None), None);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 30 12 0 0 20 0 1 0 991 1 2";
+
+    #[test]
+    fn names_with_brackets_are_read_and_broken_lines_are_none() {
+        let stat = Stat {
+            name: "a) b".to_owned(),
+            parent: 1,
+            children_faults: 6,
+            cpu_ticks: 42,
+            began: 991,
+            kernel: false,
+            ended: false,
+        };
+        assert_eq!(parse_stat(STAT), Some(stat));
+        assert!(parse_stat(&STAT.replace("4194560", "69238880")).is_some_and(|stat| stat.kernel));
+        for junk in [
+            "",
+            "7",
+            "7 (a",
+            "7 a) S",
+            "7 (a) S 1",
+            "7 (a) S 1 7 7 0 -1 4194560 1 2 3 4 x 12 0 0 20 0 1 0 991",
+        ] {
+            assert_eq!(parse_stat(junk), None, "{junk}");
+        }
+        assert_eq!(parse_storage_bytes("rchar: 1\nread_bytes: 8\nwrite_bytes: 4\n"), Some(12));
+        assert_eq!(parse_storage_bytes("rchar: 1\n"), None);
+    }
+
+    #[test]
+    fn what_a_process_did_between_two_looks_is_told_and_a_reused_number_is_not() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |pid: u32, stat: &str, io: Option<&str>| {
+            let at = dir.path().join(format!("proc/{pid}"));
+            std::fs::create_dir_all(&at).unwrap_or_else(|e| panic!("{e}"));
+            std::fs::write(at.join("stat"), stat).unwrap_or_else(|e| panic!("{e}"));
+            if let Some(io) = io {
+                std::fs::write(at.join("io"), io).unwrap_or_else(|e| panic!("{e}"));
+            }
+        };
+        let root = Root::at(dir.path().to_owned());
+        put(7, STAT, Some("read_bytes: 0\nwrite_bytes: 0\n"));
+        put(8, STAT, None);
+        put(9, STAT, None);
+        let first = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+        put(7, STAT, Some("read_bytes: 4096\nwrite_bytes: 0\n"));
+        put(8, &STAT.replace("30 12", "31 13"), None);
+        put(9, &STAT.replace("30 12", "99 99").replace("991", "992"), None);
+        let second = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+        let busy = second.busy_since(&first);
+        let ticks = rustix::param::clock_ticks_per_second();
+        assert_eq!(busy.len(), 2, "{busy:?}");
+        assert_eq!((busy[0].pid, busy[0].io_bytes, busy[0].cpu_ms), (7, Some(4096), 0));
+        assert_eq!((busy[1].pid, busy[1].io_bytes, busy[1].cpu_ms), (8, None, 2000 / ticks));
+        assert_eq!(second.hidden(), 2);
+        // The faults and the bytes of a child that ended are added to its parent's.
+        put(7, &STAT.replace("1 2 3 4 30", "1 9 3 4 30"), Some("read_bytes: 8192\nwrite_bytes: 0\n"));
+        let third = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+        let busy = third.busy_since(&second);
+        assert_eq!((busy[0].pid, busy[0].name.as_str()), (7, "a) b and its ended children"));
+        assert!(Processes::list(&Root::at("/nonexistent-prefix".into())).is_err());
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,11 @@
-//! Where a path really is: path -> mount -> file system -> top devices -> block stack.
+//! Where a path is stored: path -> mount -> file system -> top devices -> block stack.
 //!
-//! For: the [`Place`] of a target. Not for: whether that place may be written, nor what it means for a number.
-//! Device numbers of btrfs, overlay and FUSE are anonymous (`0:N`), so these go by way of mountinfo and `/sys/fs`.
+//! 1. [`resolve`] finds the mount of a path by its mount id or device number.
+//! 2. The file system leads to its devices. Device numbers of btrfs, overlay and FUSE are anonymous (`0:N`),
+//!    so these go through mountinfo and `/sys/fs`.
+//! 3. [`Stack`] follows the devices down.
+//!
+//! [`OnDevices`] answers the reverse question for many files: is this open file on one of these devices?
 
 use crate::error::MachineError;
 use crate::file_systems::{Mount, mount_of};
@@ -17,7 +21,7 @@ use std::path::Path;
 /// Resolves a path.
 ///
 /// # Errors
-/// Where it cannot be looked at. What cannot be followed further down is said in the place itself.
+/// If its status cannot be read. A [`Place`] itself says what could not be followed.
 pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
     let status = identity::by_path(path).map_err(|e| MachineError::at(path, "looked at", &e))?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -27,19 +31,19 @@ pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
     Ok(place_of(root, path, &status, file.map(File::from).as_ref()))
 }
 
-/// Resolves a block device by its kernel name, whether it has a node or not; `None` where there is none of that name.
+/// Resolves a block device by its kernel name, with or without a node; `None` if there is no such device.
 pub fn resolve_device(root: &Root, name: &str) -> Option<Place> {
-    // A name in `/sys` is no path.
+    // A name in `/sys` is not a path.
     let is_name = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
     let number = stack::number_of(root, name).filter(|_| is_name)?;
     let mounts = file_systems::read(root).unwrap_or_default();
     Some(place_of_device(root, &mounts, Path::new(&format!("/dev/{name}")), &number))
 }
 
-/// Resolves an open file, which may have no name; `path` is what the place is called and where its mount is looked for.
+/// Resolves an open file, which may have no name. `path` names the place and decides its mount.
 ///
 /// # Errors
-/// Where it cannot be looked at.
+/// If its status cannot be read.
 pub fn resolve_open(root: &Root, file: &File, path: &Path) -> Result<Place, MachineError> {
     let status = identity::by_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
     Ok(place_of(root, path, &status, Some(file)))
@@ -67,19 +71,19 @@ fn place_of(root: &Root, path: &Path, status: &FileStatus, file: Option<&File>) 
         attributes: attributes(status.attributes, file),
         root: m.root.clone(),
     });
-    let mut place = finish(stack, path, found);
+    let mut place = to_place(stack, path, found);
     place.blind = place.blind.or(unreadable).or_else(|| unnamed().filter(|_| mount.is_none()));
     Place { file_system, direct, ..place }
 }
 
-/// The place of a block device that is itself the target.
+/// Returns the place of a block device that is itself the target.
 pub(crate) fn place_of_device(root: &Root, mounts: &[Mount], path: &Path, number: &str) -> Place {
     let mut stack = Stack::new(root, mounts);
     let tops = stack.add(number).into_iter().collect();
-    finish(stack, path, Below { tops, ..Below::default() })
+    to_place(stack, path, Below { tops, ..Below::default() })
 }
 
-fn finish(stack: Stack<'_>, path: &Path, found: Below) -> Place {
+fn to_place(stack: Stack<'_>, path: &Path, found: Below) -> Place {
     let ram = found.ram.or_else(|| stack.memory());
     let blind: Vec<String> = found.blind.into_iter().chain(stack.blind.iter().cloned()).collect();
     let (layers, tops) = stack.into_order(&found.tops);
@@ -94,7 +98,7 @@ fn finish(stack: Stack<'_>, path: &Path, found: Below) -> Place {
     }
 }
 
-/// Attributes that change how the data are stored, from statx and from the inode's flags.
+/// Returns the attributes that change how data is stored, from statx and from the inode's flags.
 fn attributes(known: StatxAttributes, file: Option<&File>) -> Vec<String> {
     let flags = file.and_then(|f| rustix::fs::ioctl_getflags(f).ok()).unwrap_or(IFlags::empty());
     let has = |a: StatxAttributes| known.contains(a);
@@ -106,15 +110,15 @@ fn attributes(known: StatxAttributes, file: Option<&File>) -> Vec<String> {
         ("verity", has(StatxAttributes::VERITY)),
         ("dax", has(StatxAttributes::DAX)),
     ];
-    all.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
+    all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// What is below a file system.
+/// The devices below a file system.
 #[derive(Debug, Default)]
 pub(crate) struct Below {
-    /// Indices of the devices it talks to, in the stack.
+    /// Indices of its devices in the stack.
     pub(crate) tops: Vec<usize>,
-    /// Why it is memory.
+    /// Why its data is in memory.
     pub(crate) ram: Option<String>,
     /// Why it could not be followed.
     pub(crate) blind: Option<String>,
@@ -126,14 +130,15 @@ impl Below {
     }
 }
 
-/// Follows a file system to its devices. `path` is a file or directory in it, for those that spread over several.
+/// Follows a file system to its devices. `path` is a file or directory in it, for file systems that spread
+/// over several devices.
 pub(crate) fn below_file_system(
     stack: &mut Stack<'_>,
     mount: Option<&Mount>,
     number: &str,
     path: Option<&Path>,
 ) -> Below {
-    follow(stack, mount, number, path, file_systems::MOST)
+    follow(stack, mount, number, path, file_systems::MAX_OVERLAYS)
 }
 
 fn follow(
@@ -183,7 +188,7 @@ fn device(stack: &mut Stack<'_>, number: &str) -> Below {
     Below { tops: stack.add(number).into_iter().collect(), ..Below::default() }
 }
 
-/// The devices that the mount itself names.
+/// Adds the devices that the mount's source names.
 fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl Iterator<Item = &'s str>) -> Below {
     let numbers: Vec<String> = names.filter_map(|s| stack.root.device_number(s)).collect();
     let tops: Vec<usize> = numbers.iter().filter_map(|n| stack.add(n)).collect();
@@ -193,7 +198,7 @@ fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl Iterator<Item =
     Below { tops, ram: None, blind }
 }
 
-/// All devices of the btrfs that has the mount's source among them.
+/// Adds all devices of the btrfs that the mount's source belongs to.
 fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
     let name = stack.root.device_number(&mount.source).and_then(|n| crate::stack::name_of(stack.root, &n));
     let ids = stack.root.list("/sys/fs/btrfs").unwrap_or_default();
@@ -204,7 +209,8 @@ fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
     Below { tops: numbers.iter().filter_map(|n| stack.add(n)).collect(), ..Below::default() }
 }
 
-/// The layer of an overlay that holds the path: the upper one for directories and files that were copied up, else a lower one.
+/// Follows the layer of an overlay that holds the path: the upper one for directories and files that were
+/// copied up, else a lower one.
 fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usize) -> Below {
     let Some(more) = more.checked_sub(1) else {
         return Below::blind("overlays on overlays, too many to follow");
@@ -216,64 +222,56 @@ fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usiz
         Err(why) => return Below::blind(why),
     };
     let Ok(status) = identity::by_path(&there) else {
-        return Below::blind(file_systems::hidden(mount));
+        return Below::blind(file_systems::hidden_reason(mount));
     };
     let number = &status.file_system_number;
     let mounts = stack.mounts;
     let below = mount_of(mounts, status.mount_id, number, &there.to_string_lossy());
-    // Its names may lead back into the overlay itself.
+    // In a container its names may lead back into the overlay itself.
     if below.is_some_and(|b| b.id == mount.id) {
-        return Below::blind(file_systems::hidden(mount));
+        return Below::blind(file_systems::hidden_reason(mount));
     }
     follow(stack, below, number, Some(&there), more)
 }
 
-#[test]
-fn this_directory_has_a_place() -> Result<(), MachineError> {
-    let place = resolve(&Root::real(), Path::new("."))?;
-    println!("{}", place.chain());
-    assert!(place.file_system.is_some());
-    assert!(!place.layers.is_empty() || place.ram.is_some() || place.blind.is_some());
-    Ok(())
-}
-
-/// Where the mounts stand.
-const MOUNTS: &str = "/proc/self/mountinfo";
+/// The mounts of this process.
+const MOUNTINFO: &str = "/proc/self/mountinfo";
 
 /// Block devices, and the mounts whose files are on them.
 #[derive(Clone, Debug, Default)]
 pub struct OnDevices {
     /// `major:minor` of the devices.
     devices: Vec<String>,
-    /// The mounts as they were when they were followed.
+    /// Text of [`MOUNTINFO`] when the mounts were followed.
     text: String,
-    /// `major:minor` that files there show, and the ids of the mounts in this namespace.
+    /// `major:minor` of the files on these devices, and the ids of their mounts in this namespace.
     mounts: Vec<(String, u64)>,
 }
 
 impl OnDevices {
-    /// These devices.
+    /// Finds the mounts that are on these devices.
     pub fn new(root: &Root, devices: Vec<String>) -> Self {
-        let mut on = Self { devices, ..Self::default() };
-        on.follow(root.read(MOUNTS).unwrap_or_default(), root);
-        on
+        let mut on_devices = Self { devices, ..Self::default() };
+        on_devices.follow(root.read(MOUNTINFO).unwrap_or_default(), root);
+        on_devices
     }
 
-    /// Follows the mounts again where they changed, and the devices where they are others.
+    /// Follows the mounts again if they or the devices changed.
     pub fn renew(&mut self, root: &Root, devices: &[String]) {
-        let text = root.read(MOUNTS).unwrap_or_default();
+        let text = root.read(MOUNTINFO).unwrap_or_default();
         if text != self.text || devices != self.devices {
             devices.clone_into(&mut self.devices);
             self.follow(text, root);
         }
     }
 
-    /// Whether this is the number of one of the devices.
+    /// Whether one of the devices has this number.
     pub(crate) fn is_device(&self, number: &str) -> bool {
         self.devices.iter().any(|d| d == number)
     }
 
-    /// Whether a file is on one of them, whose file system shows this number and which was opened through this mount.
+    /// Whether a file is on one of the devices: its file system shows this number, or it was opened through
+    /// this mount.
     pub(crate) fn holds(&self, number: &str, mount: Option<u64>) -> bool {
         self.mounts.iter().any(|(n, id)| n == number || Some(*id) == mount)
     }
@@ -281,7 +279,7 @@ impl OnDevices {
     fn follow(&mut self, text: String, root: &Root) {
         let all = file_systems::parse(&text);
         self.text = text;
-        // One stack for all of them, so that each device is looked at once.
+        // One stack for all mounts, so that each device is read once.
         let mut stack = Stack::new(root, &all);
         let mut below: Vec<(&Mount, Vec<usize>)> = Vec::new();
         for mount in &all {
@@ -289,14 +287,14 @@ impl OnDevices {
                 below_file_system(&mut stack, Some(mount), &mount.number, Some(Path::new(&mount.point)));
             below.push((mount, found.tops));
         }
-        let on = |tops: &[usize]| reaches(&stack.layers, tops, &self.devices);
-        let held = below.into_iter().filter(|(_, tops)| on(tops));
+        let reaches = |tops: &[usize]| any_reaches(&stack.layers, tops, &self.devices);
+        let held = below.into_iter().filter(|(_, tops)| reaches(tops));
         self.mounts = held.map(|(mount, _)| (mount.number.clone(), mount.id)).collect();
     }
 }
 
-/// Whether any of these layers, or what is below them, is one of the devices.
-fn reaches(layers: &[Layer], tops: &[usize], devices: &[String]) -> bool {
+/// Whether any of these layers, or a layer below them, is one of the devices.
+fn any_reaches(layers: &[Layer], tops: &[usize], devices: &[String]) -> bool {
     let mut seen = vec![false; layers.len()];
     let mut open = tops.to_vec();
     while let Some(at) = open.pop() {
@@ -308,6 +306,41 @@ fn reaches(layers: &[Layer], tops: &[usize], devices: &[String]) -> bool {
         open.extend(&layer.below);
     }
     false
+}
+
+#[test]
+fn this_directory_has_a_place() -> Result<(), MachineError> {
+    let place = resolve(&Root::real(), Path::new("."))?;
+    println!("{}", place.chain());
+    assert!(place.file_system.is_some());
+    assert!(!place.layers.is_empty() || place.ram.is_some() || place.blind.is_some());
+    Ok(())
+}
+
+#[test]
+fn files_of_a_volume_are_on_the_disk_below_it_and_those_of_another_disk_are_not() {
+    use crate::fixture::{link, put};
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let put = |path: &str, text: &str| put(dir.path(), path, text);
+    for (name, number) in [("sda", "8:0"), ("sdb", "8:16"), ("dm-0", "253:0")] {
+        put(&format!("sys/devices/virtual/block/{name}/dev"), number);
+        link(dir.path(), &format!("../../devices/virtual/block/{name}"), &format!("sys/dev/block/{number}"));
+        link(dir.path(), &format!("../../devices/virtual/block/{name}"), &format!("sys/class/block/{name}"));
+    }
+    put("sys/devices/virtual/block/dm-0/dm/name", "data");
+    put("sys/devices/virtual/block/dm-0/slaves/sda", "");
+    let mounts = "20 1 253:0 / /data rw - ext4 /dev/mapper/data rw\n\
+                  21 1 8:16 / /other rw - ext4 /dev/sdb rw\n\
+                  22 1 0:5 / /proc rw - proc proc rw\n";
+    put("proc/self/mountinfo", mounts);
+    let root = Root::at(dir.path().to_owned());
+    let mut on_devices = OnDevices::new(&root, vec!["8:0".into()]);
+    assert!(on_devices.holds("253:0", None) && on_devices.holds("0:99", Some(20)));
+    assert!(!on_devices.holds("8:16", Some(21)) && !on_devices.holds("0:5", None));
+    assert!(on_devices.is_device("8:0") && !on_devices.is_device("253:0"));
+    put("proc/self/mountinfo", mounts.split_inclusive('\n').next().unwrap_or_default());
+    on_devices.renew(&root, &["8:16".into()]);
+    assert!(!on_devices.holds("8:16", None) && !on_devices.holds("253:0", None));
 }
 
 #[cfg(test)]
@@ -332,30 +365,4 @@ mod tests {
             );
         }
     }
-}
-
-#[test]
-fn files_of_a_volume_are_on_the_disk_below_it_and_those_of_another_disk_are_not() {
-    use crate::fixture::{link, put};
-    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
-    let put = |path: &str, text: &str| put(dir.path(), path, text);
-    for (name, number) in [("sda", "8:0"), ("sdb", "8:16"), ("dm-0", "253:0")] {
-        put(&format!("sys/devices/virtual/block/{name}/dev"), number);
-        link(dir.path(), &format!("../../devices/virtual/block/{name}"), &format!("sys/dev/block/{number}"));
-        link(dir.path(), &format!("../../devices/virtual/block/{name}"), &format!("sys/class/block/{name}"));
-    }
-    put("sys/devices/virtual/block/dm-0/dm/name", "data");
-    put("sys/devices/virtual/block/dm-0/slaves/sda", "");
-    let mounts = "20 1 253:0 / /data rw - ext4 /dev/mapper/data rw\n\
-                  21 1 8:16 / /other rw - ext4 /dev/sdb rw\n\
-                  22 1 0:5 / /proc rw - proc proc rw\n";
-    put("proc/self/mountinfo", mounts);
-    let root = Root::at(dir.path().to_owned());
-    let mut on = OnDevices::new(&root, vec!["8:0".into()]);
-    assert!(on.holds("253:0", None) && on.holds("0:99", Some(20)));
-    assert!(!on.holds("8:16", Some(21)) && !on.holds("0:5", None));
-    assert!(on.is_device("8:0") && !on.is_device("253:0"));
-    put("proc/self/mountinfo", mounts.split_inclusive('\n').next().unwrap_or_default());
-    on.renew(&root, &["8:16".into()]);
-    assert!(!on.holds("8:16", None) && !on.holds("253:0", None));
 }

@@ -1,6 +1,9 @@
-//! What this process may do here, found out without doing it.
+//! What this process may do here, found out without doing it: io_uring, libaio, cgroups, tracing, reading
+//! devices.
 //!
-//! For: interfaces and counters that a measurement or a check would use. Not for: targets (that is `safety`).
+//! io_uring and libaio are set up at their smallest size and given back. If io_uring is denied, the cause
+//! follows from the errno, from `kernel.io_uring_disabled`, from the seccomp mode in `/proc/self/status` and
+//! from the kernel's release. Whether a target may be written is decided in `safety`.
 
 use crate::cgroup;
 use crate::error::describe;
@@ -17,7 +20,7 @@ use sys::arena::Arena;
 use sys::open_file::OpenFile;
 use sys::ring::{Ring, RingOptions};
 
-/// A trace point of the block layer, below tracefs; where it can be switched on, all can.
+/// A trace point of the block layer, below tracefs. If it can be switched on, all can.
 const TRACE_POINT: &str = "events/block/block_rq_issue/enable";
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
@@ -26,25 +29,25 @@ const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 pub struct Rights {
     /// A ring of io_uring can be set up.
     pub io_uring: Result<(), IoUringDenied>,
-    /// What would allow io_uring; `None` where it is allowed, and where nothing here would help.
+    /// What would allow io_uring; `None` if it is allowed, or if nothing on this machine would help.
     pub io_uring_advice: Option<&'static str>,
     /// A context of libaio can be set up.
     pub libaio: Known<()>,
-    /// `/sys` is mounted read-only, as in a container, so that its settings can only be changed outside.
+    /// `/sys` is mounted read-only, as in a container: its settings can only be changed outside.
     pub sys_is_read_only: bool,
-    /// A cgroup of our own can be made: the version of its hierarchy.
+    /// A cgroup can be created: the version of its hierarchy.
     pub cgroup: Known<u8>,
     /// Trace points of the block layer can be switched on.
     pub tracing: Known<()>,
     /// Devices, by kernel name, that can be opened for reading.
     pub devices: Vec<(String, Known<()>)>,
-    /// Files that may be open at once; `None` where there is no limit.
+    /// Files that may be open at once; `None` for no limit.
     pub open_files: Option<u64>,
-    /// Memory that may be locked, in bytes; `None` where there is no limit or we are exempt.
+    /// Memory that may be locked, in bytes; `None` for no limit.
     pub locked_bytes: Option<u64>,
 }
 
-/// Finds out, for these devices too.
+/// Finds out what is allowed, for these devices too.
 pub fn look<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
     let exempt = rustix::process::geteuid().is_root();
     let io_uring = io_uring(root);
@@ -54,41 +57,42 @@ pub fn look<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
         libaio: libaio(),
         sys_is_read_only: statvfs(root.path("/sys"))
             .is_ok_and(|fs| fs.f_flag.contains(StatVfsMountFlags::RDONLY)),
-        cgroup: cgroup::allowed(root),
+        cgroup: cgroup::would_succeed(root),
         tracing: tracing(),
-        devices: devices.map(|name| (name.to_owned(), readable(root, name))).collect(),
+        devices: devices.map(|name| (name.to_owned(), readable_device(root, name))).collect(),
         open_files: getrlimit(Resource::Nofile).current,
         locked_bytes: getrlimit(Resource::Memlock).current.filter(|_| !exempt),
     }
 }
 
-/// As `capture` and `watch` find it: where tracefs is not mounted, root gets a mount of its own that no path shows.
+/// Whether trace points can be switched on, as `capture` and `watch` find tracefs: if it is not mounted, root
+/// gets a private mount.
 fn tracing() -> Known<()> {
     let tracefs = sys::tracefs::directory()?;
     accessat(&tracefs, TRACE_POINT, Access::WRITE_OK, AtFlags::EACCESS)
         .map_err(|e| format!("{TRACE_POINT} of tracefs: {}", describe(&e.into())))
 }
 
-/// Opening does no I/O to a disk; whether it is allowed is more than its permission bits say.
-fn readable(root: &Root, name: &str) -> Known<()> {
-    // Slashes in names of devices are exclamation marks in /sys.
+/// Whether a device can be opened for reading. Opening does no I/O, and permission bits alone do not decide.
+fn readable_device(root: &Root, name: &str) -> Known<()> {
+    // `/sys` writes `!` for `/` in device names.
     let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
     let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
     opened.map(drop).map_err(|e| format!("{}: {}", model::name::shown(&path), describe(&e)))
 }
 
-const SYSCTL: &str = "/proc/sys/kernel/io_uring_disabled";
+const IO_URING_SYSCTL: &str = "/proc/sys/kernel/io_uring_disabled";
 /// `SECCOMP_MODE_FILTER` in the `Seccomp:` line of `/proc/self/status`.
-const FILTERED: &str = "2";
+const SECCOMP_FILTER_MODE: &str = "2";
 /// The first release that has io_uring.
-const FIRST_RELEASE: (u32, u32) = (5, 1);
+const FIRST_IO_URING_RELEASE: (u32, u32) = (5, 1);
 
 /// What denies io_uring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IoUringDenied {
     /// The sysctl `kernel.io_uring_disabled`, which has this value.
     Sysctl(String),
-    /// A seccomp filter that answers EPERM, as those of container runtimes do.
+    /// A seccomp filter that answers EPERM, like those of container runtimes.
     SeccompDenies,
     /// A seccomp filter that answers ENOSYS on a kernel that has io_uring.
     SeccompHides,
@@ -113,7 +117,7 @@ impl fmt::Display for IoUringDenied {
                 write!(f, "a seccomp filter hides it (ENOSYS), as if the kernel were too old for it")
             }
             Self::OldKernel(release) => {
-                let (major, minor) = FIRST_RELEASE;
+                let (major, minor) = FIRST_IO_URING_RELEASE;
                 write!(f, "kernel {release} is too old (ENOSYS): io_uring came with Linux {major}.{minor}")
             }
             Self::NotBuiltIn(release) => write!(f, "kernel {release} was built without it (ENOSYS)"),
@@ -127,7 +131,7 @@ impl IoUringDenied {
     /// What the user can change to allow io_uring; `None` if nothing on this machine would help.
     pub fn advice(&self, root: &Root) -> Option<&'static str> {
         match self {
-            Self::Sysctl(_) if may_set(root) => Some("sysctl kernel.io_uring_disabled=0"),
+            Self::Sysctl(_) if may_set_sysctl(root) => Some("sysctl kernel.io_uring_disabled=0"),
             Self::Sysctl(_) => Some("as root, outside of any container: sysctl kernel.io_uring_disabled=0"),
             Self::SeccompDenies | Self::SeccompHides => Some(
                 "start the container with a seccomp profile that allows io_uring (docker run --security-opt seccomp=FILE)",
@@ -142,8 +146,8 @@ impl IoUringDenied {
 /// # Errors
 /// What denies it.
 pub fn io_uring(root: &Root) -> Result<(), IoUringDenied> {
-    let ring = on_one_file(|arena, files| Ring::new(arena, files, &RingOptions::default()).map(drop));
-    ring.map_err(|error| cause(root, &error))
+    let ring = with_memory_file(|arena, files| Ring::new(arena, files, &RingOptions::default()).map(drop));
+    ring.map_err(|error| denial_cause(root, &error))
 }
 
 /// Sets up a context for one operation.
@@ -151,31 +155,31 @@ pub fn io_uring(root: &Root) -> Result<(), IoUringDenied> {
 /// # Errors
 /// The kernel's reason, in words.
 pub fn libaio() -> Known<()> {
-    on_one_file(|arena, files| Aio::new(arena, files, false).map(drop)).map_err(|error| describe(&error))
+    with_memory_file(|arena, files| Aio::new(arena, files, false).map(drop)).map_err(|error| describe(&error))
 }
 
 /// Whether this process may change the sysctl.
-fn may_set(root: &Root) -> bool {
-    accessat(CWD, root.path(SYSCTL), Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+fn may_set_sysctl(root: &Root) -> bool {
+    accessat(CWD, root.path(IO_URING_SYSCTL), Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
-fn on_one_file(set_up: impl FnOnce(Arena, Vec<OpenFile>) -> io::Result<()>) -> io::Result<()> {
-    // In memory: an empty root directory has no /dev.
+fn with_memory_file(set_up: impl FnOnce(Arena, Vec<OpenFile>) -> io::Result<()>) -> io::Result<()> {
+    // A file in memory, since an empty root directory has no /dev.
     let file = File::from(memfd_create("fathom", MemfdFlags::CLOEXEC)?);
     set_up(Arena::new(1, rustix::param::page_size())?, vec![OpenFile::new(file, false)])
 }
 
-fn cause(root: &Root, error: &io::Error) -> IoUringDenied {
-    let is_filtered = || status(root, "Seccomp:").as_deref() == Some(FILTERED);
+fn denial_cause(root: &Root, error: &io::Error) -> IoUringDenied {
+    let is_filtered = || status_value(root, "Seccomp:").as_deref() == Some(SECCOMP_FILTER_MODE);
     let release = || rustix::system::uname().release().to_string_lossy().into_owned();
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::PERM | Errno::ACCESS) => match root.word(SYSCTL) {
+        Some(Errno::PERM | Errno::ACCESS) => match root.word(IO_URING_SYSCTL) {
             Some(level) if level == "2" || (level == "1" && !is_filtered()) => IoUringDenied::Sysctl(level),
             _ if is_filtered() => IoUringDenied::SeccompDenies,
             _ => IoUringDenied::Sandbox,
         },
         Some(Errno::NOSYS) => match release() {
-            release if is_older(&release) => IoUringDenied::OldKernel(release),
+            release if is_older_than_io_uring(&release) => IoUringDenied::OldKernel(release),
             _ if is_filtered() => IoUringDenied::SeccompHides,
             release => IoUringDenied::NotBuiltIn(release),
         },
@@ -183,20 +187,20 @@ fn cause(root: &Root, error: &io::Error) -> IoUringDenied {
     }
 }
 
-/// A value of `/proc/self/status`.
-fn status(root: &Root, key: &str) -> Option<String> {
+/// Returns a value of `/proc/self/status`.
+fn status_value(root: &Root, key: &str) -> Option<String> {
     let text = root.read("/proc/self/status").ok()?;
     text.lines().find_map(|line| Some(line.strip_prefix(key)?.trim().to_owned()))
 }
 
 /// Whether a kernel release is older than io_uring.
-fn is_older(release: &str) -> bool {
+fn is_older_than_io_uring(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < FIRST_RELEASE
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < FIRST_IO_URING_RELEASE
 }
 
 #[test]
-fn what_is_not_there_is_not_allowed_and_says_so() {
+fn missing_interfaces_are_reported_as_not_allowed() {
     let rights = look(&Root::at("/nonexistent-prefix".into()), ["none"].into_iter());
     assert!(rights.cgroup.is_err());
     assert_eq!(rights.tracing.is_ok(), crate::tracer::Tracer::new(1 << 16).is_ok(), "{:?}", rights.tracing);
@@ -215,7 +219,7 @@ mod tests {
         for (path, text) in files {
             put(dir.path(), path, text);
         }
-        cause(&Root::at(dir.path().to_owned()), &io::Error::from(errno))
+        denial_cause(&Root::at(dir.path().to_owned()), &io::Error::from(errno))
     }
 
     #[test]
@@ -238,8 +242,8 @@ mod tests {
 
     #[test]
     fn releases_before_5_1_are_too_old() {
-        assert!(is_older("4.19.0-27-amd64") && is_older("5.0.21") && is_older("3.10.0-1160.el7"));
-        assert!(!is_older("5.1.0") && !is_older("6.18.5-cloud") && !is_older("10.0"));
+        assert!(is_older_than_io_uring("4.19.0-27-amd64") && is_older_than_io_uring("5.0.21") && is_older_than_io_uring("3.10.0-1160.el7"));
+        assert!(!is_older_than_io_uring("5.1.0") && !is_older_than_io_uring("6.18.5-cloud") && !is_older_than_io_uring("10.0"));
     }
 
     #[test]

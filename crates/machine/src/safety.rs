@@ -26,7 +26,6 @@ const O_EXCL: i32 = rustix::fs::OFlags::EXCL.bits() as i32;
 const O_DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
 const O_SYNC: i32 = rustix::fs::OFlags::SYNC.bits() as i32;
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-
 /// Devices that this process has claimed for itself, each by an `O_EXCL` descriptor that lives as long as the process: the
 /// kernel then lets nobody mount or swap on them, not even between two runs. Workers open theirs beside it.
 static CLAIMED: Mutex<BTreeMap<String, File>> = Mutex::new(BTreeMap::new());

@@ -168,11 +168,11 @@ fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
     let nothing = || "nothing of it is opened".to_owned();
     let target = part.map(|(file, _)| *file);
     let stored =
-        || part.map_or_else(|| Err(nothing()), |(file, region)| extents::look_at(file, region.clone()));
+        || part.map_or_else(|| Err(nothing()), |(file, region)| extents::map_region_extents(file, region.clone()));
     TargetState {
         pages: target.map_or_else(|| Err(nothing()), page_cache::count_cached_pages),
         extents: with_extents.then(stored),
-        backing: target.filter(|_| with_extents).and_then(|t| extents::look_behind(root, t)),
+        backing: target.filter(|_| with_extents).and_then(|t| extents::map_backing_file(root, t)),
         file: target.map(file_state),
         room: with_extents.then(|| target.map_or_else(|| Err(nothing()), room)),
         probe: None,

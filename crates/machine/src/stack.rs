@@ -1,8 +1,12 @@
-//! The block stack: from a device down through partitions, volumes, RAID and loop devices to the lowest layer.
+//! The block stack: the layers from a device down through partitions, volumes, RAID and loop devices to the
+//! disk.
 //!
-//! Layers are found through `/sys`; a loop device is asked itself. A layer that must stand on something which is not shown (a volume, an
-//! array or another virtual device without `slaves`) is named in `blind`: whether it ends in memory or on a disk is then unknown.
-//! Which device a path is on is found in `resolve`.
+//! 1. A layer's neighbours come from `/sys`; a loop device reports its own backing file.
+//! 2. A layer that must have something below it, such as a volume without `slaves`, is recorded in `blind`:
+//!    it may end in memory or on a disk.
+//! 3. Each layer carries its queue settings, and what `/sys` shows about place, state, interrupts and link.
+//!
+//! `resolve` finds the device that a path is on.
 
 use crate::file_systems::{Mount, mount_of};
 use crate::identity;
@@ -13,15 +17,15 @@ use model::machine::{Layer, LayerKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 
-/// Most layers; a stack of more is cut and said.
+/// Most layers. A longer stack is cut, and `blind` says so.
 const MAX_LAYERS: usize = 512;
 
-/// A stack that is being followed downwards.
+/// A stack that grows while it is followed downwards.
 pub(crate) struct Stack<'a> {
     pub(crate) root: &'a Root,
     pub(crate) mounts: &'a [Mount],
     pub(crate) layers: Vec<Layer>,
-    /// What could not be followed, in sentences.
+    /// What could not be followed, as sentences.
     pub(crate) blind: Vec<String>,
 }
 
@@ -30,7 +34,8 @@ impl<'a> Stack<'a> {
         Self { root, mounts, layers: Vec::new(), blind: Vec::new() }
     }
 
-    /// Adds the device with this `major:minor` and all that is below it. Gives its index, also where it was there before.
+    /// Adds the device with this `major:minor` and everything below it. Returns its index, also if it was
+    /// there before.
     pub(crate) fn add(&mut self, number: &str) -> Option<usize> {
         if let Some(there) = self.layers.iter().position(|l| l.number == number) {
             return Some(there);
@@ -45,7 +50,7 @@ impl<'a> Stack<'a> {
             return None;
         }
         let index = self.layers.len();
-        // First in the list, then what is below: a stack that contains itself would otherwise never end.
+        // The layer comes first, since a stack that contains itself would otherwise never end.
         self.layers.push(read_layer(self.root, &name, number));
         let below = self.below(index, &name);
         self.layers[index].below = below;
@@ -70,7 +75,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The devices that a volume, an array or another virtual device stands on. Hardware stands on none.
+    /// Adds the devices below a volume, an array or another virtual device. Hardware has none.
     fn below_slaves(&mut self, kind: LayerKind, name: &str) -> Vec<usize> {
         let dir = format!("/sys/class/block/{name}/slaves");
         let slaves = self.root.list(&dir);
@@ -97,7 +102,8 @@ impl<'a> Stack<'a> {
     }
 
     fn below_loop(&mut self, index: usize, name: &str) -> Vec<usize> {
-        // A name may be gone, or another file's by now, and something may cover the device's directory in /sys. The device knows.
+        // The file may have been removed or replaced, and `/sys` may be covered. The device itself knows its
+        // file.
         let status = identity::status(self.root, name);
         if let Ok(status) = &status {
             let layer = &mut self.layers[index];
@@ -132,7 +138,7 @@ impl<'a> Stack<'a> {
             (crate::root::number_of(facts.dev()), facts.ino()) == (number.clone(), inode)
         };
         let path = std::fs::metadata(&path).is_ok_and(|facts| is_it(&facts)).then_some(path);
-        // Without its name only the number of its file system is left, and every mount with that number is of it.
+        // Without the file's name only the number of its file system remains, which every mount of it shares.
         let mount = match &path {
             Some(path) => mount_of(self.mounts, None, &number, &path.to_string_lossy()),
             None => self.mounts.iter().rfind(|m| m.number == number),
@@ -147,14 +153,14 @@ impl<'a> Stack<'a> {
         found.tops
     }
 
-    /// Why all of it is memory; `None` where anything below is not, or nothing is known.
+    /// Returns why all data is in memory; `None` if any part is not, or nothing is known.
     pub(crate) fn memory(&self) -> Option<String> {
         let leaves = || self.layers.iter().filter(|l| l.below.is_empty());
         let names: Vec<&str> = leaves().filter_map(|l| l.ram.as_deref()).collect();
         (!names.is_empty() && names.len() == leaves().count()).then(|| names.join(", "))
     }
 
-    /// The layers, each before what is below it, with the indices of `tops` in that order.
+    /// Returns the layers, each before those below it, and the new indices of `tops`.
     pub(crate) fn into_order(self, tops: &[usize]) -> (Vec<Layer>, Vec<usize>) {
         let ranks = ranks(&self.layers);
         let mut order: Vec<usize> = (0..self.layers.len()).collect();
@@ -175,10 +181,10 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// Longest way from a top, for each layer.
+/// Returns for each layer its greatest distance from a top.
 fn ranks(layers: &[Layer]) -> Vec<usize> {
     let mut ranks = vec![0; layers.len()];
-    // As many passes as the deepest stack has layers; the bound ends it even where /sys contradicts itself.
+    // At most one pass for each layer, so that it ends even if `/sys` contradicts itself.
     for _ in 0..layers.len() {
         let mut changed = false;
         for (i, layer) in layers.iter().enumerate() {
@@ -196,7 +202,7 @@ fn ranks(layers: &[Layer]) -> Vec<usize> {
     ranks
 }
 
-/// Kernel name of the device with this `major:minor`.
+/// Returns the kernel name of the device with this `major:minor`.
 pub(crate) fn name_of(root: &Root, number: &str) -> Option<String> {
     let link = root.link(&format!("/sys/dev/block/{number}")).ok();
     if let Some(name) = link.as_deref().and_then(|l| l.rsplit('/').next()) {
@@ -206,12 +212,12 @@ pub(crate) fn name_of(root: &Root, number: &str) -> Option<String> {
     names.into_iter().find(|n| number_of(root, n).as_deref() == Some(number))
 }
 
-/// `major:minor` of the device with this kernel name.
+/// Returns the `major:minor` of the device with this kernel name.
 pub(crate) fn number_of(root: &Root, name: &str) -> Option<String> {
     root.word(&format!("/sys/class/block/{name}/dev"))
 }
 
-/// Kernel name of the disk that a partition is part of; `None` for anything else.
+/// Returns the kernel name of the disk that a partition belongs to; `None` for any other device.
 pub(crate) fn parent(root: &Root, name: &str) -> Option<String> {
     if !root.has(&format!("/sys/class/block/{name}/partition")) {
         return None;
@@ -220,7 +226,7 @@ pub(crate) fn parent(root: &Root, name: &str) -> Option<String> {
     link.rsplit('/').nth(1).map(str::to_owned)
 }
 
-/// One layer, without what is below it.
+/// Reads one layer, without the layers below it.
 pub(crate) fn read_layer(root: &Root, name: &str, number: &str) -> Layer {
     let dir = format!("/sys/class/block/{name}");
     let disk = parent(root, name).unwrap_or_else(|| name.to_owned());
@@ -238,7 +244,7 @@ pub(crate) fn read_layer(root: &Root, name: &str, number: &str) -> Layer {
         backing_direct: direct.map(|d| d == "1"),
         // This link exists for disks and partitions alike.
         stat_file: format!("{dir}/stat"),
-        // A partition has no queue of its own; its disk's is the one that counts.
+        // A partition has no queue; that of its disk counts.
         queue: queue(root, &disk),
         device: read_device_attributes(root, name, &disk),
         ram: None,
@@ -248,7 +254,7 @@ pub(crate) fn read_layer(root: &Root, name: &str, number: &str) -> Layer {
 
 fn kind(root: &Root, name: &str, number: &str) -> LayerKind {
     let has = |file: &str| root.has(&format!("/sys/class/block/{name}/{file}"));
-    // Without either link nothing tells hardware from a virtual device.
+    // Without either link, hardware and virtual devices look alike.
     let link = || root.link(&format!("/sys/class/block/{name}"));
     let link = || link().or_else(|_| root.link(&format!("/sys/dev/block/{number}")));
     let is_virtual = || link().map_or_else(|_| !has("dev"), |path| path.contains("/virtual/"));
@@ -265,7 +271,7 @@ fn kind(root: &Root, name: &str, number: &str) -> LayerKind {
     } else if has("md") || name.starts_with("md") {
         LayerKind::Raid
     } else if is_virtual() && !name.starts_with("nvme") {
-        // With native multipath the kernel files an NVMe disk under `virtual`.
+        // With native multipath the kernel lists an NVMe disk under `virtual`.
         LayerKind::Virtual
     } else {
         LayerKind::Disk
@@ -273,7 +279,7 @@ fn kind(root: &Root, name: &str, number: &str) -> LayerKind {
 }
 
 fn driver(root: &Root, disk: &str) -> Option<String> {
-    // An NVMe name space hangs below its controller, and only that has a driver.
+    // An NVMe namespace is below its controller, and only the controller has a driver.
     let links = ["device/driver", "device/device/driver"];
     let found = links.iter().find_map(|l| root.link(&format!("/sys/class/block/{disk}/{l}")).ok());
     let name = found.and_then(|l| l.rsplit('/').next().map(str::to_owned));
@@ -284,13 +290,13 @@ fn first_word(root: &Root, name: &str, files: &[&str]) -> Option<String> {
     files.iter().find_map(|f| root.word(&format!("/sys/class/block/{name}/{f}")))
 }
 
-/// Serial number of the hardware that a device or partition is on.
+/// Returns the serial number of the disk that a device or partition is on.
 pub(crate) fn serial(root: &Root, name: &str) -> Option<String> {
     let disk = parent(root, name).unwrap_or_else(|| name.to_owned());
     first_word(root, &disk, &["device/serial", "serial"]).or_else(|| scsi_serial(root, &disk))
 }
 
-/// SCSI keeps it in a page of binary: four bytes of header, then text.
+/// Returns the serial number of a SCSI disk, from a binary page: four bytes of header, then text.
 fn scsi_serial(root: &Root, disk: &str) -> Option<String> {
     let page = std::fs::read(root.path(&format!("/sys/class/block/{disk}/device/vpd_pg80"))).ok()?;
     let text = String::from_utf8_lossy(page.get(4..)?).trim_matches(['\0', ' ']).to_owned();
@@ -305,9 +311,10 @@ fn queue(root: &Root, disk: &str) -> BTreeMap<String, String> {
 }
 
 /// Files of the device or partition itself.
-const OWN: [&str; 4] = ["start", "alignment_offset", "ro", "loop/offset"];
+const DEVICE_FILES: [&str; 4] = ["start", "alignment_offset", "ro", "loop/offset"];
+
 /// Files of the whole device.
-const OF_DISK: [&str; 13] = [
+const DISK_FILES: [&str; 13] = [
     "removable",
     "device/queue_depth",
     "device/state",
@@ -319,12 +326,13 @@ const OF_DISK: [&str; 13] = [
     "dm/name",
     "dm/suspended",
     "dm/uuid",
-    // Shown as one name, whatever the place.
+    // Stored under one name, wherever it is.
     "queue/dax",
     "device/power/pm_qos_latency_tolerance_us",
 ];
-/// Files of the nearest directory above that has them: the PCI function, mostly.
-const ABOVE: [&str; 6] = [
+
+/// Files of the nearest directory above that has them, mostly the PCI function.
+const PARENT_FILES: [&str; 6] = [
     "numa_node",
     "local_cpulist",
     "current_link_speed",
@@ -332,10 +340,11 @@ const ABOVE: [&str; 6] = [
     "max_link_speed",
     "max_link_width",
 ];
-/// Files of a SATA link, below the port in the directories above.
-const SATA: [&str; 3] = ["sata_spd", "sata_spd_limit", "hw_sata_spd_limit"];
+/// Files of a SATA link, below its port.
+const SATA_LINK_FILES: [&str; 3] = ["sata_spd", "sata_spd_limit", "hw_sata_spd_limit"];
 
-/// Looks at a device or partition `name` of the whole device `disk`. What is not there is left out.
+/// Reads what `/sys` shows about the device or partition `name` of the whole device `disk`. Missing files are
+/// left out.
 pub(crate) fn read_device_attributes(root: &Root, name: &str, disk: &str) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     let mut keep = |key: &str, text: Option<String>| {
@@ -343,10 +352,10 @@ pub(crate) fn read_device_attributes(root: &Root, name: &str, disk: &str) -> BTr
             out.insert(key.to_owned(), text);
         }
     };
-    for file in OWN {
+    for file in DEVICE_FILES {
         keep(file, root.word(&format!("/sys/class/block/{name}/{file}")));
     }
-    for file in OF_DISK {
+    for file in DISK_FILES {
         let key = match file {
             "queue/dax" => "dax",
             "device/power/pm_qos_latency_tolerance_us" => "pm_qos_latency_tolerance_us",
@@ -356,29 +365,29 @@ pub(crate) fn read_device_attributes(root: &Root, name: &str, disk: &str) -> BTr
     }
     keep("mq", root.list(&format!("/sys/class/block/{disk}/mq")).ok().map(|queues| queues.len().to_string()));
     let above = above(root, disk);
-    for file in ABOVE {
+    for file in PARENT_FILES {
         let key = if file == "numa_node" { "device/numa_node" } else { file };
         keep(key, above.iter().find_map(|dir| root.word(&format!("{dir}/{file}"))));
     }
     if let Some(port) = above.iter().find_map(|dir| sata_link(root, dir)) {
-        for file in SATA {
+        for file in SATA_LINK_FILES {
             keep(file, root.word(&format!("{port}/{file}")));
         }
     }
     keep("irq_cpus", above.iter().find_map(|dir| interrupt_cpus(root, dir)));
-    keep("hwmon", above.iter().find_map(|dir| thermometer(root, dir)));
+    keep("hwmon", above.iter().find_map(|dir| temperature_monitor(root, dir)));
     out
 }
 
-/// The directories above a disk in `/sys/devices`, the nearest first.
+/// Returns the directories above a disk in `/sys/devices`, the nearest first.
 fn above(root: &Root, disk: &str) -> Vec<String> {
     let Some(mut place) = root.canonical(&format!("/sys/class/block/{disk}")) else { return Vec::new() };
-    // With native multipath an NVMe disk is filed under a subsystem, which names its controllers. With several of them
-    // there is no one link.
+    // With native multipath an NVMe disk is below a subsystem, which names its controllers. Several
+    // controllers have no single link.
     if place.contains("/nvme-subsystem/") {
         let subsystem = place.rsplit_once('/').map_or("", |(dir, _)| dir);
         let names = root.matches(&format!("{subsystem}/nvme*")).unwrap_or_default();
-        // Its disks are beside them, and these have a size.
+        // Disks are next to the controllers. Only disks have a size.
         let mut controllers = names.iter().filter(|path| !root.has(&format!("{path}/size")));
         let (Some(only), None) = (controllers.next(), controllers.next()) else { return Vec::new() };
         let Some(controller) = root.canonical(only) else { return Vec::new() };
@@ -392,7 +401,7 @@ fn above(root: &Root, disk: &str) -> Vec<String> {
     out
 }
 
-/// The directory of the SATA link of a port, `ata1/link1/ata_link/link1`.
+/// Returns the directory of a port's SATA link, `ata1/link1/ata_link/link1`.
 fn sata_link(root: &Root, port: &str) -> Option<String> {
     let links = root.matches(&format!("{port}/link*")).ok()?;
     let link = links.iter().find_map(|path| path.rsplit('/').next())?;
@@ -400,33 +409,34 @@ fn sata_link(root: &Root, port: &str) -> Option<String> {
     root.has(&dir).then_some(dir)
 }
 
-/// CPUs that serve the interrupts of I/O of this PCI function, `0,1,5`; `None` where it has none.
+/// Returns the CPUs that serve the I/O interrupts of this PCI function, `0,1,5`; `None` if it has no
+/// interrupts.
 fn interrupt_cpus(root: &Root, dir: &str) -> Option<String> {
-    let of_io: Vec<String> = root.list(&format!("{dir}/msi_irqs")).ok()?;
+    let irqs: Vec<String> = root.list(&format!("{dir}/msi_irqs")).ok()?;
     let named = |irq: &String| root.word(&format!("/sys/kernel/irq/{irq}/actions")).unwrap_or_default();
-    let mut serving: Vec<&String> = of_io.iter().filter(|irq| !of_control(&named(irq))).collect();
-    // A device with a single vector serves everything with it.
+    let mut serving: Vec<&String> = irqs.iter().filter(|irq| !is_control_interrupt(&named(irq))).collect();
+    // A device with a single vector uses it for everything.
     if serving.is_empty() {
-        serving = of_io.iter().collect();
+        serving = irqs.iter().collect();
     }
     let mut cpus = BTreeSet::new();
     for irq in serving {
         let files = ["effective_affinity_list", "smp_affinity_list"];
         let list = files.iter().find_map(|f| root.word(&format!("/proc/irq/{irq}/{f}")));
-        cpus.extend(list.iter().flat_map(|l| cpus_of(l)));
+        cpus.extend(list.iter().flat_map(|l| parse_cpu_list(l)));
     }
     let words: Vec<String> = cpus.iter().map(u32::to_string).collect();
     (!words.is_empty()).then(|| words.join(","))
 }
 
-/// Whether an interrupt of this name serves no I/O: changes of a virtio device, the first queue of NVMe.
-fn of_control(name: &str) -> bool {
+/// Whether an interrupt serves no I/O: virtio configuration changes, and the admin queue of NVMe.
+fn is_control_interrupt(name: &str) -> bool {
     name.ends_with("-config") || (name.starts_with("nvme") && name.ends_with("q0"))
 }
 
-/// CPUs of a list such as `0-3,8`; parts that are none are left out.
-fn cpus_of(list: &str) -> Vec<u32> {
-    /// No Linux has more.
+/// Returns the CPUs of a list such as `0-3,8`. Invalid parts are left out.
+fn parse_cpu_list(list: &str) -> Vec<u32> {
+    /// Linux supports no more CPUs.
     const MOST: u32 = 8192;
     let part = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -435,8 +445,8 @@ fn cpus_of(list: &str) -> Vec<u32> {
     list.split(',').filter_map(part).flatten().collect()
 }
 
-/// The hardware monitor of a drive, `/sys/class/hwmon/hwmon3`.
-fn thermometer(root: &Root, dir: &str) -> Option<String> {
+/// Returns the hardware monitor of a drive, `/sys/class/hwmon/hwmon3`.
+fn temperature_monitor(root: &Root, dir: &str) -> Option<String> {
     // SCSI has a directory of monitors, NVMe the monitor itself.
     let monitors = [format!("{dir}/hwmon/hwmon*"), format!("{dir}/hwmon*")];
     let found = monitors.iter().find_map(|p| {
@@ -505,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_whose_slaves_are_not_shown_is_no_end_of_the_chain() {
+    fn a_layer_with_hidden_slaves_is_blind() {
         let place = |name: &str, slaves: Option<&[&str]>| {
             let dir = fixture();
             let real = format!("sys/devices/virtual/block/{name}");
@@ -543,14 +553,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_sys_does_not_show_is_said() {
+    fn a_device_number_missing_from_sys_is_reported() {
         let root = Root::at("/nonexistent-prefix".into());
         let place = place_of_device(&root, &[], Path::new("/dev/x"), "8:0");
         assert!(place.layers.is_empty() && place.blind.is_some_and(|b| b.contains("8:0")));
     }
 
     #[test]
-    fn a_stack_that_contains_itself_ends() {
+    fn a_cyclic_stack_ends() {
         let layers =
             vec![Layer { below: vec![1], ..Layer::default() }, Layer { below: vec![0], ..Layer::default() }];
         assert_eq!(ranks(&layers).len(), 2);
@@ -699,9 +709,9 @@ mod device_tests {
 
     #[test]
     fn lists_of_cpus_never_run_away() {
-        assert_eq!(cpus_of("0-2,7\n"), [0, 1, 2, 7]);
-        assert_eq!(cpus_of("x,3-,-1,5-4,9"), [9]);
-        assert_eq!(cpus_of("8190-4294967295").len(), 3);
+        assert_eq!(parse_cpu_list("0-2,7\n"), [0, 1, 2, 7]);
+        assert_eq!(parse_cpu_list("x,3-,-1,5-4,9"), [9]);
+        assert_eq!(parse_cpu_list("8190-4294967295").len(), 3);
     }
 
     #[test]

@@ -36,7 +36,6 @@ pub(crate) const PREFIX: &str = ".fathom-test-";
 pub(crate) const SUFFIX: &str = ".tmp";
 /// `TMPFS_MAGIC`, `RAMFS_MAGIC`.
 const MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-
 /// Test files with a name, for whoever removes them first: their owner or a forced exit.
 static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 

@@ -20,6 +20,7 @@ const HOUSEKEEPERS: [&str; 10] = [
     "bcache_gc",
     "bcache_writebac",
 ];
+
 /// Ends of the names of an array's threads, behind its own name.
 const ARRAY_WORK: [&str; 3] = ["_resync", "_reshape", "_recovery"];
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.

@@ -15,7 +15,6 @@ const BUCKET: f64 = 1.0 / 128.0;
 /// Shares in percent at which quantiles are told.
 const SHARES: [f64; 17] =
     [0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9, 100.0];
-
 /// What any program takes from a completion to its next operation, which whoever runs the job takes again: the shortest pauses of a hundred,
 /// and no more than this, in ns.
 const SHORTEST: f64 = 0.01;
@@ -132,13 +131,6 @@ fn normal(x: f64) -> f64 {
             + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
     let upper = (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * sum;
     if x < 0.0 { upper } else { 1.0 - upper }
-}
-
-#[cfg(test)]
-fn seen(quantile: impl Fn(f64) -> f64) -> Histogram {
-    let mut seen = Histogram::new();
-    (0..100_000).for_each(|at| seen.record(quantile((f64::from(at) + 0.5) / 1e5) as u64));
-    seen
 }
 
 /// The two lengths in seconds.
@@ -266,6 +258,13 @@ fn dispersion(arrivals: Arrivals, rate: f64, length: f64) -> f64 {
 /// Dispersion of a share of arrivals that are drawn from them at random.
 pub(super) fn thinned(idc: Option<f64>, share: f64) -> Option<f64> {
     idc.map(|idc| 1.0 + share * (idc - 1.0))
+}
+
+#[cfg(test)]
+fn seen(quantile: impl Fn(f64) -> f64) -> Histogram {
+    let mut seen = Histogram::new();
+    (0..100_000).for_each(|at| seen.record(quantile((f64::from(at) + 0.5) / 1e5) as u64));
+    seen
 }
 
 #[test]

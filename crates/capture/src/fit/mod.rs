@@ -16,18 +16,13 @@ use model::captured::Origin;
 use model::histogram::Histogram;
 use model::job::{Changes, Kind};
 use std::collections::BTreeMap;
-
 pub use job_file::{Fitted, Head};
 pub use survey::{Gathering, Nothing, Survey};
-
-#[cfg(test)]
-mod tests;
 
 /// Bins of offsets.
 const BINS: usize = 1 << 16;
 /// Sizes that are told apart.
 const MOST_SIZES: usize = 1 << 16;
-
 /// Part of the operations whose completion may be unknown: one in so many.
 const UNFINISHED: u64 = 1000;
 
@@ -180,3 +175,6 @@ fn distances_are_of_distribution_functions() {
     assert_eq!(distance(&[1, 0, 1], &[0, 1, 1]), Some(0.5));
     assert_eq!(distance(&[0], &[1]), None);
 }
+
+#[cfg(test)]
+mod tests;

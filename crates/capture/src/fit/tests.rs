@@ -102,6 +102,27 @@ fn near(found: f64, truth: f64, share: f64) {
     assert!((found / truth - 1.0).abs() <= share, "{found}, not {truth}");
 }
 
+/// The value of a key in the turn of a stream with this index.
+#[track_caller]
+fn in_turn(job: &str, turn: usize, key: &str) -> f64 {
+    let table =
+        job.split("[[stream.turn]]\n").nth(turn + 1).unwrap_or_else(|| panic!("no turn {turn}:\n{job}"));
+    let line = table.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+    let text = line.unwrap_or_else(|| panic!("no {key}:\n{job}"));
+    text.split("  #").next().and_then(|text| text.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
+}
+
+/// Microseconds of a time as a fitted job has it.
+fn typed_us(text: &str) -> f64 {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
+    let number: f64 = number.parse().unwrap_or_else(|_| panic!("{text}"));
+    match unit {
+        "ns" => number / 1000.0,
+        "us" => number,
+        other => panic!("a time in {other}: {text}"),
+    }
+}
+
 #[test]
 fn independent_arrivals_in_two_zones_are_found_with_their_rate() {
     let mut load = Load::new();
@@ -203,16 +224,6 @@ fn batches_are_found_with_their_mean_and_flushes_of_others_stand_behind_writes()
     near(number(&job, "writer", "fdatasync"), 4.0, 0.05);
     assert_eq!(value(&job, "writer", "batch"), Some("4"), "{job}");
     assert!(job.contains("asked for by tasks that write nothing"), "{job}");
-}
-
-/// The value of a key in the turn of a stream with this index.
-#[track_caller]
-fn in_turn(job: &str, turn: usize, key: &str) -> f64 {
-    let table =
-        job.split("[[stream.turn]]\n").nth(turn + 1).unwrap_or_else(|| panic!("no turn {turn}:\n{job}"));
-    let line = table.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
-    let text = line.unwrap_or_else(|| panic!("no {key}:\n{job}"));
-    text.split("  #").next().and_then(|text| text.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
 #[test]
@@ -331,17 +342,6 @@ fn a_part_does_as_many_operations_as_it_did_wherever_its_moment_was() {
         let active = us("stop-after").unwrap_or(all - us("delay").unwrap_or(0.0));
         let operations = number(&job, "brief", "rate") * active / 1e6;
         assert!((operations / 100.0 - 1.0).abs() < 0.01, "{operations} at {moment_us}:\n{job}");
-    }
-}
-
-/// Microseconds of a time as a fitted job has it.
-fn typed_us(text: &str) -> f64 {
-    let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
-    let number: f64 = number.parse().unwrap_or_else(|_| panic!("{text}"));
-    match unit {
-        "ns" => number / 1000.0,
-        "us" => number,
-        other => panic!("a time in {other}: {text}"),
     }
 }
 

@@ -132,9 +132,6 @@ impl Profiler {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 /// A restriction with what is known already of each task.
 #[derive(Debug)]
 struct Within {
@@ -525,3 +522,6 @@ impl Doing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

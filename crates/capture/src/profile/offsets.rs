@@ -138,7 +138,6 @@ const MOST_BLOCKS: u64 = 1 << 20;
 const MOST_BYTES: usize = 64 << 20;
 /// Ranges after which its bytes are looked at.
 const RANGES: u32 = 256;
-
 /// Blocks of one request from which they are added as a range, without waiting for others.
 const RANGE: u64 = 16;
 /// Blocks that wait to be added together.

@@ -56,6 +56,7 @@ pub const EVENTS: [(&str, &str, Kind); 22] = [
     ("syscalls", "sys_enter_socket", Kind::Pipe),
     ("block", "block_rq_issue", Kind::Request),
 ];
+
 /// Ends of requests that a sequential one may follow: a file is read in several places at once, and writes are interleaved with the journal.
 const STREAMS: usize = 16;
 /// Most events that wait to be sorted: 64 MiB.
@@ -314,6 +315,33 @@ impl Calls {
     }
 }
 
+#[test]
+fn calls_are_counted_by_thread_and_number() -> Result<(), Foreign> {
+    use crate::trace::tests::{HEADER, page, record};
+    let format = "name: sys_enter\nID: 414\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\
+        \tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n";
+    let mut calls = Calls::new(HEADER, format)?;
+    let call = |event: u16, thread: u32, number: u64| {
+        let mut bytes = vec![0_u8; 64];
+        bytes[..2].copy_from_slice(&event.to_ne_bytes());
+        bytes[4..8].copy_from_slice(&thread.to_ne_bytes());
+        bytes[8..16].copy_from_slice(&number.to_ne_bytes());
+        record(1, &bytes)
+    };
+    let data: Vec<u8> =
+        [call(414, 7, 17), call(414, 7, 17), call(9, 7, 17), call(414, 8, 0), call(414, 7, 74)].concat();
+    calls.page(&page(100, 3 << 30, &data, 5));
+    assert_eq!((calls.lost, calls.threads().collect::<Vec<_>>()), (5, vec![7, 8]));
+    let all: Vec<_> = calls.take().into_iter().collect();
+    assert_eq!(all, [((7, 17), 2), ((7, 74), 1), ((8, 0), 1)]);
+    assert!(calls.take().is_empty());
+    assert!(Calls::new(HEADER, "name: x\nID: 1\n").is_err());
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -394,31 +422,4 @@ mod tests {
         assert_eq!((writes.count, writes.sequential), (1, 0));
         Ok(())
     }
-}
-
-#[test]
-fn calls_are_counted_by_thread_and_number() -> Result<(), Foreign> {
-    use crate::trace::tests::{HEADER, page, record};
-    let format = "name: sys_enter\nID: 414\nformat:\n\
-        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
-        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
-        \tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\
-        \tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n";
-    let mut calls = Calls::new(HEADER, format)?;
-    let call = |event: u16, thread: u32, number: u64| {
-        let mut bytes = vec![0_u8; 64];
-        bytes[..2].copy_from_slice(&event.to_ne_bytes());
-        bytes[4..8].copy_from_slice(&thread.to_ne_bytes());
-        bytes[8..16].copy_from_slice(&number.to_ne_bytes());
-        record(1, &bytes)
-    };
-    let data: Vec<u8> =
-        [call(414, 7, 17), call(414, 7, 17), call(9, 7, 17), call(414, 8, 0), call(414, 7, 74)].concat();
-    calls.page(&page(100, 3 << 30, &data, 5));
-    assert_eq!((calls.lost, calls.threads().collect::<Vec<_>>()), (5, vec![7, 8]));
-    let all: Vec<_> = calls.take().into_iter().collect();
-    assert_eq!(all, [((7, 17), 2), ((7, 74), 1), ((8, 0), 1)]);
-    assert!(calls.take().is_empty());
-    assert!(Calls::new(HEADER, "name: x\nID: 1\n").is_err());
-    Ok(())
 }

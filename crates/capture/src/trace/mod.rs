@@ -107,18 +107,6 @@ fn foreign(line: &str) -> Foreign {
     Foreign(format!("the kernel's format has a line that is not understood: {line}"))
 }
 
-#[cfg(test)]
-pub(crate) const ISSUE: &str = "name: block_rq_issue\nID: 2104\nformat:\n\
-    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
-    \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
-    \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
-    \tfield:sector_t sector;\toffset:16;\tsize:8;\tsigned:0;\n\
-    \tfield:unsigned int nr_sector;\toffset:24;\tsize:4;\tsigned:0;\n\
-    \tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;\n\
-    \tfield:char comm[16];\toffset:44;\tsize:16;\tsigned:0;\n\
-    \tfield:__data_loc char[] cmd;\toffset:60;\tsize:4;\tsigned:0;\n\n\
-    print fmt: \"%d\", REC->dev\n";
-
 /// Records were lost before this page.
 const MISSED: u64 = 1 << 31;
 /// Their number stands behind the records.
@@ -253,86 +241,6 @@ impl<'p> Iterator for Records<'p> {
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    pub(crate) const HEADER: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
-        \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
-        \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
-        \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
-
-    /// A record's word on this machine.
-    fn word(kind: u32, delta: u32) -> [u8; 4] {
-        let word = if cfg!(target_endian = "little") { delta << 5 | kind } else { kind << 27 | delta };
-        word.to_ne_bytes()
-    }
-
-    /// A page with these data behind its header.
-    pub(crate) fn page(time: u64, flags: u64, data: &[u8], behind: u64) -> Vec<u8> {
-        let mut page = time.to_ne_bytes().to_vec();
-        page.extend((data.len() as u64 | flags).to_ne_bytes());
-        page.extend(data);
-        page.extend(behind.to_ne_bytes());
-        page.resize(4096, 0);
-        page
-    }
-
-    /// A record of data, so long after the last.
-    pub(crate) fn record(delta: u32, data: &[u8]) -> Vec<u8> {
-        let mut bytes = word(data.len() as u32 / 4, delta).to_vec();
-        bytes.extend(data);
-        bytes
-    }
-
-    #[test]
-    fn times_add_up_over_all_types_of_records() -> Result<(), Foreign> {
-        let layout = Layout::parse(HEADER)?;
-        assert_eq!(layout.bytes, 4096);
-        let mut data = record(5, b"abcd");
-        data.extend([word(EXTEND, 1), 1_u32.to_ne_bytes()].concat());
-        data.extend(record(2, b"efghijkl"));
-        // Taken back: four bytes of length, eight behind.
-        data.extend([word(PADDING, 3), 12_u32.to_ne_bytes(), *b"gone", *b"gone"].concat());
-        data.extend([word(0, 4), 7_u32.to_ne_bytes(), *b"odd\0"].concat());
-        data.extend([word(STAMP, 9), 2_u32.to_ne_bytes()].concat());
-        data.extend(record(0, b"last"));
-        data.extend(word(PADDING, 0));
-        data.extend(record(0, b"none"));
-        let page = page(1000, 0, &data, 0);
-        let found: Vec<(u64, &[u8])> = Records::parse(&page, &layout).collect();
-        let extended = 1005 + (1 << 27) + 1 + 2;
-        let expected: [(u64, &[u8]); 4] =
-            [(1005, b"abcd"), (extended, b"efghijkl"), (extended + 7, b"odd"), ((2 << 27) + 9, b"last")];
-        assert_eq!(found, expected);
-        Ok(())
-    }
-
-    #[test]
-    fn lost_records_are_counted_as_the_page_says() -> Result<(), Foreign> {
-        let layout = Layout::parse(HEADER)?;
-        let missed =
-            |flags, behind| Records::parse(&page(7, flags, &record(1, b"abcd"), behind), &layout).missed;
-        assert_eq!(missed(0, 137), 0);
-        assert_eq!(missed(MISSED | STORED, 137), 137);
-        assert_eq!(missed(MISSED, 137), 1);
-        Ok(())
-    }
-
-    #[test]
-    fn whatever_a_page_holds_there_is_an_end() -> Result<(), Foreign> {
-        let layout = Layout::parse(HEADER)?;
-        for seed in 0..64_u32 {
-            let bytes: Vec<u8> = (0..4096_u32)
-                .map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(seed * 40_503) >> 13) as u8)
-                .collect();
-            assert!(Records::parse(&bytes, &layout).count() <= 1024);
-            assert!(Records::parse(&bytes[..seed as usize], &layout).count() <= 16);
-        }
-        Ok(())
     }
 }
 
@@ -524,6 +432,18 @@ impl Decoder {
     }
 }
 
+#[cfg(test)]
+pub(crate) const ISSUE: &str = "name: block_rq_issue\nID: 2104\nformat:\n\
+    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+    \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+    \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
+    \tfield:sector_t sector;\toffset:16;\tsize:8;\tsigned:0;\n\
+    \tfield:unsigned int nr_sector;\toffset:24;\tsize:4;\tsigned:0;\n\
+    \tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;\n\
+    \tfield:char comm[16];\toffset:44;\tsize:16;\tsigned:0;\n\
+    \tfield:__data_loc char[] cmd;\toffset:60;\tsize:4;\tsigned:0;\n\n\
+    print fmt: \"%d\", REC->dev\n";
+
 #[test]
 fn a_format_is_read_as_the_kernel_prints_it() -> Result<(), Foreign> {
     let format = Format::parse(ISSUE)?;
@@ -539,6 +459,86 @@ fn a_format_is_read_as_the_kernel_prints_it() -> Result<(), Foreign> {
     assert_eq!(format.field("rwbs")?.number(&record), 0, "a record that is too short");
     assert_eq!(Field { offset: usize::MAX, size: 8 }.bytes(&record), None);
     Ok(())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) const HEADER: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+        \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+        \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+        \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+
+    /// A record's word on this machine.
+    fn word(kind: u32, delta: u32) -> [u8; 4] {
+        let word = if cfg!(target_endian = "little") { delta << 5 | kind } else { kind << 27 | delta };
+        word.to_ne_bytes()
+    }
+
+    /// A page with these data behind its header.
+    pub(crate) fn page(time: u64, flags: u64, data: &[u8], behind: u64) -> Vec<u8> {
+        let mut page = time.to_ne_bytes().to_vec();
+        page.extend((data.len() as u64 | flags).to_ne_bytes());
+        page.extend(data);
+        page.extend(behind.to_ne_bytes());
+        page.resize(4096, 0);
+        page
+    }
+
+    /// A record of data, so long after the last.
+    pub(crate) fn record(delta: u32, data: &[u8]) -> Vec<u8> {
+        let mut bytes = word(data.len() as u32 / 4, delta).to_vec();
+        bytes.extend(data);
+        bytes
+    }
+
+    #[test]
+    fn times_add_up_over_all_types_of_records() -> Result<(), Foreign> {
+        let layout = Layout::parse(HEADER)?;
+        assert_eq!(layout.bytes, 4096);
+        let mut data = record(5, b"abcd");
+        data.extend([word(EXTEND, 1), 1_u32.to_ne_bytes()].concat());
+        data.extend(record(2, b"efghijkl"));
+        // Taken back: four bytes of length, eight behind.
+        data.extend([word(PADDING, 3), 12_u32.to_ne_bytes(), *b"gone", *b"gone"].concat());
+        data.extend([word(0, 4), 7_u32.to_ne_bytes(), *b"odd\0"].concat());
+        data.extend([word(STAMP, 9), 2_u32.to_ne_bytes()].concat());
+        data.extend(record(0, b"last"));
+        data.extend(word(PADDING, 0));
+        data.extend(record(0, b"none"));
+        let page = page(1000, 0, &data, 0);
+        let found: Vec<(u64, &[u8])> = Records::parse(&page, &layout).collect();
+        let extended = 1005 + (1 << 27) + 1 + 2;
+        let expected: [(u64, &[u8]); 4] =
+            [(1005, b"abcd"), (extended, b"efghijkl"), (extended + 7, b"odd"), ((2 << 27) + 9, b"last")];
+        assert_eq!(found, expected);
+        Ok(())
+    }
+
+    #[test]
+    fn lost_records_are_counted_as_the_page_says() -> Result<(), Foreign> {
+        let layout = Layout::parse(HEADER)?;
+        let missed =
+            |flags, behind| Records::parse(&page(7, flags, &record(1, b"abcd"), behind), &layout).missed;
+        assert_eq!(missed(0, 137), 0);
+        assert_eq!(missed(MISSED | STORED, 137), 137);
+        assert_eq!(missed(MISSED, 137), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn whatever_a_page_holds_there_is_an_end() -> Result<(), Foreign> {
+        let layout = Layout::parse(HEADER)?;
+        for seed in 0..64_u32 {
+            let bytes: Vec<u8> = (0..4096_u32)
+                .map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(seed * 40_503) >> 13) as u8)
+                .collect();
+            assert!(Records::parse(&bytes, &layout).count() <= 1024);
+            assert!(Records::parse(&bytes[..seed as usize], &layout).count() <= 16);
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -389,9 +389,6 @@ fn pop(lines: &mut HashMap<u64, VecDeque<u64>>, sector: u64) -> Option<u64> {
     number
 }
 
-#[cfg(test)]
-mod tests;
-
 /// Events that wait for their turn.
 #[derive(Debug, Default)]
 pub struct Merge {
@@ -592,3 +589,6 @@ fn where_nobody_waits_for_long_one_that_takes_long_leaves_behind_the_others() {
     assert_eq!(left(&mut slots, None, 61), [20]);
     assert_eq!(left(&mut slots, Some(slow), 900), [10]);
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,6 @@
 
 mod command;
 pub mod options;
-#[cfg(test)]
-mod tests;
 mod validate;
 mod xml;
 
@@ -299,7 +297,6 @@ fn written(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
 
 /// What messages call a command line.
 const COMMAND_LINE: &str = "command line";
-
 /// In place of an option: the target itself.
 const TARGET: &str = "#";
 
@@ -344,3 +341,6 @@ impl Source {
         Trouble::new(&self.name, &self.text, marks)
     }
 }
+
+#[cfg(test)]
+mod tests;

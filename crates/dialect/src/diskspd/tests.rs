@@ -58,19 +58,6 @@ fn wrong(options: &str) -> String {
     made(&line).err().unwrap_or_else(|| panic!("{line} is taken")).to_string()
 }
 
-#[test]
-fn what_is_not_said_is_as_in_diskspd() {
-    let all = profile("testfile.dat");
-    assert_eq!((all.verbose, all.progress, all.xml, all.spans.len()), (false, 0, false, 1));
-    let span = &all.spans[0];
-    assert_eq!((span.duration_s, span.warmup_s, span.cooldown_s, span.seed), (10, 5, 0, 0));
-    assert_eq!((span.threads, span.requests, span.bucket_ms), (0, 0, 1000));
-    assert!(!span.disable_affinity && span.affinity.is_empty() && !span.latency && !span.iops);
-    let expected = Target { path: "testfile.dat".into(), ..Target::default() };
-    assert_eq!(span.targets, [expected]);
-    assert_eq!((span.targets[0].block, span.targets[0].requests, span.targets[0].threads), (65_536, 2, 1));
-}
-
 /// An option or several, and what they make of the state.
 type Row = (&'static str, fn(&TimeSpan, &Target) -> bool);
 
@@ -153,21 +140,6 @@ const STATES: &[Row] = &[
     }),
     ("-rdpct90/10 -rs50 -r8k", |_, t| t.random_percent == 50 && t.distribution.is_some()),
 ];
-
-#[test]
-fn the_states_of_diskspd_s_own_tables_carry_over() {
-    for (options, holds) in STATES {
-        let span = span(options);
-        assert!(holds(&span, &span.targets[0]), "{options}: {span:?}");
-    }
-    assert_eq!(STATES.len(), 70, "as many expectations carry over");
-    let all = profile("-P345 -v -Rxml testfile.dat testfile2.dat");
-    assert_eq!((all.progress, all.verbose, all.xml), (345, true, true));
-    assert_eq!(
-        all.spans[0].targets.iter().map(|t| t.path.as_str()).collect::<Vec<_>>(),
-        ["testfile.dat", "testfile2.dat"]
-    );
-}
 
 /// Command lines that DISKSPD refuses in its tables.
 const REFUSED: &[&str] = &[
@@ -282,6 +254,34 @@ const REFUSED: &[&str] = &[
     "-f1m -B2m",
     "-q",
 ];
+
+#[test]
+fn what_is_not_said_is_as_in_diskspd() {
+    let all = profile("testfile.dat");
+    assert_eq!((all.verbose, all.progress, all.xml, all.spans.len()), (false, 0, false, 1));
+    let span = &all.spans[0];
+    assert_eq!((span.duration_s, span.warmup_s, span.cooldown_s, span.seed), (10, 5, 0, 0));
+    assert_eq!((span.threads, span.requests, span.bucket_ms), (0, 0, 1000));
+    assert!(!span.disable_affinity && span.affinity.is_empty() && !span.latency && !span.iops);
+    let expected = Target { path: "testfile.dat".into(), ..Target::default() };
+    assert_eq!(span.targets, [expected]);
+    assert_eq!((span.targets[0].block, span.targets[0].requests, span.targets[0].threads), (65_536, 2, 1));
+}
+
+#[test]
+fn the_states_of_diskspd_s_own_tables_carry_over() {
+    for (options, holds) in STATES {
+        let span = span(options);
+        assert!(holds(&span, &span.targets[0]), "{options}: {span:?}");
+    }
+    assert_eq!(STATES.len(), 70, "as many expectations carry over");
+    let all = profile("-P345 -v -Rxml testfile.dat testfile2.dat");
+    assert_eq!((all.progress, all.verbose, all.xml), (345, true, true));
+    assert_eq!(
+        all.spans[0].targets.iter().map(|t| t.path.as_str()).collect::<Vec<_>>(),
+        ["testfile.dat", "testfile2.dat"]
+    );
+}
 
 #[test]
 fn what_diskspd_refuses_is_refused_with_what_to_type() {

@@ -12,7 +12,6 @@ use model::spec::{Rw, StreamSpec, order};
 
 /// Most bytes of one call to Linux (`MAX_RW_COUNT`).
 const KERNEL_MOST: u64 = 0x7fff_f000;
-
 /// What fio takes for the size of an operation.
 pub(super) const BLOCK_BYTES: u32 = 4096;
 

@@ -255,24 +255,6 @@ fn completed(word: &str) -> &str {
     }
 }
 
-#[cfg(test)]
-fn line(words: &str) -> Result<CommandLine, String> {
-    let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    CommandLine::parse(&words, &|name| {
-        if name == "no.fio" { Err("it is not there".into()) } else { Ok(name.into()) }
-    })
-}
-
-#[cfg(test)]
-fn parse_words(words: &str) -> Vec<String> {
-    let pieces = line(words).unwrap_or_else(|why| panic!("{words}: {why}")).pieces;
-    let said = pieces.into_iter().map(|piece| match piece {
-        Piece::File { name, .. } => name,
-        Piece::Option { name, value } => format!("{name}={value}"),
-    });
-    said.collect()
-}
-
 /// The page of `--help`.
 pub(super) fn page() -> String {
     let mut out = String::from(
@@ -334,6 +316,24 @@ fn about(option: &FioOption) -> String {
         Only(values, why) => format!("only {}: {why}", values.join(" or ")),
         Refused(why) => format!("refused: {why}"),
     }
+}
+
+#[cfg(test)]
+fn line(words: &str) -> Result<CommandLine, String> {
+    let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+    CommandLine::parse(&words, &|name| {
+        if name == "no.fio" { Err("it is not there".into()) } else { Ok(name.into()) }
+    })
+}
+
+#[cfg(test)]
+fn parse_words(words: &str) -> Vec<String> {
+    let pieces = line(words).unwrap_or_else(|why| panic!("{words}: {why}")).pieces;
+    let said = pieces.into_iter().map(|piece| match piece {
+        Piece::File { name, .. } => name,
+        Piece::Option { name, value } => format!("{name}={value}"),
+    });
+    said.collect()
 }
 
 #[test]

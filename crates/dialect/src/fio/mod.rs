@@ -15,8 +15,6 @@ mod phases;
 mod rates;
 mod replay;
 mod streams;
-#[cfg(test)]
-mod tests;
 mod value;
 
 pub use self::command::{Ask, CommandLine};
@@ -29,7 +27,6 @@ use model::spec::JobSpec;
 use model::typed::Typed;
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fio, extension: "fio", parse };
-
 /// What messages call a command line.
 const COMMAND_LINE: &str = "command line";
 
@@ -203,3 +200,6 @@ fn trouble(texts: &[Text], marks: Vec<(usize, Mark)>) -> Trouble {
         None => Trouble::new(COMMAND_LINE, "", marks),
     }
 }
+
+#[cfg(test)]
+mod tests;

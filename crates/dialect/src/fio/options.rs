@@ -35,7 +35,6 @@ const fn option(name: &'static str, aliases: &'static [&'static str], how: How) 
 
 /// Those that ask for a log, with the beginning of its name or without.
 pub(super) const LOGS: [&str; 4] = ["write_bw_log", "write_hist_log", "write_iops_log", "write_lat_log"];
-
 /// Values of a switch that is off.
 const OFF: &[&str] = &["0", "false"];
 const MERGE: &str = "traces are not merged; type a job with read_iolog for each, and leave it out";
@@ -684,6 +683,7 @@ pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
     ("solarisaio", "it is of another operating system; type ioengine=libaio", &[]),
     ("windowsaio", "it is of another operating system; type ioengine=libaio", &[]),
 ];
+
 const NETWORK: &str = "it measures a network, not storage; leave the job out";
 const CLUSTER: &str =
     "it has a client of its own; mount the file system or map the device, and name a file or device there";

@@ -51,6 +51,7 @@ const OF_OPERATIONS: [&str; 32] = [
     "end_fsync",
     "fsync_on_close",
 ];
+
 /// Options that a replay has no place for, and what to type instead.
 const REFUSED: [(&str, &str); 13] = [
     ("rate", PACED),
@@ -67,6 +68,7 @@ const REFUSED: [(&str, &str); 13] = [
     ("create_only", "a log makes no files; leave it out"),
     ("buffer_pattern", "what a log writes is not told by a pattern; leave it out"),
 ];
+
 const PACED: &str =
     "a log has times of its own; type replay_time_scale=50 or replay_no_stall=1, or leave it out";
 /// What stands in front of each event of blktrace beside the version, which is the lowest byte.

@@ -23,7 +23,6 @@ use model::typed::{LogKind, LogValue, Logs};
 
 /// The engine where none is said.
 const ENGINE: &str = "psync";
-
 /// Share of the size that copies are of where none is said.
 const WORKING_SET_PERCENT: u64 = 5;
 
@@ -43,6 +42,7 @@ pub(super) const ENGINES: &[(&str, &str)] = &[
     ("falloc", "fallocate"),
     ("null", "null"),
 ];
+
 /// Those of them that have several operations in flight.
 const DEEP: [&str; 5] = ["vsync", "libaio", "io_uring", "posixaio", "null"];
 /// Switches of engines, and the engines that have each.
@@ -514,6 +514,7 @@ const CHECKSUMS: [&str; 17] = [
     "meta",
     "pattern_hdr",
 ];
+
 /// Blocks of jobs that say no seed of their own are the same in every call.
 const SEED: u64 = 0x6669_6f20_7665_7266;
 

@@ -118,6 +118,11 @@ fn refused_file(text: &str, words: &[&str]) {
     }
 }
 
+/// Options as `name=value`.
+fn shown(options: &model::typed::Options) -> String {
+    options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn a_job_of_nothing_but_a_size_is_what_it_is_in_fio() {
     let job = job("[reader]\nsize=64m\n");
@@ -621,11 +626,6 @@ fn every_option_that_is_held_is_asked_for() {
             }
         }
     }
-}
-
-/// Options as `name=value`.
-fn shown(options: &model::typed::Options) -> String {
-    options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 #[test]

@@ -6,8 +6,6 @@
 //! A file is read into a value (`icf`), of which phases are made (`jobs`), one for each of its tests (`cycle`). Compared with its guide and its files alone.
 
 mod icf;
-#[cfg(test)]
-mod tests;
 
 use crate::names_in_tool::spelled;
 use crate::trouble::{Mark, Trouble};
@@ -454,3 +452,6 @@ fn explain_tests(icf: &Icf, places: &[String]) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,6 +42,24 @@ fn cells(cycle: &str) -> Vec<Vec<(usize, u32)>> {
     job.phases.iter().map(|p| p.streams.iter().map(stream).collect()).collect()
 }
 
+/// Two managers with these network addresses: three workers of the first, and two of the second, each on its own disk of two.
+fn two_managers(cycle: &str, addresses: [&str; 2]) -> String {
+    let text = file(cycle);
+    let (before, rest) = text.split_once("'Manager ID").unwrap_or_default();
+    let (first, after) = rest.split_once("'END manager list").unwrap_or_default();
+    let second = first.replacen("1,HOST", "2,OTHER", 1);
+    let third_worker = second.rfind("'Worker\n").unwrap_or(0);
+    let second = format!("{}'End manager\n", &second[..third_worker]);
+    let with = |text: &str, address: &str| {
+        text.replacen("network address\n\t\n", &format!("network address\n\t{address}\n"), 1)
+    };
+    format!(
+        "{before}'Manager ID{}'Manager ID{}'END manager list{after}",
+        with(first, addresses[0]),
+        with(&second, addresses[1])
+    )
+}
+
 #[test]
 fn each_test_type_has_its_tests_for_each_access_specification() {
     // Test by test: workers with their targets and depths. The third worker idles first, and only the first has four.
@@ -162,24 +180,6 @@ fn half_random_lines_are_random_in_part() {
     let line = &job.phases[3].streams[0].lines[0];
     assert!((line.random - 50.0).abs() < f64::EPSILON && line.reply == 512);
     assert!(!matches!(job.phases[3].streams[0].random, Some(Order::Random)));
-}
-
-/// Two managers with these network addresses: three workers of the first, and two of the second, each on its own disk of two.
-fn two_managers(cycle: &str, addresses: [&str; 2]) -> String {
-    let text = file(cycle);
-    let (before, rest) = text.split_once("'Manager ID").unwrap_or_default();
-    let (first, after) = rest.split_once("'END manager list").unwrap_or_default();
-    let second = first.replacen("1,HOST", "2,OTHER", 1);
-    let third_worker = second.rfind("'Worker\n").unwrap_or(0);
-    let second = format!("{}'End manager\n", &second[..third_worker]);
-    let with = |text: &str, address: &str| {
-        text.replacen("network address\n\t\n", &format!("network address\n\t{address}\n"), 1)
-    };
-    format!(
-        "{before}'Manager ID{}'Manager ID{}'END manager list{after}",
-        with(first, addresses[0]),
-        with(&second, addresses[1])
-    )
 }
 
 #[test]

@@ -44,6 +44,25 @@ fn with_xml(text: &str, line: &str) -> Result<JobSpec, Trouble> {
     Ok(job(&said, &[], &|_| Vec::new())?.unwrap_or_default())
 }
 
+/// Three threads of which the first and the last work on two files, and the second on two others; what is said of each of these.
+fn pool(of_each: [&str; 3]) -> String {
+    let target = |(path, more): (&str, &str)| {
+        format!("<Target><Path>{path}</Path><RequestCount>1</RequestCount>{more}</Target>")
+    };
+    let targets: String = ["a", "b", "c"].into_iter().zip(of_each).map(target).collect();
+    format!(
+        "<Profile><TimeSpans><TimeSpan><Duration>1</Duration><ThreadCount>3</ThreadCount><RequestCount>6</RequestCount><Targets>{targets}</Targets></TimeSpan></TimeSpans></Profile>"
+    )
+}
+
+/// Threads with their weights.
+fn threads(all: &[(u32, u32)]) -> String {
+    let one = |(thread, weight): &(u32, u32)| {
+        format!("<ThreadTarget><Thread>{thread}</Thread><Weight>{weight}</Weight></ThreadTarget>")
+    };
+    format!("<ThreadTargets>{}</ThreadTargets>", all.iter().map(one).collect::<String>())
+}
+
 #[test]
 fn a_profile_has_several_time_spans_and_templates() {
     let all = with_xml(XML, "-Xp.xml -d4 -z9 one two").unwrap_or_else(|e| panic!("{e}"));
@@ -96,25 +115,6 @@ fn results_of_before_can_be_measured_again() {
     let all = (LANGUAGE.parse)("r.xml", &results, &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(all.phases.len(), 2);
     assert!((LANGUAGE.parse)("r.xml", "<Results/>", &|_| Vec::new()).is_err());
-}
-
-/// Three threads of which the first and the last work on two files, and the second on two others; what is said of each of these.
-fn pool(of_each: [&str; 3]) -> String {
-    let target = |(path, more): (&str, &str)| {
-        format!("<Target><Path>{path}</Path><RequestCount>1</RequestCount>{more}</Target>")
-    };
-    let targets: String = ["a", "b", "c"].into_iter().zip(of_each).map(target).collect();
-    format!(
-        "<Profile><TimeSpans><TimeSpan><Duration>1</Duration><ThreadCount>3</ThreadCount><RequestCount>6</RequestCount><Targets>{targets}</Targets></TimeSpan></TimeSpans></Profile>"
-    )
-}
-
-/// Threads with their weights.
-fn threads(all: &[(u32, u32)]) -> String {
-    let one = |(thread, weight): &(u32, u32)| {
-        format!("<ThreadTarget><Thread>{thread}</Thread><Weight>{weight}</Weight></ThreadTarget>")
-    };
-    format!("<ThreadTargets>{}</ThreadTargets>", all.iter().map(one).collect::<String>())
 }
 
 #[test]
