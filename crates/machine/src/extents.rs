@@ -414,7 +414,8 @@ impl FileExtents {
         if self.stretches.len() > MAX_EXTENTS {
             self.stretches = merge_touching(std::mem::take(&mut self.stretches));
         }
-        if all.len() >= MAX_EXTENTS_OF_A_FILE || self.stretches.len() > MAX_EXTENTS || self.files > MAX_FILES {
+        if all.len() >= MAX_EXTENTS_OF_A_FILE || self.stretches.len() > MAX_EXTENTS || self.files > MAX_FILES
+        {
             return Err(why(&format!(
                 "there are too many files or extents; name less (at most {MAX_FILES} files, {MAX_EXTENTS_OF_A_FILE} extents in one and {MAX_EXTENTS} in all)"
             )));

@@ -566,7 +566,9 @@ fn the_highest_directory_that_has_a_file_wins() {
     assert_eq!(of(0, "/m/sub/low"), is("lower/sub/low"));
     assert_eq!(of(1, "/bound/both"), is("upper/sub/both"));
     assert_eq!((of(0, "/m/none"), of(0, "/elsewhere"), of(2, "/r/sub/low")), (None, None, None));
-    assert!(hidden_reason(&mounts[2]).contains("relative") && hidden_reason(&mounts[0]).contains("container"));
+    assert!(
+        hidden_reason(&mounts[2]).contains("relative") && hidden_reason(&mounts[0]).contains("container")
+    );
     assert_eq!(beneath(&root, dir.path()), Ok(Vec::new()), "in no overlay");
 }
 

@@ -1,6 +1,9 @@
-//! Rest before a run: nothing of the target cached, nothing of anybody's waiting to be written.
+//! The page cache before a run: counts a target's cached pages, evicts them, and waits until write-back is at
+//! rest.
 //!
-//! For: evicting one file, and waiting for write-back. Not for: dropping other people's caches, nor for targets that are not ours to sync.
+//! `cachestat` answers 0 on overlayfs although pages are cached. `mincore` claims every page of a file that
+//! is not the caller's. So `cachestat` is not used on overlays, and `mincore` only if the caller may write
+//! the file or owns it. Caches of other files are never dropped.
 
 use crate::error::describe;
 use crate::root::Root;
@@ -15,20 +18,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use sys::cachestat;
 
-/// Tries of an eviction: pages in a per-CPU list escape the first one.
-const TRIES: u32 = 5;
-const BETWEEN_TRIES: Duration = Duration::from_millis(2);
+/// Attempts of an eviction: pages in a per-CPU list escape the first one.
+const MAX_EVICTIONS: u32 = 5;
+const BETWEEN_EVICTIONS: Duration = Duration::from_millis(2);
 /// Dirty bytes that an idle machine always has (threshold of check D02).
 const QUIET_BYTES: u64 = 64 << 20;
 const POLL: Duration = Duration::from_millis(20);
-/// Without a fall of this much in this time, waiting longer is of no use.
-const LEAST_FALL_BYTES: u64 = 1 << 20;
+/// If dirty bytes do not fall by this much in this time, waiting longer is useless.
+const MIN_FALL_BYTES: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Writes a file's dirty pages back, evicts it from the page cache, and looks at what stayed.
+/// Writes a file's dirty pages back, evicts it from the page cache, and counts the pages that remain.
 ///
 /// # Errors
-/// Why it could not be written back, or why nobody can say what stayed.
+/// Why it could not be written back, or why the remaining pages are unknown.
 pub fn evict(file: &File) -> Known<Pages> {
     match file.sync_data() {
         // A file system mounted read-only has nothing to write back.
@@ -41,16 +44,15 @@ pub fn evict(file: &File) -> Known<Pages> {
         fadvise(file, 0, None, Advice::DontNeed)
             .map_err(|e| format!("it could not be evicted: {}", describe(&e.into())))?;
         let seen = count_cached_pages(file)?;
-        if seen.cached == 0 || attempt == TRIES {
+        if seen.cached == 0 || attempt == MAX_EVICTIONS {
             return Ok(seen);
         }
-        std::thread::sleep(BETWEEN_TRIES);
+        std::thread::sleep(BETWEEN_EVICTIONS);
     }
     count_cached_pages(file)
 }
 
-/// Asks the file system of a file to write everything back that is dirty, whoever made it so: it would be written during
-/// the run instead.
+/// Writes all dirty data of a file's file system back, which would otherwise be written during the run.
 ///
 /// # Errors
 /// Why it could not.
@@ -58,7 +60,7 @@ pub fn write_back(file: &File) -> Known<()> {
     rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", describe(&e.into())))
 }
 
-/// Reads a stretch of a file into the page cache, until its end or the stop flag.
+/// Reads a range of a file into the page cache, until its end or the stop flag.
 ///
 /// # Errors
 /// Why it could not be read.
@@ -88,7 +90,7 @@ pub struct Settled {
 }
 
 impl Settled {
-    /// What has to be said; `None` where the machine is at rest.
+    /// Returns a note for the report; `None` if the machine is at rest.
     pub fn note(&self) -> Option<String> {
         let waited = self.waited.as_secs_f64();
         match &self.left_bytes {
@@ -111,7 +113,7 @@ pub fn settle(root: &Root, limit: Duration, stop: &AtomicBool) -> Settled {
         let left = unwritten(root);
         let waited = start.elapsed();
         let Ok(bytes) = left else { return Settled { waited, left_bytes: left } };
-        if bytes.saturating_add(LEAST_FALL_BYTES) <= lowest {
+        if bytes.saturating_add(MIN_FALL_BYTES) <= lowest {
             lowest = bytes;
             fell = Instant::now();
         }
@@ -131,10 +133,10 @@ fn unwritten(root: &Root) -> Known<u64> {
 /// `OVERLAYFS_SUPER_MAGIC`.
 const OVERLAY: i64 = 0x794c_7630;
 
-/// Counts the pages of a file or block device.
+/// Counts the cached pages of a file or block device.
 ///
 /// # Errors
-/// Why nobody can say.
+/// Why the number is unknown.
 pub fn count_cached_pages(file: &File) -> Known<Pages> {
     let page_bytes = rustix::param::page_size() as u64;
     let overlay = fstatfs(file).is_ok_and(|s| s.f_type == OVERLAY);
@@ -143,29 +145,30 @@ pub fn count_cached_pages(file: &File) -> Known<Pages> {
     }
     match cachestat::cachestat(file) {
         Ok(seen) => Ok(Pages { page_bytes, cached: seen.cached, dirty: Some(seen.dirty + seen.writeback) }),
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(not_ours()),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(owner_only()),
         Err(_) => by_mincore(file, page_bytes),
     }
 }
 
 fn by_mincore(file: &File, page_bytes: u64) -> Known<Pages> {
-    let facts = file.metadata().map_err(|e| describe(&e))?;
+    let metadata = file.metadata().map_err(|e| describe(&e))?;
     let user = rustix::process::geteuid();
-    if !user.is_root() && facts.uid() != user.as_raw() {
-        return Err(not_ours());
+    if !user.is_root() && metadata.uid() != user.as_raw() {
+        return Err(owner_only());
     }
-    let device = facts.file_type().is_block_device();
-    let bytes = if device { sys::ioctl::device_bytes(file).map_err(|e| describe(&e))? } else { facts.len() };
+    let device = metadata.file_type().is_block_device();
+    let bytes =
+        if device { sys::ioctl::device_bytes(file).map_err(|e| describe(&e))? } else { metadata.len() };
     let cached = cachestat::mincore(file, bytes).map_err(|e| format!("mincore: {}", describe(&e)))?;
     Ok(Pages { page_bytes, cached, dirty: None })
 }
 
-fn not_ours() -> String {
+fn owner_only() -> String {
     "the kernel tells only the owner of a file, or who may write it, which of its pages are cached".into()
 }
 
 #[test]
-fn what_was_written_is_evicted() -> io::Result<()> {
+fn written_pages_are_evicted() -> io::Result<()> {
     use std::io::Write;
     let mut file = tempfile::tempfile()?;
     file.write_all(&vec![1; 4 << 20])?;
@@ -178,7 +181,7 @@ fn what_was_written_is_evicted() -> io::Result<()> {
 }
 
 #[test]
-fn what_was_evicted_is_filled_again_to_the_end_of_the_file() -> io::Result<()> {
+fn an_evicted_file_is_filled_again_to_its_end() -> io::Result<()> {
     use std::io::Write;
     let mut file = tempfile::tempfile()?;
     file.write_all(&vec![1; 4 << 20])?;
@@ -192,7 +195,7 @@ fn what_was_evicted_is_filled_again_to_the_end_of_the_file() -> io::Result<()> {
 }
 
 #[test]
-fn waiting_ends_where_nothing_falls_or_nothing_can_be_seen() -> io::Result<()> {
+fn waiting_ends_if_dirty_bytes_do_not_fall_or_are_unknown() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
     let root = Root::at(dir.path().to_owned());
     let stop = AtomicBool::new(false);
@@ -208,7 +211,7 @@ fn waiting_ends_where_nothing_falls_or_nothing_can_be_seen() -> io::Result<()> {
 }
 
 #[test]
-fn written_pages_are_seen() -> io::Result<()> {
+fn written_pages_are_counted() -> io::Result<()> {
     use std::io::Write;
     let mut file = tempfile::tempfile()?;
     file.write_all(&vec![1; 1 << 20])?;

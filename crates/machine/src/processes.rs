@@ -1,7 +1,20 @@
-//! Who else is busy here: what every process computed and moved between two looks.
+//! Processes: the CPU time and I/O of every process between two snapshots, and how a process has files open.
 //!
-//! For: names beside the load that the devices and the CPUs show. Not for: that load itself; processes that came and went
-//! between the looks, and those of others, which only root may ask for their I/O, are in it and not here.
+//! 1. [`Processes`] samples the CPU time and the storage bytes of all processes (`/proc/PID/stat`,
+//!    `/proc/PID/io`).
+//! 2. [`ProcessIo`] samples the I/O counters of all processes, or of the threads of one (`proc_pid_io(5)`).
+//! 3. [`open_flags_of_process`] reads descriptors and mappings (`proc_pid_fdinfo(5)`, `proc_pid_maps(5)`) of
+//!    files on given devices. `/proc` does not report which descriptor the I/O goes through.
+//!
+//! When a parent waits for an ended child, the kernel adds all I/O of the child to the parent's counters, so
+//! a shell seems to do the I/O of its commands. [`ProcessIo`] separates the two:
+//! 1. The page faults of ended children in `/proc/PID/stat` grow exactly when that happens.
+//! 2. Then the process's own part is the growth of its threads' counters, `/proc/PID/task/*/io`, which
+//!    contain nothing of children.
+//! 3. The rest was done by ended children, less what the earlier snapshot had seen under their own ids.
+//!
+//! Written bytes count when they are made dirty, for the process that did it. Later write-back is charged to
+//! no process, or to a kernel thread. The I/O of other users' processes is visible to root only.
 
 use crate::identity;
 use crate::in_use::mapping;
@@ -14,7 +27,7 @@ use rustix::fs::OFlags;
 use std::collections::{BTreeMap, BTreeSet};
 use sys::open_flags::O_DSYNC;
 
-/// Process id and the tick at which it began: together never the same for two processes.
+/// Process id and start tick: together unique for a process.
 type Id = (u32, u64);
 
 /// All processes at one moment.
@@ -27,40 +40,40 @@ pub struct Processes {
 struct Process {
     name: String,
     cpu_ticks: u64,
-    /// Bytes fetched from and sent to storage by it and its ended children; `None` where we may not ask.
+    /// Bytes that it and its ended children fetched from and sent to storage; `None` without permission.
     io_bytes: Option<u64>,
-    /// Grows when a child ends: its counters are added to those of its parent then.
+    /// Grows when the counters of an ended child are added to its own.
     children_faults: u64,
 }
 
-/// A process that did something between two looks.
+/// A process that was active between two samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Busy {
     /// Process id.
     pub pid: u32,
-    /// Name, as `ps -o comm` shows it. If children of it ended between the looks, the bytes are theirs too, and the name says so.
+    /// Name, as `ps -o comm` shows it. If its children ended between the samples, the bytes include theirs,
+    /// and the name says so.
     pub name: String,
     /// CPU time, ms.
     pub cpu_ms: u64,
-    /// Bytes that it caused to be read and written; `None` where we may not ask. What it wrote counts when it is made dirty, not
-    /// when it is written.
+    /// Bytes that it read and wrote; `None` without permission. Written bytes count when they are made dirty.
     pub io_bytes: Option<u64>,
 }
 
 impl Processes {
-    /// Looks at all of them.
+    /// Samples all processes.
     ///
     /// # Errors
     /// Why `/proc` cannot be listed.
     pub fn list(root: &Root) -> Known<Self> {
         let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
         let pids = names.iter().filter_map(|n| n.parse::<u32>().ok());
-        // One that is gone by now has nothing to tell.
+        // Processes that ended meanwhile are left out.
         let all = pids.filter_map(|pid| process(root, pid)).collect();
         Ok(Self { all })
     }
 
-    /// Those that did something since `earlier`, except ourselves.
+    /// Returns the processes that were active since `earlier`, except this one.
     pub fn busy_since(&self, earlier: &Self) -> Vec<Busy> {
         let ticks_per_s = rustix::param::clock_ticks_per_second().max(1);
         let ours = std::process::id();
@@ -82,13 +95,13 @@ impl Processes {
         self.all.iter().filter_map(one).collect()
     }
 
-    /// Processes whose I/O we may not ask for.
+    /// Returns the number of processes whose I/O is hidden from this user.
     pub fn hidden(&self) -> usize {
         self.all.values().filter(|p| p.io_bytes.is_none()).count()
     }
 }
 
-/// A process as people look for it: `dd (7)`.
+/// Returns name and id of a process: `dd (7)`.
 pub fn name(root: &Root, pid: u32) -> String {
     match root.word(&format!("/proc/{pid}/comm")) {
         Some(comm) => format!("{comm} ({pid})"),
@@ -103,31 +116,32 @@ fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
     Some(((pid, began), Process { name, cpu_ticks, io_bytes, children_faults }))
 }
 
-/// What `/proc/PID/stat` says of a process or thread.
+/// The fields of `/proc/PID/stat` that are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// As `ps -o comm` shows it.
+    /// Name, as `ps -o comm` shows it.
     pub(crate) name: String,
     /// Process id of its parent.
     pub(crate) parent: u32,
-    /// Page faults of its ended children, and of theirs; they are added when a parent takes note of the end of a child.
+    /// Page faults of its ended children and their children, which are added when their parent waits for
+    /// them.
     pub(crate) children_faults: u64,
     /// CPU time in ticks.
     pub(crate) cpu_ticks: u64,
-    /// Tick of its beginning.
+    /// Start tick.
     pub(crate) began: u64,
     /// Whether it is a thread of the kernel.
     pub(crate) kernel: bool,
-    /// Whether it has ended, and nobody has taken note of that yet.
+    /// Whether it has ended and its parent has not waited for it yet.
     pub(crate) ended: bool,
 }
 
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// Reads `/proc/PID/stat` (`proc_pid_stat(5)`).
+/// Parses `/proc/PID/stat` (`proc_pid_stat(5)`).
 pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
-    // The name is in brackets and may itself hold brackets and blanks.
+    // The name is in parentheses and may itself contain parentheses and spaces.
     let (before, after) = text.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();
     let fields: Vec<&str> = after.split_ascii_whitespace().collect();
@@ -152,102 +166,109 @@ fn parse_storage_bytes(text: &str) -> Option<u64> {
 /// `/proc/PID/io`, or a difference of two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoCounters {
-    /// Bytes that calls read, from wherever.
+    /// Bytes that calls read, from the page cache or elsewhere.
     pub rchar: u64,
-    /// Bytes that calls wrote, to wherever.
+    /// Bytes that calls wrote, to the page cache or elsewhere.
     pub wchar: u64,
-    /// Calls that read.
+    /// Read calls.
     pub read_calls: u64,
-    /// Calls that write.
+    /// Write calls.
     pub write_calls: u64,
     /// Bytes fetched from storage.
     pub read_bytes: u64,
     /// Bytes made dirty or sent to storage.
     pub write_bytes: u64,
-    /// Bytes that were cut off while they were dirty.
+    /// Dirty bytes that were truncated before write-back.
     pub cancelled_write_bytes: u64,
 }
 
 /// Page faults since a process or a thread began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Those that had to wait for storage.
+    /// Faults that waited for storage.
     pub major: u64,
-    /// All others.
+    /// All other faults.
     pub minor: u64,
 }
 
-/// The page faults of a process, or of one of its threads; `None` where it is gone.
+/// Returns the page faults of a process, or of one of its threads; `None` if it has ended.
 pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
     let path = tid.map_or_else(|| format!("/proc/{pid}/stat"), |tid| format!("/proc/{pid}/task/{tid}/stat"));
     let text = root.read(&path).ok()?;
-    // The name may hold anything; behind it stands field 3 of the line, faults are fields 10 and 12.
+    // The name may contain anything. Field 3 follows it; faults are fields 10 and 12.
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(7);
     let minor = fields.next()?.parse().ok()?;
     let major = fields.nth(1)?.parse().ok()?;
     Some(Faults { major, minor })
 }
 
-/// Descriptors that are looked at; a process with more is told with what these say.
-const MOST_DESCRIPTORS: usize = 256;
-/// Threads that are looked at.
-const MOST_THREADS: usize = 64;
-/// Where the link of a ring leads.
-const RING: &str = "anon_inode:[io_uring]";
+/// Most descriptors that are read. For a process with more, these decide.
+const MAX_DESCRIPTORS: usize = 256;
+/// Most threads that are read.
+const MAX_THREADS: usize = 64;
+/// The link target of an io_uring.
+const IO_URING_LINK: &str = "anon_inode:[io_uring]";
 
-/// Looks at a process.
+/// Reads how a process has files on these devices open.
 ///
 /// # Errors
-/// Why its descriptors may not be seen.
+/// Why its descriptors are not visible.
 pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Open> {
     let dir = format!("/proc/{pid}");
     let names = root.list(&format!("{dir}/fd"))?;
     let mut open = Open::default();
-    let mut left = MOST_DESCRIPTORS;
-    table(root, &dir, &names, on, &mut open, &mut left);
-    // Threads may have descriptors of their own; a table with the same numbers is taken for the same one.
-    for task in root.list(&format!("{dir}/task")).unwrap_or_default().iter().take(MOST_THREADS) {
+    let mut left = MAX_DESCRIPTORS;
+    read_descriptor_table(root, &dir, &names, on, &mut open, &mut left);
+    // Threads may have separate descriptors. A table with the same numbers is taken for the same one.
+    for task in root.list(&format!("{dir}/task")).unwrap_or_default().iter().take(MAX_THREADS) {
         let task = format!("{dir}/task/{task}");
         let own = root.list(&format!("{task}/fd")).unwrap_or_default();
         if own != names {
-            table(root, &task, &own, on, &mut open, &mut left);
+            read_descriptor_table(root, &task, &own, on, &mut open, &mut left);
         }
     }
     open.mmap = root.read(&format!("{dir}/maps")).is_ok_and(|text| is_mapped(&text, on));
     Ok(open)
 }
 
-fn table(root: &Root, dir: &str, names: &[String], on: &OnDevices, open: &mut Open, left: &mut usize) {
+fn read_descriptor_table(
+    root: &Root,
+    dir: &str,
+    names: &[String],
+    on: &OnDevices,
+    open: &mut Open,
+    left: &mut usize,
+) {
     for name in names {
         let Some(less) = left.checked_sub(1) else {
             open.cut = true;
             return;
         };
         *left = less;
-        descriptor(root, dir, name, on, open);
+        read_descriptor(root, dir, name, on, open);
     }
 }
 
-fn descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mut Open) {
+fn read_descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mut Open) {
     let at = format!("{dir}/fd/{name}");
     let Ok(leads_to) = root.link(&at) else { return };
-    if leads_to == RING {
+    if leads_to == IO_URING_LINK {
         open.io_uring = true;
     }
-    // Sockets, pipes and other nameless things have no path.
+    // Sockets, pipes and anonymous inodes have no path.
     if !leads_to.starts_with('/') {
         return;
     }
     let Ok(what) = identity::remembered(&root.path(&at)) else { return };
     let info = root.read(&format!("{dir}/fdinfo/{name}")).unwrap_or_default();
     let word = |key: &str| info.lines().find_map(|l| l.strip_prefix(key)).map(str::trim);
-    let is_here = match &what {
+    let is_on_device = match &what {
         Identity::Device { number, .. } => on.is_device(number),
         Identity::File { device, .. } => on.holds(device, word("mnt_id:").and_then(|id| id.parse().ok())),
     };
     let flags = word("flags:").and_then(|f| u32::from_str_radix(f, 8).ok());
-    let Some(flags) = flags.map(OFlags::from_bits_retain).filter(|_| is_here) else { return };
-    // A directory, and what is open as a name only, move no data.
+    let Some(flags) = flags.map(OFlags::from_bits_retain).filter(|_| is_on_device) else { return };
+    // Directories and O_PATH descriptors carry no data.
     if flags.intersects(OFlags::DIRECTORY | OFlags::PATH) {
         return;
     }
@@ -258,7 +279,8 @@ fn descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mut Ope
     open.sync |= flags.bits().cast_signed() & O_DSYNC != 0;
 }
 
-/// Whether a file there is mapped of which nothing is executed: programs and libraries are mapped everywhere.
+/// Whether a file on these devices is mapped that contains no executed code: programs and libraries are
+/// mapped everywhere.
 fn is_mapped(maps: &str, on: &OnDevices) -> bool {
     let all = || maps.lines().filter_map(mapping);
     let number = |file: &Identity| match file {
@@ -271,7 +293,7 @@ fn is_mapped(maps: &str, on: &OnDevices) -> bool {
     others.any(|(device, _)| on.holds(&device, None))
 }
 
-/// Whose counters are looked at.
+/// Which counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// Every process, with all of its threads together.
@@ -280,7 +302,7 @@ pub enum Whose {
     ThreadsOf(u32),
 }
 
-/// All of them at one moment.
+/// The I/O counters of all sampled processes or threads at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessIo {
     all: BTreeMap<u32, Reading>,
@@ -291,11 +313,11 @@ pub struct ProcessIo {
 struct Reading {
     stat: Stat,
     counters: IoCounters,
-    /// The sum over its threads that are alive, without ended threads and children; all of it where no child ended.
+    /// Sum of its live threads, without ended threads and children; the whole counters if no child has ended.
     threads: IoCounters,
 }
 
-/// What one did between two looks.
+/// The I/O of a process or thread between two samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// Process or thread id.
@@ -304,17 +326,17 @@ pub struct Moved {
     pub name: String,
     /// Whether it is a thread of the kernel.
     pub kernel: bool,
-    /// Whether its ended children, or ended threads next to these, did it, and not the process itself.
+    /// Whether its ended children, or ended threads along with them, did the I/O, and not the process itself.
     pub by_children: bool,
-    /// What it did.
+    /// Its I/O.
     pub counters: IoCounters,
 }
 
 impl ProcessIo {
-    /// Looks. What the look before knows of one that did nothing since is taken over.
+    /// Takes a sample. `before` saves reading more than one file for processes without I/O since then.
     ///
     /// # Errors
-    /// Why they cannot be listed: of [`Whose::ThreadsOf`], that there is no such process.
+    /// Why they cannot be listed. For [`Whose::ThreadsOf`], that there is no such process.
     pub fn sample(root: &Root, whose: Whose, before: Option<&Self>) -> Known<Self> {
         let dir = match whose {
             Whose::Processes => "/proc".to_owned(),
@@ -322,13 +344,13 @@ impl ProcessIo {
         };
         let names = root.list(&dir).map_err(|why| format!("{dir}: {why}"))?;
         let ids: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
-        // A process that has ended keeps its first thread until its parent has taken note.
+        // An ended process keeps its first thread until its parent waits for it.
         if let (Whose::ThreadsOf(_), [only]) = (whose, &ids[..])
             && stat(root, &dir, *only).is_some_and(|stat| stat.ended)
         {
             return Err(format!("{dir}/{only}: it has ended"));
         }
-        // Where others' processes are hidden altogether (hidepid), the first one is.
+        // If other users' processes are hidden completely (hidepid), process 1 is too.
         let all_hidden = whose == Whose::Processes && !ids.contains(&1);
         let mut look = Self { all: BTreeMap::new(), hidden: usize::from(all_hidden) };
         for id in ids {
@@ -359,8 +381,8 @@ impl ProcessIo {
             let Some(all) = now.counters.since(&earlier.map(|seen| seen.counters).unwrap_or_default()) else {
                 continue;
             };
-            let waited = now.stat.children_faults > earlier.map_or(0, |seen| seen.stat.children_faults);
-            let (own, of_children) = if waited {
+            let child_ended = now.stat.children_faults > earlier.map_or(0, |seen| seen.stat.children_faults);
+            let (own, of_children) = if child_ended {
                 let threads = now.threads.less(&earlier.map(|seen| seen.threads).unwrap_or_default());
                 let own = threads.at_most(&all);
                 (
@@ -380,7 +402,7 @@ impl ProcessIo {
         out
     }
 
-    /// Children of a process that `before` has and this snapshot has not.
+    /// Returns the children of a process that are in `before` and not in this sample.
     fn gone_since<'b>(&self, before: &'b Self, parent: u32) -> impl Iterator<Item = &'b Reading> {
         let is_gone = |(id, seen): &(&u32, &Reading)| {
             seen.stat.parent == parent && self.all.get(id).is_none_or(|now| now.stat.began != seen.stat.began)
@@ -388,26 +410,26 @@ impl ProcessIo {
         before.all.iter().filter(is_gone).map(|(_, seen)| seen).collect::<Vec<_>>().into_iter()
     }
 
-    /// One that is there, as one that moved nothing.
+    /// Returns a process of this sample, without any I/O.
     pub fn still(&self, id: u32) -> Option<Moved> {
         let seen = self.all.get(&id)?;
         let (name, kernel) = (seen.stat.name.clone(), seen.stat.kernel);
         Some(Moved { id, name, kernel, by_children: false, counters: IoCounters::default() })
     }
 
-    /// How many may not be asked by this user, at least.
+    /// Returns the least number of processes whose counters are hidden from this user.
     pub fn hidden(&self) -> usize {
         self.hidden
     }
 }
 
 impl IoCounters {
-    /// Bytes of storage, both directions.
+    /// Returns the bytes fetched from and sent to storage.
     pub fn storage_bytes(&self) -> u64 {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
-    /// Each counter of both, by `of`.
+    /// Combines each pair of counters with `combine`.
     fn each(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             rchar: of(self.rchar, other.rchar),
@@ -428,7 +450,7 @@ impl IoCounters {
         self.each(other, u64::min)
     }
 
-    /// `self - earlier`; `None` where a counter went backwards.
+    /// Returns `self - earlier`; `None` if a counter went backwards.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         Some(Self {
             rchar: self.rchar.checked_sub(earlier.rchar)?,
@@ -442,7 +464,7 @@ impl IoCounters {
     }
 }
 
-/// What this process's ended children moved up to now, with all of their own: its counters without those of its threads.
+/// Returns the I/O of this process's ended children so far: its counters without those of its threads.
 ///
 /// # Errors
 /// Returns why `/proc/self/io` cannot be read.
@@ -528,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_did_between_two_looks_is_told_and_a_reused_number_is_not() {
+    fn activity_between_two_samples_is_reported_and_reused_ids_are_not() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |pid: u32, stat: &str, io: Option<&str>| {
             let at = dir.path().join(format!("proc/{pid}"));
@@ -579,7 +601,7 @@ mod process_io_tests {
     }
 
     #[test]
-    fn who_moved_data_is_told_a_reused_number_begins_anew_and_what_is_hidden_is_counted() {
+    fn io_is_reported_reused_ids_start_anew_and_hidden_processes_are_counted() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);
         let root = Root::at(dir.path().to_owned());
@@ -614,7 +636,7 @@ mod process_io_tests {
     }
 
     #[test]
-    fn what_ended_children_moved_is_not_their_parents_and_counts_once() {
+    fn io_of_ended_children_is_not_their_parents_and_counts_once() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);
         let root = Root::at(dir.path().to_owned());
@@ -652,7 +674,7 @@ mod process_io_tests {
     }
 
     #[test]
-    fn threads_are_those_of_one_process_and_one_that_is_not_there_is_said() {
+    fn threads_belong_to_one_process_and_a_missing_process_is_an_error() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let root = Root::at(dir.path().to_owned());
         put(dir.path(), "proc/7/task/8/stat", &stat("worker", 0, 5));
@@ -693,7 +715,7 @@ mod open_files_tests {
         link(dir.path(), "socket:[12]", "proc/7/task/7/fd/3");
         link(dir.path(), "socket:[12]", "proc/7/task/7/fd/4");
         link(dir.path(), "socket:[12]", "proc/7/task/7/fd/5");
-        link(dir.path(), RING, "proc/7/task/8/fd/9");
+        link(dir.path(), IO_URING_LINK, "proc/7/task/8/fd/9");
         put("proc/7/maps", &maps.replace("$DEVICE", &hex(&number)));
         let root = Root::at(dir.path().to_owned());
         let on = OnDevices::new(&root, vec![number]);

@@ -242,8 +242,16 @@ mod tests {
 
     #[test]
     fn releases_before_5_1_are_too_old() {
-        assert!(is_older_than_io_uring("4.19.0-27-amd64") && is_older_than_io_uring("5.0.21") && is_older_than_io_uring("3.10.0-1160.el7"));
-        assert!(!is_older_than_io_uring("5.1.0") && !is_older_than_io_uring("6.18.5-cloud") && !is_older_than_io_uring("10.0"));
+        assert!(
+            is_older_than_io_uring("4.19.0-27-amd64")
+                && is_older_than_io_uring("5.0.21")
+                && is_older_than_io_uring("3.10.0-1160.el7")
+        );
+        assert!(
+            !is_older_than_io_uring("5.1.0")
+                && !is_older_than_io_uring("6.18.5-cloud")
+                && !is_older_than_io_uring("10.0")
+        );
     }
 
     #[test]

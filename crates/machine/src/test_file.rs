@@ -1,7 +1,15 @@
-//! Test files of our own: made, filled, proven, and gone at the end.
+//! Test files: created, filled, verified, and removed at the end of every exit.
 //!
-//! For: files whose every byte was written once, is stored and is not cached, and that no exit leaves behind. Not for: files of
-//! the user's. What cannot be proven is a note, which the checks judge.
+//! 1. [`TestFile::make`] creates a file, without a name if the file system allows it (`O_TMPFILE`), and locks
+//!    it.
+//! 2. It is filled with unique data, past the page cache where that works. A slow or full file system makes
+//!    it smaller.
+//! 3. Its extents and its cached pages are checked. What cannot be proven is a note, which the checks
+//!    evaluate.
+//! 4. Dropping it, or a forced exit, removes it. [`leftovers`] finds the files of killed runs.
+//!
+//! Several hosts can share a test file: one host creates it under a name that all of them know, and removes
+//! it. The others remove it only if they end early, since then the creating host may be lost.
 
 use crate::error::MachineError;
 use crate::in_use::Use;
@@ -26,38 +34,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use sys::arena::Arena;
 
-/// Smaller files say nothing about storage.
+/// Smallest test file. Smaller ones say nothing about storage.
 pub const LEAST_BYTES: u64 = 16 * MIB;
-/// Share of a file system that stays free: one in twenty.
-const KEPT_FREE: u64 = 20;
-/// How often free space is looked at and buffered data are pushed to the device while filling.
-const LOOK_EVERY: u64 = 16 * MIB;
+/// Share of a file system that remains free: one in twenty.
+const FREE_SHARE: u64 = 20;
+/// How often free space is checked and buffered data is written to the device while filling.
+const CHECK_EVERY: u64 = 16 * MIB;
 pub(crate) const PREFIX: &str = ".fathom-test-";
 pub(crate) const SUFFIX: &str = ".tmp";
 /// `TMPFS_MAGIC`, `RAMFS_MAGIC`.
-const MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-/// Test files with a name, for whoever removes them first: their owner or a forced exit.
+const MEMORY_FILE_SYSTEMS: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+/// Test files with a name. Their owner or a forced exit removes them.
 static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A test file; dropping it removes it.
 #[derive(Debug)]
 pub struct TestFile {
     file: File,
-    /// `None` where the file never had a name, so that nothing at all can leave it behind.
+    /// `None` if the file never had a name, so that no exit can leave it.
     name: Option<PathBuf>,
     bytes: u64,
     notes: Vec<String>,
-    /// Of a file that another host made and removes: whether that host may be lost, so that this one has to.
-    others: Option<Arc<AtomicBool>>,
+    /// For a file that another host created and removes: whether that host may be lost, so that this one has
+    /// to remove it.
+    creator_ended: Option<Arc<AtomicBool>>,
 }
 
 impl TestFile {
-    /// Makes a file in `dir` and fills it with data that nothing else has; with fewer than asked where that takes longer than
-    /// `limit`. `progress` gets bytes done and bytes in all.
+    /// Creates a file in `dir` and fills it with unique data; with less than asked if that takes longer than
+    /// `limit`. `progress` gets the bytes written and the total.
     ///
     /// # Errors
-    /// [`MachineError::Usage`] where less than 16 MiB is asked for; refused where there is no permission or less room than that, and
-    /// where the stop flag came up.
+    /// [`MachineError::Usage`] for less than 16 MiB; refused without permission or with less space than that,
+    /// and if the stop flag is set.
     pub fn make(
         dir: &Path,
         asked_bytes: u64,
@@ -66,23 +75,23 @@ impl TestFile {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
         large_enough(asked_bytes)?;
-        Self::begun(create(dir)?).filled(dir, asked_bytes, (seed, limit), stop, progress)
+        Self::from_open(create(dir)?).filled(dir, asked_bytes, (seed, limit), stop, progress)
     }
 
-    /// Makes an empty file of this length in `dir`, to find out what its file system can do.
+    /// Creates an empty file of this length in `dir`, to find out what its file system can do.
     ///
     /// # Errors
-    /// As [`Self::make`], where there is no permission or no room for a file at all.
+    /// As [`Self::make`], without permission or space for a file.
     pub fn lend(dir: &Path, bytes: u64) -> Result<Self, MachineError> {
-        let lent = Self::begun(create(dir)?);
+        let lent = Self::from_open(create(dir)?);
         lent.file.set_len(bytes).map_err(|e| MachineError::at(dir, "written to", &e))?;
         Ok(lent)
     }
 
-    /// One that is open, with its name.
-    fn begun((file, name): (File, Option<PathBuf>)) -> Self {
-        let mut made = Self { file, name, bytes: 0, notes: Vec::new(), others: None };
-        // The lock tells later runs that this file is alive. It only matters where the file has a name.
+    /// Wraps an open file with its name, and locks it.
+    fn from_open((file, name): (File, Option<PathBuf>)) -> Self {
+        let mut made = Self { file, name, bytes: 0, notes: Vec::new(), creator_ended: None };
+        // The lock tells later runs that this file is in use. It only matters if the file has a name.
         let locked = flock(&made.file, FlockOperation::NonBlockingLockExclusive);
         if let (Err(e), Some(name)) = (locked, &made.name) {
             made.notes.push(format!(
@@ -93,7 +102,7 @@ impl TestFile {
         made
     }
 
-    /// Fills the file with up to `asked_bytes` of data, and notes what is not as asked or cannot be proven.
+    /// Fills the file with up to `asked_bytes` of data, and notes every deviation.
     fn filled(
         mut self,
         dir: &Path,
@@ -108,29 +117,29 @@ impl TestFile {
         Ok(self)
     }
 
-    /// Bytes of the file: all of them written.
+    /// Returns the length of the file. All bytes are written.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// For looking at it, syncing and evicting it.
+    /// Returns the open file, for checks, syncing and eviction.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// What was not as asked or cannot be proven, in sentences.
+    /// Returns deviations from the request and what cannot be proven, as sentences.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Opens it once more. One that never had a name is opened without rights on the directory.
+    /// Opens it once more. A file without a name is opened without rights on the directory.
     ///
     /// # Errors
-    /// `InvalidInput` where the file system has no direct I/O; not found where its name leads to it no more.
+    /// `InvalidInput` if the file system has no direct I/O; not found if its name leads to another file.
     pub fn reopen(&self, cache: Cache, write: bool) -> io::Result<File> {
         let path = self.name.clone().unwrap_or_else(|| by_descriptor(&self.file));
-        // What stands there may wait for ever to be opened, so it is looked at before too.
-        if !leads_to(&path, &self.file) {
+        // Opening another file there may block for ever, so the path is checked before.
+        if !is_path_of(&path, &self.file) {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
                 format!("{} does not lead to the test file any more", name::shown(&path)),
@@ -139,7 +148,7 @@ impl TestFile {
         safety::open_for_work(&path, write, cache)
     }
 
-    /// The largest whole number of MiB that leaves enough free.
+    /// Returns the largest whole number of MiB that leaves enough space free.
     fn fitting(&mut self, dir: &Path, asked: u64) -> Result<u64, MachineError> {
         let Some(room) = room(&self.file) else {
             self.notes.push(format!("the file system of {} does not say how much is free", name::shown(dir)));
@@ -180,8 +189,8 @@ impl TestFile {
             if start.elapsed() > limit && done >= LEAST_BYTES {
                 break Filled::Slow;
             }
-            // Others write here too; what was free at the beginning may be gone.
-            if done.is_multiple_of(LOOK_EVERY) && room(&self.file).is_some_and(|r| r < MIB) {
+            // Other programs write here too, and free space may shrink.
+            if done.is_multiple_of(CHECK_EVERY) && room(&self.file).is_some_and(|r| r < MIB) {
                 break Filled::Full;
             }
             match writer.next(done) {
@@ -195,7 +204,7 @@ impl TestFile {
         self.finish(dir, done, target, (ended, limit))
     }
 
-    /// Cuts the file to what was written and makes it stable.
+    /// Truncates the file to what was written and makes it stable.
     fn finish(
         &mut self,
         dir: &Path,
@@ -204,7 +213,7 @@ impl TestFile {
         (ended, limit): (Filled, Duration),
     ) -> Result<(), MachineError> {
         let bytes = match ended {
-            // Nothing may be left with a full disk, so a part is given back.
+            // A part is given back, so that no program is left with a full disk.
             Filled::Full => (done - done / 16) / MIB * MIB,
             Filled::Whole | Filled::Slow => done,
         };
@@ -232,7 +241,7 @@ impl TestFile {
         Ok(())
     }
 
-    /// Looks at what was made, and says what is not as it should be.
+    /// Checks the extents and cached pages of the file, and notes every deviation.
     fn prove(&mut self) {
         match extents::map_file_extents(&self.file) {
             Ok(found) => self.notes.extend(extent_notes(&found)),
@@ -253,16 +262,17 @@ impl TestFile {
 
 impl Drop for TestFile {
     fn drop(&mut self) {
-        let is_ours = self.others.is_none();
+        let is_ours = self.creator_ended.is_none();
         if is_ours {
-            // A ring may give the file back a while after the process has ended. Empty, it takes no room until then.
+            // A ring may release the file some time after the process has ended. An empty file takes no space
+            // until then.
             let _ = self.file.set_len(0);
         }
         if let Some(name) = self.name.take() {
-            named().retain(|n| *n != name);
-            // Whoever made it may not be there any more to remove it.
-            let is_left = self.others.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed));
-            if is_ours || (is_left && leads_to(&name, &self.file)) {
+            named_files().retain(|n| *n != name);
+            // The host that created it may be lost.
+            let is_left = self.creator_ended.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed));
+            if is_ours || (is_left && is_path_of(&name, &self.file)) {
                 let _ = std::fs::remove_file(name);
             }
         }
@@ -277,30 +287,31 @@ enum Filled {
     Full,
 }
 
-/// Opens a file without a name, or else one with a name of ours.
+/// Creates a file without a name, or else with a name of ours.
 fn create(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
     file_systems::refuse_synthetic_at(dir, dir)?;
     let mode = Mode::RUSR | Mode::WUSR;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(dir, flags | OFlags::TMPFILE | OFlags::EXCL, mode) {
-        // Opened again it is through /proc. Where that is not to be had, it needs a name.
+        // It is opened again through /proc. Without /proc it needs a name.
         Ok(file) => {
             let file = File::from(file);
-            if leads_to(&by_descriptor(&file), &file) { Ok((file, None)) } else { create_named(dir) }
+            if is_path_of(&by_descriptor(&file), &file) { Ok((file, None)) } else { create_named(dir) }
         }
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => create_named(dir),
         Err(e) => Err(MachineError::at(dir, "written to", &e.into())),
     }
 }
 
-/// A name for whatever is open, where `/proc` is mounted.
+/// Returns a path to an open file, if `/proc` is mounted.
 fn by_descriptor(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Whether a path leads to an open file.
-fn leads_to(path: &Path, file: &File) -> bool {
-    identity::of_path(path).is_ok_and(|there| identity::of_file(file).is_ok_and(|ours| there.is_same(&ours)))
+/// Whether a path leads to this open file.
+fn is_path_of(path: &Path, file: &File) -> bool {
+    identity::of_path(path)
+        .is_ok_and(|there| identity::of_file(file).is_ok_and(|is_our_name| there.is_same(&is_our_name)))
 }
 
 fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
@@ -312,8 +323,8 @@ fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineE
     // The working directory may change before the file is removed.
     let dir = std::path::absolute(dir).map_err(|e| MachineError::at(dir, "looked at", &e))?;
     let path = dir.join(name);
-    // Held over both steps, so that a forced exit between them still knows the name.
-    let mut names = named();
+    // Locked over both steps, so that a forced exit between them knows the name.
+    let mut names = named_files();
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -322,14 +333,14 @@ fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineE
     Ok((file, Some(path)))
 }
 
-/// Removes every test file with a name that this process still has: for a forced exit, right before it.
+/// Removes every named test file of this process, right before a forced exit.
 pub fn remove_all_now() {
-    for name in named().drain(..) {
+    for name in named_files().drain(..) {
         let _ = std::fs::remove_file(name);
     }
 }
 
-fn named() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+fn named_files() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     NAMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -338,28 +349,29 @@ fn random() -> u64 {
     split_mix(now.map_or(0, |d| d.as_nanos() as u64))
 }
 
-/// Bytes that may be written so that enough stays free; `None` where the file system does not say.
+/// Returns the bytes that may be written so that enough space remains free; `None` if the file system does
+/// not report it.
 fn room(file: &File) -> Option<u64> {
     let space = fstatvfs(file).ok()?;
-    let memory = fstatfs(file).is_ok_and(|s| MEMORY.contains(&s.f_type));
+    let memory = fstatfs(file).is_ok_and(|s| MEMORY_FILE_SYSTEMS.contains(&s.f_type));
     let block = space.f_frsize.max(1);
     let on_disk = (space.f_blocks > 0).then(|| {
         let total = space.f_blocks.saturating_mul(block);
-        space.f_bavail.saturating_mul(block).saturating_sub(total / KEPT_FREE)
+        space.f_bavail.saturating_mul(block).saturating_sub(total / FREE_SHARE)
     });
     if !memory {
         return on_disk;
     }
-    // What is written here takes memory from everybody, whatever size the mount claims.
+    // Data here takes memory from every process, whatever size the mount claims.
     let text = Root::real().read("/proc/meminfo").ok()?;
     let half = meminfo_bytes(&text, "MemAvailable").ok()? / 2;
     Some(on_disk.map_or(half, |d| d.min(half)))
 }
 
-/// Whether a file of a size that the user typed fits in a directory. Looks only, so nothing has to be written to find out.
+/// Checks that a file of a typed size fits in a directory, without writing.
 ///
 /// # Errors
-/// A refusal that names the largest size that does.
+/// A refusal that names the largest size that fits.
 pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
     let Some(room) = File::open(dir).ok().and_then(|d| room(&d)).filter(|r| *r < asked_bytes) else {
         return Ok(());
@@ -413,8 +425,8 @@ fn extent_notes(found: &Extents) -> Vec<String> {
     some.map(|(bytes, what)| format!("{} of the test file {what}", show_bytes(bytes))).collect()
 }
 
-/// Keeps the data of test files apart from what workers write with the same seed.
-const DATA: u64 = 0x7465_7374_2066_696c;
+/// Distinguishes the data of test files from what workers write with the same seed.
+const DATA_SALT: u64 = 0x7465_7374_2066_696c;
 
 /// Writes one MiB after another, past the page cache where that works.
 pub(crate) struct Writer {
@@ -432,57 +444,59 @@ impl Writer {
         }
     }
 
-    /// One that writes to a file, past the page cache where that was opened so.
+    /// Writes to a file, past the page cache if `direct`.
     pub(crate) fn over(file: File, direct: bool, seed: u64) -> io::Result<Self> {
-        Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA) })
+        Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA_SALT) })
     }
 
-    /// Writes so many bytes from here on, at most a MiB. No other call has this offset.
+    /// Writes up to 1 MiB at an offset. No other call has this offset.
     fn part(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         let buffer = &mut self.arena.slot_mut(0)[..bytes.min(MIB) as usize];
         fill(buffer, self.key.wrapping_add(offset));
         self.file.write_all_at(buffer, offset)
     }
 
-    /// Writes the MiB from here on.
+    /// Writes 1 MiB at an offset.
     pub(crate) fn next(&mut self, offset: u64) -> io::Result<()> {
         let buffer = self.arena.slot_mut(0);
-        // Every MiB has a key of its own, so no two are alike anywhere in the file.
+        // Every MiB has its own key, so no two are alike in the file.
         fill(buffer, self.key.wrapping_add(offset / MIB));
         let written = self.file.write_all_at(buffer, offset);
         if self.direct && written.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::InvalidInput) {
-            // Some file systems take the flag and refuse the operation.
+            // Some file systems accept the flag and refuse the operation.
             self.direct = false;
             let without = rustix::fs::fcntl_getfl(&self.file)? - OFlags::DIRECT;
             rustix::fs::fcntl_setfl(&self.file, without)?;
             return self.next(offset);
         }
         written?;
-        if !self.direct && offset.is_multiple_of(LOOK_EVERY) {
-            // Else the time limit would only measure memory, and the sync after it take minutes.
+        if !self.direct && offset.is_multiple_of(CHECK_EVERY) {
+            // Otherwise the time limit would only measure memory, and the sync after it would take minutes.
             self.file.sync_data()?;
         }
         Ok(())
     }
 }
 
-/// How long a file that another host has made may take to be seen here: longer than caches of names mostly keep that there is none.
-const UNTIL_SEEN: Duration = Duration::from_secs(10);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// How long a file of another host may take to become visible here: longer than caches usually keep a missing
+/// name.
+const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
+const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
 
-/// A name for a file of this process that no other one has. It also has the name of the host, since a process id says nothing elsewhere.
+/// Returns a unique name for a file of this process. It contains the host name, since a process id means
+/// nothing on other hosts.
 pub fn common_name() -> String {
     format!("{PREFIX}{}-{:016x}-{}{SUFFIX}", std::process::id(), random(), host_name())
 }
 
-/// What this host is called in names of files.
+/// Returns the host name for file names.
 pub(crate) fn host_name() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     host.chars().filter(|c| c.is_ascii_alphanumeric() || "-._".contains(*c)).take(64).collect()
 }
 
 impl TestFile {
-    /// Makes a file under this name and fills it, as [`Self::make`] does.
+    /// Creates a file under this name and fills it, as [`Self::make`] does.
     ///
     /// # Errors
     /// As [`Self::make`].
@@ -494,26 +508,26 @@ impl TestFile {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
         large_enough(asked_bytes)?;
-        Self::begun(create_as(dir, file_name)?).filled(dir, asked_bytes, how, stop, progress)
+        Self::from_open(create_as(dir, file_name)?).filled(dir, asked_bytes, how, stop, progress)
     }
 
-    /// Begins a file of this length under this name, which all hosts fill.
+    /// Creates a file of this length under this name, for all hosts to fill.
     ///
     /// # Errors
-    /// Where there is no permission, or not so much room.
+    /// Without permission, or without that much space.
     pub fn begin_common((dir, file_name): (&Path, &str), bytes: u64) -> Result<Self, MachineError> {
         large_enough(bytes)?;
         fits(dir, bytes)?;
-        let mut made = Self::begun(create_as(dir, file_name)?);
+        let mut made = Self::from_open(create_as(dir, file_name)?);
         made.file.set_len(bytes).map_err(|e| MachineError::at(dir, "written to", &e))?;
         made.bytes = bytes;
         Ok(made)
     }
 
-    /// Opens a file that another host has made under this name. `ended` says whether all is over before its time.
+    /// Opens a file that another host has created under this name. `ended` is whether all is over early.
     ///
     /// # Errors
-    /// Where it is not seen here, and so the directory is not shared; where this user may not open it.
+    /// If it does not become visible here, so that the directory is not shared; if this user may not open it.
     pub fn of_another(
         (dir, file_name): (&Path, &str),
         maker: &str,
@@ -521,7 +535,7 @@ impl TestFile {
     ) -> Result<Self, MachineError> {
         let dir = &std::path::absolute(dir).map_err(|e| MachineError::at(dir, "looked at", &e))?;
         let path = dir.join(file_name);
-        let until = Instant::now() + UNTIL_SEEN;
+        let until = Instant::now() + VISIBLE_WITHIN;
         let file = loop {
             match safety::open_for_work(&path, true, Cache::Buffered) {
                 Ok(file) => break file,
@@ -535,21 +549,21 @@ impl TestFile {
                     return Err(MachineError::Refused(format!(
                         "{} is not shared with {maker}: the test file that was made there is not seen here ({file_name}, for {} s); name a directory on storage that all hosts share, or leave --shared and --shift-hosts out",
                         name::shown(dir),
-                        UNTIL_SEEN.as_secs()
+                        VISIBLE_WITHIN.as_secs()
                     )));
                 }
-                Err(_) => std::thread::sleep(BETWEEN_LOOKS),
+                Err(_) => std::thread::sleep(BETWEEN_CHECKS),
             }
         };
         let bytes = file.metadata().map_err(|e| MachineError::at(&path, "looked at", &e))?.len();
-        named().push(path.clone());
-        Ok(Self { file, name: Some(path), bytes, notes: Vec::new(), others: Some(Arc::clone(ended)) })
+        named_files().push(path.clone());
+        Ok(Self { file, name: Some(path), bytes, notes: Vec::new(), creator_ended: Some(Arc::clone(ended)) })
     }
 
-    /// Writes these parts of it, which are so many bytes together and which no other host writes, and makes them stable.
+    /// Writes this host's parts, `total` bytes together, and makes them stable.
     ///
     /// # Errors
-    /// Where that fails, and where the stop flag came up.
+    /// If this fails, and if the stop flag is set.
     pub fn fill_parts(
         &mut self,
         parts: impl Iterator<Item = Range<u64>>,
@@ -574,8 +588,8 @@ impl TestFile {
                 let bytes = (part.end - at).min(MIB);
                 writer.part(at, bytes).map_err(failed)?;
                 done += bytes;
-                if done - synced >= LOOK_EVERY {
-                    // Else writing it out would take long at the end, and nobody would see how far it is.
+                if done - synced >= CHECK_EVERY {
+                    // Otherwise write-back would take long at the end, without progress.
                     self.file.sync_data().map_err(failed)?;
                     synced = done;
                     progress(done.min(total), total);
@@ -585,31 +599,31 @@ impl TestFile {
         self.file.sync_all().map_err(failed)
     }
 
-    /// Looks at the whole file once all hosts have written their parts, and says what is not as it should be.
+    /// Checks the whole file once all hosts have written their parts, and notes every deviation.
     pub fn prove_common(&mut self) {
         self.prove();
     }
 }
 
-/// A test file that a killed run left behind.
+/// A test file of a killed run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// Where it is.
     pub path: PathBuf,
-    /// Bytes it takes.
+    /// Allocated bytes.
     pub bytes: u64,
-    /// Time since it was written last.
+    /// Time since the last write.
     pub age: Duration,
 }
 
 impl Leftover {
-    /// Removes it, if still nobody uses it.
+    /// Removes it, if it is still unused.
     ///
     /// # Errors
-    /// Where it is in use by now, or may not be removed.
+    /// If it is in use by now, or may not be removed.
     pub fn remove(&self) -> Result<(), MachineError> {
-        // The lock is held until after the name is gone.
-        let Some(_lock) = lock_deserted(&self.path) else {
+        // The lock is held until the name is removed.
+        let Some(_lock) = lock_stale(&self.path) else {
             return Err(MachineError::Refused(format!(
                 "{} is in use or not yours, so it stays",
                 name::shown(&self.path)
@@ -619,7 +633,8 @@ impl Leftover {
     }
 }
 
-/// Test files in a directory that no live run holds, sorted by name. Empty where nobody may look.
+/// Returns the test files in a directory that no live run holds, sorted by name. Empty if the directory
+/// cannot be read.
 pub fn leftovers(dir: &Path) -> Vec<Leftover> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut found: Vec<Leftover> = entries.filter_map(|e| leftover(&e.path())).collect();
@@ -628,34 +643,35 @@ pub fn leftovers(dir: &Path) -> Vec<Leftover> {
 }
 
 fn leftover(path: &Path) -> Option<Leftover> {
-    let facts = lock_deserted(path)?.metadata().ok()?;
-    let age = facts.modified().ok().and_then(|t| t.elapsed().ok()).unwrap_or_default();
-    Some(Leftover { path: path.to_owned(), bytes: facts.blocks().saturating_mul(512), age })
+    let metadata = lock_stale(path)?.metadata().ok()?;
+    let age = metadata.modified().ok().and_then(|t| t.elapsed().ok()).unwrap_or_default();
+    Some(Leftover { path: path.to_owned(), bytes: metadata.blocks().saturating_mul(512), age })
 }
 
-/// Locks a file that is certainly a test file of fathom's, whose process is gone and that nothing uses; `None` for any other.
-fn lock_deserted(path: &Path) -> Option<File> {
-    let middle = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
-    let (pid, random) = middle.split_once('-')?;
-    // One that several hosts open has the name of its maker, and only there its process is known.
+/// Locks a file that is certainly a test file of an ended fathom process, and unused; `None` for any other.
+fn lock_stale(path: &Path) -> Option<File> {
+    let unique_part = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    let (pid, random) = unique_part.split_once('-')?;
+    // A shared test file names its host, and only there its process is known.
     let (random, host) = random.split_once('-').map_or((random, None), |(random, host)| (random, Some(host)));
-    let ours = random.len() == 16
+    let is_our_name = random.len() == 16
         && random.bytes().all(|b| b.is_ascii_hexdigit())
         && host.is_none_or(|host| host == host_name());
     let pid: u32 = pid.parse().ok()?;
-    // Between creating and locking it, a live run's file is not locked yet.
-    if !ours || Path::new(&format!("/proc/{pid}")).exists() {
+    // A live run's file is not locked between its creation and its lock.
+    if !is_our_name || Path::new(&format!("/proc/{pid}")).exists() {
         return None;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    // As fathom made it: of this user, under one name. What has become something else since is not fathom's.
+    // As fathom created it: of this user, under one name. A file that was changed since is not fathom's.
     let user = rustix::process::geteuid().as_raw();
     let is_as_made = file.metadata().is_ok_and(|m| m.is_file() && m.uid() == user && m.nlink() == 1);
-    // A lock of another machine, or in another container, may not be seen on a shared file system, and only there the name has the host.
+    // The lock of another machine or container may be invisible on a shared file system. Only there the name
+    // contains the host.
     let is_seen = host.is_some() || file_systems::is_shared(&file) == Ok(false);
     let is_free = is_as_made && is_seen && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    // Where users cannot be seen, as on FUSE or in a container, its lock and the end of its process decide.
+    // If users are not visible, as on FUSE or in a container, the lock and the end of its process decide.
     let users = in_use::file(&Root::real(), &file, false);
     (is_free && matches!(users, Ok(Use::Nobody | Use::Unseen(_) | Use::Hidden(_)))).then_some(file)
 }
@@ -711,7 +727,7 @@ mod tests {
         let name = name.ok_or("no name")?;
         assert!(name.exists());
         remove_all_now();
-        assert!(!name.exists() && named().is_empty());
+        assert!(!name.exists() && named_files().is_empty());
         Ok(())
     }
 }
@@ -726,15 +742,15 @@ mod common_tests {
         let dir = tempfile::tempdir()?;
         let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
-        let mut ours = TestFile::begin_common(at, 16 * MIB)?;
+        let mut is_our_name = TestFile::begin_common(at, 16 * MIB)?;
         let mut theirs = TestFile::of_another(at, "a", &ended)?;
         let half = |file: &mut TestFile, part: Range<u64>, seed| {
             file.fill_parts(std::iter::once(part), (8 * MIB, seed), &AtomicBool::new(false), &mut |_, _| {})
         };
-        half(&mut ours, 0..8 * MIB, 1)?;
+        half(&mut is_our_name, 0..8 * MIB, 1)?;
         half(&mut theirs, 8 * MIB..16 * MIB, 2)?;
-        ours.prove_common();
-        assert_eq!((ours.bytes(), theirs.bytes()), (16 * MIB, 16 * MIB));
+        is_our_name.prove_common();
+        assert_eq!((is_our_name.bytes(), theirs.bytes()), (16 * MIB, 16 * MIB));
         let mut block = [0; 4096];
         for at in (0..16 * MIB).step_by(4096) {
             theirs.reopen(Cache::Buffered, false)?.read_exact_at(&mut block, at)?;
@@ -742,7 +758,7 @@ mod common_tests {
         }
         drop(theirs);
         assert_eq!(std::fs::metadata(dir.path().join(at.1))?.len(), 16 * MIB, "it is its maker's");
-        drop(ours);
+        drop(is_our_name);
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
         Ok(())
     }
@@ -753,12 +769,12 @@ mod common_tests {
         let dir = tempfile::tempdir()?;
         let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
-        let ours = TestFile::begin_common(at, 16 * MIB)?;
+        let is_our_name = TestFile::begin_common(at, 16 * MIB)?;
         let theirs = TestFile::of_another(at, "a", &ended)?;
         ended.store(true, Ordering::Relaxed);
         drop(theirs);
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
-        drop(ours);
+        drop(is_our_name);
         let missing = TestFile::of_another(at, "a", &ended).err().map(|e| e.to_string()).unwrap_or_default();
         assert!(missing.contains("interrupted"), "nobody waits for it any more: {missing}");
         Ok(())
@@ -779,12 +795,12 @@ mod leftovers_tests {
         let live = dir.path().join(format!("{PREFIX}{}-00000000000000ff{SUFFIX}", std::process::id()));
         let host = super::host_name();
         let of = |host: &str| dir.path().join(format!("{PREFIX}4194999-00000000000000ff-{host}{SUFFIX}"));
-        let (common, others) = (of(&host), of("another.host"));
+        let (common, creator_ended) = (of(&host), of("another.host"));
         for path in [
             &dead,
             &live,
             &common,
-            &others,
+            &creator_ended,
             &dir.path().join("other.tmp"),
             &dir.path().join(format!("{PREFIX}1-x{SUFFIX}")),
         ] {
