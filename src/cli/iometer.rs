@@ -72,7 +72,8 @@ impl Args {
         let text = job_file::text(&name::path(file))?;
         let here = Here { places: said.targets.clone(), seconds: said.seconds };
         if said.explains {
-            let text = dialect::iometer(file, &text, &here).map_err(|trouble| job_file::pointed(&trouble))?;
+            let text = dialect::iometer::explain(file, &text, &here)
+                .map_err(|trouble| job_file::pointed(&trouble))?;
             return stdout::text(&text).map(|()| None);
         }
         let job = iometer::read(file, &text, &here, &crate::plan::problems)

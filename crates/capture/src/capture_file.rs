@@ -1,10 +1,14 @@
-//! The capture file.
+//! The capture file: written while rows come in, and read block by block as far as it is intact.
 //!
-//! For: writing rows as they come, and reading them back as far as they are whole. Not for: what they mean.
-//!
-//! A line `fathom capture 1`, then frames: a letter (`H` header, `B` block, `E` end), the length of what follows and its CRC-32 as numbers
-//! of 32 bits, the lowest byte first, then that. Header and end are JSON. A block has up to [`BLOCK_ROWS`] rows in columns, compressed
-//! with LZ4; each is whole in itself, so a file that was cut off is readable up to its last whole block.
+//! 1. The file begins with a line `fathom capture 1`, then frames follow: a letter (`H` header, `B` block,
+//!    `E` end), the length and the CRC-32 of the content as little-endian 32-bit numbers, and the content.
+//! 2. Header and end are JSON. A block has up to [`BLOCK_ROWS`] rows in columns, compressed with LZ4. Each
+//!    block is complete in itself, so a truncated file is readable up to its last complete block.
+//! 3. A block lists its tasks and flags. Its columns are, for each row: task and flags by their index in
+//!    these lists; time since the last issue; latency + 1, or 0 for none; sectors; for rows with sectors
+//!    their distance from the end of the row before, in the largest unit that divides all; time in the queue
+//!    + 1 if it was traced. Similar numbers next to each other compress well.
+//! 4. Numbers have as many bytes as they need: seven bits each, the lowest first.
 
 use crate::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::{Ending, Origin};
@@ -14,23 +18,23 @@ use std::io::{Read, Write};
 
 /// Most rows of a block.
 pub const BLOCK_ROWS: usize = 1 << 14;
-/// Most bytes that a block takes when it is not compressed: more than that many rows ever need.
-const MOST_BYTES: usize = 4 << 20;
-/// Most bytes of a name; what is longer is cut.
-const MOST_NAME: usize = 256;
-/// Bits of what a block is like.
+/// Most bytes of an uncompressed block, more than [`BLOCK_ROWS`] rows ever need.
+const MAX_BLOCK_BYTES: usize = 4 << 20;
+/// Most bytes of a name. Longer names are cut.
+const MAX_NAME_BYTES: usize = 256;
+/// Flags of a block: rows are ordered by issue; rows have a time in the queue.
 const IN_ORDER: u64 = 1;
 const HAS_QUEUE: u64 = 2;
 const IS_KERNEL: u64 = 1;
 
-/// Writes rows.
+/// Encodes rows as a block.
 pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(rows.len() * 12 + 256);
     let in_order = rows.windows(2).all(|pair| pair[0].issue_ns <= pair[1].issue_ns);
-    let scale = scale(rows);
+    let common_shift = common_shift(rows);
     put(&mut out, rows.len() as u64);
     put(&mut out, if in_order { IN_ORDER } else { 0 } | if has_queue { HAS_QUEUE } else { 0 });
-    put(&mut out, u64::from(scale));
+    put(&mut out, u64::from(common_shift));
     let tasks = list(rows.iter().map(|row| row.task));
     put(&mut out, tasks.len() as u64);
     tasks.0.iter().for_each(|number| put_task(&mut out, names.task_at(*number)));
@@ -46,49 +50,49 @@ pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
     let mut last = 0;
     for row in rows {
         let since = row.issue_ns.wrapping_sub(last);
-        put(&mut out, if in_order { since } else { folded(since as i64) });
+        put(&mut out, if in_order { since } else { zigzag(since as i64) });
         last = row.issue_ns;
     }
     for row in rows {
-        put(&mut out, above(row.latency_ns));
+        put(&mut out, option_code(row.latency_ns));
     }
     for row in rows {
-        put(&mut out, u64::from(row.sectors) >> scale);
+        put(&mut out, u64::from(row.sectors) >> common_shift);
     }
     let mut end = 0_u64;
     for row in rows.iter().filter(|row| row.sectors > 0) {
-        let distance = (row.sector >> scale).wrapping_sub(end >> scale);
-        put(&mut out, folded(distance as i64));
+        let distance = (row.sector >> common_shift).wrapping_sub(end >> common_shift);
+        put(&mut out, zigzag(distance as i64));
         end = row.end();
     }
     if has_queue {
         for row in rows {
-            put(&mut out, above(row.queued_ns));
+            put(&mut out, option_code(row.queued_ns));
         }
     }
-    compressed(&out)
+    compress(&out)
 }
 
-/// Reads rows, behind those that are there.
+/// Decodes a block, and appends its rows.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Why the block is invalid.
 pub fn decode(block: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Result<(), &'static str> {
-    let plain = plain(block)?;
-    rows(&plain, names, into).ok_or("its columns end too early, or hold what fathom does not write")
+    let plain = decompress(block)?;
+    decode_rows(&plain, names, into).ok_or("its columns end too early, or hold what fathom does not write")
 }
 
-fn rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<()> {
+fn decode_rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<()> {
     let mut bytes = Bytes { rest: plain };
     let count = usize::try_from(bytes.number()?).ok().filter(|count| *count <= BLOCK_ROWS)?;
-    let like = bytes.number()?;
-    let scale = u32::try_from(bytes.number()?).ok().filter(|scale| *scale < 32)?;
+    let block_flags = bytes.number()?;
+    let common_shift = u32::try_from(bytes.number()?).ok().filter(|common_shift| *common_shift < 32)?;
     let mut tasks = Vec::new();
-    for _ in 0..listed(&mut bytes, count)? {
+    for _ in 0..list_length(&mut bytes, count)? {
         tasks.push(names.task(&task(&mut bytes)?));
     }
     let mut all_flags = Vec::new();
-    for _ in 0..listed(&mut bytes, count)? {
+    for _ in 0..list_length(&mut bytes, count)? {
         all_flags.push(names.flags(&flags(&mut bytes)?));
     }
     let start = into.len();
@@ -103,7 +107,7 @@ fn rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<()> {
     let mut last = 0_u64;
     for row in &mut *new {
         let number = bytes.number()?;
-        let since = if like & IN_ORDER != 0 { number } else { unfolded(number) as u64 };
+        let since = if block_flags & IN_ORDER != 0 { number } else { unzigzag(number) as u64 };
         last = last.wrapping_add(since);
         row.issue_ns = last;
     }
@@ -111,15 +115,15 @@ fn rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<()> {
         row.latency_ns = bytes.number()?.checked_sub(1);
     }
     for row in &mut *new {
-        row.sectors = u32::try_from(bytes.number()?.checked_shl(scale)?).ok()?;
+        row.sectors = u32::try_from(bytes.number()?.checked_shl(common_shift)?).ok()?;
     }
     let mut end = 0_u64;
     for row in new.iter_mut().filter(|row| row.sectors > 0) {
-        let distance = unfolded(bytes.number()?);
-        row.sector = (end >> scale).wrapping_add(distance as u64).wrapping_shl(scale);
+        let distance = unzigzag(bytes.number()?);
+        row.sector = (end >> common_shift).wrapping_add(distance as u64).wrapping_shl(common_shift);
         end = row.end();
     }
-    if like & HAS_QUEUE != 0 {
+    if block_flags & HAS_QUEUE != 0 {
         for row in &mut *new {
             row.queued_ns = bytes.number()?.checked_sub(1);
         }
@@ -127,23 +131,23 @@ fn rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<()> {
     bytes.rest.is_empty().then_some(())
 }
 
-/// How many are in a list: no more than rows that could refer to them.
-fn listed(bytes: &mut Bytes<'_>, rows: usize) -> Option<usize> {
+/// Reads the length of a list, at most the number of rows that could refer to it.
+fn list_length(bytes: &mut Bytes<'_>, rows: usize) -> Option<usize> {
     usize::try_from(bytes.number()?).ok().filter(|count| *count <= rows)
 }
 
-/// By how many bits all sectors can be shifted.
-fn scale(rows: &[Row]) -> u32 {
+/// Returns by how many bits all sectors can be shifted.
+fn common_shift(rows: &[Row]) -> u32 {
     let all = rows.iter().fold(0, |all, row| all | row.sector | u64::from(row.sectors));
     if all == 0 { 0 } else { all.trailing_zeros().min(31) }
 }
 
-/// 0 for nothing.
-fn above(value: Option<u64>) -> u64 {
+/// Encodes an optional number: 0 for none, else the number + 1.
+fn option_code(value: Option<u64>) -> u64 {
     value.map_or(0, |value| value.saturating_add(1))
 }
 
-/// Numbers that occur, in the order in which they do, and where each stands.
+/// Distinct numbers in the order of their first occurrence, and the index of each.
 struct List(Vec<u32>, HashMap<u32, u64>);
 
 impl List {
@@ -168,7 +172,7 @@ fn list(numbers: impl Iterator<Item = u32>) -> List {
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
-    let mut end = text.len().min(MOST_NAME);
+    let mut end = text.len().min(MAX_NAME_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -178,13 +182,13 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
 }
 
 fn text(bytes: &mut Bytes<'_>) -> Option<String> {
-    let length = usize::try_from(bytes.number()?).ok().filter(|length| *length <= MOST_NAME)?;
+    let length = usize::try_from(bytes.number()?).ok().filter(|length| *length <= MAX_NAME_BYTES)?;
     String::from_utf8(bytes.take(length)?.to_vec()).ok()
 }
 
 fn put_task(out: &mut Vec<u8>, task: Option<&Task>) {
-    let nobody = Task::default();
-    let task = task.unwrap_or(&nobody);
+    let unknown_task = Task::default();
+    let task = task.unwrap_or(&unknown_task);
     put(out, u64::from(task.tid));
     put(out, task.pid.map_or(0, |pid| u64::from(pid) + 1));
     put(out, u64::from(task.kernel) * IS_KERNEL);
@@ -204,7 +208,7 @@ fn put_flags(out: &mut Vec<u8>, flags: Option<&Flags>) {
     let none = Flags::default();
     let flags = flags.unwrap_or(&none);
     put(out, u64::from(flags.kind == RowKind::Asked));
-    put(out, folded(i64::from(flags.error)));
+    put(out, zigzag(i64::from(flags.error)));
     put_text(out, &flags.rwbs);
 }
 
@@ -214,28 +218,28 @@ fn flags(bytes: &mut Bytes<'_>) -> Option<Flags> {
         1 => RowKind::Asked,
         _ => return None,
     };
-    let error = i32::try_from(unfolded(bytes.number()?)).ok()?;
+    let error = i32::try_from(unzigzag(bytes.number()?)).ok()?;
     Some(Flags { kind, error, rwbs: text(bytes)? })
 }
 
-/// The length before, then LZ4.
-fn compressed(plain: &[u8]) -> Vec<u8> {
+/// Compresses a block: its length, then LZ4.
+fn compress(plain: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     put(&mut out, plain.len() as u64);
     out.extend(lz4_flex::block::compress(plain));
     out
 }
 
-fn plain(block: &[u8]) -> Result<Vec<u8>, &'static str> {
+fn decompress(block: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut bytes = Bytes { rest: block };
     let length = bytes.number().and_then(|length| usize::try_from(length).ok());
     let length =
-        length.filter(|length| *length <= MOST_BYTES).ok_or("its length is none that a block has")?;
+        length.filter(|length| *length <= MAX_BLOCK_BYTES).ok_or("its length is none that a block has")?;
     let plain = lz4_flex::block::decompress(bytes.rest, length).map_err(|_| "it cannot be decompressed")?;
     if plain.len() == length { Ok(plain) } else { Err("it is shorter than it says") }
 }
 
-/// Writes a number.
+/// Appends a number.
 fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -244,24 +248,24 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// A difference as a number without a sign, small where it is small.
-fn folded(difference: i64) -> u64 {
+/// Encodes a signed difference as an unsigned number: small differences give small numbers.
+fn zigzag(difference: i64) -> u64 {
     ((difference << 1) ^ (difference >> 63)) as u64
 }
 
-/// The difference again.
-fn unfolded(number: u64) -> i64 {
+/// Decodes a difference.
+fn unzigzag(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
-/// Bytes that are read from.
+/// Bytes that are read from the front.
 #[derive(Debug)]
 struct Bytes<'b> {
     rest: &'b [u8],
 }
 
 impl<'b> Bytes<'b> {
-    /// The next number; `None` where there is none, or it is no number of ours.
+    /// Reads the next number; `None` if there is none or it is invalid.
     #[inline]
     fn number(&mut self) -> Option<u64> {
         let (&first, rest) = self.rest.split_first()?;
@@ -280,7 +284,7 @@ impl<'b> Bytes<'b> {
         None
     }
 
-    /// So many bytes.
+    /// Reads `count` bytes.
     fn take(&mut self, count: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
@@ -288,14 +292,14 @@ impl<'b> Bytes<'b> {
     }
 }
 
-/// The first line of a capture file; its number is that of the format.
+/// The first line of a capture file. Its number is the format version.
 pub const MAGIC: &[u8] = b"fathom capture 1\n";
-/// Bytes before what is in a frame.
-const HEAD: usize = 9;
-/// Most bytes in a frame: no block of ours comes near, and nobody's length makes more be taken.
-const MOST: usize = 4 << 20;
+/// Bytes of a frame before its content.
+const FRAME_HEAD_BYTES: usize = 9;
+/// Most bytes in a frame, far more than any block has. Limits the memory that a hostile length can take.
+const MAX_FRAME_BYTES: usize = 4 << 20;
 
-/// What is in a frame.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameKind {
     Header,
@@ -317,37 +321,37 @@ impl FrameKind {
     }
 }
 
-/// Writes one.
-fn write_frame(to: &mut impl Write, kind: FrameKind, inside: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(inside.len()).ok().filter(|length| *length as usize <= MOST);
+/// Writes a frame.
+fn write_frame(to: &mut impl Write, kind: FrameKind, content: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(content.len()).ok().filter(|length| *length as usize <= MAX_FRAME_BYTES);
     let length = length.ok_or_else(|| io::Error::other("a block of the capture is too long"))?;
-    let mut head = [0; HEAD];
+    let mut head = [0; FRAME_HEAD_BYTES];
     head[0] = kind.letter();
     head[1..5].copy_from_slice(&length.to_le_bytes());
-    head[5..9].copy_from_slice(&crc32fast::hash(inside).to_le_bytes());
+    head[5..9].copy_from_slice(&crc32fast::hash(content).to_le_bytes());
     to.write_all(&head)?;
-    to.write_all(inside)
+    to.write_all(content)
 }
 
-/// What reading one came to.
+/// The result of reading a frame.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    /// It is whole, and in the buffer.
+    /// The frame is intact, and in the buffer.
     Frame(FrameKind),
-    /// Nothing is left.
+    /// The file ends before it.
     Nothing,
     /// The file ends within it.
     Cut,
-    /// It is no frame, or not as it was written.
+    /// It is not a frame, or damaged.
     Damaged(String),
 }
 
-/// Reads the next one into the buffer.
-fn read_frame(from: &mut impl Read, inside: &mut Vec<u8>) -> Next {
-    let mut head = [0; HEAD];
+/// Reads the next frame into the buffer.
+fn read_frame(from: &mut impl Read, content: &mut Vec<u8>) -> Next {
+    let mut head = [0; FRAME_HEAD_BYTES];
     match read_full(from, &mut head) {
         Ok(0) => return Next::Nothing,
-        Ok(HEAD) => {}
+        Ok(FRAME_HEAD_BYTES) => {}
         Ok(_) => return Next::Cut,
         Err(e) => return Next::Damaged(format!("it cannot be read: {e}")),
     }
@@ -356,23 +360,25 @@ fn read_frame(from: &mut impl Read, inside: &mut Vec<u8>) -> Next {
         return Next::Damaged("what stands there is no block of a capture".into());
     };
     let length = word(1) as usize;
-    if length > MOST {
-        return Next::Damaged(format!("a block of {length} bytes, of which none has more than {MOST}"));
+    if length > MAX_FRAME_BYTES {
+        return Next::Damaged(format!(
+            "a block of {length} bytes, of which none has more than {MAX_FRAME_BYTES}"
+        ));
     }
-    inside.clear();
-    match from.take(length as u64).read_to_end(inside) {
+    content.clear();
+    match from.take(length as u64).read_to_end(content) {
         Ok(got) if got == length => {}
         Ok(_) => return Next::Cut,
         Err(e) => return Next::Damaged(format!("it cannot be read: {e}")),
     }
-    if crc32fast::hash(inside) == word(5) {
+    if crc32fast::hash(content) == word(5) {
         Next::Frame(kind)
     } else {
         Next::Damaged("the checksum does not match".into())
     }
 }
 
-/// Reads as many bytes as there is room for, fewer only at the end of the file.
+/// Fills the buffer; fewer bytes only at the end of the file.
 fn read_full(from: &mut impl Read, mut room: &mut [u8]) -> io::Result<usize> {
     let all = room.len();
     while !room.is_empty() {
@@ -396,7 +402,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins with the header.
+    /// Writes the header.
     ///
     /// # Errors
     /// Why it cannot be written.
@@ -407,7 +413,7 @@ impl<W: Write> Writer<W> {
         Ok(Self { to, rows: Vec::with_capacity(BLOCK_ROWS), has_queue: origin.queue, written: 0 })
     }
 
-    /// Adds a row; every so many of them are written.
+    /// Adds a row, and writes a block when [`BLOCK_ROWS`] are waiting.
     ///
     /// # Errors
     /// Why they cannot be written.
@@ -416,12 +422,12 @@ impl<W: Write> Writer<W> {
         if self.rows.len() < BLOCK_ROWS { Ok(()) } else { self.flush(names) }
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> u64 {
         self.written + self.rows.len() as u64
     }
 
-    /// Writes the rows that wait.
+    /// Writes the waiting rows.
     ///
     /// # Errors
     /// Why they cannot be written.
@@ -435,7 +441,7 @@ impl<W: Write> Writer<W> {
         self.to.flush()
     }
 
-    /// Ends it.
+    /// Writes the waiting rows and the end.
     ///
     /// # Errors
     /// Why it cannot be written.
@@ -448,16 +454,16 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Why a file is no capture that can be read.
+/// Why a file is not a readable capture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// It begins as no capture does.
+    /// It does not begin like a capture.
     #[error("it is no capture of fathom's")]
     NoCapture,
-    /// It is of a version that this one does not know.
+    /// Its format version is unknown.
     #[error("it is a capture of format {0}, and this fathom reads format 1; use the fathom that wrote it")]
     Version(String),
-    /// Its header is not there.
+    /// Its header is missing or damaged.
     #[error("it is a capture whose header is {0}, so nothing in it can be read")]
     Header(String),
 }
@@ -467,16 +473,16 @@ pub enum Unreadable {
 pub struct Reader<R: Read> {
     from: R,
     at: u64,
-    inside: Vec<u8>,
+    content: Vec<u8>,
     rows: Vec<Row>,
-    is_over: bool,
+    at_end: bool,
     /// Its header.
     pub origin: Origin,
     /// Tasks and flags of the rows so far.
     pub names: Names,
-    /// Its trailer, once it was read.
+    /// Its end, once it was read.
     pub ending: Option<Ending>,
-    /// Why it ends before the trailer, once that was met.
+    /// Why it cannot be read up to its end, once that was noticed.
     pub damage: Option<String>,
 }
 
@@ -484,49 +490,49 @@ impl<R: Read> Reader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// Why it is no capture that can be read.
+    /// Why it is not a readable capture.
     pub fn new(mut from: R) -> Result<Self, Unreadable> {
         let mut magic = Vec::new();
         let line = MAGIC.len() as u64;
         let read = from.by_ref().take(line).read_to_end(&mut magic);
         if read.is_err() || magic != MAGIC {
-            return Err(unknown(&magic));
+            return Err(unreadable(&magic));
         }
-        let mut inside = Vec::new();
+        let mut content = Vec::new();
         let header = |why: &str| Unreadable::Header(why.into());
-        match read_frame(&mut from, &mut inside) {
+        match read_frame(&mut from, &mut content) {
             Next::Frame(FrameKind::Header) => {}
             Next::Frame(_) | Next::Damaged(_) => return Err(header("damaged")),
             Next::Nothing | Next::Cut => return Err(header("cut off")),
         }
-        let origin = serde_json::from_slice(&inside).map_err(|_| header("damaged"))?;
-        let at = line + (HEAD + inside.len()) as u64;
+        let origin = serde_json::from_slice(&content).map_err(|_| header("damaged"))?;
+        let at = line + (FRAME_HEAD_BYTES + content.len()) as u64;
         let (rows, names) = (Vec::new(), Names::default());
-        Ok(Self { from, at, inside, rows, is_over: false, origin, names, ending: None, damage: None })
+        Ok(Self { from, at, content, rows, at_end: false, origin, names, ending: None, damage: None })
     }
 
-    /// The rows of the block that was read last, with the names that they refer to.
+    /// Returns the rows of the last block, with the names that they refer to.
     pub fn last(&self) -> (&[Row], &Names) {
         (&self.rows, &self.names)
     }
 
-    /// The rows of the next block; `None` at the end, whichever that is.
+    /// Reads the next block and returns its rows; `None` at the end or at damage.
     pub fn block(&mut self) -> Option<&[Row]> {
-        if self.is_over {
+        if self.at_end {
             return None;
         }
-        let why = match read_frame(&mut self.from, &mut self.inside) {
+        let why = match read_frame(&mut self.from, &mut self.content) {
             Next::Frame(FrameKind::Block) => {
                 self.rows.clear();
-                match decode(&self.inside, &mut self.names, &mut self.rows) {
+                match decode(&self.content, &mut self.names, &mut self.rows) {
                     Ok(()) => {
-                        self.at += (HEAD + self.inside.len()) as u64;
+                        self.at += (FRAME_HEAD_BYTES + self.content.len()) as u64;
                         return Some(&self.rows);
                     }
                     Err(why) => Some(format!("damaged at byte {}: {why}", self.at)),
                 }
             }
-            Next::Frame(FrameKind::End) => match serde_json::from_slice(&self.inside) {
+            Next::Frame(FrameKind::End) => match serde_json::from_slice(&self.content) {
                 Ok(ending) => {
                     self.ending = Some(ending);
                     None
@@ -539,13 +545,13 @@ impl<R: Read> Reader<R> {
             Next::Damaged(why) => Some(format!("damaged at byte {}: {why}", self.at)),
         };
         self.damage = why;
-        self.is_over = true;
+        self.at_end = true;
         None
     }
 }
 
-/// What begins so.
-fn unknown(magic: &[u8]) -> Unreadable {
+/// Returns why a file with this beginning is not readable.
+fn unreadable(magic: &[u8]) -> Unreadable {
     let same = MAGIC.len() - 2;
     match magic.strip_prefix(&MAGIC[..same]) {
         Some(version) => Unreadable::Version(String::from_utf8_lossy(version).trim().to_owned()),
@@ -562,7 +568,7 @@ fn numbers_come_back_and_what_is_cut_off_is_none() {
         assert_eq!(Bytes { rest: &out[..out.len() - 1] }.number(), None, "{number}");
     }
     for difference in [0, -1, 1, i64::MIN, i64::MAX] {
-        assert_eq!(unfolded(folded(difference)), difference);
+        assert_eq!(unzigzag(zigzag(difference)), difference);
     }
     assert_eq!(Bytes { rest: &[0xff; 20] }.number(), None);
 }

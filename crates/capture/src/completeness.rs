@@ -1,19 +1,19 @@
-//! Whether a capture holds all that the device completed.
+//! Whether a capture contains all requests that the device completed: its events compared with the device's
+//! own counters.
 //!
-//! For: the events against the device's own counters. Not for: what the requests were like ([`crate::profile`]).
-//!
-//! The kernel counts requests that completed: reads, writes, discards, flushes (`Documentation/block/stat.rst`). A flush without data is
-//! among the writes too (`Documentation/admin-guide/iostats.rst`), and a partition has its own writes and no flushes.
+//! The kernel counts completed reads, writes, discards and flushes (`Documentation/block/stat.rst`). A flush
+//! without data also counts as a write (`Documentation/admin-guide/iostats.rst`). A partition has its own
+//! writes and no flushes.
 
 use model::Known;
 use model::captured::{Completeness, Counter, Ending, Origin, Unit};
 use model::evidence::BlockStat;
 use model::units::show_count;
 
-/// Place of the discards among the numbers of a `stat` file.
+/// Index of the discards among the numbers of a `stat` file.
 const DISCARDS: usize = 11;
 
-/// Says how complete a capture is.
+/// Returns how complete a capture is.
 pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
     let unknown = |sentence: String| Completeness { word: "unknown".into(), sentence, counters: Vec::new() };
     if let Some(tool) = &origin.imported {
@@ -31,19 +31,19 @@ pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
         }
         Err(why) => Completeness {
             word: "incomplete".into(),
-            sentence: format!("{}; the device's counters cannot be asked: {why}", lost(ending)),
+            sentence: format!("{}; the device's counters cannot be asked: {why}", loss_sentence(ending)),
             counters: Vec::new(),
         },
     }
 }
 
-/// What the kernel counted beside what was captured.
+/// Returns the kernel's counts along with the captured ones.
 fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
     let text =
         |stat: &Option<Known<String>>| stat.clone().unwrap_or_else(|| Err("they were not read".into()));
     let (before, after) = (text(&origin.stat)?, text(&ending.stat)?);
     let queue = origin.device.as_ref().and_then(|device| device.queue.get("iostats"));
-    // Bios are counted all the same.
+    // Bios are counted even if requests are not.
     if origin.unit == Unit::Requests && queue.is_some_and(|text| text.trim() == "0") {
         return Err("it does not count (iostats is 0)".into());
     }
@@ -55,14 +55,15 @@ fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
         counter("reads", counted.read.ios, done.reads),
         counter("writes", counted.write.ios, done.writes + done.empty_flushes),
     ];
-    // Kernels before 4.18 do not count them.
+    // Kernels before 4.18 do not count discards.
     if let Some((before, after)) = discards(&before).zip(discards(&after)) {
         all.push(counter("discards", after.saturating_sub(before), done.discards));
     }
     if origin.partition.is_none() {
         all.push(counter("flushes", counted.flushes, done.flushes));
     } else if let Some(writes) = all.get_mut(1) {
-        // Flushes without data have no place, so which of them are this partition's is not known: at most all of them.
+        // Flushes without data have no sector, so which of them are this partition's is unknown: at most all
+        // of them.
         writes.captured = writes.counted.clamp(done.writes, done.writes + done.empty_flushes);
     }
     Ok(all)
@@ -78,47 +79,47 @@ fn judge(origin: &Origin, ending: &Ending, counters: Vec<Counter>) -> Completene
     let missing: Vec<String> = counters
         .iter()
         .filter(|c| differs(c.counted, c.captured))
-        .map(|c| many(c.counted - c.captured, &c.name))
+        .map(|c| format_count(c.counted - c.captured, &c.name))
         .collect();
     let beyond: Vec<String> = counters
         .iter()
         .filter(|c| differs(c.captured, c.counted))
-        .map(|c| many(c.captured - c.counted, &c.name))
+        .map(|c| format_count(c.captured - c.counted, &c.name))
         .collect();
     let (word, sentence) = if !missing.is_empty() {
-        let lost = lost(ending);
-        ("incomplete", format!("by {}, by the device's own counters; {lost}", missing.join(", ")))
+        let loss_sentence = loss_sentence(ending);
+        ("incomplete", format!("by {}, by the device's own counters; {loss_sentence}", missing.join(", ")))
     } else if ending.lost_events > 0 {
-        ("incomplete", format!("{}; all completions were seen", lost(ending)))
+        ("incomplete", format!("{}; all completions were seen", loss_sentence(ending)))
     } else if !beyond.is_empty() {
         let more = beyond.join(", ");
         ("unknown", format!("the events have {more} more than the device counted"))
     } else {
-        ("complete", agreed(origin, ending, &counters))
+        ("complete", agreement_sentence(origin, ending, &counters))
     };
     Completeness { word: word.into(), sentence, counters }
 }
 
-fn agreed(origin: &Origin, ending: &Ending, counters: &[Counter]) -> String {
+fn agreement_sentence(origin: &Origin, ending: &Ending, counters: &[Counter]) -> String {
     let parts: Vec<String> =
-        counters.iter().filter(|c| c.counted > 0).map(|c| many(c.counted, &c.name)).collect();
+        counters.iter().filter(|c| c.counted > 0).map(|c| format_count(c.counted, &c.name)).collect();
     let all = if parts.is_empty() { "nothing completed".to_owned() } else { parts.join(", ") };
     let exact = counters.iter().all(|c| c.counted == c.captured);
-    let mut said = format!("{all}, as the device counted");
+    let mut sentence = format!("{all}, as the device counted");
     if ending.completed.empty_flushes > 0 && origin.partition.is_none() {
         let empty = ending.completed.empty_flushes;
         let are = if empty == 1 { "is a flush" } else { "are flushes" };
-        said += &format!(" ({} of the writes {are} without data)", show_count(empty as f64));
+        sentence += &format!(" ({} of the writes {are} without data)", show_count(empty as f64));
     }
     if !exact {
         let edges = show_count(ending.completed.at_edges as f64);
-        said += &format!(", but for some of the {edges} that completed while the counters were read");
+        sentence += &format!(", but for some of the {edges} that completed while the counters were read");
     }
-    said
+    sentence
 }
 
-/// `1 discard`, `12 discards`.
-fn many(count: u64, name: &str) -> String {
+/// Formats a count: `1 discard`, `12 discards`.
+fn format_count(count: u64, name: &str) -> String {
     let name = match (count, name) {
         (1, "flushes") => "flush",
         (1, many) => many.strip_suffix('s').unwrap_or(many),
@@ -127,13 +128,13 @@ fn many(count: u64, name: &str) -> String {
     format!("{} {name}", show_count(count as f64))
 }
 
-fn lost(ending: &Ending) -> String {
+fn loss_sentence(ending: &Ending) -> String {
     match ending.lost_events {
         0 => "the kernel says that no event was lost".into(),
-        lost => format!(
+        loss_sentence => format!(
             "the kernel wrote over {} of {} events before they were read: use a larger --buffer",
-            show_count(lost as f64),
-            show_count((ending.events + lost) as f64)
+            show_count(loss_sentence as f64),
+            show_count((ending.events + loss_sentence) as f64)
         ),
     }
 }

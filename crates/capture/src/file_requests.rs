@@ -1,40 +1,40 @@
-//! Requests within stretches of a device.
+//! Selects the requests of files: those within the byte ranges that the files had when a capture began and
+//! when it ended.
 //!
-//! For: which requests are those of files that lay there when a capture began and when it ended. Not for: where files lie (crate
-//! `machine`), nor for whose a request is that has no place.
+//! The crate `machine` finds the ranges. A request without sectors belongs to no file.
 
 use crate::SECTOR;
 use crate::row::Row;
 use model::captured::OfFiles;
 
-/// Stretches at both times, in bytes: each list in order, none touching another.
+/// Byte ranges at both times. Each list is ordered, and no two ranges touch.
 #[derive(Debug)]
 pub struct Within {
-    /// What was theirs at any of both times, and at both.
+    /// Ranges at either time, and at both times.
     ever: Vec<(u64, u64)>,
     always: Vec<(u64, u64)>,
-    /// What was seen so far.
+    /// Counts so far.
     pub seen: OfFiles,
 }
 
 impl Within {
-    /// Stretches when the capture began and when it ended.
+    /// Combines the ranges when the capture began and when it ended.
     pub fn new(begin: &[(u64, u64)], end: &[(u64, u64)], of: OfFiles) -> Self {
         Self { ever: union(begin, end), always: intersection(begin, end), seen: of }
     }
 
-    /// Whether a request is theirs and to be kept; it is counted either way.
+    /// Counts a request, and returns whether it belongs to the files.
     pub fn keeps(&mut self, row: &Row) -> bool {
         if row.sectors == 0 {
             self.seen.without_place += 1;
             return false;
         }
         let (begin, end) = (row.sector.saturating_mul(SECTOR), row.end().saturating_mul(SECTOR));
-        match shared(&self.ever, begin, end) {
-            Shared::None => self.seen.elsewhere += 1,
-            Shared::Part => self.seen.partly += 1,
-            Shared::All => {
-                self.seen.moved += u64::from(shared(&self.always, begin, end) != Shared::All);
+        match overlap(&self.ever, begin, end) {
+            Overlap::None => self.seen.elsewhere += 1,
+            Overlap::Part => self.seen.partly += 1,
+            Overlap::All => {
+                self.seen.moved += u64::from(overlap(&self.always, begin, end) != Overlap::All);
                 return true;
             }
         }
@@ -42,24 +42,24 @@ impl Within {
     }
 }
 
-/// How much of a stretch lies in others.
+/// How much of a range is within others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shared {
+enum Overlap {
     None,
     Part,
     All,
 }
 
-fn shared(stretches: &[(u64, u64)], begin: u64, end: u64) -> Shared {
+fn overlap(stretches: &[(u64, u64)], begin: u64, end: u64) -> Overlap {
     let at = stretches.partition_point(|(_, behind)| *behind <= begin);
     match stretches.get(at) {
-        Some((from, to)) if *from <= begin && end <= *to => Shared::All,
-        Some((from, _)) if *from < end => Shared::Part,
-        _ => Shared::None,
+        Some((from, to)) if *from <= begin && end <= *to => Overlap::All,
+        Some((from, _)) if *from < end => Overlap::Part,
+        _ => Overlap::None,
     }
 }
 
-/// What is in any of them.
+/// Returns what is in either list.
 fn union(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = a.iter().chain(b).copied().collect();
     all.sort_unstable();
@@ -73,7 +73,7 @@ fn union(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     out
 }
 
-/// What is in both.
+/// Returns what is in both lists.
 fn intersection(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let (mut out, mut i, mut j) = (Vec::new(), 0, 0);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {

@@ -1,7 +1,5 @@
-//! What the requests of an interval came to: how long they took by device, and what each process asked for.
-//!
-//! For: rows as they are handed on while somebody watches, of several devices. Not for: a whole capture ([`crate::profile`]), nor for which
-//! events are lost.
+//! Sums over an interval for `fathom watch`: how long requests took on each device, and what each process
+//! requested.
 
 use crate::profile::offsets::Ends;
 use crate::row::{Flags, Names, Row, RowKind};
@@ -10,22 +8,22 @@ use model::histogram::Histogram;
 use model::watch::{Latencies, Latency, ProcessRequests, SomeRequests};
 use std::collections::BTreeMap;
 
-/// ns of an ms, and of a second.
+/// ns per ms, and per second.
 const MS: f64 = 1e6;
 const SECOND: f64 = 1e9;
-/// The middle of the sizes.
+/// Rank of the median.
 const HALF: f64 = 0.5;
 
-/// Requests of an interval that goes on.
+/// Requests of the current interval.
 #[derive(Debug, Default)]
 pub struct Interval {
-    /// Whether threads are told apart, and not processes.
+    /// Whether the sums are for threads, not for processes.
     by_thread: bool,
     devices: Vec<Times>,
     processes: BTreeMap<u32, Process>,
 }
 
-/// How long requests of a device took.
+/// Latencies of a device.
 #[derive(Debug, Default)]
 struct Times {
     read: Histogram,
@@ -34,7 +32,7 @@ struct Times {
     flush: Histogram,
 }
 
-/// What a process, or a thread, asked for.
+/// Requests of a process or thread.
 #[derive(Debug, Default)]
 struct Process {
     read: DirectionCounts,
@@ -44,29 +42,29 @@ struct Process {
     in_flight_ns: u64,
 }
 
-/// What a process, or a thread, asked for in one direction.
+/// Requests of a process or thread in one direction.
 #[derive(Debug, Default)]
 struct DirectionCounts {
     requests: u64,
     bytes: u64,
     sequential: u64,
-    /// How many there were of each size in bytes.
+    /// Requests of each size in bytes.
     sizes: BTreeMap<u64, u64>,
-    /// Where the last ones ended, by device.
+    /// Where the last requests ended, by device.
     ends: BTreeMap<usize, Ends>,
 }
 
 impl Interval {
-    /// Nothing yet, of so many devices.
+    /// Creates an empty interval for `devices` devices.
     pub fn new(devices: usize, by_thread: bool) -> Self {
         let devices = (0..devices).map(|_| Times::default()).collect();
         Self { by_thread, devices, processes: BTreeMap::new() }
     }
 
-    /// Adds a request of a device. What did not complete, as far as was seen, is left out.
+    /// Adds a request of a device. Requests without a known completion are left out.
     pub fn add(&mut self, device: usize, row: &Row, names: &Names) {
         let (Some(flags), Some(ns)) = (names.flags_at(row.flags), row.latency_ns) else { return };
-        // Waiting in the scheduler included, as in the device's own mean times.
+        // Includes waiting in the scheduler, like the device's own mean times.
         let ns = ns.saturating_add(row.queued_ns.unwrap_or(0));
         if let Some(times) = self.devices.get_mut(device).filter(|_| flags.kind == RowKind::Request) {
             times.add(flags.op(row.sectors), ns);
@@ -78,14 +76,14 @@ impl Interval {
         }
     }
 
-    /// How long the requests of each device took since this was last asked.
+    /// Returns the latencies of each device since the last call.
     pub fn latencies(&mut self) -> Vec<Latencies> {
         self.devices.iter_mut().map(Times::take).collect()
     }
 
-    /// What processes asked for since this was last asked, so many seconds ago.
+    /// Returns the requests of processes since the last call `seconds` ago.
     pub fn processes(&mut self, seconds: f64) -> BTreeMap<u32, ProcessRequests> {
-        // Who asked for nothing is forgotten, and with it where its last request ended.
+        // Idle processes are dropped, along with where their last request ended.
         self.processes.retain(|_, process| !process.is_idle());
         self.processes.iter_mut().map(|(id, process)| (*id, process.take(seconds))).collect()
     }
@@ -127,7 +125,7 @@ impl Process {
     fn add(&mut self, device: usize, row: &Row, flags: &Flags, ns: u64) {
         let op = flags.op(row.sectors);
         if flags.kind == RowKind::Asked || op == Op::Flush {
-            // A write that was asked for with a flush has its data in a row of its own.
+            // The data of a write with a flush is a separate row.
             self.flushes += 1;
             return;
         }

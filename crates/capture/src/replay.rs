@@ -1,10 +1,17 @@
-//! Replaying a capture: what its requests are to whoever carries them out again, and what each waits for.
+//! Replays: the operations of a capture, and what each waits for. Works on rows, in memory that does not grow
+//! with their number.
 //!
-//! For: pure work on rows, in memory that does not grow with their number: one pass that finds out what the load is like ([`Scan`]), a
-//! second one that makes steps of it ([`Steps`]). Not for: submitting them (crate `engine`).
+//! 1. `Operations` turns rows into reads, writes, trims and syncs with their original times. A write that
+//!    requests a flush before it is two operations: the sync, and the write as soon as the sync is done. On
+//!    devices with requests, the flush began when the bio was queued, and ended when the write was issued. If
+//!    the capture knows who requested flushes, these are replayed and not the device's own.
+//! 2. [`Scan`], the first pass, measures the load: sizes, touched extents, operations in flight, and the
+//!    figures that a replay is compared with. Each task with enough operations gets a lane.
+//! 3. [`Steps`], the second pass, gives each operation what it waits for: the last operation of its task that
+//!    had completed before it was issued, and then the same time as in the capture.
+//! 4. `Dense` moves the touched extents together, in their order, so that the load fits a smaller target.
 //!
-//! A request waits for the last one of its task that had completed before it was issued, and then as long as it did. Where it is known
-//! who asked for flushes, these are replayed, and not what the device got for them.
+//! The crate `engine` submits the steps.
 
 use crate::SECTOR;
 use crate::row::{Names, Row, RowKind};
@@ -14,40 +21,40 @@ use model::job::{Changes, Kind, Original, OriginalKind, ReplayPace};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Most writes with a flush that are asked for and not issued. More are none that a kernel has at once.
-const MOST_ASKED: usize = 1 << 16;
+/// Most requested writes with a flush that are not issued. No kernel has more at once.
+const MAX_REQUESTED_FLUSHES: usize = 1 << 16;
 
-/// An operation as it was.
+/// An operation of the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
     /// When it began, ns since the capture began.
     pub(crate) issue_ns: u64,
-    /// When it completed, where that is known.
+    /// When it completed, if known.
     pub(crate) done_ns: Option<u64>,
-    /// How long it took, where that is known of it alone.
+    /// How long it took, if known for it alone.
     pub(crate) latency_ns: Option<u64>,
     /// First sector.
     pub(crate) sector: u64,
-    /// Sectors; 0 of a sync.
+    /// Sectors; 0 for a sync.
     pub(crate) sectors: u32,
     /// What it does.
     pub(crate) kind: Kind,
-    /// Whether it must be stable when it completes (FUA).
+    /// Whether it must be stable at completion (FUA).
     pub(crate) is_stable: bool,
-    /// Number of its task among the names.
+    /// Index of its task among the names.
     pub(crate) task: u32,
-    /// Whether the one before it is the flush that it needs.
+    /// Whether the operation before it is its flush.
     pub(crate) is_flushed: bool,
 }
 
-/// Rows that become operations.
+/// Turns rows into operations.
 #[derive(Debug)]
 pub(crate) struct Operations {
-    /// Whether whoever asked for flushes has rows of its own.
-    is_owned: bool,
+    /// Whether requested flushes are separate rows.
+    flushes_are_rows: bool,
     /// When writes with a flush were queued, by their sector.
     asked: HashMap<u64, u64>,
-    /// What is changed of them, and whether sizes are.
+    /// Changes to the operations, and whether sizes change.
     changes: Changes,
     sizes_change: bool,
     /// Requests without a counterpart.
@@ -56,12 +63,12 @@ pub(crate) struct Operations {
 
 impl Operations {
     pub(crate) fn from_origin(origin: &Origin, changes: &Changes) -> Self {
-        let is_owned = origin.imported.is_none() && origin.unit == Unit::Requests;
+        let flushes_are_rows = origin.imported.is_none() && origin.unit == Unit::Requests;
         let sizes_change = origin.unit != Unit::Operations;
-        Self { is_owned, asked: HashMap::new(), changes: changes.clone(), sizes_change, left_out: 0 }
+        Self { flushes_are_rows, asked: HashMap::new(), changes: changes.clone(), sizes_change, left_out: 0 }
     }
 
-    /// First sector and number of sectors after the changes.
+    /// Returns first sector and number of sectors after the changes.
     fn placed(&self, sector: u64, sectors: u32) -> (u64, u32) {
         let sector = sector / self.changes.divide.max(1);
         let align = self.changes.align_bytes / SECTOR;
@@ -73,19 +80,19 @@ impl Operations {
         (sector / align * align, sectors)
     }
 
-    /// Hands the operations of a row on: none, one, or a sync and a write.
+    /// Passes on the operations of a row: none, one, or a sync and a write.
     pub(crate) fn add(&mut self, row: &Row, names: &Names, each: &mut dyn FnMut(&Operation)) {
         let Some(flags) = names.flags_at(row.flags) else { return };
         let kind = match (flags.kind, flags.op(row.sectors)) {
             (RowKind::Asked, _) if row.sectors == 0 => Kind::Sync,
             (RowKind::Asked, _) => {
-                if flags.has_preflush() && self.asked.len() < MOST_ASKED {
+                if flags.has_preflush() && self.asked.len() < MAX_REQUESTED_FLUSHES {
                     self.asked.insert(row.sector, row.issue_ns);
                 }
                 return;
             }
-            // Whoever asked for it has a row.
-            (_, Op::Flush) if self.is_owned => return,
+            // The request for the flush is a separate row.
+            (_, Op::Flush) if self.flushes_are_rows => return,
             (_, Op::Flush) => Kind::Sync,
             (_, Op::Read) => Kind::Read,
             (_, Op::Write) => Kind::Write,
@@ -122,9 +129,10 @@ impl Operations {
         });
     }
 
-    /// The flush that a write needs before it.
+    /// Returns the flush before a write.
     fn flush_before(&mut self, row: &Row) -> Operation {
-        let asked_ns = self.asked.remove(&row.sector).filter(|ns| self.is_owned && *ns <= row.issue_ns);
+        let asked_ns =
+            self.asked.remove(&row.sector).filter(|ns| self.flushes_are_rows && *ns <= row.issue_ns);
         Operation {
             issue_ns: asked_ns.unwrap_or(row.issue_ns),
             done_ns: Some(row.issue_ns),
@@ -139,27 +147,27 @@ impl Operations {
     }
 }
 
-/// Operations from which on a task is kept apart from others that have few.
-const OWN_FROM: u64 = 16;
+/// Least operations of a task with a lane of its own.
+const MIN_LANE_OPERATIONS: u64 = 16;
 /// Most operations in flight that are counted.
 const MAX_IN_FLIGHT: usize = 1 << 16;
-/// Bits of the largest alignment in sectors that is told: 1 MiB.
-const MOST_ALIGNED: u32 = 11;
+/// Bits of the largest reported alignment in sectors: 1 MiB.
+const MAX_ALIGNMENT_BITS: u32 = 11;
 
-/// What one kind of operation was like.
+/// Figures of one kind of operation.
 #[derive(Debug, Default)]
 struct KindFigures {
     operations: u64,
     bytes: u64,
     least: Option<u64>,
     most: u64,
-    /// Those that begin where the last one ended, and where that was.
+    /// Operations that begin where the last one ended; and where that was.
     sequential: u64,
     end_sector: u64,
     latency: Histogram,
 }
 
-/// A pass under way.
+/// The first pass.
 #[derive(Debug)]
 pub struct Scan {
     operations: Operations,
@@ -171,21 +179,21 @@ struct Figures {
     first_ns: Option<u64>,
     last_ns: u64,
     kinds: [KindFigures; Kind::ALL.len()],
-    /// Sum of the times in flight in ns.
-    flown_ns: u128,
-    /// When those in flight complete.
-    flying: BinaryHeap<Reverse<u64>>,
+    /// Sum of the times in flight, in ns.
+    in_flight_ns: u128,
+    /// Completion times of operations in flight.
+    in_flight: BinaryHeap<Reverse<u64>>,
     depth_max: usize,
     extents: Extents,
     end_sector: u64,
-    /// All places and sizes in sectors, bit by bit.
+    /// All sectors and sizes combined bit by bit. The lowest bit is their alignment.
     bits: u64,
     has_stable: bool,
-    /// Operations of each task, by its number.
-    of_task: Vec<u64>,
+    /// Operations of each task, by its index.
+    operations_of_task: Vec<u64>,
 }
 
-/// What a pass came to.
+/// The result of the first pass.
 #[derive(Debug)]
 pub struct Load {
     figures: Figures,
@@ -197,26 +205,27 @@ pub struct Load {
 }
 
 impl Scan {
-    /// Of a capture with this header, of which so much is changed.
+    /// Starts the first pass over a capture with this header and these changes.
     pub fn new(origin: &Origin, changes: &Changes) -> Self {
         Self { operations: Operations::from_origin(origin, changes), figures: Figures::default() }
     }
 
-    /// Takes rows of a block, whose names these are.
+    /// Adds the rows of a block.
     pub fn add(&mut self, rows: &[Row], names: &Names) {
         for row in rows {
             self.operations.add(row, names, &mut |operation| self.figures.add(operation));
         }
     }
 
-    /// What it came to, with no more lanes than this. The first is that of all tasks that have no lane of their own.
+    /// Returns the load, with at most `most_lanes` lanes. The first lane has all tasks without a lane of
+    /// their own.
     pub fn finish(self, most_lanes: u32) -> Load {
         let mut figures = self.figures;
         let mut by_count: Vec<(u64, usize)> =
-            figures.of_task.iter().enumerate().map(|(task, count)| (*count, task)).collect();
+            figures.operations_of_task.iter().enumerate().map(|(task, count)| (*count, task)).collect();
         by_count.sort_unstable_by_key(|(count, task)| (Reverse(*count), *task));
-        let mut lanes = vec![0; figures.of_task.len()];
-        let own = by_count.iter().take_while(|(count, _)| *count >= OWN_FROM);
+        let mut lanes = vec![0; figures.operations_of_task.len()];
+        let own = by_count.iter().take_while(|(count, _)| *count >= MIN_LANE_OPERATIONS);
         let mut lane_count = 1;
         for (lane, (_, task)) in (1_u16..).zip(own.take(most_lanes.saturating_sub(1) as usize)) {
             lanes[*task] = lane;
@@ -242,7 +251,7 @@ impl Figures {
             seen.latency.record(ns);
         }
         if let Some(done_ns) = done_ns {
-            self.fly(issue_ns, done_ns);
+            self.add_in_flight(issue_ns, done_ns);
         }
         if kind != Kind::Sync {
             self.end_sector = self.end_sector.max(sector.saturating_add(u64::from(sectors)));
@@ -256,51 +265,51 @@ impl Figures {
         }
         self.has_stable |= operation.is_stable;
         let task = operation.task as usize;
-        if self.of_task.len() <= task {
-            self.of_task.resize(task + 1, 0);
+        if self.operations_of_task.len() <= task {
+            self.operations_of_task.resize(task + 1, 0);
         }
-        self.of_task[task] += 1;
+        self.operations_of_task[task] += 1;
     }
 
-    fn fly(&mut self, issue_ns: u64, done_ns: u64) {
-        self.flown_ns += u128::from(done_ns.saturating_sub(issue_ns));
-        while self.flying.peek().is_some_and(|done| done.0 <= issue_ns) {
-            self.flying.pop();
+    fn add_in_flight(&mut self, issue_ns: u64, done_ns: u64) {
+        self.in_flight_ns += u128::from(done_ns.saturating_sub(issue_ns));
+        while self.in_flight.peek().is_some_and(|done| done.0 <= issue_ns) {
+            self.in_flight.pop();
         }
-        if self.flying.len() < MAX_IN_FLIGHT {
-            self.flying.push(Reverse(done_ns));
+        if self.in_flight.len() < MAX_IN_FLIGHT {
+            self.in_flight.push(Reverse(done_ns));
         }
-        self.depth_max = self.depth_max.max(self.flying.len());
+        self.depth_max = self.depth_max.max(self.in_flight.len());
     }
 }
 
 impl Load {
-    /// When its first operation began, ns since the capture began.
+    /// Returns when its first operation began, in ns since the capture began.
     fn first_ns(&self) -> u64 {
         self.figures.first_ns.unwrap_or(0)
     }
 
-    /// Operations that are replayed.
+    /// Returns the number of replayed operations.
     pub fn operations(&self) -> u64 {
         self.figures.kinds.iter().map(|kind| kind.operations).sum()
     }
 
-    /// Whether it is known when any of them completed.
+    /// Whether any completion time is known.
     pub fn has_completions(&self) -> bool {
-        self.figures.flown_ns > 0
+        self.figures.in_flight_ns > 0
     }
 
-    /// Whether single writes were to be stable when they completed.
+    /// Whether single writes had to be stable at completion.
     pub fn has_stable_writes(&self) -> bool {
         self.figures.has_stable
     }
 
-    /// Lanes of its tasks.
+    /// Returns the number of lanes.
     pub fn lanes(&self) -> u32 {
         self.lane_count
     }
 
-    /// Its figures, as far as they are those of its operations.
+    /// Returns the figures of the original load.
     pub fn original(&self) -> Original {
         let figures = &self.figures;
         let elapsed_ns = figures.last_ns.saturating_sub(self.first_ns());
@@ -322,12 +331,12 @@ impl Load {
         let known = self.has_completions() && elapsed_ns > 0;
         Original {
             elapsed_ns,
-            depth_mean: known.then(|| figures.flown_ns as f64 / elapsed_ns as f64),
+            depth_mean: known.then(|| figures.in_flight_ns as f64 / elapsed_ns as f64),
             depth_max: figures.depth_max as u32,
-            tasks: figures.of_task.iter().filter(|count| **count > 0).count() as u32,
+            tasks: figures.operations_of_task.iter().filter(|count| **count > 0).count() as u32,
             footprint_bytes: self.dense.sectors.saturating_mul(SECTOR),
             end_bytes: figures.end_sector.saturating_mul(SECTOR),
-            align_bytes: SECTOR as u32 * (1 << figures.bits.trailing_zeros().min(MOST_ALIGNED)),
+            align_bytes: SECTOR as u32 * (1 << figures.bits.trailing_zeros().min(MAX_ALIGNMENT_BITS)),
             sequential_percent: 100.0 * sequential as f64 / moving.max(1) as f64,
             kinds: Kind::ALL.into_iter().map(of).filter(|kind| kind.operations > 0).collect(),
             left_out: self.left_out,
@@ -336,31 +345,31 @@ impl Load {
     }
 }
 
-/// Sectors of a block: what is touched in part counts whole, so that what was aligned to 4 KiB stays so.
+/// Sectors of a block. Partly touched blocks count as touched, so that 4 KiB alignment is kept.
 const BLOCK_SECTORS: u64 = 8;
-/// Most extents that are kept apart. With more, those close to each other become one, in ever larger blocks.
+/// Most extents. With more, neighbouring extents merge in ever larger blocks.
 const MAX_EXTENTS: usize = 1 << 20;
-/// Extents that are gathered before they are put in order.
+/// Extents that are collected before they are sorted.
 const MAX_GATHERED: usize = MAX_EXTENTS * 2;
 
-/// Parts that were touched.
+/// Touched extents.
 #[derive(Clone, Debug, Default)]
 struct Extents {
-    /// First and behind the last, in blocks; in order and apart up to `settled`.
+    /// First block and the block after the last; sorted and separate up to `settled`.
     all: Vec<(u64, u64)>,
     settled: usize,
-    /// By how many bits blocks are larger than they need be.
-    coarse: u32,
+    /// By how many bits blocks are enlarged.
+    extra_bits: u32,
 }
 
 impl Extents {
-    /// Adds a part.
+    /// Adds an extent.
     fn add(&mut self, sector: u64, sectors: u32) {
         let first = sector / BLOCK_SECTORS;
         let behind = sector.saturating_add(u64::from(sectors)).div_ceil(BLOCK_SECTORS);
-        let part = self.coarser((first, behind));
+        let part = self.round_to_blocks((first, behind));
         match self.all.last_mut() {
-            // What goes on where the last one ended makes most of many loads.
+            // In many loads most extents continue the last one.
             Some(last) if last.1 == part.0 => last.1 = part.1,
             Some(last) if last.0 <= part.0 && part.1 <= last.1 => {}
             _ => self.all.push(part),
@@ -370,12 +379,12 @@ impl Extents {
         }
     }
 
-    fn coarser(&self, (first, behind): (u64, u64)) -> (u64, u64) {
-        let mask = (1_u64 << self.coarse) - 1;
+    fn round_to_blocks(&self, (first, behind): (u64, u64)) -> (u64, u64) {
+        let mask = (1_u64 << self.extra_bits) - 1;
         (first & !mask, behind.saturating_add(mask) & !mask)
     }
 
-    /// Puts all in order, and makes one of what touches.
+    /// Sorts the extents, and merges those that touch.
     fn settle(&mut self) {
         loop {
             self.all.sort_unstable();
@@ -390,17 +399,17 @@ impl Extents {
             if self.all.len() <= MAX_EXTENTS {
                 break;
             }
-            self.coarse += 1;
+            self.extra_bits += 1;
             let mut all = std::mem::take(&mut self.all);
             for part in &mut all {
-                *part = self.coarser(*part);
+                *part = self.round_to_blocks(*part);
             }
             self.all = all;
         }
         self.settled = self.all.len();
     }
 
-    /// All of it moved together.
+    /// Returns the extents moved together.
     fn dense(mut self) -> Dense {
         self.settle();
         let mut sum = 0;
@@ -414,17 +423,17 @@ impl Extents {
     }
 }
 
-/// Parts moved together.
+/// Extents moved together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Dense {
-    /// First sector of each, and where it is moved to.
+    /// First sector of each extent, and its new sector.
     moved: Vec<(u64, u64)>,
     /// Sum of their lengths.
     sectors: u64,
 }
 
 impl Dense {
-    /// Where a sector is moved to; what lies between two parts to the beginning of the second.
+    /// Returns the new sector. A sector between two extents moves to the beginning of the second.
     fn place(&self, sector: u64) -> u64 {
         let behind = self.moved.partition_point(|(first, _)| *first <= sector);
         let next = self.moved.get(behind).map_or(self.sectors, |(_, to)| *to);
@@ -435,28 +444,28 @@ impl Dense {
     }
 }
 
-/// Largest trim in sectors: its length must fit the kernel's answer.
-const MOST_TRIMMED: u64 = (1 << 30) / SECTOR;
+/// Largest trim in sectors: its length must fit the kernel's result.
+const MAX_TRIM_SECTORS: u64 = (1 << 30) / SECTOR;
 
-/// How a load is carried out again.
+/// How a load is replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplaySettings {
     /// What an operation waits for.
     pub pace: ReplayPace,
-    /// What times are divided by.
+    /// Divisor of times.
     pub speed: f64,
-    /// Whether what was touched is moved together.
+    /// Whether touched extents are moved together.
     pub dense: bool,
-    /// How many operations ago the one must be, at most, that another waits for; less than this.
+    /// Operations wait only for operations less than this many ago.
     pub reach: u32,
 }
 
-/// An operation as it is submitted again.
+/// An operation to submit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// First byte.
     pub offset: u64,
-    /// Bytes; 0 of a sync.
+    /// Bytes; 0 for a sync.
     pub length: u32,
     /// What it does.
     pub kind: Kind,
@@ -464,48 +473,49 @@ pub struct Step {
     pub is_stable: bool,
     /// Lane of its task.
     pub lane: u16,
-    /// How many operations of its lane ago the one was that it waits for; 0 for none.
+    /// How many operations of its lane ago the one was submitted that it waits for; 0 for none.
     pub after: u32,
-    /// How long it waits in ns: from that one's completion on, or from the beginning.
+    /// How long it waits in ns: from that operation's completion, or from the beginning.
     pub wait_ns: u64,
 }
 
-/// A second pass under way.
+/// The second pass.
 #[derive(Debug)]
 pub struct Steps {
     operations: Operations,
     load: Load,
     chains: Vec<Chain>,
-    way: ReplaySettings,
-    /// Discards that lie wholly outside what was read or written, where only that is kept.
+    settings: ReplaySettings,
+    /// Discards completely outside of what was read or written, if only that is kept.
     pub outside: u64,
 }
 
 impl Steps {
-    /// Of a capture with this header, of which so much is changed, and whose first pass came to this.
-    pub fn new((origin, changes): (&Origin, &Changes), load: Load, way: ReplaySettings) -> Self {
+    /// Starts the second pass over a capture with this header, these changes and this load.
+    pub fn new((origin, changes): (&Origin, &Changes), load: Load, settings: ReplaySettings) -> Self {
         let chains = (0..load.lanes()).map(|_| Chain::default()).collect();
-        Self { operations: Operations::from_origin(origin, changes), load, chains, way, outside: 0 }
+        Self { operations: Operations::from_origin(origin, changes), load, chains, settings, outside: 0 }
     }
 
-    /// Lanes of its steps.
+    /// Returns the number of lanes of its steps.
     pub fn lanes(&self) -> u32 {
-        if self.way.pace == ReplayPace::Fast { 1 } else { self.load.lanes() }
+        if self.settings.pace == ReplayPace::Fast { 1 } else { self.load.lanes() }
     }
 
-    /// Adds the steps of rows of a block, whose names these are.
+    /// Appends the steps of the rows of a block.
     pub fn add(&mut self, rows: &[Row], names: &Names, into: &mut Vec<Step>) {
-        let Self { operations, load, chains, way, outside } = self;
+        let Self { operations, load, chains, settings, outside } = self;
         for row in rows {
             operations.add(row, names, &mut |operation| {
-                let (mut sector, mut left) = place(operation, load, way);
+                let (mut sector, mut left) = place(operation, load, settings);
                 if left == 0 && operation.kind != Kind::Sync {
                     *outside += 1;
                     return;
                 }
                 loop {
-                    let sectors = if operation.kind == Kind::Trim { left.min(MOST_TRIMMED) } else { left };
-                    into.push(step(operation, (sector, sectors), load, chains, way));
+                    let sectors =
+                        if operation.kind == Kind::Trim { left.min(MAX_TRIM_SECTORS) } else { left };
+                    into.push(step(operation, (sector, sectors), load, chains, settings));
                     (sector, left) = (sector.saturating_add(sectors), left - sectors);
                     if left == 0 {
                         break;
@@ -516,41 +526,41 @@ impl Steps {
     }
 }
 
-/// First sector and number of sectors, on the target.
-fn place(operation: &Operation, load: &Load, way: &ReplaySettings) -> (u64, u64) {
+/// Returns first sector and number of sectors on the target.
+fn place(operation: &Operation, load: &Load, settings: &ReplaySettings) -> (u64, u64) {
     let Operation { sector, sectors, kind, .. } = *operation;
-    if !way.dense || kind == Kind::Sync {
+    if !settings.dense || kind == Kind::Sync {
         return (sector, u64::from(sectors));
     }
     let first = load.dense.place(sector);
     if kind != Kind::Trim {
         return (first, u64::from(sectors));
     }
-    // What it discards beside may be more than the target has.
+    // The discarded rest may be larger than the target.
     let behind = load.dense.place(sector.saturating_add(u64::from(sectors)));
     (first, behind.saturating_sub(first))
 }
 
-/// An operation on these sectors, with when it is due by the capture.
+/// Returns the step of an operation on these sectors.
 fn step(
     operation: &Operation,
     (sector, sectors): (u64, u64),
     load: &Load,
     chains: &mut [Chain],
-    way: &ReplaySettings,
+    settings: &ReplaySettings,
 ) -> Step {
     let since_ns = operation.issue_ns.saturating_sub(load.first_ns());
-    let at_speed = |ns: u64| (ns as f64 / way.speed) as u64;
+    let at_speed = |ns: u64| (ns as f64 / settings.speed) as u64;
     let lane = load.lanes.get(operation.task as usize).copied().unwrap_or(0);
-    let (lane, after, wait_ns) = match way.pace {
+    let (lane, after, wait_ns) = match settings.pace {
         ReplayPace::Dependent => {
             let chain = chains.get_mut(usize::from(lane));
-            match chain.and_then(|chain| chain.add(operation, u64::from(way.reach))) {
+            match chain.and_then(|chain| chain.add(operation, u64::from(settings.reach))) {
                 Some((back, gap_ns)) => (lane, back as u32, at_speed(gap_ns)),
                 None => (lane, 0, at_speed(since_ns)),
             }
         }
-        // It and its flush were one request, whatever the time.
+        // It and its flush were one request, at any time.
         ReplayPace::Timed if operation.is_flushed => (lane, 1, 0),
         ReplayPace::Timed => (lane, 0, at_speed(since_ns)),
         ReplayPace::Fast => (0, u32::from(operation.is_flushed), 0),
@@ -566,38 +576,39 @@ fn step(
     }
 }
 
-/// Most operations of a task in flight that are known: more are none that a device takes. Bounds what a hostile file can take.
+/// Most known operations of a task in flight. No device takes more. Limits the memory that a hostile file can
+/// take.
 const MAX_CHAINED: usize = 1 << 12;
 
-/// The operations of a task, as far as others may wait for them.
+/// The recent operations of a task, which later ones may wait for.
 #[derive(Debug, Default)]
 struct Chain {
-    /// Number of the next one.
+    /// Number of the next operation.
     next: u64,
-    /// In flight, by when they completed, with their numbers.
-    flying: BinaryHeap<Reverse<(u64, u64)>>,
-    /// The last that had completed.
+    /// Operations in flight: their completion times and numbers.
+    in_flight: BinaryHeap<Reverse<(u64, u64)>>,
+    /// The last completed operation.
     last: Option<(u64, u64)>,
 }
 
 impl Chain {
-    /// How many operations ago the one was that this one waited for, and the time in ns from that one's completion to this one's issue;
-    /// `None` where there is none less than `reach` ago.
+    /// Adds an operation. Returns how many operations ago the one was that it waited for, and the time in ns
+    /// from that one's completion to this one's issue; `None` if there is none less than `reach` ago.
     fn add(&mut self, operation: &Operation, reach: u64) -> Option<(u64, u64)> {
-        while let Some(Reverse((done_ns, number))) = self.flying.peek().copied() {
+        while let Some(Reverse((done_ns, number))) = self.in_flight.peek().copied() {
             if done_ns > operation.issue_ns {
                 break;
             }
-            self.flying.pop();
+            self.in_flight.pop();
             self.last = self.last.max(Some((done_ns, number)));
         }
         let number = self.next;
         self.next += 1;
-        if let Some(done_ns) = operation.done_ns.filter(|_| self.flying.len() < MAX_CHAINED) {
-            self.flying.push(Reverse((done_ns, number)));
+        if let Some(done_ns) = operation.done_ns.filter(|_| self.in_flight.len() < MAX_CHAINED) {
+            self.in_flight.push(Reverse((done_ns, number)));
         }
         if operation.is_flushed {
-            // Its own flush, however others completed meanwhile.
+            // Its own flush, even if others completed meanwhile.
             return Some((1, 0));
         }
         let (done_ns, waited_for) = self.last?;

@@ -12,11 +12,11 @@ pub mod trouble;
 
 pub use self::names_in_tool::in_names_of;
 pub use self::trouble::Trouble;
-pub use trouble::LONG_DASHES;
 use model::spec::{JobSpec, Problem};
 use std::borrow::Cow;
 use std::path::Path;
 use toml::de::DeTable;
+pub use trouble::LONG_DASHES;
 
 /// Every language there is.
 pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE, iometer::LANGUAGE];

@@ -49,7 +49,7 @@ pub fn list_devices(root: &Root) -> Known<Devices> {
 /// The sort key: disks by name and number, each followed by its partitions: `sda`, `sda1`, `sda2`, `sda10`,
 /// `sdb`.
 fn sort_key(root: &Root, name: &str) -> ((String, u64), Option<(String, u64)>) {
-    match stack::parent(root, name) {
+    match stack::disk_of_partition(root, name) {
         Some(disk) => (split_number(&disk), Some(split_number(name))),
         None => (split_number(name), None),
     }
@@ -69,7 +69,7 @@ fn sectors(root: &Root, name: &str) -> Option<u64> {
 fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDevice> {
     let number = stack::number_of(root, name)?;
     let layer = stack::read_layer(root, name, &number);
-    let disk = stack::parent(root, name);
+    let disk = stack::disk_of_partition(root, name);
     let start = layer.device_number("start").ok().filter(|_| disk.is_some());
     Some(BlockDevice {
         label: layer.device.get("dm/name").cloned(),
@@ -110,7 +110,7 @@ fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
 fn used_by(root: &Root, name: &str) -> Known<Option<String>> {
     match in_use::device(root, name)? {
         Use::By(user) => Ok(Some(user)),
-        Use::Nobody => Ok(None),
+        Use::Unused => Ok(None),
         Use::Unseen(what) | Use::Hidden(what) => Err(what),
     }
 }
@@ -123,7 +123,7 @@ fn below(root: &Root, name: &str, disk: Option<&String>) -> Vec<String> {
 }
 
 fn mounted(root: &Root, mounts: &[Mount], number: &str) -> Vec<Mounted> {
-    let here = mounts.iter().filter(|m| in_use::is_of(root, m, number, ""));
+    let here = mounts.iter().filter(|m| in_use::is_mount_of(root, m, number, ""));
     let mounted =
         |m: &Mount| Mounted { point: m.point.clone(), kind: m.kind.clone(), options: m.options.clone() };
     here.map(mounted).collect()
@@ -268,7 +268,7 @@ pub fn read_disk_stats(root: &Root) -> Known<Vec<Counted>> {
 /// Whether this is a disk or volume with a size, not a partition. A loop device without a file has no size.
 pub fn is_whole(root: &Root, name: &str) -> bool {
     let sectors = root.word(&format!("/sys/class/block/{name}/size")).and_then(|w| w.parse::<u64>().ok());
-    sectors.is_some_and(|n| n > 0) && stack::parent(root, name).is_none()
+    sectors.is_some_and(|n| n > 0) && stack::disk_of_partition(root, name).is_none()
 }
 
 /// Returns the kernel names of a disk's partitions, ordered by number.
@@ -282,7 +282,7 @@ pub fn partitions(root: &Root, disk: &str) -> Vec<String> {
 /// a loop device; `None` before Linux 5.15. A partition has that of its disk.
 pub fn sequence(root: &Root, name: &str) -> Option<String> {
     let own = root.word(&format!("/sys/class/block/{name}/diskseq"));
-    own.or_else(|| root.word(&format!("/sys/class/block/{}/diskseq", stack::parent(root, name)?)))
+    own.or_else(|| root.word(&format!("/sys/class/block/{}/diskseq", stack::disk_of_partition(root, name)?)))
 }
 
 #[test]

@@ -309,7 +309,7 @@ pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
         let id = mount_id(&at).ok_or("the kernel does not say in which mount it is")?;
         let mounts = read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
         let mount = mounts.iter().find(|m| m.id == id).ok_or("its mount is not seen from here")?;
-        at = behind(root, mount, &at).ok_or_else(|| hidden_reason(mount))?;
+        at = layer_file(root, mount, &at).ok_or_else(|| hidden_reason(mount))?;
         all.push(at.clone());
     }
     Ok(all)
@@ -334,7 +334,7 @@ pub(crate) fn hidden_reason(mount: &Mount) -> String {
 /// Returns the file of the same name in the directory that a FUSE or eCryptfs file system mirrors: most
 /// likely they hold the same data. `None` if there is no such file, as with sshfs. What such a program does
 /// with its files is not visible.
-pub(crate) fn mirrored(root: &Root, path: &Path) -> Option<PathBuf> {
+pub(crate) fn mirrored_file(root: &Root, path: &Path) -> Option<PathBuf> {
     let at = path.canonicalize().ok()?;
     if !matches!(magic(&at), Ok(FUSE_MAGIC | ECRYPTFS_MAGIC)) {
         return None;
@@ -351,12 +351,12 @@ fn magic(path: &Path) -> Known<u64> {
 }
 
 fn mount_id(path: &Path) -> Option<u64> {
-    identity::by_path(path).ok()?.mount_id
+    identity::status_by_path(path).ok()?.mount_id
 }
 
 /// Returns a path of an overlay in the first of its directories that has it, the upper one before the lower
 /// ones. `None` if none is visible: in a container the names lead back into the overlay itself.
-pub(crate) fn behind(root: &Root, mount: &Mount, path: &Path) -> Option<PathBuf> {
+pub(crate) fn layer_file(root: &Root, mount: &Mount, path: &Path) -> Option<PathBuf> {
     first_existing(root, mount, path, directories(&mount.super_options))
 }
 
@@ -388,7 +388,7 @@ pub(crate) fn data_path(root: &Root, mount: &Mount, path: &Path) -> Known<PathBu
         let is_outside = upper.exists() && mount_id(upper) != Some(mount.id);
         return if is_outside { Ok(upper.clone()) } else { Err(hidden_reason(mount)) };
     }
-    let found_path = behind(root, mount, path).ok_or_else(|| hidden_reason(mount))?;
+    let found_path = layer_file(root, mount, path).ok_or_else(|| hidden_reason(mount))?;
     if let (Ok(shown), Ok(found)) = (path.metadata(), found_path.metadata())
         && shown.is_file()
     {
@@ -560,7 +560,7 @@ fn the_highest_directory_that_has_a_file_wins() {
          2 0 0:40 /sub /bound rw - overlay o rw,lowerdir=/lower,upperdir=/upper\n\
          3 0 0:41 / /r rw - overlay o rw,lowerdir=lower\n",
     );
-    let of = |at: usize, path: &str| behind(&root, &mounts[at], Path::new(path));
+    let of = |at: usize, path: &str| layer_file(&root, &mounts[at], Path::new(path));
     let is = |path: &str| Some(dir.path().join(path));
     assert_eq!(of(0, "/m/sub/both"), is("upper/sub/both"));
     assert_eq!(of(0, "/m/sub/low"), is("lower/sub/low"));

@@ -38,8 +38,8 @@ pub fn of_path(path: &Path) -> io::Result<Identity> {
 ///
 /// # Errors
 /// Why it cannot be read.
-pub(crate) fn remembered(path: &Path) -> io::Result<Identity> {
-    let status = from_cache(path)?;
+pub(crate) fn of_path_cached(path: &Path) -> io::Result<Identity> {
+    let status = status_from_cache(path)?;
     if status.kind == FileType::BlockDevice {
         return Ok(of_device(status.node_number));
     }
@@ -92,7 +92,7 @@ pub fn marked(root: &Root, what: Identity) -> Identity {
 }
 
 fn marks(root: &Root, name: &str) -> Vec<String> {
-    let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
+    let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     let serial = stack::serial(root, name).map(|s| format!("serial number {s}"));
     // The kernel counts disks as they appear and change their medium, and loop devices as they are bound.
     let sequence =
@@ -105,7 +105,7 @@ fn marks(root: &Root, name: &str) -> Vec<String> {
         }
         Identity::Device { number, .. } => format!("a loop over device {number} from byte {offset}"),
     };
-    let behind = disk.starts_with("loop").then(|| behind(root, &disk).ok().map(words)).flatten();
+    let behind = disk.starts_with("loop").then(|| backing_and_offset(root, &disk).ok().map(words)).flatten();
     [serial, behind, start, sequence].into_iter().flatten().collect()
 }
 
@@ -137,8 +137,8 @@ pub(crate) struct FileStatus {
 ///
 /// # Errors
 /// Why the kernel refuses it.
-pub(crate) fn by_path(path: &Path) -> io::Result<FileStatus> {
-    let mut status = query(CWD, path, AtFlags::empty(), everything())?;
+pub(crate) fn status_by_path(path: &Path) -> io::Result<FileStatus> {
+    let mut status = query_status(CWD, path, AtFlags::empty(), all_flags())?;
     if status.mount_id.is_none() {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         status.mount_id = open(path, flags, Mode::empty()).ok().and_then(mount_id_of_descriptor);
@@ -150,8 +150,8 @@ pub(crate) fn by_path(path: &Path) -> io::Result<FileStatus> {
 ///
 /// # Errors
 /// Why the kernel refuses it.
-pub(crate) fn by_file(file: &File) -> io::Result<FileStatus> {
-    let mut status = query(file, Path::new(""), AtFlags::EMPTY_PATH, everything())?;
+pub(crate) fn status_by_file(file: &File) -> io::Result<FileStatus> {
+    let mut status = query_status(file, Path::new(""), AtFlags::EMPTY_PATH, all_flags())?;
     status.mount_id = status.mount_id.or_else(|| mount_id_of_descriptor(file));
     Ok(status)
 }
@@ -161,16 +161,16 @@ pub(crate) fn by_file(file: &File) -> io::Result<FileStatus> {
 ///
 /// # Errors
 /// Why the kernel refuses it.
-pub(crate) fn from_cache(path: &Path) -> io::Result<FileStatus> {
+pub(crate) fn status_from_cache(path: &Path) -> io::Result<FileStatus> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
-    query(CWD, path, flags, StatxFlags::TYPE | StatxFlags::INO)
+    query_status(CWD, path, flags, StatxFlags::TYPE | StatxFlags::INO)
 }
 
-fn everything() -> StatxFlags {
+fn all_flags() -> StatxFlags {
     StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | StatxFlags::DIOALIGN
 }
 
-fn query(dir: impl AsFd, path: &Path, flags: AtFlags, wanted: StatxFlags) -> io::Result<FileStatus> {
+fn query_status(dir: impl AsFd, path: &Path, flags: AtFlags, wanted: StatxFlags) -> io::Result<FileStatus> {
     match statx(&dir, path, flags, wanted) {
         Ok(found) => {
             let has = |flag: StatxFlags| found.stx_mask & flag.bits() != 0;
@@ -188,12 +188,12 @@ fn query(dir: impl AsFd, path: &Path, flags: AtFlags, wanted: StatxFlags) -> io:
             })
         }
         // Seccomp filters that are older than statx answer EPERM. If the file itself is forbidden, fstatat reports it.
-        Err(Errno::NOSYS | Errno::PERM) => by_fstatat(dir, path, flags - AtFlags::STATX_DONT_SYNC),
+        Err(Errno::NOSYS | Errno::PERM) => status_by_fstatat(dir, path, flags - AtFlags::STATX_DONT_SYNC),
         Err(why) => Err(why.into()),
     }
 }
 
-fn by_fstatat(dir: impl AsFd, path: &Path, flags: AtFlags) -> io::Result<FileStatus> {
+fn status_by_fstatat(dir: impl AsFd, path: &Path, flags: AtFlags) -> io::Result<FileStatus> {
     let found = statat(dir, path, flags)?;
     Ok(FileStatus {
         kind: FileType::from_raw_mode(found.st_mode),
@@ -230,7 +230,7 @@ pub(crate) struct Loop {
 ///
 /// # Errors
 /// Why they cannot be listed.
-pub(crate) fn all(root: &Root) -> Known<Vec<Loop>> {
+pub(crate) fn bound_loops(root: &Root) -> Known<Vec<Loop>> {
     let names = root.list("/sys/class/block").map_err(|why| format!("/sys/class/block: {why}"))?;
     Ok(names.iter().filter_map(|name| find_loop(root, name)).collect())
 }
@@ -243,7 +243,7 @@ pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
     }
     let dir = format!("/sys/class/block/{name}");
     let shown = root.has(&format!("{dir}/loop"));
-    let status = status(root, name);
+    let status = loop_status(root, name);
     // The directory exists while the device is bound, unless something covers it. An unbound device has no
     // bytes.
     let has_bytes = || root.word(&format!("{dir}/size")).is_some_and(|bytes| bytes != "0");
@@ -253,24 +253,24 @@ pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
     let read_only = root.word(&format!("{dir}/ro")).is_some_and(|w| w == "1")
         || status.as_ref().is_ok_and(|status| status.read_only);
     let backing = status
-        .map(|status| identity_behind(&status))
-        .or_else(|why| by_name(root, name).map_err(|also| format!("{why}; {also}")));
+        .map(|status| backing_identity(&status))
+        .or_else(|why| backing_by_name(root, name).map_err(|also| format!("{why}; {also}")));
     // Another process may have unbound it meanwhile.
     if backing.is_err() && shown && !root.has(&format!("{dir}/loop")) {
         return None;
     }
-    Some(Loop { name: name.to_owned(), backing, beneath: beneath(root, name), read_only })
+    Some(Loop { name: name.to_owned(), backing, beneath: files_beneath(root, name), read_only })
 }
 
 /// Returns the files below an overlay, or of a mirrored directory, that hold the loop device's data, if its
 /// file name leads there. Otherwise a writable loop device has them open for writing.
-fn beneath(root: &Root, name: &str) -> Vec<Identity> {
+fn files_beneath(root: &Root, name: &str) -> Vec<Identity> {
     let Ok(file) = root.read(&format!("/sys/class/block/{name}/loop/backing_file")) else {
         return Vec::new();
     };
     let path = root.path(file.trim_end_matches('\n'));
     let mut files = file_systems::beneath(root, &path).unwrap_or_default();
-    files.extend(file_systems::mirrored(root, &path));
+    files.extend(file_systems::mirrored_file(root, &path));
     files.iter().filter_map(|path| of_path(path).ok()).collect()
 }
 
@@ -288,15 +288,15 @@ pub fn backing(root: &Root, name: &str) -> Option<Identity> {
 }
 
 /// Returns the identity of a loop device's backing file or device, and the first byte of it that is used.
-pub(crate) fn behind(root: &Root, name: &str) -> Known<(Identity, u64)> {
-    status(root, name).map(|status| (identity_behind(&status), status.offset_bytes))
+pub(crate) fn backing_and_offset(root: &Root, name: &str) -> Known<(Identity, u64)> {
+    loop_status(root, name).map(|status| (backing_identity(&status), status.offset_bytes))
 }
 
 /// Asks a loop device for its backing file or device. A recorded copy of a machine cannot be asked.
 ///
 /// # Errors
 /// Why the device cannot be opened, or does not answer.
-pub(crate) fn status(root: &Root, name: &str) -> Known<LoopStatus> {
+pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
     let path = root.path(&format!("/dev/{name}"));
     let at = |why: String| format!("{}: {why}", model::name::shown(&path));
     let mut options = File::options();
@@ -308,7 +308,7 @@ pub(crate) fn status(root: &Root, name: &str) -> Known<LoopStatus> {
 }
 
 /// Returns the file or block device that a loop device reported.
-pub(crate) fn identity_behind(status: &LoopStatus) -> Identity {
+pub(crate) fn backing_identity(status: &LoopStatus) -> Identity {
     if status.backing_device == 0 {
         of_numbers(status.device, status.inode)
     } else {
@@ -317,7 +317,7 @@ pub(crate) fn identity_behind(status: &LoopStatus) -> Identity {
 }
 
 /// Returns what the name of the backing file leads to now.
-fn by_name(root: &Root, name: &str) -> Known<Identity> {
+fn backing_by_name(root: &Root, name: &str) -> Known<Identity> {
     let file = root.read(&format!("/sys/class/block/{name}/loop/backing_file"))?;
     of_name(root, file.trim_end_matches('\n'))
 }
@@ -327,16 +327,16 @@ fn fstatat_and_fdinfo_agree_with_statx() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
     let file = File::create(dir.path().join("file"))?;
     for path in [dir.path(), &dir.path().join("file"), Path::new("/dev/null")] {
-        let (new, old) = (by_path(path)?, by_fstatat(CWD, path, AtFlags::empty())?);
+        let (new, old) = (status_by_path(path)?, status_by_fstatat(CWD, path, AtFlags::empty())?);
         assert_eq!((new.kind, new.inode), (old.kind, old.inode));
         assert_eq!(new.node_number, old.node_number);
         assert_eq!(new.file_system_number, old.file_system_number);
         assert_eq!(new.mount_id, mount_id_of_descriptor(open(path, OFlags::PATH, Mode::empty())?));
-        assert!(new.mount_id.is_some() && from_cache(path)?.inode == old.inode);
+        assert!(new.mount_id.is_some() && status_from_cache(path)?.inode == old.inode);
     }
-    assert_eq!(by_file(&file)?.mount_id, by_path(dir.path())?.mount_id);
+    assert_eq!(status_by_file(&file)?.mount_id, status_by_path(dir.path())?.mount_id);
     assert_eq!(
-        from_cache(&dir.path().join("none")).map_err(|e| e.kind()).err(),
+        status_from_cache(&dir.path().join("none")).map_err(|e| e.kind()).err(),
         Some(io::ErrorKind::NotFound)
     );
     Ok(())
@@ -356,13 +356,13 @@ fn a_name_counts_where_the_kernel_is_not_asked_and_a_removed_one_is_not_known() 
     // Its directory is covered: it has bytes, so it is bound, and to what is not known.
     put(dir.path(), "sys/class/block/loop3/size", "2048\n");
     put(dir.path(), "sys/class/block/loop3p1/size", "1024\n");
-    let loops = all(&root).unwrap_or_else(|e| panic!("{e}"));
+    let loops = bound_loops(&root).unwrap_or_else(|e| panic!("{e}"));
     let names: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(names, ["loop0", "loop1", "loop3"]);
     assert!(loops[2].backing.is_err());
     assert_eq!(loops[0].backing.as_ref().ok(), of_path(&root.path("/images/a")).ok().as_ref());
     assert!(loops[1].read_only && loops[1].backing.as_ref().is_err_and(|why| why.contains("(deleted)")));
-    assert!(all(&Root::at("/nonexistent-prefix".into())).is_err());
+    assert!(bound_loops(&Root::at("/nonexistent-prefix".into())).is_err());
 }
 
 #[cfg(test)]
@@ -379,7 +379,10 @@ mod tests {
         std::fs::copy(at("a"), at("copy"))?;
         let of = |name: &str| of_path(&at(name));
         let original = of_file(&File::open(at("a"))?)?;
-        assert!(remembered(&at("soft"))?.is_same(&original) && !remembered(&at("copy"))?.is_same(&original));
+        assert!(
+            of_path_cached(&at("soft"))?.is_same(&original)
+                && !of_path_cached(&at("copy"))?.is_same(&original)
+        );
         assert!(of("hard")?.is_same(&original) && of("soft")?.is_same(&original));
         assert!(!of("copy")?.is_same(&original));
         std::fs::rename(at("copy"), at("a"))?;

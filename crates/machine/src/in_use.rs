@@ -61,7 +61,7 @@ fn below(root: &Root, name: &str) -> Vec<Identity> {
         }
         let family = relatives(root, &name);
         all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::of_device));
-        let disk = stack::parent(root, &name).unwrap_or(name);
+        let disk = stack::disk_of_partition(root, &name).unwrap_or(name);
         left.extend(root.list(&format!("/sys/class/block/{disk}/slaves")).unwrap_or_default());
         let Some(own) = identity::find_loop(root, &disk) else { continue };
         if let Ok(Identity::Device { number, .. }) = &own.backing {
@@ -75,7 +75,7 @@ fn below(root: &Root, name: &str) -> Vec<Identity> {
 
 /// Returns a device, the partitions that share bytes with it, and the disk of a partition.
 fn relatives(root: &Root, name: &str) -> Vec<String> {
-    let disk = stack::parent(root, name);
+    let disk = stack::disk_of_partition(root, name);
     let parts = partitions(root, disk.as_deref().unwrap_or(name));
     let parts = parts.into_iter().filter(|p| p != name && overlap(root, name, p));
     // Writing a partition also destroys a file system on the whole disk.
@@ -90,7 +90,7 @@ fn device_except(
     above: Option<&str>,
     depth: usize,
 ) -> Result<Option<String>, String> {
-    let disk = stack::parent(root, name);
+    let disk = stack::disk_of_partition(root, name);
     for member in relatives(root, name) {
         let own = direct_user(root, &member, above)?;
         if let Some(user) = own.map_or_else(|| holder(root, &member), |own| Ok(Some(own)))? {
@@ -110,7 +110,7 @@ fn backing_user(root: &Root, name: &str, depth: usize) -> Result<Option<String>,
         let user = device_except(root, &below, Some(name), depth - 1)?;
         return Ok(user.map(|user| format!("{name} is over {below}, and {user}")));
     }
-    let mut loops = identity::all(root)?;
+    let mut loops = identity::bound_loops(root)?;
     loops.retain(|l| l.name != name);
     Ok(loop_over(&loops, &backing)
         .map(|l| format!("{name} is over a file that is also {}", describe_loop(root, &l.name))))
@@ -181,7 +181,7 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
             return Ok(Some(format!("part of the mounted btrfs {id}")));
         }
     }
-    let mut loops = identity::all(root)?;
+    let mut loops = identity::bound_loops(root)?;
     loops.retain(|l| Some(l.name.as_str()) != above);
     if let Some(user) = loop_over(&loops, &ours) {
         return Ok(Some(describe_loop(root, &user.name)));
@@ -209,11 +209,11 @@ fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
 
 /// Returns the mount of a device. `inside` is the root of the mount's namespace.
 fn mount_of_device<'m>(root: &Root, mounts: &'m [Mount], number: &str, inside: &str) -> Option<&'m Mount> {
-    mounts.iter().find(|m| is_of(root, m, number, inside))
+    mounts.iter().find(|m| is_mount_of(root, m, number, inside))
 }
 
 /// Whether a mount is of this device. `inside` is the root of the mount's namespace.
-pub(crate) fn is_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> bool {
+pub(crate) fn is_mount_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> bool {
     let source = || root.device_number(&format!("{inside}{}", mount.source));
     // File systems of several devices show an anonymous number, and the device as their source.
     mount.number == number || (mount.source.starts_with("/dev/") && source().as_deref() == Some(number))
@@ -221,7 +221,7 @@ pub(crate) fn is_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> b
 
 /// Finds the user of a block device, without programs that have it open. A bound loop device is in use.
 fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
-    let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
+    let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     if identity::find_loop(root, &disk).is_some() {
         return Ok(Some(describe_loop(root, name)));
     }
@@ -247,7 +247,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
         Err(why) => return Ok(Use::Unseen(why)),
     };
     let mut unseen = own;
-    let mirrored = file_systems::mirrored(root, &path);
+    let mirrored = file_systems::mirrored_file(root, &path);
     if let Some(mirrored) = &mirrored
         && let Ok(what) = identity::of_path(mirrored)
         && let Some(user) = kernel_user_of_file(root, &what)?
@@ -262,7 +262,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
         match direct_user_of_file(root, &below)? {
             Use::By(user) => return Ok(Use::By(format!("{user} (as {shown})"))),
             Use::Unseen(why) => unseen = Use::Unseen(why),
-            Use::Hidden(_) | Use::Nobody => {}
+            Use::Hidden(_) | Use::Unused => {}
         }
     }
     // Users of the mirrored file were found above, if it is the same file.
@@ -271,7 +271,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
         return Ok(unseen);
     }
     match user(root, file, |name| user_of_device(root, name))? {
-        Use::Nobody => Ok(unseen),
+        Use::Unused => Ok(unseen),
         found => Ok(found),
     }
 }
@@ -293,19 +293,19 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
     if let Ok(Some(mount)) = mounted {
         return Ok(Use::By(mount));
     }
-    let loops = identity::all(root)?;
+    let loops = identity::bound_loops(root)?;
     if let Some(user) = loop_over(&loops, &ours) {
         return Ok(Use::By(describe_loop(root, &user.name)));
     }
     let writers = of_file(root, file);
     // Swap and a writable loop device have their file open for writing.
-    let settled = matches!(writers, Use::Nobody);
+    let settled = matches!(writers, Use::Unused);
     let unseen_swap = swaps.err().filter(|_| !settled);
     match unseen_swap.or_else(|| unknown_backing(&loops, |l| l.read_only || !settled)) {
         Some(doubt) if !matches!(writers, Use::By(_)) => Err(doubt),
         // A file that is mounted without a loop device is not open for writing.
         _ => Ok(match (writers, mounted) {
-            (Use::Nobody, Err(why)) => Use::Unseen(why),
+            (Use::Unused, Err(why)) => Use::Unseen(why),
             (writers, _) => writers,
         }),
     }
@@ -319,7 +319,7 @@ fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, S
     if let Ok(Some(mount)) = mounted_file(root, what) {
         return Ok(Some(mount));
     }
-    Ok(loop_over(&identity::all(root)?, what).map(|user| describe_loop(root, &user.name)))
+    Ok(loop_over(&identity::bound_loops(root)?, what).map(|user| describe_loop(root, &user.name)))
 }
 
 /// Returns where and by whom a file is mounted without a loop device, as erofs can be, and as FUSE programs
@@ -337,7 +337,7 @@ fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> 
             let describe_mount = || format!("mounted on {} as {}", mount.point, mount.kind);
             if mount.source.starts_with('/') {
                 let source = root.path(&format!("{inside}{}", mount.source));
-                if identity::remembered(&source).is_ok_and(|it| it.is_same(ours)) {
+                if identity::of_path_cached(&source).is_ok_and(|it| it.is_same(ours)) {
                     return Ok(Some(describe_mount()));
                 }
             } else if MOUNTED_FROM_FILES.contains(&mount.kind.as_str()) {
@@ -381,7 +381,7 @@ pub(crate) enum Use {
     /// A user was found: "it is ...".
     By(String),
     /// No user.
-    Nobody,
+    Unused,
     /// No user was found; what could not be seen.
     Unseen(String),
     /// No user was found, but one may well be hidden: only `--unseen-users` allows writing. The reason.
@@ -418,7 +418,7 @@ pub(crate) fn of_file(root: &Root, file: &File) -> Use {
     let by_ourselves = || writes(root, std::process::id(), &ours).is_ok_and(|it_does| it_does);
     let is_open = || if asked.is_ok() { lease(file) != Ok(false) } else { by_ourselves() };
     if asked.is_ok() && !holds_for(is_open, BRIEF_WAIT) {
-        return Use::Nobody;
+        return Use::Unused;
     }
     let seen = search_processes(root, &ours);
     if let Ok(Holders { writer: Some(who), .. }) = seen {
@@ -432,7 +432,7 @@ pub(crate) fn of_file(root: &Root, file: &File) -> Use {
         return Use::By(format!("open for writing by {who}"));
     }
     match (seen, asked) {
-        (_, Ok(_)) | (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Err(_)) => Use::Nobody,
+        (_, Ok(_)) | (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Err(_)) => Use::Unused,
         (Ok(Holders { hidden, init_is_hidden, .. }), Err(why)) => {
             Use::Unseen(format!("{why}, and {}", others_files(hidden + usize::from(init_is_hidden))))
         }
@@ -465,7 +465,7 @@ pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
     }
     match (seen, sees_all_processes(root)) {
         (Ok(Holders { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
-        (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Nobody,
+        (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
         // Process 1 uses disks by mounting them, which the kernel shows. Some machines hide its files from
         // root.
         (Ok(Holders { hidden: 0, .. }), Ok(())) => {
@@ -548,7 +548,7 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
 /// Whether a process has one of these open for writing, or mapped writable.
 fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
     let is_it = |path: &str| {
-        let found = identity::remembered(&root.path(path)).ok();
+        let found = identity::of_path_cached(&root.path(path)).ok();
         found.is_some_and(|found| what.iter().any(|w| w.is_same(&found)))
     };
     // Threads may have separate files.
@@ -614,7 +614,7 @@ pub(crate) fn user(
 ) -> Result<Use, String> {
     let bytes = file.metadata().map_err(|e| describe(&e))?.len();
     if bytes == 0 {
-        return Ok(Use::Nobody);
+        return Ok(Use::Unused);
     }
     for name in root.list("/sys/class/block").unwrap_or_default() {
         if may_be_image_of(root, &name, file, bytes)
@@ -625,7 +625,7 @@ pub(crate) fn user(
     }
     let found = signatures(file, bytes)?;
     if found.is_empty() {
-        return Ok(Use::Nobody);
+        return Ok(Use::Unused);
     }
     Ok(Use::Hidden(format!(
         "it holds {}, and its file system may show it under another name, or to another host, where it is mounted",
@@ -658,7 +658,7 @@ fn may_be_image_of(root: &Root, name: &str, file: &File, file_bytes: u64) -> boo
     let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
     let Ok(device) = File::options().read(true).custom_flags(O_NONBLOCK_2).open(path) else { return false };
     let Ok(identities) = Content::from(&device, 0, bytes).identities() else { return false };
-    let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
+    let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     let in_disk = number(name, "start").unwrap_or(0).saturating_mul(SECTOR);
     let in_image = number(&disk, "loop/offset").unwrap_or(0).saturating_add(in_disk);
     BTreeSet::from([0, in_disk, in_image]).into_iter().filter(|start| *start < file_bytes).any(|start| {
@@ -724,7 +724,7 @@ mod tests {
         let dir = fixture(files);
         match device(&Root::at(dir.path().to_owned()), "sda").unwrap_or_else(|why| panic!("{why}")) {
             Use::By(user) => user,
-            Use::Nobody | Use::Unseen(_) | Use::Hidden(_) => String::new(),
+            Use::Unused | Use::Unseen(_) | Use::Hidden(_) => String::new(),
         }
     }
 
@@ -830,12 +830,12 @@ mod writers_tests {
         assert_eq!(user("0100002", "").1, by);
         assert_eq!(user("0100001", "").1, by);
         assert_eq!(user("junk", "").1, by);
-        assert_eq!(user("0100000", "").1, Use::Nobody);
+        assert_eq!(user("0100000", "").1, Use::Unused);
         let line =
             |permissions: &str| format!("7f00-7f01 {permissions} 00000000 08:01 42      /gone (deleted)\n");
         assert_eq!(user("0100000", &line("rw-s")).1, by);
-        assert_eq!(user("0100000", &line("rw-p")).1, Use::Nobody);
-        assert_eq!(user("0100000", "junk\n\n7f00-7f01 rw-s\n7f-8 rw-s 0 zz:01 x y\n").1, Use::Nobody);
+        assert_eq!(user("0100000", &line("rw-p")).1, Use::Unused);
+        assert_eq!(user("0100000", "junk\n\n7f00-7f01 rw-s\n7f-8 rw-s 0 zz:01 x y\n").1, Use::Unused);
     }
 
     #[test]
@@ -843,7 +843,7 @@ mod writers_tests {
         let (dir, _) = user("0100000", "");
         let root = Root::at(dir.path().to_owned());
         let file = [Identity::File { device: "0:0".into(), inode: 0 }];
-        assert_eq!(of_devices(&root, &file), Use::Nobody);
+        assert_eq!(of_devices(&root, &file), Use::Unused);
         put(dir.path(), "proc/9/comm", "x");
         assert!(matches!(of_devices(&root, &file), Use::Hidden(why) if why.contains("files of 1")));
         std::fs::remove_dir_all(dir.path().join("proc/9")).unwrap_or_else(|e| panic!("{e}"));
@@ -862,7 +862,7 @@ mod writers_tests {
         let file = [Identity::File { device: "0:0".into(), inode: 0 }];
         // Listed, and then gone.
         link(dir.path(), "/gone", "proc/7/task/9");
-        assert_eq!(of_devices(&root, &file), Use::Nobody);
+        assert_eq!(of_devices(&root, &file), Use::Unused);
         put(dir.path(), "proc/7/task/10/comm", "db\n");
         assert!(matches!(of_devices(&root, &file), Use::Hidden(_)));
     }

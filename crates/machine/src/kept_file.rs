@@ -256,7 +256,7 @@ fn state(file: &File) -> State {
     let inode = metadata.ino();
     if let Some(writer) = mark.strip_prefix(&format!("{WRITING} {inode} ")) {
         let root = Root::real();
-        if process_identity(&root, std::process_identity::id()).is_ok_and(|own| own == writer) {
+        if process_identity(&root, std::process::id()).is_ok_and(|own| own == writer) {
             return State::Ours;
         }
         let pid = writer.split(' ').next().unwrap_or_default();
@@ -341,7 +341,7 @@ impl Writing {
             return None;
         }
         let inode = file.metadata().ok()?.ino();
-        let own = process_identity(&Root::real(), std::process_identity::id()).ok()?;
+        let own = process_identity(&Root::real(), std::process::id()).ok()?;
         let foreign_writes = Watch::begin(&file).ok();
         set(&file, &format!("{WRITING} {inode} {own}")).then_some(Self {
             file,
@@ -441,7 +441,7 @@ mod tests {
         assert!(data.iter().any(|b| *b != 0), "blocks alone are no data");
         made(&path, MIB, Filling::Blocks)?;
         assert_eq!(std::fs::read(&path)?, data, "blocks that are there stay, with what was written to them");
-        let status = std::process_identity::Command::new("cp").arg("-a").args([&path, &copy]).status()?;
+        let status = std::process::Command::new("cp").arg("-a").args([&path, &copy]).status()?;
         assert!(status.success() && !is_ours(&copy));
         assert!(made(&copy, MIB, Filling::Nothing).is_err(), "what is not ours is not touched");
         assert_eq!(std::fs::metadata(&copy)?.len(), MIB);
@@ -457,7 +457,7 @@ mod tests {
 mod kept_mark_tests {
     use super::*;
     use std::io::Write;
-    use std::process_identity::{Command, Stdio};
+    use std::process::{Command, Stdio};
 
     /// A file of fathom's with 8 KiB of data. `None` where the directory for temporary files gets no marks.
     fn made(path: &Path) -> io::Result<Option<()>> {
@@ -535,7 +535,7 @@ mod kept_mark_tests {
         }
         let (root, file) = (Root::real(), File::open(&path)?);
         let inode = file.metadata()?.ino();
-        let own = process_identity(&root, std::process_identity::id()).map_err(io::Error::other)?;
+        let own = process_identity(&root, std::process::id()).map_err(io::Error::other)?;
         let mut parts: Vec<&str> = own.split(' ').collect();
         let mut sleeper = Command::new("sleep").arg("60").stdout(Stdio::null()).spawn()?;
         let other = process_identity(&root, sleeper.id()).map_err(io::Error::other)?;
@@ -586,7 +586,7 @@ mod kept_mark_tests {
         drop(writing);
         assert!(is_ours(&path), "its writer, this process, is alive");
         let root = Root::real();
-        let own = process_identity(&root, std::process_identity::id()).map_err(io::Error::other)?;
+        let own = process_identity(&root, std::process::id()).map_err(io::Error::other)?;
         let mark = format!("{WRITING} {} {own}", path.metadata()?.ino());
         let mut bytes = [0; MARK_BYTES];
         let length = fgetxattr(File::open(&path)?, MARK, &mut bytes)?;

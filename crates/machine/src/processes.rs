@@ -259,7 +259,7 @@ fn read_descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mu
     if !leads_to.starts_with('/') {
         return;
     }
-    let Ok(what) = identity::remembered(&root.path(&at)) else { return };
+    let Ok(what) = identity::of_path_cached(&root.path(&at)) else { return };
     let info = root.read(&format!("{dir}/fdinfo/{name}")).unwrap_or_default();
     let word = |key: &str| info.lines().find_map(|l| l.strip_prefix(key)).map(str::trim);
     let is_on_device = match &what {

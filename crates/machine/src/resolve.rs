@@ -23,7 +23,7 @@ use std::path::Path;
 /// # Errors
 /// If its status cannot be read. A [`Place`] itself says what could not be followed.
 pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
-    let status = identity::by_path(path).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let status = identity::status_by_path(path).map_err(|e| MachineError::at(path, "looked at", &e))?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = matches!(status.kind, FileType::RegularFile | FileType::Directory)
         .then(|| rustix::fs::open(path, flags, Mode::empty()).ok())
@@ -45,7 +45,7 @@ pub fn resolve_device(root: &Root, name: &str) -> Option<Place> {
 /// # Errors
 /// If its status cannot be read.
 pub fn resolve_open(root: &Root, file: &File, path: &Path) -> Result<Place, MachineError> {
-    let status = identity::by_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let status = identity::status_by_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
     Ok(place_of(root, path, &status, Some(file)))
 }
 
@@ -221,7 +221,7 @@ fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usiz
         Ok(there) => there,
         Err(why) => return Below::blind(why),
     };
-    let Ok(status) = identity::by_path(&there) else {
+    let Ok(status) = identity::status_by_path(&there) else {
         return Below::blind(file_systems::hidden_reason(mount));
     };
     let number = &status.file_system_number;

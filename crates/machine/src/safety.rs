@@ -199,7 +199,7 @@ fn users(
     };
     match found.map_err(|why| unknown_use(path, &why))? {
         Use::By(user) => Err(used(path, &user)),
-        Use::Nobody => Ok(None),
+        Use::Unused => Ok(None),
         Use::Hidden(why) if unseen => Ok(Some(format!(
             "users of {} may be hidden ({why}); it was written because --unseen-users names it",
             name::shown(path)
@@ -303,7 +303,7 @@ fn refuse_used(root: &Root, path: &Path, name: &str, unseen: bool) -> Result<(),
     match in_use::device(root, name).map_err(|why| unknown_use(path, &why))? {
         Use::By(user) => return Err(used(path, &user)),
         Use::Hidden(why) if !unseen => return Err(hidden_use(path, &why, false)),
-        Use::Hidden(_) | Use::Unseen(_) | Use::Nobody => {}
+        Use::Hidden(_) | Use::Unseen(_) | Use::Unused => {}
     }
     if root.word(&format!("/sys/class/block/{name}/ro")).as_deref() == Some("1") {
         return Err(MachineError::Refused(format!(

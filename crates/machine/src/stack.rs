@@ -60,7 +60,7 @@ impl<'a> Stack<'a> {
     fn below(&mut self, index: usize, name: &str) -> Vec<usize> {
         match self.layers[index].kind {
             LayerKind::Partition => {
-                let disk = parent(self.root, name).and_then(|p| number_of(self.root, &p));
+                let disk = disk_of_partition(self.root, name).and_then(|p| number_of(self.root, &p));
                 if disk.is_none() {
                     self.blind.push(format!("/sys does not show which disk {name} is a part of"));
                 }
@@ -104,7 +104,7 @@ impl<'a> Stack<'a> {
     fn below_loop(&mut self, index: usize, name: &str) -> Vec<usize> {
         // The file may have been removed or replaced, and `/sys` may be covered. The device itself knows its
         // file.
-        let status = identity::status(self.root, name);
+        let status = identity::loop_status(self.root, name);
         if let Ok(status) = &status {
             let layer = &mut self.layers[index];
             layer.backing_direct = Some(status.direct);
@@ -119,7 +119,7 @@ impl<'a> Stack<'a> {
             return Vec::new();
         };
         let by_name = || identity::of_name(self.root, &file);
-        let behind = status.map(|status| identity::identity_behind(&status)).or_else(|_| by_name());
+        let behind = status.map(|status| identity::backing_identity(&status)).or_else(|_| by_name());
         if let Ok(what) = &behind {
             let from = self.layers[index].device.get("loop/offset").map_or("0", String::as_str);
             let words = format!("{} from byte {from}", what.describe());
@@ -218,7 +218,7 @@ pub(crate) fn number_of(root: &Root, name: &str) -> Option<String> {
 }
 
 /// Returns the kernel name of the disk that a partition belongs to; `None` for any other device.
-pub(crate) fn parent(root: &Root, name: &str) -> Option<String> {
+pub(crate) fn disk_of_partition(root: &Root, name: &str) -> Option<String> {
     if !root.has(&format!("/sys/class/block/{name}/partition")) {
         return None;
     }
@@ -229,7 +229,7 @@ pub(crate) fn parent(root: &Root, name: &str) -> Option<String> {
 /// Reads one layer, without the layers below it.
 pub(crate) fn read_layer(root: &Root, name: &str, number: &str) -> Layer {
     let dir = format!("/sys/class/block/{name}");
-    let disk = parent(root, name).unwrap_or_else(|| name.to_owned());
+    let disk = disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     let sectors = root.word(&format!("{dir}/size")).and_then(|w| w.parse::<u64>().ok()).unwrap_or(0);
     let direct = root.word(&format!("{dir}/loop/dio"));
     Layer {
@@ -292,7 +292,7 @@ fn first_word(root: &Root, name: &str, files: &[&str]) -> Option<String> {
 
 /// Returns the serial number of the disk that a device or partition is on.
 pub(crate) fn serial(root: &Root, name: &str) -> Option<String> {
-    let disk = parent(root, name).unwrap_or_else(|| name.to_owned());
+    let disk = disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     first_word(root, &disk, &["device/serial", "serial"]).or_else(|| scsi_serial(root, &disk))
 }
 

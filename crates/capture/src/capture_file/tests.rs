@@ -1,4 +1,4 @@
-//! What is written comes back, and whatever is done to the bytes there is an answer.
+//! Written rows are read back, and damaged bytes give an error.
 
 use crate::capture_file::{BLOCK_ROWS, Writer, *};
 use crate::row::{Flags, RowKind, Task};
@@ -88,7 +88,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_that_was_cut_off_has_all_its_whole_blocks() {
+fn a_truncated_file_has_all_its_complete_blocks() {
     let rows: Vec<Row> = (0..2 * BLOCK_ROWS as u64 + 5).map(row).collect();
     let bytes = file(&rows, false);
     let per_row = bytes.len() as f64 / rows.len() as f64;
@@ -103,7 +103,7 @@ fn a_file_that_was_cut_off_has_all_its_whole_blocks() {
 }
 
 #[test]
-fn what_is_no_capture_is_told_apart_from_one_of_another_version() {
+fn other_files_and_other_versions_are_distinguished() {
     let why = |bytes: &[u8]| read(bytes).map_or_else(|why| why.to_string(), |_| "read".into());
     assert_eq!(why(b"fathom session 1\n"), "it is no capture of fathom's");
     assert!(why(b"fathom capture 2\n").contains("format 2"));

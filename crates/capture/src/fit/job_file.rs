@@ -1,13 +1,17 @@
-//! Streams: what a job says of each part of a load.
+//! The job file of a fit: streams with their keys, each with its origin and how well it fits.
 //!
-//! For: from what parts are like to keys of a job file, each with where it comes from and how well it fits. Not for: the file's text
-//! ([`super::text`]).
+//! 1. Each part becomes one or more streams: an open loop has a stream for each direction and kind of runs, a
+//!    closed loop is one stream, and a task that does two things in turn is one stream with `turn` tables.
+//! 2. Flushes of tasks that write nothing are added to the writes of the task that writes most.
+//! 3. [`Fitted::toml`] writes the text, with comments for people.
 
 use crate::fit::distributions;
 use crate::fit::distributions::Law;
 use crate::fit::pace::{Loop, Pacing, Side, Signs};
-use crate::fit::shape::{Shape, rounded};
-use crate::fit::survey::{Class, DATA, Gathered, Gathering, LONG, Load, OfKind, Part, Surveyed, align};
+use crate::fit::shape::{Shape, format_number};
+use crate::fit::survey::{
+    Class, DATA_KINDS, Gathered, Gathering, KindFigures, LONG_RUN, Load, Part, Surveyed, align,
+};
 use model::job::{Arrivals, Kind, ThinkLaw};
 use model::spec::limits::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
 use model::spec::parsers::of_arrivals;
@@ -15,92 +19,95 @@ use model::spec::think::of_think;
 use model::units::{show_bytes, show_count, show_ns};
 use std::fmt::Write as _;
 
-/// Operations from which on their dispersion says something.
-const FEWEST: u64 = 50;
-/// Shares of the operations and bytes of a part below which a direction has no stream of its own.
-const RARE: f64 = 0.02;
-/// Share of the span by which a part may begin later or end earlier, and still count as active in all of it: so many of its mean gaps,
-/// which chance leaves empty, within these bounds.
-const LEAST_SLACK: f64 = 0.005;
-const MOST_SLACK: f64 = 0.05;
-const BY_CHANCE: f64 = 10.0;
-/// The shortest time that a part is active.
-const SHORTEST_NS: u64 = 1_000_000;
-/// Shares of operations and bytes below which one kind of runs is not apart from the other.
-const FEW: f64 = 0.05;
-/// Share of the operations in long runs beyond what runs of one mean length have, from which on there are two kinds of runs.
-const APART: f64 = 0.15;
-/// Share of the operations in long runs from which on the order may be sequential.
-pub(super) const MOSTLY: f64 = 0.8;
-/// Places of an open loop: so many times what was in flight, at least so many, and no more memory than this.
-const ROOM: u32 = 2;
-const LEAST_ROOM: u32 = 32;
-const MOST_ROOM_BYTES: u64 = 256 << 20;
-/// Share of the writes that must be stable, with as many flushes before them, from which on all are.
-const STABLE: f64 = 0.9;
+/// Least operations for a dispersion.
+const MIN_OPERATIONS: u64 = 50;
+/// Shares of a part's operations and bytes below which a direction has no stream of its own.
+const RARE_SHARE: f64 = 0.02;
+/// A part that begins later or ends earlier than the span by less than a slack counts as active in all of it.
+/// The slack is the last factor times its mean gap, within these shares of the span: chance leaves that much
+/// empty.
+const MIN_SLACK: f64 = 0.005;
+const MAX_SLACK: f64 = 0.05;
+const SLACK_GAPS: f64 = 10.0;
+/// Shortest active time of a part.
+const MIN_ACTIVE_NS: u64 = 1_000_000;
+/// Shares of operations and bytes below which one kind of runs is not separate.
+const FEW_SHARE: f64 = 0.05;
+/// Share of operations in long runs, beyond that of runs of one mean length, from which there are two kinds
+/// of runs.
+const EXTRA_LONG_SHARE: f64 = 0.15;
+/// Share of operations in long runs from which the order may be sequential.
+pub(super) const MOSTLY_LONG_SHARE: f64 = 0.8;
+/// Depth of an open loop: this multiple of the operations in flight, at least the second, and with at most
+/// this much memory.
+const DEPTH_FACTOR: u32 = 2;
+const MIN_DEPTH: u32 = 32;
+const MAX_DEPTH_BYTES: u64 = 256 << 20;
+/// Share of stable writes, with as many flushes, from which all writes are stable.
+const STABLE_SHARE: f64 = 0.9;
 
-/// A stream.
+/// A stream of the job file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Described {
+pub(super) struct StreamText {
     pub(super) name: String,
-    /// What it stands for.
+    /// Comments on its origin.
     pub(super) about: Vec<String>,
     pub(super) entries: Vec<Entry>,
-    /// Turns that it goes through, each with what is said of it.
+    /// Its turns, each with its keys.
     pub(super) turns: Vec<Vec<Entry>>,
 }
 
-/// A job that behaves like a load.
+/// The fitted job.
 #[derive(Clone, Debug, Default)]
 pub struct Fitted {
-    pub(super) streams: Vec<Described>,
-    /// What is not in them.
+    pub(super) streams: Vec<StreamText>,
+    /// Remarks on what the streams leave out.
     pub(super) remarks: Vec<String>,
     pub(super) operations: u64,
     pub(super) tasks: u32,
     pub(super) span_ns: u64,
     pub(super) writes: bool,
-    /// The byte behind the last that is touched.
+    /// The byte after the last touched one.
     pub(super) end_bytes: u64,
 }
 
-/// Operations of one direction that are a stream.
+/// Operations of one direction that become a stream.
 struct Flow<'a> {
     kind: Kind,
-    of: &'a OfKind,
+    of: &'a KindFigures,
     class: Class,
     /// Whether they are in long runs.
     long: bool,
 }
 
-/// What is common to the streams of a part.
-pub(super) struct About<'a> {
+/// Properties common to the streams of a part.
+pub(super) struct LoadOfPart<'a> {
     part: &'a Part,
     pub(super) load: &'a Load,
-    /// What tells it from the rest of its part.
+    /// Distinguishes it from the rest of its part.
     what: &'static str,
     pub(super) active_ns: u64,
     pub(super) times: Vec<Entry>,
-    /// Syncs, of which some may have been asked for by others.
+    /// Syncs, and those that other tasks requested.
     syncs: u64,
     of_others: u64,
 }
 
 impl Gathering {
-    /// The job that it comes to.
+    /// Returns the fitted job.
     pub fn finish(mut self) -> Fitted {
-        self.parts.iter_mut().for_each(Gathered::end_stretch);
+        self.parts.iter_mut().for_each(Gathered::end_busy_interval);
         Fitted::from_survey(&self.surveyed, &self.parts)
     }
 }
 
 impl Fitted {
-    /// The sector behind the last that is touched.
+    /// Returns the sector after the last touched one.
     pub fn end_sector(&self) -> u64 {
         self.end_bytes / crate::SECTOR
     }
 
-    /// Whether any of its streams waits for its own operations, without a clock.
+    /// Whether any stream waits for its own operations, without a clock.
     pub fn has_closed_loops(&self) -> bool {
         let is_held = |entry: &Entry| ["rate", "limit-iops"].contains(&entry.key);
         self.streams.iter().any(|stream| !stream.entries.iter().any(is_held))
@@ -118,15 +125,15 @@ impl Fitted {
             end_bytes: all.span.map_or(0, |(_, end)| end.saturating_mul(crate::SECTOR)),
             ..Self::default()
         };
-        // Flushes of tasks that write nothing stand behind the writes of the one that writes most.
-        let orphans: u64 =
+        // Flushes of tasks that write nothing are added to the writes of the task that writes most.
+        let foreign_syncs: u64 =
             surveyed.parts.iter().filter(|part| part.seen.writes == 0).map(|part| part.seen.syncs).sum();
         let writer = (0..surveyed.parts.len()).max_by_key(|at| surveyed.parts[*at].seen.writes);
         let writer = writer.filter(|at| surveyed.parts[*at].seen.writes > 0);
         for (at, (part, gathered)) in surveyed.parts.iter().zip(gathered).enumerate() {
             let (active_ns, times) = active(part, first_ns, span_ns);
             let loads = gathered.loads(part.tasks);
-            // Those of the task itself that has no writes beside them, too.
+            // Flushes of the task's other load, without writes, too.
             let bare: u64 =
                 loads.iter().filter(|(load, _)| load.kinds[1].count() == 0).map(|(load, _)| load.syncs).sum();
             let by_syncs = |at: &usize| (loads[*at].0.syncs, loads[*at].0.kinds[1].count());
@@ -134,20 +141,20 @@ impl Fitted {
             let about = |(of, (load, what)): (usize, (_, _))| {
                 let load: &Load = load;
                 let (writes, is_host) = (load.kinds[1].count(), host == Some(of));
-                let of_others = if is_host && writer == Some(at) { orphans } else { 0 };
+                let of_others = if is_host && writer == Some(at) { foreign_syncs } else { 0 };
                 let own = load.syncs + if is_host { bare } else { 0 };
                 let syncs = if writes > 0 { own + of_others } else { 0 };
                 let times = times.clone();
-                About { part, load, what, active_ns, times, syncs, of_others }
+                LoadOfPart { part, load, what, active_ns, times, syncs, of_others }
             };
-            let abouts: Vec<About<'_>> = loads.iter().copied().enumerate().map(about).collect();
+            let abouts: Vec<LoadOfPart<'_>> = loads.iter().copied().enumerate().map(about).collect();
             match abouts.as_slice() {
                 [few, many] if gathered.goes_by_turns() && !few.is_stable() && !many.is_stable() => {
-                    let whole = About { load: &gathered.whole, what: "", times, ..*few };
+                    let whole = LoadOfPart { load: &gathered.whole, what: "", times, ..*few };
                     let [of_few, of_many] = &gathered.sides;
                     fitted.streams.push(whole.by_turns([(few, of_few), (many, of_many)]));
                 }
-                all => fitted.streams.extend(all.iter().flat_map(About::streams)),
+                all => fitted.streams.extend(all.iter().flat_map(LoadOfPart::streams)),
             }
         }
         let more = fitted.streams.len().saturating_sub(MAX_STREAMS);
@@ -155,7 +162,7 @@ impl Fitted {
         if more > 0 {
             fitted.remarks.push(format!("{more} streams are left out: a job has {MAX_STREAMS} at most."));
         }
-        fitted.remark(surveyed, if writer.is_none() { orphans } else { 0 });
+        fitted.remark(surveyed, if writer.is_none() { foreign_syncs } else { 0 });
         fitted
     }
 
@@ -175,79 +182,81 @@ impl Fitted {
     }
 }
 
-/// How long a part is active, and what says so where it is not all of the time.
+/// Returns how long a part is active, and the keys for it if that is not the whole time.
 fn active(part: &Part, first_ns: u64, span_ns: u64) -> (u64, Vec<Entry>) {
     let begin = part.seen.first_ns.unwrap_or(first_ns).saturating_sub(first_ns);
     let end = part.seen.last_ns.saturating_sub(first_ns).min(span_ns);
     let operations = (part.seen.data + part.seen.syncs).max(1) as f64;
-    let slack = (span_ns as f64 * (BY_CHANCE / operations).clamp(LEAST_SLACK, MOST_SLACK)) as u64;
-    // What only the last moment has begins so early that there is time for it.
-    let latest = span_ns.saturating_sub(SHORTEST_NS);
+    let slack = (span_ns as f64 * (SLACK_GAPS / operations).clamp(MIN_SLACK, MAX_SLACK)) as u64;
+    // A part of the last moment begins early enough to run.
+    let latest = span_ns.saturating_sub(MIN_ACTIVE_NS);
     let delay = if begin > slack { begin.min(latest) } else { 0 };
     let stops = end + slack < span_ns;
     let until = if stops { end } else { span_ns };
-    let active_ns = until.saturating_sub(delay).max(SHORTEST_NS);
+    let active_ns = until.saturating_sub(delay).max(MIN_ACTIVE_NS);
     let mut times = Vec::new();
     if delay > 0 {
-        times.push(Entry::text("delay", &typed(delay), "its first operation".into()));
+        times.push(Entry::text("delay", &format_duration(delay), "its first operation".into()));
     }
     if stops {
-        times.push(Entry::text("stop-after", &typed(active_ns), "its last operation".into()));
+        times.push(Entry::text("stop-after", &format_duration(active_ns), "its last operation".into()));
     }
     (active_ns, times)
 }
 
-/// A duration exactly, in us where that is exact enough.
-fn typed(ns: u64) -> String {
+/// Formats a duration, in us if that is exact enough.
+fn format_duration(ns: u64) -> String {
     if ns >= 1_000_000_000 { format!("{}us", ns / 1000) } else { format!("{ns}ns") }
 }
 
-impl OfKind {
+impl KindFigures {
     pub(super) fn count(&self) -> u64 {
         self.classes.iter().map(Class::operations).sum()
     }
 
-    /// All of them.
+    /// Returns all operations as one class.
     pub(super) fn whole(&self) -> Class {
         let [scattered, long] = &self.classes;
         let mut both = scattered.clone();
         both.join(long);
-        // Long ones begin as short ones.
+        // Long runs begin as short ones.
         both.begun = scattered.begun;
         both
     }
 
-    /// Its operations as one class or two: those in long runs apart from the others, where there are enough of both.
+    /// Returns its operations as one class, or as two if there are enough both inside and outside of long
+    /// runs.
     fn divided(&self) -> Vec<(Class, bool)> {
         let [scattered, long] = &self.classes;
         let both = self.whole();
         let operations = both.operations().max(1) as f64;
         let is_few = |class: &Class| {
-            (class.operations() as f64) < FEW * operations && class.sizes.bytes() < FEW * both.sizes.bytes()
+            (class.operations() as f64) < FEW_SHARE * operations
+                && class.sizes.bytes() < FEW_SHARE * both.sizes.bytes()
         };
         let share = long.operations() as f64 / operations;
-        // So many stand behind seven others where one run is like another.
-        let expected = (1.0 - 1.0 / both.run_length()).powi(LONG as i32 - 1);
-        if share <= expected + APART || is_few(long) || is_few(scattered) {
-            return vec![(both, share >= MOSTLY)];
+        // The share of operations after seven others, if all runs are alike.
+        let expected = (1.0 - 1.0 / both.run_length()).powi(LONG_RUN as i32 - 1);
+        if share <= expected + EXTRA_LONG_SHARE || is_few(long) || is_few(scattered) {
+            return vec![(both, share >= MOSTLY_LONG_SHARE)];
         }
         vec![(scattered.clone(), false), (long.clone(), true)]
     }
 }
 
-impl About<'_> {
-    fn streams(&self) -> Vec<Described> {
+impl LoadOfPart<'_> {
+    fn streams(&self) -> Vec<StreamText> {
         let pacing = &self.load.pacing;
         let signs = pacing.signs(self.active_ns);
         match pacing.choose(self.part.tasks, self.active_ns) {
-            // Of a task that does two things neither waits for itself alone.
+            // If a task does two things, neither waits for itself alone.
             _ if !self.what.is_empty() => self.open(),
             Loop::Open => self.open(),
             chosen => vec![self.closed(&chosen, signs)],
         }
     }
 
-    pub(super) fn named(&self, what: &str) -> Described {
+    pub(super) fn named(&self, what: &str) -> StreamText {
         let Part { name, tasks, .. } = self.part;
         let whose = match tasks {
             1 => String::new(),
@@ -265,11 +274,11 @@ impl About<'_> {
         }
         let full: String =
             format!("{name}{}{what}", self.what).chars().take(model::spec::limits::MAX_NAME).collect();
-        Described { name: full, about, entries: Vec::new(), turns: Vec::new() }
+        StreamText { name: full, about, entries: Vec::new(), turns: Vec::new() }
     }
 
-    /// A stream for each direction, and for long runs apart.
-    fn open(&self) -> Vec<Described> {
+    /// Returns a stream for each direction, and a separate one for long runs.
+    fn open(&self) -> Vec<StreamText> {
         let sectors = align(self.load.kinds.iter().fold(0, |bits, of| bits | of.bits));
         let (flows, rare) = self.flows();
         let writes = |flow: &Flow<'_>| if flow.kind == Kind::Write { flow.class.operations() } else { 0 };
@@ -292,7 +301,7 @@ impl About<'_> {
             let shape = Shape::from_classes(kinds, sectors, flow.long);
             stream.entries.extend(shape.entries());
             self.arrive(&mut stream, flow, shape.operations());
-            let depth = self.room(&shape);
+            let depth = self.open_loop_depth(&shape);
             let most = self.load.pacing.most;
             stream.entries.push(Entry::bare(
                 "depth",
@@ -307,7 +316,7 @@ impl About<'_> {
                 stream.entries.extend(self.flushes(writes, self.load.pacing.is_serial()));
             }
             if shape.of_kind(Kind::Write) > 0 {
-                stream.entries.extend(self.stable());
+                stream.entries.extend(self.stable_entry());
             }
             stream.entries.extend(self.times.iter().cloned());
             out.push(stream);
@@ -315,13 +324,14 @@ impl About<'_> {
         out
     }
 
-    /// Directions and kinds of runs that have a stream each, and directions with so few operations that they go with the largest.
+    /// Returns the directions and kinds of runs with a stream each, and rare directions, which join the
+    /// largest stream.
     fn flows(&self) -> (Vec<Flow<'_>>, Vec<(Kind, Class)>) {
         let (mut flows, mut rare) = (Vec::new(), Vec::new());
         let (data, bytes) = (self.load.data() as f64, self.load.bytes());
-        for (kind, of) in DATA.into_iter().zip(&self.load.kinds).filter(|(_, of)| of.count() > 0) {
+        for (kind, of) in DATA_KINDS.into_iter().zip(&self.load.kinds).filter(|(_, of)| of.count() > 0) {
             let whole = of.whole();
-            let is_rare = (of.count() as f64) < RARE * data && whole.sizes.bytes() < RARE * bytes;
+            let is_rare = (of.count() as f64) < RARE_SHARE * data && whole.sizes.bytes() < RARE_SHARE * bytes;
             if is_rare && kind != Kind::Trim {
                 rare.push((kind, whole));
                 continue;
@@ -331,18 +341,19 @@ impl About<'_> {
         (flows, rare)
     }
 
-    fn arrive(&self, stream: &mut Described, flow: &Flow<'_>, count: u64) {
+    fn arrive(&self, stream: &mut StreamText, flow: &Flow<'_>, count: u64) {
         let of = flow.of;
         let rate = count as f64 / (self.active_ns as f64 / 1e9);
         let seen = of.arriving.dispersion(self.active_ns);
         let share = (flow.class.operations() as f64 / of.count().max(1) as f64).min(1.0);
-        // Few say nothing of how they come.
-        let idc = seen.map(|idc| distributions::thinned(idc, share).filter(|_| count >= FEWEST));
+        // Few operations do not determine their arrivals.
+        let idc = seen
+            .map(|idc| distributions::dispersion_of_share(idc, share).filter(|_| count >= MIN_OPERATIONS));
         let fit = distributions::fit_bursts(rate, &of.arriving.gaps, idc);
         let signs = self.load.pacing.signs(self.active_ns);
         stream.entries.push(Entry::bare(
             "rate",
-            &rounded(rate.min(MAX_RATE)),
+            &format_number(rate.min(MAX_RATE)),
             format!(
                 "{} in {}; open loop: {:.1} % overlap, IDC {} in 10 ms",
                 show_count(count as f64),
@@ -361,16 +372,16 @@ impl About<'_> {
         stream.entries.push(Entry::text("arrivals", &format_arrivals(fit.arrivals), comment));
     }
 
-    /// Room for what is in flight.
-    fn room(&self, shape: &Shape<'_>) -> u32 {
-        self.load.pacing.most.saturating_mul(ROOM).max(LEAST_ROOM).min(by_memory(shape))
+    /// Returns the depth for an open loop.
+    fn open_loop_depth(&self, shape: &Shape<'_>) -> u32 {
+        self.load.pacing.most.saturating_mul(DEPTH_FACTOR).max(MIN_DEPTH).min(max_depth_in_memory(shape))
     }
 
-    /// How many operations go in one call, of so many that may be in flight, where they came so and none goes on from another one, with which the kernel would make one
-    /// request of it.
+    /// Returns `batch`, the operations of one call, if they came that way and none continues another: the
+    /// kernel would merge those into one request.
     pub(super) fn calls(pacing: &Pacing, shape: &Shape<'_>, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
-        let comment = format!("{} were issued at once in the mean", rounded(mean));
+        let comment = format!("{} were issued at once in the mean", format_number(mean));
         let batch = (mean.round() as u32).min(depth);
         (batch > 1).then(|| Entry::text("batch", &batch.to_string(), comment))
     }
@@ -379,14 +390,14 @@ impl About<'_> {
         if self.syncs == 0 || writes == 0 {
             return Vec::new();
         }
-        // A write that is stable at once has a flush of its own.
+        // A stable write has its own flush.
         let syncs =
             if self.is_stable() { self.syncs.saturating_sub(self.load.kinds[1].count()) } else { self.syncs };
-        if (syncs as f64) < FEW * writes as f64 && self.is_stable() {
+        if (syncs as f64) < FEW_SHARE * writes as f64 && self.is_stable() {
             return Vec::new();
         }
         let every = writes as f64 / syncs.max(1) as f64;
-        // One more or less at the edges is no fraction.
+        // One more or less at the edges is not a fraction.
         let whole = every.round();
         let every = if (writes as f64 - whole * syncs as f64).abs() <= 1.0 { whole } else { every };
         let mut comment =
@@ -397,8 +408,11 @@ impl About<'_> {
                 show_count(self.of_others as f64)
             );
         }
-        let text =
-            if every > 9999.0 { every.round().min(f64::from(u32::MAX)).to_string() } else { fraction(every) };
+        let text = if every > 9999.0 {
+            every.round().min(f64::from(u32::MAX)).to_string()
+        } else {
+            format_fraction(every)
+        };
         let mut out = vec![Entry::bare("fdatasync", &text, comment)];
         if drain {
             out.push(Entry { key: "drain", value: "true".into(), comment: "it waits for its writes".into() });
@@ -406,8 +420,8 @@ impl About<'_> {
         out
     }
 
-    /// What makes single writes stable.
-    pub(super) fn stable(&self) -> Option<Entry> {
+    /// Returns the key that makes single writes stable.
+    pub(super) fn stable_entry(&self) -> Option<Entry> {
         let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(
             "{} of {} writes are stable at once, with a flush",
@@ -419,17 +433,17 @@ impl About<'_> {
 
     pub(super) fn is_stable(&self) -> bool {
         let writes = self.load.kinds[1].count();
-        let many = |count: u64| count as f64 >= STABLE * writes as f64 && count > 0;
+        let many = |count: u64| count as f64 >= STABLE_SHARE * writes as f64 && count > 0;
         many(self.load.stable) && many(self.load.syncs)
     }
 }
 
-/// How many operations there is memory for.
-pub(super) fn by_memory(shape: &Shape<'_>) -> u32 {
-    (MOST_ROOM_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32
+/// Returns the most operations within the memory limit.
+pub(super) fn max_depth_in_memory(shape: &Shape<'_>) -> u32 {
+    (MAX_DEPTH_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32
 }
 
-/// As arrivals are typed, with means that people can read.
+/// Formats arrivals, with rounded means.
 fn format_arrivals(arrivals: Arrivals) -> String {
     match arrivals {
         Arrivals::Batch { mean } => of_arrivals(Arrivals::Batch { mean: (mean * 1000.0).round() / 1000.0 }),
@@ -440,8 +454,8 @@ fn format_arrivals(arrivals: Arrivals) -> String {
     }
 }
 
-/// With four digits, and none where it is whole.
-pub(super) fn fraction(number: f64) -> String {
+/// Formats a number with up to four decimals.
+pub(super) fn format_fraction(number: f64) -> String {
     let number = (number * 1e4).round().max(1.0) / 1e4;
     number.to_string()
 }
@@ -450,9 +464,9 @@ pub(super) fn format_figure(figure: Option<f64>) -> String {
     figure.map_or_else(|| "unknown".into(), |figure| format!("{figure:.2}"))
 }
 
-impl About<'_> {
-    /// One stream that waits for its own operations.
-    pub(super) fn closed(&self, chosen: &Loop, signs: Signs) -> Described {
+impl LoadOfPart<'_> {
+    /// Returns a stream that waits for its own operations.
+    pub(super) fn closed(&self, chosen: &Loop, signs: Signs) -> StreamText {
         let classes = self.classes();
         let shape = self.shape(&classes);
         let mut stream = self.named("");
@@ -461,41 +475,41 @@ impl About<'_> {
         let writes = self.load.kinds[1].count();
         stream.entries.extend(self.flushes(writes, burst > 1));
         if writes > 0 {
-            stream.entries.extend(self.stable());
+            stream.entries.extend(self.stable_entry());
         }
         stream.entries.extend(self.times.iter().cloned());
         stream
     }
 
-    /// Each direction as one class.
+    /// Returns each direction as one class.
     pub(super) fn classes(&self) -> Vec<Class> {
-        self.load.kinds.iter().map(OfKind::whole).collect()
+        self.load.kinds.iter().map(KindFigures::whole).collect()
     }
 
-    /// All directions together.
+    /// Returns the shape of all directions together.
     pub(super) fn shape<'c>(&self, classes: &'c [Class]) -> Shape<'c> {
         let kinds = &self.load.kinds;
         let long: u64 = kinds.iter().map(|of| of.classes[1].operations()).sum();
-        let all: u64 = kinds.iter().map(OfKind::count).sum();
+        let all: u64 = kinds.iter().map(KindFigures::count).sum();
         let directions = kinds.iter().filter(|of| of.count() > 0).count();
-        let sequential = directions == 1 && long as f64 >= MOSTLY * all as f64;
-        let of = DATA.into_iter().zip(classes).collect();
+        let sequential = directions == 1 && long as f64 >= MOSTLY_LONG_SHARE * all as f64;
+        let of = DATA_KINDS.into_iter().zip(classes).collect();
         Shape::from_classes(of, align(kinds.iter().fold(0, |bits, of| bits | of.bits)), sequential)
     }
 
-    /// Most operations in flight that there is memory for.
-    pub(super) fn room_at_most(&self) -> u32 {
-        by_memory(&self.shape(&self.classes()))
+    /// Returns the most operations in flight within the memory limit.
+    pub(super) fn max_depth(&self) -> u32 {
+        max_depth_in_memory(&self.shape(&self.classes()))
     }
 
-    /// What it waits for; gives how many operations go at once.
-    fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape<'_>, stream: &mut Described) -> u32 {
+    /// Adds the keys for what it waits for. Returns the operations of a burst.
+    fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape<'_>, stream: &mut StreamText) -> u32 {
         let why = format!(
             "closed loop: {:.1} % overlap, IDC {} in 10 ms",
             100.0 * signs.overlapping,
             format_figure(signs.idc[0])
         );
-        let most = self.load.pacing.most.clamp(1, by_memory(shape));
+        let most = self.load.pacing.most.clamp(1, max_depth_in_memory(shape));
         let mut say = |entry: Entry| stream.entries.push(entry);
         match chosen {
             Loop::Open => 1,
@@ -508,7 +522,7 @@ impl About<'_> {
                 say(Entry::bare("depth", "1", why));
                 say(Entry::bare(
                     "limit-iops",
-                    &rounded(rate.min(MAX_RATE)),
+                    &format_number(rate.min(MAX_RATE)),
                     "even, by a clock: what is late is made up for".into(),
                 ));
                 1
@@ -520,7 +534,7 @@ impl About<'_> {
                     return 1;
                 }
                 let factor = f64::from(*burst) / mean_burst.max(1.0);
-                let (think, comment) = thought(law, factor);
+                let (think, comment) = format_think(law, factor);
                 say(Entry::text("think", &think, comment));
                 if *burst > 1 {
                     let comment = format!("{mean_burst:.2} at once in the mean");
@@ -533,16 +547,16 @@ impl About<'_> {
     }
 }
 
-/// A think time as it stands in a file: times so many, where bursts are longer or shorter than they were.
-fn thought(law: &Law, factor: f64) -> (String, String) {
-    let (text, fits) = worded(law, factor);
-    let mean = show_ns((law.think.mean_ns + law.taken_ns) as f64);
-    let taken = show_ns(law.taken_ns as f64);
+/// Formats a think time and a comment. `factor` adjusts for bursts that are longer or shorter than observed.
+fn format_think(law: &Law, factor: f64) -> (String, String) {
+    let (text, fits) = format_law(law, factor);
+    let mean = show_ns((law.think.mean_ns + law.overhead_ns) as f64);
+    let taken = show_ns(law.overhead_ns as f64);
     (text, format!("mean {mean}, less {taken} that any program takes; {fits}"))
 }
 
-/// Any law of time as it stands in a file, its times multiplied by `factor`, and how well it fits.
-pub(super) fn worded(law: &Law, factor: f64) -> (String, String) {
+/// Formats a distribution of times, multiplied by `factor`, and how well it fits.
+pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
     let scale = |ns: u64| ((ns as f64 * factor).round() as u64).clamp(1, MAX_TIME_NS);
     let mut think = law.think.clone();
     think.mean_ns = scale(think.mean_ns);
@@ -561,11 +575,11 @@ pub(super) fn worded(law: &Law, factor: f64) -> (String, String) {
     } else {
         String::new()
     };
-    (shortened(&of_think(&think)), format!("{near}{scaled}"))
+    (shorten_times(&of_think(&think)), format!("{near}{scaled}"))
 }
 
-/// The text of a law with times of 1 ms and more in us, where these are exact to a thousandth.
-fn shortened(text: &str) -> String {
+/// Rewrites times of 1 ms and more in us, where these are exact to a thousandth.
+fn shorten_times(text: &str) -> String {
     let piece = |piece: &str| {
         let (before, time) = piece
             .rsplit_once(['/', ':'])
@@ -578,24 +592,25 @@ fn shortened(text: &str) -> String {
     text.split(',').map(piece).collect::<Vec<_>>().join(",")
 }
 
-/// Part of a turn that a burst is in the mean, from which on it is all of it.
-const WHOLE: f64 = 0.6;
+/// Mean share of a turn from which a burst is the whole turn.
+const WHOLE_TURN_SHARE: f64 = 0.6;
 
-/// Mean number of bursts in a turn whose length is one of the two whole numbers beside this, as often as its mean asks for.
+/// Returns the mean number of bursts of a turn. Turn lengths are the two whole numbers next to `length`, in
+/// the proportion of its fraction.
 fn bursts(length: f64, burst: f64) -> f64 {
     let (below, above) = (length.floor(), length.ceil());
     let share = length - below;
     (1.0 - share) * (below / burst).ceil() + share * (above / burst).ceil()
 }
 
-impl About<'_> {
-    /// A stream that goes through both by turns: what it is, and each by itself.
-    pub(super) fn by_turns(&self, sides: [(&About<'_>, &Side); 2]) -> Described {
+impl LoadOfPart<'_> {
+    /// Returns a stream that does both sides in turn.
+    pub(super) fn by_turns(&self, sides: [(&LoadOfPart<'_>, &Side); 2]) -> StreamText {
         let cycles = sides.iter().map(|(_, side)| side.turns).min().unwrap_or(1).max(1);
         let mut stream = self.named("");
         let turns = sides.map(|(about, side)| about.turn(side, cycles));
         let depth =
-            sides.iter().map(|(about, side)| side.pacing.most.min(about.room_at_most())).max().unwrap_or(1);
+            sides.iter().map(|(about, side)| side.pacing.most.min(about.max_depth())).max().unwrap_or(1);
         let comment =
             format!("{depth} were in flight at most; one thing after the other, {cycles} times each");
         stream.entries.push(Entry::bare("depth", &depth.max(1).to_string(), comment));
@@ -608,7 +623,7 @@ impl About<'_> {
         stream
     }
 
-    /// What is said of one of them.
+    /// Returns the keys of one turn.
     fn turn(&self, side: &Side, cycles: u64) -> Vec<Entry> {
         let classes = self.classes();
         let shape = self.shape(&classes);
@@ -618,20 +633,20 @@ impl About<'_> {
             side.lengths.map_or_else(String::new, |(least, most)| format!(", {least} to {most} in one"));
         let mut out = vec![Entry::bare(
             "ops",
-            &fraction(length.max(1.0)),
+            &format_fraction(length.max(1.0)),
             format!("{} operations in {} turns{range}", show_count(operations as f64), side.turns),
         )];
         out.extend(shape.entries());
         let mean_burst = side.pacing.at_once();
         let burst = match mean_burst {
             _ if side.pacing.is_serial() => 1.0,
-            mean if mean >= WHOLE * length => length.ceil(),
+            mean if mean >= WHOLE_TURN_SHARE * length => length.ceil(),
             mean => mean.round().max(1.0),
         };
         if let Some(law) = distributions::fit_think_law(&side.periods) {
-            // All of them together take as long as they did.
+            // All turns together take as long as in the capture.
             let factor = side.periods.count() as f64 / cycles as f64 / bursts(length.max(1.0), burst);
-            let (period, fits) = worded(&law, factor);
+            let (period, fits) = format_law(&law, factor);
             let [mean, think] =
                 [&side.periods, &side.pacing.think].map(|of| show_ns(of.mean_ns().unwrap_or(0.0)));
             let comment =
@@ -647,13 +662,13 @@ impl About<'_> {
     }
 }
 
-/// A key of a job file.
+/// A key of a job file with its value and comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) key: &'static str,
-    /// As it stands in the file.
+    /// As it is in the file.
     pub(super) value: String,
-    /// Where it comes from and how well it fits.
+    /// Its origin, and how well it fits.
     pub(super) comment: String,
 }
 
@@ -667,30 +682,30 @@ impl Entry {
     }
 }
 
-/// Column that comments begin at; where values are longer they stand above.
-const COMMENTS: usize = 40;
+/// Column of comments. For longer values the comment is on the line before.
+const COMMENT_COLUMN: usize = 40;
 
-/// What a file says of where it comes from.
+/// The origin of a job file, for its comments.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
-    /// The file that was captured, as it is typed.
+    /// The capture file, as it was typed.
     pub capture: String,
-    /// What it was captured of.
+    /// The captured device.
     pub device: String,
-    /// Whether it is complete, in words.
+    /// The sentence on its completeness.
     pub completeness: String,
-    /// Why the capture ends early.
+    /// Why the capture ends early, if it does.
     pub damage: Option<String>,
-    /// The job file as it is typed.
+    /// The job file, as it was typed.
     pub file: String,
 }
 
 impl Fitted {
-    /// The job file.
+    /// Returns the text of the job file.
     pub fn toml(&self, head: &Head) -> String {
         let mut out = String::new();
         let mut say = |line: &str| {
-            let _ = writeln!(out, "# {}", harmless(line));
+            let _ = writeln!(out, "# {}", one_line(line));
         };
         say(&format!(
             "A job that behaves like {}, by fathom fit {}",
@@ -737,10 +752,10 @@ impl Fitted {
     }
 }
 
-fn write_stream(out: &mut String, stream: &Described) {
+fn write_stream(out: &mut String, stream: &StreamText) {
     out.push('\n');
     for line in &stream.about {
-        let _ = writeln!(out, "# {}", harmless(line));
+        let _ = writeln!(out, "# {}", one_line(line));
     }
     let _ = writeln!(out, "[[stream]]\nname = {}", quoted(&stream.name));
     write_entries(out, &stream.entries);
@@ -753,15 +768,15 @@ fn write_stream(out: &mut String, stream: &Described) {
 fn write_entries(out: &mut String, entries: &[Entry]) {
     for entry in entries {
         let line = format!("{} = {}", entry.key, entry.value);
-        let comment = harmless(&entry.comment);
+        let comment = one_line(&entry.comment);
         let _ = match line.chars().count() {
-            0..=COMMENTS => writeln!(out, "{line:COMMENTS$}  # {comment}"),
+            0..=COMMENT_COLUMN => writeln!(out, "{line:COMMENT_COLUMN$}  # {comment}"),
             _ => writeln!(out, "# {}: {comment}\n{line}", entry.key),
         };
     }
 }
 
-/// Text between quotes; the escapes of TOML for what a name may have.
+/// Quotes a text for TOML.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars().filter(|c| !c.is_control()) {
@@ -773,8 +788,8 @@ fn quoted(text: &str) -> String {
     out + "\""
 }
 
-/// A comment is one line, whatever a name holds.
-fn harmless(text: &str) -> String {
+/// Replaces control characters, so that a comment remains one line.
+fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 

@@ -1,8 +1,15 @@
-//! Fitting: a job that behaves like a captured load.
+//! Fitting: a job that behaves like a captured load. Works on rows, in memory that does not grow with their
+//! number.
 //!
-//! For: pure work on rows, in memory that does not grow with their number: one pass that says which tasks become streams ([`Survey`]), a
-//! second one that gathers what each is like ([`Gathering`]), and the job file that says it ([`Fitted::toml`]). [`Observed`] is what a load
-//! and its fit are compared by. Not for: the load again request by request ([`crate::replay`]), nor for running a job.
+//! 1. [`Survey`], the first pass, decides which tasks become streams, and where and when each is active.
+//! 2. [`Gathering`], the second pass, collects the figures of each part: sizes, offsets, runs, arrivals,
+//!    think times (`survey`).
+//! 3. `pace` decides between open and closed loops, `distributions` chooses arrivals and think times, `shape`
+//!    chooses sizes and offsets.
+//! 4. [`Fitted::toml`] writes the job file (`job_file`).
+//!
+//! [`Observed`] has the figures by which a load and its fit are compared. `replay` repeats a load request by
+//! request.
 
 mod distributions;
 mod job_file;
@@ -12,26 +19,26 @@ mod survey;
 
 use crate::replay::{Operation, Operations};
 use crate::row::{Names, Row, Task};
+pub use job_file::{Fitted, Head};
 use model::captured::Origin;
 use model::histogram::Histogram;
 use model::job::{Changes, Kind};
 use std::collections::BTreeMap;
-pub use job_file::{Fitted, Head};
 pub use survey::{Gathering, Nothing, Survey};
 
 /// Bins of offsets.
 const BINS: usize = 1 << 16;
-/// Sizes that are told apart.
-const MOST_SIZES: usize = 1 << 16;
-/// Part of the operations whose completion may be unknown: one in so many.
-const UNFINISHED: u64 = 1000;
+/// Most distinct sizes.
+const MAX_DISTINCT_SIZES: usize = 1 << 16;
+/// One in this many operations may have an unknown completion.
+const MIN_PER_UNFINISHED: u64 = 1000;
 
-/// Operations under way.
+/// Observes the operations of a capture.
 #[derive(Debug)]
 pub struct Observed {
     operations: Operations,
     figures: Figures,
-    flown_ns: u128,
+    in_flight_ns: u128,
     first_ns: Option<u64>,
     last_ns: u64,
     unfinished: u64,
@@ -42,15 +49,15 @@ pub struct Observed {
 pub struct Figures {
     /// From the first issue to the last completion, in ns.
     pub elapsed_ns: u64,
-    /// Reads, writes, trims and flushes that were asked for.
+    /// Reads, writes, trims and requested flushes.
     pub counts: [u64; Kind::ALL.len()],
     /// Bytes that were read and written.
     pub bytes: u64,
-    /// Operations in flight in the mean; `None` where completions are not known.
+    /// Mean operations in flight; `None` if completions are unknown.
     pub depth: Option<f64>,
     /// Latencies by kind.
     pub latencies: [Histogram; Kind::ALL.len()],
-    /// Operations of tasks that were left out.
+    /// Operations of other tasks.
     pub of_others: u64,
     sizes: BTreeMap<u32, u64>,
     offsets: Vec<u64>,
@@ -59,7 +66,7 @@ pub struct Figures {
 }
 
 impl Observed {
-    /// Of a capture with this header, with offsets up to this sector.
+    /// Starts for a capture with this header, with offsets up to this sector.
     pub fn new(origin: &Origin, end_sector: u64) -> Self {
         Self {
             operations: Operations::from_origin(origin, &Changes::default()),
@@ -74,21 +81,21 @@ impl Observed {
                 offsets: vec![0; BINS],
                 width: end_sector.div_ceil(BINS as u64).max(1),
             },
-            flown_ns: 0,
+            in_flight_ns: 0,
             first_ns: None,
             last_ns: 0,
             unfinished: 0,
         }
     }
 
-    /// Takes rows of a block, of tasks that are meant.
-    pub fn add(&mut self, rows: &[Row], names: &Names, is_meant: &dyn Fn(&Task) -> bool) {
+    /// Adds the rows of a block. Counts those of other tasks separately.
+    pub fn add(&mut self, rows: &[Row], names: &Names, is_selected: &dyn Fn(&Task) -> bool) {
         for row in rows {
             let mut all = Vec::new();
             self.operations.add(row, names, &mut |operation| all.push(*operation));
-            let meant = names.task_at(row.task).is_some_and(is_meant);
+            let selected = names.task_at(row.task).is_some_and(is_selected);
             for operation in &all {
-                if meant { self.take(operation) } else { self.figures.of_others += 1 }
+                if selected { self.take(operation) } else { self.figures.of_others += 1 }
             }
         }
     }
@@ -99,7 +106,7 @@ impl Observed {
         self.last_ns = self.last_ns.max(operation.done_ns.unwrap_or(operation.issue_ns));
         figures.counts[operation.kind as usize] += 1;
         match operation.done_ns {
-            Some(done_ns) => self.flown_ns += u128::from(done_ns.saturating_sub(operation.issue_ns)),
+            Some(done_ns) => self.in_flight_ns += u128::from(done_ns.saturating_sub(operation.issue_ns)),
             None => self.unfinished += 1,
         }
         if let Some(ns) = operation.latency_ns {
@@ -109,14 +116,14 @@ impl Observed {
             return;
         }
         figures.bytes = figures.bytes.saturating_add(u64::from(operation.sectors) * crate::SECTOR);
-        if figures.sizes.len() < MOST_SIZES || figures.sizes.contains_key(&operation.sectors) {
+        if figures.sizes.len() < MAX_DISTINCT_SIZES || figures.sizes.contains_key(&operation.sectors) {
             *figures.sizes.entry(operation.sectors).or_default() += 1;
         }
         let bin = usize::try_from(operation.sector / figures.width).unwrap_or(BINS).min(BINS - 1);
         figures.offsets[bin] += 1;
     }
 
-    /// How long operations of a kind took so far.
+    /// Returns the latencies of a kind so far.
     pub fn latency(&self, kind: Kind) -> &Histogram {
         &self.figures.latencies[kind as usize]
     }
@@ -126,19 +133,19 @@ impl Observed {
         let elapsed_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or(0));
         let all: u64 = self.figures.counts.iter().sum();
         // A few may have been in flight when the capture ended.
-        let known = self.flown_ns > 0 && elapsed_ns > 0 && self.unfinished <= all / UNFINISHED;
-        let depth = known.then(|| self.flown_ns as f64 / elapsed_ns as f64);
+        let known = self.in_flight_ns > 0 && elapsed_ns > 0 && self.unfinished <= all / MIN_PER_UNFINISHED;
+        let depth = known.then(|| self.in_flight_ns as f64 / elapsed_ns as f64);
         Figures { elapsed_ns, depth, ..self.figures }
     }
 }
 
 impl Figures {
-    /// So many a second.
+    /// Returns the rate of `count` per second.
     pub fn rate(&self, count: u64) -> Option<f64> {
         (self.elapsed_ns > 0).then(|| count as f64 / (self.elapsed_ns as f64 / 1e9))
     }
 
-    /// Distance (Kolmogorov-Smirnov) of the sizes of reads and writes; `None` where there are none.
+    /// Returns the distance (Kolmogorov-Smirnov) of the sizes of reads and writes; `None` without any.
     pub fn distance_of_sizes(&self, other: &Self) -> Option<f64> {
         let all = self.sizes.keys().chain(other.sizes.keys());
         let mut keys: Vec<u32> = all.copied().collect();
@@ -150,7 +157,8 @@ impl Figures {
         distance(&of(self), &of(other))
     }
 
-    /// Distance (Kolmogorov-Smirnov) of the offsets of reads and writes, in 65,536 bins; `None` where there are none.
+    /// Returns the distance (Kolmogorov-Smirnov) of the offsets of reads and writes, in 65,536 bins; `None`
+    /// without any.
     pub fn distance_of_offsets(&self, other: &Self) -> Option<f64> {
         distance(&self.offsets, &other.offsets)
     }

@@ -1,50 +1,57 @@
-//! Where the operations of a stream go, as a job says it.
+//! The shape of a stream: its sizes, order, offsets and runs as keys of a job file, each with how well it
+//! fits.
 //!
-//! For: sizes, order, offsets, runs and their number, each with how well it fits. Not for: when they go ([`super::stream`]).
+//! 1. [`SizeCounts`] counts sizes exactly, and reduces them to a few classes that keep the bytes.
+//! 2. [`Bins`] counts operations by offset. Zones of even density are split where the distribution differs
+//!    most, until it is near enough.
+//! 3. [`Shape`] writes the keys `rw`, `mix`, `bs`, `offset`, `size`, `random`, `align`, `run-length` and
+//!    `interleaved`.
 
 use crate::SECTOR;
 use crate::fit::job_file::Entry;
-use crate::fit::survey::{Class, DATA};
+use crate::fit::survey::{Class, DATA_KINDS};
 use model::job::Kind;
 use model::units::{show_bytes, show_count};
 use std::collections::BTreeMap;
 
-/// Mean length of runs from which on it is told, and of which it is told how many go on at once.
-const IN_RUNS: f64 = 1.1;
-const WOVEN: f64 = 1.3;
-/// Share of its region that the runs of a sequential order go through in the mean, where they are many.
-const THROUGH: f64 = 0.5;
+/// Least mean length of runs for `run-length`, and for `interleaved`.
+const MIN_RUN_LENGTH: f64 = 1.1;
+const MIN_INTERLEAVED_RUN_LENGTH: f64 = 1.3;
+/// Least mean share of the region that one of many sequential runs covers.
+const MIN_RUN_COVERAGE: f64 = 0.5;
 
-/// Operations of some directions that are one stream.
+/// The operations of one stream.
 pub(super) struct Shape<'a> {
-    /// Reads, writes and trims; those that it does not have are empty.
+    /// The figures of its reads, writes and trims.
     pub(super) kinds: Vec<(Kind, &'a Class)>,
-    /// All of them together.
+    /// All operations together.
     all: Class,
-    /// Sectors that places and sizes are multiples of.
+    /// Alignment of offsets and sizes, in sectors.
     align: u64,
-    /// Whether runs go through its region one behind the other.
+    /// Whether its runs follow each other through the region.
     pub(super) is_sequential: bool,
 }
 
 impl<'a> Shape<'a> {
     pub(super) fn from_classes(kinds: Vec<(Kind, &'a Class)>, align: u64, may_be_sequential: bool) -> Self {
         let sum: u64 = kinds.iter().map(|(_, class)| class.operations()).sum();
-        // Fewer than a share can say are not there.
-        let is_told = |count: u64| count > 0 && u128::from(count) * u128::from(PARTS) >= u128::from(sum);
-        let kinds: Vec<_> = kinds.into_iter().filter(|(_, class)| is_told(class.operations())).collect();
+        // Kinds below the resolution of a share are left out.
+        let is_representable =
+            |count: u64| count > 0 && u128::from(count) * u128::from(MILLION) >= u128::from(sum);
+        let kinds: Vec<_> =
+            kinds.into_iter().filter(|(_, class)| is_representable(class.operations())).collect();
         let mut all = kinds.first().map(|(_, class)| (*class).clone()).unwrap_or_default();
         kinds.iter().skip(1).for_each(|(_, class)| all.join(class));
         let (begin, end) = all.span.unwrap_or((0, 1));
         let runs = all.begun.max(1);
-        let of_a_run = all.sizes.bytes() / runs as f64 / SECTOR as f64;
+        let run_sectors = all.sizes.bytes() / runs as f64 / SECTOR as f64;
         let few = runs <= 2 * u64::from(all.at_once()) + 1;
-        let through = of_a_run * f64::from(all.at_once()) >= THROUGH * (end - begin) as f64;
+        let through = run_sectors * f64::from(all.at_once()) >= MIN_RUN_COVERAGE * (end - begin) as f64;
         let is_sequential = may_be_sequential && (few || through);
         Self { kinds, all, align, is_sequential }
     }
 
-    /// The largest operation in bytes.
+    /// Returns the largest operation in bytes.
     pub(super) fn largest(&self) -> u64 {
         u64::from(self.all.sizes.largest()) * SECTOR
     }
@@ -53,12 +60,12 @@ impl<'a> Shape<'a> {
         self.all.operations()
     }
 
-    /// How many of a kind.
+    /// Returns the number of operations of a kind.
     pub(super) fn of_kind(&self, kind: Kind) -> u64 {
         self.kinds.iter().find(|(known, _)| *known == kind).map_or(0, |(_, class)| class.operations())
     }
 
-    /// Order, direction, mix, sizes, places and runs.
+    /// Returns the keys for order, direction, mix, sizes, offsets and runs.
     pub(super) fn entries(&self) -> Vec<Entry> {
         let mut out = vec![self.direction()];
         out.extend(self.mix());
@@ -68,9 +75,9 @@ impl<'a> Shape<'a> {
         out
     }
 
-    /// Whether many of its operations begin where another one ended.
+    /// Whether many operations begin where another one ended.
     pub(super) fn is_in_runs(&self) -> bool {
-        self.is_sequential || self.all.run_length() >= IN_RUNS
+        self.is_sequential || self.all.run_length() >= MIN_RUN_LENGTH
     }
 
     fn direction(&self) -> Entry {
@@ -84,11 +91,11 @@ impl<'a> Shape<'a> {
             (_, true) => "rw",
             (_, false) => "randrw",
         };
-        let goes_on = 100.0 * self.all.continued as f64 / self.operations().max(1) as f64;
+        let continued_percent = 100.0 * self.all.continued as f64 / self.operations().max(1) as f64;
         Entry::text(
             "rw",
             word,
-            format!("{goes_on:.1} % begin where one of the last 64 of their direction ended"),
+            format!("{continued_percent:.1} % begin where one of the last 64 of their direction ended"),
         )
     }
 
@@ -96,7 +103,7 @@ impl<'a> Shape<'a> {
         if self.kinds.len() < 2 {
             return None;
         }
-        let counts = DATA.map(|kind| self.of_kind(kind));
+        let counts = DATA_KINDS.map(|kind| self.of_kind(kind));
         let shares: Vec<(u32, u64)> = (0..).zip(counts).collect();
         let parts = to_parts(&shares, self.operations());
         let part = |at: u32| parts.iter().find(|(kind, _)| *kind == at).map_or(0, |(_, part)| *part);
@@ -131,10 +138,14 @@ impl<'a> Shape<'a> {
         let (begin, end) = self.all.span.unwrap_or((0, 1));
         if self.is_sequential {
             return vec![
-                Entry::text("offset", &size(begin.saturating_mul(SECTOR)), "first byte touched".into()),
+                Entry::text(
+                    "offset",
+                    &format_bytes(begin.saturating_mul(SECTOR)),
+                    "first byte touched".into(),
+                ),
                 Entry::text(
                     "size",
-                    &size((end - begin).saturating_mul(SECTOR)),
+                    &format_bytes((end - begin).saturating_mul(SECTOR)),
                     "up to the last byte touched".into(),
                 ),
             ];
@@ -146,7 +157,8 @@ impl<'a> Shape<'a> {
         let offset = bins.first.saturating_add(filled.0 as u64 * bins.width).saturating_mul(SECTOR);
         let width = bins.width * SECTOR;
         let all: u64 = (filled.1 - filled.0) as u64 * width;
-        // Zones count places where the largest operation fits; it may reach behind the last one, but not behind what was touched.
+        // Zones count offsets where the largest operation fits. It may extend beyond the last one, but not
+        // beyond what was touched.
         let left = end.saturating_mul(SECTOR).saturating_sub(offset);
         let room = left.min(all + most - align).max(most);
         let places = room - most + align;
@@ -161,22 +173,27 @@ impl<'a> Shape<'a> {
             first += zone.bins * width;
         }
         let mut out = vec![
-            Entry::text("offset", &size(offset), "first byte touched, to within a bin".into()),
-            Entry::text("size", &size(room), "up to the last byte touched".into()),
+            Entry::text("offset", &format_bytes(offset), "first byte touched, to within a bin".into()),
+            Entry::text("size", &format_bytes(room), "up to the last byte touched".into()),
         ];
         if kept.len() > 1 {
             let shares: Vec<(u32, u64)> = (0..).zip(kept.iter().map(|(operations, _)| *operations)).collect();
             let parts = to_parts(&shares, self.operations());
             let part = |at: u32| parts.iter().find(|(zone, _)| *zone == at).map_or(0, |(_, part)| *part);
-            let one =
-                |(at, (_, bytes)): (u32, &(u64, u64))| format!("{}/{}", percent(part(at)), size(*bytes));
+            let one = |(at, (_, bytes)): (u32, &(u64, u64))| {
+                format!("{}/{}", percent(part(at)), format_bytes(*bytes))
+            };
             let text: Vec<String> = (0..).zip(&kept).map(one).collect();
             let comment = format!("{} zones of {} bins; KS {distance:.3}", kept.len(), filled.1 - filled.0);
             out.push(Entry::text("random", &format!("zones:{}", text.join(",")), comment));
         }
         let smallest = self.kinds.iter().filter_map(|(_, class)| class.sizes.smallest()).min().unwrap_or(0);
         if u64::from(smallest) != self.align {
-            out.push(Entry::text("align", &size(align), "what all places and sizes are multiples of".into()));
+            out.push(Entry::text(
+                "align",
+                &format_bytes(align),
+                "what all places and sizes are multiples of".into(),
+            ));
         }
         out
     }
@@ -186,13 +203,13 @@ impl<'a> Shape<'a> {
         let length = self.all.run_length();
         if !self.is_sequential && self.is_in_runs() {
             let comment = format!("{} runs", show_count(self.all.begun as f64));
-            out.push(Entry::bare("run-length", &rounded(length), comment));
+            out.push(Entry::bare("run-length", &format_number(length), comment));
             if self.kinds.len() > 1 {
                 out.push(Entry::text("positions", "own", "runs are of one direction".into()));
             }
         }
         let at_once = self.all.at_once();
-        if at_once > 1 && (length >= WOVEN || self.is_sequential) {
+        if at_once > 1 && (length >= MIN_INTERLEAVED_RUN_LENGTH || self.is_sequential) {
             let comment = "operations that go on come so many behind each other, in the mean";
             out.push(Entry::bare("interleaved", &at_once.to_string(), comment.into()));
         }
@@ -200,9 +217,9 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// `4k`, or `4k:70,8k:30`.
+/// Formats sizes: `4k`, or `4k:70,8k:30`.
 fn format_size_shares(shares: &Shares) -> String {
-    let bytes = |sectors: u32| size(u64::from(sectors) * SECTOR);
+    let bytes = |sectors: u32| format_bytes(u64::from(sectors) * SECTOR);
     match shares.all.as_slice() {
         [(sectors, _)] => bytes(*sectors),
         several => {
@@ -212,47 +229,47 @@ fn format_size_shares(shares: &Shares) -> String {
     }
 }
 
-/// Parts of a million as percent.
+/// Formats millionths as percent.
 fn percent(part: u64) -> String {
     (part as f64 / 1e4).to_string()
 }
 
-/// Bytes as somebody would type them, exactly.
-pub(super) fn size(bytes: u64) -> String {
+/// Formats bytes exactly, with a unit if possible.
+pub(super) fn format_bytes(bytes: u64) -> String {
     let units = [(30, "g"), (20, "m"), (10, "k")];
     let fits = units.into_iter().find(|(bits, _)| bytes > 0 && bytes.is_multiple_of(1 << bits));
     fits.map_or_else(|| bytes.to_string(), |(bits, unit)| format!("{}{unit}", bytes >> bits))
 }
 
-/// A rate or a mean with four digits at least, and never nothing.
-pub(super) fn rounded(number: f64) -> String {
+/// Formats a rate or a mean with at least four digits, and never as 0.
+pub(super) fn format_number(number: f64) -> String {
     let digits = (3.0 - number.max(1e-9).log10().floor()).clamp(1.0, 9.0) as i32;
     let unit = 10_f64.powi(digits);
     ((number * unit).round().max(1.0) / unit).to_string()
 }
 
-/// Sizes that are told apart; what comes beyond counts as the largest below it.
+/// Most distinct sizes. Further ones count as the next smaller known size.
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
-/// Classes of a job: no more than it takes, and each with so little that the distribution is near.
+/// Most size classes of a job, so many that the distribution remains close.
 const MAX_SIZE_CLASSES: usize = 98;
-/// The digits of a share, in parts of all.
-pub(super) const PARTS: u64 = 1_000_000;
+/// Shares count in millionths.
+pub(super) const MILLION: u64 = 1_000_000;
 
 /// How often each size occurred, in sectors.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counted {
+pub(super) struct SizeCounts {
     counts: BTreeMap<u32, u64>,
 }
 
-/// Sizes in sectors with their shares in parts of a million, which sum to that.
+/// Sizes in sectors with their shares in millionths, which sum to 1,000,000.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shares {
     pub(super) all: Vec<(u32, u64)>,
-    /// The largest difference of the two distribution functions.
+    /// Largest difference of the two distribution functions.
     pub(super) distance: f64,
 }
 
-impl Counted {
+impl SizeCounts {
     pub(super) fn add(&mut self, sectors: u32) {
         let known = self.counts.len() < MAX_DISTINCT_SIZES || self.counts.contains_key(&sectors);
         let below = || self.counts.range(..sectors).next_back().map_or(sectors, |(size, _)| *size);
@@ -272,7 +289,7 @@ impl Counted {
         self.counts.iter().map(|(size, count)| f64::from(*size) * crate::SECTOR as f64 * *count as f64).sum()
     }
 
-    /// The smallest of them in sectors.
+    /// Returns the smallest size in sectors.
     pub(super) fn smallest(&self) -> Option<u32> {
         self.counts.keys().next().copied()
     }
@@ -281,8 +298,8 @@ impl Counted {
         self.counts.keys().next_back().copied().unwrap_or(0)
     }
 
-    /// Few sizes that stand for all, each a multiple of so many sectors. Those that are frequent are themselves; what lies between two of
-    /// them is one, as large as its mean.
+    /// Returns a few sizes that represent all, in multiples of `align` sectors. Frequent sizes are kept.
+    /// Sizes between two of them become one, with their mean.
     pub(super) fn shares(&self, align: u32) -> Shares {
         let operations = self.operations().max(1);
         let few = self.counts.len() <= MAX_SIZE_CLASSES;
@@ -335,15 +352,16 @@ fn merge(classes: &mut Vec<(u32, u64)>, size: u32, count: u64) {
     }
 }
 
-/// Shares that sum to all: rounded down, and the rest where most was lost (Hamilton). What rounds to nothing is left out.
+/// Returns shares that sum to the whole: rounded down, and the rest given to those that lost most (Hamilton).
+/// Shares of 0 are left out.
 pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64)> {
-    let exact = |count: u64| u128::from(count) * u128::from(PARTS);
+    let exact = |count: u64| u128::from(count) * u128::from(MILLION);
     let all = u128::from(operations.max(1));
     let mut parts: Vec<(u32, u64)> =
         classes.iter().map(|(size, count)| (*size, (exact(*count) / all) as u64)).collect();
     let mut order: Vec<usize> = (0..classes.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(exact(classes[*at].1) % all));
-    let missing = PARTS.saturating_sub(parts.iter().map(|part| part.1).sum());
+    let missing = MILLION.saturating_sub(parts.iter().map(|part| part.1).sum());
     for at in order.into_iter().cycle().take(if parts.is_empty() { 0 } else { missing as usize }) {
         parts[at].1 += 1;
     }
@@ -351,21 +369,21 @@ pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64
     parts
 }
 
-/// Bins that a span is counted in.
+/// Number of bins of a span.
 const BIN_COUNT: u64 = 4096;
-/// Sectors that bins are multiples of at least: 4 KiB.
+/// Least alignment of bins in sectors: 4 KiB.
 const MIN_BIN_SECTORS: u64 = 8;
-/// Most sectors of a span: 2 ZiB, which no device has.
+/// Most sectors of a span: 2 ZiB, more than any device has.
 const MAX_SPAN_SECTORS: u64 = 1 << 52;
-/// Most zones that are told.
+/// Most zones of a stream.
 const MAX_ZONES: usize = 48;
-/// Distance (Kolmogorov-Smirnov) at which zones are good enough: this, or what draws of one distribution differ by in nineteen cases of
-/// twenty, times the root of their number, and no more than the last.
+/// Distances (Kolmogorov-Smirnov) that are near enough: the first, or the 95 % quantile of random differences
+/// (the second, divided by the root of the number of operations), and at most the third.
 const NEAR_DISTANCE: f64 = 0.004;
 const CHANCE_FACTOR: f64 = 1.36;
 const FAR_DISTANCE: f64 = 0.1;
 
-/// Operations by where they begin.
+/// Operations by offset.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bins {
     /// First sector of the first bin.
@@ -375,21 +393,22 @@ pub(super) struct Bins {
     counts: Vec<u64>,
 }
 
-/// A stretch of even density.
+/// A range of even density.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Zone {
-    /// How many bins it has.
+    /// Number of bins.
     pub(super) bins: u64,
-    /// Operations that begin there.
+    /// Operations that begin in it.
     pub(super) operations: u64,
 }
 
 impl Bins {
-    /// Over the sectors from the first to the one behind the last; bins begin and end at multiples of so many.
-    pub(super) fn over(first: u64, behind: u64, align: u64) -> Self {
+    /// Creates bins over the sectors from the first to the one after the last, aligned to multiples of
+    /// `align`.
+    pub(super) fn over(first: u64, after_last: u64, align: u64) -> Self {
         let unit = align.max(MIN_BIN_SECTORS);
         let first = first / unit * unit;
-        let sectors = behind.saturating_sub(first).clamp(1, MAX_SPAN_SECTORS);
+        let sectors = after_last.saturating_sub(first).clamp(1, MAX_SPAN_SECTORS);
         let width = sectors.div_ceil(BIN_COUNT).next_multiple_of(unit);
         Self { first, width, counts: vec![0; sectors.div_ceil(width) as usize] }
     }
@@ -405,16 +424,16 @@ impl Bins {
         self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// From the first bin with operations to the one behind the last; all where there are none.
+    /// Returns the range of bins with operations; all bins without any.
     pub(super) fn filled(&self) -> (usize, usize) {
         let first = self.counts.iter().position(|count| *count > 0).unwrap_or(0);
         let last = self.counts.iter().rposition(|count| *count > 0);
         (first, last.map_or(self.counts.len(), |last| last + 1))
     }
 
-    /// Zones of the bins from one to another, and the largest difference of the two distribution functions.
-    pub(super) fn zones(&self, (from, behind): (usize, usize)) -> (Vec<Zone>, f64) {
-        let counts = self.counts.get(from..behind).unwrap_or_default();
+    /// Returns the zones of a range of bins, and the largest difference of the two distribution functions.
+    pub(super) fn zones(&self, (from, after_last): (usize, usize)) -> (Vec<Zone>, f64) {
+        let counts = self.counts.get(from..after_last).unwrap_or_default();
         let mut sums = vec![0_u64];
         sums.extend(counts.iter().scan(0, |sum, count| {
             *sum += count;
@@ -424,7 +443,8 @@ impl Bins {
         let near = (CHANCE_FACTOR / all.sqrt()).clamp(NEAR_DISTANCE, FAR_DISTANCE);
         let mut edges = vec![0, counts.len()];
         let mut distance = 0.0;
-        // Divided where it is furthest from what was seen, until it is near enough (Douglas and Peucker, 1973).
+        // Splits where the zones differ most from the observation, until they are near enough (Douglas and
+        // Peucker, 1973).
         while edges.len() <= MAX_ZONES {
             let worst = edges.windows(2).map(|w| furthest(&sums, w[0], w[1])).enumerate();
             let Some((at, (edge, off))) = worst.max_by(|a, b| a.1.1.total_cmp(&b.1.1)) else { break };
@@ -439,42 +459,45 @@ impl Bins {
     }
 }
 
-/// The bin between two at which a straight line is furthest from the sums, and how far.
-fn furthest(sums: &[u64], from: usize, behind: usize) -> (usize, f64) {
-    let (low, high) = (sums[from] as f64, sums[behind] as f64);
+/// Returns the bin where a straight line between two bins is furthest from the sums, and the distance.
+fn furthest(sums: &[u64], from: usize, after_last: usize) -> (usize, f64) {
+    let (low, high) = (sums[from] as f64, sums[after_last] as f64);
     let off = |at: usize| {
-        let line = low + (high - low) * (at - from) as f64 / (behind - from) as f64;
+        let line = low + (high - low) * (at - from) as f64 / (after_last - from) as f64;
         (at, (sums[at] as f64 - line).abs())
     };
-    (from + 1..behind).map(off).max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((from, 0.0))
+    (from + 1..after_last).map(off).max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((from, 0.0))
 }
 
 #[test]
 fn numbers_are_short_and_sizes_exact() {
-    let numbers = [2150.1234, 38.2955, 0.012_345_6, 3e-12, 5.0].map(rounded);
+    let numbers = [2150.1234, 38.2955, 0.012_345_6, 3e-12, 5.0].map(format_number);
     assert_eq!(numbers, ["2150.1", "38.3", "0.01235", "0.000000001", "5"]);
-    assert_eq!([0, 512, 4096, 3 << 20, (1 << 30) + 1024].map(size), ["0", "512", "4k", "3m", "1048577k"]);
+    assert_eq!(
+        [0, 512, 4096, 3 << 20, (1 << 30) + 1024].map(format_bytes),
+        ["0", "512", "4k", "3m", "1048577k"]
+    );
 }
 
 #[test]
 fn rare_sizes_keep_their_share_and_many_become_few() {
-    let mut counted = Counted::default();
+    let mut counted = SizeCounts::default();
     (0..9949).for_each(|_| counted.add(8));
     (0..51).for_each(|_| counted.add(1024));
     assert_eq!(counted.shares(8), Shares { all: vec![(8, 994_900), (1024, 5100)], distance: 0.0 });
-    let mut many = Counted::default();
+    let mut many = SizeCounts::default();
     (1..=2000_u32).for_each(|size| many.add(size * 8));
     let shares = many.shares(8);
     assert!(shares.all.len() <= MAX_SIZE_CLASSES && shares.distance < 0.06, "{shares:?}");
-    assert_eq!(shares.all.iter().map(|share| share.1).sum::<u64>(), PARTS);
+    assert_eq!(shares.all.iter().map(|share| share.1).sum::<u64>(), MILLION);
     let mean: f64 = shares.all.iter().map(|(size, part)| f64::from(*size) * *part as f64 / 1e6).sum();
     assert!((mean / (8.0 * 2001.0 / 2.0) - 1.0).abs() < 0.01, "{mean}");
     let thirds = to_parts(&[(8, 1), (16, 1), (24, 1)], 3);
-    assert_eq!(thirds.iter().map(|part| part.1).sum::<u64>(), PARTS);
+    assert_eq!(thirds.iter().map(|part| part.1).sum::<u64>(), MILLION);
 }
 
 #[test]
-fn two_zones_are_found_where_they_are() {
+fn two_zones_are_recovered() {
     let mut bins = Bins::over(0, 4096 * 8, 8);
     // The first quarter gets three quarters.
     (0..300_000_u64).for_each(|at| bins.add(at * 7919 % 1024 * 8));

@@ -1,4 +1,4 @@
-//! Loads that are known, and the jobs that are fitted to them.
+//! Known loads, and the jobs that are fitted to them.
 
 use super::*;
 use crate::row::{Flags, Names, Row, RowKind, Task};
@@ -199,7 +199,7 @@ fn a_closed_loop_is_found_with_its_think_time_and_its_flushes() {
 }
 
 #[test]
-fn batches_are_found_with_their_mean_and_flushes_of_others_stand_behind_writes() {
+fn batches_are_recovered_and_flushes_of_others_follow_writes() {
     let mut load = Load::new();
     let (writer, other) = (load.task("writer", 7), load.task("syncer", 8));
     let mut at = 0.0;
@@ -227,7 +227,7 @@ fn batches_are_found_with_their_mean_and_flushes_of_others_stand_behind_writes()
 }
 
 #[test]
-fn a_task_that_does_two_things_one_after_the_other_has_turns() {
+fn a_task_that_does_two_things_in_turn_has_turns() {
     let mut load = Load::new();
     let task = load.task("sqlite", 7);
     let (mut at, mut wal) = (0.0, 0);
@@ -269,7 +269,7 @@ fn a_task_that_does_two_things_one_after_the_other_has_turns() {
 }
 
 #[test]
-fn a_clock_is_told_from_thinking_and_runs_have_their_length_and_number() {
+fn clocks_and_thinking_are_distinguished_and_runs_are_recovered() {
     let mut load = Load::new();
     let (clocked, reader) = (load.task("clocked", 7), load.task("reader", 8));
     for tick in 0..20_000_u64 {
@@ -295,7 +295,7 @@ fn a_clock_is_told_from_thinking_and_runs_have_their_length_and_number() {
 }
 
 #[test]
-fn rare_tasks_are_one_stream_and_late_ones_begin_late() {
+fn rare_tasks_are_one_stream_and_late_tasks_begin_late() {
     let mut load = Load::new();
     let (main, late) = (load.task("main", 1), load.task("late", 2));
     for at in 0..20_000 {
@@ -323,7 +323,7 @@ fn rare_tasks_are_one_stream_and_late_ones_begin_late() {
 }
 
 #[test]
-fn a_part_does_as_many_operations_as_it_did_wherever_its_moment_was() {
+fn a_brief_part_keeps_its_operations_at_any_time() {
     for moment_us in [0.0, 3.0, 5e6, 9.4e6, 9.6e6, 9_998_900.0, 9_999_500.0, 9_999_999.0, 1e7] {
         let mut load = Load::new();
         let (main, brief) = (load.task("main", 1), load.task("brief", 2));
@@ -346,7 +346,7 @@ fn a_part_does_as_many_operations_as_it_did_wherever_its_moment_was() {
 }
 
 #[test]
-fn nothing_to_fit_is_said_in_words() {
+fn an_empty_capture_is_an_error() {
     assert_eq!(Load::new().fitted(), Err(Nothing::Requests));
     let mut flushes = Load::new();
     let task = flushes.task("syncer", 1);

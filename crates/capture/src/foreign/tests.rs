@@ -1,4 +1,4 @@
-//! Each language in and out, and what is said where it is wrong.
+//! Each kind of trace in and out, and the messages for invalid ones.
 
 use crate::foreign::*;
 use crate::profile::Profiler;

@@ -1,7 +1,9 @@
-//! The profile of a load: what its requests were like.
+//! The profile of a load: figures from rows in the order of their issue, in memory that does not grow with
+//! their number.
 //!
-//! For: figures out of rows in the order of their issue, in memory that does not grow with their number. Not for: laying them out
-//! (crate `report`).
+//! This file has the [`Profiler`], the selection of rows (`--from`, `--to`, `--task`), and the figures of
+//! operations, sizes, flushes and tasks. `timing` has arrivals, depth and time series, `offsets` has
+//! sequences and the footprint. The crate `report` prints profiles.
 
 pub(crate) mod offsets;
 pub(crate) mod timing;
@@ -12,14 +14,14 @@ use model::captured::{
     Task as TaskProfile, Unit,
 };
 use model::histogram::Histogram;
-use offsets::{Following, Touched};
+use offsets::{FootprintCounter, SequenceCounter};
 use std::collections::{BTreeMap, HashMap};
-use timing::{Arriving, Going, InFlight};
+use timing::{ArrivalCounts, InFlight, TimeSeries};
 
-/// A profile under way.
+/// Computes a profile.
 #[derive(Debug)]
 pub struct Profiler {
-    within: Within,
+    filter: RowFilter,
     has_bios: bool,
     requests: u64,
     failed: u64,
@@ -29,21 +31,21 @@ pub struct Profiler {
     last_issue_ns: u64,
     last_end_ns: u64,
     operations: Operations,
-    touched: Touched,
-    arriving: Arriving,
+    footprint: FootprintCounter,
+    arrivals: ArrivalCounts,
     in_flight: InFlight,
-    flushing: Flushing,
-    going: Going,
+    flushes: FlushCounts,
+    time_series: TimeSeries,
     tasks: Tasks,
 }
 
 impl Profiler {
-    /// Of a capture with this header, and of the requests that are asked for.
+    /// Starts a profile of a capture with this header, for the rows of a restriction.
     pub fn new(origin: &Origin, restriction: &Restriction) -> Self {
         let bytes = origin.partition.as_ref().map(|part| part.sectors.saturating_mul(crate::SECTOR));
         let bytes = bytes.or_else(|| origin.device.as_ref().map(|device| device.bytes));
         Self {
-            within: Within::new(restriction),
+            filter: RowFilter::new(restriction),
             has_bios: origin.unit == Unit::Bios,
             requests: 0,
             failed: 0,
@@ -53,16 +55,16 @@ impl Profiler {
             last_issue_ns: restriction.from_ns.unwrap_or(0),
             last_end_ns: 0,
             operations: Operations::default(),
-            touched: Touched::new(bytes.filter(|bytes| *bytes > 0)),
-            arriving: Arriving::new(restriction.from_ns.unwrap_or(0)),
+            footprint: FootprintCounter::new(bytes.filter(|bytes| *bytes > 0)),
+            arrivals: ArrivalCounts::new(restriction.from_ns.unwrap_or(0)),
             in_flight: InFlight::default(),
-            flushing: Flushing::default(),
-            going: Going::new(restriction.from_ns.unwrap_or(0)),
+            flushes: FlushCounts::default(),
+            time_series: TimeSeries::new(restriction.from_ns.unwrap_or(0)),
             tasks: Tasks::default(),
         }
     }
 
-    /// Adds rows of a block, whose names these are.
+    /// Adds the rows of a block.
     pub fn add(&mut self, rows: &[Row], names: &Names) {
         for row in rows {
             self.add_one(row, names);
@@ -70,12 +72,12 @@ impl Profiler {
     }
 
     fn add_one(&mut self, row: &Row, names: &Names) {
-        if !self.within.has(row, names) {
+        if !self.filter.has(row, names) {
             return;
         }
         let Some(flags) = names.flags_at(row.flags) else { return };
         if flags.kind == RowKind::Asked {
-            self.flushing.asked(row, flags);
+            self.flushes.asked(row, flags);
             return;
         }
         let op = flags.op(row.sectors);
@@ -83,8 +85,8 @@ impl Profiler {
         self.failed += u64::from(flags.error != 0);
         self.without_completion += u64::from(row.latency_ns.is_none());
         self.operations.add(op, row, flags);
-        self.touched.add(op, row);
-        self.going.add(op, row);
+        self.footprint.add(op, row);
+        self.time_series.add(op, row);
         let worker = names.task_at(row.task).is_some_and(crate::row::Task::is_worker);
         self.of_kernel_workers += u64::from(worker);
         self.last_end_ns = self.last_end_ns.max(row.issue_ns.saturating_add(row.latency_ns.unwrap_or(0)));
@@ -93,35 +95,36 @@ impl Profiler {
         } else {
             self.last_issue_ns = row.issue_ns;
             self.operations.follow(op, row);
-            self.arriving.add(op, row.issue_ns);
+            self.arrivals.add(op, row.issue_ns);
             self.in_flight.add(row);
         }
         if op == Op::Flush {
-            self.flushing.at_device();
-            // A bio is its owner's.
+            self.flushes.at_device();
+            // A bio has its owner's task.
             if self.has_bios {
-                self.flushing.asked(row, flags);
+                self.flushes.asked(row, flags);
             }
         } else {
             self.tasks.add(op, row);
         }
     }
 
-    /// What all of it comes to. The time is that of the capture, or of the restriction; else up to the last completion.
+    /// Returns the profile. Its duration is that of the capture or of the restriction; else up to the last
+    /// completion.
     pub fn finish(self, captured_ns: Option<u64>, names: &Names) -> Profile {
-        let duration_ns = self.within.duration_ns(captured_ns.unwrap_or(self.last_end_ns));
+        let duration_ns = self.filter.duration_ns(captured_ns.unwrap_or(self.last_end_ns));
         let requests = self.requests;
         let (tasks, other_tasks) = self.tasks.finish(requests, names);
         let writes = |task| self.tasks.writes(task);
         Profile {
             requests,
             duration_ns,
-            flushes: self.flushing.finish(names, &writes),
+            flushes: self.flushes.finish(names, &writes),
             operations: self.operations.finish(requests, duration_ns),
-            footprint: self.touched.finish(),
-            arrivals: self.arriving.finish(duration_ns),
+            footprint: self.footprint.finish(),
+            arrivals: self.arrivals.finish(duration_ns),
             depth: self.in_flight.finish(duration_ns),
-            course: self.going.finish(duration_ns),
+            course: self.time_series.finish(duration_ns),
             tasks,
             other_tasks,
             of_kernel_workers: self.of_kernel_workers,
@@ -132,30 +135,30 @@ impl Profiler {
     }
 }
 
-/// A restriction with what is known already of each task.
+/// A restriction, and whether each task matches it.
 #[derive(Debug)]
-struct Within {
+struct RowFilter {
     restriction: Restriction,
     tasks: Vec<bool>,
 }
 
-/// The rows that a restriction means, for whoever lists them.
+/// Selects the rows of a restriction, for lists.
 #[derive(Debug)]
-pub struct Selection(Within);
+pub struct Selection(RowFilter);
 
 impl Selection {
-    /// By what was said.
+    /// Creates the selection of a restriction.
     pub fn new(restriction: &Restriction) -> Self {
-        Self(Within::new(restriction))
+        Self(RowFilter::new(restriction))
     }
 
-    /// Whether a row is meant.
+    /// Whether a row is selected.
     pub fn has(&mut self, row: &Row, names: &Names) -> bool {
         self.0.has(row, names)
     }
 }
 
-impl Within {
+impl RowFilter {
     fn new(restriction: &Restriction) -> Self {
         Self { restriction: restriction.clone(), tasks: Vec::new() }
     }
@@ -166,23 +169,23 @@ impl Within {
             return false;
         }
         let Some(word) = task else { return true };
-        // Tasks are numbered as they come, so what is known of the first ones stays.
+        // Tasks are numbered in order of appearance, so earlier results remain valid.
         let new = names.all_tasks().get(self.tasks.len()..).unwrap_or_default();
         self.tasks.extend(new.iter().map(|task: &Task| task.is(word)));
         self.tasks.get(row.task as usize).copied().unwrap_or(false)
     }
 
-    /// How much of so long a capture it is.
+    /// Returns the duration of the restriction within a capture of this duration.
     fn duration_ns(&self, captured_ns: u64) -> u64 {
         let to = self.restriction.to_ns.map_or(captured_ns, |to| to.min(captured_ns));
         to.saturating_sub(self.restriction.from_ns.unwrap_or(0))
     }
 }
 
-/// Percentiles that are told, with their names.
+/// Reported percentiles of latencies, with their names.
 const LATENCY_PERCENTILES: [(&str, f64); 3] = [("50", 0.5), ("99", 0.99), ("99.9", 0.999)];
 
-/// What was recorded; `None` where nothing was.
+/// Summarizes recorded latencies; `None` without any.
 fn latency(of: &Histogram) -> Option<Latency> {
     let percentiles = LATENCY_PERCENTILES
         .iter()
@@ -197,35 +200,35 @@ fn latency(of: &Histogram) -> Option<Latency> {
     })
 }
 
-/// A part of a whole; 0 of nothing.
+/// Returns `part / whole`; 0 if the whole is 0.
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Requests of one kind.
+/// Requests of one operation.
 #[derive(Debug)]
-struct Of {
+struct OperationCounts {
     requests: u64,
     bytes: u64,
     fua: u64,
     read_ahead: u64,
     metadata: u64,
     synchronous: u64,
-    sizes: Counted,
-    following: Following,
+    sizes: SizeCounts,
+    sequence: SequenceCounter,
     latency: Histogram,
     queued: Histogram,
 }
 
-/// Of all kinds that there are.
+/// Requests by operation.
 #[derive(Debug, Default)]
 struct Operations {
-    of: BTreeMap<Op, Box<Of>>,
+    of: BTreeMap<Op, Box<OperationCounts>>,
 }
 
 impl Operations {
     fn add(&mut self, op: Op, row: &Row, flags: &Flags) {
-        let of = self.of.entry(op).or_insert_with(|| Box::new(Of::new()));
+        let of = self.of.entry(op).or_insert_with(|| Box::new(OperationCounts::new()));
         of.requests += 1;
         of.bytes = of.bytes.saturating_add(row.bytes());
         for &letter in flags.rwbs.as_bytes().get(1..).unwrap_or_default() {
@@ -246,17 +249,18 @@ impl Operations {
         }
     }
 
-    /// Adds a read or write, in the order of issue, to what tells which follow each other; other operations are left out.
+    /// Adds a read or write, in the order of issue, to the sequence statistics. Other operations are left
+    /// out.
     fn follow(&mut self, op: Op, row: &Row) {
         if let Some(of) = self.of.get_mut(&op).filter(|_| matches!(op, Op::Read | Op::Write)) {
-            of.following.add(row);
+            of.sequence.add(row);
         }
     }
 
     fn finish(self, requests: u64, duration_ns: u64) -> Vec<Operation> {
         let seconds = duration_ns as f64 / 1e9;
         let per_s = |figure: f64| if seconds > 0.0 { figure / seconds } else { 0.0 };
-        let told = |(op, of): (Op, Box<Of>)| Operation {
+        let to_operation = |(op, of): (Op, Box<OperationCounts>)| Operation {
             op,
             requests: of.requests,
             share: share(of.requests, requests),
@@ -268,15 +272,15 @@ impl Operations {
             metadata: of.metadata,
             synchronous: of.synchronous,
             sizes: of.sizes.finish(),
-            sequence: of.following.finish(),
+            sequence: of.sequence.finish(),
             latency_ns: latency(&of.latency),
             queued_ns: latency(&of.queued),
         };
-        self.of.into_iter().map(told).collect()
+        self.of.into_iter().map(to_operation).collect()
     }
 }
 
-impl Of {
+impl OperationCounts {
     fn new() -> Self {
         Self {
             requests: 0,
@@ -285,32 +289,32 @@ impl Of {
             read_ahead: 0,
             metadata: 0,
             synchronous: 0,
-            sizes: Counted::default(),
-            following: Following::default(),
+            sizes: SizeCounts::default(),
+            sequence: SequenceCounter::default(),
             latency: Histogram::new(),
             queued: Histogram::new(),
         }
     }
 }
 
-/// Sizes that are told apart: all that a kernel makes. What comes beyond counts as the largest below it.
+/// Most distinct sizes, more than a kernel makes. Further ones count as the next smaller known size.
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
-/// Most frequent sizes that are told.
-const FREQUENT: usize = 6;
-/// The least share at which a size is told as frequent.
-const LEAST_SHARE: f64 = 0.005;
+/// Number of reported frequent sizes.
+const MAX_FREQUENT_SIZES: usize = 6;
+/// Least share of a reported frequent size.
+const MIN_FREQUENT_SHARE: f64 = 0.005;
 const SIZE_PERCENTILES: [(&str, f64); 4] = [("10", 0.1), ("50", 0.5), ("90", 0.9), ("99", 0.99)];
 
 /// How often each size occurred, in sectors.
 #[derive(Debug, Default)]
-struct Counted {
+struct SizeCounts {
     counts: BTreeMap<u32, u64>,
     last: (u32, u64),
 }
 
-impl Counted {
+impl SizeCounts {
     fn add(&mut self, sectors: u32) {
-        // Mostly the same again.
+        // Mostly the same size as before.
         if sectors == self.last.0 {
             self.last.1 += 1;
             return;
@@ -330,7 +334,7 @@ impl Counted {
         *self.counts.entry(sectors).or_default() += count;
     }
 
-    /// `None` where nothing has a size.
+    /// Returns the size statistics; `None` if no request has a size.
     fn finish(mut self) -> Option<Sizes> {
         self.keep();
         let all: u64 = self.counts.values().sum();
@@ -357,18 +361,18 @@ impl Counted {
             .map(|(size, count)| Share { bytes: bytes(*size), share: share(*count, all) })
             .collect();
         frequent.sort_by(|a, b| b.share.total_cmp(&a.share));
-        frequent.retain(|size| size.share >= LEAST_SHARE);
-        frequent.truncate(FREQUENT);
+        frequent.retain(|size| size.share >= MIN_FREQUENT_SHARE);
+        frequent.truncate(MAX_FREQUENT_SIZES);
         Some(Sizes { mean: sum / all as f64, min: bytes(min), percentiles, max: bytes(max), frequent })
     }
 }
 
-/// Most owners that are told.
-const OWNERS: usize = 5;
+/// Most reported owners.
+const MAX_OWNERS: usize = 5;
 
-/// Flushes under way.
+/// Flushes, and who requested them.
 #[derive(Debug)]
-struct Flushing {
+struct FlushCounts {
     at_device: u64,
     empty: u64,
     with_data: u64,
@@ -376,13 +380,13 @@ struct Flushing {
     by: HashMap<u32, u64>,
 }
 
-impl Default for Flushing {
+impl Default for FlushCounts {
     fn default() -> Self {
         Self { at_device: 0, empty: 0, with_data: 0, asked: Histogram::new(), by: HashMap::new() }
     }
 }
 
-impl Flushing {
+impl FlushCounts {
     fn at_device(&mut self) {
         self.at_device += 1;
     }
@@ -402,7 +406,7 @@ impl Flushing {
     fn finish(self, names: &Names, writes: &dyn Fn(u32) -> u64) -> Flushes {
         let mut owners: Vec<(u32, u64)> = self.by.into_iter().collect();
         owners.sort_by_key(|(task, asked)| (std::cmp::Reverse(*asked), *task));
-        owners.truncate(OWNERS);
+        owners.truncate(MAX_OWNERS);
         let owner = |(task, asked): (u32, u64)| {
             let of = names.task_at(task).cloned().unwrap_or_default();
             Owner { name: of.name, tid: of.tid, asked, writes_each: writes(task) as f64 / asked as f64 }
@@ -417,15 +421,15 @@ impl Flushing {
     }
 }
 
-/// Requests from which a task's gaps are kept, and tasks for which they are.
-const THINKING_FROM: u64 = 16;
-const MOST_THINKING: usize = 256;
-/// Share of overlapping requests from which a task does not do one after another.
-const OVERLAPPING: f64 = 0.05;
+/// Least requests of a task whose gaps are recorded, and most tasks with recorded gaps.
+const MIN_GAP_REQUESTS: u64 = 16;
+const MAX_TASKS_WITH_GAPS: usize = 256;
+/// Share of overlapping requests from which a task is not serial.
+const MAX_SERIAL_OVERLAP: f64 = 0.05;
 
-/// One task.
+/// The requests of one task.
 #[derive(Debug, Default)]
-struct Doing {
+struct TaskCounts {
     requests: u64,
     reads: (u64, u64),
     writes: (u64, u64),
@@ -435,20 +439,20 @@ struct Doing {
     thinking: Option<Box<Histogram>>,
 }
 
-/// All of them, by their numbers.
+/// The requests of all tasks, by task index.
 #[derive(Debug, Default)]
 struct Tasks {
-    doing: Vec<Doing>,
+    counts: Vec<TaskCounts>,
     thinking: usize,
 }
 
 impl Tasks {
     fn add(&mut self, op: Op, row: &Row) {
         let at = row.task as usize;
-        if self.doing.len() <= at {
-            self.doing.resize_with(at + 1, Doing::default);
+        if self.counts.len() <= at {
+            self.counts.resize_with(at + 1, TaskCounts::default);
         }
-        let task = &mut self.doing[at];
+        let task = &mut self.counts[at];
         task.requests += 1;
         match op {
             Op::Read => add(&mut task.reads, row.bytes()),
@@ -461,8 +465,8 @@ impl Tasks {
                 None => task.overlapping += 1,
                 Some(gap) => {
                     if task.thinking.is_none()
-                        && task.requests >= THINKING_FROM
-                        && self.thinking < MOST_THINKING
+                        && task.requests >= MIN_GAP_REQUESTS
+                        && self.thinking < MAX_TASKS_WITH_GAPS
                     {
                         self.thinking += 1;
                         task.thinking = Some(Box::default());
@@ -477,21 +481,22 @@ impl Tasks {
         task.last_end_ns = task.last_end_ns.max(row.issue_ns.saturating_add(latency_ns));
     }
 
-    /// Writes of a task.
+    /// Returns the number of writes of a task.
     fn writes(&self, task: u32) -> u64 {
-        self.doing.get(task as usize).map_or(0, |task| task.writes.0)
+        self.counts.get(task as usize).map_or(0, |task| task.writes.0)
     }
 
     fn finish(&self, requests: u64, names: &Names) -> (Vec<TaskProfile>, OtherTasks) {
-        let mut order: Vec<usize> = (0..self.doing.len()).filter(|at| self.doing[*at].requests > 0).collect();
-        order.sort_by_key(|at| (std::cmp::Reverse(self.doing[*at].requests), *at));
+        let mut order: Vec<usize> =
+            (0..self.counts.len()).filter(|at| self.counts[*at].requests > 0).collect();
+        order.sort_by_key(|at| (std::cmp::Reverse(self.counts[*at].requests), *at));
         let rest = order.get(TASKS..).unwrap_or_default();
         let others = OtherTasks {
             tasks: rest.len() as u64,
-            requests: rest.iter().map(|at| self.doing[*at].requests).sum(),
+            requests: rest.iter().map(|at| self.counts[*at].requests).sum(),
         };
         order.truncate(TASKS);
-        (order.into_iter().map(|at| self.doing[at].to_task(at as u32, requests, names)).collect(), others)
+        (order.into_iter().map(|at| self.counts[at].to_task(at as u32, requests, names)).collect(), others)
     }
 }
 
@@ -500,11 +505,11 @@ fn add(sums: &mut (u64, u64), bytes: u64) {
     sums.1 = sums.1.saturating_add(bytes);
 }
 
-impl Doing {
+impl TaskCounts {
     fn to_task(&self, number: u32, requests: u64, names: &Names) -> TaskProfile {
         let task = names.task_at(number).cloned().unwrap_or_default();
         let overlapping = (self.timed > 1).then(|| share(self.overlapping, self.timed - 1));
-        let one_by_one = overlapping.is_some_and(|share| share < OVERLAPPING);
+        let one_by_one = overlapping.is_some_and(|share| share < MAX_SERIAL_OVERLAP);
         let thinking = self.thinking.as_deref().filter(|_| one_by_one && !task.is_worker());
         TaskProfile {
             name: task.name,

@@ -1,9 +1,11 @@
-//! What follows what: sequential requests, their runs, and how many go on at once.
+//! Where requests went: sequential runs, and the distinct bytes that were touched.
 //!
-//! For: requests of one direction in the order of their issue. Not for: offsets as such.
-//!
-//! A request is sequential where it starts at the end of one of the last 64 of its direction. So streams that are read side by side are
-//! seen as what they are, as long as there are no more of them.
+//! 1. A request is sequential if it begins where one of the last 64 requests of its direction ended. So up to
+//!    64 interleaved streams are recognised.
+//! 2. Runs are consecutive sequential requests. A stream is a run of three or more; streams may be active at
+//!    the same time.
+//! 3. The footprint is a set of 4 KiB blocks (Roaring bitmaps), which remains small if few or all blocks are
+//!    touched.
 
 use crate::profile::share;
 use crate::row::Row;
@@ -11,89 +13,89 @@ use model::captured::{Footprint, Op, Sequence};
 use model::histogram::Histogram;
 use roaring::RoaringTreemap;
 
-/// Requests of a run from which it counts as a stream.
-const STREAM: u64 = 3;
+/// Least requests of a run that counts as a stream.
+const MIN_STREAM_REQUESTS: u64 = 3;
 
-/// The end of a request that another one may begin at.
+/// The end of a request, where another one may begin.
 #[derive(Clone, Copy, Debug, Default)]
 struct End {
     requests: u64,
     bytes: u64,
-    /// Whether one did.
+    /// Whether a request began there.
     continued: bool,
 }
 
-/// Sequences of one direction.
+/// Sequence statistics of one direction.
 #[derive(Debug)]
-pub(crate) struct Following {
+pub(crate) struct SequenceCounter {
     last: Ends,
-    ends: [End; BACK],
+    ends: [End; RECENT_ENDS],
     requests: u64,
     bytes: u64,
     sequential: u64,
     sequential_bytes: u64,
     run_requests: Histogram,
     run_bytes: Histogram,
-    alive: u64,
-    alive_sum: u64,
-    alive_most: u64,
+    active_streams: u64,
+    active_streams_sum: u64,
+    active_streams_max: u64,
 }
 
-impl Default for Following {
+impl Default for SequenceCounter {
     fn default() -> Self {
         Self {
             last: Ends::default(),
-            ends: [End::default(); BACK],
+            ends: [End::default(); RECENT_ENDS],
             requests: 0,
             bytes: 0,
             sequential: 0,
             sequential_bytes: 0,
             run_requests: Histogram::new(),
             run_bytes: Histogram::new(),
-            alive: 0,
-            alive_sum: 0,
-            alive_most: 0,
+            active_streams: 0,
+            active_streams_sum: 0,
+            active_streams_max: 0,
         }
     }
 }
 
-/// Where a request stands in its run.
+/// The position of a request in its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Followed {
-    /// Its number in it, from 1.
+pub(crate) struct RunPosition {
+    /// Its number in the run, from 1.
     pub(crate) number: u64,
-    /// How many requests ago the one was that it follows; 0 where it follows none.
-    pub(crate) back: u64,
+    /// How many requests ago its predecessor was; 0 without one.
+    pub(crate) requests_ago: u64,
 }
 
-impl Following {
-    /// Adds a request, and says what it follows.
-    pub(crate) fn add(&mut self, row: &Row) -> Followed {
-        let mut back = 0;
+impl SequenceCounter {
+    /// Adds a request, and returns its position in its run.
+    pub(crate) fn add(&mut self, row: &Row) -> RunPosition {
+        let mut requests_ago = 0;
         let mut run = End { requests: 1, bytes: row.bytes(), continued: false };
         self.requests += 1;
         self.bytes += row.bytes();
         if let Some(at) = self.last.find(row.sector) {
-            back = self.last.back(at);
+            requests_ago = self.last.requests_ago(at);
             let before = &mut self.ends[at];
             self.sequential += 1;
             self.sequential_bytes += row.bytes();
             run.requests += before.requests;
             run.bytes += before.bytes;
-            // What is continued a second time is a stream of its own.
-            let goes_on = before.requests >= STREAM && !before.continued;
-            self.alive += u64::from(run.requests >= STREAM && !goes_on);
+            // A request that is continued a second time begins a further stream.
+            let continues = before.requests >= MIN_STREAM_REQUESTS && !before.continued;
+            self.active_streams += u64::from(run.requests >= MIN_STREAM_REQUESTS && !continues);
             before.continued = true;
         }
         let at = self.last.push(row.end());
         self.close(at);
         self.ends[at] = run;
-        self.alive_sum += self.alive;
-        self.alive_most = self.alive_most.max(self.alive);
-        Followed { number: run.requests, back }
+        self.active_streams_sum += self.active_streams;
+        self.active_streams_max = self.active_streams_max.max(self.active_streams);
+        RunPosition { number: run.requests, requests_ago }
     }
 
-    /// Forgets an end; where nothing began there a run is over.
+    /// Drops an end. If no request began there, its run is complete.
     fn close(&mut self, at: usize) {
         let end = std::mem::take(&mut self.ends[at]);
         if end.continued || end.requests < 2 {
@@ -101,8 +103,8 @@ impl Following {
         }
         self.run_requests.record(end.requests);
         self.run_bytes.record(end.bytes);
-        if end.requests >= STREAM {
-            self.alive = self.alive.saturating_sub(1);
+        if end.requests >= MIN_STREAM_REQUESTS {
+            self.active_streams = self.active_streams.saturating_sub(1);
         }
     }
 
@@ -110,7 +112,7 @@ impl Following {
         if self.requests == 0 {
             return None;
         }
-        for at in 0..BACK {
+        for at in 0..RECENT_ENDS {
             self.close(at);
         }
         let figures = |of: &Histogram| {
@@ -123,27 +125,28 @@ impl Following {
             runs: self.run_requests.count(),
             run_requests: figures(&self.run_requests),
             run_bytes: figures(&self.run_bytes),
-            streams: [share(self.alive_sum, self.requests), self.alive_most as f64],
+            streams: [share(self.active_streams_sum, self.requests), self.active_streams_max as f64],
         })
     }
 }
 
-/// A block is of 4 KiB: smaller ones would cost memory, and devices seldom have them.
+/// A block has 4 KiB: smaller ones would need more memory, and devices rarely have them.
 const BLOCK_SECTORS: u64 = 8;
-/// Zones that a device is taken apart into.
+/// Number of zones of a device.
 const ZONES: usize = 1024;
 /// Most blocks of one request: no request has more than 4 GiB.
-const MOST_BLOCKS: u64 = 1 << 20;
-/// Most bytes of a set. Beyond it nothing is added, and the figures are the least that they can be.
-const MOST_BYTES: usize = 64 << 20;
-/// Ranges after which its bytes are looked at.
-const RANGES: u32 = 256;
-/// Blocks of one request from which they are added as a range, without waiting for others.
-const RANGE: u64 = 16;
-/// Blocks that wait to be added together.
-const WAITING: usize = 1 << 15;
+const MAX_REQUEST_BLOCKS: u64 = 1 << 20;
+/// Most bytes of a set. A full set takes no more blocks, and the figures are lower bounds.
+const MAX_SET_BYTES: usize = 64 << 20;
+/// Number of added ranges between checks of its size.
+const RANGES_BETWEEN_CHECKS: u32 = 256;
+/// Least blocks of one request that are added as a range at once.
+const MIN_RANGE_BLOCKS: u64 = 16;
+/// Most blocks that wait to be added together.
+const MAX_WAITING_BLOCKS: usize = 1 << 15;
 
-/// A set that is added to in the order of its members, many at once: one by one each would be somewhere else in memory.
+/// A set of blocks. Many blocks are added at once, in order: single ones would each touch another part of
+/// memory.
 #[derive(Debug, Default)]
 struct Blocks {
     set: RoaringTreemap,
@@ -157,16 +160,16 @@ impl Blocks {
         if self.is_full {
             return;
         }
-        if last - first >= RANGE {
+        if last - first >= MIN_RANGE_BLOCKS {
             self.set.insert_range(first..=last);
             self.ranges = self.ranges.wrapping_add(1);
-            if self.ranges.is_multiple_of(RANGES) {
+            if self.ranges.is_multiple_of(RANGES_BETWEEN_CHECKS) {
                 self.settle();
             }
             return;
         }
         self.waiting.extend(first..=last);
-        if self.waiting.len() >= WAITING {
+        if self.waiting.len() >= MAX_WAITING_BLOCKS {
             self.settle();
         }
     }
@@ -174,17 +177,17 @@ impl Blocks {
     fn settle(&mut self) {
         self.waiting.sort_unstable();
         self.waiting.dedup();
-        // In order, so nothing is refused.
+        // They are ordered, so none is refused.
         if let Ok(new) = RoaringTreemap::from_sorted_iter(self.waiting.drain(..)) {
             self.set |= new;
         }
-        self.is_full = self.set.serialized_size() > MOST_BYTES;
+        self.is_full = self.set.serialized_size() > MAX_SET_BYTES;
     }
 }
 
-/// Blocks that were touched.
+/// Touched blocks.
 #[derive(Debug)]
-pub(super) struct Touched {
+pub(super) struct FootprintCounter {
     reads: Blocks,
     writes: Blocks,
     touches: u64,
@@ -194,7 +197,7 @@ pub(super) struct Touched {
     zones: Vec<u64>,
 }
 
-impl Touched {
+impl FootprintCounter {
     pub(super) fn new(device_bytes: Option<u64>) -> Self {
         Self {
             reads: Blocks::default(),
@@ -217,7 +220,8 @@ impl Touched {
             return;
         }
         let first = row.sector / BLOCK_SECTORS;
-        let last = (row.end().saturating_sub(1) / BLOCK_SECTORS).min(first.saturating_add(MOST_BLOCKS));
+        let last =
+            (row.end().saturating_sub(1) / BLOCK_SECTORS).min(first.saturating_add(MAX_REQUEST_BLOCKS));
         set.add(first, last);
         self.touches += last - first + 1;
         self.first = self.first.min(first);
@@ -257,49 +261,49 @@ impl Touched {
     }
 }
 
-/// Requests that are looked back at: streams that are read side by side are seen as what they are, as long as there are no more of them.
-pub(crate) const BACK: usize = 64;
+/// Recent requests that a sequential one may follow. Up to this many interleaved streams are recognised.
+pub(crate) const RECENT_ENDS: usize = 64;
 
-/// The ends, in sectors, and which is the oldest.
+/// Recent ends, in sectors, and the index of the oldest.
 #[derive(Debug)]
 pub(crate) struct Ends {
-    sectors: [u64; BACK],
+    sectors: [u64; RECENT_ENDS],
     oldest: usize,
 }
 
 impl Default for Ends {
     fn default() -> Self {
-        // Nothing starts there.
-        Self { sectors: [u64::MAX; BACK], oldest: 0 }
+        // No request starts there.
+        Self { sectors: [u64::MAX; RECENT_ENDS], oldest: 0 }
     }
 }
 
 impl Ends {
-    /// Which of the last requests ended there.
+    /// Returns the index of a recent request that ended at this sector.
     pub(crate) fn find(&self, sector: u64) -> Option<usize> {
-        // Mostly none did: all are compared first, several at once.
+        // Mostly there is none, so all are compared first, several at once.
         let found: u64 = self.sectors.iter().map(|end| u64::from(*end == sector)).sum();
         if found > 0 { self.sectors.iter().position(|end| *end == sector) } else { None }
     }
 
-    /// How many requests ago one ended that stands at this place: 1 for the last.
-    pub(crate) fn back(&self, at: usize) -> u64 {
-        ((self.oldest + BACK - at - 1) % BACK) as u64 + 1
+    /// Returns how many requests ago the one at this index ended: 1 for the last.
+    pub(crate) fn requests_ago(&self, at: usize) -> u64 {
+        ((self.oldest + RECENT_ENDS - at - 1) % RECENT_ENDS) as u64 + 1
     }
 
-    /// Puts an end in the place of the oldest one, and gives that place.
+    /// Replaces the oldest end, and returns its index.
     pub(crate) fn push(&mut self, end: u64) -> usize {
         let at = self.oldest;
         self.sectors[at] = end;
-        self.oldest = (at + 1) % BACK;
+        self.oldest = (at + 1) % RECENT_ENDS;
         at
     }
 }
 
 #[test]
-fn two_files_read_side_by_side_are_two_runs_and_random_requests_none() {
+fn two_interleaved_files_are_two_runs_and_random_requests_none() {
     let row = |sector| Row { sector, sectors: 8, ..Row::default() };
-    let mut side_by_side = Following::default();
+    let mut side_by_side = SequenceCounter::default();
     for at in 0..100 {
         side_by_side.add(&row(at * 8));
         side_by_side.add(&row(1_000_000 + at * 8));
@@ -307,18 +311,18 @@ fn two_files_read_side_by_side_are_two_runs_and_random_requests_none() {
     let told = side_by_side.finish().unwrap_or_default();
     assert_eq!((told.share, told.runs, told.run_requests), (0.99, 2, [100.0; 3]));
     assert_eq!(told.streams[1].to_bits(), 2.0_f64.to_bits());
-    let mut random = Following::default();
+    let mut random = SequenceCounter::default();
     for at in 0..500_u64 {
         random.add(&row(at.wrapping_mul(7919) % 4096 * 16));
     }
     let told = random.finish().unwrap_or_default();
     assert_eq!((told.share, told.runs, told.streams), (0.0, 0, [0.0; 2]));
-    assert_eq!(Following::default().finish(), None);
+    assert_eq!(SequenceCounter::default().finish(), None);
 }
 
 #[test]
-fn blocks_count_once_however_often_they_are_touched() {
-    let mut touched = Touched::new(Some(1 << 30));
+fn touched_blocks_count_once() {
+    let mut touched = FootprintCounter::new(Some(1 << 30));
     let row = |sector, sectors| Row { sector, sectors, ..Row::default() };
     for _ in 0..3 {
         touched.add(Op::Read, &row(0, 16));
@@ -330,19 +334,19 @@ fn blocks_count_once_however_often_they_are_touched() {
     assert_eq!((told.read_bytes, told.write_bytes, told.bytes), (8192, 12_288, 16_384));
     assert_eq!(told.span_bytes, 1 << 30);
     assert!((told.reuse - 9.0 / 4.0).abs() < 1e-9 && told.half_in == Some(1.0 / 1024.0));
-    assert_eq!(Touched::new(None).finish().half_in, None);
+    assert_eq!(FootprintCounter::new(None).finish().half_in, None);
 }
 
 #[test]
-fn an_end_is_known_until_as_many_others_came_behind_it() {
+fn an_end_is_known_until_it_is_replaced() {
     let mut ends = Ends::default();
     assert_eq!(ends.find(8), None);
     assert_eq!(ends.push(8), 0);
-    for end in 100..100 + BACK as u64 - 1 {
+    for end in 100..100 + RECENT_ENDS as u64 - 1 {
         ends.push(end);
     }
     assert_eq!((ends.find(8), ends.find(100)), (Some(0), Some(1)));
-    assert_eq!((ends.back(0), ends.back(BACK - 1)), (BACK as u64, 1));
+    assert_eq!((ends.requests_ago(0), ends.requests_ago(RECENT_ENDS - 1)), (RECENT_ENDS as u64, 1));
     assert_eq!(ends.push(7), 0);
     assert_eq!(ends.find(8), None);
 }

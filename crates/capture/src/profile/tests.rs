@@ -1,4 +1,4 @@
-//! A load that is known, and its profile.
+//! A known load and its profile.
 
 use super::*;
 use crate::row::{Flags, Task};

@@ -1,4 +1,4 @@
-//! Loads of a few requests: what becomes of them, and what each waits for.
+//! Loads of a few requests: their steps, and what each waits for.
 
 use crate::replay::*;
 use crate::row::{Flags, Names, Row, RowKind, Task};

@@ -1,10 +1,15 @@
-//! What the kernel's tracer saw of a command and its descendants: calls that make data stable with how long they took, how files were
-//! opened, and whether the devices got their requests in sequence.
+//! The kernel's trace of a command and its descendants: synchronization calls and their latency, how files
+//! were opened, and whether requests were sequential.
 //!
-//! 1. [`EVENTS`] names the tracepoints; none of them fires in calls that move data, so tracing costs those next to nothing.
-//! 2. Pages of all CPUs are collected by [`CommandTrace::page`], and sorted by time in [`CommandTrace::settle`].
-//! 3. A thread is followed if the thread that started the command, or a followed one, forked it. Events of other threads are dropped.
+//! 1. [`EVENTS`] names the tracepoints. None of them fires in calls that move data, so tracing costs those
+//!    almost nothing.
+//! 2. [`CommandTrace::page`] collects the pages of all CPUs, and [`CommandTrace::settle`] sorts the events by
+//!    time.
+//! 3. A thread is followed if the thread that started the command, or a followed one, forked it. Events of
+//!    other threads are dropped.
 //! 4. A request is sequential if it begins where one of the last 16 requests of its direction ended.
+//!
+//! [`Calls`] counts the system calls of threads with the event `raw_syscalls:sys_enter`.
 
 use super::Foreign;
 use crate::trace::{Field, Format, Layout, Records};
@@ -12,7 +17,7 @@ use model::command::{Requests, Traced};
 use model::histogram::Histogram;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What an event says.
+/// The meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A call that makes data stable begins.
@@ -57,26 +62,27 @@ pub const EVENTS: [(&str, &str, Kind); 22] = [
     ("block", "block_rq_issue", Kind::Request),
 ];
 
-/// Ends of requests that a sequential one may follow: a file is read in several places at once, and writes are interleaved with the journal.
-const STREAMS: usize = 16;
+/// Most recent request ends that a sequential request may follow: a file is read in several places at once,
+/// and writes are interleaved with the journal.
+const MAX_SEQUENTIAL_ENDS: usize = 16;
 /// Most events that wait to be sorted: 64 MiB.
 const MAX_WAITING: usize = 2_000_000;
 
-/// An event with the fields that matter.
+/// An event with the fields that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Event {
     time_ns: u64,
     thread: u32,
     kind: Kind,
-    /// Of a fork the child, of an open its flags, of a request its first sector.
+    /// For a fork the child, for an open its flags, for a request its first sector.
     value: u64,
-    /// Of a request its sectors, and whether it writes.
+    /// For a request its sectors, and whether it writes.
     request: (u64, bool),
 }
 
-/// How the fields of an event are read.
+/// The fields of an event.
 #[derive(Debug)]
-struct Reader {
+struct EventReader {
     id: u16,
     kind: Kind,
     thread: Field,
@@ -90,7 +96,7 @@ struct Reader {
 pub struct CommandTrace {
     layout: Layout,
     kind: Field,
-    readers: Vec<Reader>,
+    readers: Vec<EventReader>,
     followed: BTreeSet<u32>,
     waiting: Vec<Event>,
     syncing: BTreeMap<u32, u64>,
@@ -104,11 +110,12 @@ pub struct CommandTrace {
 }
 
 impl CommandTrace {
-    /// From the text of `events/header_page` and the format of each event. `parent` is the thread that starts the command; `direct` and
-    /// `sync` are the bits of `O_DIRECT` and of `O_SYNC` and `O_DSYNC`.
+    /// Creates a trace from the text of `events/header_page` and the format of each event. `parent` is the
+    /// thread that starts the command; `direct` and `sync` are the bits of `O_DIRECT` and of `O_SYNC` and
+    /// `O_DSYNC`.
     ///
     /// # Errors
-    /// Returns what this kernel writes otherwise than fathom knows it.
+    /// Returns what differs on this kernel.
     pub fn new(
         header_page: &str,
         formats: &[(Kind, String)],
@@ -127,7 +134,7 @@ impl CommandTrace {
                 _ => Field::default(),
             };
             let is_request = *kind == Kind::Request;
-            readers.push(Reader {
+            readers.push(EventReader {
                 id: format.id,
                 kind: *kind,
                 thread: format.field("common_pid")?,
@@ -152,12 +159,12 @@ impl CommandTrace {
         })
     }
 
-    /// Bytes of a page of the kernel.
+    /// Returns the bytes of a kernel page.
     pub fn page_bytes(&self) -> usize {
         self.layout.bytes
     }
 
-    /// Takes the events of a page.
+    /// Collects the events of a page.
     pub fn page(&mut self, page: &[u8]) {
         let records = Records::parse(page, &self.layout);
         self.lost = self.lost.saturating_add(records.missed);
@@ -186,7 +193,7 @@ impl CommandTrace {
         for event in &events {
             self.count(event);
         }
-        // The memory is used again.
+        // The buffer is reused.
         events.clear();
         self.waiting = events;
     }
@@ -225,7 +232,7 @@ impl CommandTrace {
     }
 
     fn request(&mut self, sector: u64, (sectors, writes): (u64, bool)) {
-        // A flush moves nothing.
+        // A flush has no data.
         if sectors == 0 {
             return;
         }
@@ -239,13 +246,13 @@ impl CommandTrace {
             *follows = end;
             return;
         }
-        if ends.len() == STREAMS {
+        if ends.len() == MAX_SEQUENTIAL_ENDS {
             ends.pop_front();
         }
         ends.push_back(end);
     }
 
-    /// What was seen of the command.
+    /// Returns the counts.
     pub fn finish(mut self) -> Traced {
         self.settle();
         self.seen.sync_median_ns = self.sync_ns.quantile_ns(0.5);
@@ -255,7 +262,7 @@ impl CommandTrace {
     }
 }
 
-/// Counts by thread and number of the call.
+/// System calls by thread and call number.
 #[derive(Debug)]
 pub struct Calls {
     layout: Layout,
@@ -264,15 +271,15 @@ pub struct Calls {
     thread: Field,
     number: Field,
     counts: BTreeMap<(u32, u64), u64>,
-    /// Records that the kernel wrote over, by the pages.
+    /// Records that the kernel overwrote, from the pages.
     pub lost: u64,
 }
 
 impl Calls {
-    /// By the text of `events/header_page` and of the event's format.
+    /// Creates a counter from the text of `events/header_page` and of the event's format.
     ///
     /// # Errors
-    /// What this kernel says otherwise than fathom knows it.
+    /// What differs on this kernel.
     pub fn new(header_page: &str, format: &str) -> Result<Self, Foreign> {
         let format = Format::parse(format)?;
         Ok(Self {
@@ -286,12 +293,12 @@ impl Calls {
         })
     }
 
-    /// How large the kernel's own pages are.
+    /// Returns the bytes of a kernel page.
     pub fn page_bytes(&self) -> usize {
         self.layout.bytes
     }
 
-    /// Counts those of a page.
+    /// Counts the calls of a page.
     pub fn page(&mut self, page: &[u8]) {
         let records = Records::parse(page, &self.layout);
         self.lost = self.lost.saturating_add(records.missed);
@@ -303,13 +310,13 @@ impl Calls {
         }
     }
 
-    /// Threads that made any since they were last taken.
+    /// Returns the threads with calls since the last [`Self::take`].
     pub fn threads(&self) -> impl Iterator<Item = u32> {
         let mut last = None;
         self.counts.keys().map(|(thread, _)| *thread).filter(move |one| last.replace(*one) != Some(*one))
     }
 
-    /// How often each thread made each call, which then begins anew.
+    /// Returns how often each thread made each call, and starts anew.
     pub fn take(&mut self) -> BTreeMap<(u32, u64), u64> {
         std::mem::take(&mut self.counts)
     }

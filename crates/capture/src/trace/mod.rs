@@ -1,7 +1,16 @@
-//! The kernel's trace of block I/O: from the pages of its ring buffers to rows.
+//! The kernel's trace of block I/O: from the pages of its ring buffers to events.
 //!
-//! For: reading what the kernel says about its own formats, decoding, ordering, pairing. Not for: files of tracefs.
-//! Formats: kernel `Documentation/trace/ring-buffer-map.rst`, `events.rst`, and each event's own `format` file.
+//! 1. [`Format`] parses `events/GROUP/NAME/format` and `events/header_page`: offset and size of each field on
+//!    this kernel.
+//! 2. [`Records`] splits a page, as `trace_pipe_raw` returns it, into records with their times. A page begins
+//!    with the time of its first record and a commit word: the bytes in use, and two bits for lost records,
+//!    whose number may follow the records. Each record has a 32-bit word before it: five bits of type or
+//!    length, 27 bits of time since the last record.
+//! 3. [`Decoder`] turns records into events, and asks for each task once.
+//!
+//! `pairing` turns events into rows, `command` counts the events of a traced command. Formats: kernel
+//! `Documentation/trace/ring-buffer-map.rst`, `events.rst`, and each event's own `format` file. The crate
+//! `machine` reads tracefs.
 
 pub mod command;
 pub mod pairing;
@@ -25,12 +34,12 @@ pub struct Field {
 }
 
 impl Field {
-    /// Its bytes; `None` where the record is too short.
+    /// Returns its bytes; `None` if the record is too short.
     pub fn bytes<'r>(&self, record: &'r [u8]) -> Option<&'r [u8]> {
         record.get(self.offset..self.offset.checked_add(self.size)?)
     }
 
-    /// Its value as a number without a sign, of the machine's byte order; 0 where the record is too short.
+    /// Returns its value as an unsigned number in the machine's byte order; 0 if the record is too short.
     pub fn number(&self, record: &[u8]) -> u64 {
         let Some(bytes) = self.bytes(record) else { return 0 };
         if let Ok(eight) = <[u8; 8]>::try_from(bytes) {
@@ -44,7 +53,7 @@ impl Field {
         }
     }
 
-    /// Its value as a number of four bytes with a sign, of the machine's byte order; 0 where the record is too short.
+    /// Returns its value as a signed 32-bit number; 0 if the record is too short.
     pub fn signed(&self, record: &[u8]) -> i32 {
         self.number(record) as u32 as i32
     }
@@ -53,16 +62,16 @@ impl Field {
 /// A record's format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Format {
-    /// Its number in records; 0 of the page's header.
+    /// Its number in records; 0 for the page's header.
     pub id: u16,
     fields: Vec<(String, Field)>,
 }
 
 impl Format {
-    /// Reads the text.
+    /// Parses the text of a format file.
     ///
     /// # Errors
-    /// The line that is no field.
+    /// The line that is not a field.
     pub fn parse(text: &str) -> Result<Self, Foreign> {
         let mut format = Self::default();
         for line in text.lines() {
@@ -76,7 +85,7 @@ impl Format {
         Ok(format)
     }
 
-    /// The field of this name.
+    /// Returns the field of this name.
     ///
     /// # Errors
     /// That there is none.
@@ -87,13 +96,13 @@ impl Format {
             .ok_or_else(|| Foreign(format!("the kernel's event has no field {name}")))
     }
 
-    /// The field of this name, where there is one.
+    /// Returns the field of this name, if there is one.
     pub fn has(&self, name: &str) -> Option<Field> {
         self.field(name).ok()
     }
 }
 
-/// `unsigned int nr_sector; offset:24; size:4; signed:0;`, with tabs.
+/// Parses a field: `unsigned int nr_sector; offset:24; size:4; signed:0;`, with tabs.
 fn field(text: &str) -> Option<(String, Field)> {
     let mut parts = text.split(';').map(str::trim);
     let declared = parts.next()?;
@@ -109,20 +118,20 @@ fn foreign(line: &str) -> Foreign {
 
 /// Records were lost before this page.
 const MISSED: u64 = 1 << 31;
-/// Their number stands behind the records.
+/// The number of lost records follows the records.
 const STORED: u64 = 1 << 30;
 /// The other bits of the commit word: bytes in use.
 const IN_USE: u64 = STORED - 1;
 /// Bits of the time in a record's word.
 const DELTA_BITS: u32 = 27;
-/// Bits of an absolute time in a record of its own; those above are the last one's.
+/// Bits of an absolute time in a separate record. Higher bits are those of the last time.
 const STAMP_BITS: u32 = 59;
-/// Types behind which no data stand.
+/// Record types without data.
 const PADDING: u32 = 29;
 const EXTEND: u32 = 30;
 const STAMP: u32 = 31;
 
-/// Where the parts of a page are, by `events/header_page`.
+/// Where the parts of a page are, from `events/header_page`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     time: Field,
@@ -133,10 +142,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Reads the text of `events/header_page`.
+    /// Parses the text of `events/header_page`.
     ///
     /// # Errors
-    /// What is missing in it.
+    /// Which part is missing.
     pub fn parse(text: &str) -> Result<Self, Foreign> {
         let format = Format::parse(text)?;
         let data = format.field("data")?;
@@ -150,20 +159,20 @@ impl Layout {
     }
 }
 
-/// Records of a page, one after another, each with its time.
+/// The records of a page, each with its time.
 #[derive(Debug)]
 pub struct Records<'p> {
     data: &'p [u8],
     at: usize,
     time: u64,
-    /// Records that were written over before this page.
+    /// Records that were overwritten before this page.
     pub missed: u64,
     /// The time of the page.
     pub begins: u64,
 }
 
 impl<'p> Records<'p> {
-    /// Those of a page, as it was read.
+    /// Parses a page.
     pub fn parse(page: &'p [u8], layout: &Layout) -> Self {
         let time = layout.time.number(page);
         let commit = layout.commit.number(page);
@@ -173,7 +182,7 @@ impl<'p> Records<'p> {
         let stored = Field { offset: 0, size: layout.commit.size }.number(behind);
         let missed = match (commit & MISSED != 0, commit & STORED != 0) {
             (false, _) => 0,
-            // Where their number had no room, one is the least that it can be.
+            // Without space for their number, at least one is lost.
             (true, stored_too) => if stored_too { stored } else { 1 }.max(1),
         };
         Self { data, at: 0, time, missed, begins: time }
@@ -193,8 +202,9 @@ impl<'p> Records<'p> {
     }
 }
 
-/// A record's word in two: as the compiler lays out bit fields, the first stands in the low bits of a little-endian machine.
-fn halves(word: u32) -> (u32, u64) {
+/// Splits a record's word into type and time. Compilers place the first bit field in the low bits on a
+/// little-endian machine.
+fn split_word(word: u32) -> (u32, u64) {
     if cfg!(target_endian = "little") {
         (word & 31, u64::from(word >> 5))
     } else {
@@ -208,11 +218,11 @@ impl<'p> Iterator for Records<'p> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let word = self.word()?;
-            let (kind, delta) = halves(word);
+            let (kind, delta) = split_word(word);
             match kind {
                 // Nothing follows on this page.
                 PADDING if delta == 0 => return None,
-                // A record that was taken back, by a filter: its length stands behind the word, and it has its time.
+                // A record that a filter dropped: its length follows the word, and it has its time.
                 PADDING => {
                     let length = self.word()? as usize;
                     self.take(length.saturating_sub(4))?;
@@ -230,7 +240,7 @@ impl<'p> Iterator for Records<'p> {
                 0 => {
                     let length = self.word()? as usize;
                     self.time = self.time.wrapping_add(delta);
-                    // The word of the length is part of it; what is behind is aligned to four bytes.
+                    // The length includes its own word. What follows is aligned to four bytes.
                     let data = self.take(length.saturating_sub(4))?;
                     self.at = self.at.next_multiple_of(4);
                     return Some((self.time, data));
@@ -244,24 +254,24 @@ impl<'p> Iterator for Records<'p> {
     }
 }
 
-/// What happened.
+/// What happened to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A request was put into the scheduler (`block_rq_insert`).
     Inserted,
-    /// A request was issued to the driver, or a bio queued where there are no requests.
+    /// A request was issued to the driver, or a bio queued on a device without requests.
     Issued,
     /// It completed, whole or in part.
     Completed,
-    /// The driver gave it back (`block_rq_requeue`).
+    /// The driver returned it (`block_rq_requeue`).
     Requeued,
-    /// A flush, or a write with one, was asked for (`block_bio_queue`).
+    /// A flush, or a write with one, was requested (`block_bio_queue`).
     Asked,
-    /// The kernel wrote over so many records (in `sectors`) before they were read.
+    /// The kernel overwrote records before they were read; `sectors` is their number.
     Lost,
 }
 
-/// The kernel's events by name, and what they mean; of devices that have requests.
+/// The kernel's events and their meaning, for devices with requests.
 pub const OF_REQUESTS: [(&str, Step); 5] = [
     ("block_rq_issue", Step::Issued),
     ("block_rq_complete", Step::Completed),
@@ -269,37 +279,37 @@ pub const OF_REQUESTS: [(&str, Step); 5] = [
     ("block_bio_queue", Step::Asked),
     ("block_rq_insert", Step::Inserted),
 ];
-/// The kernel's events by name, and what they mean; of devices that have only bios.
+/// The kernel's events and their meaning, for devices with bios only.
 pub const OF_BIOS: [(&str, Step); 2] =
     [("block_bio_queue", Step::Issued), ("block_bio_complete", Step::Completed)];
 
-/// Something that happened to a request.
+/// An event of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When, by the clock of the trace, in ns.
     pub at_ns: u64,
-    /// What happened.
+    /// What happened to the request.
     pub step: Step,
     /// What the request does.
     pub op: Op,
     /// First sector of 512 bytes, on the whole device.
     pub sector: u64,
-    /// Sectors; of lost records their number.
+    /// Sectors; for lost records their number.
     pub sectors: u32,
     /// Index of its flags among the names.
     pub flags: u32,
-    /// Index of the task that it happened in; of completions 0.
+    /// Index of the task that it happened in; 0 for completions.
     pub task: u32,
-    /// Number of the device, 12 bits and 20; 0 where the event does not tell.
+    /// Number of the device, 12 bits and 20; 0 if the event does not contain it.
     pub device: u32,
 }
 
-/// What a task is, by the number of its thread: its process, and whether it is the kernel's.
+/// Finds the process of a thread, and whether it is a kernel thread.
 pub type AskTask<'a> = &'a mut dyn FnMut(u32) -> (Option<u32>, bool);
 
-/// Where the figures of one event stand.
+/// The fields of one event.
 #[derive(Clone, Debug)]
-struct Places {
+struct EventFields {
     step: Step,
     pid: Field,
     sector: Field,
@@ -310,34 +320,34 @@ struct Places {
     comm: Option<Field>,
 }
 
-/// Decodes pages, and knows every task and flags that it met.
+/// Decodes pages, and remembers every task and flags.
 #[derive(Debug)]
 pub struct Decoder {
     layout: Layout,
     id: Field,
-    places: Vec<(u16, Places)>,
+    event_fields: Vec<(u16, EventFields)>,
     tasks: HashMap<(u32, [u8; 16]), u32>,
     flags: HashMap<([u8; 12], i32), u32>,
     /// Tasks and flags.
     pub names: Names,
     /// Events that were decoded.
     pub events: u64,
-    /// Records that the kernel wrote over, by the pages.
+    /// Records that the kernel overwrote, from the pages.
     pub lost: u64,
 }
 
 impl Decoder {
-    /// By the text of `events/header_page` and of the `format` of each event.
+    /// Creates a decoder from the text of `events/header_page` and of the `format` of each event.
     ///
     /// # Errors
-    /// What this kernel says otherwise than fathom knows it.
+    /// What differs on this kernel.
     pub fn new(header_page: &str, formats: &[(Step, String)]) -> Result<Self, Foreign> {
         let mut id = Field { offset: 0, size: 2 };
-        let mut places = Vec::new();
+        let mut event_fields = Vec::new();
         for (step, text) in formats {
             let format = Format::parse(text)?;
             id = format.field("common_type")?;
-            let of = Places {
+            let of = EventFields {
                 step: *step,
                 pid: format.field("common_pid")?,
                 sector: format.field("sector")?,
@@ -347,19 +357,19 @@ impl Decoder {
                 device: format.has("dev"),
                 comm: format.has("comm").filter(|field| field.size == 16),
             };
-            places.push((format.id, of));
+            event_fields.push((format.id, of));
         }
         let layout = Layout::parse(header_page)?;
         let (names, tasks) = (Names::default(), HashMap::new());
-        Ok(Self { layout, id, places, tasks, flags: HashMap::new(), names, events: 0, lost: 0 })
+        Ok(Self { layout, id, event_fields, tasks, flags: HashMap::new(), names, events: 0, lost: 0 })
     }
 
-    /// Bytes of a page that has the kernel's own size; pages may be larger where they were made so.
+    /// Returns the bytes of a page of the kernel's own size. Pages may be larger if they were configured so.
     pub fn page_bytes(&self) -> usize {
         self.layout.bytes
     }
 
-    /// The events of a page, behind those that are there.
+    /// Decodes a page, and appends its events.
     pub fn page(&mut self, page: &[u8], ask: AskTask<'_>, into: &mut Vec<Event>) {
         let records = Records::parse(page, &self.layout);
         if records.missed > 0 {
@@ -379,7 +389,7 @@ impl Decoder {
         }
         for (at_ns, record) in records {
             let id = self.id.number(record) as u16;
-            let Some(at) = self.places.iter().position(|(known, _)| *known == id) else { continue };
+            let Some(at) = self.event_fields.iter().position(|(known, _)| *known == id) else { continue };
             self.events += 1;
             let event = self.event(at, at_ns, record, ask);
             into.push(event);
@@ -387,7 +397,7 @@ impl Decoder {
     }
 
     fn event(&mut self, at: usize, at_ns: u64, record: &[u8], ask: AskTask<'_>) -> Event {
-        let of = &self.places[at].1;
+        let of = &self.event_fields[at].1;
         let (sector, sectors) = (of.sector.number(record), of.sectors.number(record) as u32);
         let letters = of.rwbs.bytes(record).unwrap_or_default();
         let error = of.error.map_or(0, |field| field.signed(record));
@@ -517,7 +527,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn lost_records_are_counted_as_the_page_says() -> Result<(), Foreign> {
+    fn lost_records_are_counted() -> Result<(), Foreign> {
         let layout = Layout::parse(HEADER)?;
         let missed =
             |flags, behind| Records::parse(&page(7, flags, &record(1, b"abcd"), behind), &layout).missed;
@@ -528,7 +538,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn whatever_a_page_holds_there_is_an_end() -> Result<(), Foreign> {
+    fn any_page_content_ends() -> Result<(), Foreign> {
         let layout = Layout::parse(HEADER)?;
         for seed in 0..64_u32 {
             let bytes: Vec<u8> = (0..4096_u32)
@@ -560,7 +570,7 @@ mod event_tests {
     }
 
     #[test]
-    fn a_page_becomes_events_and_each_task_is_asked_for_once() -> Result<(), Foreign> {
+    fn a_page_becomes_events_and_each_task_is_asked_once() -> Result<(), Foreign> {
         let mut decoder = Decoder::new(HEADER, &[(Step::Issued, ISSUE.to_owned())])?;
         let mut data = record(1, &issue(800, 8, "RS", 42, "fio"));
         data.extend(record(2, &issue(808, 16, "FWFSM", 42, "fio")));
@@ -587,7 +597,7 @@ mod event_tests {
     }
 
     #[test]
-    fn a_kernel_without_a_field_is_told() {
+    fn a_missing_field_is_an_error() {
         let text = ISSUE.replace("nr_sector", "sectors");
         let why = Decoder::new(HEADER, &[(Step::Issued, text)]).map_or_else(|why| why.0, |_| String::new());
         assert!(why.contains("nr_sector"), "{why}");

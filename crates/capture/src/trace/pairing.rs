@@ -1,84 +1,90 @@
-//! Which events are one request.
+//! Pairing: events become requests, and requests become rows in the order of their issue.
 //!
-//! For: rows out of events in order. Not for: decoding or ordering them.
+//! 1. [`Merge`] orders the events of all CPUs. Each CPU's buffer is in order. Once all buffers were read,
+//!    every event older than the start of the reading before is present: a record that was being written then
+//!    has been finished since.
+//! 2. [`Pairing`] matches a completion with the oldest request in flight of its operation at its sector.
+//! 3. `Slots` holds requests in flight, and releases rows in the order of their issue.
 //!
-//! A completion belongs to the oldest request in flight of its operation at its sector. What else there is:
-//! * a flush is issued at sector 0 and completes at 2^64-1;
-//! * a flush that a program asks for, and a write that needs one before or behind it, is taken apart by the kernel: the device's flushes
-//!   are issued by a worker, the write's data without its letters for it, and behind all of it comes a completion without sectors at the
-//!   write's place, or at 0 of a flush without data. `block_bio_queue` alone names who asked, and with which letters;
-//! * a request may complete in parts, and may be given back by the driver.
+//! Special cases:
+//! * A flush is issued at sector 0 and completes at 2^64-1.
+//! * The kernel splits a requested flush, and a write that needs a flush before or after it: a worker issues
+//!   the device's flushes, the write's data is issued without the letters for it, and finally there is a
+//!   completion without sectors at the write's sector, or at 0 for a flush without data. Only
+//!   `block_bio_queue` names the task that requested it, and with which letters.
+//! * A request may complete in parts, and the driver may return it.
 
 use crate::row::{Flags, Names, Row, RowKind};
 use crate::trace::{Event, Step};
 use model::captured::{Completed, Op, Unit};
 use std::collections::{HashMap, VecDeque};
 
-/// After the kernel lost events, whatever was in flight before is waited for no longer than this.
+/// After lost events, requests that were in flight before are waited for no longer than this.
 pub const PATIENCE_NS: u64 = 5_000_000_000;
-/// By how much the kernel may count a request later than it says that it completed, as far as a task is not stopped in between.
-const COUNTING_NS: u64 = 1_000_000;
+/// How much later than the completion event the kernel may count a request, unless a task is stopped in
+/// between.
+const COUNTING_DELAY_NS: u64 = 1_000_000;
 
 /// Place and kind of a request in flight.
 type Place = (u64, Op);
 
-/// Numbers of requests in flight of one place, oldest and newest.
+/// The requests in flight at one place: numbers of the oldest and the newest.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct InFlightAtPlace {
     oldest: u64,
     newest: u64,
 }
 
-/// What is captured of a device.
+/// Which part of a device is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// Requests or bios.
     pub unit: Unit,
-    /// First sector and number of sectors; rows count from there.
+    /// First sector and number of sectors. Rows count from the first.
     pub span: Option<(u64, u64)>,
     /// When the capture began, by the clock of the trace.
     pub start_ns: u64,
 }
 
-/// What was counted beside the rows.
+/// Counts along with the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Completions without an issue.
     pub without_issue: u64,
     /// Issues without a completion.
     pub without_completion: u64,
-    /// Requests given back.
+    /// Requests that the driver returned.
     pub requeued: u64,
-    /// What completed between the two readings of the counters.
+    /// Completions between the two readings of the counters.
     pub completed: Completed,
 }
 
-/// Requests under way.
+/// Pairs events with requests.
 #[derive(Debug)]
 pub struct Pairing {
     scope: Scope,
     slots: Slots,
-    in_flight: HashMap<Place, Line>,
-    /// When and by which task a request was inserted that is not issued yet.
+    in_flight: HashMap<Place, InFlightAtPlace>,
+    /// When and by which task requests were inserted that are not issued yet.
     inserted: HashMap<Place, (u64, u32)>,
-    /// Requests that were given back.
+    /// Requests that the driver returned.
     requeued: HashMap<Place, u64>,
-    /// Writes with a flush that were asked for and are not issued yet, by their sector.
+    /// Requested writes with a flush that are not issued yet, by their sector.
     asked: HashMap<u64, VecDeque<u64>>,
-    /// Writes with a flush that are issued and have not ended yet, by their sector.
+    /// Issued writes with a flush that have not ended yet, by their sector.
     ending: HashMap<u64, VecDeque<u64>>,
     /// Flushes without data.
     empty: VecDeque<u64>,
-    /// Requests below this number may miss events, and when they are given up.
-    doubtful: Option<(u64, u64)>,
-    /// Before and after the counters were read at the beginning and at the end.
-    read_at: [Option<(u64, u64)>; 2],
-    /// What was counted.
+    /// Requests below this number may miss events; and when waiting for them ends.
+    lossy_until: Option<(u64, u64)>,
+    /// Times before and after reading the counters, at the beginning and at the end.
+    counters_read_at: [Option<(u64, u64)>; 2],
+    /// Counts so far.
     pub counts: Counts,
 }
 
 impl Pairing {
-    /// Nothing yet.
+    /// Starts without events.
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -89,31 +95,32 @@ impl Pairing {
             asked: HashMap::new(),
             ending: HashMap::new(),
             empty: VecDeque::new(),
-            doubtful: None,
-            read_at: [None; 2],
+            lossy_until: None,
+            counters_read_at: [None; 2],
             counts: Counts::default(),
         }
     }
 
-    /// Between which times the counters were read when it began.
+    /// Sets the times before and after the counters were read at the beginning.
     pub fn counters_read_first(&mut self, before_ns: u64, after_ns: u64) {
-        self.read_at[0] = Some((before_ns, after_ns));
+        self.counters_read_at[0] = Some((before_ns, after_ns));
     }
 
-    /// Between which times the counters were read when it ended; to be said before the events of that time are taken.
+    /// Sets the times before and after the counters were read at the end. To be called before events of that
+    /// time.
     pub fn counters_read_last(&mut self, before_ns: u64, after_ns: u64) {
-        self.read_at[1] = Some((before_ns, after_ns));
+        self.counters_read_at[1] = Some((before_ns, after_ns));
     }
 
-    /// Takes the next event, and hands on the rows that are done.
+    /// Takes the next event, and releases finished rows.
     pub fn take(&mut self, event: &Event, names: &mut Names, each: &mut dyn FnMut(&Row)) {
-        if self.doubtful.is_some_and(|(_, until_ns)| event.at_ns > until_ns) {
+        if self.lossy_until.is_some_and(|(_, until_ns)| event.at_ns > until_ns) {
             self.give_up();
         }
-        let Some(event) = self.within(event) else { return };
+        let Some(event) = self.relative_to_span(event) else { return };
         match event.step {
             Step::Lost => {
-                self.doubtful = Some((self.slots.next(), event.at_ns.saturating_add(PATIENCE_NS)));
+                self.lossy_until = Some((self.slots.next(), event.at_ns.saturating_add(PATIENCE_NS)));
                 self.inserted.clear();
             }
             Step::Inserted => {
@@ -127,28 +134,29 @@ impl Pairing {
         self.slots.release(event.at_ns.saturating_sub(self.scope.start_ns), each);
     }
 
-    /// From now on rows wait for an older one to complete no longer than this; who takes longer leaves behind them.
+    /// Limits how long rows wait for an older request to complete. Slower requests are released after them.
     pub fn wait_at_most(&mut self, ns: u64) {
         self.slots.wait_at_most(ns);
     }
 
-    /// Hands on the rows that have waited long enough by this time, where no event comes.
+    /// Releases the rows that have waited long enough at this time. For times without events.
     pub fn hand_on(&mut self, at_ns: u64, each: &mut dyn FnMut(&Row)) {
         self.slots.release(at_ns.saturating_sub(self.scope.start_ns), each);
     }
 
-    /// Hands on what is left: requests in flight.
+    /// Releases all remaining rows, including requests in flight.
     pub fn finish(&mut self, each: &mut dyn FnMut(&Row)) {
         for number in self.slots.pending_below(u64::MAX) {
-            self.leave(number);
+            self.give_up_one(number);
         }
         self.slots.release(u64::MAX, each);
     }
 
-    /// The event with sectors counted from the beginning of the span; `None` outside of it. What has no sectors has no place.
-    fn within(&self, event: &Event) -> Option<Event> {
+    /// Returns the event with sectors counted from the beginning of the span; `None` outside of it. Events
+    /// without sectors have no place.
+    fn relative_to_span(&self, event: &Event) -> Option<Event> {
         let Some((first, sectors)) = self.scope.span else { return Some(*event) };
-        // The end of a write with a flush has a place, and no sectors.
+        // The end of a write with a flush has a sector, and no length.
         let has_place = event.sectors > 0 || (event.op == Op::Write && event.sector > 0);
         if event.step == Step::Lost || !has_place {
             return Some(*event);
@@ -170,11 +178,11 @@ impl Pairing {
     }
 
     fn ask(&mut self, event: &Event, names: &mut Names) {
-        let Some(said) = names.flags_at(event.flags) else { return };
-        if !said.has_preflush() && !said.has_fua() {
+        let Some(requested_flags) = names.flags_at(event.flags) else { return };
+        if !requested_flags.has_preflush() && !requested_flags.has_fua() {
             return;
         }
-        let rwbs = said.rwbs.clone();
+        let rwbs = requested_flags.rwbs.clone();
         let flags = names.flags(&Flags { kind: RowKind::Asked, rwbs, error: 0 });
         let number = self.slots.push(Row { flags, ..self.row(event) });
         if event.sectors == 0 {
@@ -187,7 +195,7 @@ impl Pairing {
     fn issue(&mut self, event: &Event, names: &mut Names) {
         let place = place(event);
         if let Some(number) = self.requeued.remove(&place) {
-            self.line_up(place, number);
+            self.append_in_flight(place, number);
             return;
         }
         self.give_up_at(place);
@@ -200,10 +208,10 @@ impl Pairing {
             self.find_owner(event, names, &mut row);
         }
         let number = self.slots.push(row);
-        self.line_up(place, number);
+        self.append_in_flight(place, number);
     }
 
-    /// A write with a flush gets the task and the letters of whoever asked for it.
+    /// Gives a write with a flush the task and the letters of its request.
     fn find_owner(&mut self, event: &Event, names: &mut Names, row: &mut Row) {
         let Some(number) = pop(&mut self.asked, event.sector) else { return };
         let issued_with_fua = names.flags_at(event.flags).is_some_and(Flags::has_fua);
@@ -212,7 +220,7 @@ impl Pairing {
         let asked = names.flags_at(slot.row.flags).cloned().unwrap_or_default();
         row.flags = names.flags(&Flags::parse(&asked.rwbs));
         if issued_with_fua && !asked.has_preflush() {
-            // The device does it at once, and no end of its own will come.
+            // The device does both at once, so no separate end follows.
             slot.state = State::Dropped;
         } else {
             self.ending.entry(event.sector).or_default().push_back(number);
@@ -221,7 +229,7 @@ impl Pairing {
 
     fn give_back(&mut self, event: &Event) {
         let place = place(event);
-        if let Some(number) = self.oldest(place) {
+        if let Some(number) = self.take_oldest(place) {
             self.counts.requeued += 1;
             self.requeued.insert(place, number);
         }
@@ -229,11 +237,11 @@ impl Pairing {
 
     fn complete(&mut self, event: &Event, names: &mut Names) {
         if event.sectors == 0 && event.op == Op::Write && self.scope.unit == Unit::Requests {
-            self.end(event);
+            self.finish_flush(event);
             return;
         }
         let place = place(event);
-        let Some(number) = self.oldest(place) else {
+        let Some(number) = self.take_oldest(place) else {
             self.counts.without_issue += 1;
             self.count(event.op, event.at_ns);
             return;
@@ -243,7 +251,7 @@ impl Pairing {
         if !whole && event.sectors > 0 {
             slot.remaining -= event.sectors;
             let rest = (event.sector.saturating_add(u64::from(event.sectors)), event.op);
-            self.line_up(rest, number);
+            self.append_in_flight(rest, number);
             return;
         }
         slot.state = State::Done;
@@ -257,8 +265,8 @@ impl Pairing {
         self.count(event.op, event.at_ns);
     }
 
-    /// The completion behind all that a flush was taken apart into.
-    fn end(&mut self, event: &Event) {
+    /// Handles the completion after all parts of a flush.
+    fn finish_flush(&mut self, event: &Event) {
         let number = match pop(&mut self.ending, event.sector) {
             Some(number) => Some(number),
             None if event.sector > 0 => return,
@@ -277,7 +285,7 @@ impl Pairing {
         }
     }
 
-    /// Counts what the kernel counts, as it does (`op_stat_group`).
+    /// Counts a completion like the kernel (`op_stat_group`).
     fn count(&mut self, op: Op, at_ns: u64) {
         if !self.is_between(at_ns) {
             return;
@@ -292,35 +300,35 @@ impl Pairing {
         }
     }
 
-    /// Whether a time lies between the two readings of the counters. What completes while one is made is noted.
+    /// Whether a time is between the two readings of the counters. Counts completions during a reading.
     fn is_between(&mut self, at_ns: u64) -> bool {
         let edge =
-            |(before, after): (u64, u64)| (before.saturating_sub(COUNTING_NS)..=after).contains(&at_ns);
-        let at_edge = self.read_at.into_iter().flatten().any(edge);
+            |(before, after): (u64, u64)| (before.saturating_sub(COUNTING_DELAY_NS)..=after).contains(&at_ns);
+        let at_edge = self.counters_read_at.into_iter().flatten().any(edge);
         self.counts.completed.at_edges += u64::from(at_edge);
-        let began = self.read_at[0].is_none_or(|(before, _)| at_ns >= before);
-        began && self.read_at[1].is_none_or(|(before, _)| at_ns < before)
+        let began = self.counters_read_at[0].is_none_or(|(before, _)| at_ns >= before);
+        began && self.counters_read_at[1].is_none_or(|(before, _)| at_ns < before)
     }
 
-    /// Puts a request behind those in flight of its place.
-    fn line_up(&mut self, place: Place, number: u64) {
+    /// Appends a request to those in flight at its place.
+    fn append_in_flight(&mut self, place: Place, number: u64) {
         if let Some(slot) = self.slots.pending(number) {
             slot.next = None;
         }
         let Some(line) = self.in_flight.get_mut(&place) else {
-            self.in_flight.insert(place, Line { oldest: number, newest: number });
+            self.in_flight.insert(place, InFlightAtPlace { oldest: number, newest: number });
             return;
         };
         let newest = std::mem::replace(&mut line.newest, number);
         match self.slots.pending(newest) {
             Some(slot) => slot.next = Some(number),
-            // Given up meanwhile.
+            // It was given up meanwhile.
             None => line.oldest = number,
         }
     }
 
-    /// Takes the oldest request in flight of a place out of its line.
-    fn oldest(&mut self, place: Place) -> Option<u64> {
+    /// Removes the oldest request in flight at a place.
+    fn take_oldest(&mut self, place: Place) -> Option<u64> {
         loop {
             let line = self.in_flight.get_mut(&place)?;
             let number = line.oldest;
@@ -336,21 +344,21 @@ impl Pairing {
         }
     }
 
-    /// A request at the place of one that may miss its completion: that one did.
+    /// Gives up requests at this place that may miss their completion: a new request proves it.
     fn give_up_at(&mut self, place: Place) {
-        let Some((below, _)) = self.doubtful else { return };
+        let Some((below, _)) = self.lossy_until else { return };
         while self.in_flight.get(&place).is_some_and(|line| line.oldest < below) {
-            if let Some(number) = self.oldest(place) {
-                self.leave(number);
+            if let Some(number) = self.take_oldest(place) {
+                self.give_up_one(number);
             }
         }
     }
 
-    /// Gives up all that were in flight when events were lost.
+    /// Gives up all requests that were in flight when events were lost.
     fn give_up(&mut self) {
-        let Some((below, _)) = self.doubtful.take() else { return };
+        let Some((below, _)) = self.lossy_until.take() else { return };
         for number in self.slots.pending_below(below) {
-            self.leave(number);
+            self.give_up_one(number);
         }
         let slots = &mut self.slots;
         self.in_flight.retain(|_, line| slots.pending(line.newest).is_some());
@@ -364,8 +372,8 @@ impl Pairing {
         self.requeued.retain(|_, number| slots.pending(*number).is_some());
     }
 
-    /// A request whose completion was not seen.
-    fn leave(&mut self, number: u64) {
+    /// Finishes a request whose completion was not seen.
+    fn give_up_one(&mut self, number: u64) {
         if let Some(slot) = self.slots.pending(number) {
             slot.state = State::Done;
             self.counts.without_completion += 1;
@@ -389,36 +397,36 @@ fn pop(lines: &mut HashMap<u64, VecDeque<u64>>, sector: u64) -> Option<u64> {
     number
 }
 
-/// Events that wait for their turn.
+/// Events of all CPUs that wait to be ordered.
 #[derive(Debug, Default)]
 pub struct Merge {
     waiting: Vec<Event>,
 }
 
 impl Merge {
-    /// Where the events of the next pages go.
+    /// Returns the buffer for further events.
     pub fn waiting(&mut self) -> &mut Vec<Event> {
         &mut self.waiting
     }
 
-    /// Hands on, in order, all events before this time.
+    /// Passes on all events before this time, in order.
     pub fn before(&mut self, at_ns: u64, mut each: impl FnMut(&Event)) {
-        // A stable sort of what are runs in order already merges them.
+        // The buffer consists of ordered runs, which a stable sort merges.
         self.waiting.sort_by_key(|event| event.at_ns);
         let count = self.waiting.partition_point(|event| event.at_ns < at_ns);
         self.waiting.drain(..count).for_each(|event| each(&event));
     }
 }
 
-/// Most requests that wait for an older one to complete. Beyond it the older one is handed on behind them.
+/// Most requests that wait for an older one to complete. With more, the older one is released after them.
 const MAX_WAITING_REQUESTS: usize = 1 << 20;
 
-/// How far a request is.
+/// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// In flight, or in the queue again.
+    /// In flight, or queued again.
     Pending,
-    /// To be handed on.
+    /// Finished, to be released.
     Done,
     /// Left out.
     Dropped,
@@ -431,17 +439,17 @@ pub(super) struct Slot {
     pub(super) state: State,
     /// Sectors that have not completed yet.
     pub(super) remaining: u32,
-    /// The next one in flight of the same place and kind.
+    /// The next request in flight at the same place.
     pub(super) next: Option<u64>,
 }
 
-/// All of them, by the number that each got when it was issued.
+/// Requests in the order of their issue, by the number that each got then.
 #[derive(Debug)]
 pub(super) struct Slots {
     queue: VecDeque<Slot>,
     /// Number of the first in the queue.
     first: u64,
-    /// Those that were too old to wait for.
+    /// Requests that the others no longer wait for.
     late: HashMap<u64, Slot>,
     /// How long the others wait for one, in ns.
     patience_ns: u64,
@@ -454,24 +462,24 @@ impl Default for Slots {
 }
 
 impl Slots {
-    /// From now on the others wait for one no longer than this.
+    /// Limits how long the others wait for one.
     pub(super) fn wait_at_most(&mut self, ns: u64) {
         self.patience_ns = ns;
     }
 
-    /// The number that the next one gets.
+    /// Returns the number of the next request.
     pub(super) fn next(&self) -> u64 {
         self.first + self.queue.len() as u64
     }
 
-    /// Adds one, and gives its number.
+    /// Adds a request, and returns its number.
     pub(super) fn push(&mut self, row: Row) -> u64 {
         let number = self.next();
         self.queue.push_back(Slot { row, state: State::Pending, remaining: row.sectors, next: None });
         number
     }
 
-    /// One of them, while it is pending.
+    /// Returns a request while it is pending.
     pub(super) fn pending(&mut self, number: u64) -> Option<&mut Slot> {
         let slot = match number.checked_sub(self.first) {
             Some(at) => self.queue.get_mut(usize::try_from(at).ok()?),
@@ -480,7 +488,7 @@ impl Slots {
         slot.filter(|slot| slot.state == State::Pending)
     }
 
-    /// The one behind it in the line of its place, whatever became of it.
+    /// Returns the next request at the same place, in any state.
     pub(super) fn behind(&self, number: u64) -> Option<u64> {
         match number.checked_sub(self.first) {
             Some(at) => self.queue.get(usize::try_from(at).ok()?)?.next,
@@ -492,14 +500,15 @@ impl Slots {
         now_ns.saturating_sub(slot.row.issue_ns) > self.patience_ns
     }
 
-    /// Numbers of those that are pending, below a number.
+    /// Returns the numbers of pending requests below a number.
     pub(super) fn pending_below(&self, number: u64) -> Vec<u64> {
         let queued = (self.first..).zip(&self.queue).take_while(|(at, _)| *at < number);
         let queued = queued.filter(|(_, slot)| slot.state == State::Pending).map(|(at, _)| at);
         self.late.keys().copied().filter(|at| *at < number).chain(queued).collect()
     }
 
-    /// Hands on what is done, up to the first that is pending and was issued not too long before this; and every late one that is done.
+    /// Releases finished requests up to the first pending one that is not too old, and every late one that is
+    /// finished.
     pub(super) fn release(&mut self, now_ns: u64, each: &mut dyn FnMut(&Row)) {
         loop {
             match self.queue.front() {

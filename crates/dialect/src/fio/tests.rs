@@ -601,21 +601,14 @@ fn what_changes_nothing_is_told_once() {
 fn every_option_that_is_held_is_asked_for() {
     let sources = [
         include_str!("access.rs"),
-        include_str!("checked.rs"),
-        include_str!("errors.rs"),
-        include_str!("jobs.rs"),
-        include_str!("logs.rs"),
-        include_str!("names.rs"),
+        include_str!("command.rs"),
+        include_str!("files.rs"),
+        include_str!("job_file.rs"),
         include_str!("phases.rs"),
-        include_str!("priorities.rs"),
         include_str!("rates.rs"),
-        include_str!("region.rs"),
         include_str!("replay.rs"),
-        include_str!("rules.rs"),
         include_str!("streams.rs"),
-        include_str!("times.rs"),
-        include_str!("typed.rs"),
-        include_str!("zones.rs"),
+        include_str!("value.rs"),
     ];
     for option in OPTIONS {
         let asked = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));

@@ -2,7 +2,7 @@
 //!
 //! For: the tests that a file has, test type by test type, and what is refused. Not for: measuring.
 
-use super::{Here, LANGUAGE, read, specs};
+use super::{Here, LANGUAGE, explain, read, specs};
 use model::job::{Order, Sharing};
 use model::spec::JobSpec;
 

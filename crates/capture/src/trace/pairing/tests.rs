@@ -1,4 +1,4 @@
-//! Sequences of events as a kernel 6.18 gave them, and what they must come to.
+//! Event sequences of a kernel 6.18, and the rows that they give.
 
 use crate::trace::pairing::*;
 
@@ -153,7 +153,7 @@ fn a_partition_has_its_sectors_from_its_beginning_and_no_other() {
 #[test]
 fn only_what_completes_between_the_readings_is_held_against_the_counters() {
     let mut story = Story::new(Unit::Bios, None);
-    let ms = |n: u64| n * 2 * COUNTING_NS;
+    let ms = |n: u64| n * 2 * COUNTING_DELAY_NS;
     story.pairing.counters_read_first(1000 + ms(2), 1010 + ms(2));
     story.pairing.counters_read_last(1000 + ms(8), 1010 + ms(8));
     for at in [1, 2, 5, 8, 9] {
