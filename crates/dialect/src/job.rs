@@ -1,10 +1,9 @@
-//! Our own job file: TOML whose keys are the flags of `fathom run` without their dashes.
+//! fathom's job file: TOML whose keys are the flags of `fathom run` without dashes. It has `phase` tables,
+//! `stream` tables in them, and `line` and `turn` tables in those. A key at an outer level holds for
+//! everything inside unless an inner level overrides it. [`model::spec::keys`] defines the keys.
 //!
-//! For: `phase` tables, `stream` tables in them, `line` and `turn` tables in those; a key at the top or in a phase is said for all that
-//! is inside, and one inside takes its place. Not for: what a key means, which is in [`model::spec::keys`].
-//!
-//! A level that is not written out is there once: a file without `phase` is one phase, a phase without `stream` is one
-//! stream. That is why the simplest job has no table at all.
+//! A level that is not written out exists once: a file without `phase` is one phase, and a phase without
+//! `stream` is one stream.
 
 use crate::trouble::{Mark, Trouble, nearest};
 use crate::{Language, MAX_FILE_BYTES, Tool};
@@ -24,21 +23,21 @@ use toml::de::{DeTable, DeValue};
 
 pub(crate) const LANGUAGE: Language =
     Language { tool: Tool::Fathom, extension: "toml", parse: |name, text, also| parse(name, text, also) };
-/// Key of the phases.
+/// Table of the phases.
 pub const PHASE: &str = "phase";
-/// Key of the streams.
+/// Table of the streams.
 pub const STREAM: &str = "stream";
-/// Key of a phase: when it begins, from the beginning of the job.
+/// Key of a phase: its start, counted from the start of the job.
 pub const AT: &str = "at";
 
-/// Reads a job file; `name` is what messages call it. What it gives contradicts itself nowhere, and `also` has nothing against
-/// it: what is known outside this crate, such as which engines there are.
+/// Reads a job file; messages call it `name`. The job is checked for contradictions and by `also`, which has
+/// checks of the caller, such as whether engines exist.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with line, column and what to type instead.
+/// All errors, each with line, column and what to type instead.
 pub fn parse(name: &str, text: &str, also: impl Fn(&JobSpec) -> Vec<Problem>) -> Result<JobSpec, Trouble> {
     if text.len() > MAX_FILE_BYTES {
-        // Only its beginning is shown: no terminal wants a megabyte.
+        // Only the beginning of an oversized file is shown.
         let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
         let message = format!("the file has {} bytes; a job file has {MAX_FILE_BYTES} at most", text.len());
         return Err(Trouble::new(name, &start, vec![Mark::new(0..start.len(), message)]));
@@ -50,7 +49,7 @@ pub fn parse(name: &str, text: &str, also: impl Fn(&JobSpec) -> Vec<Problem>) ->
     read_tables(table.get_ref(), text, also).map_err(|marks| Trouble::new(name, text, marks))
 }
 
-/// What the TOML parser found, with what to type where that is known.
+/// An error of the TOML parser, with a suggestion if there is one.
 fn syntax(error: &toml::de::Error, text: &str) -> Mark {
     let span = error.span().unwrap_or(0..text.len().min(1));
     let what = error.message().replace('\n', ", ");
@@ -68,12 +67,12 @@ fn syntax(error: &toml::de::Error, text: &str) -> Mark {
     Mark::new(span, format!("{}; {advice}", what.replace("; ", ", ")))
 }
 
-/// Likeness (Damerau-Levenshtein, 0 to 1) from which a known key is offered for an unknown one.
-const LIKENESS: f64 = 0.4;
-/// Keys that hold for a stream that reads back.
+/// Minimum similarity (Damerau-Levenshtein, 0 to 1) of a suggested key.
+const MIN_SIMILARITY: f64 = 0.4;
+/// Keys that a stream with read-back may have.
 const READ_BACK: [&str; 2] = ["read-back", "op-log-interval"];
 
-/// Which level a table is.
+/// The level of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rank {
     Top,
@@ -82,9 +81,9 @@ enum Rank {
     Turn,
 }
 
-/// Values that are levels inside.
+/// Nested tables of a level.
 #[derive(Clone, Copy, Default)]
-struct Inside<'t> {
+struct NestedTables<'t> {
     phases: Option<&'t Spanned<DeValue<'t>>>,
     streams: Option<&'t Spanned<DeValue<'t>>>,
 }
@@ -102,7 +101,7 @@ struct Reader {
     streams: usize,
 }
 
-/// The job, or all that is wrong with it.
+/// Reads the job, or returns all its errors.
 fn read_tables(
     table: &DeTable<'_>,
     file: &str,
@@ -134,7 +133,7 @@ fn read_tables(
     if marks.is_empty() { Ok(reader.job) } else { Err(marks) }
 }
 
-/// Where a problem was said.
+/// The place of a problem.
 fn point(problem: &Problem, streams: &[Vec<Level>]) -> Mark {
     let Some(level) = streams.get(problem.phase).and_then(|s| s.get(problem.stream)) else {
         return Mark::new(0..0, problem.in_toml());
@@ -147,7 +146,7 @@ fn point(problem: &Problem, streams: &[Vec<Level>]) -> Mark {
     mark
 }
 
-/// Where in this level a problem was said: at the first of its keys that stands there, else at the head.
+/// The place of a problem within a level: the first of its keys in the table, otherwise the table's heading.
 fn point_in(level: &Level, problem: &Problem) -> Mark {
     let mut places = problem.keys.iter().filter_map(|key| level.spans.get(key)).cloned();
     let mut mark = Mark::new(places.next().unwrap_or(level.head.clone()), problem.in_toml());
@@ -181,7 +180,7 @@ impl Reader {
         parts
     }
 
-    fn part(&mut self, level: Level, inside: Inside<'_>) -> Part {
+    fn part(&mut self, level: Level, inside: NestedTables<'_>) -> Part {
         let Some(streams) = inside.streams else {
             self.stream_is_said(&level);
             self.streams += 1;
@@ -205,7 +204,7 @@ impl Reader {
         Part { level, streams: levels }
     }
 
-    /// A stream of which nothing is said is a slip, not a request for defaults alone.
+    /// An empty stream is an error, not a request for defaults.
     fn stream_is_said(&mut self, level: &Level) {
         let about_it = |key: &Key| {
             !matches!(key.set, Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_)) && key.name != TARGET
@@ -220,7 +219,7 @@ impl Reader {
         }
     }
 
-    /// The tables of a list, or of a single one.
+    /// The tables of an array, or a single table.
     fn tables<'t>(
         &mut self,
         value: &'t Spanned<DeValue<'t>>,
@@ -251,8 +250,8 @@ impl Reader {
     }
 
     /// Reads the settings of one table into its level.
-    fn settings<'t>(&mut self, table: &'t DeTable<'t>, rank: Rank, level: &mut Level) -> Inside<'t> {
-        let mut inside = Inside::default();
+    fn settings<'t>(&mut self, table: &'t DeTable<'t>, rank: Rank, level: &mut Level) -> NestedTables<'t> {
+        let mut inside = NestedTables::default();
         for (name, value) in table {
             let said = match (name.get_ref().as_ref(), rank) {
                 (PHASE, Rank::Top) => {
@@ -302,7 +301,8 @@ impl Reader {
         inside
     }
 
-    /// Refuses what is said of a stream that has all from the one whose blocks it reads. What stands further out is said of others too.
+    /// Refuses settings of a stream that takes all of them from the stream whose blocks it reads. Settings of
+    /// outer levels also hold for other streams and are allowed.
     fn reads_back_alone(&mut self, table: &DeTable<'_>) {
         for (name, _) in table {
             let word = name.get_ref().as_ref();
@@ -372,7 +372,7 @@ impl Reader {
                 let message = format!("`{name}` is empty; type at least one value, or leave the key out");
                 self.marks.push(Mark::new(span, message));
             }
-            // The first wrong value says enough, and a list far too long is not read to its end.
+            // Only the first wrong value is reported, and an overlong list is not read to its end.
             DeValue::Array(list) => {
                 let fault = list.iter().find_map(|value| one(value.get_ref(), value.span()));
                 self.marks.extend(fault);
@@ -381,7 +381,7 @@ impl Reader {
         }
     }
 
-    /// Turns: what is said of each stands in its table alone.
+    /// Reads turns. Each has only the settings of its own table.
     fn turns(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
         stream.turns.clear();
         for one in self.tables(value, TURN, MAX_TURNS) {
@@ -397,7 +397,7 @@ impl Reader {
         }
     }
 
-    /// Lines as tables, or in the one word that the flag takes.
+    /// Lines as tables, or as the one word that the flag takes.
     fn lines(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
         stream.lines.clear();
         let one = [value];
@@ -445,7 +445,7 @@ impl Reader {
                 self.marks.push(Mark::new(value.span(), why));
             }
         }
-        // What is missing matters only where what is there was understood.
+        // Missing values are reported only if the present ones are valid.
         if self.marks.len() > before { Ok(line) } else { line.finished() }
     }
 }
@@ -463,7 +463,7 @@ fn turn_length(value: &DeValue<'_>) -> Result<Every, String> {
     parsers::every(&said).map_err(|why| format!("`ops`: {why}"))
 }
 
-/// Whether a key may stand in a table of that rank.
+/// Whether a key is allowed in a table of that level.
 fn belongs(key: &Key, rank: Rank) -> bool {
     match key.set {
         _ if rank == Rank::Turn => TURN_KEYS.contains(&key.name),
@@ -473,7 +473,7 @@ fn belongs(key: &Key, rank: Rank) -> bool {
     }
 }
 
-/// What to do about a key that is not known in its place.
+/// The message about a key that is not known at its level.
 fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
     let top = "move it to the top of the file, before the first table";
     match (keys::find(word).map(|key| key.set), word) {
@@ -499,7 +499,7 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
         value => text(value).unwrap_or_default(),
     };
     if let Some(meant) = counterpart::in_other_tools(word, &[&said]).filter(|m| belongs(m.key, rank)) {
-        return format!("there is no key {}; type {}", show(word), in_toml(&meant));
+        return format!("there is no key {}; type {}", show(word), format_as_toml(&meant));
     }
     let own = match rank {
         Rank::Top => [PHASE, STREAM, TURN].as_slice(),
@@ -512,11 +512,11 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
     format!("there is no key {}; {}", show(word), offer(word, &known))
 }
 
-/// A key with the values that another tool's has, as far as these are known.
-fn in_toml(meant: &Counterpart) -> String {
+/// The key and value that correspond to another tool's option, as far as they are known.
+fn format_as_toml(meant: &Counterpart) -> String {
     let quoted = |value: &String| {
         let bare = value.bytes().all(|b| b.is_ascii_digit()) || meant.key.is_switch();
-        // The escapes of Rust's strings are TOML's for all that can be typed.
+        // Rust's string escapes are valid in TOML for everything that can be typed.
         if bare { value.clone() } else { format!("{value:?}") }
     };
     let name = meant.key.name;
@@ -527,36 +527,36 @@ fn in_toml(meant: &Counterpart) -> String {
     }
 }
 
-/// The nearest known key.
+/// The most similar known key.
 fn offer(word: &str, known: &[&str]) -> String {
-    match nearest(word, known.iter().copied(), LIKENESS) {
+    match nearest(word, known.iter().copied(), MIN_SIMILARITY) {
         Some(key) => format!("type {key}"),
         None => format!("the keys here are {}", known.join(", ")),
     }
 }
 
-/// A word of the file, short.
+/// A word of the file, shortened.
 fn show(word: &str) -> String {
     let short: String = word.chars().take(40).collect();
     format!("`{}`", short.escape_debug())
 }
 
-/// What was said up to a table of the file, itself included.
+/// The settings of a table, including those of the levels around it.
 #[derive(Clone, Default)]
 struct Level {
     phase: PhaseSpec,
     stream: StreamSpec,
-    /// Values by their keys.
+    /// Byte ranges of the values by key.
     spans: BTreeMap<&'static str, Range<usize>>,
-    /// The table itself.
+    /// Byte range of the table.
     head: Range<usize>,
     /// Operations of a turn.
     length: Option<Every>,
-    /// When the phase is to begin.
+    /// Start of the phase.
     at: Option<u64>,
 }
 
-/// Gives phases the lengths that follow from `at`, or says what does not fit.
+/// Computes the lengths of phases from `at`, or returns the contradictions.
 fn settle(phases: &mut [Level]) -> Vec<Mark> {
     if phases.iter().all(|p| p.at.is_none()) {
         return Vec::new();
@@ -565,7 +565,7 @@ fn settle(phases: &mut [Level]) -> Vec<Mark> {
         phase.phase.warmup.get_or_insert(0);
     }
     let mut marks = Vec::new();
-    // Where the phase begins, while all before it have said how long they are.
+    // Start of the phase, as long as all phases before it have a length.
     let mut begin = Some(0_u64);
     for index in 0..phases.len() {
         let next = phases.get(index + 1).and_then(|n| Some((n.at?, n.spans.get(AT)?.clone())));
@@ -628,7 +628,7 @@ fn mark_level(span: std::ops::Range<usize>, before: &Level, message: String) -> 
     Mark { span, message, beside: vec![(place.clone(), "the phase before")] }
 }
 
-/// A moment as somebody would type it.
+/// A time as it is typed.
 fn typed(ns: u64) -> String {
     match ns {
         ns if ns.is_multiple_of(1_000_000_000) => format!("{}s", ns / 1_000_000_000),
@@ -652,7 +652,7 @@ fn text<'v>(value: &'v DeValue<'_>) -> Option<Cow<'v, str>> {
     }
 }
 
-/// What a value is, for people.
+/// The type of a value in words.
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
@@ -664,7 +664,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// A time from the job's beginning in ns.
+/// A time since the start of the job, in ns.
 fn moment(value: &DeValue<'_>) -> Result<u64, String> {
     let said =
         text(value).ok_or_else(|| format!("`at` is a time, not {}; type it as in \"10s\"", kind(value)))?;
@@ -672,7 +672,7 @@ fn moment(value: &DeValue<'_>) -> Result<u64, String> {
         .map_err(|_| "`at` is not a time; type it from the job's beginning, such as \"10s\"".into())
 }
 
-/// Nothing that is known outside.
+/// A check without objections.
 #[cfg(test)]
 fn nothing(_: &JobSpec) -> Vec<Problem> {
     Vec::new()
@@ -683,7 +683,7 @@ fn read(text: &str) -> JobSpec {
     parse("job.toml", text, nothing).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Asserts that a text is refused at a line and column with all these words.
+/// Asserts that a text is refused at this line and column with all these words.
 #[cfg(test)]
 #[track_caller]
 fn refused(text: &str, place: &str, words: &[&str]) {
@@ -705,7 +705,7 @@ fn three_lines_are_a_job() {
 }
 
 #[test]
-fn what_is_said_outside_holds_inside_unless_said_again() {
+fn outer_settings_hold_inside_unless_overridden() {
     let job = read(
         r#"
         name = "two by two"
@@ -778,7 +778,7 @@ fn lines_are_tables_or_one_word() {
 }
 
 #[test]
-fn what_reads_back_says_nothing_else_of_itself() {
+fn a_read_back_stream_has_no_other_settings() {
     let head = "bs = \"8k\"\n[[phase]]\nrw = \"write\"\nverify = \"stamps\"\n[[phase]]\ntime = 1\n";
     let job =
         read(&format!("{head}[[phase.stream]]\nname = \"back\"\nread-back = 1\nop-log-interval = \"1s\"\n"));
@@ -811,7 +811,7 @@ fn phases_may_say_when_they_begin() {
 }
 
 #[test]
-fn every_mistake_has_its_place_and_its_cure() {
+fn every_error_has_its_place_and_a_suggestion() {
     let rw = "rw = \"randread\"\n";
     for (text, place, words) in [
         ("", "1:1", ["defines no workload", "rw = \"randread\""].as_slice()),
@@ -873,7 +873,7 @@ fn every_mistake_has_its_place_and_its_cure() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_each_once() {
+fn all_errors_are_reported_once() {
     let text = "fsync = 1\ndepth = 0\nbs = \"x\"\n";
     let trouble = parse("job.toml", text, nothing).map_or_else(|e| e.to_string(), |_| String::new());
     assert_eq!(trouble.matches("--> job.toml").count(), 2, "{trouble}");
@@ -883,7 +883,7 @@ fn all_mistakes_are_told_at_once_each_once() {
 }
 
 #[test]
-fn a_terminal_gets_colours_and_no_orders() {
+fn a_terminal_gets_colours_and_no_control_characters_of_the_file() {
     let trouble = parse("a\u{1b}b.toml", "bs = \"\u{7f}\u{202e}\"\nrw = \"\\u001b[2J\"\n", nothing);
     let trouble = trouble.map_or_else(|e| e, |job| panic!("{job:?}"));
     assert!(trouble.coloured().contains("\u{1b}[1m"));
@@ -892,7 +892,7 @@ fn a_terminal_gets_colours_and_no_orders() {
 }
 
 #[test]
-fn what_is_known_outside_is_pointed_at_too() {
+fn objections_of_the_caller_have_a_place() {
     let no_engine = |job: &JobSpec| {
         let asked = |s: &model::spec::StreamSpec| s.engine.is_some();
         let found = job.phases.iter().position(|p| p.streams.iter().any(asked));
@@ -906,7 +906,7 @@ fn what_is_known_outside_is_pointed_at_too() {
 }
 
 #[test]
-fn every_name_of_fio_is_told_and_what_is_told_is_read() {
+fn every_name_of_fio_is_translated_to_a_valid_key() {
     use model::spec::foreign::Tool;
     for key in model::spec::keys::KEYS {
         for foreign in key.elsewhere.iter().filter(|f| f.tool == Tool::Fio) {
@@ -917,7 +917,7 @@ fn every_name_of_fio_is_told_and_what_is_told_is_read() {
             let told = told.lines().next().unwrap_or_default();
             assert!(told.starts_with(&format!("{} = ", key.name)), "{text}: {told}");
             let again = parse("job.toml", &format!("{told}\n"), nothing);
-            // Alone it may contradict what is taken where nothing is said, but it is understood.
+            // A single setting may contradict a default, but it must be known.
             let unread = again
                 .err()
                 .map(|e| e.to_string())

@@ -1,6 +1,5 @@
-//! Languages in which workloads are written down: a text in, a [`model::spec::JobSpec`] out.
-//!
-//! For: reading them, and messages that point at the place. Not for: defaults (the plan) nor for finding files.
+//! Languages of workload descriptions: fathom's TOML jobs, fio, DISKSPD and Iometer. Each is read into a
+//! [`model::spec::JobSpec`], with error messages that point at the place in the text.
 #![forbid(unsafe_code)]
 
 pub mod diskspd;
@@ -18,43 +17,43 @@ use std::path::Path;
 use toml::de::DeTable;
 pub use trouble::LONG_DASHES;
 
-/// Every language there is.
+/// All supported languages.
 pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE, iometer::LANGUAGE];
-/// Tools whose command lines are read, by the names that people and programs call them by.
+/// Names of the tools whose command lines are read.
 pub const COMMANDS: &[&str] = &["fio", "diskspd", "iometer", "iops"];
 
-/// The language of a file, by the end of its name in whichever case; `None` where that is not one's.
+/// The language of a file by its extension, case-insensitively; `None` for an unknown one.
 pub fn of_name(path: &Path) -> Option<&'static Language> {
     let extension = path.extension()?;
     LANGUAGES.iter().find(|language| extension.eq_ignore_ascii_case(language.extension))
 }
 
-/// The language of a tool; `None` where its files are known and not read.
+/// The language of a tool's job files; `None` if its files are recognised but not read.
 pub fn of_tool(tool: Tool) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.tool == tool)
 }
 
-/// Largest file in bytes; a thousand streams with every setting take a quarter of it.
+/// Largest file in bytes. A thousand streams with every setting take a quarter of it.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 
-/// What is known outside this crate against a workload, such as an engine that there is not.
+/// Checks of a job by the caller, such as whether its engines exist.
 pub(crate) type Objections<'o> = &'o dyn Fn(&JobSpec) -> Vec<Problem>;
 
-/// A tool by its job files.
+/// The tool that a job file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// This one: TOML.
+    /// fathom: TOML.
     Fathom,
     /// Sections with `key=value`.
     Fio,
-    /// A configuration, whose lines are headings and values in turn.
+    /// A configuration of headings and values.
     Iometer,
-    /// XML: a profile, or results with their profile.
+    /// An XML profile, or results that contain one.
     Diskspd,
 }
 
 impl Tool {
-    /// As its users write it.
+    /// The name as its users write it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fathom => "fathom",
@@ -65,19 +64,20 @@ impl Tool {
     }
 }
 
-/// A line of the table of languages.
+/// A language and how its files are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Language {
-    /// Whose it is.
+    /// The tool that it belongs to.
     pub tool: Tool,
-    /// How names of its files end, without the point.
+    /// The file extension, without the point.
     pub extension: &'static str,
-    /// Reads a text, of which messages speak by this name. What it gives contradicts itself nowhere, and nobody objects to it.
+    /// Reads a text. Messages name it as given. The job is checked for contradictions and by the caller's
+    /// objections.
     pub parse: fn(&str, &str, Objections) -> Result<JobSpec, Trouble>,
 }
 
-/// Options of fio's of which a job file of its has one at least.
-const OF_FIO: [&str; 15] = [
+/// Options of fio. A job file has at least one of them.
+const FIO_KEYS: [&str; 15] = [
     "rw",
     "readwrite",
     "ioengine",
@@ -95,10 +95,10 @@ const OF_FIO: [&str; 15] = [
     "verify",
 ];
 
-/// Tables and keys of ours that no other TOML has: a file with one of them is a job, or was meant to be.
-const OF_OURS: [&str; 6] = [job::PHASE, job::STREAM, "rw", "bs", "depth", "workers"];
+/// Tables and keys that only fathom's TOML has. A file with one of them is a job of fathom.
+const FATHOM_KEYS: [&str; 6] = [job::PHASE, job::STREAM, "rw", "bs", "depth", "workers"];
 
-/// Whose job file these bytes are; `None` for anything else, and for what is larger than any job file.
+/// The tool whose job file this is; `None` for anything else, and for files larger than [`MAX_FILE_BYTES`].
 pub fn what_language(content: &[u8]) -> Option<Tool> {
     if content.len() > MAX_FILE_BYTES {
         return None;
@@ -116,7 +116,7 @@ pub fn what_language(content: &[u8]) -> Option<Tool> {
     }
 }
 
-/// The text of a file; Windows, where two of these tools are at home, writes UTF-16 with a mark before it.
+/// The text of a file: UTF-8, or UTF-16 with a byte order mark as Windows writes it.
 fn text(content: &[u8]) -> Option<Cow<'_, str>> {
     let wide = |unit: fn([u8; 2]) -> u16| {
         let units = content.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
@@ -130,10 +130,10 @@ fn text(content: &[u8]) -> Option<Cow<'_, str>> {
     text.filter(|text| !text.contains('\0'))
 }
 
-/// The first element is a profile or its results, and there are time spans in it.
+/// Whether the first element is a profile or its results, and contains time spans.
 fn is_diskspd(text: &str) -> bool {
     let mut rest = text;
-    // Before the first element come declarations and comments.
+    // Declarations and comments precede the first element.
     while let Some((start, end)) =
         [("<?", "?>"), ("<!--", "-->")].into_iter().find(|(s, _)| rest.starts_with(s))
     {
@@ -147,7 +147,7 @@ fn is_diskspd(text: &str) -> bool {
     (is_root("Profile") || is_root("Results")) && rest.contains("<TimeSpan")
 }
 
-/// It begins with the version, and its headings begin with an apostrophe.
+/// Whether it begins with the version and has headings that begin with an apostrophe.
 fn is_iometer(text: &str) -> bool {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
@@ -159,14 +159,14 @@ fn is_iometer(text: &str) -> bool {
         && lines.any(|line| line.starts_with("'TEST SETUP") || line.starts_with("'ACCESS SPECIFICATIONS"))
 }
 
-/// A table of which a key is ours.
+/// Whether it is a TOML table with a key of fathom.
 fn is_fathom(text: &str) -> bool {
     let (table, errors) = DeTable::parse_recoverable(text);
-    errors.is_empty() && OF_OURS.iter().any(|key| table.get_ref().contains_key(*key))
+    errors.is_empty() && FATHOM_KEYS.iter().any(|key| table.get_ref().contains_key(*key))
 }
 
-/// Sections, in them keys with or without a value, and one of these keys at least; before the first section only comments and
-/// other files.
+/// Whether it consists of sections of keys with or without values, with at least one known key. Before the
+/// first section only comments and includes are allowed.
 fn is_fio(text: &str) -> bool {
     let (mut in_section, mut known) = (false, false);
     for line in text.lines().map(str::trim) {
@@ -184,7 +184,7 @@ fn is_fio(text: &str) -> bool {
         if !in_section || key.is_empty() || key.contains(char::is_whitespace) {
             return false;
         }
-        known |= OF_FIO.contains(&key);
+        known |= FIO_KEYS.contains(&key);
     }
     known
 }
@@ -201,7 +201,7 @@ const XML: &str =
     "<?xml version=\"1.0\"?>\n<!-- x -->\n<Profile>\n<TimeSpans><TimeSpan/></TimeSpans></Profile>";
 
 #[test]
-fn each_tool_is_told_by_what_its_files_say() {
+fn each_tool_is_detected_by_content() {
     let results = XML.replace("<Profile>", "<Results>\n<Profile>") + "</Results>";
     for (text, tool) in [
         (FIO, Tool::Fio),
@@ -220,7 +220,7 @@ fn each_tool_is_told_by_what_its_files_say() {
 }
 
 #[test]
-fn what_is_no_job_is_nobodys() {
+fn other_files_have_no_tool() {
     for text in [
         "",
         "hello\n",

@@ -143,12 +143,12 @@ const IOMETER: &[(&str, &str)] = &[
     ("dedup", "'Data pattern"),
 ];
 
-/// Engines of fathom that fio has by another name.
+/// Engines that have another name in fio.
 const ENGINES: &[(&str, &str)] =
     &[("rw", "sync"), ("sync", "psync"), ("preadv", "vsync"), ("vsync", "pvsync2"), ("fallocate", "falloc")];
 
-/// A setting with its value as a user of the tool types it: `rate=50m`, `-o32`.
-pub(crate) fn spelled(tool: Tool, key: &str, value: Option<&str>) -> String {
+/// A setting with its value as typed for the tool: `rate=50m`, `-o32`.
+pub(crate) fn format_for_tool(tool: Tool, key: &str, value: Option<&str>) -> String {
     let (names, glue) = match tool {
         Tool::Fio => (FIO, "="),
         Tool::Diskspd => (DISKSPD, ""),
@@ -204,7 +204,7 @@ pub fn in_names_of(tool: Tool, text: &str) -> String {
         let (before, from) = rest.split_at(at);
         out += before;
         if let Some(after) = from.strip_prefix('`') {
-            // Whole commands of fathom stay what they are.
+            // Commands of fathom are not changed.
             is_command = !is_command && after.starts_with("fathom ");
             out.push('`');
             rest = after;
@@ -218,7 +218,7 @@ pub fn in_names_of(tool: Tool, text: &str) -> String {
             continue;
         };
         let (value, after) = value(key, after);
-        out += &spelled(tool, key.name, value);
+        out += &format_for_tool(tool, key.name, value);
         rest = after;
     }
     out + rest

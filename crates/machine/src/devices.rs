@@ -199,9 +199,6 @@ fn read_flag(files: &std::collections::BTreeMap<String, String>, file: &str) -> 
     }
 }
 
-/// Where all block devices are listed.
-const ALL_NAMES: &str = "/sys/class/block";
-
 /// Returns the kernel name of the device that a word names; `None` for a path, or if no device has that name.
 pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
     let mut parts = typed.components();
@@ -211,9 +208,8 @@ pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
     if stack::number_of(root, name).is_some() {
         return Some(name.to_owned());
     }
-    let is_volume =
-        |device: &String| root.word(&format!("{ALL_NAMES}/{device}/dm/name")).as_deref() == Some(name);
-    root.list(ALL_NAMES).ok()?.into_iter().find(is_volume)
+    let is_volume = |device: &String| root.word(&format!("{ALL}/{device}/dm/name")).as_deref() == Some(name);
+    root.list(ALL).ok()?.into_iter().find(is_volume)
 }
 
 /// Returns the path of its node, `/dev/vda`; `None` also if that node is another device.

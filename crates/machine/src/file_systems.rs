@@ -510,7 +510,7 @@ fn a_namespace_is_read_through_another_process_if_the_first_is_gone() {
     for (process, namespace) in [("self", 1), ("1", 1), ("10", 2), ("11", 2), ("12", 2), ("20", 3)] {
         link(dir.path(), &format!("mnt:[{namespace}]"), &format!("proc/{process}/ns/mnt"));
     }
-    // 10 and 20 ended between the one look and the other.
+    // 10 and 20 ended between the two readings.
     for process in [11, 12] {
         put(dir.path(), &format!("proc/{process}/mountinfo"), "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
     }

@@ -600,7 +600,6 @@ fn can_write(root: &Root, dir: &str, fd: &str) -> bool {
 /// Bytes that are compared if nothing identifies a device, and of two files.
 const BLOCK: usize = 4096;
 const SECTOR: u64 = model::evidence::SECTOR_BYTES;
-const O_NONBLOCK_2: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
 /// Finds the user of an open file by its content. `user_of` finds the user of a block device by its kernel
 /// name.
@@ -656,7 +655,7 @@ fn may_be_image_of(root: &Root, name: &str, file: &File, file_bytes: u64) -> boo
         return false;
     };
     let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
-    let Ok(device) = File::options().read(true).custom_flags(O_NONBLOCK_2).open(path) else { return false };
+    let Ok(device) = File::options().read(true).custom_flags(O_NONBLOCK).open(path) else { return false };
     let Ok(identities) = Content::from(&device, 0, bytes).identities() else { return false };
     let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     let in_disk = number(name, "start").unwrap_or(0).saturating_mul(SECTOR);
@@ -785,7 +784,7 @@ mod tests {
         let dir = fixture(&files);
         let root = Root::at(dir.path().to_owned());
         assert_eq!(device(&root, "loop1"), by("loop1 is over a file that is also behind loop2"));
-        // What is behind one of them is known to nobody: it may be any device.
+        // The device below one of them is unknown: it may be any device.
         put(dir.path(), "sys/class/block/loop2/loop/backing_file", "/gone (deleted)\n");
         assert!(device(&root, "sda").is_err_and(|why| why.contains("behind loop2 is not known")));
     }
@@ -880,7 +879,7 @@ mod writers_tests {
             let found = of_devices(&Root::at(dir.path().to_owned()), &file);
             assert!(matches!(found, Use::Hidden(_)), "{namespace:?}: {found:?}");
         }
-        // A user that is seen is named wherever this runs.
+        // A visible user is named in every environment.
         let (dir, by) = user("0100002", "");
         std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));
         let what = identity::of_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));

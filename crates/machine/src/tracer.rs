@@ -332,7 +332,7 @@ mod tests {
                 drop(tracer);
                 let tracefs = sys::tracefs::directory().unwrap_or_else(|why| panic!("{why}"));
                 assert!(!list(&tracefs, INSTANCES).unwrap_or_default().contains(&name));
-                // As a killed one leaves it: nobody has this number.
+                // As left by a killed process: this number is unused.
                 let stale = format!("{PREFIX}4194999-1");
                 let _ = mkdirat(&tracefs, format!("{INSTANCES}/{stale}"), Mode::from_raw_mode(0o700));
                 assert!(remove_leftovers().contains(&stale));

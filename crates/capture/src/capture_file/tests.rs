@@ -108,7 +108,7 @@ fn other_files_and_other_versions_are_distinguished() {
     assert_eq!(why(b"fathom session 1\n"), "it is no capture of fathom's");
     assert!(why(b"fathom capture 2\n").contains("format 2"));
     assert!(why(b"").contains("no capture") && why(b"\x7fELF").contains("no capture"));
-    // A length that nobody has, as numbers of the other byte order make it.
+    // An impossible length, as the other byte order gives.
     let mut hostile = file(&[], false);
     let at = MAGIC.len();
     hostile[at + 1..at + 5].reverse();

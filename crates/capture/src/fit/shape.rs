@@ -250,7 +250,7 @@ pub(super) fn format_number(number: f64) -> String {
 
 /// Most distinct sizes. Further ones count as the next smaller known size.
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
-/// Most size classes of a job, so many that the distribution remains close.
+/// Size classes of a job at most; enough to keep the distribution close.
 const MAX_SIZE_CLASSES: usize = 98;
 /// Shares count in millionths.
 pub(super) const MILLION: u64 = 1_000_000;

@@ -41,9 +41,9 @@ pub(super) struct Observations {
     pub(super) stable: u64,
     pub(super) first_ns: Option<u64>,
     pub(super) last_ns: u64,
-    /// First sector, and behind the last.
+    /// First sector, and the one after the last.
     pub(super) span: Option<(u64, u64)>,
-    /// All places and sizes in sectors, bit by bit.
+    /// Bitwise OR of all offsets and sizes in sectors.
     pub(super) bits: u64,
 }
 
@@ -312,7 +312,7 @@ pub(super) struct Load {
 #[derive(Debug, Default)]
 pub(super) struct KindFigures {
     pub(super) arriving: ArrivalCounter,
-    /// All places and sizes in sectors, bit by bit.
+    /// Bitwise OR of all offsets and sizes in sectors.
     pub(super) bits: u64,
     following: SequenceCounter,
     /// Operations at random offsets and in short runs, and those in long runs.
@@ -329,7 +329,7 @@ pub(super) struct Class {
     /// Operations that continue another one, and the sum of how many operations ago that was.
     pub(super) continued: u64,
     pub(super) back: u64,
-    /// First sector, and behind the last.
+    /// First sector, and the one after the last.
     pub(super) span: Option<(u64, u64)>,
 }
 

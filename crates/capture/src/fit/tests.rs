@@ -4,7 +4,7 @@ use super::*;
 use crate::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::Origin;
 
-/// Numbers that look random, the same each time.
+/// Pseudo-random numbers, the same each time.
 struct Random(u64);
 
 impl Random {

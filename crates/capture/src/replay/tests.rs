@@ -78,7 +78,7 @@ fn each_waits_for_the_last_that_had_completed_of_its_task() {
         [
             (1, 2000 - 1016),
             (1, 2100 - 1016),
-            // While the one before is in flight: behind the one before that.
+            // While the previous one is in flight, it follows the one before that.
             (2, 2300 - 1016),
             // Its predecessor completed at 2400; the one at 2000 is still in flight.
             (1, 50),

@@ -486,7 +486,7 @@ pub(crate) mod tests {
         word.to_ne_bytes()
     }
 
-    /// A page with these data behind its header.
+    /// A page with these data after its header.
     pub(crate) fn page(time: u64, flags: u64, data: &[u8], behind: u64) -> Vec<u8> {
         let mut page = time.to_ne_bytes().to_vec();
         page.extend((data.len() as u64 | flags).to_ne_bytes());
@@ -510,7 +510,7 @@ pub(crate) mod tests {
         let mut data = record(5, b"abcd");
         data.extend([word(EXTEND, 1), 1_u32.to_ne_bytes()].concat());
         data.extend(record(2, b"efghijkl"));
-        // Taken back: four bytes of length, eight behind.
+        // Discarded: four bytes of length, and eight after it.
         data.extend([word(PADDING, 3), 12_u32.to_ne_bytes(), *b"gone", *b"gone"].concat());
         data.extend([word(0, 4), 7_u32.to_ne_bytes(), *b"odd\0"].concat());
         data.extend([word(STAMP, 9), 2_u32.to_ne_bytes()].concat());
@@ -574,7 +574,7 @@ mod event_tests {
         let mut decoder = Decoder::new(HEADER, &[(Step::Issued, ISSUE.to_owned())])?;
         let mut data = record(1, &issue(800, 8, "RS", 42, "fio"));
         data.extend(record(2, &issue(808, 16, "FWFSM", 42, "fio")));
-        // An event that nobody knows.
+        // An unknown event.
         data.extend(record(2, &[0; 16]));
         let mut asked = Vec::new();
         let mut events = Vec::new();

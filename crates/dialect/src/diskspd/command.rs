@@ -1,8 +1,5 @@
-//! DISKSPD's command line: its words into a profile.
-//!
-//! For: options with their values right behind them, targets behind the options, sizes in blocks of `-b` wherever that stands; an XML
-//! profile with what may stand beside it. Not for: whether options go together ([`super::validate`]), nor what Linux has not
-//! ([`super::here`]).
+//! DISKSPD's command line: options with their values attached, followed by the targets. Sizes may be in
+//! blocks of `-b`, wherever that option is. [`super::validate`] checks whether options go together.
 
 use super::options::{self, ETW, EVENTS, EXPERIMENT, STATISTICS, help};
 use super::xml;
@@ -10,34 +7,34 @@ use crate::diskspd::Source;
 use crate::trouble::{Mark, Trouble, typed_hyphens};
 use model::diskspd::{BLOCK, Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 
-/// Letters of the options that may stand beside an XML profile.
-const BESIDE_XML: &str = ":CdRvWXz";
-/// What allows overwriting, which DISKSPD does not have.
+/// Letters of the options that are allowed together with an XML profile.
+const XML_LETTERS: &str = ":CdRvWXz";
+/// The option of fathom that allows overwriting.
 const DESTROY: &str = "--destroy";
-/// What is wrong with a second end.
+/// The error for a second end of the region.
 const TWICE: &str = "where it ends is said twice; type -BBASE:LENGTH or -fSIZE, once";
-/// Operations after which a thread shows progress where `-P` has no number.
+/// Operations between two progress messages of a thread if `-P` has no number.
 const PROGRESS: u32 = 65_536;
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ask {
-    /// To carry it out.
+    /// Run the profile.
     #[default]
     Measure,
-    /// To print the profile: as XML, or as text.
+    /// Print the profile as XML or as text.
     Profile,
-    /// To print a text.
+    /// Print a text.
     Print(String),
 }
 
-/// What is known of the machine and the moment.
+/// What a command line needs of its surroundings.
 pub struct Here<'h> {
-    /// The text of a file.
+    /// Reads a file as text.
     pub read: &'h dyn Fn(&str) -> Result<String, String>,
-    /// CPUs that may be used, in their order; empty where threads are not to be bound to any.
+    /// The usable CPUs in their order; empty if threads are not bound.
     pub cpus: &'h [u32],
-    /// What a seed of the clock is.
+    /// The seed for a seed from the clock.
     pub clock: u32,
 }
 
@@ -46,34 +43,34 @@ pub struct Here<'h> {
 pub struct CommandLine {
     /// What is asked for.
     pub ask: Ask,
-    /// What was said of it.
+    /// The profile.
     pub profile: Profile,
-    /// What may be overwritten though fathom did not make it.
+    /// Targets that may be overwritten although fathom did not create them.
     pub destroy: Vec<String>,
     /// Files that were read.
     pub read: Vec<String>,
-    /// What is told of options that change nothing.
+    /// Remarks on options that have no effect.
     pub remarks: Vec<String>,
-    /// What messages are about.
+    /// The text with its places, for messages.
     pub(super) source: Source,
 }
 
-/// Options while they are read, of all targets alike.
+/// Options of all targets while they are read.
 #[derive(Default)]
 struct Options {
     span: TimeSpan,
     target: Target,
     caching: Caching,
-    /// Whether the first byte and the last were said.
+    /// Whether the first and the last byte were given.
     base: bool,
     end: bool,
 }
 
 impl CommandLine {
-    /// Reads the words behind `diskspd`.
+    /// Reads the words after `diskspd`.
     ///
     /// # Errors
-    /// Everything that is wrong with them, each at its place with what to type instead.
+    /// All errors, each with its place and what to type instead.
     pub fn parse(words: &[String], here: &Here) -> Result<Self, Trouble> {
         let source = Source::parse(words);
         if words.iter().any(|word| word == "-?") {
@@ -83,7 +80,7 @@ impl CommandLine {
         let mut marks = Vec::new();
         let targets = said.targets(&mut marks);
         if let Some(file) = words.iter().find_map(|word| word.strip_prefix("-X")) {
-            said.beside_xml(&mut marks);
+            said.refuse_xml_options(&mut marks);
             if !marks.is_empty() {
                 return Err(said.source.trouble(marks));
             }
@@ -98,7 +95,7 @@ impl CommandLine {
         Ok(said)
     }
 
-    /// Paths, which stand behind all options; what allows overwriting may stand anywhere.
+    /// The targets after all options. The option that allows overwriting may be anywhere.
     fn targets(&mut self, marks: &mut Vec<Mark>) -> Vec<String> {
         let mut targets = Vec::new();
         for (word, place) in &self.source.words {
@@ -121,15 +118,15 @@ impl CommandLine {
         targets
     }
 
-    /// Refuses what an XML profile says by itself.
-    fn beside_xml(&self, marks: &mut Vec<Mark>) {
+    /// Refuses options that an XML profile contains itself.
+    fn refuse_xml_options(&self, marks: &mut Vec<Mark>) {
         let mut profiles = 0;
         for (word, place) in &self.source.words {
             let Some(letter) = word.strip_prefix('-').and_then(|w| w.chars().next()) else { continue };
             profiles += usize::from(letter == 'X');
             let why = if profiles > 1 && letter == 'X' {
                 "there is a second XML profile; type one -X".into()
-            } else if BESIDE_XML.contains(letter) || word.starts_with(DESTROY) {
+            } else if XML_LETTERS.contains(letter) || word.starts_with(DESTROY) {
                 continue;
             } else {
                 format!("{word} does not go with -X; write it into the profile, or leave it out")
@@ -138,7 +135,7 @@ impl CommandLine {
         }
     }
 
-    /// An XML profile, with what was typed beside it.
+    /// Reads an XML profile and the options next to it.
     fn xml(&mut self, file: &str, targets: &[String], here: &Here) -> Result<(), Trouble> {
         let mut beside = Self { source: self.source.clone(), ..Self::default() };
         let mut marks = Vec::new();
@@ -179,7 +176,7 @@ impl CommandLine {
         Ok(())
     }
 
-    /// Options of a profile of one time span.
+    /// Reads the options of a profile with one time span.
     fn options(&mut self, targets: Vec<String>, here: &Here, marks: &mut Vec<Mark>) {
         let block = self.block(marks);
         let mut all = Options { target: Target { block, ..Target::default() }, ..Options::default() };
@@ -200,7 +197,7 @@ impl CommandLine {
         self.profile.spans.push(span);
     }
 
-    /// The block, which sizes before it may be in too.
+    /// The block size. It is read first because earlier sizes may be in blocks.
     fn block(&self, marks: &mut Vec<Mark>) -> u32 {
         let mut block = BLOCK;
         for (word, place) in &self.source.words {
@@ -232,7 +229,7 @@ impl CommandLine {
         let Options { span, target, caching, .. } = all;
         let block = target.block;
         match letter {
-            // Read before all others.
+            // Already read.
             'b' | 'X' => {}
             'C' => span.cooldown_s = number(value, 0)?,
             'd' => span.duration_s = number(value, 0)?,
@@ -316,7 +313,7 @@ impl CommandLine {
 }
 
 impl Options {
-    /// `-B` and `-f`: first and last byte, and hints.
+    /// `-B` and `-f`: first and last byte, and open hints.
     fn region(&mut self, letter: char, value: &str) -> Result<(), String> {
         let Self { target, base, end, .. } = self;
         match letter {
@@ -353,21 +350,21 @@ impl Options {
     }
 }
 
-/// A whole number at the beginning of a text, and what is behind it.
+/// A whole number at the beginning of a text, and the rest.
 fn leading(text: &str) -> Option<(u64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.get(..end)?.parse().ok().map(|number| (number, &text[end..]))
 }
 
-/// A whole number from `least` on.
+/// A whole number of at least `least`.
 pub(super) fn number(text: &str, least: u32) -> Result<u32, String> {
     let number = text.parse::<u32>().ok().filter(|n| *n >= least);
-    // A sign is none of theirs.
+    // DISKSPD takes no sign.
     let number = number.filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
     number.ok_or_else(|| format!("{} is no number; type a whole number from {least} on", shown(text)))
 }
 
-/// A size, and what is behind it.
+/// A size at the beginning of a text, and the rest.
 fn size_before(text: &str, block: u32) -> Result<(u64, &str), String> {
     let wrong =
         || format!("{} is no size; type a whole number of bytes, or one with K, M, G, T or b", shown(text));
@@ -396,7 +393,7 @@ pub(super) fn size(text: &str, block: u32) -> Result<u64, String> {
     }
 }
 
-/// `BASE[:LENGTH]`: the first byte and the one behind the last, where that is said.
+/// `BASE[:LENGTH]`: the first byte, and the end if a length is given.
 pub(super) fn bounds(text: &str, block: u32) -> Result<(u64, Option<u64>), String> {
     let (base, rest) = size_before(text, block)?;
     if rest.is_empty() {
@@ -410,7 +407,7 @@ pub(super) fn bounds(text: &str, block: u32) -> Result<(u64, Option<u64>), Strin
         .ok_or_else(|| "base and length go beyond all sizes; type smaller ones".into())
 }
 
-/// CPUs with their group before them where that is not 0: `1,4,g1,2`.
+/// CPUs, each after its group unless that is 0: `1,4,g1,2`.
 pub(super) fn affinity(text: &str) -> Result<Vec<(u32, u32)>, String> {
     let mut group = 0;
     let mut cpus = Vec::new();
@@ -470,13 +467,13 @@ fn part(text: &str) -> Result<(u64, &str), String> {
     })
 }
 
-/// A piece of what was typed inside a message, cut where it is long.
+/// A typed text for a message, shortened if long.
 pub(super) fn shown(text: &str) -> String {
     let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
     format!("'{short}'")
 }
 
-/// What `-S` and `-h` said so far: each property once.
+/// The properties given by `-S` and `-h`; each may be given once.
 #[derive(Default)]
 pub(super) struct Caching {
     pub(super) cache: Option<Cache>,
@@ -618,7 +615,7 @@ fn sizes_are_whole_and_blocks_are_those_of_b() {
 }
 
 #[test]
-fn bounds_are_a_base_and_a_length_behind_it() {
+fn bounds_are_a_base_and_a_length() {
     let of = |text| bounds(text, 1 << 16);
     assert_eq!((of("5m"), of("5m:1m")), (Ok((5 << 20, None)), Ok((5 << 20, Some(6 << 20)))));
     for bad in ["5mx", "5m:", "5m:j", "5m:1x", "5m:1mx", "", "1:18446744073709551615"] {

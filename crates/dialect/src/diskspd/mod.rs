@@ -1,11 +1,9 @@
-//! DISKSPD's language: its command lines and its XML profiles.
+//! DISKSPD: its command lines and XML profiles as jobs. What Linux does not have is refused by the name of
+//! the option, with the reason and what to type instead.
 //!
-//! For: a specification that means what they mean, exactly; what Linux has not is refused by the name of the option, with the reason
-//! and what to type instead. Not for: carrying it out, nor DISKSPD's output (crate `report`).
-//!
-//! Words are read into a profile (`command` with `letters` and `value`; `xml`), which is compared with DISKSPD's own rules (`validate`) and with
-//! what there is here (`here`), and then made into phases and streams (`jobs`). What becomes of each option stands in one table
-//! (`options`). Compared with its source and its published tests alone: it runs on Windows, and none was at hand.
+//! `command` or `xml` reads a profile, `validate` checks it against DISKSPD's rules and against what is
+//! supported here, and this module makes phases and streams of it. [`options`] is the table of all options.
+//! The reference is DISKSPD's source and published tests, since it does not run on Linux.
 
 mod command;
 pub mod options;
@@ -13,7 +11,7 @@ mod validate;
 mod xml;
 
 pub use self::command::{Ask, CommandLine, Here};
-use crate::names_in_tool::spelled;
+use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
 use crate::{Language, Objections, Tool};
 use model::diskspd::{Cache as Caching, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan};
@@ -33,16 +31,16 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let (profile, source) = xml::read(name, text, &[])?;
     let said = CommandLine { profile, source, ..CommandLine::default() };
     let mut job = job(&said, &[], also)?.unwrap_or_default();
-    // Measured several times its workers are told together, as those of any job.
+    // In repeated measurements the workers are reported together.
     job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.each_worker = None);
     Ok(job)
 }
 
-/// The jobs of a command line, whose threads are bound to these CPUs in turn unless it says otherwise; none of one whose
-/// profile is only to be printed, which may say what nothing here can do.
+/// The job of a command line. Threads are bound to these CPUs in turn unless the command line says otherwise.
+/// `None` if the profile is only printed; then unsupported settings are allowed.
 ///
 /// # Errors
-/// Everything that is wrong with it, each at its place with what to type instead.
+/// All errors, each with its place and what to type instead.
 pub fn job(said: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<JobSpec>, Trouble> {
     let (mut marks, warnings) = validate::validate(said);
     if said.ask != Ask::Profile {
@@ -58,7 +56,7 @@ pub fn job(said: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<
     let problems = job.check().into_iter().chain(also(&job));
     let marks: Vec<Mark> = problems
         .map(|problem| {
-            let message = problem.spelled(|key, value| spelled(Tool::Diskspd, key, value));
+            let message = problem.spelled(|key, value| format_for_tool(Tool::Diskspd, key, value));
             Mark::new(said.source.place(problem.phase, problem.stream, "\0"), message)
         })
         .collect();
@@ -72,7 +70,7 @@ pub fn job(said: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<
 const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
 
-/// The whole job. Threads are bound to `cpus` in turn where nothing else was said.
+/// The whole job. Threads are bound to `cpus` in turn by default.
 fn job_spec(profile: &Profile, cpus: &[u32]) -> JobSpec {
     let phases: Vec<PhaseSpec> = profile.spans.iter().map(|span| phase(span, cpus)).collect();
     let typed = phases.iter().map(|phase| vec![TypedStream::default(); phase.streams.len()]).collect();
@@ -89,7 +87,7 @@ fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
     for pool in span.pools() {
         let targets =
             || pool.targets.iter().filter_map(|(at, weight)| Some((span.targets.get(*at)?, *weight)));
-        // Those of one thread are alike but for their paths and weights; others were refused.
+        // Targets of one thread differ only in path and weight; others were refused.
         let Some((first, _)) = targets().next() else { continue };
         let mut one = stream(span, first, &pool);
         one.target = targets().map(|(target, _)| target.path.clone()).collect();
@@ -124,7 +122,7 @@ fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
     threads.iter().filter_map(|thread| all.get(of(*thread)).copied()).collect()
 }
 
-/// What is done to a target, or alike to as many as the threads have.
+/// The stream of a target, or of the identical targets of the pool's threads.
 fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
     let (workers, targets) = (pool.threads.len() as u32, pool.targets.len() as u32);
     let shares = span.threads > 0 && span.requests > 0;
@@ -182,7 +180,7 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
         stream.mix_by_run = (mixed && target.random_percent < 100).then_some(true);
         return;
     }
-    // A stride of nothing is one place, which the region is cut to.
+    // A stride of 0 repeats one block, so the region is reduced to it.
     stream.stride = Some(target.step()).filter(|step| *step > 0 && *step != u64::from(target.block));
     if workers > 1 {
         stream.start = Some(match target.thread_stride {
@@ -196,7 +194,7 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
     }
 }
 
-/// Operations of a run in the mean, where some go on from the one before.
+/// Mean operations of a sequential run, if the accesses are partly sequential.
 fn run_length(target: &Target) -> Option<f64> {
     (target.random_percent < 100).then(|| 100.0 / f64::from(target.random_percent))
 }
@@ -217,7 +215,7 @@ fn zones(parts: &Distribution) -> Order {
 fn region(target: &Target, stream: &mut StreamSpec) {
     let end = match (target.end, target.create) {
         (0, create) => create,
-        // What is beyond the end of the file is not touched.
+        // Bytes beyond the end of the file are not accessed.
         (end, create) => Some(create.map_or(end, |bytes| end.min(bytes))),
     };
     stream.offset = Some(target.base).filter(|base| *base > 0);
@@ -228,7 +226,7 @@ fn region(target: &Target, stream: &mut StreamSpec) {
     }
 }
 
-/// The most of all threads on all targets together: each gets its part.
+/// Limits the throughput. The limit is that of all threads on all targets; each gets its share.
 fn pace(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     match target.throughput {
         Some(Throughput::Iops(iops)) => {
@@ -241,7 +239,7 @@ fn pace(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     }
 }
 
-/// The engine; `None` where several requests are in flight, which the default engine takes.
+/// The engine; `None`, the default engine, for several requests in flight.
 fn engine(target: &Target, depth: u32) -> Option<EngineSpec> {
     let name = match depth {
         _ if target.mapped => "mmap",
@@ -261,7 +259,7 @@ fn cache(target: &Target) -> Cache {
     }
 }
 
-/// Past the page cache there is nothing to be read ahead.
+/// The read-ahead advice; direct I/O has none.
 fn advice(target: &Target) -> Option<Advice> {
     match (target.random_hint, target.sequential_hint) {
         _ if target.cache == Caching::Off => None,
@@ -279,7 +277,7 @@ fn priority(target: &Target) -> Option<IoPriority> {
     }
 }
 
-/// What is written, and when it is flushed.
+/// The contents of writes, and their flushes.
 fn written(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
     match &target.buffer_file {
         Some(file) if target.buffer > 0 => stream.data = Some(file.clone()),
@@ -295,19 +293,19 @@ fn written(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
     }
 }
 
-/// What messages call a command line.
+/// Name of the command line in messages.
 const COMMAND_LINE: &str = "command line";
-/// In place of an option: the target itself.
+/// Stands for the target itself in place of an option.
 const TARGET: &str = "#";
 
-/// A text with the places of what it says.
+/// A text with the places of its options and targets.
 #[derive(Clone, Debug, Default)]
 struct Source {
     name: String,
     text: String,
-    /// Of a command line: each word.
+    /// The words of a command line.
     words: Vec<(String, Range<usize>)>,
-    /// Of XML: each target of each time span.
+    /// The targets of each time span of an XML profile.
     targets: Vec<Vec<Range<usize>>>,
 }
 
@@ -324,7 +322,8 @@ impl Source {
         source
     }
 
-    /// The place of an option, by how it begins, of a target of a command line ([`TARGET`]), or of one in XML.
+    /// The place of an option by its prefix, of a target of a command line ([`TARGET`]), or of a target in
+    /// XML.
     fn place(&self, span: usize, target: usize, option: &str) -> Range<usize> {
         let of_xml = self.targets.get(span).and_then(|targets| targets.get(target));
         let mut targets = self.words.iter().filter(|(word, _)| !word.starts_with('-'));

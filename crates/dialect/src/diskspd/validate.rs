@@ -1,8 +1,5 @@
-//! Options that do not go together, by DISKSPD's own rules and mostly in its own words.
-//!
-//! For: what it refuses on any system, and what it warns of. Not for: reading options, nor what Linux has not ([`super::here`]).
-//!
-//! Source: DISKSPD 2.2, `Profile::Validate` in `Common/Common.cpp` (MIT licence).
+//! Checks of a DISKSPD profile: what DISKSPD refuses on any system, what it warns of, and what Linux or
+//! fathom cannot carry out.
 
 use super::command::{Ask, CommandLine};
 use crate::diskspd::TARGET;
@@ -12,10 +9,10 @@ use model::diskspd::{Cache, Distribution, Flush, Target, TimeSpan};
 use model::spec::limits::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
 use std::collections::BTreeSet;
 
-/// Something that is wrong, with the option that it is marked at.
+/// An error, and the option that is marked.
 type Wrong = (&'static str, String);
 
-/// Everything that is wrong with a profile, and what it warns of.
+/// The errors and warnings of a profile.
 pub(super) fn validate(said: &CommandLine) -> (Vec<Mark>, Vec<String>) {
     let (mut marks, mut warnings) = (Vec::new(), Vec::new());
     let all = |why: &str| Mark::new(0..said.source.text.len(), why);
@@ -138,12 +135,12 @@ fn of_order(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
     wrong.extend(rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why.to_owned())));
 }
 
-/// What is wrong with shares of operations by parts of the target: the first part that does not fit.
+/// The first error in the shares of operations by parts of the target.
 fn of_distribution(all: &Distribution, target: &Target) -> Option<Wrong> {
     let block = u64::from(target.block);
     let (mut io, mut covered) = (0, 0_u64);
     for (at, range) in all.ranges.iter().enumerate() {
-        // What is left goes to the end of the target: that part alone has no length.
+        // The last part may have no length: it takes the rest of the target.
         let is_rest = range.length == 0 && at + 1 == all.ranges.len();
         if !all.percent && range.length < block && !is_rest {
             return Some((
@@ -225,7 +222,7 @@ fn of_memory(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
     wrong.extend(rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why.to_owned())));
 }
 
-/// What is no error and yet mostly not meant.
+/// The warning about a valid setting that is mostly a mistake.
 fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
     let several = span.threads > 1 || target.threads > 1;
     if target.random_percent > 0 {
@@ -239,12 +236,12 @@ fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
     }
 }
 
-/// Most intervals of all threads on all targets: a session keeps each.
-const MOST_BUCKETS: u64 = 200_000;
+/// Intervals of all threads on all targets at most, since a session keeps each.
+const MAX_BUCKETS: u64 = 200_000;
 /// Longest time in seconds: a day.
-const LONGEST_S: u32 = 86_400;
+const MAX_TIME_S: u32 = 86_400;
 
-/// Everything that cannot be carried out, and what is told of what changes nothing.
+/// All settings that cannot be carried out.
 pub(super) fn refused(said: &CommandLine) -> Vec<Mark> {
     let mut marks = Vec::new();
     let seeds: Vec<u32> = said.profile.spans.iter().map(|s| s.seed).collect();
@@ -266,9 +263,7 @@ pub(super) fn refused(said: &CommandLine) -> Vec<Mark> {
     marks
 }
 
-type Wrong2 = (&'static str, String);
-
-fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong2> {
+fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
     let buckets = u64::from(span.duration_s) * 1000 / u64::from(span.bucket_ms.max(1));
     let lanes =
         span.thread_count().saturating_mul(if span.threads > 0 { span.targets.len() as u64 } else { 1 });
@@ -278,16 +273,20 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong2> {
     let rules = [
         (span.completion_routines, "x", ROUTINES.to_owned()),
         (span.duration_s == 0, "d", "nothing can be said of no time at all; type -d1 or more".into()),
-        (longest > LONGEST_S, "d", format!("a time is {LONGEST_S} seconds at most here; type a shorter one")),
+        (
+            longest > MAX_TIME_S,
+            "d",
+            format!("a time is {MAX_TIME_S} seconds at most here; type a shorter one"),
+        ),
         (
             foreign.is_some(),
             "a",
             "Linux has one processor group; type the numbers of CPUs alone, as `lscpu -e` lists them".into(),
         ),
         (
-            span.iops && buckets.saturating_mul(lanes) > MOST_BUCKETS,
+            span.iops && buckets.saturating_mul(lanes) > MAX_BUCKETS,
             "D",
-            format!("of all threads together {MOST_BUCKETS} intervals are kept; type longer ones"),
+            format!("of all threads together {MAX_BUCKETS} intervals are kept; type longer ones"),
         ),
         (
             seeds.iter().any(|seed| seed != &span.seed),
@@ -314,8 +313,8 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong2> {
     broken.chain(if of_thread > MAX_WORKERS { None } else { pool_refusal(span) }).collect()
 }
 
-/// Threads that `-F` makes: what is wrong with the targets that they have.
-fn pool_refusal(span: &TimeSpan) -> Option<Wrong2> {
+/// The error in the targets of threads made by `-F`.
+fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
     let pools = if span.threads > 0 { span.pools() } else { Vec::new() };
     let idle = pools.iter().find(|pool| pool.targets.is_empty()).and_then(|pool| pool.threads.first());
     if let Some(thread) = idle.filter(|_| !span.targets.is_empty()) {
@@ -342,7 +341,7 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong2> {
             format!("threads have too many different targets; write {MAX_STREAMS} sets of them at most"),
         ));
     }
-    // Workers of several streams neither share a position nor count together where they begin.
+    // Workers of several streams share neither a position nor the count of their starting places.
     let mut once = BTreeSet::new();
     let several: BTreeSet<usize> = pools
         .iter()
@@ -360,13 +359,13 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong2> {
     })
 }
 
-/// A target without what may differ among those of a thread.
+/// The target without the settings that may differ within a thread.
 fn alike_but_for_path(target: &Target) -> Target {
     Target { path: String::new(), weight: 1, thread_targets: Vec::new(), ..target.clone() }
 }
 
-/// Names of Windows' drives and volumes.
-fn path_refusal(target: &Target) -> Option<Wrong2> {
+/// Refuses names of Windows drives and volumes.
+fn path_refusal(target: &Target) -> Option<Wrong> {
     let path = &target.path;
     let is_drive = path.strip_prefix('#').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
     let mut chars = path.chars();
@@ -397,7 +396,7 @@ fn path_refusal(target: &Target) -> Option<Wrong2> {
     }
 }
 
-fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<Wrong2> {
+fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
     let mixed = (1..100).contains(&target.random_percent);
     let non_volatile = matches!(target.flush, Some(Flush::NonVolatile | Flush::NonVolatileNoDrain));
     let depth = target.requests.max(span.requests);

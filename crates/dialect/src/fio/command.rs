@@ -1,7 +1,5 @@
-//! fio's command line: the words behind `fio`, as its getopt takes them.
-//!
-//! For: telling options of jobs, options of fio itself and job files apart, in any order. Not for: what options of jobs mean
-//! (`sections` and what follows), nor doing what is asked.
+//! fio's command line, parsed as fio's getopt does: options of jobs, options of fio itself and job files in
+//! any order. Also fio's help texts.
 
 use super::Piece;
 use super::options::How::{Held, NoEffect, Only, Refused};
@@ -13,52 +11,52 @@ use crate::fio::streams::{ENGINE_OPTIONS, ENGINES};
 use crate::trouble::typed_hyphens;
 use model::typed::Idle;
 
-/// What is asked of fio.
+/// What the command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ask {
-    /// To carry the jobs out.
+    /// Run the jobs.
     #[default]
     Measure,
-    /// To read the jobs, and say what is wrong with them.
+    /// Parse the jobs and report errors.
     Parse,
-    /// To write the jobs as one command line.
+    /// Print the jobs as one command line.
     ShowCommand,
     /// The version of fio whose language and formats these are.
     Version,
-    /// To print a text of fio's own help.
+    /// Print a help text.
     Print(String),
 }
 
-/// A command line of fio's.
+/// A command line of fio.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
     /// What is asked.
     pub ask: Ask,
-    /// Options of jobs in their order, and behind them the job files, which fio reads last.
+    /// Options of jobs in their order, followed by the job files, which fio reads last.
     pub pieces: Vec<Piece>,
-    /// The sections that are carried out; all where none is named.
+    /// The sections that are run; all if none is named.
     pub sections: Vec<String>,
     /// Whether a job that writes is refused.
     pub readonly: bool,
-    /// What may be overwritten though fathom did not make it.
+    /// Targets that may be overwritten although fathom did not create them.
     pub destroy: Vec<String>,
-    /// The file that the output goes to; standard output where none is named.
+    /// The output file; standard output if none is named.
     pub output: Option<String>,
-    /// What is written, in the order in which fio writes it: names that `--format` takes.
+    /// The output formats in the order in which fio writes them, by their names in `--format`.
     pub formats: Vec<&'static str>,
-    /// How often the output so far is written, in ns; only at the end where it is not said.
+    /// Interval of intermediate outputs in ns; `None` for output only at the end.
     pub status_interval_ns: Option<u64>,
     /// Whether the bandwidth of all jobs together is written to files of its own.
     pub bandwidth_log: bool,
-    /// How much is told of the time without work of the CPUs; nothing where it is not said.
+    /// The report of idle CPU time, if requested.
     pub idle: Option<Idle>,
     /// Whether progress is never shown.
     pub quiet: bool,
-    /// What is told of options that change nothing.
+    /// Remarks on options that have no effect.
     pub remarks: Vec<String>,
 }
 
-/// Options of jobs of which the value may be left out; of any other it may be the next word.
+/// Options of jobs whose value may be omitted; for any other the value may be the next word.
 const SWITCHES: [&str; 17] = [
     "bs_unaligned",
     "norandommap",
@@ -79,8 +77,8 @@ const SWITCHES: [&str; 17] = [
     "userspace_reap",
 ];
 
-/// Which outputs were asked for, and in which version.
-struct Forms {
+/// The requested output formats, and the version of terse output.
+struct Formats {
     normal: bool,
     terse: bool,
     json: Option<&'static str>,
@@ -93,16 +91,16 @@ impl CommandLine {
         Self { pieces: vec![Piece::File { name: name.into(), text: text.into() }], ..Self::default() }
     }
 
-    /// Reads the words behind `fio`; `job_file` gives the text of a job file by its path.
+    /// Reads the words after `fio`; `job_file` returns the text of a job file by path.
     ///
     /// # Errors
-    /// What is wrong with a word, and what to type instead; why a job file cannot be read.
+    /// The error in a word, with what to type instead, or why a job file cannot be read.
     pub fn parse(
         words: &[String],
         job_file: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Self, String> {
         let mut line = Self::default();
-        let mut forms = Forms { normal: true, terse: false, json: None, version: "fio-terse" };
+        let mut formats = Formats { normal: true, terse: false, json: None, version: "fio-terse" };
         let mut files: Vec<&String> = Vec::new();
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
@@ -133,7 +131,7 @@ impl CommandLine {
                 } else {
                     value.unwrap_or_default().to_owned()
                 };
-                line.say(option, &value, &mut forms)?;
+                line.say(option, &value, &mut formats)?;
             } else {
                 let known = options::find(name).map(|option| option.name);
                 let value = match known {
@@ -147,7 +145,7 @@ impl CommandLine {
             let text = job_file(name)?;
             line.pieces.push(Piece::File { name: name.clone(), text });
         }
-        line.formats = forms.names();
+        line.formats = formats.names();
         if line.pieces.is_empty() && line.ask == Ask::Measure {
             return Err("there is no job; type the name of a job file, or --name=NAME with options behind it (fathom fio --help lists more)".into());
         }
@@ -155,7 +153,7 @@ impl CommandLine {
     }
 
     /// Takes an option of fio itself.
-    fn say(&mut self, option: &OwnOption, value: &str, forms: &mut Forms) -> Result<(), String> {
+    fn say(&mut self, option: &OwnOption, value: &str, formats: &mut Formats) -> Result<(), String> {
         let name = option.name;
         match option.how {
             Refused(why) | Only(_, why) => return Err(format!("--{name} cannot be carried out; {why}")),
@@ -168,11 +166,11 @@ impl CommandLine {
                 "cmdhelp" => self.ask = Ask::Print(of_option(value)?),
                 "enghelp" => self.ask = Ask::Print(of_engine(value)?),
                 "output" => self.output = Some(value.into()),
-                "minimal" => (forms.normal, forms.terse) = (false, true),
-                "append-terse" => forms.terse = true,
-                "output-format" => forms.say(value)?,
-                "terse-version" => forms.version = terse(value)?,
-                // As in fio any other word is no error.
+                "minimal" => (formats.normal, formats.terse) = (false, true),
+                "append-terse" => formats.terse = true,
+                "output-format" => formats.say(value)?,
+                "terse-version" => formats.version = terse(value)?,
+                // As in fio other words are accepted.
                 "eta" => self.quiet = value == "never",
                 "bandwidth-log" => self.bandwidth_log = true,
                 "status-interval" => self.status_interval_ns = Some(interval(value)?),
@@ -186,8 +184,8 @@ impl CommandLine {
     }
 }
 
-impl Forms {
-    /// A list of outputs in place of what was asked for so far.
+impl Formats {
+    /// Replaces the formats by those of a list.
     fn say(&mut self, list: &str) -> Result<(), String> {
         (self.normal, self.terse, self.json) = (false, false, None);
         for word in list.split(',') {
@@ -241,7 +239,7 @@ fn terse(value: &str) -> Result<&'static str, String> {
     }
 }
 
-/// The one name that a word begins, as getopt completes it; the word itself where there is none or more.
+/// The only option that begins with a word, as getopt completes it; otherwise the word itself.
 fn completed(word: &str) -> &str {
     if word == "h" {
         return "help";
@@ -271,7 +269,7 @@ pub(super) fn page() -> String {
     out + "\nOptions of jobs: --cmdhelp lists them, --cmdhelp=OPTION says what becomes of one, `fathom help reference/fio` prints all.\n"
 }
 
-/// What becomes of an option of a job; of all of them where none or `all` is named.
+/// How an option of a job is handled; all options if none or `all` is named.
 pub(super) fn of_option(name: &str) -> Result<String, String> {
     if name.is_empty() || name == "all" {
         return Ok(lines(OPTIONS.iter()));
@@ -337,19 +335,19 @@ fn parse_words(words: &str) -> Vec<String> {
 }
 
 #[test]
-fn values_stand_behind_an_equals_sign_or_a_space_and_files_come_last() {
+fn values_follow_an_equals_sign_or_a_space_and_files_are_last() {
     assert_eq!(
         parse_words("a.fio --name x --rw=randread -bs 4k --time_based --runtime=3 - --direct 1"),
         ["name=x", "rw=randread", "bs=4k", "time_based=", "runtime=3", "direct=1", "a.fio", "-"]
     );
-    // A switch takes no word behind it, but a value of its own.
+    // A switch does not take the next word, but may have an attached value.
     assert_eq!(
         parse_words("--group_reporting --stonewall=0 b.fio"),
         ["group_reporting=", "stonewall=0", "b.fio"]
     );
     assert_eq!(parse_words("--hipri --fixedbufs c.fio"), ["hipri=", "fixedbufs=", "c.fio"]);
     assert_eq!(parse_words("-- --x.fio"), ["--x.fio"]);
-    // A word that nobody knows is told where options are, and swallows nothing.
+    // An unknown word is reported at its place and takes no value.
     assert_eq!(parse_words("--iodepht x.fio"), ["iodepht=", "x.fio"]);
 }
 
@@ -363,7 +361,7 @@ fn names_are_completed_where_only_one_begins_so() {
 }
 
 #[test]
-fn outputs_are_in_the_order_in_which_fio_writes_them() {
+fn outputs_have_the_order_of_fio() {
     let formats = |words: &str| line(&format!("{words} --name=x")).map(|l| l.formats);
     assert_eq!(formats(""), Ok(vec!["fio"]));
     assert_eq!(formats("--minimal --terse-version=5"), Ok(vec!["fio-terse-5"]));

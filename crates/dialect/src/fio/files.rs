@@ -1,21 +1,19 @@
-//! Regions: which part of its files a job uses, what is made where there is none, and what it ends by.
-//!
-//! For: `size`, `filesize`, `io_size`, `offset`, `loops`, `number_ios` and how files are allocated. Not for: the names of files
-//! ([`super::names`]), nor the order of blocks ([`super::access`]).
+//! Files of a job: their names, the region that is used (`size`, `filesize`, `io_size`, `offset`), what is
+//! created if they are missing, and what ends the job (`loops`, `number_ios`).
 
 use crate::fio::access;
 use crate::fio::access::ParsedRw;
-use crate::fio::job_file::{Around, Fault, Job, visible};
+use crate::fio::job_file::{Environment, Fault, Job, visible};
 use crate::fio::phases::{Times, is_time_based};
 use crate::fio::value::Size;
 use model::job::{Create, Filling, PerKind, Positions, Sizes};
 use model::spec::StreamSpec;
 
-/// How much of each file, what is made where there is none, and what ends it.
+/// Sets the region of each file, how missing files are created, and what ends the job.
 pub(super) fn region(
     job: &Job,
     way: &ParsedRw,
-    (files, around): (u32, &dyn Around),
+    (files, environment): (u32, &dyn Environment),
     times: Times,
     one: &mut StreamSpec,
 ) -> Result<Increment, Fault> {
@@ -24,12 +22,12 @@ pub(super) fn region(
         let why = "fio draws a size for each file, and the files of a job have one size here; type one size";
         return Err(job.fault("filesize", why));
     }
-    if job.on("fill_device", false)? && !on_devices(job, files, around) {
+    if job.on("fill_device", false)? && !on_devices(job, files, environment) {
         let why =
             "fathom never fills a file system: it keeps 5 % free; type a size, or a block device as filename";
         return Err(job.fault("fill_device", why));
     }
-    let shares = Shares { job, around, files, least: least(one) };
+    let shares = Shares { job, environment, files, least: least(one) };
     let each = job.bytes("filesize")?.filter(|s| *s > 0);
     let offset = match job.size("offset")? {
         Some(Size::Percent(percent)) => shares.offset(percent)?,
@@ -39,12 +37,12 @@ pub(super) fn region(
     one.offset = Some(offset).filter(|o| *o > 0);
     let typed_size =
         match job.text("size").filter(|text| !text.starts_with('(')).and_then(|text| text.rsplit_once('-')) {
-            // Of a range fio takes the last number.
+            // fio takes the last number of a range.
             Some((_, last)) => Some(job.units("size").size(last).map_err(|why| job.fault("size", why))?),
             None => job.size("size")?,
         };
     let (size, part) = match (typed_size, each) {
-        // The whole file, as without size.
+        // The whole file, as without `size`.
         (None | Some(Size::Percent(0.0 | 100.0)), _) => (None, None),
         (Some(Size::Bytes(bytes)), _) => (Some(shares.cut(bytes, offset)).filter(|s| *s > 0), None),
         (Some(Size::Percent(percent)), Some(each)) => {
@@ -54,7 +52,7 @@ pub(super) fn region(
         }
         (Some(Size::Percent(percent)), None) => (None, Some(shares.of_each("size", percent, offset)?)),
     };
-    // A file of that size begins before the offset.
+    // A file of that size includes the bytes before the offset.
     let rest = each.map(|each| each.saturating_sub(one.offset.unwrap_or(0)));
     if rest == Some(0) {
         return Err(job.fault("offset", "it is beyond the filesize; type less"));
@@ -67,10 +65,10 @@ pub(super) fn region(
         return Err(job.fault("size", "the engine null has no file whose size it could take; type size=1g"));
     }
     one.size = file;
-    // What is compared was written before: a new file has nothing that could be right.
+    // Data that is verified was written before, so a missing file is not created.
     let checks = one.verify.as_ref().is_some_and(|verify| verify.checks);
     let makes = job.on("allow_file_create", true)? && !checks;
-    // Whatever is a share of a file is of one that is there.
+    // Percentages are of existing files.
     if let (false, Some(file), true) = (nothing, file, makes && (part.is_none() || shares.are_missing())) {
         let bytes = file.saturating_add(one.offset.unwrap_or(0));
         one.create = Some(Create { bytes, filling: filling(job, way)?, unlink: job.on("unlink", false)? });
@@ -80,7 +78,7 @@ pub(super) fn region(
     shares.increment(one)
 }
 
-/// Goes back by the size of an operation: fio then moves the first block again and again.
+/// Steps back by the size of an operation: fio repeats the first block.
 fn repeat_first_block(shares: &Shares, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
     if way.step >= 0 || way.rw.is_random() || one.backwards.is_some() {
         return Ok(());
@@ -93,25 +91,25 @@ fn repeat_first_block(shares: &Shares, way: &ParsedRw, one: &mut StreamSpec) -> 
     Ok(())
 }
 
-/// How much further into its files each clone begins than the one before.
+/// By how much the start of each clone follows that of the one before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Increment {
     pub(super) bytes: u64,
-    /// What a share is rounded up to.
+    /// Multiple to which a percentage is rounded up.
     align: u64,
 }
 
 impl Increment {
-    /// Where a clone begins, if the first one begins at `first`.
+    /// The start of a clone if the first one starts at `first`.
     pub(super) fn offset(self, first: u64, clone: u32) -> u64 {
         let offset = first.saturating_add(self.bytes.saturating_mul(u64::from(clone)));
         offset.checked_next_multiple_of(self.align).unwrap_or(offset)
     }
 }
 
-/// Whether all that a job touches are block devices, which end where they end.
-fn on_devices(job: &Job, files: u32, around: &dyn Around) -> bool {
-    !own_files(job) && paths(job, 0, files).iter().all(|path| around.is_device(path))
+/// Whether all files of a job are block devices, whose size is fixed.
+fn on_devices(job: &Job, files: u32, environment: &dyn Environment) -> bool {
+    !own_files(job) && paths(job, 0, files).iter().all(|path| environment.is_device(path))
 }
 
 /// The smallest operation in bytes.
@@ -126,17 +124,17 @@ fn most(one: &StreamSpec) -> u32 {
     one.bs.as_ref().and_then(sizes).unwrap_or(1)
 }
 
-/// Shares of the files of a job, which are there and alike.
+/// Percentages of the files of a job, which exist and are alike.
 struct Shares<'j> {
     job: &'j Job,
-    around: &'j dyn Around,
+    environment: &'j dyn Environment,
     files: u32,
-    /// What they are multiples of, in bytes.
+    /// Alignment in bytes.
     least: u32,
 }
 
 impl Shares<'_> {
-    /// A percentage of each file in bytes, at most what follows the offset, in whole operations.
+    /// A percentage of each file in bytes, at most the part after the offset, in whole operations.
     fn of_each(&self, option: &str, percent: f64, offset: u64) -> Result<u64, Fault> {
         let length = self.length(option)?;
         let bytes = ((length as f64 * percent / 100.0) as u64).min(length.saturating_sub(offset));
@@ -149,7 +147,7 @@ impl Shares<'_> {
 
     /// A percentage of each file as an offset: the next multiple of `offset_align`, or of the smallest operation.
     fn offset(&self, percent: f64) -> Result<u64, Fault> {
-        // When fio computes the offset, a missing file has no bytes.
+        // A missing file has size 0 when fio computes the offset.
         if percent == 0.0 || self.are_missing() {
             return Ok(0);
         }
@@ -159,15 +157,15 @@ impl Shares<'_> {
         next.ok_or_else(|| self.job.fault("offset_align", "it is more than any file has; type less"))
     }
 
-    /// A size of all files, of which devices have only what follows the offset.
+    /// The total size; a device only has the part after the offset.
     fn cut(&self, size: u64, offset: u64) -> u64 {
-        if !on_devices(self.job, self.files, self.around) {
+        if !on_devices(self.job, self.files, self.environment) {
             return size;
         }
         let Ok(length) = self.length("size") else { return size };
         let (files, least) = (u64::from(self.files), u64::from(self.least));
         let room = length.saturating_sub(offset);
-        // What lies beyond the end altogether is refused elsewhere.
+        // An offset beyond the end is refused elsewhere.
         if size / files <= room || room < least { size } else { (room - room % least) * files }
     }
 
@@ -180,8 +178,9 @@ impl Shares<'_> {
         Ok(each.saturating_mul(self.files.into()))
     }
 
-    /// Whether operations with holes between them begin again at the start of a file until its size is moved, as in fio: only if
-    /// the region is a whole file, and the last operation neither ends exactly at its end nor would go beyond.
+    /// Whether operations with holes restart at the beginning of a file until its size is moved, as in fio:
+    /// only if the region is a whole file and the last operation neither ends exactly at its end nor would
+    /// exceed it.
     fn wraps(&self, one: &StreamSpec) -> bool {
         let Some(hole) = one.hole.filter(|_| one.offset.is_none()) else { return false };
         let length = self.length("size").ok();
@@ -192,16 +191,16 @@ impl Shares<'_> {
         is_whole && region >= least && (after_last_hole == 0 || after_last_hole > least)
     }
 
-    /// Whether none of the files is there yet.
+    /// Whether all of the files are missing.
     fn are_missing(&self) -> bool {
         let clones =
             if own_files(self.job) { self.job.count("numjobs", 1).ok().flatten().unwrap_or(1) } else { 1 };
         let mut paths = (0..clones).flat_map(|clone| paths(self.job, clone, self.files));
-        paths.all(|path| self.around.length(&path).is_err())
+        paths.all(|path| self.environment.length(&path).is_err())
     }
 
-    /// The increment of offsets. A share is one of the file as the clone finds it: files that the first clone makes for all are there for
-    /// the others.
+    /// The increment of offsets. A percentage is of the file as the clone finds it: files that the first
+    /// clone creates exist for the others.
     fn increment(&self, one: &StreamSpec) -> Result<Increment, Fault> {
         let percent = match self.job.size("offset_increment")? {
             None => return Ok(Increment { bytes: 0, align: 1 }),
@@ -227,7 +226,7 @@ impl Shares<'_> {
         let clones = if own_files(self.job) { self.job.count("numjobs", 1)?.unwrap_or(1) } else { 1 };
         let mut length = None;
         for path in (0..clones).flat_map(|clone| paths(self.job, clone, self.files)) {
-            let is = self.around.length(&path).map_err(|why| {
+            let is = self.environment.length(&path).map_err(|why| {
                 self.job.fault(option, format!("{path}: {why}, and a share is of what is there; type a size"))
             })?;
             if length.is_some_and(|length| length != is) {
@@ -240,7 +239,7 @@ impl Shares<'_> {
     }
 }
 
-/// What is in a file that is made: what is only written need not be there before.
+/// The contents of created files. Files that are only written need none.
 fn filling(job: &Job, way: &ParsedRw) -> Result<Filling, Fault> {
     if !way.only_writes() || job.on("overwrite", false)? {
         return Ok(Filling::Data);
@@ -254,12 +253,12 @@ fn filling(job: &Job, way: &ParsedRw) -> Result<Filling, Fault> {
     }
 }
 
-/// Whether `io_size` decides how much a job moves: neither 0 nor 100 % does.
+/// Whether `io_size` limits the bytes of a job: neither 0 nor 100 % does.
 pub(super) fn has_io_size(job: &Job) -> Result<bool, Fault> {
     Ok(!matches!(job.size("io_size")?, None | Some(Size::Bytes(0) | Size::Percent(0.0 | 100.0))))
 }
 
-/// The bytes that `io_size` asks for. A share is one of what one pass over all files moves; all of it is what a job moves anyway.
+/// The bytes of `io_size`. A percentage is of the bytes of one pass over all files; 100 % is no limit.
 fn io_size(shares: &Shares, size: Option<u64>, one: &StreamSpec) -> Result<Option<u64>, Fault> {
     let job = shares.job;
     let percent = match job.size("io_size")? {
@@ -271,7 +270,7 @@ fn io_size(shares: &Shares, size: Option<u64>, one: &StreamSpec) -> Result<Optio
     Ok(Some(size.map_or(share, |size| size.min(share))))
 }
 
-/// What ends it: so many passes, bytes or operations; nothing but the time where it is `time_based`.
+/// Sets what ends the job: passes, bytes or operations; only the time if it is `time_based`.
 fn ends(
     shares: &Shares,
     way: &ParsedRw,
@@ -280,13 +279,13 @@ fn ends(
     one: &mut StreamSpec,
 ) -> Result<(), Fault> {
     let job = shares.job;
-    // A trim and its write are counted as one.
+    // A trim and its write count as one operation.
     let all = |n: u64| if way.rw.writes_after_trims() { n.saturating_mul(2) } else { n };
     let loops = job.count("loops", 1)?.unwrap_or(1);
     let operations = job.number("number_ios")?.filter(|n| *n > 0);
     one.limit.operations = operations.map(|n| all(n.saturating_mul(loops.into())));
     if job.on("create_only", false)? {
-        // Its files are made, and that is all.
+        // Only its files are created.
         one.limit.operations = Some(0);
     }
     if is_time_based(job)? {
@@ -295,7 +294,7 @@ fn ends(
     if times.ramp > 0 && times.runtime.is_none() {
         return Err(job.fault("ramp_time", "fio counts what it moves in the ramp to the size, and fathom does not; type time_based and runtime"));
     }
-    // Without io_size a job moves no more than its files have after the offset.
+    // Without io_size a job moves at most the bytes of its files after the offset.
     let files = u64::from(shares.files);
     let within = one.size.map_or(u64::MAX, |each| each.saturating_mul(files));
     let is_part = |size: &u64| each.is_some_and(|each| each.saturating_mul(files) != *size);
@@ -304,7 +303,7 @@ fn ends(
     let amount = io_size.or(size_alone);
     let passes_over = amount.zip(size).is_some_and(|(amount, size)| amount > size);
     if one.positions == Some(Positions::Own) && (loops > 1 || passes_over) {
-        // Where one direction of a mix reaches the end, fio begins again with both.
+        // If one direction of a mix reaches the end, fio restarts both.
         one.positions = Some(Positions::OwnRestart);
     }
     if way.rw.writes_after_trims() && amount.zip(one.size).is_some_and(|(amount, size)| amount > size) {
@@ -323,7 +322,7 @@ fn ends(
             one.limit.bytes = Some(access::bytes_in_all(zones, region, one, way.rw.writes_after_trims()));
         }
         (Some(bytes), _) => {
-            // As in fio the last operation of io_size may move more than is left, and one of the size may not.
+            // As in fio the last operation may exceed io_size, but not the size.
             let least = u64::from(least(one));
             let whole = if io_size.is_some() { bytes.div_ceil(least) } else { bytes / least } * least;
             if whole == 0 {
@@ -332,12 +331,13 @@ fn ends(
             one.limit.bytes = Some(all(whole).saturating_mul(u64::from(loops)));
         }
         (None, None) if shares.wraps(one) => {
-            // Files of a size that is no multiple of their number have less than the size together, which fio moves all the same.
+            // If the size is no multiple of the number of files, the files have less in total, but fio moves
+            // the full size.
             let region = size.map_or_else(|| shares.region("size", one), Ok)?;
             let least = u64::from(shares.least);
-            // fio begins an operation as long as any of these bytes are left.
+            // fio starts an operation while any of these bytes are left.
             let whole = region.saturating_mul(loops.into()).div_ceil(least).saturating_mul(least);
-            // The last operation may be the largest, and must not go beyond.
+            // The last operation may have the largest size, and must not exceed the bytes.
             let rest = u64::from(most(one).saturating_sub(shares.least));
             one.limit.bytes = Some(all(whole).saturating_sub(rest));
         }
@@ -346,7 +346,7 @@ fn ends(
     Ok(())
 }
 
-/// What a file is called where nothing is said.
+/// Default format of file names.
 const FORMAT: &str = "$jobname.$jobnum.$filenum";
 
 /// The paths of a clone's files.
@@ -362,7 +362,7 @@ pub(super) fn paths(job: &Job, clone: u32, files: u32) -> Vec<String> {
     if let Some(names) = job.text("filename") {
         return split(names).into_iter().map(within).collect();
     }
-    // A job that bears the name of a device is about that device.
+    // A job named like a device uses that device.
     if job.section.starts_with("/dev/") {
         return vec![job.section.clone()];
     }
@@ -374,12 +374,12 @@ pub(super) fn paths(job: &Job, clone: u32, files: u32) -> Vec<String> {
     (0..files).map(|file| within(name(file))).collect()
 }
 
-/// Refuses a directory as `filename`: a new file in it would not be what was typed.
-pub(super) fn refuse_directories(job: &Job, around: &dyn Around) -> Result<(), Fault> {
+/// Refuses a directory as `filename`, since fathom would create a file in it.
+pub(super) fn refuse_directories(job: &Job, environment: &dyn Environment) -> Result<(), Fault> {
     if job.text("filename").is_none() || job.text("ioengine") == Some("null") {
         return Ok(());
     }
-    match paths(job, 0, 1).into_iter().find(|path| around.is_directory(path)) {
+    match paths(job, 0, 1).into_iter().find(|path| environment.is_directory(path)) {
         Some(path) => {
             let path = visible(&path);
             let why = format!("{path} is a directory; type directory={path}, or the name of a file");
@@ -389,7 +389,7 @@ pub(super) fn refuse_directories(job: &Job, around: &dyn Around) -> Result<(), F
     }
 }
 
-/// How many files each clone has.
+/// Number of files of each clone.
 pub(super) fn files(job: &Job) -> Result<u32, Fault> {
     let asked = job.count("nrfiles", 1)?;
     if let Some(names) = job.text("filename") {
@@ -422,7 +422,7 @@ pub(super) fn own_files(job: &Job) -> bool {
     paths(job, 0, 1) != paths(job, 1, 1)
 }
 
-/// Names between colons; a colon of a name has a backslash before it.
+/// Names separated by colons; a backslash escapes a colon.
 pub(super) fn split(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut chars = text.chars().peekable();

@@ -1,12 +1,11 @@
-//! Sections: a text of fio's as lines `option=value` below `[name]`, each with its place.
-//!
-//! For: comments, `include`, variables and keywords, and command lines, which are sections in other words. Not for: what options
-//! mean.
+//! fio's job files: sections `[name]` of lines `option=value`, with comments, `include`, variables and
+//! keywords. Options of a command line become sections too. Sections become jobs with the options that hold
+//! for them.
 
 use crate::fio::options;
 use crate::fio::options::{FioOption, How, LOGS};
 use crate::fio::value::{Bare, Size, Units, calculate, switch, time};
-use crate::trouble::{Mark, SHOWN};
+use crate::trouble::{MAX_SHOWN, Mark};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -14,16 +13,16 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use sys::named_file;
 
-/// Files that are included at most, however deep, so that some which include each other end.
-const MOST_INCLUDED: usize = 256;
-/// Options at most, whatever is included.
-const MOST: usize = 100_000;
-/// Sections at most: more jobs than fio itself starts.
-const MOST_SECTIONS: usize = 4096;
-/// Words that stand for numbers of the machine.
+/// Included files at most, which also ends circular includes.
+const MAX_INCLUDED_FILES: usize = 256;
+/// Options at most, including those of included files.
+const MAX_OPTIONS: usize = 100_000;
+/// Sections at most; fio itself starts fewer jobs.
+const MAX_SECTIONS: usize = 4096;
+/// Keywords for numbers of the machine.
 const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 
-/// A text with what messages call it.
+/// A text and its name in messages.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     pub(super) name: String,
@@ -38,51 +37,51 @@ pub(super) struct Location {
     pub(super) span: Range<usize>,
 }
 
-/// An option as it was said.
+/// An option as it was typed.
 #[derive(Clone, Debug)]
 pub(super) struct Assignment {
     pub(super) option: &'static FioOption,
-    /// Empty where nothing was said.
+    /// Empty if no value was typed.
     pub(super) value: String,
     pub(super) spot: Location,
 }
 
-/// `[name]` and what stands below it.
+/// A section with its options.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub(super) name: String,
     pub(super) spot: Location,
     pub(super) said: Vec<Assignment>,
-    /// Whether all sections before it have to be over: it is the first of a further job file.
+    /// Whether it waits for all sections before it, as the first one of a further job file.
     pub(super) walled: bool,
-    /// Whether it is of the command line, where `kb_base` counts only for the options after it.
+    /// Whether it is from the command line, where `kb_base` applies only to the options after it.
     pub(super) in_order: bool,
 }
 
-/// Everything that was read, and what was wrong with it.
+/// The sections that were read, and their errors.
 pub(super) struct Reader<'a> {
-    around: &'a dyn Around,
+    environment: &'a dyn Environment,
     pub(super) texts: Vec<Text>,
     pub(super) sections: Vec<Section>,
-    /// Each with the index of its text.
+    /// Errors, each with the index of its text.
     pub(super) marks: Vec<(usize, Mark)>,
-    /// What is told, though nothing is wrong.
+    /// Remarks that are no errors.
     pub(super) remarks: Vec<String>,
     options: usize,
     included: usize,
 }
 
 impl Section {
-    /// Whether it says defaults for those behind it.
+    /// Whether it has defaults for the sections after it.
     pub(super) fn is_global(&self) -> bool {
         self.name.starts_with("global")
     }
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(around: &'a dyn Around) -> Self {
+    pub(super) fn new(environment: &'a dyn Environment) -> Self {
         Self {
-            around,
+            environment,
             texts: Vec::new(),
             sections: Vec::new(),
             marks: Vec::new(),
@@ -92,7 +91,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a job file. Sections of one that is not the first wait for those before.
+    /// Reads a job file. Sections of a further file wait for those before.
     pub(super) fn file(&mut self, name: &str, text: &str) {
         let from = self.sections.len();
         let had_jobs = self.sections.iter().any(|s| !s.is_global());
@@ -113,7 +112,7 @@ impl<'a> Reader<'a> {
         self.open(Section { name, spot, said: Vec::new(), walled: false, in_order: true });
     }
 
-    /// Opens a section by the option `name`, which is one of the job too.
+    /// Opens a section by the option `name`, which is also an option of the job.
     pub(super) fn named(&mut self, name: &str, spot: Location) {
         let mut section = Section {
             name: name.into(),
@@ -129,10 +128,10 @@ impl<'a> Reader<'a> {
     }
 
     fn open(&mut self, section: Section) {
-        if self.sections.len() < MOST_SECTIONS {
+        if self.sections.len() < MAX_SECTIONS {
             self.sections.push(section);
         } else if self.marks.is_empty() {
-            let why = format!("there are more than {MOST_SECTIONS} sections; leave some out");
+            let why = format!("there are more than {MAX_SECTIONS} sections; leave some out");
             self.mark(section.spot, why);
         }
     }
@@ -192,18 +191,19 @@ impl<'a> Reader<'a> {
     }
 
     fn include(&mut self, file: &str, spot: Location, open: &mut bool) {
-        // Beyond the most nothing is opened any more, and it is said once.
+        // Beyond the maximum no file is opened, which is reported once.
         self.included += 1;
-        if self.included > MOST_INCLUDED {
-            if self.included == MOST_INCLUDED + 1 {
-                let why =
-                    format!("more than {MOST_INCLUDED} files are included, one in another; take a line out");
+        if self.included > MAX_INCLUDED_FILES {
+            if self.included == MAX_INCLUDED_FILES + 1 {
+                let why = format!(
+                    "more than {MAX_INCLUDED_FILES} files are included, one in another; take a line out"
+                );
                 self.mark(spot, why);
             }
             return;
         }
         let by = self.texts.get(spot.text).map(|t| t.name.clone()).unwrap_or_default();
-        match self.around.include(&by, file) {
+        match self.environment.include(&by, file) {
             Err(why) => self.mark(
                 spot,
                 format!("'{}' cannot be included: {why}; type the path of a file", visible(file)),
@@ -219,14 +219,14 @@ impl<'a> Reader<'a> {
     /// Adds an option to the last section.
     pub(super) fn say(&mut self, name: &str, value: &str, spot: Location) {
         self.options += 1;
-        if self.options > MOST {
-            if self.options == MOST + 1 {
-                self.mark(spot, format!("there are more than {MOST} options; leave some out"));
+        if self.options > MAX_OPTIONS {
+            if self.options == MAX_OPTIONS + 1 {
+                self.mark(spot, format!("there are more than {MAX_OPTIONS} options; leave some out"));
             }
             return;
         }
         let Some(option) = options::find(name) else {
-            let message = unknown(name, self.marks.len() < SHOWN);
+            let message = unknown(name, self.marks.len() < MAX_SHOWN);
             return self.mark(spot, message);
         };
         let value = match self.substituted(option, value) {
@@ -245,14 +245,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value with variables and keywords put in.
+    /// The value with variables and keywords replaced.
     fn substituted(&self, option: &FioOption, value: &str) -> Result<String, String> {
         let mut out = String::new();
         let mut rest = value;
         while let Some((before, (name, after))) =
             rest.split_once("${").and_then(|(b, r)| Some((b, r.split_once('}')?)))
         {
-            let known = self.around.variable(name).ok_or_else(|| {
+            let known = self.environment.variable(name).ok_or_else(|| {
                 format!(
                     "{}: the variable {} is not set; type {}=VALUE before the command",
                     option.name,
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
         let mut replaced = false;
         for keyword in KEYWORDS.iter().filter(|k| out.contains(**k)).collect::<Vec<_>>() {
             let number = self
-                .around
+                .environment
                 .number(keyword)
                 .map_err(|why| format!("{keyword} is not known: {why}; type a number"))?;
             out = out.replace(keyword, &number.to_string());
@@ -283,8 +283,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What to do about an option that nobody knows, or that is another engine's. One like it is looked for where that is shown: in a file
-/// of nothing but such options it would take long.
+/// The message about an unknown option, or one of an unsupported engine. Similar names are searched only if
+/// the message is shown, since a file of unknown options would take long.
 fn unknown(name: &str, is_shown: bool) -> String {
     if let Some(engine) = options::engine_of(name) {
         return format!("{name} belongs to fio's engine {engine}, which fathom has not; leave the job out");
@@ -305,46 +305,46 @@ fn refusal(option: &FioOption, value: &str, why: &str) -> String {
     let (why, advice) = why.split_once("; ").map_or((why, None), |(w, a)| (w, Some(a)));
     match advice {
         Some(advice) => format!("{}{said}: {why}; {advice}", option.name),
-        // The whole reason is what to type.
+        // The whole reason is a suggestion.
         None => format!("{}{said} cannot be carried out; {why}", option.name),
     }
 }
 
-/// A piece of a text, short and harmless.
+/// A text for a message, shortened and without control characters.
 pub(super) fn visible(text: &str) -> String {
     text.chars().take(60).flat_map(char::escape_debug).collect()
 }
 
-/// What is wrong, and where.
+/// An error with its place.
 pub(super) type Fault = (Location, String);
 
-/// A job with everything that was said of it.
+/// A job with all options that hold for it.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
-    /// The name of its section, by which its files are called.
+    /// The name of its section, which names its files.
     pub(super) section: String,
     pub(super) spot: Location,
-    /// Whether all jobs before it have to be over.
+    /// Whether it waits for all jobs before it.
     pub(super) walled: bool,
-    /// By the names of the table.
-    said: BTreeMap<&'static str, Said>,
-    /// What stands in its own section.
+    /// Options by their names in the table.
+    said: BTreeMap<&'static str, JobOption>,
+    /// Options of its own section.
     pub(super) own: Vec<Assignment>,
 }
 
 /// An option that holds for a job.
 #[derive(Clone, Debug)]
-struct Said {
-    /// Its place in the order of saying.
+struct JobOption {
+    /// Its position in the order of options.
     at: usize,
     assignment: Assignment,
-    /// What its suffixes stand for.
+    /// Units of its suffixes.
     units: Units,
 }
 
-/// The jobs of sections, in their order; of all of them unless some are named.
+/// The jobs of sections in their order; only the named ones if any are named.
 pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, Fault> {
-    let mut defaults: BTreeMap<&'static str, Said> = BTreeMap::new();
+    let mut defaults: BTreeMap<&'static str, JobOption> = BTreeMap::new();
     let mut default_units = Units::USUAL;
     let mut jobs = Vec::new();
     let mut order = 0;
@@ -352,7 +352,7 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, F
         let mut said = defaults.clone();
         let mut units = default_units;
         if !section.in_order {
-            // A job file is sorted before it is read: its last kb_base holds for the whole section.
+            // fio sorts the options of a job file first: the last kb_base holds for the whole section.
             for one in section.said.iter().filter(|one| one.option.name == BASE) {
                 units = units_of_base(one)?;
             }
@@ -363,14 +363,14 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, F
                 units = units_of_base(one)?;
             }
             let mut one = one.clone();
-            // Each line adds files to those before, also to those of [global].
+            // Each line adds files to those before, including those of [global].
             if let Some(before) = said.get(one.option.name).filter(|_| one.option.name == "filename") {
                 one.value = format!("{}:{}", before.assignment.value, one.value);
             }
-            // A log without a name keeps the one that was said before it.
+            // A log without a name keeps the earlier name.
             let keeps = one.value.trim().is_empty() && LOGS.contains(&one.option.name);
             if !(keeps && said.contains_key(one.option.name)) {
-                said.insert(one.option.name, Said { at: order, assignment: one, units });
+                said.insert(one.option.name, JobOption { at: order, assignment: one, units });
             }
         }
         if section.is_global() {
@@ -383,7 +383,7 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, F
     Ok(jobs)
 }
 
-/// The option that decides what suffixes stand for.
+/// The option that sets the units of suffixes.
 const BASE: &str = "kb_base";
 
 fn units_of_base(one: &Assignment) -> Result<Units, Fault> {
@@ -397,11 +397,11 @@ fn units_of_base(one: &Assignment) -> Result<Units, Fault> {
     }
 }
 
-/// What is told of options that change nothing and of units that look like others, each once.
+/// Remarks on options without effect and on misleading units, without duplicates.
 pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
     let mut by_reason: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
     let mut out = Vec::new();
-    for Said { assignment: said, .. } in jobs.iter().flat_map(|j| j.said.values()) {
+    for JobOption { assignment: said, .. } in jobs.iter().flat_map(|j| j.said.values()) {
         if let How::NoEffect(why) = said.option.how {
             let names = by_reason.entry(why).or_default();
             if !names.contains(&said.option.name) {
@@ -414,7 +414,7 @@ pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
         out.push(format!("{} {verb} nothing here: {why}", names.join(", ")));
     }
     for job in jobs {
-        for Said { assignment: said, .. } in
+        for JobOption { assignment: said, .. } in
             job.said.values().filter(|s| s.units.notable(&s.assignment.value))
         {
             let remark = format!(
@@ -430,36 +430,36 @@ pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
 }
 
 impl Job {
-    /// What suffixes stand for in the value of an option.
+    /// The units of suffixes in the value of an option.
     pub(super) fn units(&self, option: &str) -> Units {
         self.said.get(option).map_or(Units::USUAL, |said| said.units)
     }
 
-    /// The value of an option of the table; empty where it was said without one.
+    /// The value of an option of the table; empty if it was typed without one.
     pub(super) fn text(&self, option: &str) -> Option<&str> {
         self.said.get(option).map(|said| said.assignment.value.trim())
     }
 
-    /// Whether it is what stands in a log.
+    /// Whether it replays a log.
     pub(super) fn is_replay(&self) -> bool {
         self.text("read_iolog").is_some_and(|file| !file.is_empty())
     }
 
-    /// Of two options that say the same, the one that was said last.
+    /// The one of two equivalent options that was typed last.
     pub(super) fn last<'o>(&self, first: &'o str, second: &'o str) -> Option<&'o str> {
         let at = |option| self.said.get(option).map(|said| said.at);
         let last = if at(first) >= at(second) { first } else { second };
         at(last).map(|_| last)
     }
 
-    /// What it is called.
+    /// The name of the job.
     pub(super) fn name(&self) -> &str {
-        // A name that is said for all of them is none of its own.
+        // A name from [global] is not the name of a single job.
         let own = self.own.iter().rfind(|said| said.option.name == "name" && !said.value.trim().is_empty());
         own.map_or(&self.section, |said| said.value.trim())
     }
 
-    /// Why an option cannot be, at its place; at the job's where it was not said.
+    /// An error at the place of an option, or of the job if the option was not typed.
     pub(super) fn fault(&self, option: &str, why: impl AsRef<str>) -> Fault {
         let said = self.said.get(option).map(|said| &said.assignment);
         let spot = said.map_or(&self.spot, |said| &said.spot).clone();
@@ -483,7 +483,7 @@ impl Job {
         self.read(option, |text| self.units(option).whole(text))
     }
 
-    /// A whole number that fits 32 bits and is no less than this.
+    /// A whole number of 32 bits of at least `least`.
     pub(super) fn count(&self, option: &str, least: u32) -> Result<Option<u32>, Fault> {
         let count = |n: u64| {
             u32::try_from(n).ok().filter(|n| *n >= least).ok_or_else(|| {
@@ -493,7 +493,7 @@ impl Job {
         self.number(option)?.map(count).transpose()
     }
 
-    /// Bytes, or a share of what is there.
+    /// Bytes, or a percentage of what exists.
     pub(super) fn size(&self, option: &str) -> Result<Option<Size>, Fault> {
         self.read(option, |text| self.units(option).size(text))
     }
@@ -502,7 +502,7 @@ impl Job {
     pub(super) fn bytes(&self, option: &str) -> Result<Option<u64>, Fault> {
         match self.size(option)? {
             Some(Size::Bytes(bytes)) => Ok(Some(bytes)),
-            // All that is there, which it is anyway.
+            // 100 % is the default.
             Some(Size::Percent(100.0)) if option == "io_size" => Ok(None),
             Some(Size::Percent(_)) => Err(self.fault(option, "it is no share of a file here; type a size")),
             None => Ok(None),
@@ -523,7 +523,7 @@ impl Job {
         Ok(self.read(option, switch)?.unwrap_or(default))
     }
 
-    /// A value for each of the directions that a job has: the same for all of them, or none.
+    /// The values of the directions of a job, which must be equal.
     pub(super) fn same_for<T: PartialEq>(
         &self,
         option: &str,
@@ -544,14 +544,14 @@ impl Job {
     }
 }
 
-/// Largest file that is included, in bytes.
-const MAX_INCLUDED: u64 = crate::MAX_FILE_BYTES as u64;
+/// Largest included file in bytes.
+const MAX_INCLUDED_BYTES: u64 = crate::MAX_FILE_BYTES as u64;
 
-/// What a text asks of its surroundings.
-pub(super) trait Around {
+/// What parsing needs of the machine.
+pub(super) trait Environment {
     /// A variable of the environment.
     fn variable(&self, name: &str) -> Option<String>;
-    /// The number behind `$ncpus`, `$pagesize` or `$mb_memory`.
+    /// The value of `$ncpus`, `$pagesize` or `$mb_memory`.
     fn number(&self, keyword: &str) -> Result<u64, String>;
     /// The first bytes of a file.
     fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String>;
@@ -570,9 +570,9 @@ pub(super) trait Around {
 }
 
 /// This machine.
-pub(super) struct Here;
+pub(super) struct Machine;
 
-impl Around for Here {
+impl Environment for Machine {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
@@ -616,9 +616,9 @@ impl Around for Here {
         let path = Path::new(by).parent().unwrap_or(Path::new("")).join(name);
         let mut text = String::new();
         let file = named_file::open(&path).map_err(|e| e.to_string())?;
-        file.take(MAX_INCLUDED + 1).read_to_string(&mut text).map_err(|e| e.to_string())?;
-        if text.len() as u64 > MAX_INCLUDED {
-            return Err(format!("it has more than {MAX_INCLUDED} bytes"));
+        file.take(MAX_INCLUDED_BYTES + 1).read_to_string(&mut text).map_err(|e| e.to_string())?;
+        if text.len() as u64 > MAX_INCLUDED_BYTES {
+            return Err(format!("it has more than {MAX_INCLUDED_BYTES} bytes"));
         }
         Ok(text)
     }
@@ -635,14 +635,14 @@ impl Around for Here {
     }
 }
 
-/// Where the kernel shows its NUMA nodes.
+/// Directory of the kernel's NUMA nodes.
 const NODES: &str = "/sys/devices/system/node";
 
 fn read(path: &str) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))
 }
 
-/// How many CPUs a list such as `0-3,8` names.
+/// Number of CPUs in a list such as `0-3,8`.
 fn cpus(list: &str) -> Result<u64, String> {
     let count = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

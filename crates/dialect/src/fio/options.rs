@@ -1,29 +1,27 @@
-//! The table of fio's options: each by its name, with what becomes of it here.
-//!
-//! For: reading job files and command lines, and docs/reference/fio.md, which is made from it. Not for: carrying any of it out
-//! (`streams`, `access`, `around`).
+//! The tables of fio's options and how each is handled. Job files, command lines and docs/reference/fio.md
+//! use them.
 
 use How::{Held, NoEffect, Only, Refused};
 
-/// What fio calls a setting, and what that is here.
+/// An option of a job, and how it is handled.
 #[derive(Debug)]
 pub struct FioOption {
     /// Its name in fio's own help.
     pub name: &'static str,
-    /// What else it is called.
+    /// Its other names.
     pub aliases: &'static [&'static str],
     /// What becomes of it.
     pub how: How,
 }
 
-/// What becomes of an option.
+/// How an option is handled.
 #[derive(Clone, Copy, Debug)]
 pub enum How {
-    /// It is carried out: as what.
+    /// It is carried out, in this way.
     Held(&'static str),
-    /// It changes nothing here: why. Whoever types it is told once.
+    /// It has no effect, for this reason, which is reported once.
     NoEffect(&'static str),
-    /// It is taken with these values, which change nothing, and refused with any other: why.
+    /// It is accepted with these values, which have no effect, and refused with any other, for this reason.
     Only(&'static [&'static str], &'static str),
     /// It is refused: why, and what to type instead.
     Refused(&'static str),
@@ -33,7 +31,7 @@ const fn option(name: &'static str, aliases: &'static [&'static str], how: How) 
     FioOption { name, aliases, how }
 }
 
-/// Those that ask for a log, with the beginning of its name or without.
+/// Options that request a log, with or without the beginning of its name.
 pub(super) const LOGS: [&str; 4] = ["write_bw_log", "write_hist_log", "write_iops_log", "write_lat_log"];
 /// Values of a switch that is off.
 const OFF: &[&str] = &["0", "false"];
@@ -49,7 +47,7 @@ const CGROUP: &str =
     "fathom enters a cgroup of its own; begin it inside the one that you mean, and leave this out";
 const ROOTS: &str = "type `sudo -u USER fathom`, and leave it out";
 
-/// Every option that fio 3.33 has for files and block devices, in the order of its help, and then those of 3.42.
+/// Every option of fio 3.33 for files and block devices in the order of its help, followed by those of 3.42.
 pub const OPTIONS: &[FioOption] = &[
     option(
         "description",
@@ -572,7 +570,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("dp_scheme", &[], NoEffect("it goes with dataplacement")),
 ];
 
-/// Engines of fio that fathom has not, with why, and their own options.
+/// Engines of fio that are not supported, with the reason and their own options.
 pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
     (
         "io_uring_cmd",
@@ -696,7 +694,7 @@ const FILES: &str = "it measures the making of files, not I/O in them; leave the
 pub struct OwnOption {
     /// Its name, without dashes.
     pub name: &'static str,
-    /// What its value is called; `None` where it takes none.
+    /// Name of its value; `None` if it takes none.
     pub value: Option<&'static str>,
     /// What becomes of it.
     pub how: How,
@@ -711,7 +709,7 @@ const REMOTE: &str =
 const TRIGGER: &str = "fathom runs no other programs; leave it out";
 const LINE: &str = "progress is one line on standard error, where that is a terminal";
 
-/// Every option of fio 3.33 itself, in the order of its help, and one of ours.
+/// Every option of fio 3.33 itself in the order of its help, and one of fathom.
 pub const OWN: &[OwnOption] = &[
     own("debug", Some("WORDS"), NoEffect("`fathom show last --verbose` prints what happened")),
     own("parse-only", None, Held("Read the jobs, say what is wrong with them, and stop")),
@@ -792,17 +790,17 @@ pub const OWN: &[OwnOption] = &[
     ),
 ];
 
-/// The option of that name, whichever of its names it is.
+/// The option with this name or other name.
 pub fn find(name: &str) -> Option<&'static FioOption> {
     OPTIONS.iter().find(|o| o.name == name || o.aliases.contains(&name))
 }
 
-/// The engine that an option belongs to, of those that fathom has not.
+/// The unsupported engine that an option belongs to.
 pub(super) fn engine_of(name: &str) -> Option<&'static str> {
     OTHER_ENGINES.iter().find(|(_, _, options)| options.contains(&name)).map(|(engine, ..)| *engine)
 }
 
-/// The name that is most like a word, if any is.
+/// The most similar name, if any is similar.
 pub(super) fn nearest(word: &str) -> Option<&'static str> {
     const LIKENESS: f64 = 0.6;
     crate::trouble::nearest(
@@ -813,7 +811,7 @@ pub(super) fn nearest(word: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn no_name_is_there_twice_and_every_reason_says_what_to_do() {
+fn names_are_unique_and_every_reason_has_a_suggestion() {
     let mut names: Vec<&str> =
         OPTIONS.iter().flat_map(|o| o.aliases.iter().chain([&o.name]).copied()).collect();
     names.extend(OTHER_ENGINES.iter().flat_map(|(_, _, options)| options.iter().copied()));

@@ -1,6 +1,5 @@
-//! Rates: how fast a job may go, and where it pauses.
-//!
-//! For: `rate`, `rate_iops`, their arrivals, the think times and `flow`. Not for: what ends it ([`super::streams`]).
+//! Rates, arrivals, think times and `flow` of a job, and the rules that end it or choose its depth by its
+//! speed (steady state, minimum rate, latency target).
 
 use super::access::{BLOCK_BYTES, ParsedRw};
 use super::value::{Bare, triplet};
@@ -15,7 +14,7 @@ use model::spec::{StreamSpec, rules};
 /// Largest weight that fio takes.
 const MAX_WEIGHT: u64 = 1000;
 
-/// Says what holds a job back.
+/// Sets the rates and pauses of a job.
 pub(super) fn pace(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
     let positive = |n: u64| Some(n).filter(|n| *n > 0);
     let pairs = way.rw.writes_after_trims();
@@ -72,7 +71,7 @@ pub(super) fn pace(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<()
     Ok(())
 }
 
-/// Refuses what holds operations back whatever their direction, where each direction goes by its own rate.
+/// Refuses limits for all directions together if each direction has its own rate.
 fn go_by_nothing_else(job: &Job, one: &StreamSpec) -> Result<(), Fault> {
     let each = [one.limit_iops, one.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
     let beside = [("flow", one.flow.is_some()), ("serialize_overlap", one.serialize_overlap == Some(true))];
@@ -85,7 +84,7 @@ fn go_by_nothing_else(job: &Job, one: &StreamSpec) -> Result<(), Fault> {
     }
 }
 
-/// Whether the second of the two words is said that an option knows.
+/// Whether the second of an option's two words was typed.
 fn is_second_word(job: &Job, option: &str, words: [&str; 2]) -> Result<bool, Fault> {
     let said = words.iter().position(|word| job.text(option).is_none_or(|text| text == *word));
     let [first, second] = words;
@@ -98,12 +97,12 @@ struct Rates<'j> {
     job: &'j Job,
     way: &'j ParsedRw,
     option: &'static str,
-    /// Of reads, writes and trims; 0 where one is as fast as it can, or the job has none.
+    /// Rates of reads, writes and trims; 0 for no limit or if the job has no such operations.
     of: [u64; 3],
 }
 
 impl<'j> Rates<'j> {
-    /// Those that are said; `None` where no direction has one.
+    /// The typed rates; `None` if no direction has one.
     fn from_job(job: &'j Job, way: &'j ParsedRw) -> Result<Option<Self>, Fault> {
         let mut found = None;
         for option in ["rate", "rate_iops"] {
@@ -132,18 +131,18 @@ impl<'j> Rates<'j> {
         Ok(Some(rates).filter(|rates| rates.of != [0; 3]))
     }
 
-    /// Makes them limits of a closed loop.
+    /// Sets them as limits of a closed loop.
     fn limit(self, one: &mut StreamSpec) -> Result<(), Fault> {
         let sizes = one.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
         let sizes = [sizes.read, sizes.write, sizes.trim];
-        // As in fio, operations of several sizes are limited by the bytes that as many of the smallest would have.
+        // As in fio, operations of several sizes are limited by the bytes of as many of the smallest size.
         let is_bytes = |at: usize| self.option == "rate" || sizes[at].fixed().is_none();
         let factor = |at: usize| if self.option == "rate" { 1.0 } else { f64::from(sizes[at].least()) };
         let bytes = |at: usize| if is_bytes(at) { self.of[at] as f64 * factor(at) } else { 0.0 };
         let iops = |at: usize| if is_bytes(at) { 0.0 } else { self.of[at] as f64 };
         let limit = |all: [f64; 3]| match (all, self.way.directions()) {
             ([0.0, 0.0, 0.0], _) => None,
-            // A mix of nothing but reads, or of none, has one direction.
+            // A mix of only reads or only writes has one direction.
             ([read, write, _], [0, 1])
                 if one.mix == Some(Mix::of_percents(100, 0)) || one.mix == Some(Mix::of_percents(0, 0)) =>
             {
@@ -158,7 +157,7 @@ impl<'j> Rates<'j> {
             (one.limit_iops, one.limit_bandwidth) = (operations, bytes);
             return Ok(());
         }
-        // A pair goes when its write may, as in fio, which asks for no rate of the trims.
+        // A pair of trim and write is limited by its write, as in fio, which has no rate for the trims.
         let [_, write, trim] = self.of;
         if trim > 0 && (write == 0 || trim < write) {
             let why = "fio lets a trim and its write go at the rate of writes, and never looks at that of trims; type the same for both";
@@ -169,7 +168,8 @@ impl<'j> Rates<'j> {
         Ok(())
     }
 
-    /// Makes them arrivals, of operations that do not wait for others: their times are drawn, or others submit than wait.
+    /// Sets them as arrivals of operations that do not wait for others: with random times, or submitted by
+    /// other threads.
     fn arrive(self, said: &str, arrivals: Arrivals, one: &mut StreamSpec) -> Result<(), Fault> {
         let job = self.job;
         let sizes = one.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
@@ -202,7 +202,7 @@ impl<'j> Rates<'j> {
     }
 }
 
-/// Its share of the operations of jobs at once.
+/// Its share of the operations of concurrent jobs.
 fn flow(job: &Job) -> Result<Option<Flow>, Fault> {
     let group = job.count("flow_id", 0)?.unwrap_or(0);
     let pause_ns = job.number("flow_sleep")?.unwrap_or(0).saturating_mul(1000);
@@ -213,13 +213,13 @@ fn flow(job: &Job) -> Result<Option<Flow>, Fault> {
     }
 }
 
-/// What fio looks at where it is not said.
+/// fio's default criterion of the steady state.
 const STEADY: &str = "iops_slope:0.01%";
-/// Milliseconds over which a least rate is taken where it is not said.
+/// Default period of a minimum rate in milliseconds.
 const CYCLE_MS: u64 = 1000;
 const MS_NS: u64 = 1_000_000;
 
-/// Says what ends a job, or chooses its depth, by how fast it is.
+/// Sets what ends a job or chooses its depth, depending on its speed.
 pub(super) fn rules(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
     one.steady = steady(job)?;
     one.min_rate = min_rate(job, way)?;
@@ -236,7 +236,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     let said = job.text("steadystate");
     if window_ns == 0 {
         return match said {
-            // As in fio nothing is looked at, which nobody means who types it.
+            // fio would check nothing, which is surely a mistake.
             Some(_) => {
                 Err(job.fault("steadystate", "fio looks for it over no time at all; type ss_dur=60s too"))
             }
@@ -246,7 +246,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     let (name, limit) = said.unwrap_or(STEADY).split_once(':').unwrap_or((said.unwrap_or(STEADY), ""));
     let fault = |why: &str| job.fault("steadystate", why);
     let (what, slope) = rules::named(name).map_err(|why| fault(&why))?;
-    // As in fio, of what stands behind the sign nothing is read: configuration parsers of Python double it.
+    // As in fio, everything after the sign is ignored: Python's configuration parsers double it.
     let (digits, percent) = limit.split_once('%').map_or((limit, false), |(digits, _)| (digits, true));
     let limit = match (percent, what) {
         (true, _) | (false, Quantity::Iops) => digits.trim().parse::<f64>().ok(),

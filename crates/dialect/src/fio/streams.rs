@@ -1,14 +1,13 @@
-//! Streams: a job of fio's as one stream of ours, or as one for each clone.
-//!
-//! For: engines, data and threads. Not for: which jobs run at once ([`super::phases`]), for how long ([`super::times`]), which part of files
-//! ([`super::region`]), nor blocks ([`super::access`]).
+//! Streams: a job of fio as one stream, or as one for each clone, with its engine, data, threads,
+//! verification, priorities, tolerated errors and logs. [`super::phases`] decides which jobs run at once,
+//! [`super::files`] the region of the files, and [`super::access`] the blocks.
 
 use super::access::{self, ParsedRw};
 use super::options::OTHER_ENGINES;
 use super::value::{Size, list, mask};
 use super::{files, rates};
 use crate::fio::files::Increment;
-use crate::fio::job_file::{Around, Fault, Job};
+use crate::fio::job_file::{Environment, Fault, Job};
 use crate::fio::phases::{Times, is_time_based, times};
 use crate::fio::rates::rules;
 use crate::fio::value::triplet;
@@ -21,12 +20,12 @@ use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
 use model::spec::{EngineSpec, StreamSpec, parsers, place as of_place, priority};
 use model::typed::{LogKind, LogValue, Logs};
 
-/// The engine where none is said.
+/// The default engine.
 const ENGINE: &str = "psync";
-/// Share of the size that copies are of where none is said.
-const WORKING_SET_PERCENT: u64 = 5;
+/// Default percentage of the size of which copies are made.
+const COPIES_PERCENT: u64 = 5;
 
-/// Engines of fio's that are carried out, and what each is called here.
+/// Supported engines of fio, and their names in fathom.
 pub(super) const ENGINES: &[(&str, &str)] = &[
     ("sync", "rw"),
     ("psync", "sync"),
@@ -43,9 +42,9 @@ pub(super) const ENGINES: &[(&str, &str)] = &[
     ("null", "null"),
 ];
 
-/// Those of them that have several operations in flight.
+/// Engines with several operations in flight.
 const DEEP: [&str; 5] = ["vsync", "libaio", "io_uring", "posixaio", "null"];
-/// Switches of engines, and the engines that have each.
+/// Switches of engines, and the engines that have them.
 pub(super) const ENGINE_OPTIONS: &[(&str, &[&str])] = &[
     ("hipri", &["io_uring", "pvsync2"]),
     ("uncached", &["io_uring", "pvsync2"]),
@@ -60,12 +59,12 @@ pub(super) const ENGINE_OPTIONS: &[(&str, &[&str])] = &[
 pub(super) struct Streams {
     pub(super) all: Vec<StreamSpec>,
     pub(super) times: Times,
-    /// Whether others read back what they wrote, when they are over.
+    /// Whether further streams read back their blocks after they end.
     pub(super) back: bool,
 }
 
-/// What a job is as streams.
-pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> {
+/// The streams of a job.
+pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Streams, Fault> {
     let way = access::way(job)?;
     let mut one = StreamSpec { name: Some(name(job)?), ..StreamSpec::default() };
     access::say(job, &way, &mut one)?;
@@ -74,11 +73,11 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     rates::pace(job, &way, &mut one)?;
     one.advice = advice(job, &way, &one)?;
     advise_mapping(&way, &mut one);
-    let (verify, back) = checked(job, &way, around)?;
+    let (verify, back) = checked(job, &way, environment)?;
     one.verify = verify;
     durability_and_data(job, &way, &mut one)?;
     place(job, &mut one)?;
-    nodes(job, around, &mut one)?;
+    nodes(job, environment, &mut one)?;
     priorities(job, &way, &mut one)?;
     let times = times(job)?;
     rules(job, &way, &mut one)?;
@@ -91,9 +90,9 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     one.delay = Some(times.delay).filter(|d| *d > 0);
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
     let files = files::files(job)?;
-    files::refuse_directories(job, around)?;
+    files::refuse_directories(job, environment)?;
     one.strided = access::strided_zones(job, &way, files, &one)?;
-    let increment = files::region(job, &way, (files, around), times, &mut one)?;
+    let increment = files::region(job, &way, (files, environment), times, &mut one)?;
     one.evict_each_pass = evicts_each_pass(job, &way, files, &one)?.then_some(true);
     sharing(job, files, &mut one)?;
     Ok(Streams { all: clones(job, &one, files, increment)?, times, back })
@@ -103,7 +102,7 @@ pub(super) fn name(job: &Job) -> Result<String, Fault> {
     parsers::name(job.name()).map_err(|why| job.fault("name", why))
 }
 
-/// The engine with its options and the open mode; whether it takes several operations at a time.
+/// Sets the engine, its options and the open mode; returns whether it takes several operations at a time.
 pub(super) fn engine(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<bool, Fault> {
     let said = job.text("ioengine").unwrap_or(ENGINE);
     let Some((_, name)) = ENGINES.iter().find(|(engine, _)| *engine == said) else {
@@ -118,7 +117,7 @@ pub(super) fn engine(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<
         let why = "ioengine=ftruncate sets lengths, each as a write; type rw=write or randwrite";
         return Err(job.fault("rw", why));
     }
-    // What the kernel's asynchronous calls cannot do fio does in the call, one after the other.
+    // Operations that the kernel cannot do asynchronously, fio does synchronously.
     let trims_in_call = ["libaio", "posixaio"].contains(&said) && way.directions().contains(&2);
     if trims_in_call && way.writes() {
         let why = format!(
@@ -167,14 +166,14 @@ fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
             "hipri" => put(if uring { "iopoll" } else { "hipri" }, None),
             "uncached" => put("dontcache", None),
             "nowait" | "atomic" => put(option, None),
-            // The others were put above, where io_uring has them.
+            // The others were set above, since io_uring has them.
             _ => None,
         };
     }
     Ok(options)
 }
 
-/// What files are opened with: `direct` and `buffered` are one switch, and `sync` comes to it.
+/// The cache mode: `direct` and `buffered` are one switch, which `sync` is combined with.
 fn cache(job: &Job) -> Result<Cache, Fault> {
     let direct = match job.last("direct", "buffered") {
         Some("direct") => job.on("direct", false)?,
@@ -192,7 +191,7 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
     })
 }
 
-/// What the kernel is told about the order of accesses: what the job does, unless it says otherwise.
+/// The advice to the kernel about the order of accesses: the actual order by default.
 pub(super) fn advice(job: &Job, way: &ParsedRw, one: &StreamSpec) -> Result<Option<Advice>, Fault> {
     let own = if way.rw.is_random() { Advice::Random } else { Advice::Sequential };
     let said = match job.text("fadvise_hint").unwrap_or("1") {
@@ -202,12 +201,12 @@ pub(super) fn advice(job: &Job, way: &ParsedRw, one: &StreamSpec) -> Result<Opti
         "sequential" => Some(Advice::Sequential),
         _ => return Err(job.fault("fadvise_hint", "it is no hint; type 0, 1, random or sequential")),
     };
-    // Direct I/O goes past what it is about, and so does what opens nothing.
+    // Direct I/O does not use the page cache, and some engines open no file.
     Ok(said.filter(|_| one.cache.is_some_and(|cache| !cache.is_direct())))
 }
 
-/// Tells the kernel the same of a mapping, as fio does by whether the job is random, whatever the hint says else: without it a fault maps and
-/// reads what lies around it too.
+/// Gives the same advice for a mapping, which as in fio depends only on whether the job is random: without it
+/// a page fault also maps and reads neighbouring pages.
 pub(super) fn advise_mapping(way: &ParsedRw, one: &mut StreamSpec) {
     if let (Some(Cache::Mmap), Some(_), Some(engine)) = (one.cache, one.advice, &mut one.engine) {
         let word = if way.rw.is_random() { "random" } else { "sequential" };
@@ -215,8 +214,8 @@ pub(super) fn advise_mapping(way: &ParsedRw, one: &mut StreamSpec) {
     }
 }
 
-/// Whether fio evicts a file again where another pass over it begins: where it comes to its end in order, or its map is full, and where
-/// it opens the file for another loop.
+/// Whether fio evicts a file before each further pass: when a sequential job reaches the end, when a random
+/// map is full, and when the file is opened for another loop.
 fn evicts_each_pass(job: &Job, way: &ParsedRw, files: u32, one: &StreamSpec) -> Result<bool, Fault> {
     let in_memory = one.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
     let is_map = one.random == Some(Order::Once);
@@ -240,15 +239,15 @@ pub(super) fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), F
             job.fault("iodepth", format!("a worker has {MAX_DEPTH} operations in flight at most; type less"))
         );
     }
-    // As in fio, which says nothing of it.
+    // As in fio, which prints no message.
     let depth = if deep { asked } else { 1 };
     let submit = match job.count("iodepth_batch", 0)?.unwrap_or(1) {
         0 => depth,
         n => n.min(depth),
     };
-    // A full queue is emptied down to there before it is filled again.
+    // A full queue drains to this depth before it is refilled.
     let low = job.count("iodepth_low", 0)?.filter(|n| *n > 0).unwrap_or(depth);
-    // Of 0 fio makes 1, as soon as anything is in flight.
+    // fio treats 0 as 1 when anything is in flight.
     let least = job.count("iodepth_batch_complete_min", 0)?.unwrap_or(1).max(1);
     let complete = least.max(depth.saturating_sub(low)).min(depth);
     one.serialize_overlap = (job.on("serialize_overlap", false)? && depth > 1).then_some(true);
@@ -274,17 +273,17 @@ pub(super) fn durability_and_data(job: &Job, way: &ParsedRw, one: &mut StreamSpe
     };
     let (compress, dedup) = (share("buffer_compress_percentage")?, share("dedupe_percentage")?);
     let zeros = job.on("zero_buffers", false)?;
-    // Whether it is said or not, every run ends with a flush of what it wrote.
+    // Every run ends with a flush of its writes anyway.
     for option in ["end_fsync", "fsync_on_close", "end_syncfs"] {
         job.on(option, false)?;
     }
     if !way.writes() {
-        // As in fio, where these are about writes alone.
+        // As in fio these apply only to writes.
         return Ok(());
     }
     (one.fsync, one.fdatasync) = (fsync.map(Every::writes), fdatasync.map(Every::writes));
     if one.verify.is_some() {
-        // What is checked has data of its own.
+        // Verified blocks have their own data.
         return Ok(());
     }
     if zeros {
@@ -301,7 +300,7 @@ pub(super) fn durability_and_data(job: &Job, way: &ParsedRw, one: &mut StreamSpe
     Ok(())
 }
 
-/// Bytes that copies are of: in fio a share of the size.
+/// Bytes of which copies are made: as in fio a percentage of the size.
 fn set_of_copies(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     match job.text("dedupe_mode").unwrap_or("repeat") {
         "repeat" => return Ok(None),
@@ -309,7 +308,7 @@ fn set_of_copies(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
         _ => return Err(job.fault("dedupe_mode", "it is no way to copy; type repeat or working_set")),
     }
     let share = "dedupe_working_set_percentage";
-    let percent = job.number(share)?.unwrap_or(WORKING_SET_PERCENT);
+    let percent = job.number(share)?.unwrap_or(COPIES_PERCENT);
     if percent + u64::from(dedup) > 100 {
         return Err(
             job.fault(share, "what copies are of is no copy, so both are 100 together at most; type less")
@@ -352,9 +351,10 @@ pub(super) fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Threads on the CPUs of NUMA nodes, whatever CPUs are named, and where their memory comes from.
-pub(super) fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Result<(), Fault> {
-    let all = |list: &str| if list == "all" { around.nodes() } else { Ok(list.into()) };
+/// Binds threads to the CPUs of NUMA nodes, whatever CPUs are named, and sets where their memory is
+/// allocated.
+pub(super) fn nodes(job: &Job, environment: &dyn Environment, one: &mut StreamSpec) -> Result<(), Fault> {
+    let all = |list: &str| if list == "all" { environment.nodes() } else { Ok(list.into()) };
     if let Some(text) = job.text("numa_cpu_nodes") {
         let fault = |why: String| job.fault("numa_cpu_nodes", why);
         let list = all(text).map_err(fault)?;
@@ -364,8 +364,8 @@ pub(super) fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Res
         one.place.cpus.clear();
         one.place.split = false;
         for node in nodes {
-            let cpus = around.cpus_of_node(node).map_err(fault)?;
-            // A node of memory alone has none.
+            let cpus = environment.cpus_of_node(node).map_err(fault)?;
+            // A node with only memory has no CPUs.
             if !cpus.is_empty() {
                 of_place::cpus(&mut one.place.cpus, &cpus).map_err(fault)?;
             }
@@ -377,7 +377,7 @@ pub(super) fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Res
     let Some(text) = job.text("numa_mem_policy").filter(|text| *text != "default") else { return Ok(()) };
     let fault = |why: String| job.fault("numa_mem_policy", why);
     let policy = match text.split_once(':') {
-        None if text == "interleave" => format!("interleave:{}", around.nodes().map_err(fault)?),
+        None if text == "interleave" => format!("interleave:{}", environment.nodes().map_err(fault)?),
         Some((how, list)) => format!("{how}:{}", all(list).map_err(fault)?),
         None => text.into(),
     };
@@ -385,7 +385,7 @@ pub(super) fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Res
     Ok(())
 }
 
-/// Class and level; whoever says a level alone means the class of everybody.
+/// Class and level; a level alone means the best-effort class.
 fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
     let level = job.number("prio")?;
     let text = match (job.number("prioclass")?, level) {
@@ -399,7 +399,8 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
     of_place::io_priority(&text).map(Some).map_err(|why| job.fault("prio", why))
 }
 
-/// Which file is next. With `openfiles` the files form groups, one after another, and a sequential order is groups of one file.
+/// The order of files. With `openfiles` the files form consecutive groups; a sequential order has groups of
+/// one file.
 fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {
     let (order, count) = match job.text("file_service_type").unwrap_or("roundrobin").split_once(':') {
         Some((order, count)) => (order, Some(count)),
@@ -427,7 +428,7 @@ fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {
     Ok(())
 }
 
-/// One stream for all clones where they are one result; else one for each.
+/// One stream for all clones if they are reported together, otherwise one for each.
 fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Result<Vec<StreamSpec>, Fault> {
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     if count > MAX_WORKERS {
@@ -436,7 +437,7 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
     let grouped = job.on("group_reporting", false)?;
     let nothing = one.create.is_none() && one.cache.is_none();
     let targets = |clone: u32| if nothing { Vec::new() } else { files::paths(job, clone, files) };
-    // Clones that begin at offsets of their own have blocks of their own; in fio's formats a group is one result in any case.
+    // Clones at their own offsets have their own blocks; in fio's formats a group is one result anyway.
     if count == 1 || !grouped || increment.bytes > 0 {
         if count as usize > model::spec::limits::MAX_STREAMS {
             let most = model::spec::limits::MAX_STREAMS;
@@ -452,7 +453,7 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
             let mut stream =
                 StreamSpec { target: targets(clone), offset: Some(offset).filter(|o| *o > 0), ..one.clone() };
             if has_length {
-                // The file keeps its length, so the clone has what follows its offset.
+                // The length of the file is unchanged, so the clone has the part after its offset.
                 stream.size = one.size.map(|size| size.saturating_sub(offset - first));
                 if stream.size == Some(0) {
                     let why = "a clone begins beyond the filesize; type less, or fewer clones";
@@ -494,7 +495,7 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
     Ok(vec![stream])
 }
 
-/// Methods of fio's that are a checksum in the block.
+/// Methods of fio that are stored as a checksum in the block.
 const CHECKSUMS: [&str; 17] = [
     "md5",
     "crc64",
@@ -515,19 +516,19 @@ const CHECKSUMS: [&str; 17] = [
     "pattern_hdr",
 ];
 
-/// Blocks of jobs that say no seed of their own are the same in every call.
+/// Default seed of blocks, the same in every run.
 const SEED: u64 = 0x6669_6f20_7665_7266;
 
-/// What a stream writes to be checked; with whether another one reads it back when it is over. Where it only verifies, it is to read
-/// instead.
+/// Sets the verification of a stream. Returns whether another stream reads the blocks back afterwards. A
+/// stream that only verifies is changed to reads.
 pub(super) fn checked(
     job: &Job,
     way: &ParsedRw,
-    around: &dyn Around,
+    environment: &dyn Environment,
 ) -> Result<(Option<Verify>, bool), Fault> {
     let read = |option: &str| -> Result<Option<Content>, Fault> {
         let Some(text) = job.text(option) else { return Ok(None) };
-        let (bytes, offsets) = pattern(text, around).map_err(|why| job.fault(option, why))?;
+        let (bytes, offsets) = pattern(text, environment).map_err(|why| job.fault(option, why))?;
         Ok(Some(Content::Pattern { bytes, offsets }))
     };
     let verified = read("verify_pattern")?;
@@ -550,7 +551,7 @@ pub(super) fn checked(
         }
     };
     let (does, only) = (job.on("do_verify", true)?, job.on("verify_only", false)?);
-    // Reads of a mix may find what was not written yet.
+    // Reads of a mix may find blocks that were not written yet.
     let checks = only || way.directions() == [0];
     let fatal = job.on("verify_fatal", false)?;
     let back = does && way.writes() && !only;
@@ -558,21 +559,21 @@ pub(super) fn checked(
     Ok((Some(verify), back))
 }
 
-/// A pattern that is written and never compared.
+/// A pattern that is written but never verified.
 fn only_written(content: Content) -> Verify {
     Verify { content, checks: false, back: None, fatal: false }
 }
 
-/// Longest pattern: fio 3.33 has 512 bytes, later ones take whole blocks.
+/// Longest pattern: fio 3.33 allows 512 bytes, later versions whole blocks.
 const MAX_PATTERN_BYTES: usize = 64 << 10;
-/// What an offset takes.
+/// Bytes of an offset in a pattern.
 const OFFSET_BYTES: usize = 8;
 
-/// Bytes, and the places among them where the offset of an operation stands.
+/// Bytes, and the positions in them of the operation's offset.
 pub(super) type Pattern = (Vec<u8>, Vec<usize>);
 
 /// Reads a pattern.
-pub(super) fn pattern(text: &str, around: &dyn Around) -> Result<Pattern, String> {
+pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Pattern, String> {
     let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
     let mut rest = text.trim();
     while let Some(first) = rest.chars().next() {
@@ -585,7 +586,7 @@ pub(super) fn pattern(text: &str, around: &dyn Around) -> Result<Pattern, String
             '\'' => {
                 let (file, behind) = quoted(rest, '\'')?;
                 bytes.extend(
-                    around
+                    environment
                         .bytes(file, MAX_PATTERN_BYTES)
                         .map_err(|e| format!("{file} cannot be read: {e}; type the name of a file"))?,
                 );
@@ -612,23 +613,23 @@ pub(super) fn pattern(text: &str, around: &dyn Around) -> Result<Pattern, String
     }
 }
 
-/// What stands between two quotes, and what is behind them.
+/// The text between two quotes, and the rest.
 fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
     let inside = text.strip_prefix(quote).unwrap_or(text);
     inside.split_once(quote).ok_or_else(|| format!("it does not end; type {quote} behind it"))
 }
 
-/// A number, and what is behind it: bytes in their order where it is hexadecimal, else the lowest first.
+/// A number, and the rest: hexadecimal digits in their order, a decimal number with its lowest byte first.
 fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
     let not = || "it is no pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let mut count = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
-        // The zero of the next one: 0xff0x14.
+        // The zero of the next number: 0xff0x14.
         if count > 0 && digits[..count].ends_with('0') && digits[count..].starts_with(['x', 'X']) {
             count -= 1;
         }
         let (digits, behind) = digits.split_at(count);
-        // An odd one stands alone at the beginning.
+        // With an odd number of digits the first one is a byte.
         let (odd, pairs) = digits.split_at(count % 2);
         let read = |pair: &str| u8::from_str_radix(pair, 16).map_err(|_| not());
         if !odd.is_empty() {
@@ -641,7 +642,7 @@ fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, Str
     }
     let sign = usize::from(text.starts_with('-'));
     let mut end = sign + text[sign..].bytes().take_while(u8::is_ascii_digit).count();
-    // The zero of a hexadecimal one behind it: -100xab.
+    // The zero of a following hexadecimal number: -100xab.
     if end > sign + 1 && text[..end].ends_with('0') && text[end..].starts_with(['x', 'X']) {
         end -= 1;
     }
@@ -653,14 +654,14 @@ fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, Str
     Ok(behind)
 }
 
-/// Engines that take them.
+/// Engines that support priorities of single operations.
 const PRIORITY_ENGINES: [&str; 2] = ["io_uring", "libaio"];
-/// The options, that which says how many first.
+/// The options, the percentage first.
 const PRIORITY_OPTIONS: [&str; 4] = ["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_class", "cmdprio"];
-/// Real-time, as where no class is said.
-const CLASS: u64 = 1;
+/// Real-time, the default class.
+const REAL_TIME: u64 = 1;
 
-/// Says which operations have a priority of their own.
+/// Sets which operations have their own priority.
 pub(super) fn priorities(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
     let Some(said) = PRIORITY_OPTIONS.into_iter().find(|option| job.text(option).is_some()) else {
         return Ok(());
@@ -698,7 +699,7 @@ pub(super) fn priorities(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Res
     Ok(())
 }
 
-/// What an option says of a direction: of one value both, of two the second of writes.
+/// The value of an option for a direction: one value is for both, a second one for writes.
 fn of<'j>(job: &'j Job, option: &str, kind: Kind) -> Result<Option<&'j str>, Fault> {
     let Some(text) = job.text(option) else { return Ok(None) };
     let said = triplet(text).map_err(|why| job.fault(option, why))?;
@@ -716,9 +717,9 @@ fn share(percent: u64) -> Result<u8, String> {
     fits.ok_or_else(|| "it is no share; type 0 to 100".to_owned())
 }
 
-/// The priority that the options say for a direction.
+/// The priority of a direction.
 fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
-    let class = cmdprio_number(job, "cmdprio_class", kind)?.unwrap_or(CLASS);
+    let class = cmdprio_number(job, "cmdprio_class", kind)?.unwrap_or(REAL_TIME);
     let level = cmdprio_number(job, "cmdprio", kind)?.unwrap_or(0);
     let fault = |option: &str, why: &str| Err(job.fault(option, why));
     let Some(level) = u8::try_from(level).ok().filter(|level| *level < 8) else {
@@ -733,7 +734,7 @@ fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
     }
 }
 
-/// `4k/20` with the priority of the options, `4k/20/1/0` with its own; none where the share is.
+/// `4k/20` with the priority of the options, `4k/20/1/0` with its own; `None` for a share of 0.
 fn of_size(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority>, Fault> {
     let fault = |why: &str| job.fault("cmdprio_bssplit", why);
     let wrong = || fault("a size has a share, or a share, a class and a level; type 4k/20 or 4k/20/1/0");
@@ -763,7 +764,7 @@ fn of_size(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority>, Fau
     Ok((percent > 0).then_some(OpPriority { kind: Some(kind), bytes: Some(bytes), percent, priority }))
 }
 
-/// Which errors end it; as many as elsewhere where nothing is said.
+/// Sets which errors end the job; by default as elsewhere in fathom.
 pub(super) fn errors(job: &Job, way: &ParsedRw, checks: bool, one: &mut StreamSpec) -> Result<(), Fault> {
     let mut ignored = match job.text("continue_on_error") {
         None | Some("none" | "0") => Vec::new(),
@@ -785,14 +786,14 @@ pub(super) fn errors(job: &Job, way: &ParsedRw, checks: bool, one: &mut StreamSp
     Ok(())
 }
 
-/// Kinds of operations that may all fail.
+/// Kinds of operations whose errors are tolerated.
 fn tolerated(job: &Job, checks: bool, text: &str) -> Result<Vec<Kind>, Fault> {
     match text {
         "all" | "io" | "1" | "" => Ok(Kind::ALL.to_vec()),
         "read" => Ok(vec![Kind::Read]),
         // A flush belongs to writes.
         "write" => Ok(vec![Kind::Write, Kind::Sync]),
-        // What differs is an error like others here.
+        // A verification error is an error like any other here.
         "verify" if checks => Ok(Kind::ALL.to_vec()),
         _ => Err(job.fault(
             "continue_on_error",
@@ -801,20 +802,20 @@ fn tolerated(job: &Job, checks: bool, text: &str) -> Result<Vec<Kind>, Fault> {
     }
 }
 
-/// Options that ask for logs, and the kinds of files that each is.
+/// Options that request logs, and the kinds of files of each.
 const LOGS: [(&str, &[LogKind]); 4] = [
     ("write_lat_log", &[LogKind::Lat, LogKind::Slat, LogKind::Clat]),
     ("write_hist_log", &[LogKind::ClatHist]),
     ("write_bw_log", &[LogKind::Bw]),
     ("write_iops_log", &[LogKind::Iops]),
 ];
-/// Kinds that a job may leave out.
+/// Kinds that can be disabled.
 const DISABLED: [(&str, LogKind); 3] =
     [("disable_lat", LogKind::Lat), ("disable_slat", LogKind::Slat), ("disable_clat", LogKind::Clat)];
-/// The most that columns of a histogram are put together, by powers of two.
-const MOST_COARSE: u64 = 6;
+/// Maximum coarseness of a histogram, as a power of two.
+const MAX_COARSENESS: u64 = 6;
 
-/// The logs that a job asks for; `None` where it asks for none.
+/// The requested logs, if any.
 pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     let mut logs = Logs::default();
     for (option, kinds) in LOGS {
@@ -836,7 +837,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
         (average, at_most("bwavgtime")?, at_most("iopsavgtime")?);
     logs.histogram_ms = job.number("log_hist_msec")?.unwrap_or(0);
     logs.coarseness = match job.number("log_hist_coarseness")?.unwrap_or(0) {
-        coarse @ 0..=MOST_COARSE => coarse as u32,
+        coarse @ 0..=MAX_COARSENESS => coarse as u32,
         _ => return Err(job.fault("log_hist_coarseness", "it is 0 to 6; type one of them")),
     };
     logs.value = value(job)?;
@@ -856,7 +857,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     Ok(Some(logs).filter(|logs| !logs.files.is_empty()))
 }
 
-/// What of several latencies a line has.
+/// The latency value of a line that stands for several operations.
 fn value(job: &Job) -> Result<LogValue, Fault> {
     // The newer name of the two.
     let option = job.last("log_window_value", "log_max_value").unwrap_or("log_window_value");
@@ -871,8 +872,8 @@ fn value(job: &Job) -> Result<LogValue, Fault> {
 
 #[test]
 fn patterns_are_read_as_fio_reads_them() {
-    use crate::fio::job_file::Here;
-    let of = |text: &str| pattern(text, &Here).map(|(bytes, _)| bytes);
+    use crate::fio::job_file::Machine;
+    let of = |text: &str| pattern(text, &Machine).map(|(bytes, _)| bytes);
     // The examples of fio's lib/pattern.c.
     assert_eq!(of("\"abcd\""), Ok(b"abcd".to_vec()));
     assert_eq!(of("-1024"), Ok(vec![0x00, 0xfc, 0xff, 0xff]));
@@ -880,7 +881,7 @@ fn patterns_are_read_as_fio_reads_them() {
     assert_eq!(of("0xFF0X1"), Ok(vec![0xff, 0x01]));
     assert_eq!(of("\"123\"0xFFeeCC"), Ok(vec![0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]));
     let seventh = vec![0xf6, 0xff, 0xff, 0xff, 0xab, 0x31, 0, 0, 0, 0, 0, 0, 0, 0, 0x32];
-    assert_eq!(pattern("-100xab\"1\"%o\"2\"", &Here), Ok((seventh, vec![6])));
+    assert_eq!(pattern("-100xab\"1\"%o\"2\"", &Machine), Ok((seventh, vec![6])));
     assert_eq!(of("0"), Ok(vec![0]));
     for bad in [
         "",

@@ -1,13 +1,10 @@
-//! Iometer's language: its configuration files.
-//!
-//! For: a job that goes through a file's tests as Iometer would, and the access specifications of a file by themselves. Not for:
-//! carrying them out, nor Iometer's result file (crate `report`).
-//!
-//! A file is read into a value (`icf`), of which phases are made (`jobs`), one for each of its tests (`cycle`). Compared with its guide and its files alone.
+//! Iometer: its configuration files as jobs, and their access specifications. A file becomes one phase for
+//! each of its tests. The reference is Iometer's guide and files. Its result file is written by the crate
+//! `report`.
 
 mod icf;
 
-use crate::names_in_tool::spelled;
+use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
 use crate::{Language, Objections, Tool};
 use icf::{Icf, Manager, Rises, Spec, Worker, short};
@@ -23,17 +20,17 @@ pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension:
 /// Reads a file whose targets are paths.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let mut job = read(name, text, &Here::default(), also)?;
-    // Measured several times its workers are told together, as those of any job.
+    // In repeated measurements the workers are reported together.
     job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.each_worker = None);
     Ok(job)
 }
 
-/// What is said beside a file.
+/// Settings of the command line that a file does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Here {
-    /// What stands for its targets, in the order of their first naming; nothing where these are paths.
+    /// Replacements of the targets in the order of first mention; empty if the targets are paths.
     pub places: Vec<String>,
-    /// Its run time in seconds, where that is said.
+    /// The run time in seconds, if given.
     pub seconds: Option<u64>,
 }
 
@@ -47,7 +44,9 @@ pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<Job
     let job = job_spec(&icf, &here.places).map_err(|marks| Trouble::new(name, text, marks))?;
     let problems = job.check().into_iter().chain(also(&job));
     let marks: Vec<Mark> = problems
-        .map(|problem| Mark::new(0..0, problem.spelled(|key, value| spelled(Tool::Iometer, key, value))))
+        .map(|problem| {
+            Mark::new(0..0, problem.spelled(|key, value| format_for_tool(Tool::Iometer, key, value)))
+        })
         .collect();
     if marks.is_empty() { Ok(job) } else { Err(Trouble::new(name, text, marks)) }
 }
@@ -69,7 +68,7 @@ pub fn explain(name: &str, text: &str, here: &Here) -> Result<String, Trouble> {
 /// The access specifications of a file.
 ///
 /// # Errors
-/// Everything that is wrong with it, or that there are none.
+/// All errors, or that there are no specifications.
 pub fn specs(name: &str, text: &str) -> Result<Vec<model::spec::specs::Spec>, Trouble> {
     let icf = icf::read(name, text)?;
     if icf.specs.is_empty() {
@@ -85,13 +84,13 @@ pub fn specs(name: &str, text: &str) -> Result<Vec<model::spec::specs::Spec>, Tr
 
 const SECTOR_BYTES: u64 = 512;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Longest run time and ramp up: a day.
-const LONGEST_S: u64 = 86_400;
+/// Longest run time and ramp-up: a day.
+const MAX_TIME_S: u64 = 86_400;
 
-/// The whole job; its targets are those of the file, or `places` in the order of their first naming.
+/// The whole job. Its targets are those of the file, or `places` in the order of first mention.
 ///
 /// # Errors
-/// What cannot be carried out, at its place.
+/// Settings that cannot be carried out, with their places.
 fn job_spec(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
     let marks = refused(icf, places, true);
     if !marks.is_empty() {
@@ -122,7 +121,7 @@ fn job_spec(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
     Ok(JobSpec { seed, typed: Some(typed), phases, ..JobSpec::default() })
 }
 
-/// What the result file repeats of the whole test.
+/// Settings that the result file repeats for the whole test.
 fn result_file_options(icf: &Icf) -> Options {
     let number = Cycle::ALL.iter().position(|(_, cycle)| *cycle == icf.cycle).unwrap_or(0);
     let mut out: Options = [
@@ -143,7 +142,7 @@ fn result_file_options(icf: &Icf) -> Options {
     out
 }
 
-/// What cannot be carried out.
+/// Settings that cannot be carried out.
 fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
     let mut marks = Vec::new();
     let Some((first, _)) = workers(icf).next() else {
@@ -163,9 +162,9 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
         let why = "its run time is 0, which ends by hand there; write seconds, or type /t SECONDS";
         marks.push(Mark::new(first.place.clone(), why));
     }
-    if icf.seconds.max(icf.ramp_seconds) > LONGEST_S {
+    if icf.seconds.max(icf.ramp_seconds) > MAX_TIME_S {
         let why =
-            format!("its run time or its ramp up is longer than a day; write {LONGEST_S} seconds at most");
+            format!("its run time or its ramp up is longer than a day; write {MAX_TIME_S} seconds at most");
         marks.push(Mark::new(first.place.clone(), why));
     }
     let names = names(icf);
@@ -220,13 +219,13 @@ fn workers(icf: &Icf) -> impl Iterator<Item = (&Manager, &Worker)> {
     icf.managers.iter().flat_map(|manager| manager.workers.iter().map(move |worker| (manager, worker)))
 }
 
-/// What a worker is called: with its manager where several have workers, since each begins with a worker 1.
+/// The name of a worker, with its manager if several managers have workers, since each counts from 1.
 fn name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
     let several = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
     if several { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }
 }
 
-/// Names of targets, each once, in the order of their first naming.
+/// Distinct names of targets in the order of first mention.
 fn names(icf: &Icf) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in workers(icf).flat_map(|(_, w)| &w.targets) {
@@ -237,12 +236,12 @@ fn names(icf: &Icf) -> Vec<String> {
     names
 }
 
-/// A target without its file system, which Iometer writes behind it: `/data [ext4]`.
+/// A target without the file system that Iometer appends: `/data [ext4]`.
 fn path(name: &str) -> &str {
     name.split_once(" [").map_or(name, |(path, _)| path).trim()
 }
 
-/// What the result file says of a worker in the tests of the access specification of this number.
+/// Settings of a worker in the result file, in the tests of the access specification with this number.
 fn worker_entry(load: &Load, at: usize) -> TypedStream {
     let options = [
         ("manager", load.manager.name.clone()),
@@ -295,9 +294,9 @@ struct Load<'i> {
     number: usize,
     worker: &'i Worker,
     spec: &'i Spec,
-    /// Its first targets, so many.
+    /// Its first targets.
     targets: usize,
-    /// Operations in flight on each.
+    /// Operations in flight on each target.
     outstanding: u32,
 }
 
@@ -308,7 +307,7 @@ fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
         return Vec::new();
     }
     let in_one = (0..icf.managers.len()).map(|m| all.iter().filter(|l| l.number == m).count()).max();
-    let by_workers = |of_each: usize| of_each_manager(&all, of_each);
+    let by_workers = |of_each: usize| first_workers(&all, of_each);
     let by_targets = |of: &[Load]| up_to(icf.targets, of.iter().map(|l| l.targets).max().unwrap_or(0));
     match icf.cycle {
         Cycle::Normal => vec![all.clone()],
@@ -335,7 +334,7 @@ fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
     }
 }
 
-/// Workers that have something to do with the access specification of this number, on all of their targets.
+/// Workers with an access specification of this number, on all of their targets.
 fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
     let of = |(number, manager)| {
         let load = move |worker| {
@@ -348,7 +347,7 @@ fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
     icf.managers.iter().enumerate().flat_map(of).collect()
 }
 
-/// The steps up to all that there are, which come last whether or not the steps meet them.
+/// The steps up to the maximum, which is always the last step.
 fn up_to(rises: Rises, most: usize) -> Vec<usize> {
     let most = u32::try_from(most).unwrap_or(u32::MAX);
     let below = rises.law.values(rises.start, most.saturating_sub(1), rises.by);
@@ -361,7 +360,7 @@ fn outstanding(icf: &Icf) -> impl Iterator<Item = u32> {
 }
 
 /// The first workers of each manager.
-fn of_each_manager<'i>(all: &[Load<'i>], count: usize) -> Vec<Load<'i>> {
+fn first_workers<'i>(all: &[Load<'i>], count: usize) -> Vec<Load<'i>> {
     let before = |at: usize| all[..at].iter().filter(|l| l.number == all[at].number).count();
     all.iter().enumerate().filter(|(at, _)| before(*at) < count).map(|(_, load)| *load).collect()
 }
@@ -375,7 +374,7 @@ fn with_depth<'i>(all: &[Load<'i>], outstanding: u32) -> Vec<Load<'i>> {
     all.iter().map(|load| Load { outstanding, ..*load }).collect()
 }
 
-/// So many targets, given to one worker after the other until it has all of its own: of each manager, or of all of them together.
+/// Assigns this many targets, filling one worker after the other: for each manager, or for all together.
 fn filled<'i>(all: &[Load<'i>], targets: usize, of_each: bool) -> Vec<Load<'i>> {
     let (mut left, mut number) = (targets, None);
     let mut out = Vec::new();
@@ -392,7 +391,7 @@ fn filled<'i>(all: &[Load<'i>], targets: usize, of_each: bool) -> Vec<Load<'i>> 
     out
 }
 
-/// The text. `places` stand for the targets, in the order of their first naming.
+/// The tests as text. `places` replace the targets in the order of first mention.
 fn explain_tests(icf: &Icf, places: &[String]) -> String {
     let specs = workers(icf).map(|(_, worker)| icf.assigned(worker).len()).max().unwrap_or(0);
     let all: Vec<Vec<Load>> = (0..specs).flat_map(|at| cycle_tests(icf, at)).collect();
