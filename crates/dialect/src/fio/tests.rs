@@ -599,14 +599,12 @@ fn options_without_effect_are_reported_once() {
 fn every_supported_option_is_read() {
     let sources = [
         include_str!("access.rs"),
-        include_str!("command.rs"),
         include_str!("files.rs"),
         include_str!("job_file.rs"),
         include_str!("phases.rs"),
         include_str!("rates.rs"),
         include_str!("replay.rs"),
         include_str!("streams.rs"),
-        include_str!("value.rs"),
     ];
     for option in OPTIONS {
         let asked = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));
