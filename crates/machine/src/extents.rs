@@ -1,6 +1,6 @@
 //! Extents: how the bytes of files are stored, and where on a device.
 //!
-//! 1. [`map_file_extents`] adds up the extents (FIEMAP) of a region of a file: holes, unwritten and shared
+//! 1. `map_file_extents` adds up the extents (FIEMAP) of a region of a file: holes, unwritten and shared
 //!    bytes, alignment.
 //! 2. [`pieces`] finds where the bytes of a target are on a layer of its stack, and [`prove`] compares both
 //!    sides.

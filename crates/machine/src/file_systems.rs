@@ -6,7 +6,7 @@
 //!    the times of a file with every write.
 //! 2. Mounts come from `mountinfo` (`proc_pid_mountinfo(5)`), of this and of other mount namespaces.
 //! 3. Overlays, and programs that mirror a directory (FUSE, eCryptfs), show files under a device number of
-//!    their own, so one file has two identities. [`beneath`] and [`data_path`] find the other one.
+//!    their own, so one file has two identities. [`beneath`] and `data_path` find the other one.
 
 use crate::error::{MachineError, describe};
 use crate::identity;

@@ -3,7 +3,7 @@
 //! 1. [`resolve`] finds the mount of a path by its mount id or device number.
 //! 2. The file system leads to its devices. Device numbers of btrfs, overlay and FUSE are anonymous (`0:N`),
 //!    so these go through mountinfo and `/sys/fs`.
-//! 3. [`Stack`] follows the devices down.
+//! 3. `Stack` follows the devices down.
 //!
 //! [`OnDevices`] answers the reverse question for many files: is this open file on one of these devices?
 
