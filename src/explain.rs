@@ -24,7 +24,7 @@ pub struct Request {
 ///
 /// # Errors
 /// That there is none, with the one most like it.
-pub fn find(said: &str) -> Result<CheckPage, String> {
+pub fn find_check(said: &str) -> Result<CheckPage, String> {
     let word = said.to_ascii_uppercase();
     let id = word.parse::<CheckId>().ok();
     if let Some(check) = pages().find(|c| Some(c.id) == id || c.name == word) {
@@ -45,7 +45,7 @@ pub fn find(said: &str) -> Result<CheckPage, String> {
 ///
 /// # Errors
 /// Where it cannot be printed.
-pub fn explain(request: &Request) -> Result<ExitCode, Failure> {
+pub fn print_pages(request: &Request) -> Result<ExitCode, Failure> {
     let all = request.checks.is_empty();
     let pages = if all { pages().collect() } else { request.checks.clone() };
     stdout::report(request.format, &Pages { pages, all }, Style::default())?;
@@ -67,14 +67,14 @@ mod tests {
     #[test]
     fn a_check_is_found_by_id_and_name_in_any_case_and_a_slip_is_told_the_nearest() {
         for said in ["A01", "a01", "cache_served", "CACHE_SERVED"] {
-            assert_eq!(find(said).map(|c| c.id), Ok(CheckId::A01), "{said}");
+            assert_eq!(find_check(said).map(|c| c.id), Ok(CheckId::A01), "{said}");
         }
         let slips = [("CACHE_SERVE", "A01"), ("LITTLES_VIOLATED", "B18"), ("e1O", "E10")];
         for (said, meant) in slips {
-            let why = find(said).err().unwrap_or_default();
+            let why = find_check(said).err().unwrap_or_default();
             assert!(why.contains(said) && why.contains(meant), "{said}: {why}");
         }
-        assert!(find("").is_err());
+        assert!(find_check("").is_err());
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl Rows {
         if is_capture(path) {
             return Ok(Self::Capture(Box::new(capture_file::open(path)?)));
         }
-        Ok(Self::Trace(Box::new(trace::open(path)?)))
+        Ok(Self::Trace(Box::new(trace::open_trace(path)?)))
     }
 
     fn origin(&self) -> &Origin {

@@ -115,7 +115,7 @@ pub(crate) fn part<K: ReportKind + ?Sized>(format: &Format, part: &K) -> Result<
 }
 
 /// Lines of the terminal; `None` where it is none.
-pub(crate) fn rows() -> Option<usize> {
+pub(crate) fn screen_rows() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
     }

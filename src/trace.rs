@@ -33,7 +33,7 @@ pub(crate) struct Trace {
 const BEGINS: u64 = 512;
 
 /// What kind of trace a file is, by its first bytes; what cannot be read is none.
-pub(crate) fn language(path: &Path) -> Option<Language> {
+pub(crate) fn trace_language(path: &Path) -> Option<Language> {
     let mut begins = Vec::new();
     input::open(path).ok()?.take(BEGINS).read_to_end(&mut begins).ok()?;
     Language::detect(&begins)
@@ -43,7 +43,7 @@ pub(crate) fn language(path: &Path) -> Option<Language> {
 ///
 /// # Errors
 /// [`Failure::Usage`] where it is none that is known, or cannot be read.
-pub(crate) fn open(from: &Path) -> Result<Trace, Failure> {
+pub(crate) fn open_trace(from: &Path) -> Result<Trace, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(from)));
     let open = |path: &Path| -> Result<BufReader<File>, Failure> {
         let file = input::open(path).map_err(|e| usage(format!("{e}{}", cause(&e))))?;

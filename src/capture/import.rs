@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// Converts it; gives the language, header and trailer.
 pub(super) fn convert(from: &Path, request: &Request, place: &Place) -> Result<(Origin, Ending), Failure> {
-    let Trace { language, files, origin } = trace::open(from)?;
+    let Trace { language, files, origin } = trace::open_trace(from)?;
     let refuse = |e: &std::io::Error| cannot_write(&request.output, e);
     // What is half converted is nothing, and takes the place of nothing.
     let growing = place.outlet.grow(&place.rules)?;

@@ -85,7 +85,7 @@ pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
         ));
     }
     let begin = request.extents.then(|| files::locate_files(request)).transpose()?;
-    let outcome = record::record(tracer, &subject, request, &place)?;
+    let outcome = record::record_requests(tracer, &subject, request, &place)?;
     let outcome = match begin {
         Some(begin) => files::keep(&begin, request, &place, outcome)?,
         None => outcome,

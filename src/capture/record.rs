@@ -43,7 +43,7 @@ struct Sink<'r> {
 }
 
 /// Records until the time is over or a signal comes.
-pub(super) fn record(
+pub(super) fn record_requests(
     tracer: Tracer,
     subject: &Subject,
     request: &Request,

@@ -2,7 +2,7 @@
 //!
 //! For: `fathom show` of a file that `fathom capture` wrote. Not for: the figures (crate `capture`) nor their layout (crate `report`).
 
-mod export;
+mod iolog_export;
 
 use crate::capture_file::open;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use capture::file::Reader;
 use capture::profile::{Profiler, Selection};
 use capture::row::RowKind;
 use capture::verdict::completeness;
-pub use export::{Export, IOLOG, export};
+pub use self::iolog_export::{Export, IOLOG, export};
 use model::captured::{Captured, FORMAT, Restriction};
 use model::name;
 use report::{EventLine, Format, Style};
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Bytes that are written at once.
-const AT_ONCE: usize = 256 << 10;
+const PRINT_BUFFER_BYTES: usize = 256 << 10;
 
 /// What the user said.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ fn profile(mut reader: Reader<BufReader<File>>, request: &Request) -> Result<Exi
 
 fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) -> Result<ExitCode, Failure> {
     let mut selection = Selection::new(&request.restriction);
-    let mut out = Vec::with_capacity(AT_ONCE + 1024);
+    let mut out = Vec::with_capacity(PRINT_BUFFER_BYTES + 1024);
     let heading = match form {
         Events::Text => EventLine::heading(),
         Events::Csv => EventLine::csv_heading(),
@@ -157,7 +157,7 @@ fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) ->
                 pid: task.pid,
             };
             out.extend(if form == Events::Csv { line.csv() } else { line.text() }.as_bytes());
-            if out.len() >= AT_ONCE && !print(&mut out)? {
+            if out.len() >= PRINT_BUFFER_BYTES && !print(&mut out)? {
                 return Ok(ExitCode::SUCCESS);
             }
         }

@@ -35,7 +35,7 @@ impl Args {
             stdout::text(&meanings.concat())?;
             return Ok(ExitCode::SUCCESS);
         }
-        let checks = self.checks.iter().map(|word| explain::find(word)).collect::<Result<Vec<_>, _>>();
-        explain::explain(&Request { checks: checks.map_err(Failure::Usage)?, format: self.format })
+        let checks = self.checks.iter().map(|word| explain::find_check(word)).collect::<Result<Vec<_>, _>>();
+        explain::print_pages(&Request { checks: checks.map_err(Failure::Usage)?, format: self.format })
     }
 }

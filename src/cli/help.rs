@@ -103,7 +103,7 @@ pub(super) fn glossary(term: &str) -> Option<String> {
 /// Describes a topic that does not exist, with the nearest one.
 fn unknown(topic: &str, cli: &clap::Command) -> String {
     let shown = visible(topic);
-    if let Ok(check) = explain::find(&topic.replace('-', "_")) {
+    if let Ok(check) = explain::find_check(&topic.replace('-', "_")) {
         return format!("'{shown}' is a check: type `fathom explain {}`", check.id);
     }
     let commands = cli.get_subcommands().map(|command| command.get_name().to_owned());

@@ -19,7 +19,7 @@ const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "barrier=none"];
 /// What mdstat calls work on an array.
 const RAID_WORK: [&str; 4] = ["resync", "recovery", "reshape", "check"];
 
-pub(super) fn looks(seen: &Observation) -> Vec<Look> {
+pub(super) fn check_place(seen: &Observation) -> Vec<Look> {
     let place = seen.place();
     let mut looks = vec![below(place)];
     looks.extend(place.layers.iter().filter(|l| l.kind == LayerKind::Loop).map(backing));
@@ -203,13 +203,13 @@ mod tests {
     use model::machine::DirectIo;
 
     fn answer(seen: &Observation, about: &str) -> Look {
-        let look = looks(seen).into_iter().find(|l| l.about == about);
+        let look = check_place(seen).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
     #[test]
     fn a_place_in_order_has_no_finding() {
-        let looks = looks(&in_order());
+        let looks = check_place(&in_order());
         assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         assert_eq!(looks.len(), 4);
     }

@@ -23,7 +23,7 @@ const OTHER_FROM: f64 = 0.01;
 const PIECES_SPINNING: f64 = 64.0;
 const PIECES: f64 = 1024.0;
 
-pub(super) fn looks(seen: &Observation) -> Vec<Look> {
+pub(super) fn check_stored_data(seen: &Observation) -> Vec<Look> {
     if seen.kind == TargetKind::Directory {
         return vec![Look::ok(
             "test file",
@@ -222,7 +222,7 @@ mod tests {
     use model::finding::Outcome;
 
     fn answer(seen: &Observation, about: &str) -> Look {
-        let look = looks(seen).into_iter().find(|l| l.about == about);
+        let look = check_stored_data(seen).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
@@ -236,9 +236,9 @@ mod tests {
     #[test]
     fn a_file_in_order_has_no_finding_and_a_directory_one_line() {
         let mut seen = in_order();
-        assert!(looks(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", looks(&seen));
+        assert!(check_stored_data(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", check_stored_data(&seen));
         seen.kind = TargetKind::Directory;
-        assert_eq!(looks(&seen).len(), 1);
+        assert_eq!(check_stored_data(&seen).len(), 1);
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(answer(&seen, "inline").check, Some(CheckId::A06));
         *extents(&mut seen) = Extents { span_bytes: 1 << 30, hole_bytes: 1 << 30, ..Extents::default() };
         // Of nothing there is only to say that it is nothing.
-        assert_eq!(looks(&seen).len(), 3);
+        assert_eq!(check_stored_data(&seen).len(), 3);
         seen.end.targets[0].extents = None;
         assert_eq!(answer(&seen, "how it is stored").outcome, Outcome::NotChecked);
     }

@@ -17,7 +17,7 @@ const DEEPEST: u64 = 32;
 const READ_AHEAD_FROM: u64 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
 
-pub(super) fn looks(seen: &Observation) -> Vec<Look> {
+pub(super) fn check_device_settings(seen: &Observation) -> Vec<Look> {
     let leaves = seen.leaves();
     if leaves.is_empty() || seen.place().ram.is_some() {
         return Vec::new();
@@ -255,7 +255,7 @@ mod tests {
     use model::finding::Outcome;
 
     fn answer(seen: &Observation, about: &str) -> Look {
-        let look = looks(seen).into_iter().find(|l| l.about.starts_with(about));
+        let look = check_device_settings(seen).into_iter().find(|l| l.about.starts_with(about));
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_device_in_order_has_no_finding() {
-        let looks = looks(&in_order());
+        let looks = check_device_settings(&in_order());
         assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         // A partition and its disk count alike, so they share a line.
         assert_eq!(looks[0].about, "counters of sda1, sda");

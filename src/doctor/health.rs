@@ -12,7 +12,7 @@ use model::machine::Layer;
 /// Thousandths of a degree below a drive's own limit from which it may slow itself down (D15).
 const HOT_WITHIN: i64 = 2000;
 
-pub(super) fn looks(seen: &Observation) -> Vec<Look> {
+pub(super) fn check_device_health(seen: &Observation) -> Vec<Look> {
     let leaves = seen.leaves();
     if leaves.is_empty() || seen.place().ram.is_some() {
         return Vec::new();
@@ -87,14 +87,14 @@ mod tests {
     use model::finding::Outcome;
 
     fn answer(seen: &Observation, about: &str) -> Look {
-        let look = looks(seen).into_iter().find(|l| l.about == about);
+        let look = check_device_health(seen).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
     #[test]
     fn a_slow_link_is_found_and_no_link_is_no_question() {
         let mut seen = in_order();
-        assert!(looks(&seen).iter().all(|l| l.outcome == Outcome::Holds && !l.about.starts_with("link")));
+        assert!(check_device_health(&seen).iter().all(|l| l.outcome == Outcome::Holds && !l.about.starts_with("link")));
         let disk = &mut seen.machine.places[0].layers[1];
         for (file, value) in [("current_link_speed", "8.0 GT/s PCIe"), ("max_link_speed", "16.0 GT/s PCIe")] {
             disk.device.insert(file.into(), value.into());

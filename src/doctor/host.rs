@@ -16,7 +16,7 @@ const STAMP_NS: f64 = 1000.0;
 /// Time to wake up from which a single read of a fast device, some 50 us, is a fifth longer (D12).
 const WAKE_US: u64 = 10;
 
-pub(super) fn looks(seen: &Observation) -> Vec<Look> {
+pub(super) fn check_host(seen: &Observation) -> Vec<Look> {
     vec![
         hypervisor(seen),
         clock(seen),
@@ -208,18 +208,18 @@ mod tests {
     }
 
     fn answer(seen: &Observation, about: &str) -> Look {
-        let look = looks(seen).into_iter().find(|l| l.about == about);
+        let look = check_host(seen).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
     #[test]
     fn a_machine_in_order_has_no_finding_and_one_without_facts_is_not_checked() {
         let mut seen = in_order();
-        assert!(looks(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", looks(&seen));
+        assert!(check_host(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", check_host(&seen));
         seen.machine.facts.clear();
         seen.machine.virtual_by = Err("hidden".into());
         seen.machine.clocksource = Err("hidden".into());
-        assert!(looks(&seen).iter().all(|l| l.outcome == Outcome::NotChecked), "{:#?}", looks(&seen));
+        assert!(check_host(&seen).iter().all(|l| l.outcome == Outcome::NotChecked), "{:#?}", check_host(&seen));
     }
 
     #[test]

@@ -52,12 +52,12 @@ pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
 fn diagnose(seen: Observation) -> Diagnosis {
     let group = |heading: &str, looks: Vec<Look>| Group { heading: heading.into(), looks };
     let mut groups = vec![
-        group("Where it is", chain::looks(&seen)),
-        group("What is stored there", data::looks(&seen)),
-        group("The device below", [device::looks(&seen), health::looks(&seen)].concat()),
-        group("The machine", host::looks(&seen)),
-        group("Who else is here", neighbours::looks(&seen)),
-        group("What fathom may do here", rights::looks(&seen)),
+        group("Where it is", chain::check_place(&seen)),
+        group("What is stored there", data::check_stored_data(&seen)),
+        group("The device below", [device::check_device_settings(&seen), health::check_device_health(&seen)].concat()),
+        group("The machine", host::check_host(&seen)),
+        group("Who else is here", neighbours::check_other_load(&seen)),
+        group("What fathom may do here", rights::check_rights(&seen)),
     ];
     if seen.rights.sys_is_read_only {
         let looks = groups.iter_mut().flat_map(|g| &mut g.looks);

@@ -31,7 +31,7 @@ const AT_WORK: [&str; 5] = ["ext4lazyinit", "btrfs-balance", "_resync", "_recove
 /// Names told.
 const MOST_NAMES: usize = 3;
 
-pub(super) fn looks(seen: &Observation) -> Vec<Look> {
+pub(super) fn check_other_load(seen: &Observation) -> Vec<Look> {
     let mut looks = Vec::new();
     if !seen.place().layers.is_empty() {
         looks.push(requests(seen));
@@ -247,7 +247,7 @@ mod tests {
     use model::finding::Outcome;
 
     fn answer(seen: &Observation, about: &str) -> Look {
-        let look = looks(seen).into_iter().find(|l| l.about == about);
+        let look = check_other_load(seen).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
@@ -263,9 +263,9 @@ mod tests {
     fn nobody_here_is_in_order_and_nothing_to_see_is_not_checked() {
         let mut seen = in_order();
         seen.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
-        assert!(looks(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", looks(&seen));
+        assert!(check_other_load(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", check_other_load(&seen));
         (seen.start.files, seen.end.files) = Default::default();
-        assert!(looks(&seen).iter().all(|l| l.outcome == Outcome::NotChecked), "{:#?}", looks(&seen));
+        assert!(check_other_load(&seen).iter().all(|l| l.outcome == Outcome::NotChecked), "{:#?}", check_other_load(&seen));
     }
 
     #[test]

@@ -17,7 +17,7 @@ const LOCKED_FROM: u64 = 32 * MIB;
 /// Limits beyond this are as good as none.
 const ENDLESS: u64 = 1024 * GIB;
 
-pub(super) fn looks(seen: &Observation) -> Vec<Look> {
+pub(super) fn check_rights(seen: &Observation) -> Vec<Look> {
     let mut looks = vec![io_uring(seen), cgroup(seen)];
     looks.extend(raw_devices(seen));
     looks.extend([tracing(seen), open_files(seen), locked_memory(seen)]);
@@ -138,13 +138,13 @@ mod tests {
     #[test]
     fn who_may_all_is_in_order_and_what_is_refused_is_said_with_its_reason() {
         let mut seen = in_order();
-        assert!(looks(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", looks(&seen));
+        assert!(check_rights(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", check_rights(&seen));
         let rights = &mut seen.rights;
         rights.io_uring = Err(IoUringDenied::Other("reason 1".into()));
         (rights.libaio, rights.cgroup) = (Err("no libaio".into()), Err("reason 2".into()));
         (rights.tracing, rights.devices[0].1) = (Err("reason 3".into()), Err("reason 4".into()));
         (rights.open_files, rights.locked_bytes) = (Some(FILES_FROM - 1), Some(LOCKED_FROM - 1));
-        let looks = looks(&seen);
+        let looks = check_rights(&seen);
         // Only io_uring would lock the memory.
         let (locked, looks): (Vec<Look>, Vec<Look>) =
             looks.into_iter().partition(|l| l.about == "locked memory");

@@ -1,6 +1,6 @@
 //! Other processes of this program: a capture, and a run beside it.
 //!
-//! For: starting and ending them so that nothing is left behind. Not for: what is made of what they leave ([`super::check`]).
+//! For: starting and ending them so that nothing is left behind. Not for: what is made of what they leave ([`super::fit_check`]).
 
 use crate::capture_file;
 use crate::failure::{Failure, cause};

@@ -1,8 +1,8 @@
 //! `fathom fit`: from a capture to a job file, and whether that job behaves like it.
 //!
-//! For: reading the capture twice and handing on. Not for: what the job says (crate `capture`), nor for running it ([`check`]).
+//! For: reading the capture twice and handing on. Not for: what the job says (crate `capture`), nor for running it ([`fit_check`]).
 
-mod check;
+mod fit_check;
 mod children;
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use crate::spared::Spared;
 use crate::{stderr, stdout};
 use capture::fit::{Fitted, Gathering, Head, Survey};
 use capture::verdict::completeness;
-pub use check::check;
+pub use fit_check::check;
 use model::captured::Origin;
 use model::fitted::FitCheck;
 use model::name;

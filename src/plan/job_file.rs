@@ -24,7 +24,7 @@ pub(super) fn refuse(said: &Path) -> Result<(), Failure> {
         let then = format!("`fathom run {name} TARGET` replays it, `fathom show {name}` shows it");
         return Err(is_no_disk("a capture".into(), &then));
     }
-    if let Some(language) = trace::language(said) {
+    if let Some(language) = trace::trace_language(said) {
         let then =
             format!("`fathom capture --import {name} -o x.capture` makes a capture of it, to be replayed");
         return Err(is_no_disk(format!("a trace ({})", language.name()), &then));

@@ -109,8 +109,8 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
     let (mut targets, places) = targets.finish(&mut jobs, apart)?;
     target::mark_unseen_users(request, &mut targets, &mut origins)?;
-    let op_log = op_log::meant(&request.job, &mut jobs, &mut origins)?;
-    let precondition = precondition::meant(request, (&jobs, &targets), denial, &mut origins)?;
+    let op_log = op_log::plan_op_log(&request.job, &mut jobs, &mut origins)?;
+    let precondition = precondition::plan_precondition(request, (&jobs, &targets), denial, &mut origins)?;
     check_memory(&jobs, memory)?;
     if let Some(limit) = machine::limits::memory(&root) {
         check_memory_limit(&jobs, &limit)?;
@@ -315,7 +315,7 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
     for (at, phase) in spec.phases.iter().enumerate() {
         let mut drafts = Vec::new();
         for (index, stream) in phase.streams.iter().enumerate() {
-            let mut stream = read_back::meant(spec, at, stream)?;
+            let mut stream = read_back::resolve_read_back(spec, at, stream)?;
             let replay = replay::meant(&mut stream)?;
             origins.enter(&if several { stream_name(&stream, at, index) } else { String::new() });
             let mut draft = stream::draft(&stream, origins)?;

@@ -12,7 +12,7 @@ use model::units::show_ns;
 ///
 /// # Errors
 /// A usage failure where something is said of a log that nobody asked for.
-pub(super) fn meant(
+pub(super) fn plan_op_log(
     spec: &JobSpec,
     jobs: &mut [Job],
     origins: &mut Origins,

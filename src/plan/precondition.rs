@@ -23,7 +23,7 @@ const DEPTH: u32 = 32;
 const ROUNDS_AT_MOST: u32 = 25;
 
 /// What preconditioning means for these jobs; `None` where nobody asked for it.
-pub(super) fn meant(
+pub(super) fn plan_precondition(
     request: &Request,
     (jobs, targets): (&[Job], &[Target]),
     denial: Option<&str>,
@@ -40,7 +40,7 @@ pub(super) fn meant(
             let Some(target) = targets.get(*index).filter(|t| t.role != Role::None) else { continue };
             // Jobs of this session were asked for with the right to write; those of an earlier one need not have been.
             if !target.writable {
-                return Err(refused(Failure::Usage(format!(
+                return Err(explain_refusal(Failure::Usage(format!(
                     "{} is only read by the session that is measured again; leave --precondition out",
                     target.path
                 ))));
@@ -72,7 +72,7 @@ pub(super) fn meant(
 }
 
 /// Why a target may not be written by it, where the work itself would only read.
-pub(super) fn refused(why: Failure) -> Failure {
+pub(super) fn explain_refusal(why: Failure) -> Failure {
     let with = |text: String| format!("--precondition writes over the target before it is measured: {text}");
     match why {
         Failure::Usage(text) => Failure::Usage(with(text)),

@@ -11,7 +11,7 @@ use model::spec::{JobSpec, Rw, StreamSpec};
 ///
 /// # Errors
 /// A usage failure where there is no such stream, or none whose blocks can be told from others.
-pub(super) fn meant(spec: &JobSpec, phase: usize, stream: &StreamSpec) -> Result<StreamSpec, Failure> {
+pub(super) fn resolve_read_back(spec: &JobSpec, phase: usize, stream: &StreamSpec) -> Result<StreamSpec, Failure> {
     let Some(number) = stream.read_back else { return Ok(stream.clone()) };
     let fault = |why: &str| Err(Failure::Usage(format!("read-back = {number}: {why}")));
     let index = number.saturating_sub(1) as usize;

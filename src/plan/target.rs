@@ -179,7 +179,7 @@ impl<'a> Targets<'a> {
             }
             if writes || conditioned {
                 guard_writing(self.request, self.root, said, &path, target.role)
-                    .map_err(|why| if writes { why } else { precondition::refused(why) })?;
+                    .map_err(|why| if writes { why } else { precondition::explain_refusal(why) })?;
                 target.only_by_mark |=
                     self.request.destroy.is_empty() && is_of_earlier_call(self.request, &path, target.role);
                 self.overwritten = true;

@@ -2,7 +2,7 @@
 //!
 //! For: ceilings that results are compared with (D06, D07). Not for: results.
 
-use super::Supplies;
+use super::supplies::Supplies;
 use engine::engines::{self, Entry};
 use engine::source::{self, Common, Share};
 use engine::spec::WorkerSpec;
@@ -19,17 +19,17 @@ use sys::open_file::OpenFile;
 
 /// How long each shape is tried at once: thousands of operations, in less than a time slice, so that beside others that need the CPU
 /// one of the tries is whole.
-const TIME_NS: u64 = 2_000_000;
+const SELF_TEST_TIME_NS: u64 = 2_000_000;
 /// How often. The fastest counts: nothing makes fathom faster than it is, and whatever else a CPU does meanwhile makes it slower.
-const TRIES: usize = 5;
+const SELF_TEST_TRIES: usize = 5;
 /// Most shapes that are tried, so that a plan of a hundred streams still begins at once.
-const MOST: usize = 24;
+const MAX_SHAPES: usize = 24;
 /// Where the sources believe to be; nothing is touched.
 const SPAN_BYTES: u64 = 1 << 30;
 const COPY_BYTES: usize = 1 << 20;
 
 /// Measures the ceilings of a plan. Equal shapes are tried once.
-pub(super) fn self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
+pub(super) fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
     let mut tried: Vec<(Stream, Known<f64>, Known<f64>)> = Vec::new();
     let mut ceilings = Vec::new();
     for (job, phase, stream, shape) in streams(plan) {
@@ -37,11 +37,11 @@ pub(super) fn self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfT
         let known = tried.iter().find(|(s, ..)| *s == shape).map(|(_, a, b)| (a.clone(), b.clone()));
         let (loop_ns, interface_ns) = match known {
             Some(known) => known,
-            None if tried.len() == MOST => continue,
+            None if tried.len() == MAX_SHAPES => continue,
             None => {
                 let least = |engine: &str, options: &Options| -> Known<f64> {
                     let once = || ns_per_op(&shape, engine, options.clone(), supplies, clock);
-                    (1..TRIES).try_fold(once()?, |least, _| Ok(once()?.min(least)))
+                    (1..SELF_TEST_TRIES).try_fold(once()?, |least, _| Ok(once()?.min(least)))
                 };
                 let alone = least("null", &Options::new());
                 let interface = if shape.engine == "io_uring" {
@@ -141,7 +141,7 @@ fn spec(
             .or_else(|_| supplies.maker(&Data::default(), 1))
             .map_err(|_| "no data")?,
         // Without a warm-up: a worker that loses the CPU in it until the end of the test has a window of a moment.
-        ..WorkerSpec::plain(engine, sources, files, TIME_NS, clock)?
+        ..WorkerSpec::plain(engine, sources, files, SELF_TEST_TIME_NS, clock)?
     })
 }
 
@@ -153,14 +153,14 @@ fn copy_bytes_per_s() -> f64 {
     let mut once = || {
         let start = Instant::now();
         let mut copied = 0;
-        while start.elapsed() < Duration::from_nanos(TIME_NS) {
+        while start.elapsed() < Duration::from_nanos(SELF_TEST_TIME_NS) {
             to.copy_from_slice(std::hint::black_box(&from));
             std::hint::black_box(&mut to);
             copied += COPY_BYTES;
         }
         copied as f64 / start.elapsed().as_secs_f64()
     };
-    (0..TRIES).map(|_| once()).fold(0.0, f64::max)
+    (0..SELF_TEST_TRIES).map(|_| once()).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

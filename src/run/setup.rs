@@ -66,7 +66,7 @@ pub(super) fn begin(
     look_again_at_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.look_at(&watch, &plan, &machine);
-    let self_test = self_test::self_test(&plan, &supplies, clock);
+    let self_test = self_test::run_self_test(&plan, &supplies, clock);
     let header = Header {
         format: record::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),

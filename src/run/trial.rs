@@ -19,13 +19,13 @@ use std::io;
 use std::time::Duration;
 
 /// Bytes of a trial: many operations of the smallest size, some of the largest.
-const BYTES: u64 = 4 << 20;
+const TRIAL_BYTES: u64 = 4 << 20;
 /// Bytes from which on the few calls that a mapping or an open file takes once do not matter in a trial that its time ended.
-const ENOUGH_BYTES: u64 = 1 << 20;
+const ENOUGH_TRIAL_BYTES: u64 = 1 << 20;
 /// Fewest operations.
-const OPERATIONS: u64 = 4;
+const TRIAL_OPERATIONS: u64 = 4;
 /// Longest time of one.
-const TIME_NS: u64 = 2_000_000_000;
+const TRIAL_TIME_NS: u64 = 2_000_000_000;
 
 impl Measurement {
     /// Tries every job of the comparison, and leaves those out that this machine refuses.
@@ -79,7 +79,7 @@ impl Measurement {
 
     /// Bytes moved and calls made; or why there can be no run.
     fn trial(&self, job: usize) -> Result<(u64, Known<u64>), CannotBegin> {
-        let outcomes = self.try_job(job, BYTES, true)?;
+        let outcomes = self.try_job(job, TRIAL_BYTES, true)?;
         let moved = moved(&outcomes)?;
         let phase = self.plan.jobs.get(job).and_then(|j| j.phases.first());
         let engines = phase.iter().flat_map(|p| &p.streams).filter_map(|s| engines::find(&s.engine));
@@ -89,11 +89,11 @@ impl Measurement {
                 Err("threads of the C library make its calls, and they are not counted".into()),
             ));
         }
-        if moved < ENOUGH_BYTES && outcomes.iter().any(|o| o.wall_ns >= TIME_NS) {
+        if moved < ENOUGH_TRIAL_BYTES && outcomes.iter().any(|o| o.wall_ns >= TRIAL_TIME_NS) {
             let why = format!(
                 "only {} were moved in {} of the trial, and what it calls once would count for too much",
                 show_bytes(moved),
-                show_ns(TIME_NS as f64)
+                show_ns(TRIAL_TIME_NS as f64)
             );
             return Ok((moved, Err(why)));
         }
@@ -150,10 +150,10 @@ impl Measurement {
 
 /// Makes a worker's part of a run one of a trial with so many bytes in all.
 fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
-    let least = OPERATIONS * u64::from(spec.slot_bytes);
+    let least = TRIAL_OPERATIONS * u64::from(spec.slot_bytes);
     let bytes = bytes.max(least).div_ceil(workers);
     spec.limit.bytes = Some(spec.limit.bytes.map_or(bytes, |said| said.min(bytes)));
-    (spec.warmup_ns, spec.time_ns, spec.cooldown_ns) = (0, TIME_NS, 0);
+    (spec.warmup_ns, spec.time_ns, spec.cooldown_ns) = (0, TRIAL_TIME_NS, 0);
 }
 
 /// Bytes moved by all; the first failure where anything failed.
@@ -170,7 +170,7 @@ pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
         return Err("an operation moved fewer bytes than asked".into());
     }
     match totals().map(|t| t.bytes).sum() {
-        0 => Err(format!("nothing was moved in {} ms", TIME_NS / 1_000_000)),
+        0 => Err(format!("nothing was moved in {} ms", TRIAL_TIME_NS / 1_000_000)),
         bytes => Ok(bytes),
     }
 }

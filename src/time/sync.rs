@@ -7,7 +7,7 @@ use super::Signalled;
 use crate::stdout;
 use model::command::FinalSync;
 use std::io::read_to_string;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{self, ExitCode, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ const FLAG: &str = "--sync-all";
 
 /// Writes back and waits for all dirty data of the machine.
 pub(super) fn make_stable(signalled: &Signalled) -> FinalSync {
-    let child = Command::new("/proc/self/exe")
+    let child = process::Command::new("/proc/self/exe")
         .args(["time", FLAG])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -115,10 +115,10 @@ fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
         let outlets = show::outlets(&asked.outputs, asked.replace, spared)?;
         return conclude(asked, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
     }
-    let (plan, machine) = fleet.settle(plan::plan(&request::request(asked, &meant)))?;
+    let (plan, machine) = fleet.settle(plan::plan(&request::to_request(asked, &meant)))?;
     // What is wrong on all of them one of them tells.
     let told = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
-    request::refuse(&plan, &meant, asked).map_err(told)?;
+    request::refuse_impossible(&plan, &meant, asked).map_err(told)?;
     let outlets = outlets(asked, (&plan, &machine), fleet)?;
     let stop = signals::watch(machine::test_file::remove_all_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;

@@ -3,7 +3,6 @@
 //! For: the request out of what was said, or out of the state of what was written; and what cannot be meant. Not for: carrying it out
 //! ([`super::under_way`]).
 
-use super::state;
 use super::{Options, Task, ToWrite};
 use crate::failure::Failure;
 use crate::fleet::Fleet;
@@ -41,11 +40,11 @@ impl<'a> HostTask<'a> {
                             .into(),
                     ));
                 }
-                Ok(Self::Check(Box::new(state::read(&file)?)))
+                Ok(Self::Check(Box::new(super::state::read(&file)?)))
             }
             Task::Write(to_write) => {
                 let state = to_write.state.as_deref().map(|file| fleet.file_of(file, None));
-                state.as_deref().map_or(Ok(()), state::decide)?;
+                state.as_deref().map_or(Ok(()), super::state::decide)?;
                 Ok(Self::Write(to_write, state))
             }
         }
@@ -59,7 +58,7 @@ pub(super) fn of_hosts(asked: &Options) -> Request {
 }
 
 /// The verification as a workload like any other.
-pub(super) fn request(asked: &Options, meant: &HostTask) -> Request {
+pub(super) fn to_request(asked: &Options, meant: &HostTask) -> Request {
     let stream = StreamSpec {
         depth: Some(asked.depth),
         engine: asked.engine.clone(),
@@ -149,7 +148,7 @@ fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
 }
 
 /// Refuses what cannot be meant: a check of a file that is gone with the process that wrote it, and hosts that write over each other.
-pub(super) fn refuse(plan: &Plan, meant: &HostTask, asked: &Options) -> Result<(), Failure> {
+pub(super) fn refuse_impossible(plan: &Plan, meant: &HostTask, asked: &Options) -> Result<(), Failure> {
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
     match meant {
         HostTask::Write(..) if plan.part.is_some() && !is_made && asked.shared.is_none() => Err(Failure::Usage(

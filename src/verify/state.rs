@@ -29,8 +29,8 @@ impl Keeper {
     pub(super) fn create(path: &Path, state: State) -> Result<Self, Failure> {
         refuse_existing(path)?;
         // The directory is opened again and again, whatever the working directory is.
-        let path = std::path::absolute(path).map_err(|e| refuse(path, &e))?;
-        whole::create(&path, state.text().as_bytes(), Readers::Umask).map_err(|e| refuse(&path, &e))?;
+        let path = std::path::absolute(path).map_err(|e| cannot_write_state(path, &e))?;
+        whole::create(&path, state.text().as_bytes(), Readers::Umask).map_err(|e| cannot_write_state(&path, &e))?;
         Ok(Self { path, state })
     }
 
@@ -66,7 +66,7 @@ fn refuse_existing(path: &Path) -> Result<(), Failure> {
     )))
 }
 
-fn refuse(path: &Path, error: &io::Error) -> Failure {
+fn cannot_write_state(path: &Path, error: &io::Error) -> Failure {
     Failure::Refused(format!("--state {} cannot be written: {error}; nothing else was", name::shown(path)))
 }
 

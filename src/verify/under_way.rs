@@ -3,7 +3,7 @@
 //! For: the steps on the machine, and what came of each. Not for: what is asked for ([`super::request`]), nor showing it
 //! (crate `report`).
 
-use super::request::{self, HostTask};
+use super::request::HostTask;
 use super::state::Keeper;
 use super::{Options, ToWrite};
 use crate::failure::Failure;
@@ -271,8 +271,8 @@ impl VerifyRun {
 /// The outcome of a check of a file or device that ends before the first whole block: nothing can be planned there, and everything is
 /// lost. `None` where there is something to read.
 pub(super) fn cut_off(asked: &Options, state: &State) -> Option<Verified> {
-    let (v, path) = (state.verification, request::checked(asked, state));
-    let end = request::end_of(&path);
+    let (v, path) = (state.verification, super::request::checked(asked, state));
+    let end = super::request::end_of(&path);
     if v.check().is_err() || end >= v.offset_bytes.saturating_add(u64::from(v.block_bytes)) {
         return None;
     }

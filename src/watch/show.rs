@@ -145,7 +145,7 @@ impl Shown {
     /// Whether names of columns stand above the next interval: at the beginning, and where those before leave the screen.
     fn is_headed(&self) -> bool {
         let Some((since, last)) = self.lines else { return true };
-        stdout::rows().is_some_and(|rows| since + last >= rows)
+        stdout::screen_rows().is_some_and(|rows| since + last >= rows)
     }
 }
 

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// The name of the form, and the extension of its files.
 pub const IOLOG: &str = "iolog";
 /// Bytes that are written at once.
-const AT_ONCE: usize = 256 << 10;
+const EXPORT_BUFFER_BYTES: usize = 256 << 10;
 
 /// What the user said.
 #[derive(Debug)]
@@ -72,14 +72,14 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
     let rules = Rules { flag: "-o", spared, replace: request.replace };
     let outlet = rules.decide(&to)?;
     if outlet.is_stdout() {
-        write(request, BufWriter::with_capacity(AT_ONCE, Box::new(Standard)), &to)
+        write(request, BufWriter::with_capacity(EXPORT_BUFFER_BYTES, Box::new(Standard)), &to)
     } else if output::is_stream(&to) {
         Err(Failure::Usage(format!("-o {}: type a file, or - for standard output", name::shown(&to))))
     } else {
         let cannot = |e: io::Error| cannot_write(&to, &e);
         let growing = outlet.grow(&rules)?;
         let file = growing.file().map_err(cannot)?;
-        let code = write(request, BufWriter::with_capacity(AT_ONCE, Box::new(file)), &to)?;
+        let code = write(request, BufWriter::with_capacity(EXPORT_BUFFER_BYTES, Box::new(file)), &to)?;
         growing.finish(&rules)?;
         stdout::text(&format!("{}\n", name::shown(&to)))?;
         Ok(code)
