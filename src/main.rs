@@ -1,15 +1,14 @@
 //! The program `fathom`: the flow from command line to exit code, and nothing else.
 
+use fathom_io::capture::{capture_file, fit};
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
+use fathom_io::cli::{compare, devices, other_tools};
 use fathom_io::failure::Failure;
+use fathom_io::files::output::{Rules, Spared};
 use fathom_io::fleet::{self, Fleet};
-use fathom_io::output::Rules;
 use fathom_io::request::{JobSource, Request};
-use fathom_io::spared::Spared;
-use fathom_io::{
-    capture, captured, compare, devices, doctor, fit, foreign, history, op_log, plan, run, session, show,
-    signals, stderr, verify, watch,
-};
+use fathom_io::run::collector;
+use fathom_io::{capture, doctor, history, plan, run, session, show, signals, stderr, verify, watch};
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::Record;
@@ -58,13 +57,13 @@ fn fathom() -> ExitCode {
             Some((request, showing)) => measure(&request, &showing),
             None => Ok(ExitCode::SUCCESS),
         }),
-        Command::Fio(args) => return foreign::answer(args.request()),
+        Command::Fio(args) => return other_tools::answer(args.request()),
         Command::Time(args) => return args.run(),
-        Command::Diskspd(args) => return foreign::answer(args.request()),
-        Command::Iometer(args) => return foreign::answer(args.request()),
+        Command::Diskspd(args) => return other_tools::answer(args.request()),
+        Command::Iometer(args) => return other_tools::answer(args.request()),
         Command::Show(args) => args.to_action().and_then(|said| match said {
             ShowAction::Sessions(files, showing) => judge_again(&files, &showing),
-            ShowAction::Capture(request) => captured::show(&request),
+            ShowAction::Capture(request) => capture_file::show(&request),
         }),
         Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
         Command::List(args) => history::list(&args.request()),
@@ -73,7 +72,7 @@ fn fathom() -> ExitCode {
         Command::Export(args) => args.to_action().and_then(|said| match said {
             ExportAction::Schema(text) => history::schema(text),
             ExportAction::Sessions(request) => history::export(&request),
-            ExportAction::Capture(request) => captured::export(&request),
+            ExportAction::Capture(request) => capture_file::export(&request),
         }),
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
@@ -119,7 +118,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     let job_file = request.source.as_ref().and_then(JobSource::path);
     let spared = spared(&meant, job_file);
     let rules = Rules { flag: "--op-log", spared: spared.clone(), replace: showing.replace };
-    let logs = op_log::Files::decide(&meant.0, rules, &showing.outputs)?;
+    let logs = collector::Files::decide(&meant.0, rules, &showing.outputs)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
     let seen = run::measure(meant, request.keep, showing.watched, None, fleet, Some(&showing.accept))?
         .of_all(fleet)?;
@@ -140,8 +139,7 @@ fn sweep(said: SweepAction) -> Result<ExitCode, Failure> {
         SweepAction::Resume(word, showing) => {
             fleet::alone()?;
             let before = session::read(&history::find(&word)?)?;
-            let (meant, keep) =
-                plan::resume::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
+            let (meant, keep) = plan::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
             show::check_gated(meant.0.is_gated(), &showing)?;
             let outlets = show::outlets(&showing.outputs, showing.replace, spared(&meant, None))?;
             conclude(&run::resume(meant, before, keep, showing.watched, &showing.accept)?, &showing, &outlets)

@@ -2,8 +2,8 @@
 //!
 //! For: the value between the command line and the plan. Not for: defaults, which the plan fills in and gives a reason for.
 
-use crate::interfaces::Interface;
-use crate::recipes::Recipe;
+use crate::cli::recipe::Recipe;
+use crate::plan::api::Interface;
 use dialect::Tool;
 use model::gate::Slower;
 use model::measure::Measure;

@@ -4,7 +4,7 @@
 //! session continues in memory, so that the report still follows. What a frame holds is in crate `model`.
 
 use crate::failure::{Failure, cause};
-use crate::{input, stderr};
+use crate::{files, stderr};
 use model::name;
 use model::record::frame::{self, MAGIC, MAX_FILE_BYTES, Unreadable};
 use model::record::{Frame, Record};
@@ -286,13 +286,13 @@ pub(crate) fn load(path: &Path) -> Result<Record, Unreadable> {
 /// # Errors
 /// Where it cannot be read, or is larger than any session.
 pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    input::read(path, MAX_FILE_BYTES)
+    files::read(path, MAX_FILE_BYTES)
 }
 
 /// Whether a fathom that lives is still writing to it.
 pub(crate) fn is_running(path: &Path) -> bool {
     let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    input::open(path).is_ok_and(locked)
+    files::open(path).is_ok_and(locked)
 }
 
 /// `still running (pid 4711)`, if a living fathom writes to a session file.

@@ -3,9 +3,9 @@
 //! For: the last two steps of the flow. Not for: concluding (crate `analysis`) nor layout (crate `report`).
 
 use crate::failure::Failure;
+use crate::files::output;
+use crate::files::output::{Outlet, Replace, Rules, Spared};
 use crate::live::Progress;
-use crate::output::{self, Outlet, Replace, Rules};
-use crate::spared::Spared;
 use crate::stdout;
 use analysis::Judging;
 use model::annotations::Annotations;

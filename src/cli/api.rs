@@ -1,11 +1,12 @@
 //! `fathom api`: its flags.
 
-use super::common::{BudgetArgs, LiveArgs, Measuring, ShowingArgs};
-use super::gates::InconclusiveArgs;
-use super::headings::{OUTPUT, WHAT};
-use super::target;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{
+    BudgetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, WHAT,
+};
 use crate::failure::Failure;
-use crate::interfaces::{self, INTERFACES, Interface};
+use crate::plan::api;
+use crate::plan::api::{INTERFACES, Interface};
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use crate::stdout;
@@ -29,7 +30,7 @@ const LEAST_BYTES: u64 = 512;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = target::parser())]
+    #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     /// Bytes per operation, several with commas, 512 to 8m [default: 4k,128k in order, 4k random]
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size, help_heading = WHAT)]
@@ -93,7 +94,7 @@ fn size(text: &str) -> Result<u32, String> {
 }
 
 fn interface(text: &str) -> Result<&'static Interface, String> {
-    interfaces::find(text.trim()).ok_or_else(|| {
+    api::find(text.trim()).ok_or_else(|| {
         let names: Vec<&str> = INTERFACES.iter().map(|i| i.name).collect();
         let near = names
             .iter()

@@ -3,11 +3,9 @@
 //! For: what its own options ask of this program, and what files at hand make of them. Not for: the language (crate `dialect`), nor
 //! foreign manners ([`crate::foreign`]).
 
-use super::as_tool::request;
-use super::job_file;
-use super::tool_words::ToolWords;
+use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::run;
 use crate::failure::Failure;
-use crate::foreign::ToolOutput;
 use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
@@ -41,8 +39,8 @@ impl Args {
         if matches!(words.as_slice(), [word] if word == "--help") {
             return stdout::text(&diskspd::options::help()).map(|()| None);
         }
-        let read = |path: &str| job_file::text(&name::path(path)).map_err(|why| why.message().to_owned());
-        let pointed = |trouble| job_file::pointed(&trouble);
+        let read = |path: &str| run::text(&name::path(path)).map_err(|why| why.message().to_owned());
+        let pointed = |trouble| run::pointed(&trouble);
         let cpus = cpus();
         let here = Here { read: &read, cpus: &cpus, clock: clock() };
         let said = CommandLine::parse(&words, &here).map_err(pointed)?;

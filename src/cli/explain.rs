@@ -1,13 +1,13 @@
 //! `fathom explain`: its flags.
 
-use super::common::formats_of;
-use super::headings::OUTPUT;
 use super::help;
-use crate::explain::{self, Request};
+use crate::cli::shared_flags::{OUTPUT, formats_of};
 use crate::failure::Failure;
 use crate::stdout;
-use model::check_page::Pages;
-use report::Format;
+use analysis::catalogue::pages;
+use model::check_id::CheckId;
+use model::check_page::{CheckPage, Pages};
+use report::{Format, Style};
 use std::process::ExitCode;
 
 /// Explain a check: what it reads, its formula, how to trigger it and how to fix what it finds. Also explains a word of a report.
@@ -35,7 +35,99 @@ impl Args {
             stdout::text(&meanings.concat())?;
             return Ok(ExitCode::SUCCESS);
         }
-        let checks = self.checks.iter().map(|word| explain::find_check(word)).collect::<Result<Vec<_>, _>>();
-        explain::print_pages(&Request { checks: checks.map_err(Failure::Usage)?, format: self.format })
+        let checks = self.checks.iter().map(|word| find_check(word)).collect::<Result<Vec<_>, _>>();
+        print_pages(&Request { checks: checks.map_err(Failure::Usage)?, format: self.format })
+    }
+}
+
+/// What was asked for.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// Checks, in the order in which they were named; none means all.
+    pub checks: Vec<CheckPage>,
+    /// The format of the answer.
+    pub format: &'static Format,
+}
+
+/// The check with this id or name, in any case.
+///
+/// # Errors
+/// That there is none, with the one most like it.
+pub(super) fn find_check(said: &str) -> Result<CheckPage, String> {
+    let word = said.to_ascii_uppercase();
+    let id = word.parse::<CheckId>().ok();
+    if let Some(check) = pages().find(|c| Some(c.id) == id || c.name == word) {
+        return Ok(check);
+    }
+    // Letters that look like figures are the likeliest slip in an id.
+    let figures = word.replace('O', "0").replace(['I', 'L'], "1");
+    let likeness = |c: &CheckPage| {
+        let id = strsim::normalized_damerau_levenshtein(&figures, &c.id.to_string());
+        id.max(strsim::normalized_damerau_levenshtein(&word, c.name))
+    };
+    let nearest = pages().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let nearest = nearest.map_or_else(String::new, |c| format!("; the nearest is {} {}", c.id, c.name));
+    Err(format!("there is no check '{said}'{nearest}; `fathom explain` lists all"))
+}
+
+/// Prints the answer.
+///
+/// # Errors
+/// Where it cannot be printed.
+fn print_pages(request: &Request) -> Result<ExitCode, Failure> {
+    let all = request.checks.is_empty();
+    let pages = if all { pages().collect() } else { request.checks.clone() };
+    stdout::report(request.format, &Pages { pages, all }, Style::default())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn shown(format: &str, pages: Vec<CheckPage>, all: bool) -> String {
+        let bytes = report::find::<Pages>(format)
+            .and_then(|f| f.bytes(&Pages { pages, all }, Style::default()).ok())
+            .unwrap_or_default();
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_check_is_found_by_id_and_name_in_any_case_and_a_slip_is_told_the_nearest() {
+        for said in ["A01", "a01", "cache_served", "CACHE_SERVED"] {
+            assert_eq!(find_check(said).map(|c| c.id), Ok(CheckId::A01), "{said}");
+        }
+        let slips = [("CACHE_SERVE", "A01"), ("LITTLES_VIOLATED", "B18"), ("e1O", "E10")];
+        for (said, meant) in slips {
+            let why = find_check(said).err().unwrap_or_default();
+            assert!(why.contains(said) && why.contains(meant), "{said}: {why}");
+        }
+        assert!(find_check("").is_err());
+    }
+
+    #[test]
+    fn every_check_is_in_every_format() {
+        let [text, markdown, json] = ["text", "markdown", "json"].map(|f| shown(f, pages().collect(), true));
+        let json: Value = serde_json::from_str(&json).unwrap_or_default();
+        for (i, check) in pages().enumerate() {
+            assert!(text.contains(check.belief.split(' ').next().unwrap_or_default()));
+            assert!(markdown.contains(&format!("### {} {}\n", check.id, check.name)));
+            assert_eq!(json[i]["id"], check.id.to_string());
+            let page = shown("text", vec![check.clone()], false);
+            assert!(page.starts_with(&format!("{} {}\n", check.id, check.name)));
+            for heading in ["What it reads", "Formula", "To see it fire", "What to do"] {
+                assert!(page.contains(heading), "{page}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_document_is_what_the_table_gives() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/checks.md");
+        let kept = std::fs::read_to_string(path).unwrap_or_default();
+        let now = shown("markdown", pages().collect(), true);
+        // Not `assert_eq`: a page of differences helps nobody.
+        assert!(kept == now, "renew it: fathom explain --format markdown > docs/reference/checks.md");
     }
 }

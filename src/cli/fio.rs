@@ -2,11 +2,9 @@
 //!
 //! For: what fio's own options ask of this program. Not for: the language (crate `dialect`), nor fio's manners ([`crate::foreign`]).
 
-use super::as_tool::request;
-use super::job_file;
-use super::tool_words::ToolWords;
+use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::run;
 use crate::failure::Failure;
-use crate::foreign::ToolOutput;
 use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
@@ -42,7 +40,7 @@ impl Args {
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let words = self.words.text();
         let line = CommandLine::parse(&words, &text).map_err(Failure::Usage)?;
-        let pointed = |trouble| job_file::pointed(&trouble);
+        let pointed = |trouble| run::pointed(&trouble);
         match &line.ask {
             Ask::Print(text) => stdout::text(text).map(|()| None),
             Ask::Version => stdout::text(&format!("{}\n", report::FIO_VERSION)).map(|()| None),
@@ -106,7 +104,7 @@ fn make_directories(job: &JobSpec) -> Result<(), Failure> {
 
 /// The text of a job file.
 fn text(path: &str) -> Result<String, String> {
-    let text = if path == STANDARD_INPUT { job_file::typed() } else { job_file::text(&name::path(path)) };
+    let text = if path == STANDARD_INPUT { run::typed() } else { run::text(&name::path(path)) };
     text.map_err(|failure| failure.message().to_owned())
 }
 

@@ -1,11 +1,10 @@
 //! `fathom fit`: its flags.
 
-use super::common::{UnseenArgs, formats_of};
-use super::headings::{OUTPUT, SAFETY, WHAT};
-use super::target;
+use crate::capture::fit::{Action, CheckRequest, Request};
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{OUTPUT, SAFETY, UnseenArgs, WHAT, formats_of};
 use crate::failure::Failure;
-use crate::fit::{Action, CheckRequest, Request};
-use crate::output::Replace;
+use crate::files::output::Replace;
 use model::fitted::FitCheck;
 use report::Format;
 use std::ffi::OsString;
@@ -31,7 +30,7 @@ pub struct Args {
     /// What `fathom capture` wrote
     capture: PathBuf,
     /// With --check: block device, file or directory that the job runs on
-    #[arg(required_if_eq("check", "true"), value_parser = target::parser())]
+    #[arg(required_if_eq("check", "true"), value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     /// Run the job on TARGET, and compare it with the capture
     #[arg(long, help_heading = WHAT)]

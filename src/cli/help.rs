@@ -4,10 +4,11 @@
 //! last part of its path, or its title. A command comes first, and its help names the chapters of the same name.
 
 use super::Cli;
-use crate::explain;
+use crate::cli::explain;
 use crate::failure::Failure;
-use crate::{stdout, stream};
-use clap::CommandFactory;
+use crate::stdout;
+use clap::{Command, CommandFactory};
+use model::spec::keys;
 use model::visible::visible;
 use std::process::ExitCode;
 
@@ -46,7 +47,7 @@ impl Args {
         let text = if topic.is_empty() {
             contents()
         } else {
-            page(&topic, stream::columns(Some(rustix::stdio::stdout())))?
+            page(&topic, stdout::columns(Some(rustix::stdio::stdout())))?
         };
         stdout::text(&text)?;
         Ok(ExitCode::SUCCESS)
@@ -129,6 +130,153 @@ fn slug(name: &str) -> String {
     name.strip_suffix(".md").unwrap_or(&name).to_owned()
 }
 
+/// Flags with their line in `-h`.
+const SHOWN: [(&str, &str); 37] = [
+    ("rw", "read, write, randread, randwrite, rw, randrw, trim ..."),
+    ("mix", "Share of reads in rw and randrw, such as 70%"),
+    ("bs", "Block size, such as 4k, or sizes with weights: 4k/60:64k/40"),
+    ("size", "Size of the test file, or how much of the target is used"),
+    ("depth", "Operations in flight of each worker"),
+    ("workers", "Number of threads"),
+    ("time", "Length of the measured part of a run"),
+    ("runs", "Number of runs"),
+    ("warmup", "Time before the measured part of a run"),
+    ("rate", "Open loop: operations a second, whatever the storage does"),
+    ("cache", "direct, buffered, direct-dsync ..."),
+    ("engine", "io_uring, libaio, sync, mmap ..."),
+    ("fdatasync", "Call fdatasync after so many writes"),
+    ("precondition", "First write the target until its rate settles"),
+    ("until", "steady: run rounds until they no longer drift"),
+    ("fail-if", "Exit code 1 under a condition, such as 'p99>10ms'"),
+    ("profile", "Which tests: cdm, nvme, peak, real, atto, asssd ..."),
+    ("budget", "Time to answer in"),
+    ("tolerance", "How much faster another setting may be"),
+    ("explain", "Print what would be measured, and stop"),
+    ("output", "Also write the report to FILE, by its extension: json, html, csv, md"),
+    ("destroy", "Allow overwriting this existing file or device"),
+    ("verbose", "Show every finding, every run and every check"),
+    ("quick", "Take ten seconds, without intervals"),
+    ("compare", "Measure several in turns and say which is faster"),
+    ("all", "All of them"),
+    ("preset", "A known grid: iops, ccsio, iometer, pts, zones"),
+    ("p99", "Highest p99 latency, such as 1ms"),
+    ("curve", "With a latency target, also measure the load curve"),
+    ("by", "What settings are ranked by: iops, bandwidth, p99, latency"),
+    ("spec", "Access specifications of Iometer, such as 4k-oltp, or all"),
+    ("resume", "Continue an interrupted sweep: its id, or last"),
+    ("list", "Print the settings, one a line, and stop"),
+    ("state", "Keep in FILE what a later --check has to know"),
+    ("check", "Read back what the writer of this state must have left"),
+    ("cached", "Read back through the page cache as it is"),
+    ("sync_every", "Writes between two syncs"),
+];
+/// Flags of several commands that only `--help` has.
+const HIDDEN: [&str; 34] = [
+    "format",
+    "force",
+    "accept",
+    "ledger",
+    "brief",
+    "no_history",
+    "unseen_users",
+    "expect_device",
+    "live",
+    "no_live",
+    "quiet",
+    "ranks_per_host",
+    "hosts",
+    "inconclusive",
+    "fail_on",
+    "fail_if_slower",
+    "against",
+    "keep",
+    "own",
+    "shared",
+    "p50",
+    "p90",
+    "p95",
+    "p99_9",
+    "spec_file",
+    "cycle",
+    "step",
+    "pattern",
+    "skipped",
+    "list_specs",
+    "exhaustive",
+    "targets",
+    "memory",
+    "shift_hosts",
+];
+
+/// Heading of all flags.
+const HEADING: &str = "Flags";
+
+/// The command line as `-h` prints it.
+pub(super) fn shorten(cli: Command) -> Command {
+    let names: Vec<String> = cli.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    names.into_iter().fold(cli, |cli, name| cli.mut_subcommand(name, shorten_command))
+}
+
+fn shorten_command(command: Command) -> Command {
+    let more = format!("`fathom {} --help` explains every flag, and the exit codes.", command.get_name());
+    command.after_help(more).mut_args(|arg| {
+        let id = arg.get_id().as_str().to_owned();
+        if arg.is_hide_set() || arg.is_positional() {
+            return arg;
+        }
+        match SHOWN.iter().find(|(shown, _)| *shown == id) {
+            Some((_, line)) => {
+                arg.help(*line).hide_possible_values(true).hide_default_value(true).help_heading(HEADING)
+            }
+            None if keys::find(&id).is_some() || HIDDEN.contains(&id.as_str()) => arg.hide(true),
+            None => arg.help_heading(HEADING),
+        }
+    })
+}
+
+/// What to type, and what it does.
+const STEPS: [(&str, &str); 5] = [
+    ("fathom bench", "the standard benchmarks, in a minute and a half"),
+    ("fathom run --rw randread --bs 4k --depth 32", "one workload"),
+    ("fathom recipe etcd", "is this fast enough for etcd? `fathom recipe` lists more"),
+    ("fathom doctor", "what would distort a result here"),
+    ("fathom limit --p99 1ms", "the highest rate that meets a latency target"),
+];
+/// Columns of a line.
+const WIDTH: usize = 80;
+
+/// The screen.
+pub(super) fn text() -> String {
+    let mut out = String::from(
+        "Measures storage, and says whether the number means what you think it means.\n\n\
+         Usage: fathom COMMAND [FLAGS] [TARGET]\n\n\
+         TARGET is a directory, a file or a block device; default: current directory.\n\
+         Existing files and devices are only read, unless --destroy names them. Try:\n\n",
+    );
+    for (typed, does) in STEPS {
+        out += &format!("  {typed}\n      {does}\n");
+    }
+    out += "\nOther commands:\n";
+    out += &others();
+    out += "`fathom COMMAND --help` lists the flags, `fathom help` all commands and a guide.\n";
+    out
+}
+
+/// The commands that no step names, in lines.
+fn others() -> String {
+    let cli = Cli::command();
+    let named = |name: &str| STEPS.iter().any(|(typed, _)| typed.split(' ').nth(1) == Some(name));
+    let (mut out, mut line) = (String::new(), String::from(" "));
+    for name in cli.get_subcommands().map(clap::Command::get_name).filter(|name| !named(name)) {
+        if line.len() + 1 + name.len() > WIDTH {
+            out += &format!("{line}\n");
+            line = " ".into();
+        }
+        line += &format!(" {name}");
+    }
+    out + &line + "\n"
+}
+
 #[test]
 fn every_chapter_is_found_by_its_names() {
     assert!(CHAPTERS.len() > 15, "{}", CHAPTERS.len());
@@ -209,7 +357,7 @@ fn settings() -> String {
         out += &format!("| `{}` | `{}` | {} |\n", key.name, cell(value), cell(key.about));
     }
     out += "\n## Engines\n\n| `--engine` | meaning |\n|---|---|\n";
-    for line in super::common::engines().lines() {
+    for line in crate::cli::shared_flags::engines().lines() {
         let (name, about) = line.trim_start().trim_start_matches("- ").split_once(": ").unwrap_or((line, ""));
         out += &format!("| `{}` | {} |\n", cell(name), cell(about));
     }
@@ -229,4 +377,35 @@ fn the_page_of_settings_has_every_flag_of_run() {
     }
     // Not `assert_eq`: it would print both pages.
     assert!(kept == now, "renew it: FATHOM_BLESS=1 cargo test -p fathom-io --lib page_of_settings");
+}
+
+#[test]
+fn the_short_help_of_every_command_fits_forty_lines() {
+    use clap::CommandFactory;
+    let mut long = Vec::new();
+    for command in shorten(crate::cli::Cli::command()).get_subcommands_mut() {
+        let text = command.render_help().to_string();
+        if text.lines().count() > 40 {
+            long.push(format!("{} has {} lines:\n{text}", command.get_name(), text.lines().count()));
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn it_fits_a_screen_and_names_every_command() {
+    let text = text();
+    assert!(text.lines().count() <= 24, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    for command in Cli::command().get_subcommands() {
+        assert!(text.contains(&format!(" {}", command.get_name())), "{}: {text}", command.get_name());
+    }
+}
+
+#[test]
+fn every_step_can_be_typed() {
+    use clap::Parser;
+    for (typed, _) in STEPS {
+        assert!(Cli::try_parse_from(typed.split(' ')).is_ok(), "{typed}");
+    }
 }

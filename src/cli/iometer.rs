@@ -3,11 +3,9 @@
 //! For: the words that Iometer takes on its command line, and targets for those of Windows that a file names. Not for: the language
 //! (crate `dialect`), nor foreign manners ([`crate::foreign`]).
 
-use super::as_tool::request;
-use super::job_file;
-use super::tool_words::ToolWords;
+use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::run;
 use crate::failure::Failure;
-use crate::foreign::ToolOutput;
 use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
@@ -69,14 +67,14 @@ impl Args {
             }
             return Err(Failure::Usage("there is no configuration file; type /c FILE".into()));
         };
-        let text = job_file::text(&name::path(file))?;
+        let text = run::text(&name::path(file))?;
         let here = Here { places: said.targets.clone(), seconds: said.seconds };
         if said.explains {
-            let text = iometer::explain(file, &text, &here).map_err(|trouble| job_file::pointed(&trouble))?;
+            let text = iometer::explain(file, &text, &here).map_err(|trouble| run::pointed(&trouble))?;
             return stdout::text(&text).map(|()| None);
         }
         let job = iometer::read(file, &text, &here, &crate::plan::problems)
-            .map_err(|trouble| job_file::pointed(&trouble))?;
+            .map_err(|trouble| run::pointed(&trouble))?;
         let manners = ToolOutput {
             tool: Tool::Iometer,
             formats: report::find::<Report>(report::IOMETER).into_iter().collect(),
@@ -127,8 +125,8 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
 /// # Errors
 /// A usage failure that names the place in the file.
 pub(super) fn specs(file: &Path) -> Result<Vec<Spec>, Failure> {
-    let text = job_file::text(file)?;
-    iometer::specs(&name::shown(file), &text).map_err(|trouble| job_file::pointed(&trouble))
+    let text = run::text(file)?;
+    iometer::specs(&name::shown(file), &text).map_err(|trouble| run::pointed(&trouble))
 }
 
 #[test]

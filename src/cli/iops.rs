@@ -2,8 +2,8 @@
 //!
 //! For: its words. Not for: what is measured, which is the preset of that name ([`super::sweep`]), nor its lines (crate `report`).
 
-use super::headings::{HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
 use super::{Cli, Command, sweep};
+use crate::cli::shared_flags::{HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
 use crate::failure::Failure;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};

@@ -1,9 +1,7 @@
 //! `fathom layers`: its flags.
 
-use super::common::{LiveArgs, Measuring, ShowingArgs};
-use super::gates::InconclusiveArgs;
-use super::headings::OUTPUT;
-use super::target;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -23,7 +21,7 @@ const FEWEST_RUNS: u32 = 3;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = target::parser())]
+    #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,

@@ -1,9 +1,9 @@
 //! `fathom limit`: its flags.
 
-use super::common::{BudgetArgs, FleetArgs, LiveArgs, Measuring, ShowingArgs};
-use super::gates::InconclusiveArgs;
-use super::headings::{OUTPUT, WHAT};
-use super::target;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{
+    BudgetArgs, FleetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, WHAT,
+};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -46,7 +46,7 @@ struct LatencyTargetArgs {
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = target::parser())]
+    #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     latency_target: LatencyTargetArgs,

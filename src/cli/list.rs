@@ -1,7 +1,6 @@
 //! `fathom list`: its flags.
 
-use super::common::formats_of;
-use super::headings::{OUTPUT, WHAT};
+use crate::cli::shared_flags::{OUTPUT, WHAT, formats_of};
 use crate::history::{self, Filter, ListRequest};
 use clap::ValueEnum;
 use model::entry::Listing;

@@ -7,8 +7,8 @@
 
 use super::Cli;
 use crate::failure::Failure;
-use crate::output::{self, Replace, Rules};
-use crate::spared::Spared;
+use crate::files::output;
+use crate::files::output::{Replace, Rules, Spared};
 use crate::stdout;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;

@@ -1,43 +1,35 @@
 //! The command line: one file per command, each its flags and their translation into a request. Nothing else.
 
 mod api;
-mod as_tool;
 mod bench;
 mod capture;
-mod common;
-mod compare;
+pub mod compare;
 mod completions;
 mod delete;
-mod devices;
+pub mod devices;
 mod diskspd;
 mod doctor;
 mod explain;
 mod export;
 mod fio;
-mod first_steps;
 mod fit;
-mod gates;
-mod headings;
 mod help;
 mod import;
 mod iometer;
 mod iops;
-mod iostat;
-mod job_file;
 mod layers;
 mod limit;
 mod list;
 mod man;
 mod note;
-mod recipe;
+pub mod other_tools;
+pub mod recipe;
 mod run;
-mod short_help;
+mod shared_flags;
 mod show;
 mod sweep;
 mod tag;
-mod target;
 mod time;
-mod tool_words;
 mod usage_error;
 mod verify;
 mod watch;
@@ -153,7 +145,7 @@ impl Cli {
             return Err(ExitCode::from(2));
         }
         if words.len() == 2 && words[1] == "-h" {
-            let printed = stdout::text(&first_steps::text());
+            let printed = stdout::text(&help::text());
             return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));
         }
         if let Some(advice) = usage_error::long_dash(&words) {
@@ -172,7 +164,7 @@ impl Cli {
 
     fn read_words(words: &[OsString]) -> Result<Self, clap::Error> {
         let is_short = words.iter().take_while(|word| *word != "--").any(|word| word == "-h");
-        let command = if is_short { short_help::shorten(Self::command()) } else { Self::command() };
+        let command = if is_short { help::shorten(Self::command()) } else { Self::command() };
         let matches = command.try_get_matches_from(words);
         matches.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|error| {
             let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();

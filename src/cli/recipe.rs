@@ -1,12 +1,8 @@
 //! `fathom recipe`: its flags.
 
-use super::common::{LiveArgs, Measuring, ShowingArgs};
-use super::gates::InconclusiveArgs;
-use super::headings::OUTPUT;
-use super::job_file;
-use super::target;
+use crate::cli::shared_flags::{InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs};
+use crate::cli::{run, shared_flags};
 use crate::failure::Failure;
-use crate::recipes::{self, RECIPES, Recipe};
 use crate::request::{JobSource, Request, Work};
 use crate::show::Showing;
 use crate::stdout;
@@ -27,7 +23,7 @@ pub struct Args {
     #[arg(value_parser = names())]
     name: Option<&'static Recipe>,
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = target::parser())]
+    #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,
@@ -50,7 +46,7 @@ fn of_a_recipe(arg: Arg) -> Arg {
 fn names() -> impl TypedValueParser<Value = &'static Recipe> {
     let values = RECIPES.iter().map(|r| PossibleValue::new(r.name).help(r.about));
     PossibleValuesParser::new(values)
-        .try_map(|name| recipes::find(&name).ok_or_else(|| format!("there is no recipe {name}")))
+        .try_map(|name| find(&name).ok_or_else(|| format!("there is no recipe {name}")))
 }
 
 impl Args {
@@ -67,7 +63,7 @@ impl Args {
         let mut request = self.measuring.request(Work::Job, self.target);
         let source = JobSource::Recipe(recipe);
         let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::problems);
-        job_file::take(&mut request, &said, source, job.map_err(|trouble| job_file::pointed(&trouble))?)?;
+        run::take(&mut request, &said, source, job.map_err(|trouble| run::pointed(&trouble))?)?;
         Ok(Some((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?))))
     }
 }
@@ -91,6 +87,88 @@ fn conditions(recipe: &Recipe) -> Vec<String> {
     let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::problems).ok();
     let said = job.and_then(|job| job.fail_if).unwrap_or_default();
     said.iter().map(Condition::to_flag).collect()
+}
+
+/// A job file of ours, and what it asks.
+#[derive(Debug)]
+pub struct Recipe {
+    /// What `fathom recipe` takes; its file is called so too.
+    pub name: &'static str,
+    /// What it asks of a place, in a line.
+    pub about: &'static str,
+    /// The job file.
+    pub text: &'static str,
+}
+
+const fn recipe(name: &'static str, about: &'static str, text: &'static str) -> Recipe {
+    Recipe { name, about, text }
+}
+
+/// Every recipe there is: applications first, then the articles.
+pub const RECIPES: &[Recipe] = &[
+    recipe(
+        "etcd",
+        "etcd's log: fdatasync after each 2300-byte write",
+        include_str!("../../recipes/etcd.toml"),
+    ),
+    recipe(
+        "postgres-wal",
+        "PostgreSQL's log: fdatasync after each 8 KiB block",
+        include_str!("../../recipes/postgres-wal.toml"),
+    ),
+    recipe(
+        "postgres-pages",
+        "PostgreSQL's pages: random 8 KiB reads, one after another",
+        include_str!("../../recipes/postgres-pages.toml"),
+    ),
+    recipe(
+        "mysql",
+        "InnoDB's pages: random 16 KiB reads, then writes, 4 threads",
+        include_str!("../../recipes/mysql.toml"),
+    ),
+    recipe(
+        "kafka",
+        "a Kafka broker: 8 threads append 16 KiB, buffered",
+        include_str!("../../recipes/kafka.toml"),
+    ),
+    recipe(
+        "sqlite",
+        "SQLite's log: fsync after each frame of one page",
+        include_str!("../../recipes/sqlite.toml"),
+    ),
+    recipe("backup", "a full backup: sequential 512 KiB writes", include_str!("../../recipes/backup.toml")),
+    recipe(
+        "video",
+        "8K video: sequential writes that keep up 90 MB/s",
+        include_str!("../../recipes/video.toml"),
+    ),
+    recipe(
+        "vm-boot",
+        "a virtual machine that boots: random 8 KiB, 95 % reads",
+        include_str!("../../recipes/vm-boot.toml"),
+    ),
+    recipe("swap", "pages back from swap: random 32 KiB reads", include_str!("../../recipes/swap.toml")),
+    recipe("ccsio", "article: bulk I/O with 8 buffers of 512 KiB", include_str!("../../recipes/ccsio.toml")),
+    recipe(
+        "six-patterns",
+        "article: six common patterns one after another",
+        include_str!("../../recipes/six-patterns.toml"),
+    ),
+    recipe(
+        "bypass-cache",
+        "article: random 8 KiB past the cache, 32 in flight",
+        include_str!("../../recipes/bypass-cache.toml"),
+    ),
+    recipe(
+        "iops-threads",
+        "article: random 4 KiB reads by 32 threads",
+        include_str!("../../recipes/iops-threads.toml"),
+    ),
+];
+
+/// The recipe of that name.
+pub fn find(name: &str) -> Option<&'static Recipe> {
+    RECIPES.iter().find(|r| r.name == name)
 }
 
 #[test]

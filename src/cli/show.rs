@@ -1,10 +1,8 @@
 //! `fathom show`: its flags.
 
-use super::common::ShowingArgs;
-use super::gates::InconclusiveArgs;
-use super::headings::{OUTPUT, WHAT};
-use crate::capture_file::is_capture;
-use crate::captured::{self, Events};
+use crate::capture::capture_file;
+use crate::capture::capture_file::{Events, is_capture};
+use crate::cli::shared_flags::{InconclusiveArgs, OUTPUT, ShowingArgs, WHAT};
 use crate::failure::Failure;
 use crate::history;
 use crate::show::Showing;
@@ -52,7 +50,7 @@ pub enum Action {
     /// To be judged again, one alone or several side by side.
     Sessions(Vec<PathBuf>, Box<Showing>),
     /// Its profile, or its requests.
-    Capture(captured::Request),
+    Capture(capture_file::Request),
 }
 
 impl Args {
@@ -92,7 +90,7 @@ impl Args {
         Ok(Action::Sessions(files, Box::new(showing)))
     }
 
-    fn of_a_capture(self, file: PathBuf) -> Result<captured::Request, Failure> {
+    fn of_a_capture(self, file: PathBuf) -> Result<capture_file::Request, Failure> {
         if self.explain || self.inconclusive.counts_as().is_some() {
             return Err(Failure::Usage(
                 "--explain and --inconclusive are about the report of a measurement, and this is a capture; leave them out"
@@ -107,6 +105,6 @@ impl Args {
         let (format, outputs, replace) = self.showing.of_a_capture()?;
         let events = if self.events { Some(Events::from_format(format, &outputs)?) } else { None };
         let restriction = Restriction { from_ns: self.from, to_ns: self.to, task: self.task };
-        Ok(captured::Request { file, restriction, format, outputs, replace, events })
+        Ok(capture_file::Request { file, restriction, format, outputs, replace, events })
     }
 }

@@ -1,11 +1,12 @@
 //! `fathom sweep`: its flags.
 
 use super::Command::{Iops, Sweep};
-use super::common::{BudgetArgs, FleetArgs, LiveArgs, Measuring, ShowingArgs};
-use super::gates::InconclusiveArgs;
-use super::headings::{self, HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
-use super::target;
 use super::{Cli, by_name};
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{
+    BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs,
+    WHAT,
+};
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
 use crate::show::Showing;
@@ -31,7 +32,7 @@ use std::path::PathBuf;
 #[allow(clippy::struct_excessive_bools)] // Flags, each said alone.
 pub struct Args {
     /// Directories, files or block devices, all used at once [default: the current directory]
-    #[arg(value_name = "TARGET", value_parser = target::parser())]
+    #[arg(value_name = "TARGET", value_parser = shared_flags::parser())]
     places: Vec<PathBuf>,
     /// Named grid; flags of an axis replace its values
     #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = WHAT)]
@@ -379,7 +380,7 @@ impl clap::Args for AxisFlags {
                 .long(axis.name)
                 .value_name(axis.value)
                 .help(axis.about)
-                .help_heading(headings::AXES)
+                .help_heading(shared_flags::AXES)
                 .value_parser(parse)
         }))
     }

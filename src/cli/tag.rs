@@ -13,7 +13,7 @@ pub struct Args {
     #[arg(required = true, value_name = "WORD")]
     words: Vec<String>,
     /// Take the words away instead
-    #[arg(long, help_heading = super::headings::WHAT)]
+    #[arg(long, help_heading = crate::cli::shared_flags::WHAT)]
     remove: bool,
 }
 

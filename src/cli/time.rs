@@ -1,8 +1,6 @@
 //! `fathom time`: its flags.
 
-use super::common::{OutputArgs, detail, formats_of};
-use super::gates::InconclusiveArgs;
-use super::headings::{HOW_LONG, OUTPUT, WHAT};
+use crate::cli::shared_flags::{HOW_LONG, InconclusiveArgs, OUTPUT, OutputArgs, WHAT, detail, formats_of};
 use crate::failure::Failure;
 use crate::live::Progress;
 use crate::show::Showing;

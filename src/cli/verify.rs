@@ -1,8 +1,9 @@
 //! `fathom verify`: its flags.
 
-use super::common::{FleetArgs, OutputArgs, UnseenArgs, formats_of};
-use super::headings::{HOW_DEEP, HOW_LONG, OUTPUT, SAFETY, WHAT, WHERE};
-use super::target;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{
+    FleetArgs, HOW_DEEP, HOW_LONG, OUTPUT, OutputArgs, SAFETY, UnseenArgs, WHAT, WHERE, formats_of,
+};
 use crate::failure::Failure;
 use crate::verify::{Options, Task, ToWrite};
 use clap::value_parser;
@@ -28,7 +29,7 @@ use std::path::PathBuf;
 )]
 pub struct Args {
     /// Directory, file or block device [default: the current directory; with --check the one that was written]
-    #[arg(value_parser = target::parser())]
+    #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     /// Bytes per block, a multiple of 512
     #[arg(long, help_heading = WHAT, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]

@@ -4,7 +4,7 @@
 
 use super::files::WORDS;
 use super::id;
-use crate::{input, stderr, whole};
+use crate::{files, stderr};
 use model::annotations::Annotations;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(super) fn read(session: &Path) -> Result<Annotations, String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         format!("{name} beside it cannot be read: {why}; repair it or move it away")
     };
-    match input::text(&path, MOST_BYTES) {
+    match files::text(&path, MOST_BYTES) {
         Ok(text) => Annotations::parse(&text).map_err(|e| wrong(&e)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Annotations::default()),
         Err(e) => Err(wrong(&e)),
@@ -41,7 +41,7 @@ pub(super) fn read(session: &Path) -> Result<Annotations, String> {
 pub(super) fn write(session: &Path, words: &Annotations) -> io::Result<()> {
     let path = annotations_path(session);
     if !words.is_empty() {
-        return whole::replace(&path, (serde_json::to_string_pretty(words)? + "\n").as_bytes());
+        return files::replace(&path, (serde_json::to_string_pretty(words)? + "\n").as_bytes());
     }
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),

@@ -4,12 +4,11 @@
 
 use super::{annotations, find, id};
 use crate::failure::{Failure, cause};
-use crate::output::{self, Replace, Rules};
+use crate::files::output::{Replace, Rules, Spared};
+use crate::files::{Readers, output};
 use crate::session::{self, EXTENSION};
 use crate::show::{self, Showing};
-use crate::spared::Spared;
-use crate::stdout;
-use crate::whole::{self, Readers};
+use crate::{files, stdout};
 use model::name;
 use model::report::Report;
 use report::{Format, Style};
@@ -142,7 +141,7 @@ fn hand_on_words(session: &Path, place: &Path) -> Result<(), Failure> {
 }
 
 fn create(place: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    whole::create(place, bytes, Readers::Umask).map_err(|e| match e.kind() {
+    files::create(place, bytes, Readers::Umask).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => Failure::Usage(format!(
             "{} is there already and stays as it is; remove it, or type another -o",
             name::shown(place)

@@ -5,9 +5,9 @@
 use super::files::Files;
 use super::{annotations, id, remember};
 use crate::failure::Failure;
+use crate::files::Readers;
 use crate::session::{self, EXTENSION};
-use crate::stdout;
-use crate::whole::{self, Readers};
+use crate::{files, stdout};
 use model::name;
 use model::record::{Record, frame};
 use std::io;
@@ -47,7 +47,7 @@ fn one(path: &Path) -> Result<String, Failure> {
     let refuse = |e: &io::Error| Failure::Refused(format!("{} cannot be written: {e}", name::shown(&place)));
     // The words first: once the session is there, it is not imported again.
     annotations::write(&place, &said).map_err(|e| refuse(&e))?;
-    match whole::create(&place, &bytes, Readers::Owner) {
+    match files::create(&place, &bytes, Readers::Owner) {
         Ok(()) if torn => Ok(format!("imported as {id}; its last frame is torn and left out")),
         Ok(()) => Ok(format!("imported as {id}")),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => same_id(&id, &place, &bytes),

@@ -4,7 +4,7 @@
 
 use super::{annotations, find, id, remember};
 use crate::failure::Failure;
-use crate::{stdout, whole};
+use crate::{files, stdout};
 use model::annotations::Annotations;
 use model::name;
 use model::record::frame::MAGIC;
@@ -54,7 +54,7 @@ fn is_session(path: &Path) -> bool {
 
 fn change_of(session: &Path, change: &Change) -> Result<Annotations, Failure> {
     // Held until the end, so that of two fathoms neither loses the other's words; not every file system has locks.
-    let held = File::open(whole::directory(session)).map_err(|e| refuse(session, &e))?;
+    let held = File::open(files::directory(session)).map_err(|e| refuse(session, &e))?;
     let _ = held.lock();
     let usage = |why: String| Failure::Usage(format!("{}: {why}", id(session)));
     let mut words = annotations::read(session).map_err(usage)?;

@@ -6,7 +6,7 @@
 
 use super::left::Left;
 use super::look::Look;
-use crate::stream;
+use crate::stdout;
 use model::visible::visible;
 use ratatui::text::Span;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -96,7 +96,7 @@ impl Bar {
 impl State {
     fn draw(&mut self) {
         if self.is_shown {
-            let columns = stream::columns(Some(rustix::stdio::stderr()));
+            let columns = stdout::columns(Some(rustix::stdio::stderr()));
             let left = self.left.map(Left::describe).unwrap_or_default();
             write(&format!("{CLEAR}{}", line(&self.message, self.done, &left, (self.gauge, columns))));
             self.drawn = Some(Instant::now());
@@ -106,7 +106,7 @@ impl State {
 
 /// Writes to standard error. An error is ignored: the terminal may be closed.
 fn write(text: &str) {
-    let _ = stream::write(rustix::stdio::stderr(), text.as_bytes());
+    let _ = stdout::write(rustix::stdio::stderr(), text.as_bytes());
 }
 
 /// Renders the line, at least one column narrower than the terminal: some terminals wrap a full line.

@@ -2,7 +2,7 @@
 //!
 //! For: what the locale and the environment say of it. Not for: where anything stands ([`super::draw`]).
 
-use crate::stream;
+use crate::stdout;
 use ratatui::symbols::bar;
 
 /// How a view looks.
@@ -34,7 +34,7 @@ impl Look {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(said);
         Self {
             unicode: locale.is_some_and(|l| is_utf8(&l)),
-            colours: stream::has_colours(&std::io::stderr()),
+            colours: stdout::has_colours(&std::io::stderr()),
         }
     }
 

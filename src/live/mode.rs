@@ -5,7 +5,7 @@
 use super::look::Look;
 use super::terminal;
 use crate::failure::Failure;
-use crate::stream;
+use crate::stdout;
 use model::cost::Cost;
 use rustix::fs::FileType;
 use std::io::IsTerminal;
@@ -68,7 +68,7 @@ impl Place {
     fn detect() -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         Self {
-            kind: match (std::io::stderr().is_terminal(), stream::places_text()) {
+            kind: match (std::io::stderr().is_terminal(), stdout::places_text()) {
                 (false, _) => StandardError::Stream,
                 (true, false) => StandardError::Dumb,
                 (true, true) => StandardError::Terminal,

@@ -6,7 +6,7 @@
 //! not shown; those that make signals still do.
 
 use super::keys::Keys;
-use crate::stream;
+use crate::stdout;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getpgrp;
 use rustix::stdio::stderr;
@@ -71,7 +71,7 @@ pub(super) fn take(keys: Option<&Keys>) -> bool {
         }
     }
     IS_TAKEN.store(true, Ordering::SeqCst);
-    stream::write(stderr(), TAKE).is_ok()
+    stdout::write(stderr(), TAKE).is_ok()
 }
 
 /// Whether a view is on it.
@@ -87,7 +87,7 @@ pub(super) fn is_over() -> bool {
 /// Draws, where a view is on it and it takes anything. False where it did not.
 pub(super) fn write(bytes: &[u8]) -> bool {
     let _turn = turn();
-    is_taken() && has_room(Duration::ZERO) && stream::write(stderr(), bytes).is_ok()
+    is_taken() && has_room(Duration::ZERO) && stdout::write(stderr(), bytes).is_ok()
 }
 
 /// Empties it, where a view is on it. False where it did not.
@@ -115,7 +115,7 @@ pub(super) fn give_back() {
         let _ = tcflow(stderr(), action);
     }
     if has_room(PATIENCE) {
-        let _ = stream::write(stderr(), GIVE_BACK);
+        let _ = stdout::write(stderr(), GIVE_BACK);
     }
     if let Some((keys, modes)) = BEFORE.get() {
         let _ = tcsetattr(keys.file(), OptionalActions::Now, modes);

@@ -10,14 +10,13 @@
 
 use super::Jobs;
 use super::layers::{reads, writes};
-use super::origins::Origins;
-use super::{budget, fallback, span, target};
 use crate::failure::Failure;
-use crate::interfaces::{self, Directions, INTERFACES, Interface, Many};
+use crate::plan::settings::Origins;
+use crate::plan::{engine, settings, target};
 use crate::request::Request;
 use machine::root::Root;
 use model::api::{Candidate, InterfaceComparison};
-use model::job::{Access, Kind, Order, Pattern, PerKind, Sizes, Start, StopRule};
+use model::job::{Access, Cache, FALLOCATE, Kind, NEW, Order, Pattern, PerKind, Sizes, Start, StopRule};
 use model::machine::Place;
 use model::not_measured::{NotMeasured, by_reason};
 use model::plan::{Role, Target};
@@ -95,7 +94,7 @@ struct Work {
 /// The interfaces that were named, or all, or the common ones, in the order of the table.
 fn chosen(named: &[&'static Interface], all: bool, is_io_uring_denied: bool) -> Vec<&'static Interface> {
     if named.is_empty() && !all {
-        return interfaces::common(is_io_uring_denied).collect();
+        return common(is_io_uring_denied).collect();
     }
     INTERFACES.iter().filter(|i| all || named.iter().any(|n| n.name == i.name)).collect()
 }
@@ -136,7 +135,7 @@ impl Schedule {
         let whole = around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
         let length = show_ns((run_ns - OVERHEAD_NS) as f64);
         let work = format!("{jobs} rows in {} runs of {length} each", runs.unwrap_or(fewest));
-        budget::refuse_short(typed, whole, &work, "compare fewer with --interface, --rw or --bs")?;
+        settings::refuse_short(typed, whole, &work, "compare fewer with --interface, --rw or --bs")?;
         let each = left / jobs;
         let runs = runs.unwrap_or_else(|| ((each / run_ns) as u32).clamp(fewest, most));
         let longest = if typed.is_some() { LONGEST_NS.1 } else { LONGEST_NS.0 };
@@ -229,8 +228,7 @@ pub(super) fn compare(
         } else {
             reasons(&comparison.missing)
         };
-        let is_denied =
-            setup.denial.is_some() && named.iter().any(|i| i.engine.starts_with(fallback::WANTED));
+        let is_denied = setup.denial.is_some() && named.iter().any(|i| i.engine.starts_with(engine::WANTED));
         let why = if is_denied { format!("{why}; type --interface 'libaio O_DIRECT'") } else { why };
         return Err(Failure::Usage(format!("nothing can be compared: {why}")));
     }
@@ -337,10 +335,10 @@ impl Setup<'_> {
 
     fn can_be_tried(&self, interface: &Interface, work: Work) -> Result<(), String> {
         let engine = interface.engine.split(':').next().unwrap_or_default();
-        if engine::engines::find(engine).is_none() {
+        if ::engine::engines::find(engine).is_none() {
             return Err(format!("this fathom was built without it; build it with --features {CXX}"));
         }
-        if let Some(cause) = self.denial.as_ref().filter(|_| engine == fallback::WANTED) {
+        if let Some(cause) = self.denial.as_ref().filter(|_| engine == engine::WANTED) {
             return Err(format!("io_uring cannot be used here: {cause}"));
         }
         if writes(work.rw) {
@@ -357,7 +355,7 @@ impl Setup<'_> {
         if let Some(why) = self.place.without_direct() {
             return Err(format!("there is no direct I/O here ({why})"));
         }
-        let align = span::direct_alignment(&self.place);
+        let align = target::direct_alignment(&self.place);
         if !work.block_bytes.is_multiple_of(align.max(1)) {
             return Err(format!("direct I/O needs multiples of {align} bytes here"));
         }
@@ -367,6 +365,209 @@ impl Setup<'_> {
 
 /// The cargo feature behind the only interface that may be left out.
 const CXX: &str = "cxx";
+
+/// One interface.
+#[derive(Clone, Copy, Debug)]
+pub struct Interface {
+    /// What the table calls it.
+    pub name: &'static str,
+    /// One line for `--list`.
+    pub about: &'static str,
+    /// Its engine, with options as in `--engine`.
+    pub engine: &'static str,
+    /// What the file is opened with.
+    pub cache: Cache,
+    /// Directions that it is for.
+    pub ways: Directions,
+    /// How it has several operations in flight.
+    pub many: Many,
+    /// Whether the bytes reach the program's memory, or come from it.
+    pub sees: bool,
+}
+
+/// Directions that an interface is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directions {
+    /// Reading and writing.
+    Both,
+    /// Reading alone.
+    In,
+    /// Writing alone.
+    Out,
+}
+
+/// How an interface has several operations in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Many {
+    /// It has one.
+    One,
+    /// By itself.
+    Depth,
+    /// It has one, and so it is done by that many threads.
+    Threads,
+}
+
+impl Interface {
+    /// Whether its writes go to a file that is new.
+    pub(crate) fn renews_file(&self) -> bool {
+        [NEW, FALLOCATE].iter().any(|option| self.engine.ends_with(option))
+    }
+}
+
+const fn plain(name: &'static str, engine: &'static str, about: &'static str) -> Interface {
+    let (cache, ways, many, sees) = (Cache::Buffered, Directions::Both, Many::One, true);
+    Interface { name, about, engine, cache, ways, many, sees }
+}
+
+const fn opened(cache: Cache, interface: Interface) -> Interface {
+    Interface { cache, ..interface }
+}
+
+const fn only(ways: Directions, interface: Interface) -> Interface {
+    Interface { ways, ..interface }
+}
+
+const fn several(many: Many, interface: Interface) -> Interface {
+    Interface { many, ..interface }
+}
+
+const fn blind(interface: Interface) -> Interface {
+    Interface { sees: false, ..interface }
+}
+
+/// Every interface there is.
+pub const INTERFACES: &[Interface] = &[
+    plain("pread", "sync", "pread and pwrite"),
+    plain("read", "rw", "read and write from the position of the file, lseek where it jumps"),
+    plain("std::fs::File", "std", "Rust's File: read, write and seek"),
+    plain("BufReader", "std:buffer=0", "Rust's BufReader and BufWriter with their own 8 KiB"),
+    plain("BufReader 128K", "std:buffer=131072", "the same with 128 KiB"),
+    plain("fread", "stdio", "fread and fwrite with the C library's own buffer"),
+    plain("fread 64K", "stdio:buffer=65536", "the same with setvbuf of 64 KiB"),
+    plain("fread 1M", "stdio:buffer=1048576", "the same with setvbuf of 1 MiB"),
+    plain("fread unbuffered", "stdio:buffer=0", "the same with setvbuf of no buffer"),
+    plain("fgetc", "stdio:getc", "fgetc and fputc, byte by byte"),
+    plain(
+        "getc_unlocked",
+        "stdio:getc-unlocked",
+        "getc_unlocked and putc_unlocked, byte by byte without the lock",
+    ),
+    plain("fstream", "fstream", "C++ std::fstream: read and write (only where built with the feature cxx)"),
+    plain("readv", "rw:vectors=4", "readv and writev with four buffers per operation"),
+    plain("preadv2", "vsync", "preadv2 and pwritev2 without flags"),
+    plain(
+        "preadv2 NOWAIT",
+        "vsync:nowait,retry",
+        "preadv2 with RWF_NOWAIT, and a second call where it would block",
+    ),
+    plain(
+        "preadv2 DONTCACHE",
+        "vsync:dontcache",
+        "preadv2 with RWF_DONTCACHE: nothing stays in the page cache",
+    ),
+    only(Directions::In, plain("readahead", "sync:readahead=1048576", "readahead of 1 MiB ahead of pread")),
+    several(
+        Many::Threads,
+        plain("pread threads", "sync", "pread and pwrite by as many threads as --depth says"),
+    ),
+    opened(Cache::Mmap, plain("mmap", "mmap:late", "load and store, MAP_SHARED")),
+    only(
+        Directions::In,
+        opened(Cache::Mmap, plain("mmap private", "mmap:late,private", "load, MAP_PRIVATE")),
+    ),
+    opened(
+        Cache::Mmap,
+        plain(
+            "mmap populate",
+            "mmap:late,populate",
+            "the same with all pages read first, in the time (MAP_POPULATE)",
+        ),
+    ),
+    opened(Cache::Mmap, plain("mmap sequential", "mmap:late,sequential", "the same with MADV_SEQUENTIAL")),
+    opened(Cache::Mmap, plain("mmap random", "mmap:late,random", "the same with MADV_RANDOM")),
+    opened(Cache::Mmap, plain("mmap hugepage", "mmap:late,hugepage", "the same with MADV_HUGEPAGE")),
+    plain("splice", "splice", "splice to a pipe and read from it; vmsplice and splice to write"),
+    blind(only(
+        Directions::In,
+        plain("splice to null", "splice:discard", "splice to a pipe and on to /dev/null"),
+    )),
+    plain("sendfile", "sendfile", "sendfile between the file and a file in memory"),
+    blind(plain(
+        "copy_file_range",
+        "copy_file_range:bare",
+        "copy_file_range between the file and another one",
+    )),
+    several(Many::Depth, plain("POSIX aio", "posixaio", "aio_read and aio_write: threads of the C library")),
+    several(Many::Depth, plain("libaio", "libaio", "io_submit through the page cache, where it blocks")),
+    several(
+        Many::Depth,
+        plain("io_uring", "io_uring:plain-buffers,plain-files", "io_uring with nothing registered"),
+    ),
+    several(Many::Depth, plain("io_uring fixed", "io_uring", "io_uring with registered buffers and files")),
+    opened(Cache::Direct, plain("pread O_DIRECT", "sync", "pread and pwrite past the page cache")),
+    several(
+        Many::Threads,
+        opened(Cache::Direct, plain("pread O_DIRECT threads", "sync", "the same by threads")),
+    ),
+    opened(
+        Cache::Direct,
+        plain("preadv2 HIPRI", "vsync:hipri", "preadv2 with RWF_HIPRI: the device is polled"),
+    ),
+    several(
+        Many::Depth,
+        opened(Cache::Direct, plain("libaio O_DIRECT", "libaio", "io_submit past the page cache")),
+    ),
+    several(
+        Many::Depth,
+        opened(
+            Cache::Direct,
+            plain("io_uring O_DIRECT", "io_uring", "io_uring past the page cache, registered"),
+        ),
+    ),
+    several(
+        Many::Depth,
+        opened(
+            Cache::Direct,
+            plain("io_uring SQPOLL", "io_uring:sqpoll", "the same, a thread of the kernel takes submissions"),
+        ),
+    ),
+    several(
+        Many::Depth,
+        opened(Cache::Direct, plain("io_uring IOPOLL", "io_uring:iopoll", "the same, the device is polled")),
+    ),
+    only(
+        Directions::Out,
+        plain("pwrite new file", "sync:new", "pwrite to a file without blocks, as after ftruncate"),
+    ),
+    only(Directions::Out, plain("fallocate", "sync:fallocate", "fallocate, then pwrite")),
+    only(
+        Directions::Out,
+        opened(Cache::Dsync, plain("pwrite O_DSYNC", "sync", "each pwrite stable before it returns")),
+    ),
+    only(
+        Directions::Out,
+        opened(Cache::Sync, plain("pwrite O_SYNC", "sync", "each pwrite stable with its metadata")),
+    ),
+    only(Directions::Out, plain("pwritev2 DSYNC", "vsync:dsync", "pwritev2 with RWF_DSYNC on each call")),
+];
+
+/// Compared unless others are named: what most programs choose among.
+const COMMON: [&str; 6] = ["pread", "BufReader", "mmap", "io_uring", "pread O_DIRECT", "io_uring O_DIRECT"];
+/// Compared too if io_uring is denied.
+const INSTEAD_OF_IO_URING: [&str; 2] = ["libaio", "libaio O_DIRECT"];
+
+/// The interfaces that are compared unless others are named, in the order of the table.
+pub fn common(is_io_uring_denied: bool) -> impl Iterator<Item = &'static Interface> {
+    let is_common = move |i: &&Interface| {
+        COMMON.contains(&i.name) || (is_io_uring_denied && INSTEAD_OF_IO_URING.contains(&i.name))
+    };
+    INTERFACES.iter().filter(is_common)
+}
+
+/// The interface of that name, in any case.
+pub fn find(name: &str) -> Option<&'static Interface> {
+    INTERFACES.iter().find(|i| i.name.eq_ignore_ascii_case(name))
+}
 
 #[test]
 fn a_budget_is_spent_on_rounds_first_and_then_on_longer_runs() {
@@ -391,4 +592,28 @@ fn a_budget_is_spent_on_rounds_first_and_then_on_longer_runs() {
     let enough = enough.and_then(|(n, _)| n.parse().ok()).unwrap_or_else(|| panic!("{why}"));
     assert!(divide(36, seconds(enough)).is_ok(), "what it says to type is enough: {why}");
     assert!(divide(219, None).is_ok_and(|s| s.runs == 5), "a long list takes longer");
+}
+
+#[test]
+fn six_interfaces_are_common_and_libaio_joins_them_if_io_uring_is_denied() {
+    let names = |is_denied| common(is_denied).map(|i| i.name).collect::<Vec<_>>();
+    assert_eq!(names(false), COMMON);
+    assert!(INSTEAD_OF_IO_URING.iter().all(|name| names(true).contains(name)) && names(true).len() == 8);
+}
+
+#[test]
+fn names_differ_and_what_is_said_of_engines_is_true() {
+    use model::spec::parsers;
+    for (at, one) in INTERFACES.iter().enumerate() {
+        assert!(INTERFACES[..at].iter().all(|i| !i.name.eq_ignore_ascii_case(one.name)), "{}", one.name);
+        assert!(!one.name.contains(','), "a comma parts names in --interface: {}", one.name);
+        let spec = parsers::engine(one.engine).unwrap_or_else(|e| panic!("{}: {e}", one.engine));
+        let Some(entry) = ::engine::engines::find(&spec.name) else {
+            assert_eq!(one.name, "fstream");
+            continue;
+        };
+        assert!(entry.caches.contains(&one.cache), "{}", one.name);
+        assert!(spec.options.keys().all(|o| entry.options.iter().any(|e| e.name == o)), "{}", one.name);
+        assert_eq!(entry.max_depth > 1, one.many == Many::Depth, "{}", one.name);
+    }
 }

@@ -3,9 +3,9 @@
 //! For: which layers can be opened, what each job is compared with, and a reason for each one that is missing. Not for:
 //! measuring (the jobs are ordinary ones) nor for the costs (crate `analysis`).
 
-use super::origins::Origins;
 use super::{stream, target};
 use crate::failure::Failure;
+use crate::plan::settings::Origins;
 use crate::request::Request;
 use engine::engines::Entry;
 use machine::root::Root;
@@ -60,7 +60,7 @@ pub(super) fn of_each(
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
     let (found, place) = target::inspect_target(root, &said, &path)?;
     let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
-    let engine = super::engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
+    let engine = crate::plan::engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !engine.moves_bytes {
         let name = engine.name;
         return Err(Failure::Usage(format!(

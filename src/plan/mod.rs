@@ -3,55 +3,39 @@
 //! For: filling every default with the place it came from, and refusing what is impossible or dangerous before anything is
 //! touched. Not for: touching anything.
 
-mod api;
-mod budget;
-mod cycle;
-mod ends;
+pub mod api;
 mod engine;
-mod fallback;
-mod files;
-mod fleet;
-mod gate;
-pub(crate) mod idle_watch;
-mod job_file;
-mod kept;
 mod layers;
-mod limit;
-mod missing;
-mod nothing;
-mod op_log;
-mod origins;
-mod page_cache;
-mod precondition;
 mod profile;
-mod quick;
-mod read_back;
-mod repeats;
-mod replay;
-mod rerun;
-pub mod resume;
-mod seed;
-mod sides;
-mod span;
-mod stream;
+pub(crate) mod settings;
+pub(crate) mod stream;
 mod sweep;
 mod target;
 
+use crate::capture::replay;
 use crate::failure::Failure;
 use crate::request::{BenchSpec, JobSource, Request, Work};
+use crate::{history, session};
+use analysis::Judging;
 pub(crate) use engine::problems;
 use layers::LayerJobs;
 use machine::limits::MemoryLimit;
 use machine::root::Root;
-use model::job::{Job, Phase, Stream};
+use model::evidence::FileState;
+use model::job::{Access, Job, Order, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{LatencyTarget, MAKING_NS, Plan, Role, Strategy, Target};
+use model::plan::{LatencyTarget, MAKING_NS, Plan, Rerun, Role, Strategy, Target};
+use model::record::Record;
+use model::report::Report;
+use model::scaling::HostSteps;
 use model::spec::limits::MAX_TIME_NS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use model::study::Study;
 use model::units::{show_bytes, show_ns};
-use origins::Origins;
+use model::{Known, name};
+use settings::Origins;
 use std::borrow::Cow;
+use std::os::unix::fs::MetadataExt;
 use stream::Draft;
 use target::Targets;
 
@@ -81,36 +65,37 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
     let mut machine = machine::host::read_host(&root);
     let memory = machine.memory_bytes.as_ref().ok().copied();
-    let denial = fallback::denial(&machine).map(str::to_owned);
+    let denial = engine::denial(&machine).map(str::to_owned);
     let denial = denial.as_deref();
     let (mut origins, asked) = asked(request, &root, (memory, denial))?;
     let mut drafts = drafts(request, &asked, &mut origins)?;
     let (mut study, mut headline, schedule) = (asked.study, asked.headline, asked.schedule);
-    if let Some(steps) = fleet::steps(request, &mut drafts, &mut origins)? {
+    if let Some(steps) = steps(request, &mut drafts, &mut origins)? {
         headline = Some(drafts.len() - 1);
         study = Study::Hosts(steps);
     }
     if let Some(latency_target) = latency_target(request, &mut drafts, &mut origins)? {
         study = Study::Limit(latency_target);
     }
-    fallback::replace_denied(request, &mut drafts, denial, &mut origins)?;
+    engine::replace_denied(request, &mut drafts, denial, &mut origins)?;
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
     let (runs, strategy) =
-        repeats::repeats(&study, request, is_quick, schedule.map(|s| s.runs), &mut origins);
-    let fail_if = gate::conditions(&request.job, (&jobs, &study), &mut origins)?;
-    let fail_if_slower = gate::slower(request, &mut origins)?;
-    let against = request.against.as_deref().map(|word| {
-        rerun::append_baseline_jobs(word, (strategy, denial), &mut jobs, &mut targets, &mut origins)
-    });
+        settings::repeats(&study, request, is_quick, schedule.map(|s| s.runs), &mut origins);
+    let fail_if = settings::conditions(&request.job, (&jobs, &study), &mut origins)?;
+    let fail_if_slower = settings::slower(request, &mut origins)?;
+    let against = request
+        .against
+        .as_deref()
+        .map(|word| append_baseline_jobs(word, (strategy, denial), &mut jobs, &mut targets, &mut origins));
     let against = against.transpose()?;
     let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
     let (mut targets, places) = targets.finish(&mut jobs, apart)?;
     target::mark_unseen_users(request, &mut targets, &mut origins)?;
-    let op_log = op_log::plan_op_log(&request.job, &mut jobs, &mut origins)?;
-    let precondition = precondition::plan_precondition(request, (&jobs, &targets), denial, &mut origins)?;
+    let op_log = settings::plan_op_log(&request.job, &mut jobs, &mut origins)?;
+    let precondition = settings::plan_precondition(request, (&jobs, &targets), denial, &mut origins)?;
     check_memory(&jobs, memory)?;
     if let Some(limit) = machine::limits::memory(&root) {
         check_memory_limit(&jobs, &limit)?;
@@ -118,17 +103,17 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let touched = targets.iter().any(|t| t.role != Role::None);
     let cold = is_cold(request, (&jobs, &targets), (&study, strategy), &mut origins);
     let foreign = request.job.typed.is_some() || matches!(request.source, Some(JobSource::CommandOf(_)));
-    let (seed, seed_again) = seed::chosen(request.job.seed, (&jobs, &targets), (foreign, cold), &mut origins);
+    let (seed, seed_again) = chosen(request.job.seed, (&jobs, &targets), (foreign, cold), &mut origins);
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);
-    let baseline_ns = if touched { idle_watch::before_runs_ns(request, &mut origins) } else { 0 };
+    let baseline_ns = if touched { settings::before_runs_ns(request, &mut origins) } else { 0 };
     let budget_ns = match &study {
         Study::Limit(target) => {
-            Some(limit::budget_ns(request.budget_ns, target, (&jobs, runs, baseline_ns), &mut origins)?)
+            Some(settings::budget_ns(request.budget_ns, target, (&jobs, runs, baseline_ns), &mut origins)?)
         }
         Study::Targets(_) if matches!(strategy, Strategy::Targets(_)) => {
-            Some(sides::budget_ns(request, (&jobs, runs, baseline_ns), &mut origins)?)
+            Some(profile::budget_ns(request, (&jobs, runs, baseline_ns), &mut origins)?)
         }
         // A grid keeps its own budget.
         Study::Sweep(_) => None,
@@ -142,15 +127,15 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         headline: headline.unwrap_or(0),
         runs,
         strategy,
-        attempts: if is_quick { 1 } else { repeats::attempts(&request.job, &mut origins) },
+        attempts: if is_quick { 1 } else { settings::attempts(&request.job, &mut origins) },
         fail_if,
         fail_if_slower,
         seed,
         seed_again,
         cold,
         baseline_ns,
-        making_ns: schedule.map_or(if is_quick { quick::MAKING_NS } else { MAKING_NS }, |s| s.making_ns),
-        quick_ns: is_quick.then_some(quick::ROWS_UNTIL_NS),
+        making_ns: schedule.map_or(if is_quick { profile::MAKING_NS } else { MAKING_NS }, |s| s.making_ns),
+        quick_ns: is_quick.then_some(profile::ROWS_UNTIL_NS),
         budget_ns,
         origins: origins.into_all(),
         hook: request.hook,
@@ -256,8 +241,10 @@ fn asked<'a>(
 ) -> Result<(Origins<'a>, Jobs), Failure> {
     let mut origins = Origins::new(request, &[]);
     let asked = match &request.work {
-        Work::Profile(said) if said.compare => sides::tests(request, said, root, &mut origins)?,
-        Work::Profile(said) => profile::tests(request, said, root, &mut origins)?,
+        Work::Profile(said) if said.compare => {
+            profile::compared_targets_jobs(request, said, root, &mut origins)?
+        }
+        Work::Profile(said) => profile::profile_jobs(request, said, root, &mut origins)?,
         Work::Job | Work::Limit(_) => Jobs { specs: vec![request.job.clone()], ..Jobs::default() },
         Work::Layers => {
             let LayerJobs { specs, comparison, headline } =
@@ -287,7 +274,7 @@ fn latency_target(
     origins: &mut Origins,
 ) -> Result<Option<LatencyTarget>, Failure> {
     let Work::Limit(latency_target) = request.work else { return Ok(None) };
-    let open = |closed: &DraftJob| limit::open(closed, latency_target.arrivals, origins);
+    let open = |closed: &DraftJob| settings::open(closed, latency_target.arrivals, origins);
     let open: Vec<DraftJob> = drafts.iter().map(open).collect::<Result<_, _>>()?;
     drafts.extend(open);
     let words = |ns: u64| format!("p{} within {}", 100.0 * latency_target.quantile, show_ns(ns as f64));
@@ -315,7 +302,7 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
     for (at, phase) in spec.phases.iter().enumerate() {
         let mut drafts = Vec::new();
         for (index, stream) in phase.streams.iter().enumerate() {
-            let mut stream = read_back::resolve_read_back(spec, at, stream)?;
+            let mut stream = stream::resolve_read_back(spec, at, stream)?;
             let replay = replay::meant(&mut stream)?;
             origins.enter(&if several { stream_name(&stream, at, index) } else { String::new() });
             let mut draft = stream::draft(&stream, origins)?;
@@ -354,8 +341,8 @@ fn times(
     origins: &mut Origins,
 ) -> Result<Phase, Failure> {
     let (window, before) = match request.work {
-        Work::Profile(said) if said.compare && sides::is_timed(request) => sides::TIMES_NS,
-        Work::Profile(said) if said.quick => quick::times(said.chosen())?,
+        Work::Profile(said) if said.compare && profile::is_timed(request) => profile::TIMES_NS,
+        Work::Profile(said) if said.quick => profile::times(said.chosen())?,
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         // The cells of a sweep say theirs.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
@@ -447,6 +434,234 @@ fn memory_of(stream: &Stream) -> u64 {
 /// A path as text that leads to it again.
 fn shown(path: &std::path::Path) -> Cow<'_, str> {
     Cow::Owned(model::name::text(path))
+}
+
+/// Appends the jobs of the session that `word` names to those of this one.
+///
+/// # Errors
+/// [`Failure::Usage`] where it has none that match, or their targets are gone or others.
+fn append_baseline_jobs(
+    word: &str,
+    (strategy, denial): (Strategy, Option<&str>),
+    jobs: &mut Vec<Job>,
+    targets: &mut Targets,
+    origins: &mut Origins,
+) -> Result<Rerun, Failure> {
+    let fail = |why: &str| Failure::Usage(format!("--against {word}: {why}"));
+    if matches!(strategy, Strategy::Steady { .. }) {
+        return Err(fail(
+            "two sides are measured in turns, and --until steady leaves no turns; leave one of them out",
+        ));
+    }
+    let file = history::find(word)?;
+    let record = session::read(&file)?;
+    let old = &record.header.plan;
+    if let Study::Layers(_) | Study::Limit(_) = old.study {
+        return Err(fail(&format!(
+            "that was `{}`, whose workloads belong together; name a session of run or bench",
+            old.title
+        )));
+    }
+    let own = old.against.as_ref().map_or(old.jobs.len(), |a| a.from.min(old.jobs.len()));
+    let matching = matching(jobs, old.jobs.get(..own).unwrap_or_default());
+    if matching.is_empty() {
+        let names = |jobs: &[Job]| jobs.iter().map(|j| j.name.clone()).collect::<Vec<_>>().join(", ");
+        return Err(fail(&format!(
+            "none of its workloads ({}) is among these ({}); name a session of the same ones",
+            names(&old.jobs),
+            names(jobs)
+        )));
+    }
+    let from = jobs.len();
+    for index in &matching {
+        jobs.push(once_more(&record, &old.jobs[*index], denial, targets).map_err(|why| match why {
+            Failure::Usage(why) => fail(&why),
+            other => other,
+        })?);
+    }
+    let headline = matching.iter().position(|index| *index == old.headline).unwrap_or(0);
+    let session = history::id(&file);
+    let words = format!("{} workloads of {session} again, in turns", matching.len());
+    origins.note("--against", Some(words), Clone::clone);
+    let mut then = then(&record, &file);
+    then.results.retain(|r| jobs[from..].iter().any(|j| j.name == r.job.name));
+    Ok(Rerun { session, from, headline: from + headline, then: Box::new(then) })
+}
+
+/// Indices of the earlier jobs that are measured again: those with the name of a job of now, or the only one beside the only one.
+fn matching(now: &[Job], then: &[Job]) -> Vec<usize> {
+    if let ([_], [_]) = (now, then) {
+        return vec![0];
+    }
+    (0..then.len()).filter(|index| now.iter().any(|j| j.name == then[*index].name)).collect()
+}
+
+/// A job as it was, on targets as they are counted now.
+fn once_more(
+    record: &Record,
+    job: &Job,
+    denial: Option<&str>,
+    targets: &mut Targets,
+) -> Result<Job, Failure> {
+    let Plan { targets: were, .. } = &record.header.plan;
+    let mut job = job.clone();
+    for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+        if ::engine::engines::find(&stream.engine).is_none() {
+            return Err(Failure::Usage(format!("this fathom has no engine {}", stream.engine)));
+        }
+        if let Some(cause) = denial.filter(|_| stream.engine == engine::WANTED) {
+            return Err(Failure::Usage(format!(
+                "it used io_uring, which cannot be used now ({cause}), and another engine would be other work; name a session with --engine libaio"
+            )));
+        }
+        let mut found = Vec::new();
+        for index in &stream.targets {
+            let was = were.get(*index).ok_or_else(|| Failure::Usage("its record names no target".into()))?;
+            let place = record.header.hosts.first().and_then(|h| h.places.get(*index));
+            found.push(targets.once_more(was, place, stream)?);
+        }
+        stream.targets = found;
+    }
+    Ok(job)
+}
+
+/// What that session came to. Its course is left out: it is long, and the session has it.
+fn then(record: &Record, file: &std::path::Path) -> Report {
+    let judging = Judging {
+        session: Some(model::name::text(file)),
+        version: env!("CARGO_PKG_VERSION").into(),
+        ..Judging::default()
+    };
+    let mut report = analysis::judge(record, &judging);
+    report.results.iter_mut().for_each(|r| r.series.clear());
+    report
+}
+
+/// The plan of a sweep, from what its own command line says now, and whether its session stays in the history.
+///
+/// # Errors
+/// A usage failure where the same words mean something else today.
+pub fn resume_plan(
+    word: &str,
+    mut request: Request,
+    before: &Record,
+) -> Result<((Plan, Machine), bool), Failure> {
+    let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
+    let old = &before.header.plan;
+    if let Some(part) = old.part {
+        return Err(refuse(&format!(
+            "it is of {} hosts, and one alone does not go on with it; begin anew",
+            part.hosts
+        )));
+    }
+    // Where the seed came from the clock, this is what it said then.
+    request.job.seed = Some(old.seed);
+    request.flags.push("seed");
+    let (mut plan, machine) = plan(&request)?;
+    // It goes on behind the offsets that were drawn, and repeats none.
+    plan.seed_again = None;
+    let what = if plan.targets != old.targets {
+        "its target is not what it was, or you are in another directory; go there"
+    } else if plan.jobs != old.jobs || plan.study != old.study {
+        "the same command line would measure other cells now (another file system, another version)"
+    } else {
+        return Ok(((plan, machine), request.keep));
+    };
+    Err(refuse(&format!("{what}; or begin anew")))
+}
+
+/// The seed, and the session before on one of the targets if it drew the same offsets ([`model::plan::Plan::seed_again`]).
+fn chosen(
+    typed: Option<u64>,
+    (jobs, targets): (&[Job], &[Target]),
+    (foreign, cold): (bool, bool),
+    origins: &mut Origins,
+) -> (u64, Option<Known<String>>) {
+    let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
+    let seed = origins.choose_from("--seed", typed, from_clock, "the clock", u64::to_string);
+    // A file of our own is another one each time, and the clock never gives the same seed twice.
+    let stays = |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
+    // diskspd and fio repeat one seed in each call. Their users asked for no repetition, and the page cache holds none of the blocks.
+    let streams = jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
+    if foreign && (cold || streams.into_iter().all(|s| s.cache.is_direct())) {
+        return (seed, None);
+    }
+    let again = targets.iter().enumerate().filter(stays).find_map(|(index, target)| {
+        match history::last_on(&target.path) {
+            Ok(Some((id, before))) => draws_again(seed, (jobs, index, target), &before).then_some(Ok(id)),
+            Ok(None) => None,
+            Err(why) => Some(Err(why.message().to_owned())),
+        }
+    });
+    (seed, again)
+}
+
+/// Whether every stream that draws offsets of a target draws those that it drew in an earlier session.
+fn draws_again(seed: u64, (jobs, index, target): (&[Job], usize, &Target), before: &Record) -> bool {
+    let plan = &before.header.plan;
+    let Some(at) = plan.targets.iter().position(|t| t.path == target.path) else { return false };
+    let (now, then) = (drawn(jobs, index), drawn(&plan.jobs, at));
+    plan.seed == seed && !now.is_empty() && now == then && is_same_file(target, before, at)
+}
+
+/// The accesses that draw offsets of a target, each with the indices that its random numbers depend on.
+fn drawn(jobs: &[Job], target: usize) -> Vec<((usize, usize, usize), &Access)> {
+    let mut out = Vec::new();
+    for (job, of_job) in jobs.iter().enumerate() {
+        for (phase, of_phase) in of_job.phases.iter().enumerate() {
+            for (stream, of) in of_phase.streams.iter().enumerate() {
+                let draws = of.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
+                if draws && of.targets.contains(&target) {
+                    out.push(((job, phase, stream), &of.access));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Whether a target is the file or device that a session measured. A path may lead to a file that was made anew.
+fn is_same_file(target: &Target, before: &Record, at: usize) -> bool {
+    let seen = before.runs.iter().flat_map(|r| &r.evidence).find_map(|s| s.targets.get(at)?.file.as_ref());
+    match (target.role, seen) {
+        (Role::File, Some(Ok(FileState { device, inode, .. }))) => {
+            std::fs::metadata(name::path(&target.path))
+                .is_ok_and(|now| (now.dev(), now.ino()) == (*device, *inode))
+        }
+        _ => before.header.plan.targets[at].identity == target.identity,
+    }
+}
+
+/// Repeats the job that was said for each number of hosts; `None` where none was said.
+///
+/// # Errors
+/// Where the job has no one rate that could grow.
+fn steps(
+    request: &Request,
+    drafts: &mut Vec<DraftJob>,
+    origins: &mut Origins,
+) -> Result<Option<HostSteps>, Failure> {
+    if request.hosts.is_empty() {
+        return Ok(None);
+    }
+    let [job] = drafts.as_slice() else {
+        return Err(Failure::Usage("--hosts grows one job; name one".into()));
+    };
+    let streams: usize = job.phases.iter().map(|(_, streams)| streams.len()).sum();
+    if streams != 1 {
+        return Err(Failure::Usage(format!(
+            "--hosts grows one stream, and {} has {streams}, which would each grow otherwise; measure them one by one",
+            job.name
+        )));
+    }
+    let on = |hosts: &u32| DraftJob {
+        name: format!("{} on {hosts} {}", job.name, if *hosts == 1 { "host" } else { "hosts" }),
+        ..job.clone()
+    };
+    *drafts = request.hosts.iter().map(on).collect();
+    let words: Vec<String> = request.hosts.iter().map(u32::to_string).collect();
+    origins.fixed("--hosts", &format!("{}, in turns", words.join(", ")), "command line");
+    Ok(Some(HostSteps { hosts: request.hosts.clone() }))
 }
 
 #[test]

@@ -2,43 +2,45 @@
 //!
 //! For: defaults, and refusing what no engine or nobody could do. Not for: looking at the machine.
 
-use super::origins::Origins;
-use super::page_cache;
 use crate::failure::Failure;
+use crate::plan::settings::Origins;
+use crate::plan::target::{MADE_BYTES, Targets};
 use engine::engines::{ENGINES, Entry};
 use model::job::{
-    Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
-    Pace, PerKind, Placement, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, Stream, SyncCall,
-    ThinkLaw, Turn,
+    Access, Arrivals, Batch, Bursts, Cache, Clones, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix,
+    Order, Pace, PerKind, Placement, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, StopRule, Stream,
+    SyncCall, ThinkLaw, Turn, Verify,
 };
+use model::plan::{MadeFor, Role, Target};
 use model::spec::ignored::of_ignored_errors;
 use model::spec::rate_limit::RateLimit;
 use model::spec::replay::ReplaySpec;
-use model::spec::{LineSpec, Rw, StreamSpec, TurnSpec, parsers, place, priority};
+use model::spec::{JobSpec, LineSpec, Rw, StreamSpec, TurnSpec, parsers, place, priority};
 use model::units::{show_bytes, show_ns};
+use std::path::PathBuf;
 
 /// Places for operations of an open loop: enough that a stall of some 100 ms at 1000 a second does not make it late.
 const OPEN_DEPTH: u32 = 128;
 
 /// A stream before its targets are known.
 #[derive(Clone)]
-pub(super) struct Draft {
-    pub(super) stream: Stream,
-    pub(super) engine: &'static Entry,
+pub(crate) struct Draft {
+    pub(crate) stream: Stream,
+    pub(crate) engine: &'static Entry,
     /// Whether the user named the engine.
-    pub(super) engine_said: bool,
+    pub(crate) engine_said: bool,
     /// Whether an open mode was asked for.
-    pub(super) cache_said: bool,
+    pub(crate) cache_said: bool,
     /// What was said of the span.
-    pub(super) size: Option<u64>,
+    pub(crate) size: Option<u64>,
     /// Passes over that after which it ends.
-    pub(super) passes: Option<u32>,
+    pub(crate) passes: Option<u32>,
     /// Files that are made where they are missing.
-    pub(super) create: Option<Create>,
+    pub(crate) create: Option<Create>,
     /// Whether each worker has a test file of its own.
-    pub(super) own: bool,
+    pub(crate) own: bool,
     /// Paths as they were typed; none where nothing was said.
-    pub(super) paths: Vec<String>,
+    pub(crate) paths: Vec<String>,
 }
 
 /// Fills a stream.
@@ -132,7 +134,7 @@ fn files(spec: &StreamSpec, cache: Cache, engine: &Entry, origins: &mut Origins)
     origins.note("--shift-hosts", spec.shift_hosts, u32::to_string);
     origins.note("--passes", spec.passes, u32::to_string);
     origins.note("--create", spec.create, |c| parsers::of_create(*c));
-    page_cache::check(spec, cache, engine, origins)
+    check(spec, cache, engine, origins)
 }
 
 /// Refuses to check what nobody moves, and data that are told apart by nothing; says what is checked.
@@ -182,9 +184,9 @@ fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
 }
 
 fn engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static Entry, Failure> {
-    let entry = super::engine::find(spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
+    let entry = crate::plan::engine::find(spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     let said = spec.engine.as_ref().map(|e| e.name.clone());
-    origins.choose("--engine", said, super::engine::default_of(spec).into(), Clone::clone);
+    origins.choose("--engine", said, crate::plan::engine::default_of(spec).into(), Clone::clone);
     let options = spec.engine.as_ref().map(|e| &e.options).filter(|o| !o.is_empty());
     origins.note("engine options", options, |o| parsers::options(o));
     Ok(entry)
@@ -489,4 +491,204 @@ fn note_place(spec: &StreamSpec, origins: &mut Origins) {
     origins.note("--nice", place.nice, i32::to_string);
     origins.note("--io-priority", place.io_priority, |p| place::of_io_priority(*p));
     origins.note("--op-priority", spec.op_priorities.as_ref(), |p| priority::of_op_priorities(p));
+}
+
+/// The bytes after which a stream ends: as said, or after so many passes over these spans, whichever comes first.
+pub(super) fn bytes(passes: Option<u32>, stream: &Stream, spans: &[u64]) -> Option<u64> {
+    let Some(passes) = passes else { return stream.limit.bytes };
+    let one: u64 = spans.iter().map(|span| pass_bytes(stream, *span)).sum();
+    let clones = if stream.clones == Some(Clones::Same) { u64::from(stream.workers) } else { 1 };
+    let all = one.saturating_mul(u64::from(passes)).saturating_mul(clones);
+    Some(stream.limit.bytes.map_or(all, |said| said.min(all)).max(1))
+}
+
+/// What a pass over a span moves: as many operations as fit into it, or as belong to its zones.
+fn pass_bytes(stream: &Stream, span: u64) -> u64 {
+    let size = u64::from(stream.access.smallest_bytes().max(1));
+    // A trim and the write behind it touch the same bytes.
+    let times = if stream.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
+    if let Some(zones) = stream.access.strided {
+        let last = stream.access.in_order().map_or(0, |(size, times)| zones.last_bytes(span, size, times));
+        return zones.whole(span).saturating_mul(zones.moved(size * times)).saturating_add(last);
+    }
+    let step = match stream.access.lines.first().map(|l| &l.order) {
+        Some(Order::Sequential(steps)) if steps.stride_bytes > 0 => steps.stride_bytes,
+        Some(Order::Sequential(steps)) => size.saturating_add(steps.hole_bytes),
+        _ => size,
+    };
+    let fits = span.checked_sub(size).map_or(0, |rest| rest / step.max(1) + 1);
+    fits.saturating_mul(size).saturating_mul(times)
+}
+
+impl Targets<'_> {
+    /// A flag that would change nothing is a slip: it must not be taken for one that did.
+    pub(super) fn touch_nothing(
+        &mut self,
+        draft: &Draft,
+        paths: &[PathBuf],
+        origins: &mut Origins,
+    ) -> Result<(), Failure> {
+        let idle = |flag: &str| {
+            Err(Failure::Usage(format!(
+                "{flag} changes nothing here: the engine {} touches no target; leave it out",
+                draft.engine.name
+            )))
+        };
+        if !paths.is_empty() {
+            return idle("TARGET");
+        }
+        if draft.cache_said {
+            return idle("--cache");
+        }
+        if draft.create.is_some() {
+            return idle("--create");
+        }
+        let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
+        let path = format!("nothing: engine {}", draft.engine.name);
+        let end = bytes.saturating_add(draft.stream.access.offset_bytes);
+        let most = self.nothing.as_ref().map_or(end, |t| t.bytes.max(end));
+        self.nothing = Some(Target {
+            path,
+            role: Role::None,
+            bytes: most,
+            block_bytes: 1,
+            writable: false,
+            identity: None,
+            unseen_users: false,
+            only_by_mark: false,
+            other_names: Vec::new(),
+            create: None,
+            made_for: MadeFor::Host,
+            common: None,
+        });
+        Ok(())
+    }
+}
+
+/// Refuses what means nothing for these files, and notes the rest.
+pub(super) fn check(
+    spec: &StreamSpec,
+    cache: Cache,
+    engine: &Entry,
+    origins: &mut Origins,
+) -> Result<(), Failure> {
+    check_advice(spec, cache)?;
+    origins.note("--advice", spec.advice, |a| parsers::of_advice(*a).into());
+    check_eviction(spec, cache, engine)?;
+    origins.note("--evict-each-pass", spec.evict_each_pass, bool::to_string);
+    Ok(())
+}
+
+/// Refuses advice about a page cache that nobody uses.
+fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
+    let Some(advice) = spec.advice.filter(|_| cache.is_direct()) else { return Ok(()) };
+    Err(Failure::Usage(format!(
+        "--advice {} is about the page cache, and --cache {} goes past it; type --cache buffered too, or leave it out",
+        parsers::of_advice(advice),
+        cache.word()
+    )))
+}
+
+/// Refuses to evict what is not in the page cache, or stays there as it is mapped.
+fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(), Failure> {
+    if spec.evict_each_pass != Some(true) {
+        return Ok(());
+    }
+    let why = match cache {
+        _ if !engine.touches_targets() => {
+            return Err(Failure::Usage(format!(
+                "--evict-each-pass: the engine {} has no files that could be evicted; leave it out",
+                engine.name
+            )));
+        }
+        Cache::Mmap => "maps its files, and what is mapped is not evicted",
+        cache if cache.is_direct() => "goes past the page cache",
+        _ => return Ok(()),
+    };
+    Err(Failure::Usage(format!(
+        "--evict-each-pass is about the page cache, and --cache {} {why}; type --cache buffered, or leave it out",
+        cache.word()
+    )))
+}
+
+/// What a stream of the phase at this index is, where it reads another one's blocks; itself where it does not.
+///
+/// # Errors
+/// A usage failure where there is no such stream, or none whose blocks can be told from others.
+pub(super) fn resolve_read_back(
+    spec: &JobSpec,
+    phase: usize,
+    stream: &StreamSpec,
+) -> Result<StreamSpec, Failure> {
+    let Some(number) = stream.read_back else { return Ok(stream.clone()) };
+    let fault = |why: &str| Err(Failure::Usage(format!("read-back = {number}: {why}")));
+    let index = number.saturating_sub(1) as usize;
+    let before = phase.checked_sub(1).and_then(|before| spec.phases.get(before)?.streams.get(index));
+    let Some(writer) = before else {
+        return fault("there is no such stream in the phase before; type the number of one, from 1");
+    };
+    let rw = match writer.rw {
+        Some(Rw::Write | Rw::Rw | Rw::Trimwrite) => Rw::Read,
+        Some(Rw::Randwrite | Rw::Randrw | Rw::Randtrimwrite) => Rw::Randread,
+        _ => return fault("that stream writes nothing; name one that does"),
+    };
+    let Some(verify) = &writer.verify else {
+        return fault("that stream writes nothing that can be checked; say verify = \"stamps\" there");
+    };
+    let verify = Verify { checks: true, back: Some(index), ..verify.clone() };
+    Ok(StreamSpec {
+        name: stream.name.clone().or_else(|| writer.name.clone()),
+        rw: Some(rw),
+        mix: None,
+        positions: None,
+        verify: Some(verify),
+        read_back: None,
+        bs: writer.bs.clone().map(|bs| PerKind::all(bs.write)),
+        // Nothing holds it up, and it ends when all was read.
+        rate: None,
+        arrivals: None,
+        limit_iops: None,
+        limit_bandwidth: None,
+        flow: None,
+        serialize_overlap: None,
+        evict_each_pass: None,
+        think: None,
+        burst: None,
+        burst_time: None,
+        think_spin: None,
+        fsync: None,
+        fdatasync: None,
+        sync_file_range: None,
+        drain: None,
+        limit: StopRule::default(),
+        passes: None,
+        delay: None,
+        log_interval: stream.log_interval,
+        ..writer.clone()
+    })
+}
+
+#[test]
+fn a_pass_has_as_many_operations_as_fit() {
+    use model::job::{Access, Mix, Pattern, Steps, Strided};
+    let mut stream = Stream::plain(Access::plain(Pattern::Sequential, 1 << 20, 100), 1, 1, "sync");
+    assert_eq!(pass_bytes(&stream, (10 << 20) + 5), 10 << 20);
+    // fio: 128 MiB by operations of 1 MiB with holes of 512 KiB are 85.
+    stream.access.lines[0].order = Order::Sequential(Steps { hole_bytes: 512 << 10, ..Steps::default() });
+    assert_eq!(pass_bytes(&stream, 128 << 20), 85 << 20);
+    assert_eq!(pass_bytes(&stream, 5), 0);
+    let mut zones = Stream::plain(Access::plain(Pattern::Sequential, 1 << 20, 100), 1, 1, "sync");
+    let strided = |bytes: u64| Some(Strided { bytes, range_bytes: 8 << 20, skip_bytes: 24 << 20 });
+    zones.access.strided = strided(3 << 20);
+    assert_eq!(pass_bytes(&zones, (64 + 8) << 20), 9 << 20);
+    assert_eq!(pass_bytes(&zones, (64 + 2) << 20), 8 << 20, "of the last zone there are two blocks");
+    zones.access.strided = strided((3 << 20) + 1);
+    assert_eq!(pass_bytes(&zones, 64 << 20), 8 << 20, "the last of a zone is done whole");
+    let mut pairs = stream.clone();
+    pairs.access.lines[0].mix = Mix::of_percents(0, 100);
+    pairs.access.lines[0].writes_after_trims = true;
+    assert_eq!(pass_bytes(&pairs, 128 << 20), 170 << 20, "fio trims 85 and writes 85");
+    let clones = Stream { workers: 3, clones: Some(Clones::Same), ..stream };
+    assert_eq!(bytes(Some(2), &clones, &[128 << 20]), Some(6 * (85 << 20)));
+    assert_eq!(bytes(None, &clones, &[128 << 20]), None);
 }

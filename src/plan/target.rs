@@ -3,21 +3,28 @@
 //! For: finding places, choosing sizes, the first lock before writing. Not for: making or opening anything, nor
 //! whether operations fit ([`super::span`]).
 
-pub(super) use super::files::MADE_BYTES;
-use super::origins::Origins;
-use super::span::{check_size, check_span, direct_alignment, made_bytes};
 use super::stream::Draft;
-use super::{DraftJob, ends, files, kept, precondition, replay, shown};
+use super::{DraftJob, shown};
+use crate::capture::capture_file::is_capture;
+use crate::capture::replay;
 use crate::failure::Failure;
+use crate::files::Small;
+use crate::plan::settings::Origins;
+use crate::plan::{settings, stream};
 use crate::request::{JobSource, Request};
+use crate::{capture, files};
+use dialect::{MAX_FILE_BYTES, Tool, of_name, what_language};
+use engine::source::own_blocks;
 use machine::root::Root;
-use machine::{kept_mark, overlays};
+use machine::{kept_mark, overlays, test_file};
 use model::identity::Identity;
-use model::job::{Clones, FALLOCATE, GROW, Job, NEW, Sharing, Stream};
+use model::job::{
+    Clones, Create, FALLOCATE, Filling, GROW, Job, Line, NEW, Order, Pattern, Shared, Sharing, Sizes, Stream,
+};
 use model::machine::{Layer, Place};
 use model::name;
-use model::plan::{MadeFor, Role, Target};
-use model::units::show_bytes;
+use model::plan::{Common, MadeFor, Role, Target};
+use model::units::{GIB, MIB, show_bytes};
 use rustix::io::Errno;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
@@ -66,13 +73,12 @@ impl<'a> Targets<'a> {
             self.touch_nothing(draft, &paths, origins)?;
             stream.targets = vec![NOTHING];
             stream.access.span_bytes = draft.size.unwrap_or(MADE_BYTES);
-            stream.limit.bytes = ends::bytes(draft.passes, &stream, &[stream.access.span_bytes]);
+            stream.limit.bytes = stream::bytes(draft.passes, &stream, &[stream.access.span_bytes]);
             return Ok(stream);
         }
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
-        for (said, file) in
-            paths.iter().flat_map(|said| files::made_for(draft).into_iter().map(move |f| (said, f)))
+        for (said, file) in paths.iter().flat_map(|said| made_for(draft).into_iter().map(move |f| (said, f)))
         {
             let target = self.find((said, file), draft, from, origins)?;
             // Used twice it would have twice as much in flight, and its bytes would count twice.
@@ -80,7 +86,7 @@ impl<'a> Targets<'a> {
                 stream.targets.push(target);
             }
         }
-        files::divide(&mut stream, draft, &mut self.found)?;
+        divide(&mut stream, draft, &mut self.found)?;
         check_weights(&stream, paths.len())?;
         let found = |at: &usize| Some(&self.found.get(*at)?.0);
         let targets: Vec<&Target> = stream.targets.iter().filter_map(found).collect();
@@ -114,8 +120,8 @@ impl<'a> Targets<'a> {
             .map(|t| t.bytes.saturating_sub(stream.access.offset_bytes).min(stream.access.span_bytes))
             .collect();
         match (stream.shared, spans.first()) {
-            (Some(shared), Some(span)) => files::part(job, &mut stream, shared, *span)?,
-            _ => stream.limit.bytes = ends::bytes(draft.passes, &stream, &spans),
+            (Some(shared), Some(span)) => part(job, &mut stream, shared, *span)?,
+            _ => stream.limit.bytes = stream::bytes(draft.passes, &stream, &spans),
         }
         Ok(stream)
     }
@@ -149,14 +155,14 @@ impl<'a> Targets<'a> {
         let offset = draft.stream.access.offset_bytes;
         let writes = changes(draft, said, target)?;
         if target.role == Role::Made {
-            target.bytes = target.bytes.max(made_bytes(draft, files::usual_bytes(draft), &path, origins)?);
+            target.bytes = target.bytes.max(made_bytes(draft, usual_bytes(draft), &path, origins)?);
         } else if let Some(create) =
             draft.create.filter(|_| target.role == Role::File && kept_mark::may_be_made(&path))
         {
             // What fathom made and kept may be made again.
-            kept::make_again(target, create);
+            make_again(target, create);
             check_size(said, target, draft.size, offset)?;
-            kept::fits_beside(&path, target.bytes)?;
+            fits_beside(&path, target.bytes)?;
             origins.fixed("--size", &show_bytes(draft.size.unwrap_or(create.bytes)), "said");
             if writes {
                 let unseen = is_named(&self.request.unseen_users, &path);
@@ -179,7 +185,7 @@ impl<'a> Targets<'a> {
             }
             if writes || conditioned {
                 guard_writing(self.request, self.root, said, &path, target.role)
-                    .map_err(|why| if writes { why } else { precondition::explain_refusal(why) })?;
+                    .map_err(|why| if writes { why } else { settings::explain_refusal(why) })?;
                 target.only_by_mark |=
                     self.request.destroy.is_empty() && is_of_earlier_call(self.request, &path, target.role);
                 self.overwritten = true;
@@ -282,7 +288,7 @@ impl<'a> Targets<'a> {
         refuse_what_others_are_stored_on(&self.found)?;
         let (mut targets, mut places): (Vec<Target>, Vec<Place>) = self.found.into_iter().unzip();
         if apart {
-            files::give_new_files(jobs, &mut targets, &mut places);
+            give_new_files(jobs, &mut targets, &mut places);
         }
         let last = targets.len();
         targets.extend(self.nothing);
@@ -398,7 +404,7 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         return Err(Failure::Refused(format!("{} has no capacity: it is not set up", name::shown(said))));
     }
     if role == Role::File {
-        super::job_file::refuse(said)?;
+        refuse(said)?;
     }
     let target = Target {
         path: shown(path).into_owned(),
@@ -531,4 +537,336 @@ pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
         )),
         _ => Failure::Refused(format!("{path}: {error}")),
     }
+}
+
+/// Size of a made test file: beyond most device caches' reach and written in seconds.
+pub(super) const MADE_BYTES: u64 = GIB;
+
+/// Whose files a stream works on where it is given a directory.
+pub(super) fn made_for(draft: &Draft) -> Vec<MadeFor> {
+    match draft.stream.shared {
+        Some(_) => vec![MadeFor::All],
+        None if draft.own => (0..draft.stream.workers).map(MadeFor::Worker).collect(),
+        None => vec![MadeFor::Host],
+    }
+}
+
+/// Bytes of a made file where nothing was said: the files of all workers of a host have as many together as one file has.
+pub(super) fn usual_bytes(draft: &Draft) -> u64 {
+    let files = if draft.own { u64::from(draft.stream.workers.max(1)) } else { 1 };
+    (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
+}
+
+/// Gives files to workers, and names by which other hosts find them.
+///
+/// # Errors
+/// Where what was said of files means nothing for these targets.
+pub(super) fn divide(
+    stream: &mut Stream,
+    draft: &Draft,
+    found: &mut [(Target, Place)],
+) -> Result<(), Failure> {
+    let of = |found: &[(Target, Place)], role: fn(Role) -> bool| {
+        let targets = stream.targets.iter().filter_map(|at| found.get(*at));
+        targets.map(|(target, _)| target).find(|target| role(target.role)).map(|target| target.path.clone())
+    };
+    let not_made = of(found, |role| role != Role::Made);
+    if let Some(path) = not_made.as_ref().filter(|_| draft.own) {
+        return Err(Failure::Usage(format!(
+            "--own is a test file for each worker, and {path} is one for all of them; name a directory, or leave --own out"
+        )));
+    }
+    if let Some(path) = not_made.filter(|_| stream.shift_hosts > 0 && stream.shared.is_none()) {
+        return Err(Failure::Usage(format!(
+            "--shift-hosts: all hosts work on all of {path}; name a directory, where each has a file of its own, or type --shared too"
+        )));
+    }
+    if stream.shared.is_some() && stream.targets.len() > 1 {
+        return Err(Failure::Usage("--shared is about one file; name one target".into()));
+    }
+    if draft.own && stream.workers > 1 {
+        stream.clones = Some(Clones::Own);
+    }
+    if stream.shared.is_some() || stream.shift_hosts > 0 {
+        for at in &stream.targets {
+            let made = found.get_mut(*at).map(|(target, _)| target).filter(|t| t.role == Role::Made);
+            if let Some(target) = made {
+                target.common.get_or_insert_with(|| Common { name: test_file::common_name(), maker: 0 });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Fits a stream that shares a file to its part, as far as this host alone goes: others make parts smaller.
+///
+/// # Errors
+/// Where no part is left for each worker.
+pub(super) fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u64) -> Result<(), Failure> {
+    let workers = u64::from(stream.workers);
+    let own = own_blocks((stream, shared), span_bytes, (0, workers))
+        .map_err(|why| Failure::Usage(format!("{job}: {why}")))?;
+    stream.limit.bytes = stream.limit_of_parts(own.bytes());
+    Ok(())
+}
+
+/// Gives streams that drop a file's blocks one of their own, as large as the largest needs: random offsets go everywhere.
+pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
+    let own = targets.len();
+    let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
+    let mut most = None;
+    for stream in streams.filter(|s| s.renews_file()) {
+        stream.targets = vec![own];
+        let limit = stream.limit.operations.filter(|_| stream.access.pattern() == Some(Pattern::Sequential));
+        let written = limit.map_or(u64::MAX, |n| n.saturating_mul(stream.access.largest_bytes().into()));
+        most =
+            most.max(Some(stream.access.offset_bytes.saturating_add(written.min(stream.access.span_bytes))));
+    }
+    if let (Some(most), Some(target), Some(place)) = (most, targets.first().cloned(), places.first().cloned())
+    {
+        targets.push(Target { bytes: target.bytes.min(most), writable: true, ..target });
+        places.push(place);
+    }
+}
+
+impl Targets<'_> {
+    /// The index of a file that is not there yet, and is made for another stream.
+    pub(super) fn to_be_made(&self, said: &Path) -> Option<usize> {
+        let folder = said.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let path = folder.canonicalize().ok()?.join(said.file_name()?);
+        self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path)
+    }
+
+    /// A target that is made for another stream is this one's too.
+    pub(super) fn shares(&mut self, index: usize, draft: &Draft) -> usize {
+        if let Some((target, place)) = self.found.get_mut(index) {
+            target.writable |= draft.stream.changes_targets();
+            if draft.stream.cache.is_direct() {
+                target.block_bytes = target.block_bytes.max(direct_alignment(place));
+            }
+        }
+        index
+    }
+
+    /// The index of a file that is not there yet, and is made before the first run.
+    pub(super) fn missing(
+        &mut self,
+        said: &Path,
+        draft: &Draft,
+        from: &str,
+        origins: &mut Origins,
+    ) -> Result<usize, Failure> {
+        let create =
+            draft.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
+        let folder = said.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = said.file_name().ok_or_else(|| {
+            Failure::Usage(format!("{} has no name for a file; type one", name::shown(said)))
+        })?;
+        let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
+        machine::file_systems::refuse_synthetic_at(said, &folder)?;
+        let path = folder.join(name);
+        let index = if let Some(known) = self.to_be_made(said) {
+            known
+        } else {
+            let place = machine::resolve::resolve(self.root, &folder)?;
+            let target = Target {
+                path: shown(&path).into_owned(),
+                role: Role::File,
+                bytes: 0,
+                block_bytes: 1,
+                writable: false,
+                identity: None,
+                unseen_users: false,
+                only_by_mark: false,
+                other_names: Vec::new(),
+                create: None,
+                made_for: MadeFor::Host,
+                common: None,
+            };
+            self.found.push((target, place));
+            origins.fixed("TARGET", &format!("{}, which is made and kept", shown(&path)), from);
+            self.found.len() - 1
+        };
+        let (target, _) = &mut self.found[index];
+        make_again(target, create);
+        check_size(said, target, draft.size, draft.stream.access.offset_bytes)?;
+        fits_beside(&folder, target.bytes)?;
+        Ok(self.shares(index, draft))
+    }
+}
+
+/// Has a file made, or made again, at least so large and with no less in it than others need.
+pub(super) fn make_again(target: &mut Target, create: Create) {
+    let before = target.create.unwrap_or(Create { bytes: 0, filling: Filling::Nothing, unlink: false });
+    let create = Create {
+        bytes: before.bytes.max(create.bytes),
+        filling: before.filling.max(create.filling),
+        unlink: before.unlink || create.unlink,
+    };
+    target.bytes = target.bytes.max(create.bytes);
+    target.create = Some(create);
+}
+
+/// Refuses a file that would leave too little free beside what is there of it.
+pub(super) fn fits_beside(path: &Path, bytes: u64) -> Result<(), Failure> {
+    let there = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |f| f.len());
+    Ok(machine::test_file::fits(path, bytes.saturating_sub(there))?)
+}
+
+/// Refuses a span that goes beyond what is there.
+pub(super) fn check_size(
+    said: &Path,
+    target: &Target,
+    size: Option<u64>,
+    offset: u64,
+) -> Result<(), Failure> {
+    let there = target.bytes;
+    let end = offset.checked_add(size.unwrap_or(0));
+    if size.is_some_and(|s| s > there) || end.is_none_or(|e| e > there) {
+        return Err(Failure::Usage(format!(
+            "--size {} from --offset {} goes beyond {}, which has {}; type less, or leave --size out",
+            show_bytes(size.unwrap_or(there)),
+            show_bytes(offset),
+            name::shown(said),
+            show_bytes(there)
+        )));
+    }
+    Ok(())
+}
+
+/// Bytes of a file that is made: the region that is tested, `usual` unless it was said, and then behind the offset.
+pub(super) fn made_bytes(
+    draft: &Draft,
+    usual: u64,
+    path: &Path,
+    origins: &mut Origins,
+) -> Result<u64, Failure> {
+    if draft.create.is_some() {
+        return Err(Failure::Usage(format!(
+            "--create makes a file that is named, and {} is a directory; name a file in it, or type --size alone",
+            name::shown(path)
+        )));
+    }
+    let region = origins.choose("--size", draft.size, usual, |b| show_bytes(*b));
+    let before = draft.size.map_or(0, |_| draft.stream.access.offset_bytes);
+    let bytes = region.saturating_add(before);
+    draft.size.map_or(Ok(()), |_| machine::test_file::fits(path, bytes))?;
+    Ok(bytes)
+}
+
+/// Refuses operations that do not fit a target or its alignment.
+pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure> {
+    if !stream.turns.is_empty() {
+        return stream.turns.iter().try_for_each(|turn| check_span(job, &stream.of_turn(turn), target));
+    }
+    let access = &stream.access;
+    let largest = u64::from(access.largest_bytes());
+    let left = target.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes);
+    if left < largest {
+        return Err(Failure::Usage(format!(
+            "{job}: no block of {} fits behind offset {} of {} ({}); use a smaller --bs or --offset, or a larger --size",
+            show_bytes(largest),
+            show_bytes(access.offset_bytes),
+            target.path,
+            show_bytes(target.bytes.min(access.span_bytes)),
+        )));
+    }
+    if let Some(zones) = access.strided.filter(|z| z.whole(left) == 0 || z.range_bytes < largest) {
+        return Err(Failure::Usage(format!(
+            "{job}: --strided: a zone of {} does not fit {} of {} and blocks of {}; use other zones, or a larger --size",
+            show_bytes(zones.range_bytes),
+            show_bytes(left),
+            target.path,
+            show_bytes(largest)
+        )));
+    }
+    if !stream.cache.is_direct() {
+        return Ok(());
+    }
+    let align = u64::from(target.block_bytes.max(1));
+    let aligned = |what: &str, value: u64| {
+        if value.is_multiple_of(align) {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "--{what} {value}: direct I/O to {} needs multiples of {align} bytes; type --{what} {} or --cache buffered",
+            target.path,
+            value.checked_next_multiple_of(align).unwrap_or(value - value % align)
+        )))
+    };
+    aligned("offset", access.offset_bytes)?;
+    aligned("strided", access.strided.map_or(0, |zones| zones.step_bytes()))?;
+    for line in &access.lines {
+        for size in line_sizes(line) {
+            aligned("bs", u64::from(size))?;
+        }
+        aligned("align", line.align_bytes)?;
+        if let Order::Sequential(steps) = &line.order {
+            aligned("stride", steps.stride_bytes)?;
+            aligned("hole", steps.hole_bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every size that a line may draw, ends of ranges.
+fn line_sizes(line: &Line) -> Vec<u32> {
+    let of = |sizes: &Sizes| match sizes {
+        Sizes::Fixed(size) => vec![*size],
+        Sizes::Range(least, most) => vec![*least, *most],
+        Sizes::Split(split) => split.iter().map(|s| s.0).collect(),
+    };
+    let mut all: Vec<u32> = line.drawn_sizes().flat_map(of).collect();
+    all.extend((line.reply_bytes > 0).then_some(line.reply_bytes));
+    all
+}
+
+/// Alignment of direct I/O at a place; `None` where it has none.
+pub(in crate::plan) fn whole_alignment(place: &Place) -> Option<u32> {
+    if place.direct.is_some_and(|d| d.offset_align == 0) {
+        return None;
+    }
+    Some(direct_alignment(place).max(1))
+}
+
+/// Alignment of offsets that direct I/O needs: statx says, else the device's logical block, else the safest common size.
+pub(super) fn direct_alignment(place: &Place) -> u32 {
+    if let Some(direct) = place.direct.filter(|d| d.offset_align > 0) {
+        return direct.offset_align;
+    }
+    let blocks = place.tops.iter().filter_map(|t| place.layers.get(*t)?.queue.get("logical_block_size"));
+    blocks.filter_map(|b| b.trim().parse().ok()).max().unwrap_or(512)
+}
+
+/// How names of fio's files end too.
+const OF_FIO: &str = "job";
+
+/// Refuses a file that is a workload: by what stands in it, or a text by its name. Nobody means to measure its few bytes.
+pub(super) fn refuse(said: &Path) -> Result<(), Failure> {
+    let name = name::shown(said);
+    let is_no_disk =
+        |what: String, then: &str| Failure::Usage(format!("{name} is {what} and no disk to measure; {then}"));
+    if is_capture(said) {
+        let then = format!("`fathom run {name} TARGET` replays it, `fathom show {name}` shows it");
+        return Err(is_no_disk("a capture".into(), &then));
+    }
+    if let Some(language) = capture::trace_language(said) {
+        let then =
+            format!("`fathom capture --import {name} -o x.capture` makes a capture of it, to be replayed");
+        return Err(is_no_disk(format!("a trace ({})", language.name()), &then));
+    }
+    let Small::Read(content) = files::small(said, MAX_FILE_BYTES as u64) else { return Ok(()) };
+    let is_text = std::str::from_utf8(&content).is_ok_and(|text| !text.contains('\0'));
+    let Some(tool) = what_language(&content).or_else(|| named(said).filter(|_| is_text)) else {
+        return Ok(());
+    };
+    let what = format!("a job file of {} ({})", tool.word(), show_bytes(content.len() as u64));
+    Err(is_no_disk(what, &format!("`fathom run {name}` carries it out")))
+}
+
+/// Whose job files have names that end like this one.
+fn named(said: &Path) -> Option<Tool> {
+    let extension = said.extension()?;
+    let of_fio = extension.eq_ignore_ascii_case(OF_FIO).then_some(Tool::Fio);
+    of_name(said).map(|language| language.tool).or(of_fio)
 }

@@ -4,16 +4,33 @@
 //! holds, nor for the reads themselves (crate `machine`).
 
 use super::Measurement;
+use crate::capture::block_events;
+use crate::capture::block_events::BlockEvents;
 use crate::failure::Failure;
-use crate::target::Ready;
+use crate::run::target::Ready;
+use capture::fit::{Figures, Observed};
+use capture::names::Task;
 use engine::source::Pieces;
+use engine::source::replay::Counts;
+use engine::spec::WorkerSpec;
+use machine::root::Root;
 use machine::snapshot::Part;
-use model::Known;
+use machine::threads::numbered;
+use model::captured::Origin;
 use model::evidence::{Moment, Probe, Snapshot};
-use model::job::Cache;
+use model::histogram::Histogram;
+use model::job::{Cache, Kind, Phase, ReplayPace};
 use model::plan::{Hook, Role};
-use model::record::Frame;
+use model::record::{AtDriver, Frame, Still, StreamEnd, WorkerStates};
+use model::units::show_count;
+use model::{Known, name};
+use std::io;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use sys::thread::RunQueue;
 
 /// Attributes of files whose direct reads go through the page cache, which a probe must leave as it is.
 const CACHED_ANYWAY: [&str; 2] = ["journal_data", "compressed"];
@@ -123,9 +140,345 @@ fn span(offset_bytes: u64, span_bytes: u64, target_bytes: u64) -> Range<u64> {
     start..start.saturating_add(span_bytes).min(target_bytes)
 }
 
+/// Lateness that is no mere timer: a tick is 10 ms at most, and a paused machine is gone for longer than this.
+const STILL_FROM: Duration = Duration::from_millis(100);
+/// How long it sleeps, in turn: 10 ms on average.
+const NAPS_MS: [u64; 4] = [7, 12, 9, 12];
+/// Most workers whose state is read after a sleep: each costs about 20 us.
+const WORKERS_AT_ONCE: usize = 4;
+/// Wait channels of a thread that a freezer holds (cgroup v1 and v2).
+const FREEZERS: [&str; 2] = ["__refrigerator", "do_freezer_trap"];
+/// How often the account of waiting is read, so that a late return is compared with the waiting of its own time.
+const ACCOUNT_EVERY: Duration = Duration::from_millis(100);
+
+/// The thread that sleeps; ended where this is dropped.
+pub(super) struct StillWatch {
+    is_over: Arc<AtomicBool>,
+    thread: Option<io::Result<JoinHandle<Known<Still>>>>,
+}
+
+impl StillWatch {
+    pub(super) fn begin() -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let of_thread = Arc::clone(&is_over);
+        let sleep = move || Sleeper::begin().until(&of_thread);
+        let thread = std::thread::Builder::new().name("fathom-still".into()).spawn(sleep);
+        Self { is_over, thread: Some(thread) }
+    }
+
+    /// What it saw.
+    ///
+    /// # Errors
+    /// Why there was nobody to see it, or waiting for a CPU cannot be told from standing still.
+    pub(super) fn end(mut self) -> Known<Still> {
+        let thread = self.thread.take().ok_or("it has ended")?;
+        let thread = thread.map_err(|e| format!("fathom cannot start a thread: {e}"))?;
+        self.is_over.store(true, Ordering::Relaxed);
+        thread.thread().unpark();
+        thread.join().unwrap_or_else(|_| Err("the thread that sleeps has ended".into()))
+    }
+}
+
+impl Drop for StillWatch {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Watches itself sleep.
+struct Sleeper {
+    queue: Known<RunQueue>,
+    seen: Still,
+    workers: Known<Sampler>,
+    /// When the account was last read, and ns of waiting by then.
+    account: (Instant, u64),
+}
+
+impl Sleeper {
+    fn begin() -> Self {
+        let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
+        let workers = Ok(Sampler::new());
+        let mut sleeper = Self { queue, seen: Still::default(), workers, account: (Instant::now(), 0) };
+        sleeper.account.1 = sleeper.waited_ns();
+        sleeper
+    }
+
+    fn until(mut self, is_over: &AtomicBool) -> Known<Still> {
+        let mut woken = Instant::now();
+        for nap in NAPS_MS.into_iter().cycle().map(Duration::from_millis) {
+            if let Ok(workers) = &mut self.workers
+                && let Err(why) = workers.sample()
+            {
+                self.workers = Err(why);
+            }
+            if is_over.load(Ordering::Relaxed) {
+                break;
+            }
+            std::thread::park_timeout(nap);
+            // From one return to the next, so that no moment is left out.
+            let now = Instant::now();
+            self.returned((now - woken).saturating_sub(nap));
+            woken = now;
+        }
+        self.seen.workers = Some(self.workers.map(|workers| workers.seen));
+        let counts = self.queue.and_then(|q| q.waited_ns().map_err(|e| e.to_string()));
+        counts.map(|_| self.seen)
+    }
+
+    /// Keeps by how much a sleep took longer than asked, less the time that this thread waited for a CPU.
+    fn returned(&mut self, late: Duration) {
+        if late < STILL_FROM && self.account.0.elapsed() < ACCOUNT_EVERY {
+            return;
+        }
+        let waited = self.waited_ns();
+        let waiting = Duration::from_nanos(waited.saturating_sub(self.account.1));
+        self.account = (Instant::now(), waited);
+        self.note(late, waiting);
+    }
+
+    fn note(&mut self, late: Duration, waiting: Duration) {
+        let still = late.saturating_sub(waiting);
+        if still >= STILL_FROM {
+            let ns = still.as_nanos() as u64;
+            self.seen.times += 1;
+            self.seen.longest_ns = self.seen.longest_ns.max(ns);
+            self.seen.total_ns = self.seen.total_ns.saturating_add(ns);
+        }
+    }
+
+    fn waited_ns(&self) -> u64 {
+        self.queue.as_ref().ok().and_then(|q| q.waited_ns().ok()).unwrap_or(0)
+    }
+}
+
+/// Samples the states of the workers in turn.
+struct Sampler {
+    root: Root,
+    begun: Instant,
+    /// When the workers are listed next: they take their names a moment after they begin.
+    list_at: Duration,
+    ids: Vec<u32>,
+    next: usize,
+    seen: WorkerStates,
+}
+
+impl Sampler {
+    fn new() -> Self {
+        Self {
+            root: Root::real(),
+            begun: Instant::now(),
+            list_at: Duration::ZERO,
+            ids: Vec::new(),
+            next: 0,
+            seen: WorkerStates::default(),
+        }
+    }
+
+    /// Samples the next few workers.
+    ///
+    /// # Errors
+    /// Why states cannot be read.
+    fn sample(&mut self) -> Known<()> {
+        let passed = self.begun.elapsed();
+        if passed >= self.list_at {
+            self.ids = numbered(&self.root, "fathom-")?;
+            self.list_at = (2 * passed).max(Duration::from_millis(10));
+        }
+        for _ in 0..self.ids.len().min(WORKERS_AT_ONCE) {
+            self.next = (self.next + 1) % self.ids.len();
+            let dir = format!("/proc/self/task/{}", self.ids[self.next]);
+            match self.root.read(&format!("{dir}/status")) {
+                Ok(status) => {
+                    // Reading the status has shown that /proc is the kernel's own. Asking again, a hundred times a second, costs CPU.
+                    let wait_channel = std::fs::read_to_string(self.root.path(&format!("{dir}/wchan")));
+                    self.add(&status, wait_channel.ok().as_deref().map(str::trim));
+                }
+                // It has ended.
+                Err(_) if !self.root.has(&dir) => {}
+                Err(why) => return Err(format!("the state of a worker cannot be read: {dir}/status: {why}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a sample: the text of `status`, and the wait channel.
+    fn add(&mut self, status: &str, wait_channel: Option<&str>) {
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let is_stopped = field("State:").is_some_and(|state| state.starts_with(['T', 't']));
+        let is_frozen = wait_channel.is_some_and(|channel| FREEZERS.contains(&channel));
+        self.seen.samples += 1;
+        self.seen.stopped += u64::from(is_stopped || is_frozen);
+        if let Some(pid) = field("TracerPid:").filter(|pid| *pid != "0") {
+            self.seen.traced += 1;
+            let root = &self.root;
+            self.seen.tracer.get_or_insert_with(|| {
+                let name = root.word(&format!("/proc/{pid}/comm"));
+                name.map_or_else(|| format!("pid {pid}"), |name| format!("{name} (pid {pid})"))
+            });
+        }
+    }
+}
+
+/// How often the buffers are emptied.
+const EVERY: Duration = Duration::from_millis(50);
+/// How long what is still on its way into the buffers is waited for.
+const BEHIND: Duration = Duration::from_millis(5);
+/// Operations from which on a median is one.
+const ENOUGH: u64 = 20;
+
+/// The requests of a replay that runs.
+pub(super) struct Driver {
+    recording: Known<Recording>,
+    due: Instant,
+    /// What is told how long the way to the driver and back takes; none where nothing waits for completions.
+    told: Option<Arc<Counts>>,
+}
+
+struct Recording {
+    events: BlockEvents,
+    observed: Observed,
+}
+
+impl Driver {
+    /// Begins, where the phase is a replay.
+    pub(super) fn begin(measurement: &Measurement, phase: &Phase, specs: &[WorkerSpec]) -> Option<Self> {
+        let replay = phase.streams.iter().find_map(|stream| stream.replay.as_ref())?;
+        let is_dependent = replay.pace == ReplayPace::Dependent;
+        let told = specs.iter().find_map(|spec| spec.replay.clone()).filter(|_| is_dependent);
+        let reaches_targets = specs.iter().all(|spec| spec.engine.touches_targets());
+        let recording = if reaches_targets {
+            Recording::begin(measurement, phase)
+        } else {
+            Err("the engine asks no device for anything".into())
+        };
+        Some(Self { recording, due: Instant::now() + EVERY, told })
+    }
+
+    /// Takes over what was recorded, and compares it with the operations as they were seen above.
+    pub(super) fn follow(&mut self, above: &StreamEnd) {
+        let Ok(recording) = &mut self.recording else { return };
+        if Instant::now() < self.due {
+            return;
+        }
+        self.due = Instant::now() + EVERY;
+        if let Err(why) = recording.drain() {
+            self.recording = Err(why);
+            return;
+        }
+        let Some(counts) = &self.told else { return };
+        for (kind, end) in &above.kinds {
+            if let Some(ns) = way_ns(&end.latency, recording.observed.latency(*kind)) {
+                counts.set_way(*kind, ns);
+            }
+        }
+    }
+
+    /// What it came to.
+    pub(super) fn end(self) -> Known<AtDriver> {
+        std::thread::sleep(BEHIND);
+        self.recording?.end()
+    }
+}
+
+/// How much longer the median operation takes above than at the driver, in ns.
+fn way_ns(above: &Histogram, at_driver: &Histogram) -> Option<u64> {
+    let median = |of: &Histogram| of.supported_quantile_ns(0.5).filter(|_| of.count() >= ENOUGH);
+    Some(median(above)?.saturating_sub(median(at_driver)?))
+}
+
+impl Recording {
+    fn begin(measurement: &Measurement, phase: &Phase) -> Known<Self> {
+        let [stream] = phase.streams.as_slice() else {
+            return Err(
+                "other streams run beside it, and the kernel does not say whose requests are whose".into()
+            );
+        };
+        let [target] = stream.targets.as_slice() else { return Err("it has several targets".into()) };
+        let path = measurement.plan.targets.get(*target).map(|target| name::path(&target.path));
+        let path = path.filter(|path| path.exists()).ok_or("its target is on no device")?;
+        let subject = block_events::find(&measurement.root, &path).map_err(|why| why.message().to_owned())?;
+        let events = BlockEvents::begin(std::slice::from_ref(&subject.traced))?;
+        let origin = Origin { unit: subject.traced.unit, ..Origin::default() };
+        Ok(Self { events, observed: Observed::new(&origin, 0) })
+    }
+
+    fn drain(&mut self) -> Known<()> {
+        let (events, observed) = (&mut self.events, &mut self.observed);
+        events.drain(&mut |_, row, names| observed.add(std::slice::from_ref(row), names, &is_ours))
+    }
+
+    fn end(mut self) -> Known<AtDriver> {
+        let (events, observed) = (&mut self.events, &mut self.observed);
+        events.end(&mut |_, row, names| observed.add(std::slice::from_ref(row), names, &is_ours))?;
+        let lost = events.lost().max(events.lost_by_kernel()?);
+        if lost > 0 {
+            return Err(format!("the kernel's tracer lost {} events", show_count(lost as f64)));
+        }
+        let Figures { counts, latencies, depth, .. } = self.observed.finish();
+        let kinds = Kind::ALL.into_iter().zip(counts.into_iter().zip(latencies));
+        Ok(AtDriver { depth, kinds: kinds.filter(|(_, (count, _))| *count > 0).collect() })
+    }
+}
+
+/// Whether a task is a worker of this run.
+fn is_ours(task: &Task) -> bool {
+    is_worker_of(task, std::process::id())
+}
+
+/// Whether a task is a worker of the run with this number, or a worker of the kernel that io_uring gave it.
+pub(crate) fn is_worker_of(task: &Task, pid: u32) -> bool {
+    let number =
+        |prefix: &str| task.name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
+    (number("fathom-") || number("iou-wrk-")) && task.pid.is_none_or(|of| of == pid)
+}
+
 #[test]
 fn a_span_ends_with_its_target() {
     assert_eq!(span(4096, u64::MAX, 1 << 20), 4096..1 << 20);
     assert_eq!(span(4096, 8192, 1 << 20), 4096..12_288);
     assert!(span(2 << 20, 4096, 1 << 20).is_empty());
+}
+
+#[test]
+fn a_stopped_a_frozen_and_a_traced_worker_are_told_from_one_that_waits() {
+    let mut sampler = Sampler::new();
+    let status =
+        |state: &str, tracer: u32| format!("Name:\tfathom-0\nState:\t{state}\nTracerPid:\t{tracer}\n");
+    sampler.add(&status("D (disk sleep)", 0), Some("io_schedule"));
+    sampler.add(&status("S (sleeping)", 0), None);
+    assert_eq!(sampler.seen, WorkerStates { samples: 2, ..WorkerStates::default() });
+    sampler.add(&status("T (stopped)", 0), None);
+    sampler.add(&status("D (disk sleep)", 0), Some("__refrigerator"));
+    sampler.add(&status("S (sleeping)", 0), Some("do_freezer_trap"));
+    sampler.add(&status("t (tracing stop)", 2), None);
+    sampler.add(&status("R (running)", u32::MAX), None);
+    assert_eq!((sampler.seen.samples, sampler.seen.stopped, sampler.seen.traced), (7, 4, 2));
+    assert!(sampler.seen.tracer.is_some_and(|name| name.contains("pid 2")));
+}
+
+#[test]
+fn what_is_late_and_did_not_wait_for_a_cpu_stood_still() {
+    let mut watch = Sleeper::begin();
+    let ms = Duration::from_millis;
+    watch.note(ms(99), ms(0));
+    watch.note(ms(1_000), ms(950));
+    assert_eq!(watch.seen, Still::default());
+    watch.note(ms(1_000), ms(100));
+    watch.note(ms(200), ms(0));
+    let seen = Still { times: 2, longest_ns: 900_000_000, total_ns: 1_100_000_000, workers: None };
+    assert_eq!(watch.seen, seen);
+}
+
+#[test]
+fn the_way_is_the_difference_of_medians_that_are_known() {
+    let of = |ns: u64, count: u64| {
+        let mut histogram = Histogram::default();
+        (0..count).for_each(|_| histogram.record(ns));
+        histogram
+    };
+    let way = way_ns(&of(120_000, 50), &of(80_000, 50)).unwrap_or_default();
+    assert!((39_000..41_000).contains(&way), "{way}");
+    // A device behind the clock of the program.
+    assert_eq!(way_ns(&of(80_000, 50), &of(120_000, 50)), Some(0));
+    assert_eq!(way_ns(&of(120_000, 50), &of(80_000, 19)), None);
 }

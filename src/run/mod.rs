@@ -2,73 +2,60 @@
 //!
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
-mod common;
-mod course;
-mod driver;
-mod early;
-mod ending;
-mod ends;
+pub mod collector;
 mod evidence;
 mod follow;
 mod precondition;
-mod probe;
-mod rows;
-mod self_test;
 mod setup;
 mod specs;
-mod still;
-mod stored;
-mod supplies;
-mod sweep;
-mod targets;
-mod totals;
-mod trial;
-mod work_size;
+pub mod target;
 
-use crate::collector::Collector;
 use crate::failure::Failure;
-use crate::fleet::{Fleet, Gate};
+use crate::fleet::{Fleet, Gate, Gathered, HostOutcome};
 use crate::live::{Left, Live, Progress};
-use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
-use crate::target::Ready;
-use analysis::cost::{run_ns, time_left};
+use analysis::cost::{run_ns, search_left, time_left};
+use analysis::strategy::grid::Going;
+use analysis::strategy::sample::{Try, tries};
 use analysis::strategy::{self, Budget, Next, Summary};
 use analysis::{Judging, KnownBefore};
-use course::interval_ns;
-use driver::Driver;
-pub(crate) use driver::is_worker_of;
-pub use early::{Early, SoFar};
-use ends::Ends;
+use collector::interval_ns;
+use collector::{Collector, OpLog};
+use collector::{add_totals, attempted, differences, found_depths, log_waits, worker_end};
 use engine::outcome::Outcome;
 use engine::workers::{Who, Workers};
+use evidence::Driver;
+pub(crate) use evidence::is_worker_of;
+use follow::Ends;
+pub use follow::{Early, SoFar};
 use machine::cgroup::OwnCgroup;
 use machine::others::{Busy, Processes};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
 use model::check_id::CheckId;
-use model::evidence::Moment;
+use model::evidence::{Moment, Snapshot};
 use model::job::{Kind, Phase, Stream};
 use model::kernel_files::NEIGHBOURS;
 use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::attempts::Attempt;
 use model::record::disturbed::Disturbed;
-use model::record::{Frame, Interval, Record, Run, RunEnd, RunEnding, RunStart};
+use model::record::{
+    End, Frame, Interval, Intervals, Preconditioned, Record, Run, RunEnd, RunEnding, RunStart,
+};
 use model::study::Study;
 use model::units::show_count;
 pub(crate) use setup::{name_leftovers, prepare_targets};
+use specs::Supplies;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use supplies::Supplies;
-use sweep::Earlier;
 use sys::clock::Clock;
 use sys::open_file::CloseErrors;
-use totals::{add_totals, attempted, differences, found_depths, log_waits, worker_end};
+use target::Ready;
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
@@ -447,7 +434,7 @@ impl Measurement {
         let first = self.keep(Moment::Start, true)?;
         self.op_log.begin(&self.plan, &start, done + 1);
         let before = self.cpu_ns();
-        let opened = course::open(&mut workers, begin);
+        let opened = collector::open(&mut workers, begin);
         let mut collector = Collector::for_phase(&phase, interval_ns(&phase));
         let mut ends = Ends::for_phase(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
@@ -478,7 +465,7 @@ impl Measurement {
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
         let ending =
-            self.ending_of(failure.or_else(|| ends::took_too_long(&phase, &streams)), self.stopped());
+            self.ending_of(failure.or_else(|| follow::took_too_long(&phase, &streams)), self.stopped());
         let end = RunEnd {
             command: None,
             at_ns: self.now_ns(),
@@ -492,7 +479,7 @@ impl Measurement {
             notes,
         };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
-        Ok(ending::run_of(start, vec![first, last], end))
+        Ok(run_of(start, vec![first, last], end))
     }
 
     /// A phase as the plan has it, at the rate that is offered.
@@ -579,5 +566,196 @@ impl Measurement {
 
     fn now_ns(&self) -> u64 {
         self.epoch.elapsed().as_nanos() as u64
+    }
+}
+
+impl Finished {
+    /// What was measured on all hosts, where several took part and this one tells it; what was measured here otherwise.
+    ///
+    /// # Errors
+    /// Where another host ended it, and tells that.
+    pub fn of_all(self, fleet: &Fleet) -> Result<Self, Failure> {
+        let Self { interrupted, failed, epoch, .. } = self;
+        let all = fleet.gather(&HostOutcome { session: &self.session, interrupted, failed, epoch })?;
+        Ok(match all {
+            Some(Gathered { session, interrupted, failed }) => Self { session, interrupted, failed, ..self },
+            None => self,
+        })
+    }
+}
+
+impl Measurement {
+    /// How a run ended, by what failed in it.
+    fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
+        match failure.or_else(|| self.fleet.over()) {
+            Some(why) => RunEnding::Failed(why),
+            None if stopped => RunEnding::Interrupted,
+            None => RunEnding::Complete,
+        }
+    }
+
+    /// Ends the session file.
+    fn close(mut self, ending: RunEnding) -> Result<Finished, Failure> {
+        let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
+        notes.extend(self.busy_host.take());
+        if self.session.left_out() > 0 {
+            notes.push(format!(
+                "the session file reached its limit; {} frames of its course were left out",
+                self.session.left_out()
+            ));
+        }
+        let interrupted = ending == RunEnding::Interrupted;
+        let failed = matches!(ending, RunEnding::Failed(_));
+        if let RunEnding::Failed(why) = &ending {
+            self.tell_failure(why);
+        }
+        if interrupted && self.live.is_enough() && !self.stopped() {
+            let runs = match self.session.runs() {
+                1 => "1 run".to_owned(),
+                n => format!("{n} runs"),
+            };
+            notes.push(format!("ended by the key q after {runs}; what was to follow was not measured"));
+        }
+        let clock_drift_ppm = self.clock.drift_ppm();
+        self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
+        self.session.sync()?;
+        let Self { session, op_log, epoch, targets, .. } = self;
+        Ok(Finished { session, op_log, interrupted, failed, epoch, _targets: targets })
+    }
+
+    /// Says why it ended, and that what was measured before is not lost.
+    fn tell_failure(&self, why: &str) {
+        let before = match (self.session.runs(), self.session.is_kept()) {
+            (0, _) => String::new(),
+            (n, true) => {
+                let id = crate::history::id(self.session.path());
+                format!("; the {n} runs that were recorded are kept: `fathom show {id}`")
+            }
+            (n, false) => format!("; the report has the {n} runs that were recorded"),
+        };
+        self.live.tell(&format!("fathom: {why}{before}"));
+    }
+}
+
+fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
+    Run { start, intervals: Vec::new(), evidence, end: Some(end), disturbed: None }
+}
+
+/// Cells in a row that break off: then it is not the cell.
+const PATIENCE: usize = 3;
+
+/// What is left of an earlier session that is gone on with.
+struct Earlier {
+    /// What was written before its first run.
+    preconditioned: Option<Preconditioned>,
+    runs: Vec<Run>,
+    tries: Vec<Try>,
+}
+
+impl Earlier {
+    /// Its runs that ended.
+    fn from_record(mut record: Record) -> Self {
+        let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
+        let runs = record.measured().into_iter().filter(ended).cloned().collect();
+        Self { tries: tries(&record), preconditioned: record.preconditioned.take(), runs }
+    }
+
+    /// ns from its beginning to the end of its last run: the time goes on from there.
+    fn until(&self) -> Duration {
+        Duration::from_nanos(self.runs.last().and_then(|r| r.end.as_ref()).map_or(0, |e| e.at_ns))
+    }
+
+    /// Its runs as frames, word for word.
+    fn frames(&self) -> impl Iterator<Item = Frame> {
+        self.runs.iter().flat_map(|run| {
+            let Run { start, intervals, evidence, end, disturbed } = run.clone();
+            let course =
+                (!intervals.is_empty()).then_some(Frame::Intervals(Intervals { rows: intervals, merged: 0 }));
+            let seen = evidence.into_iter().map(|e| Frame::Evidence(Box::new(e)));
+            let end = end.map(|e| Frame::RunEnd(Box::new(e)));
+            let disturbed = disturbed.map(Frame::Disturbed);
+            std::iter::once(Frame::RunStart(start)).chain(seen).chain(course).chain(end).chain(disturbed)
+        })
+    }
+
+    /// What was written before its first run.
+    fn preconditioned(&self) -> Option<&Preconditioned> {
+        self.preconditioned.as_ref()
+    }
+}
+
+impl Measurement {
+    /// The loop.
+    fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
+        let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
+        let before = earlier.map_or(&[][..], |e| &e.tries);
+        let mut search = Going::after(&grid, &self.plan, before);
+        // How many there were says which data and offsets come next.
+        self.done = before.iter().map(|t| Summary::of(t.attempt, std::iter::empty())).collect();
+        let mut broken = 0;
+        while let Some(at) = search.next() {
+            if self.is_enough() {
+                return Ok(RunEnding::Interrupted);
+            }
+            let left = search_left(&search, &self.plan).into();
+            self.left = Some(left);
+            let name = &self.plan.jobs[at.job].name;
+            self.live.step(&format!("{}  {name}{}", search.stage(), self.why_again(&at)), left);
+            let ending = self.job(&at)?;
+            let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
+            // What never began says something about the cell alone.
+            let began = !end.workers.is_empty();
+            let Some((summary, end)) = self.cell(&at, (ending, end), began)? else {
+                return Ok(RunEnding::Interrupted);
+            };
+            match &end.ending {
+                RunEnding::Failed(why) if began => {
+                    broken += 1;
+                    if broken == PATIENCE {
+                        return Ok(RunEnding::Failed(why.clone()));
+                    }
+                }
+                RunEnding::Complete => broken = 0,
+                _ => {}
+            }
+            let complete = end.ending == RunEnding::Complete;
+            let at = Attempt { disturbed: summary.disturbed.is_some(), complete, ..at };
+            search.take(Try::from_attempt(at, &self.plan.jobs[at.job], &end));
+            self.done.push(summary);
+            self.show_row(&at);
+            self.session.sync()?;
+        }
+        Ok(RunEnding::Complete)
+    }
+
+    /// What a run of a cell came to and how it ended, on all hosts where several measure it; `None` where it was interrupted.
+    fn cell(
+        &mut self,
+        at: &Attempt,
+        (ending, end): (RunEnding, RunEnd),
+        began: bool,
+    ) -> Result<Option<(Summary, RunEnd)>, Failure> {
+        let refused = Summary::refused(at.job, at.repeat);
+        // One that failed here may have ended in order on other hosts, which wait.
+        let is_alone = matches!(self.fleet, Fleet::Alone);
+        match ending {
+            RunEnding::Interrupted => return Ok(None),
+            RunEnding::Failed(_) if !began || is_alone => return Ok(Some((refused, end))),
+            RunEnding::Failed(_) | RunEnding::NotMeasured(_) | RunEnding::Complete => {}
+        }
+        let (summary, all) = self.of_all(at)?;
+        let end = all.unwrap_or(end);
+        Ok(Some((if end.ending == RunEnding::Complete { summary } else { refused }, end)))
+    }
+
+    /// A run that could not begin: kept with its reason, so that the cell is out in every replay.
+    fn cannot_begin(&mut self, start: RunStart, why: String) -> Result<Run, Failure> {
+        let at_ns = self.now_ns();
+        let start = RunStart { at_ns, ..start };
+        self.session.append(&Frame::RunStart(start.clone()))?;
+        let end = RunEnd { at_ns, ..RunEnd::without(RunEnding::Failed(why)) };
+        self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
+        self.fleet.refused(&start, &end)?;
+        Ok(run_of(start, Vec::new(), end))
     }
 }

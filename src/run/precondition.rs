@@ -3,11 +3,10 @@
 //! For: bringing the targets into the state that lasts before anything is measured, and saying what was done. Not for: what it
 //! means (`plan::precondition`), nor when a rate has settled (crate `analysis`).
 
-use super::ends::Ends;
-use super::totals::add_totals;
 use super::{COLLECT_EVERY, Measurement, interval_ns};
-use crate::collector::Collector;
 use crate::failure::Failure;
+use crate::run::collector::{Collector, add_totals};
+use crate::run::follow::Ends;
 use analysis::strategy::rate;
 use engine::workers::Workers;
 use model::errno;

@@ -7,19 +7,17 @@
 //! 4. The report follows the command's own output on standard error, and the exit code is the command's.
 
 mod run;
-mod sync;
-mod tracing;
 
 use crate::failure::Failure;
+use crate::files::output::Spared;
 use crate::session::Session;
 use crate::show::{self, Outlets, Showing};
-use crate::spared::Spared;
 use crate::{signals, stderr, stdout};
 use machine::cgroup::{self, OwnCgroup};
 use machine::named_files::{self, Named};
 use machine::root::Root;
 use machine::snapshot::Watch;
-use model::command::{Cold, Command, CommandStudy, Exit};
+use model::command::{Cold, Command, CommandStudy, Exit, FinalSync};
 use model::gate::Condition;
 use model::machine::{LayerKind, Machine, Place};
 use model::payload::split_mix;
@@ -29,14 +27,15 @@ use model::report::{AnswerWord, Report};
 use model::study::Study;
 use report::Style;
 pub(crate) use run::SHELL;
+use run::Tracing;
 use run::{Run, Runner};
+use std::io::read_to_string;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process;
+use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
-use std::time::Instant;
-pub use sync::sync_all;
-use tracing::Tracing;
+use std::time::{Duration, Instant};
 
 /// Exit code if fathom itself fails, as of `timeout` and `env`.
 pub const OWN_FAILURE: u8 = 125;
@@ -300,4 +299,51 @@ fn places(root: &Root, named: &[Vec<Named>]) -> Vec<Place> {
         }
     }
     places
+}
+
+/// How often it is looked whether the sync is done.
+const POLL: Duration = Duration::from_millis(1);
+/// The hidden flag with which fathom calls itself.
+const FLAG: &str = "--sync-all";
+
+/// Writes back and waits for all dirty data of the machine.
+fn make_stable(signalled: &Signalled) -> FinalSync {
+    let child = process::Command::new("/proc/self/exe")
+        .args(["time", FLAG])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match child {
+        Ok(child) => child,
+        Err(e) => return FinalSync::Failed(format!("no process for it could be started: {e}")),
+    };
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => {
+                let text = child.stdout.take().and_then(|text| read_to_string(text).ok());
+                let took_ns = text.and_then(|text| text.trim().parse().ok());
+                let unknown = || FinalSync::Failed("it did not report its time".into());
+                return took_ns.map_or_else(unknown, FinalSync::Done);
+            }
+            Ok(Some(_)) => {
+                let why = child.stderr.take().and_then(|text| read_to_string(text).ok());
+                return FinalSync::Failed(why.unwrap_or_default().trim().to_owned());
+            }
+            Ok(None) if signalled.stop.load(Ordering::Relaxed) => {
+                let _ = child.kill();
+                return FinalSync::Skipped;
+            }
+            Ok(None) => std::thread::sleep(POLL),
+            Err(e) => return FinalSync::Failed(e.to_string()),
+        }
+    }
+}
+
+/// Writes back all dirty data and prints how many ns that took: what fathom does when it calls itself for the final sync.
+pub fn sync_all() -> ExitCode {
+    let began = Instant::now();
+    rustix::fs::sync();
+    let printed = stdout::text(&format!("{}\n", began.elapsed().as_nanos()));
+    printed.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }

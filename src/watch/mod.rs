@@ -3,28 +3,34 @@
 //! The loop: wait for the end of the interval, sample the counters, compute figures and conclusions, show them. The crate `machine` takes
 //! the samples, `analysis::watch` has the formulas, and the crate `report` the layout.
 
-mod calls;
-mod devices;
-mod events;
 mod processes;
-mod selection;
-mod show;
-mod targets;
 
+use crate::capture::block_events::Traced;
 use crate::failure::Failure;
-use crate::output::Replace;
-use crate::{history, live, signals};
-use calls::Calls;
-use devices::Devices;
-use events::Events;
+use crate::files::output;
+use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::live::{KeyAction, Watching};
+use crate::{history, live, signals, stdout};
+use analysis::watch::conclusions::RequestSizeLimit;
+use analysis::watch::head_room::Limits;
+use analysis::watch::{conclusions, figures, over_time};
+use machine::disk_stats;
+use machine::disk_stats::Counted;
 use machine::process_io::Whose;
+use machine::resolve::{resolve as place_of, resolve_device};
 use machine::root::Root;
-use model::watch::{CpuShares, Layout, Watched};
+use model::capacity::{Capacity, KnownBy, SameBy};
+use model::disk_counters::DiskCounters;
+use model::machine::{Layer, LayerKind, Place};
+use model::watch::{
+    Conclusion, CpuShares, DeviceInterval, Layout, LoadOverTime, MeasuredIn, Rule, Watched, WatchedDevice,
+};
+use model::{Known, name};
 use processes::Busiest;
-use report::Format;
-pub use selection::Selection;
-use show::Shown;
-use std::path::PathBuf;
+use processes::Calls;
+use processes::Events;
+use report::{Format, Style, TEXT};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,7 +75,7 @@ pub struct Request {
 pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
     let root = Root::real();
     let whose = whose(&root, request.pid)?;
-    let targets = targets::resolve(&root, &request.targets)?;
+    let targets = resolve(&root, &request.targets)?;
     let mut shown = Shown::new(request, &targets)?;
     let (measured, unread) = match history::capacities() {
         Ok(measured) => (measured, None),
@@ -107,7 +113,7 @@ fn run(
     }
     remarks.extend(events.follow(&devices.traced()));
     let mut calls = request.calls.then(|| Calls::new(root, request.pid)).transpose()?;
-    remarks.extend(calls.as_ref().map(|_| calls::REMARK.to_owned()));
+    remarks.extend(calls.as_ref().map(|_| processes::REMARK.to_owned()));
     shown.begin(request)?;
     let mut deadline = Instant::now();
     for number in 0.. {
@@ -207,6 +213,556 @@ fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut() -> b
     }
 }
 
+/// All of them.
+struct Devices {
+    root: Root,
+    all: Vec<Device>,
+    targets: Vec<Target>,
+    measured: Vec<(MeasuredIn, Capacity)>,
+    selection: Selection,
+    /// Whether they were looked at before.
+    begun: bool,
+}
+
+/// What one look came to.
+struct Sample {
+    devices: Vec<WatchedDevice>,
+    remarks: Vec<String>,
+}
+
+struct Device {
+    name: String,
+    /// The name of a device mapper volume.
+    volume: Option<String>,
+    number: String,
+    kind: LayerKind,
+    level: usize,
+    below: Vec<String>,
+    /// What was measured of it; `None` for what has no limit of its own, the reason where nothing was.
+    limits: Option<Known<Limits>>,
+    /// What it is known by beside its name.
+    known_by: KnownBy,
+    /// Why its counters say nothing.
+    blind: Option<String>,
+    /// What tells it from another one of its name.
+    sequence: Option<String>,
+    last: Option<(Instant, DiskCounters)>,
+    /// The device whose events tell of it.
+    traced: Option<Traced>,
+    /// The rules that applied in the interval before.
+    rules: Vec<Rule>,
+}
+
+impl Devices {
+    /// Those of the targets; where there are none, all disks that are in use, now and later.
+    ///
+    /// # Errors
+    /// Where the kernel shows no counters.
+    fn new(
+        root: &Root,
+        targets: Vec<Target>,
+        measured: Vec<(MeasuredIn, Capacity)>,
+        selection: Selection,
+    ) -> Result<Self, Failure> {
+        // ALL next to other targets is all devices.
+        let targets = if selection.unused { Vec::new() } else { targets };
+        let mut devices =
+            Self { root: root.clone(), all: Vec::new(), targets, measured, selection, begun: false };
+        devices.follow_targets();
+        devices.sample()?;
+        Ok(devices)
+    }
+
+    /// `major:minor` of those that nothing watched is on: what is below them is used by others too.
+    fn tops(&self) -> Vec<String> {
+        self.all.iter().filter(|d| d.level == 0).map(|d| d.number.clone()).collect()
+    }
+
+    /// Those, as far as block events tell of them.
+    fn traced(&self) -> Vec<(String, Traced)> {
+        let tops = self.all.iter().filter(|d| d.level == 0);
+        tops.filter_map(|d| Some((d.number.clone(), d.traced.clone()?))).collect()
+    }
+
+    /// What is to be said before the first interval.
+    fn begin(&self) -> Vec<String> {
+        let mut words: Vec<String> = self.targets.iter().map(Target::chain).collect();
+        words.dedup();
+        if self.targets.is_empty() {
+            let on = self.all.iter().filter(|d| !d.below.is_empty());
+            words.extend(on.map(|d| format!("{} is on {}", d.name, d.below.join(", "))));
+        }
+        words.extend(self.all.iter().filter_map(Device::limit_words));
+        if self.all.is_empty() {
+            words.push("no disk was in use so far; those that come into use are shown".into());
+        }
+        words
+    }
+
+    /// Looks at their counters.
+    ///
+    /// # Errors
+    /// Where the kernel shows none.
+    fn sample(&mut self) -> Result<Sample, Failure> {
+        let counted = disk_stats::read_disk_stats(&self.root).map_err(|why| {
+            Failure::Refused(format!("{why}; `mount -t proc proc /proc` as root shows the counters"))
+        })?;
+        let at = Instant::now();
+        let mut remarks = if self.targets.is_empty() { self.renew(&counted) } else { Vec::new() };
+        // What is there at the beginning did not come.
+        if !std::mem::replace(&mut self.begun, true) {
+            remarks.clear();
+        }
+        for device in &mut self.all {
+            remarks.extend(device.exchanged(&self.root, &self.measured));
+        }
+        let of = |d: &Device| counted.iter().find(|c| c.name == d.name && c.number == d.number);
+        let devices = self.all.iter_mut().map(|d| {
+            let now = of(d).map(|c| c.counters);
+            d.watched(&self.root, now, at)
+        });
+        Ok(Sample { devices: devices.collect(), remarks })
+    }
+
+    fn follow_targets(&mut self) {
+        for target in &self.targets {
+            let levels = levels(&target.place.layers);
+            for (at, layer) in target.place.layers.iter().enumerate() {
+                if self.all.iter().any(|d| d.number == layer.number) {
+                    continue;
+                }
+                let is_top = target.place.tops.contains(&at);
+                // A kernel name is no path.
+                let is_path = is_top && target.said.exists();
+                let to_bench =
+                    if is_path { name::shown(&target.said) } else { format!("/dev/{}", layer.name) };
+                let place = (&target.place.layers[..], layer, levels[at]);
+                self.all.push(Device::new(&self.root, place, &to_bench, &self.measured));
+                if self.selection.partitions && is_top {
+                    let partitions = partitions(&self.root, layer, levels[at] + 1, &self.measured);
+                    self.all.extend(partitions);
+                }
+            }
+        }
+    }
+
+    /// Disks that came into use, and those that are gone.
+    fn renew(&mut self, counted: &[Counted]) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let root = &self.root;
+        self.all.retain(|device| {
+            let is_there = counted.iter().any(|c| c.name == device.name && c.number == device.number)
+                && (device.kind == LayerKind::Partition || disk_stats::is_whole(root, &device.name));
+            if !is_there {
+                remarks.push(format!("{} is gone", device.name));
+            }
+            is_there
+        });
+        for new in counted.iter().filter(|c| self.selection.unused || c.counters.was_used()) {
+            if self.all.iter().any(|d| d.name == new.name) || !disk_stats::is_whole(root, &new.name) {
+                continue;
+            }
+            let Some(place) = resolve_device(root, &new.name) else { continue };
+            let Some(layer) = place.layers.first() else { continue };
+            let to_bench = format!("/dev/{}", new.name);
+            self.all.push(Device::new(root, (&place.layers, layer, 0), &to_bench, &self.measured));
+            if self.selection.partitions {
+                self.all.extend(partitions(root, layer, 1, &self.measured));
+            }
+            remarks.push(format!("{} came into use", new.name));
+        }
+        remarks
+    }
+}
+
+impl Device {
+    /// One of a stack, at a level of it.
+    fn new(
+        root: &Root,
+        (layers, layer, level): (&[Layer], &Layer, usize),
+        to_bench: &str,
+        measured: &[(MeasuredIn, Capacity)],
+    ) -> Self {
+        // A partition shares the limits of its disk, and memory has none that is ever VALID.
+        let has_limits = !matches!(layer.kind, LayerKind::Partition | LayerKind::Zram | LayerKind::Ram);
+        let known_by = KnownBy::from_layer(layer);
+        let limits = || {
+            Limits::from_capacities(&known_by, measured)
+                .ok_or_else(|| format!("limit unknown: run `fathom bench {to_bench}`"))
+        };
+        Self {
+            name: layer.name.clone(),
+            volume: layer.device.get("dm/name").cloned(),
+            number: layer.number.clone(),
+            kind: layer.kind,
+            level,
+            below: names_below(layers, layer),
+            limits: has_limits.then(limits),
+            known_by,
+            blind: layer.blind(),
+            sequence: disk_stats::sequence(root, &layer.name),
+            last: None,
+            traced: Traced::from_layer(layers, layer),
+            rules: Vec::new(),
+        }
+    }
+
+    /// What its load is compared with.
+    fn limit_words(&self) -> Option<String> {
+        let known = match self.limits.as_ref()? {
+            Err(why) => return Some(format!("{}: {why}", self.name)),
+            Ok(limits) => limits,
+        };
+        let only = (known.same_by() == SameBy::ModelAndSize)
+            .then(|| format!(" ({}: another one would be taken for it)", self.known_by.kind()));
+        let held = if known.is_throttled() {
+            "; a cgroup's limit was measured, which holds for that cgroup and not for others"
+        } else {
+            ""
+        };
+        let names: Vec<&str> = known.sessions().iter().map(|s| s.session.as_str()).collect();
+        Some(format!(
+            "{}: measured in {}; known by {}{}{held}",
+            self.name,
+            names.join(", "),
+            known.same_by().phrase(),
+            only.unwrap_or_default()
+        ))
+    }
+
+    /// Begins anew where another device, medium or file has its name now.
+    fn exchanged(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
+        let sequence = disk_stats::sequence(root, &self.name);
+        if sequence == self.sequence || sequence.is_none() {
+            return None;
+        }
+        let place = resolve_device(root, &self.name)?;
+        let layer = place.layers.first()?;
+        let to_bench = format!("/dev/{}", self.name);
+        *self = Self::new(root, (&place.layers, layer, self.level), &to_bench, measured);
+        Some(format!(
+            "{} is another device, or has another medium or file: its figures begin anew",
+            self.name
+        ))
+    }
+
+    fn watched(&mut self, root: &Root, now: Option<DiskCounters>, at: Instant) -> WatchedDevice {
+        let before = self.last.take();
+        self.last = now.map(|counters| (at, counters));
+        let figures = match (&self.blind, before, now) {
+            (Some(why), ..) => Err(why.clone()),
+            (_, _, None) => Err("it is not there any more".into()),
+            (_, None, Some(_)) => Err("its figures begin with the next interval".into()),
+            (_, Some((since, a)), Some(b)) => {
+                figures::between(&a, &b, at.duration_since(since).as_secs_f64())
+            }
+        };
+        let load = match (self.limits.as_ref(), &figures) {
+            (Some(Ok(limits)), Ok(figures)) => Some(Ok(limits.load(figures))),
+            (Some(Err(why)), _) => Some(Err(why.clone())),
+            // Without figures there is no load, whatever the limit.
+            (Some(Ok(_)), Err(_)) | (None, _) => None,
+        };
+        let conclusions =
+            figures.as_ref().map_or_else(|_| Vec::new(), |figures| self.conclude(root, figures));
+        WatchedDevice {
+            name: self.name.clone(),
+            volume: self.volume.clone(),
+            number: self.number.clone(),
+            kind: self.kind,
+            level: self.level,
+            below: self.below.clone(),
+            figures,
+            load,
+            conclusions,
+            counters: now,
+            latency: None,
+        }
+    }
+}
+
+impl Device {
+    fn conclude(&mut self, root: &Root, figures: &DeviceInterval) -> Vec<Conclusion> {
+        let limits = self.limits.as_ref().and_then(|limits| limits.as_ref().ok());
+        // The user may raise it meanwhile, so each interval reads it.
+        let kib = |file: &str| -> Option<u64> {
+            root.word(&format!("/sys/class/block/{}/queue/{file}", self.name))?.parse().ok()
+        };
+        let size_limit =
+            kib("max_sectors_kb").zip(kib("max_hw_sectors_kb")).map(|(current, hardware)| RequestSizeLimit {
+                current: current.saturating_mul(1024),
+                hardware: hardware.saturating_mul(1024),
+            });
+        let mut all = conclusions::draw(&self.name, figures, limits, size_limit);
+        for conclusion in &mut all {
+            conclusion.is_new = !self.rules.contains(&conclusion.rule);
+        }
+        self.rules = all.iter().map(|conclusion| conclusion.rule).collect();
+        all
+    }
+}
+
+/// The partitions of a disk, at a level below it.
+fn partitions(root: &Root, disk: &Layer, level: usize, measured: &[(MeasuredIn, Capacity)]) -> Vec<Device> {
+    let all = disk_stats::partitions(root, &disk.name).into_iter().filter_map(|name| {
+        let place = resolve_device(root, &name)?;
+        let layer = place.layers.first()?;
+        Some(Device::new(root, (&place.layers, layer, level), &format!("/dev/{name}"), measured))
+    });
+    all.collect()
+}
+
+fn names_below(layers: &[Layer], layer: &Layer) -> Vec<String> {
+    layer.below.iter().filter_map(|at| Some(layers.get(*at)?.name.clone())).collect()
+}
+
+/// Longest way from a top, of each layer; all stand before what is below them.
+fn levels(layers: &[Layer]) -> Vec<usize> {
+    let mut levels = vec![0; layers.len()];
+    for (at, layer) in layers.iter().enumerate() {
+        for below in layer.below.iter().filter(|b| **b > at && **b < layers.len()) {
+            levels[*below] = levels[*below].max(levels[at] + 1);
+        }
+    }
+    levels
+}
+
+/// What was typed, and where that is.
+#[derive(Debug)]
+struct Target {
+    /// As it was typed.
+    said: PathBuf,
+    /// The block devices below it.
+    place: Place,
+}
+
+/// Resolves all of them.
+///
+/// # Errors
+/// For what is not there, and for what is on no block device.
+fn resolve(root: &Root, said: &[PathBuf]) -> Result<Vec<Target>, Failure> {
+    said.iter().map(|said| Ok(Target { said: said.clone(), place: place(root, said)? })).collect()
+}
+
+fn place(root: &Root, said: &Path) -> Result<Place, Failure> {
+    let without_node = said.strip_prefix("/dev").ok().filter(|_| !said.exists());
+    let kernel_name = without_node.and_then(|name| Some(name.to_str()?.replace('/', "!")));
+    let found = match kernel_name.and_then(|name| resolve_device(root, &name)) {
+        Some(place) => place,
+        None if !said.exists() && said.parent() == Some(Path::new("")) => {
+            return Err(Failure::Usage(format!(
+                "{}: there is no such file, and no block device of that name; `fathom devices` lists them",
+                name::shown(said)
+            )));
+        }
+        None => place_of(root, said)?,
+    };
+    if !found.layers.is_empty() {
+        return Ok(found);
+    }
+    let why = found.ram.as_ref().map(|ram| format!("it is in memory ({ram})")).or(found.blind);
+    let why = why.unwrap_or_else(|| "the kernel shows none below it".into());
+    Err(Failure::Usage(format!(
+        "{} is on no block device that could be watched: {why}; name a disk, or something on one",
+        name::shown(said)
+    )))
+}
+
+impl Target {
+    /// `/data: ext4 > loop0 > vda`, and what of that is not known.
+    fn chain(&self) -> String {
+        let mut words = vec![self.place.kind().to_owned()];
+        words.extend(self.place.layers.iter().map(|layer| layer.name.clone()));
+        let blind = self.place.blind.as_ref().map_or(String::new(), |why| format!("; not known: {why}"));
+        format!("{}: {}{blind}", name::shown(&self.said), words.join(" > "))
+    }
+}
+
+/// The extension of files that are renewed.
+const RENEWED: &str = "prom";
+
+/// Time between two versions of a page: writing one at every interval would be a load itself.
+const PAGE_EVERY: Duration = Duration::from_secs(10);
+
+/// The pages of the load over time.
+struct Pages {
+    outlets: Vec<Outlet>,
+    load: LoadOverTime,
+    begun: Instant,
+    /// The end of the last interval in s since watching began.
+    last_end_s: f64,
+    written: Instant,
+}
+
+/// Where intervals are shown.
+struct Shown {
+    format: &'static Format,
+    /// Whether standard output gets anything: what is meant for a file alone does not stand there too.
+    printed: bool,
+    outlets: Vec<Outlet>,
+    pages: Pages,
+    rules: Rules,
+    /// The terminal, where it is drawn on.
+    view: Option<Watching>,
+    /// Lines since the names of columns stood above, and those of the last interval; `None` before the first.
+    lines: Option<(usize, usize)>,
+}
+
+impl Shown {
+    /// Decides where everything goes.
+    ///
+    /// # Errors
+    /// For files that are not renewed, and as [`output::decide_all`].
+    fn new(request: &Request, targets: &[Target]) -> Result<Self, Failure> {
+        let is_file = |path: &Path| renewed(path).is_some() || page(path).is_some();
+        if let Some(other) = request.outputs.iter().find(|path| !is_file(path)) {
+            return Err(Failure::Usage(format!(
+                "-o {}: -o writes FILE.{RENEWED}, renewed at every interval, or FILE.html, a page of the load over time; send other \
+                 formats to a file by `fathom watch --format csv > FILE`",
+                name::shown(other)
+            )));
+        }
+        let rules = Rules { flag: "-o", spared: spared(targets), replace: request.replace };
+        let outlets = output::decide_all(&request.outputs, &rules)?;
+        let (pages, outlets): (Vec<Outlet>, Vec<Outlet>) =
+            outlets.into_iter().partition(|outlet| page(outlet.path_as_typed()).is_some());
+        let targets = request.targets.iter().map(name::text).collect();
+        let now = Instant::now();
+        let pages = Pages {
+            outlets: pages,
+            load: LoadOverTime { targets, ..LoadOverTime::default() },
+            begun: now,
+            last_end_s: 0.0,
+            written: now,
+        };
+        let is_file_only = request.format.extension == RENEWED && !outlets.is_empty();
+        let printed = !is_file_only;
+        Ok(Self { format: request.format, printed, outlets, pages, rules, view: None, lines: None })
+    }
+
+    /// Takes the terminal, where that is what is printed on, somebody looks at it, and it goes on until it is ended.
+    ///
+    /// # Errors
+    /// Where signals cannot be taken.
+    fn begin(&mut self, request: &Request) -> Result<(), Failure> {
+        let is_lines = self.format.name != TEXT.name || request.count.is_some() || request.plain;
+        if self.printed && !is_lines {
+            self.view = Watching::start(request.interval)
+                .map_err(|e| Failure::Refused(format!("signals cannot be taken: {e}{}", sys::cause(&e))))?;
+        }
+        Ok(())
+    }
+
+    /// Does what was typed; whether that was not the end.
+    fn obey(&mut self) -> bool {
+        match self.view.as_mut().map_or(KeyAction::Nothing, Watching::obey) {
+            KeyAction::Nothing => true,
+            KeyAction::End => false,
+            KeyAction::Plain => {
+                self.view = None;
+                true
+            }
+        }
+    }
+
+    /// Shows an interval; whether anybody reads still.
+    ///
+    /// # Errors
+    /// Where a file, or standard output, cannot be written.
+    fn show(&mut self, mut watched: Watched) -> Result<bool, Failure> {
+        watched.headed = self.is_headed();
+        for outlet in &self.outlets {
+            let format = renewed(outlet.path_as_typed()).unwrap_or(self.format);
+            outlet.write(&stdout::rendered(format, &watched, Style::default())?, &self.rules)?;
+        }
+        self.pages.add(&watched);
+        if self.pages.written.elapsed() >= PAGE_EVERY {
+            self.write_pages()?;
+        }
+        if let Some(view) = &mut self.view {
+            view.show(&watched);
+            return Ok(true);
+        }
+        if !self.printed {
+            return Ok(true);
+        }
+        let Some(lines) = stdout::part(self.format, &watched)? else { return Ok(false) };
+        let since = self.lines.filter(|_| !watched.headed).map_or(0, |(since, _)| since);
+        self.lines = Some((since + lines, lines));
+        Ok(true)
+    }
+
+    /// Writes the pages of the load so far.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn write_pages(&mut self) -> Result<(), Failure> {
+        for outlet in &self.pages.outlets {
+            let Some(format) = page(outlet.path_as_typed()) else { continue };
+            outlet.write(&stdout::rendered(format, &self.pages.load, Style::default())?, &self.rules)?;
+        }
+        self.pages.written = Instant::now();
+        Ok(())
+    }
+
+    /// Whether names of columns stand above the next interval: at the beginning, and where those before leave the screen.
+    fn is_headed(&self) -> bool {
+        let Some((since, last)) = self.lines else { return true };
+        stdout::screen_rows().is_some_and(|rows| since + last >= rows)
+    }
+}
+
+impl Pages {
+    fn add(&mut self, watched: &Watched) {
+        if self.outlets.is_empty() {
+            return;
+        }
+        let end_s = self.begun.elapsed().as_secs_f64();
+        over_time::add(&mut self.load, watched, [self.last_end_s, end_s]);
+        self.last_end_s = end_s;
+    }
+}
+
+/// The format of a page of the load over time; `None` for all other files.
+fn page(path: &Path) -> Option<&'static Format> {
+    report::by_extension::<LoadOverTime>(path)
+}
+
+/// The format of a file that is renewed; `None` for all others.
+fn renewed(path: &Path) -> Option<&'static Format> {
+    report::by_extension::<Watched>(path).filter(|format| format.extension == RENEWED)
+}
+
+/// What is watched is never written over.
+fn spared(targets: &[Target]) -> Spared {
+    let mut spared = Spared::default();
+    for target in targets {
+        spared.add(&target.said, "watched by this call");
+        for layer in &target.place.layers {
+            if let Some(file) = &layer.backing_file {
+                spared.add(Path::new(file), &format!("the file behind {}, which is watched", layer.name));
+            }
+        }
+    }
+    spared
+}
+
+/// Which parts of an interval are shown, and of which devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each selects one part")]
+pub struct Selection {
+    /// The line that begins with `avg-cpu`.
+    pub cpu: bool,
+    /// The rows of block devices, with their loads and latencies.
+    pub devices: bool,
+    /// The rows of the processes that moved most.
+    pub processes: bool,
+    /// The partitions of each device.
+    pub partitions: bool,
+    /// Devices that were never used since boot, too.
+    pub unused: bool,
+}
+
 #[test]
 fn an_interval_that_was_missed_is_left_out() {
     let now = Instant::now();
@@ -214,4 +770,24 @@ fn an_interval_that_was_missed_is_left_out() {
     assert_eq!(following(now, second), now + second);
     let Some(long_ago) = now.checked_sub(10 * second) else { return };
     assert!(following(long_ago, second) >= now + second);
+}
+
+#[test]
+fn layers_stand_below_the_deepest_that_is_on_them() {
+    let layer = |below: &[usize]| Layer { below: below.to_vec(), ..Layer::default() };
+    assert_eq!(levels(&[layer(&[1, 2]), layer(&[2]), layer(&[])]), [0, 1, 2]);
+    // A stack that contradicts itself ends.
+    assert_eq!(levels(&[layer(&[1]), layer(&[0, 9])]), [0, 1]);
+}
+
+#[test]
+fn what_is_on_no_device_and_what_is_not_there_is_refused_in_words() {
+    let root = Root::real();
+    let why = |path: &str| match place(&root, Path::new(path)) {
+        Err(Failure::Usage(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    assert!(why("no-such-disk").contains("no block device of that name"));
+    assert!(why("/nowhere/at/all").contains("does not exist"));
+    assert!(why("/proc/stat").contains("no block device that could be watched"));
 }

@@ -6,16 +6,25 @@
 //! Looking takes CPU time that grows with the number of processes and of descriptors. It rests a hundred times as long as it worked, so
 //! that watching never takes more than a hundredth of a CPU for it.
 
-use super::events::Events;
+use crate::capture::block_events::{BlockEvents, Traced, now_ns};
+use crate::failure::Failure;
+use capture::trace::calls::Calls as Counted;
+use capture::trace::pair::PATIENCE_NS;
+use capture::watched::Interval;
 use machine::on_devices::OnDevices;
 use machine::open_files;
-use machine::process_io::{Moved, ProcessIo, Whose};
+use machine::process_io::{Faults, Moved, ProcessIo, Whose, faults};
 use machine::root::Root;
+use machine::tracer::{Tracer, process_of};
 use model::Known;
-use model::watch::{Open, ProcessRequests, Processes, WatchedProcess};
+use model::units::show_count;
+use model::watch::{
+    Call, FaultRates, Open, ProcessCalls, ProcessRequests, Processes, WatchedDevice, WatchedProcess,
+};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use sys::io_calls::IO_CALLS;
 
 /// Processes that are shown.
 const MOST: usize = 5;
@@ -216,6 +225,358 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// Bytes of buffer for each CPU.
+const BUFFER_BYTES: u64 = 4 << 20;
+/// What tells the instance from that of block events.
+const WORD: &str = "calls";
+/// What is said of it, once.
+pub(super) const REMARK: &str = "--syscalls: each call of a process that is shown costs it about 1 us more, and each call of any other one some 100 ns; \
+     processes are followed from the interval on in which they are first shown";
+
+/// A process or a thread as it is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Followed {
+    pid: u32,
+    /// `None` for all of its threads together.
+    tid: Option<u32>,
+}
+
+/// Their calls.
+pub(super) struct Calls {
+    root: Root,
+    /// The only process that is watched, thread by thread.
+    pid: Option<u32>,
+    tracer: Tracer,
+    counted: Counted,
+    page: Vec<u8>,
+    /// Who is followed since the last look, with the faults until then.
+    followed: BTreeMap<Followed, Option<Faults>>,
+    /// The process of each thread that made calls.
+    owners: BTreeMap<u32, Option<u32>>,
+    since: Instant,
+    /// Calls that were lost before.
+    lost: u64,
+    /// Why nothing is counted any more.
+    broken: Option<String>,
+}
+
+impl Calls {
+    /// Begins; the threads of the only process that is watched are followed at once.
+    ///
+    /// # Errors
+    /// Why this user may not, or the kernel cannot.
+    pub(super) fn new(root: &Root, pid: Option<u32>) -> Result<Self, Failure> {
+        let refused = |why: String| Failure::Refused(format!("--syscalls: calls cannot be counted: {why}"));
+        let mut tracer = Tracer::with_name(BUFFER_BYTES, WORD).map_err(|e| refused(e.to_string()))?;
+        let filter: Vec<String> = IO_CALLS.iter().map(|(number, _)| format!("id == {number}")).collect();
+        let format = tracer.record_of("raw_syscalls", "sys_enter", &filter.join(" || "));
+        let format = format.map_err(|e| refused(e.to_string()))?;
+        let header = tracer.header_page().map_err(|e| refused(e.to_string()))?;
+        let counted = Counted::new(&header, &format).map_err(|why| refused(why.to_string()))?;
+        let mut calls = Self {
+            root: root.clone(),
+            pid,
+            page: vec![0; counted.page_bytes()],
+            tracer,
+            counted,
+            followed: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            since: Instant::now(),
+            lost: 0,
+            broken: None,
+        };
+        calls.follow(Vec::new()).map_err(refused)?;
+        Ok(calls)
+    }
+
+    /// Takes what was recorded so far.
+    pub(super) fn drain(&mut self) {
+        let counted = &mut self.counted;
+        if let Err(why) = self.tracer.drain(&mut self.page, |page| counted.page(page)) {
+            self.broken = Some(why.to_string());
+        }
+        // Who they are is asked while they live.
+        let root = &self.root;
+        for thread in self.counted.threads() {
+            self.owners.entry(thread).or_insert_with(|| process_of(root, thread).0);
+        }
+    }
+
+    /// Tells the calls of processes that were followed, and follows those that are shown.
+    pub(super) fn tell(&mut self, processes: &mut Processes) {
+        self.drain();
+        let now = Instant::now();
+        let seconds = now.duration_since(self.since).max(Duration::from_millis(1)).as_secs_f64();
+        let counts = self.counted.take();
+        processes.calls_not_known = self.why_unknown();
+        let known = processes.calls_not_known.is_none();
+        for process in processes.most.iter_mut().filter(|_| known) {
+            let Some(before) = self.followed.get(&followed(process)) else { continue };
+            process.calls = Some(ProcessCalls {
+                seconds,
+                calls: self.calls_of(followed(process), &counts, seconds),
+                faults: before.zip(self.faults_of(followed(process))).map(|(a, b)| rates(a, b, seconds)),
+            });
+        }
+        self.owners.clear();
+        self.since = now;
+        let shown: Vec<Followed> = processes.most.iter().filter(|p| !p.kernel).map(followed).collect();
+        if let Err(why) = self.follow(shown) {
+            self.broken = Some(why);
+        }
+    }
+
+    /// Why the calls of the interval that ends are not known.
+    fn why_unknown(&mut self) -> Option<String> {
+        if self.broken.is_some() {
+            return self.broken.clone();
+        }
+        match self.tracer.lost() {
+            Err(why) => Some(why.to_string()),
+            Ok(lost) => {
+                let lost = self.counted.lost.max(lost.overrun.saturating_add(lost.dropped));
+                let now = lost.saturating_sub(std::mem::replace(&mut self.lost, lost));
+                (now > 0).then(|| format!("the kernel's tracer lost {} calls", show_count(now as f64)))
+            }
+        }
+    }
+
+    fn calls_of(&self, of: Followed, counts: &BTreeMap<(u32, u64), u64>, seconds: f64) -> Vec<Call> {
+        let is_of = |thread: u32| match of.tid {
+            Some(tid) => tid == thread,
+            None => self.owners.get(&thread).copied().flatten() == Some(of.pid),
+        };
+        let mut all: Vec<Call> = Vec::new();
+        for (number, name) in IO_CALLS {
+            let of_all =
+                counts.iter().filter(|((thread, id), _)| i64::try_from(*id) == Ok(number) && is_of(*thread));
+            let count: u64 = of_all.map(|(_, count)| count).sum();
+            if count > 0 {
+                all.push(Call { name: name.to_owned(), count, per_s: count as f64 / seconds });
+            }
+        }
+        all.sort_by_key(|call| std::cmp::Reverse(call.count));
+        all
+    }
+
+    fn faults_of(&self, of: Followed) -> Option<Faults> {
+        faults(&self.root, of.pid, of.tid)
+    }
+
+    /// Follows the threads of these, and no others; where only one process is watched, all of its threads.
+    fn follow(&mut self, mut shown: Vec<Followed>) -> Known<()> {
+        if let Some(pid) = self.pid {
+            let all = self.threads_of(pid).into_iter();
+            shown = all.map(|tid| Followed { pid, tid: Some(tid) }).collect();
+        }
+        let mut threads: Vec<u32> = Vec::new();
+        for one in &shown {
+            match one.tid {
+                Some(tid) => threads.push(tid),
+                None => threads.extend(self.threads_of(one.pid)),
+            }
+        }
+        self.followed = shown.iter().map(|one| (*one, self.faults_of(*one))).collect();
+        if self.tracer.follow(&threads).map_err(|e| e.to_string())? {
+            // What was recorded until then belongs to no interval.
+            self.drain();
+            self.counted.take();
+            self.since = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn threads_of(&self, pid: u32) -> Vec<u32> {
+        let all = self.root.list(&format!("/proc/{pid}/task")).unwrap_or_default();
+        all.iter().filter_map(|name| name.parse().ok()).collect()
+    }
+}
+
+fn followed(process: &WatchedProcess) -> Followed {
+    Followed { pid: process.pid, tid: process.tid }
+}
+
+fn rates(before: Faults, after: Faults, seconds: f64) -> FaultRates {
+    let per_s = |a: u64, b: u64| b.saturating_sub(a) as f64 / seconds;
+    FaultRates {
+        major_per_s: per_s(before.major, after.major),
+        minor_per_s: per_s(before.minor, after.minor),
+    }
+}
+
+/// The events of some devices, or why there are none.
+pub(super) struct Events {
+    /// Whether they are wanted.
+    wanted: bool,
+    by_thread: bool,
+    /// What is recorded, by `major:minor` of what is shown.
+    devices: Vec<(String, Traced)>,
+    recording: Known<Recording>,
+}
+
+/// What is recorded, and what it came to.
+struct Recording {
+    events: BlockEvents,
+    interval: Interval,
+    /// When what processes asked for was last told.
+    told: Instant,
+    losses: Losses,
+}
+
+/// Events that the kernel lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    /// In all.
+    lost: u64,
+    /// Before the interval, and before what processes asked for was last told.
+    before: u64,
+    before_processes: u64,
+    /// Until when a completion may be taken for that of another request.
+    unsure_until_ns: u64,
+    /// Whether a completion might be taken for that of another request when processes were last told.
+    processes_unsure: bool,
+}
+
+impl Events {
+    /// Where nobody wants them.
+    pub(super) fn none() -> Self {
+        let recording = Err("block events are not recorded".into());
+        Self { wanted: false, by_thread: false, devices: Vec::new(), recording }
+    }
+
+    /// Of the devices that are followed later.
+    pub(super) fn new(whose: Whose) -> Self {
+        let by_thread = matches!(whose, Whose::ThreadsOf(_));
+        Self { wanted: true, by_thread, ..Self::none() }
+    }
+
+    /// Records these devices from now on; what is to be said of that.
+    pub(super) fn follow(&mut self, devices: &[(String, Traced)]) -> Option<String> {
+        let is_full = self.recording.as_ref().is_ok_and(|recording| recording.events.is_full());
+        if !self.wanted || devices.is_empty() || (self.devices == devices && !is_full) {
+            return None;
+        }
+        let is_first = self.devices.is_empty();
+        self.devices = devices.to_vec();
+        // The old one goes first: an instance has the name of the process.
+        self.recording = Err(String::new());
+        self.recording = Recording::begin(devices, self.by_thread);
+        match &self.recording {
+            Err(why) => {
+                self.wanted = false;
+                Some(format!(
+                    "latency percentiles and the requests of each process are not known, which take the kernel's block events: {why}"
+                ))
+            }
+            Ok(_) if is_first => Some(
+                "latencies and requests of processes: by the kernel's block events, which cost about 1 us of a CPU per request; --no-events \
+                 leaves them off"
+                    .into(),
+            ),
+            Ok(_) => None,
+        }
+    }
+
+    /// Takes what was recorded so far.
+    pub(super) fn drain(&mut self) {
+        if let Ok(recording) = &mut self.recording
+            && let Err(why) = recording.drain()
+        {
+            self.recording = Err(why);
+        }
+    }
+
+    /// Tells how long the requests of devices took in the interval that ends.
+    pub(super) fn tell(&mut self, shown: &mut [WatchedDevice]) {
+        if let Ok(recording) = &mut self.recording
+            && let Err(why) = recording.end_interval()
+        {
+            self.recording = Err(why);
+        }
+        let why = match &mut self.recording {
+            // That there are none is said once.
+            _ if !self.wanted => return,
+            Err(why) => why.clone(),
+            Ok(recording) => {
+                let unknown = recording.losses.of_interval(now_ns());
+                let all = recording.interval.latencies();
+                for ((number, _), latencies) in self.devices.iter().zip(all) {
+                    let known = unknown.clone().map_or(Ok(latencies), Err);
+                    let shown = shown.iter_mut().filter(|device| device.number == *number);
+                    shown.for_each(|device| device.latency = Some(known.clone()));
+                }
+                return;
+            }
+        };
+        let top = |device: &&mut WatchedDevice| device.level == 0;
+        shown.iter_mut().filter(top).for_each(|device| device.latency = Some(Err(why.clone())));
+    }
+
+    /// What processes asked for since this was last asked; `None` where that is not known.
+    pub(super) fn processes(&mut self) -> Option<BTreeMap<u32, ProcessRequests>> {
+        let recording = self.recording.as_mut().ok()?;
+        let since = std::mem::replace(&mut recording.told, Instant::now());
+        let seconds = recording.told.duration_since(since).max(Duration::from_millis(1)).as_secs_f64();
+        let processes = recording.interval.processes(seconds);
+        recording.losses.processes_are_known(now_ns()).then_some(processes)
+    }
+}
+
+impl Recording {
+    fn begin(devices: &[(String, Traced)], by_thread: bool) -> Known<Self> {
+        let traced: Vec<Traced> = devices.iter().map(|(_, of)| of.clone()).collect();
+        Ok(Self {
+            events: BlockEvents::begin(&traced)?,
+            interval: Interval::new(devices.len(), by_thread),
+            told: Instant::now(),
+            losses: Losses::default(),
+        })
+    }
+
+    /// Takes what is there.
+    fn drain(&mut self) -> Known<()> {
+        let (events, interval) = (&mut self.events, &mut self.interval);
+        events.drain(&mut |at, row, names| interval.add(at, row, names))?;
+        self.losses.see(self.events.lost(), now_ns());
+        Ok(())
+    }
+
+    /// Takes what is there at the end of an interval, with what the kernel itself counts as lost.
+    fn end_interval(&mut self) -> Known<()> {
+        self.drain()?;
+        self.losses.see(self.events.lost_by_kernel()?, now_ns());
+        Ok(())
+    }
+}
+
+impl Losses {
+    /// So many are lost by now.
+    fn see(&mut self, lost: u64, now_ns: u64) {
+        if lost > self.lost {
+            self.lost = lost;
+            self.unsure_until_ns = now_ns.saturating_add(PATIENCE_NS);
+        }
+    }
+
+    /// Why the interval that ends has no figures; the next one begins.
+    fn of_interval(&mut self, now_ns: u64) -> Option<String> {
+        let lost = self.lost - std::mem::replace(&mut self.before, self.lost);
+        if lost > 0 {
+            return Some(format!("the kernel's tracer lost {} events", show_count(lost as f64)));
+        }
+        (now_ns < self.unsure_until_ns).then(|| {
+            "the kernel's tracer lost events before, and what was in flight then may be mistaken for other requests".into()
+        })
+    }
+
+    /// Whether what processes asked for since this was last asked is known: no events were lost, and no completion may be mistaken.
+    fn processes_are_known(&mut self, now_ns: u64) -> bool {
+        let lost = self.lost - std::mem::replace(&mut self.before_processes, self.lost);
+        let was_unsure = std::mem::replace(&mut self.processes_unsure, now_ns < self.unsure_until_ns);
+        lost == 0 && !was_unsure && !self.processes_unsure
+    }
+}
+
 #[test]
 fn this_test_is_among_the_threads_of_its_process_and_one_that_is_not_there_has_ended() {
     let root = Root::real();
@@ -231,4 +592,22 @@ fn this_test_is_among_the_threads_of_its_process_and_one_that_is_not_there_has_e
     assert!(seen.most.iter().any(|p| p.read_calls_per_s > 0.0), "{seen:?}");
     let mut gone = Busiest::new(&root, Whose::ThreadsOf(u32::MAX), interval, &[]);
     assert_eq!(gone.sample(&[], &mut Events::none()), Err(format!("process {} has ended", u32::MAX)));
+}
+
+#[test]
+fn where_events_were_lost_nothing_is_known_until_nothing_can_be_mistaken() {
+    let mut losses = Losses::default();
+    losses.see(0, 1);
+    assert_eq!(losses.of_interval(2), None);
+    assert!(losses.processes_are_known(2));
+    losses.see(137, 10);
+    let why = losses.of_interval(20).unwrap_or_default();
+    assert!(why.contains("lost 137 events"), "{why}");
+    let why = losses.of_interval(30).unwrap_or_default();
+    assert!(why.contains("may be mistaken"), "{why}");
+    assert!(!losses.processes_are_known(30));
+    let later = 11 + PATIENCE_NS;
+    assert_eq!(losses.of_interval(later), None);
+    assert!(!losses.processes_are_known(later), "a part of that time");
+    assert!(losses.processes_are_known(later));
 }

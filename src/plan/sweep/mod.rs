@@ -4,30 +4,27 @@
 //! (the jobs are ordinary ones) nor for choosing among them (crate `analysis`).
 
 mod cell;
-mod doing;
-mod schedule;
-mod target_facts;
 
-use super::cycle;
-use super::fallback;
-use super::origins::Origins;
-use super::repeats::CELL_RUNS;
 use crate::failure::Failure;
+use crate::plan::settings::{CELL_RUNS, Origins};
+use crate::plan::{engine, settings};
 use crate::request::{Request, SweepSpec};
-use analysis::strategy::sweep::FRESH;
+use ::engine::engines::Entry;
+use analysis::strategy::sweep::{FRESH, REFERENCE_EVERY};
 use cell::Growing;
-use engine::engines::Entry;
+use cell::{TargetFacts, target_facts};
 use machine::root::Root;
-use model::job::Cache;
+use model::job::{Cache, Kind, Mix};
 use model::measure::Measure;
-use model::plan::Role;
+use model::plan::{MAKING_NS, Role};
 use model::spec::axes::{AXES, Axes};
 use model::spec::limits::MIN_TIME_NS;
-use model::spec::presets::{IOMETER, MEMORY_BYTES, Preset, Procedure};
-use model::spec::{EngineSpec, JobSpec, StreamSpec};
-use model::sweep::{Grid, TOLERANCE};
-use model::units::show_bytes;
-use target_facts::{TargetFacts, target_facts};
+use model::spec::presets::{IOMETER, MEMORY_BYTES, Preset, Procedure, Rounds};
+use model::spec::specs::Spec;
+use model::spec::{EngineSpec, JobSpec, LineSpec, Rw, StreamSpec};
+use model::sweep::{Cell, Grid, Search, TOLERANCE, Until};
+use model::units::{minutes, show_block, show_bytes, show_ns};
+use std::collections::BTreeMap;
 
 /// Settings that cells say for themselves, or that are told in words of the sweep's own.
 pub(in crate::plan) const OF_CELLS: &[&str] = &[
@@ -64,17 +61,17 @@ pub(in crate::plan) fn grid(
     origins: &mut Origins,
 ) -> Result<GridJobs, Failure> {
     let axes = &said.axes;
-    if let Some(cause) = denial.filter(|_| axes.engine.iter().any(|engine| engine.name == fallback::WANTED)) {
-        return Err(fallback::refuse_axis(cause));
+    if let Some(cause) = denial.filter(|_| axes.engine.iter().any(|engine| engine.name == engine::WANTED)) {
+        return Err(engine::refuse_axis(cause));
     }
     let engines =
         if axes.engine.is_empty() { vec![default_engine(axes, denial)] } else { axes.engine.clone() };
     let entries: Vec<&'static Entry> = engines.iter().map(|e| entry(e)).collect::<Result<_, _>>()?;
     let targets =
         if entries.iter().any(|e| e.moves_bytes) { target_facts(request, root)? } else { Vec::new() };
-    let loads = cycle::loads(said, (targets.len() as u32).max(1), origins)?;
-    let works = doing::works(request, said, &targets, origins)?;
-    let measures = doing::measures(said, &works, origins);
+    let loads = cell::loads(said, (targets.len() as u32).max(1), origins)?;
+    let works = works(request, said, &targets, origins)?;
+    let measures = measures(said, &works, origins);
     let memory_bytes = memory_cap(said, memory, origins);
     let base = base(request, said, &targets);
     let mut growing = Growing {
@@ -106,7 +103,7 @@ pub(in crate::plan) fn grid(
     tell_axes(axes, said, origins);
     origins.fixed("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
     if let Some(preset) = said.preset.filter(|p| p.is_in_order()) {
-        return schedule::in_order(request, said, growing, preset.rounds(), origins);
+        return in_order(request, said, growing, preset.rounds(), origins);
     }
     let baselines = growing.baselines();
     let works = model::sweep::works(&growing.cells);
@@ -116,7 +113,7 @@ pub(in crate::plan) fn grid(
     let tolerance = origins.choose("--tolerance", said.tolerance, TOLERANCE, |share| {
         format!("{}%", (1000.0 * share).round() / 10.0)
     });
-    let search = schedule::search(said, (jobs, finals, runs), &growing, request, origins)?;
+    let search = search(said, (jobs, finals, runs), &growing, request, origins)?;
     let Growing { specs, cells, skipped, .. } = growing;
     let preset = said.preset.map(|p| p.name.to_owned());
     Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search, tolerance, measures } })
@@ -135,7 +132,7 @@ fn memory_cap(said: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u
 
 fn default_engine(axes: &Axes, denial: Option<&str>) -> EngineSpec {
     let mapped = !axes.cache.is_empty() && axes.cache.iter().all(|c| *c == Cache::Mmap);
-    let usual = fallback::default_engine(denial).map_or(fallback::WANTED, |entry| entry.name);
+    let usual = engine::default_engine(denial).map_or(engine::WANTED, |entry| entry.name);
     let name = if mapped { "mmap" } else { usual };
     EngineSpec { name: name.into(), options: model::job::Options::new() }
 }
@@ -200,4 +197,257 @@ fn tell_axes(axes: &Axes, said: &SweepSpec, origins: &mut Origins) {
             from,
         );
     }
+}
+
+/// What is done.
+enum Doing {
+    /// One order and direction.
+    Plain(Rw, Option<Mix>),
+    /// What an access specification says.
+    Named(Spec),
+}
+
+/// What is done. Writes to a file or device of the user's have to be asked for by its name.
+fn works(
+    request: &Request,
+    said: &SweepSpec,
+    targets: &[TargetFacts],
+    origins: &mut Origins,
+) -> Result<Vec<Doing>, Failure> {
+    let mut all = if said.axes.spec.is_empty() { plain_works(said)? } else { named_works(request, said)? };
+    let theirs = targets.iter().any(|t| t.role != Role::Made);
+    let asked = said.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
+    if theirs && !asked && request.destroy.is_empty() {
+        if let Some(preset) = said.preset.filter(|p| p.rounds().is_some()) {
+            let path = targets.first().map(|t| model::name::shown(&t.path)).unwrap_or_default();
+            return Err(Failure::Refused(format!(
+                "--preset {} writes over all of {path}; type --destroy {path} if nothing on it is needed, or name a \
+                 directory to have a test file made there",
+                preset.name
+            )));
+        }
+        all.retain(|doing| !doing.writes());
+        origins.fixed(
+            "directions",
+            "reads only",
+            "TARGET exists already; --destroy with its name adds writes",
+        );
+    }
+    idle(request, "random", all.iter().any(Doing::is_random), "--rw randread")?;
+    for key in ["compress", "dedup"] {
+        idle(request, key, all.iter().any(Doing::writes), "--rw write")?;
+    }
+    Ok(all)
+}
+
+fn plain_works(said: &SweepSpec) -> Result<Vec<Doing>, Failure> {
+    let axes = &said.axes;
+    let all = if axes.rw.is_empty() { vec![Rw::Read, Rw::Write] } else { axes.rw.clone() };
+    if !axes.mix.is_empty() && !all.iter().any(|rw| rw.is_mixed()) {
+        return Err(Failure::Usage(
+            "--mix changes nothing here: no --rw leaves the directions open; type --rw rw or --rw randrw"
+                .into(),
+        ));
+    }
+    let mixes = if axes.mix.is_empty() { vec![Mix::EVEN] } else { axes.mix.clone() };
+    let of = |rw: Rw| -> Vec<Doing> {
+        if rw.is_mixed() {
+            mixes.iter().map(|m| Doing::Plain(rw, Some(*m))).collect()
+        } else {
+            vec![Doing::Plain(rw, None)]
+        }
+    };
+    Ok(all.into_iter().flat_map(of).collect())
+}
+
+/// Access specifications say order, direction and size themselves.
+fn named_works(request: &Request, said: &SweepSpec) -> Result<Vec<Doing>, Failure> {
+    let flags = || said.flags.iter().chain(&request.flags);
+    if let Some(flag) = ["rw", "mix", "bs", "random", "align"].iter().find(|f| flags().any(|said| said == *f))
+    {
+        return Err(Failure::Usage(format!(
+            "--{flag} does not go with access specifications, which say it themselves; leave it out, or sweep without --spec and --line"
+        )));
+    }
+    Ok(said.axes.spec.iter().cloned().map(Doing::Named).collect())
+}
+
+/// A flag that would change no cell is a slip: it must not be taken for one that did.
+fn idle(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Failure> {
+    if used || !request.flags.contains(&key) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--{key} changes nothing here: no cell does such a thing; leave it out, or type {cure}"
+    )))
+}
+
+/// What the cells of each work are ranked by. Cells in order are not ranked.
+fn measures(said: &SweepSpec, works: &[Doing], origins: &mut Origins) -> BTreeMap<String, Measure> {
+    if said.preset.is_some_and(Preset::is_in_order) {
+        return BTreeMap::new();
+    }
+    let all: BTreeMap<String, Measure> =
+        works.iter().map(|doing| (doing.name(), said.by.unwrap_or(doing.measure()))).collect();
+    let mut words: Vec<&str> = Vec::new();
+    for measure in all.values().map(|m| m.word()) {
+        if !words.contains(&measure) {
+            words.push(measure);
+        }
+    }
+    origins.fixed("--by", &words.join(", "), if said.by.is_some() { "command line" } else { "default" });
+    all
+}
+
+impl Doing {
+    /// What it is called, as [`Setting::work`](model::sweep::Setting::work) says it.
+    fn name(&self) -> String {
+        match self {
+            Self::Plain(rw, Some(mix)) => format!("{} {}", rw.word(), mix.describe()),
+            Self::Plain(rw, None) => rw.word().into(),
+            Self::Named(spec) => spec.name.clone(),
+        }
+    }
+
+    /// What it is about: operations where offsets are random, bytes where they are in order.
+    fn measure(&self) -> Measure {
+        let random = match self {
+            Self::Plain(rw, _) => rw.is_random(),
+            Self::Named(spec) => spec.lines.iter().any(|line| line.random > 0.0),
+        };
+        if random { Measure::Iops } else { Measure::Bandwidth }
+    }
+
+    /// Whether anything may be changed.
+    fn writes(&self) -> bool {
+        match self {
+            Self::Plain(rw, _) => rw.fixed_mix().is_none_or(|m| !m.does(Kind::Read)),
+            Self::Named(spec) => spec.writes(),
+        }
+    }
+
+    /// Whether a law of random offsets would be obeyed.
+    fn is_random(&self) -> bool {
+        matches!(self, Self::Plain(rw, _) if rw.is_random())
+    }
+
+    /// Kinds of operation that are done.
+    fn kinds(&self) -> Vec<Kind> {
+        let mut all = match self {
+            Self::Plain(rw, mix) => {
+                let mut kinds = kinds_of(mix.or_else(|| rw.fixed_mix()).unwrap_or(Mix::EVEN));
+                kinds.extend(rw.writes_after_trims().then_some(Kind::Write));
+                kinds
+            }
+            Self::Named(spec) => spec.lines.iter().flat_map(|l: &LineSpec| kinds_of(l.mix)).collect(),
+        };
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+fn kinds_of(mix: Mix) -> Vec<Kind> {
+    Kind::ALL.into_iter().filter(|kind| mix.does(*kind)).collect()
+}
+
+/// Times that each cell could be measured once in the default budget.
+const PASSES: u64 = 6;
+/// Runs that there is time for in the default budget of a small grid.
+const RUNS: u64 = 300;
+/// Longest default budget.
+const LONGEST_NS: u64 = 110_000_000_000;
+/// Guess of what a run costs beside its window: snapshots, eviction, the final sync. Direct reads were seen to take 10 ms.
+const OVERHEAD_NS: u64 = 20_000_000;
+
+/// A grid whose cells are measured in their order.
+fn in_order(
+    request: &Request,
+    said: &SweepSpec,
+    growing: Growing,
+    in_rounds: Option<Rounds>,
+    origins: &mut Origins,
+) -> Result<GridJobs, Failure> {
+    let until = in_rounds.map_or(Ok(Until::Slow), |said| rounds(&growing, said))?;
+    let time = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    let from = if timed { "command line".into() } else { request.origin("time") };
+    origins.fixed("--time", &format!("{} a cell", show_ns(time as f64)), &from);
+    let words = match until {
+        Until::Slow => {
+            "the last cell, or one of no more operations a second than a quarter of the threads".into()
+        }
+        Until::Rounds { bytes: Some(bytes), rounds_at_most, .. } => {
+            format!("{} written, or {rounds_at_most} rounds", show_bytes(bytes))
+        }
+        Until::Rounds { rounds_at_most, .. } => {
+            format!("five rounds of the tracked cell are steady, or {rounds_at_most} rounds")
+        }
+    };
+    origins.fixed("ends by", &words, &request.origin("preset"));
+    let Growing { specs, cells, skipped, .. } = growing;
+    let grid = Grid {
+        preset: said.preset.map(|p| p.name.to_owned()),
+        cells,
+        skipped,
+        baselines: Vec::new(),
+        search: Search::InOrder(until),
+        tolerance: TOLERANCE,
+        measures: BTreeMap::new(),
+    };
+    Ok(GridJobs { specs, grid })
+}
+
+/// When rounds end. The tracked cell has to be among them.
+fn rounds(growing: &Growing, said: Rounds) -> Result<Until, Failure> {
+    let Rounds { tracked_bytes, variable, capacities, at_most } = said;
+    let is = |c: &&Cell| c.setting.block_bytes == tracked_bytes && c.setting.only_writes();
+    let Some(tracked) = growing.cells.iter().find(is).map(|c| c.job) else {
+        let preset = growing.said.preset.map_or("pts", |p| p.name);
+        return Err(Failure::Usage(format!(
+            "--preset {preset} follows writes of {} until they are steady, and no cell that can be measured does them; \
+             leave that size in --bs, and 0 in --mix",
+            show_block(u64::from(tracked_bytes))
+        )));
+    };
+    let size = growing.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+    let size = size.or(growing.targets.first().map(|t| t.bytes));
+    let bytes = capacities.map(|times| size.unwrap_or(0).saturating_mul(times));
+    Ok(Until::Rounds { tracked, variable, bytes, rounds_at_most: at_most })
+}
+
+/// How long it may take, and what decides.
+fn search(
+    said: &SweepSpec,
+    (jobs, finals, runs): (usize, usize, u32),
+    growing: &Growing,
+    request: &Request,
+    origins: &mut Origins,
+) -> Result<Search, Failure> {
+    let piece = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let warmup = growing.base.phases.first().and_then(|p| p.warmup).unwrap_or(0);
+    let whole = request.job.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let looks = |runs: u64| runs + runs.div_ceil(REFERENCE_EVERY as u64 - 1) + finals as u64;
+    let each = |window: u64| window + warmup + OVERHEAD_NS;
+    let from = |set: bool| if set { "command line" } else { "default" };
+    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    if said.exhaustive {
+        let exhaustive = looks(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
+        origins.fixed("--time", &format!("{} a run, {runs} runs a cell", show_ns(whole as f64)), from(timed));
+        origins.fixed("time", &format!("about {}", minutes(exhaustive)), "all cells");
+        return Ok(Search::Exhaustive);
+    }
+    let words = format!("runs of {}, a part of {}", show_ns(piece as f64), show_ns(whole as f64));
+    origins.fixed("--time", &words, from(timed));
+    // Each cell once, and the winners once more.
+    let least = looks(jobs as u64).saturating_mul(each(piece));
+    let makes_files = growing.targets.iter().any(|t| t.role == Role::Made);
+    let making = if makes_files { MAKING_NS } else { 0 };
+    let usual = least.saturating_mul(PASSES).max(each(piece).saturating_mul(RUNS)).min(LONGEST_NS);
+    let default = usual.max(least.saturating_add(least / 4).saturating_add(making));
+    let work = format!("{jobs} cells, each measured once,");
+    settings::refuse_short(request.budget_ns, least, &work, "fewer cells")?;
+    let words = format!("{PASSES} runs of each cell, at least {RUNS} runs, at most {}", minutes(LONGEST_NS));
+    let budget_ns = origins.choose_from("--budget", request.budget_ns, default, &words, |ns| minutes(*ns));
+    Ok(Search::Adaptive { budget_ns })
 }

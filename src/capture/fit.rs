@@ -1,0 +1,514 @@
+//! `fathom fit`: from a capture to a job file, and whether that job behaves like it.
+//!
+//! For: reading the capture twice and handing on. Not for: what the job says (crate `capture`), nor for running it ([`fit_check`]).
+
+#[cfg(test)]
+mod tests;
+
+use crate::capture::capture_file;
+use crate::failure::{Failure, cause};
+use crate::files::output;
+use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::run::is_worker_of;
+use crate::signals::INTERRUPTED;
+use crate::{signals, stderr, stdout};
+use capture::fit::{Figures, Fitted, Gathering, Head, Observed, Survey};
+use capture::names::Task;
+use capture::verdict::completeness;
+use model::captured::Origin;
+use model::fitted::{FORMAT, Figure, FitCheck, Word};
+use model::job::Kind;
+use model::name;
+use model::units::show_count;
+use report::{Format, Style};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitCode, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// What a job file is called where nobody says.
+const JOB_FILE: &str = "job.toml";
+
+/// What the user said.
+#[derive(Debug)]
+pub struct Request {
+    /// What `fathom capture` wrote.
+    pub capture: PathBuf,
+    /// The job file; standard output where nothing was said.
+    pub output: Option<PathBuf>,
+    /// What it may replace.
+    pub replace: Replace,
+}
+
+/// What the user said to have a fit checked.
+#[derive(Debug)]
+pub struct CheckRequest {
+    /// What `fathom capture` wrote.
+    pub capture: PathBuf,
+    /// What the job runs on.
+    pub target: PathBuf,
+    /// The job; fitted for this where `None`.
+    pub job: Option<PathBuf>,
+    /// Leave to overwrite the target.
+    pub destroy: Option<OsString>,
+    /// Paths of what may be written though users of it may be hidden.
+    pub unseen_users: Vec<PathBuf>,
+    /// The form on standard output.
+    pub format: &'static Format,
+    /// Files to write too.
+    pub outputs: Vec<PathBuf>,
+    /// What they may replace.
+    pub replace: Replace,
+}
+
+/// One or the other.
+#[derive(Debug)]
+pub enum Action {
+    /// Write a job file.
+    Fit(Request),
+    /// Run it and compare.
+    Check(Box<CheckRequest>),
+}
+
+/// Writes the job file.
+///
+/// # Errors
+/// [`Failure::Usage`] where the capture cannot be read or has nothing to fit a job to, or the place is taken; [`Failure::Refused`] where it
+/// cannot be written.
+pub fn fit(request: &Request) -> Result<ExitCode, Failure> {
+    let mut spared = Spared::default();
+    spared.add(&request.capture, "the capture itself");
+    let rules = Rules { flag: "-o", spared, replace: request.replace };
+    let outlet = request.output.as_deref().map(|path| rules.decide(path)).transpose()?;
+    let file = request.output.as_deref().filter(|path| !output::is_stream(path));
+    let job = fitted(&request.capture, file.unwrap_or(Path::new(JOB_FILE)))?;
+    match outlet.filter(|outlet| !outlet.is_stdout()) {
+        None => stdout::text(&job.text)?,
+        Some(outlet) => {
+            outlet.write(job.text.as_bytes(), &rules)?;
+            stdout::text(&format!("{}\n", name::shown(outlet.path_as_typed())))?;
+        }
+    }
+    if let Some(damage) = &job.damage {
+        stderr::say(&format!(
+            "fathom: {}: {damage}; the job is fitted to what is before that",
+            name::shown(&request.capture)
+        ));
+    }
+    Ok(ExitCode::from(u8::from(job.damage.is_some())))
+}
+
+/// A job that was fitted.
+struct Job {
+    text: String,
+    damage: Option<String>,
+    origin: Origin,
+    end_sector: u64,
+    has_closed_loops: bool,
+}
+
+/// Fits a job to a capture; `file` is where it will be.
+fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
+    let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
+    let mut first = capture_file::open(path)?;
+    let mut survey = Survey::new(&first.origin);
+    while first.block().is_some() {
+        let (rows, names) = first.last();
+        survey.add(rows, names);
+    }
+    let mut gathering = Gathering::new(&first.origin, survey, &first.names).map_err(|why| {
+        let damage = first.damage.as_ref().map_or_else(String::new, |damage| format!(" ({damage})"));
+        usage(format!("{why}{damage}"))
+    })?;
+    let mut second = capture_file::open(path)?;
+    while second.block().is_some() {
+        let (rows, names) = second.last();
+        gathering.add(rows, names);
+    }
+    let fitted: Fitted = gathering.finish();
+    let origin = first.origin;
+    let device = origin.partition.as_ref().map(|part| part.name.clone());
+    let device = device.or_else(|| origin.device.as_ref().map(|device| device.name.clone()));
+    let complete = completeness(&origin, first.ending.as_ref());
+    let head = Head {
+        capture: name::shown(path),
+        device: device.or_else(|| origin.imported.clone()).unwrap_or_else(|| "an unknown device".into()),
+        completeness: complete.word.to_uppercase() + ": " + &complete.sentence,
+        damage: first.damage.clone(),
+        file: name::shown(file),
+    };
+    let text = fitted.toml(&head);
+    let (end_sector, has_closed_loops) = (fitted.end_sector(), fitted.has_closed_loops());
+    Ok(Job { text, damage: first.damage, origin, end_sector, has_closed_loops })
+}
+
+/// Files that a check may write, decided before anything runs.
+fn outlets(request: &CheckRequest, rules: &Rules) -> Result<Vec<Outlet>, Failure> {
+    for path in &request.outputs {
+        if report::by_extension::<FitCheck>(path).is_none() && !output::is_stream(path) {
+            return Err(Failure::Usage(format!(
+                "-o {}: no form of a check has this extension; type {}",
+                name::shown(path),
+                report::extensions::<FitCheck>()
+            )));
+        }
+    }
+    output::decide_all(&request.outputs, rules)
+}
+
+/// Where files in between are best kept: in memory, and on no device that is captured.
+const MEMORY: &str = "/dev/shm";
+/// When a capture ends by itself, where nobody is left to end it.
+const LONGEST: &str = "25h";
+/// How often it is looked whether a capture has begun.
+const EVERY: Duration = Duration::from_millis(5);
+
+/// A folder that is gone with this.
+struct Between(PathBuf);
+
+impl Between {
+    fn new() -> Result<Self, Failure> {
+        let memory = Path::new(MEMORY);
+        let dir = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let dir = dir.join(format!("fathom-fit-{}", std::process::id()));
+        std::fs::create_dir(&dir)
+            .map_err(|e| Failure::Refused(format!("{} cannot be made: {e}{}", dir.display(), cause(&e))))?;
+        Ok(Self(dir))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Between {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A capture that runs beside; ended with this.
+struct Capturing {
+    child: Child,
+    said: ChildStderr,
+}
+
+impl Capturing {
+    /// Begins one, and waits until it records: then its file has a beginning.
+    ///
+    /// # Errors
+    /// What it said where it does not begin.
+    fn begin(target: &Path, into: &Path) -> Result<Self, Failure> {
+        let mut command = itself()?;
+        command.args(["capture", "--time", LONGEST, "-o"]).arg(into).arg("--").arg(target);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|e| not_started(&e))?;
+        let Some(said) = child.stderr.take() else {
+            return Err(Failure::Refused("a capture cannot be heard".into()));
+        };
+        let mut capturing = Self { child, said };
+        while matches!(capturing.child.try_wait(), Ok(None)) {
+            if capture_file::open(into).is_ok() {
+                return Ok(capturing);
+            }
+            std::thread::sleep(EVERY);
+        }
+        let mut words = String::new();
+        let _ = capturing.said.read_to_string(&mut words);
+        let why = words.trim().trim_start_matches("fathom: ").to_owned();
+        match capturing.child.wait().ok().and_then(|status| status.code()) {
+            Some(2) => Err(Failure::Usage(why)),
+            Some(code) if code == i32::from(INTERRUPTED) => Err(Failure::Interrupted),
+            _ => Err(Failure::Refused(why)),
+        }
+    }
+
+    /// Ends it in order.
+    ///
+    /// # Errors
+    /// Where it cannot be ended, or left no capture.
+    fn end(mut self) -> Result<(), Failure> {
+        self.interrupt();
+        let mut words = String::new();
+        let _ = self.said.read_to_string(&mut words);
+        let status = self.child.wait().map_err(|e| not_started(&e))?;
+        match status.code() {
+            // Whether it is complete stands in the file.
+            Some(0 | 1) => Ok(()),
+            Some(code) if code == i32::from(INTERRUPTED) => Ok(()),
+            _ => Err(Failure::Refused(format!("the capture of the job ended early: {}", words.trim()))),
+        }
+    }
+
+    fn interrupt(&self) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::INT);
+        }
+    }
+}
+
+impl Drop for Capturing {
+    fn drop(&mut self) {
+        // Waited for already, or not ended: then it may not go on alone.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.interrupt();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Runs a job, its report into a file; gives its number as a process.
+///
+/// # Errors
+/// Where it was refused, whose words are on standard error already, or interrupted.
+fn run(
+    job: &Path,
+    target: &Path,
+    (destroy, unseen_users): (Option<&OsString>, &[PathBuf]),
+    report: &Path,
+) -> Result<u32, Failure> {
+    let refuse = |e: io::Error| not_started(&e);
+    let mut command = itself()?;
+    command.args(["run", "--format", "json", "--quiet", "--no-history", "--runs", "1", "--attempts", "1"]);
+    // The requests are compared, not the number.
+    command.args(["--accept", "A04", "--accept", "A05"]);
+    if let Some(destroy) = destroy {
+        command.arg("--destroy").arg(destroy);
+    }
+    for path in unseen_users {
+        command.arg("--unseen-users").arg(path);
+    }
+    command.arg("--").arg(job).arg(target);
+    command.stdin(Stdio::null()).stdout(File::create(report).map_err(refuse)?).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(refuse)?;
+    let pid = child.id();
+    let mut words = String::new();
+    if let Some(mut said) = child.stderr.take() {
+        let _ = said.read_to_string(&mut words);
+    }
+    let why = words.trim().trim_start_matches("fathom: ").to_owned();
+    match child.wait().map_err(refuse)?.code() {
+        // A finding about the measurement is none about the fit.
+        Some(0 | 1 | 4) => Ok(pid),
+        Some(2) => Err(Failure::Usage(why)),
+        Some(code) if code == i32::from(INTERRUPTED) => Err(Failure::Interrupted),
+        _ => Err(Failure::Refused(why)),
+    }
+}
+
+/// This program once more.
+fn itself() -> Result<Command, Failure> {
+    std::env::current_exe().map(Command::new).map_err(|e| not_started(&e))
+}
+
+fn not_started(error: &io::Error) -> Failure {
+    Failure::Refused(format!("fathom cannot be started once more: {error}{}", cause(error)))
+}
+
+/// How far figures may be apart: shares of the original.
+const RATE: f64 = 0.02;
+const BYTES: f64 = 0.03;
+const FLUSHES: f64 = 0.05;
+const DEPTH: f64 = 0.2;
+const MEDIAN: f64 = 0.1;
+/// How far distributions of sizes and of offsets may be apart: their Kolmogorov-Smirnov distance.
+const SIZES: f64 = 0.02;
+const OFFSETS: f64 = 0.03;
+/// Share of the operations from which on a direction has figures of its own.
+const MANY: f64 = 0.05;
+/// How long the capture goes on behind the job, so that what it asked for last completes.
+const BEHIND: Duration = Duration::from_millis(300);
+/// Exit code where a goal cannot be told.
+const CANNOT_TELL: u8 = 4;
+
+/// Runs the job and compares.
+///
+/// # Errors
+/// [`Failure::Usage`] and [`Failure::Refused`] as of `fathom capture` and `fathom run`.
+pub fn check(request: &CheckRequest) -> Result<ExitCode, Failure> {
+    let format = report::that_writes::<FitCheck>(request.format).map_err(Failure::Usage)?;
+    let mut spared = Spared::default();
+    spared.add(&request.capture, "the capture itself");
+    let rules = Rules { flag: "-o", spared, replace: request.replace };
+    let outlets = outlets(request, &rules)?;
+    let checked = compare(request)?;
+    for outlet in outlets.iter().filter(|outlet| !outlet.is_stdout()) {
+        let form = report::of_file::<FitCheck>(outlet.path_as_typed(), format).unwrap_or(format);
+        outlet.write(&stdout::rendered(form, &checked, Style::default())?, &rules)?;
+    }
+    stdout::report(format, &checked, Style::default())?;
+    Ok(match checked.word {
+        Word::Met => ExitCode::SUCCESS,
+        Word::Missed => ExitCode::from(1),
+        Word::CannotTell => ExitCode::from(CANNOT_TELL),
+    })
+}
+
+fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
+    let between = Between::new()?;
+    let stop =
+        signals::watch(|| ()).map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
+    let here = between.path("job.toml");
+    let job = fitted(&request.capture, &here)?;
+    let file = if let Some(said) = &request.job {
+        said.clone()
+    } else {
+        std::fs::write(&here, &job.text)
+            .map_err(|e| Failure::Refused(format!("{} cannot be written: {e}", here.display())))?;
+        here
+    };
+    let again = between.path("again.capture");
+    let capturing = Capturing::begin(&request.target, &again)?;
+    let allowed = (request.destroy.as_ref(), request.unseen_users.as_slice());
+    let pid = run(&file, &request.target, allowed, &between.path("report.json"))?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    std::thread::sleep(BEHIND);
+    capturing.end()?;
+    let (then, _) = observed(&request.capture, job.end_sector, &|_| true)?;
+    let (now, lost) = observed(&again, job.end_sector, &|task| is_worker_of(task, pid))?;
+    let figures = figures(&then, &now, offsets(&request.target, &then, &now));
+    let (word, sentence) = FitCheck::answer(&figures);
+    let mut notes = notes(&job, &now, lost);
+    notes.extend(by_chance(&then.counts, &figures));
+    let is_slower = |figure: &Figure| figure.unit == "ns" && figure.met == Some(false);
+    if job.has_closed_loops && figures.iter().any(is_slower) {
+        notes.push(
+            "the job has closed loops, which go as fast as the target: where its latencies are others, so are rates and depth".into(),
+        );
+    }
+    Ok(FitCheck {
+        format: FORMAT,
+        capture: name::text(&request.capture),
+        job: request.job.as_deref().map(name::text),
+        target: name::text(&request.target),
+        word,
+        sentence,
+        figures,
+        notes,
+    })
+}
+
+/// Figures of some tasks of a capture, and what is missing in it.
+fn observed(
+    path: &Path,
+    end_sector: u64,
+    is_meant: &dyn Fn(&Task) -> bool,
+) -> Result<(Figures, Option<String>), Failure> {
+    let mut reader = capture_file::open(path)?;
+    let mut observed = Observed::new(&reader.origin, end_sector);
+    while reader.block().is_some() {
+        let (rows, names) = reader.last();
+        observed.add(rows, names, is_meant);
+    }
+    let complete = completeness(&reader.origin, reader.ending.as_ref());
+    let lost = (complete.word == "incomplete").then(|| {
+        format!("the capture of the job is incomplete, so its figures are too low: {}", complete.sentence)
+    });
+    Ok((observed.finish(), lost))
+}
+
+/// The distance of offsets, where those of the job are those of the device.
+fn offsets(target: &Path, then: &Figures, now: &Figures) -> Result<f64, String> {
+    if !target.metadata().is_ok_and(|facts| facts.file_type().is_block_device()) {
+        return Err(
+            "blocks of a file lie elsewhere on its device; name a block device to compare them".into()
+        );
+    }
+    then.distance_of_offsets(now).ok_or_else(|| "nothing was read or written".into())
+}
+
+fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<Figure> {
+    let of = |count: &dyn Fn(&Figures) -> u64| [then, now].map(|figures| figures.rate(count(figures)));
+    let counts = |kind: Kind| of(&move |figures: &Figures| figures.counts[kind as usize]);
+    let data = |figures: &Figures| figures.counts.iter().sum::<u64>() - figures.counts[Kind::Sync as usize];
+    // Of few operations chance says more than the fit.
+    let is_many = |kind: Kind| then.counts[kind as usize] as f64 >= MANY * data(then) as f64;
+    let mut out = vec![Figure::share("operations", "per_s", of(&data), RATE)];
+    for kind in [Kind::Read, Kind::Write, Kind::Trim] {
+        if is_many(kind) {
+            out.push(Figure::share(&name_of(kind), "per_s", counts(kind), RATE));
+        }
+    }
+    out.push(Figure::share("bytes", "bytes_per_s", of(&|figures| figures.bytes), BYTES));
+    let sizes = then.distance_of_sizes(now).ok_or_else(|| "nothing was read or written".to_owned());
+    out.push(Figure::distance("sizes", sizes, SIZES));
+    out.push(Figure::distance("offsets", offsets, OFFSETS));
+    out.push(Figure::share(&name_of(Kind::Sync), "per_s", counts(Kind::Sync), FLUSHES));
+    out.push(Figure::share("depth", "in_flight", [then.depth, now.depth], DEPTH));
+    for kind in Kind::MOVING.into_iter().filter(|kind| is_many(*kind)) {
+        let median = |figures: &Figures| {
+            figures.latencies[kind as usize].supported_quantile_ns(0.5).map(|ns| ns as f64)
+        };
+        out.push(Figure::share(&format!("{} p50", kind.word()), "ns", [median(then), median(now)], MEDIAN));
+    }
+    out
+}
+
+/// Which missed numbers of operations differ by no more than chance makes of so many that are drawn one by one: two standard
+/// deviations of a Poisson number. Of bursts it makes more.
+fn by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> Option<String> {
+    let counted = |figure: &Figure| {
+        let kind = Kind::ALL.into_iter().find(|kind| figure.name == name_of(*kind))?;
+        let count = counts[kind as usize];
+        let chance = 2.0 / (count as f64).sqrt();
+        let is_within = figure.met == Some(false) && count > 0 && figure.difference?.abs() <= chance;
+        is_within.then(|| {
+            format!("{} of {} by up to {:.1} %", figure.name, show_count(count as f64), 100.0 * chance)
+        })
+    };
+    let all: Vec<String> = figures.iter().filter_map(counted).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "operations are drawn at random, so counts vary by chance: {}; a longer capture fits better",
+            all.join(", ")
+        )
+    })
+}
+
+/// What the number of operations of a kind is called.
+fn name_of(kind: Kind) -> String {
+    match kind {
+        Kind::Sync => "flushes".into(),
+        kind => format!("{}s", kind.word()),
+    }
+}
+
+fn notes(job: &Job, now: &Figures, lost: Option<String>) -> Vec<String> {
+    let mut notes: Vec<String> = lost.into_iter().collect();
+    if let Some(damage) = &job.damage {
+        notes.push(format!("the capture is {damage}; what is before that is compared"));
+    }
+    if let Some(tool) = &job.origin.imported {
+        notes.push(format!("the capture is a trace of another tool ({tool}), which may count otherwise"));
+    }
+    if now.of_others > 0 {
+        notes.push(format!(
+            "{} operations of other tasks were captured beside the job, and left out",
+            show_count(now.of_others as f64)
+        ));
+    }
+    notes
+}
+
+#[test]
+fn what_chance_explains_is_said_and_nothing_else() {
+    let mut counts = [0; Kind::ALL.len()];
+    counts[Kind::Write as usize] = 1000;
+    counts[Kind::Sync as usize] = 100;
+    let figure = |name: &str, fit: f64| Figure::share(name, "per_s", [Some(100.0), Some(fit)], RATE);
+    let said =
+        by_chance(&counts, &[figure("writes", 105.0), figure("flushes", 125.0), figure("reads", 103.0)]);
+    assert!(said.is_some_and(|said| said.contains("chance: writes of 1,000 by up to 6.3 %; ")));
+    assert_eq!(
+        by_chance(&counts, &[figure("writes", 101.0), figure("writes", 107.0), figure("depth", 1.0)]),
+        None
+    );
+}

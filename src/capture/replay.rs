@@ -1,0 +1,484 @@
+//! Captured loads that are replayed: what each is like, and handing its operations to the engine while it runs.
+//!
+//! For: both passes over the file, the second one on a thread of its own that reads ahead. Not for: what requests mean and wait for (crate
+//! `capture`), nor for where they go (the plan).
+
+use crate::capture::capture_file::is_capture;
+use crate::capture::{Trace, capture_file, open_trace};
+use crate::failure::{Failure, cause};
+use crate::plan::settings::Origins;
+use crate::plan::stream::Draft;
+use crate::request::Request;
+use capture::file::Reader;
+use capture::foreign::{Language, Trouble};
+use capture::names::Names;
+use capture::replay::{self as rows, Load, ReplaySettings, Scan, Steps};
+use capture::row::Row;
+use capture::verdict::completeness;
+use engine::engines::ENGINES;
+use engine::source::replay::{Counts, Feed, Given, MOST_LANES, REACH, Replay as Source, Step, feed};
+use machine::test_file::LEAST_BYTES;
+use model::captured::{Ending, Origin};
+use model::job::{
+    Arrivals, Cache, Changes, Create, Filling, Kind, Mix, Order, Original, PerKind, Percent, Replay,
+    ReplayPace, Sizes, Stream,
+};
+use model::name;
+use model::plan::{Role, Target};
+use model::spec::limits::{MAX_BLOCK_BYTES, MAX_DEPTH};
+use model::spec::{Rw, StreamSpec};
+use model::units::{MIB, show_bytes, show_count, show_ns};
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long the reader rests where the engine has enough.
+const REST: Duration = Duration::from_micros(500);
+/// Longest wait for the reader to be ahead before the first operation.
+const HEAD_START: Duration = Duration::from_secs(10);
+
+/// A load after its first pass.
+pub(crate) struct Scanned {
+    /// What it is like.
+    pub(crate) load: Load,
+    /// The load in figures, with what is to be said of the file.
+    pub(crate) original: Original,
+    /// Files that the trace names as those of its operations; none of a capture.
+    pub(crate) files: Vec<String>,
+}
+
+/// A file of rows that is open.
+enum Rows {
+    Capture(Box<Reader<BufReader<File>>>),
+    Trace(Box<Trace>),
+}
+
+/// How such a file ended.
+struct Ended {
+    ending: Option<Ending>,
+    damage: Option<String>,
+    files: Vec<String>,
+}
+
+impl Rows {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        if is_capture(path) {
+            return Ok(Self::Capture(Box::new(capture_file::open(path)?)));
+        }
+        Ok(Self::Trace(Box::new(open_trace(path)?)))
+    }
+
+    fn origin(&self) -> &Origin {
+        match self {
+            Self::Capture(reader) => &reader.origin,
+            Self::Trace(trace) => &trace.origin,
+        }
+    }
+
+    /// Hands all rows on, until `take` wants no more.
+    fn each(self, mut take: impl FnMut(&[Row], &Names) -> bool) -> Result<Ended, Trouble> {
+        match self {
+            Self::Capture(mut reader) => {
+                while reader.block().is_some() {
+                    let (rows, names) = reader.last();
+                    if !take(rows, names) {
+                        break;
+                    }
+                }
+                Ok(Ended { ending: reader.ending, damage: reader.damage, files: Vec::new() })
+            }
+            Self::Trace(trace) => {
+                let Trace { language, files, .. } = *trace;
+                let mut put = |row: &Row, names: &Names| {
+                    let wants_more = take(std::slice::from_ref(row), names);
+                    if wants_more { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+                };
+                let (names, ending) = language.convert(Trace::readers(files), &mut put)?;
+                let is_log = matches!(language, Language::Iolog(_));
+                let files = names.all_tasks().iter().filter(|_| is_log).map(|task| task.name.clone());
+                Ok(Ended { files: files.collect(), ending: Some(ending), damage: None })
+            }
+        }
+    }
+}
+
+/// Reads a capture or a trace to its end.
+///
+/// # Errors
+/// [`Failure::Usage`] where it is none that can be read.
+pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
+    let rows = Rows::open(path)?;
+    let origin = rows.origin().clone();
+    let mut scan = Scan::new(&origin, changes);
+    let read = rows.each(|rows, names| {
+        scan.add(rows, names);
+        true
+    });
+    let Ended { ending, damage, files } = read.map_err(|why| match why {
+        Trouble::Foreign(why) => Failure::Usage(format!("{}: {why}", name::shown(path))),
+        Trouble::Io(e) => Failure::Refused(format!("{} cannot be read: {e}{}", name::shown(path), cause(&e))),
+    })?;
+    if let Some(within) = ending.as_ref().map(|ending| ending.within_sectors).filter(|n| *n > 0) {
+        return Err(Failure::Usage(format!(
+            "{}: {within} of its operations begin or end within a sector of 512 bytes, and a replay has whole sectors; `fathom capture --import` takes them for whole ones",
+            name::shown(path)
+        )));
+    }
+    let load = scan.finish(MOST_LANES);
+    let device = origin.partition.as_ref().map(|part| part.name.clone());
+    let device = device.or_else(|| origin.device.as_ref().map(|device| device.name.clone()));
+    let original = Original {
+        device: device.or_else(|| origin.imported.clone()).unwrap_or_default(),
+        completeness: completeness(&origin, ending.as_ref()).word,
+        damage,
+        ..load.original()
+    };
+    Ok(Scanned { load, original, files })
+}
+
+/// Begins the second pass, and gives the source that its operations come from. Operations that must be stable are those of the file with
+/// index 1, where `has_stable_file`. It ends with the source.
+///
+/// # Errors
+/// [`Failure::Refused`] where the capture is not what was planned any more, or no thread can be started.
+pub(crate) fn source(
+    replay: &Replay,
+    depth: u32,
+    has_stable_file: bool,
+    counts: &Arc<Counts>,
+) -> Result<Source, Failure> {
+    let path = name::path(&replay.file);
+    let Scanned { load, original, .. } = scan(&path, &replay.changes)?;
+    if (original.operations(), original.end_bytes)
+        != (replay.original.operations(), replay.original.end_bytes)
+    {
+        return Err(Failure::Refused(format!(
+            "{} has changed since this was planned; begin again",
+            name::shown(&path)
+        )));
+    }
+    let rows = Rows::open(&path)?;
+    let way = ReplaySettings { pace: replay.pace, speed: replay.speed, dense: replay.dense, reach: REACH };
+    let steps = Steps::new((rows.origin(), &replay.changes), load, way);
+    let lanes = steps.lanes();
+    let (to, from) = feed();
+    let (counts_there, is_timed) = (Arc::clone(counts), replay.pace != ReplayPace::Fast);
+    let thread = std::thread::Builder::new().name("fathom-replay".into());
+    let started = thread.spawn(move || {
+        let _ = sys::thread::block_signals();
+        read(rows, steps, to, has_stable_file, &counts_there);
+    });
+    started.map_err(|e| {
+        Failure::Refused(format!("a thread to read the capture cannot be started: {e}{}", sys::cause(&e)))
+    })?;
+    let begun = Instant::now();
+    // Full, or all that there is.
+    while !from.is_full() && begun.elapsed() < HEAD_START {
+        std::thread::sleep(REST);
+    }
+    Ok(Source::new(from, lanes, depth, is_timed, Arc::clone(counts)))
+}
+
+/// Hands all operations of a load on, in their order.
+fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, counts: &Counts) {
+    let mut block = Vec::new();
+    // What cannot be read any more ends the replay, which then has fewer operations than its original.
+    let _ = rows.each(|rows, names| {
+        steps.add(rows, names, &mut block);
+        counts.leave_out(steps.outside);
+        block.drain(..).all(|step| give(&mut to, handed_on(&step, has_stable_file)))
+    });
+}
+
+/// Gives the engine an operation as soon as it has room for it; false where it is over.
+fn give(to: &mut Feed, step: Step) -> bool {
+    loop {
+        match to.give(step) {
+            Given::Taken => return true,
+            Given::Full => std::thread::sleep(REST),
+            Given::Gone => return false,
+        }
+    }
+}
+
+/// As the engine takes it.
+fn handed_on(step: &rows::Step, has_stable_file: bool) -> Step {
+    let rows::Step { offset, length, kind, is_stable, lane, after, wait_ns } = *step;
+    Step { offset, wait_ns, length, after, lane, file: u16::from(is_stable && has_stable_file), kind }
+}
+
+/// Operations in flight for which there is room at least.
+const LEAST_DEPTH: u32 = 32;
+/// Most bytes that buffers take where no depth is said.
+const BUFFERS: u64 = 256 * MIB;
+/// Smallest share of a direction that is not rounded away.
+const LEAST_SHARE: f64 = 1e-7;
+/// Size of an operation of a kind that there is none of.
+const NO_SIZE: u32 = 4096;
+
+/// A captured load that a stream is, and the files that its trace names.
+pub(crate) struct ReplayPlan {
+    replay: Replay,
+    files: Vec<String>,
+}
+
+/// What a stream is that replays a load: itself with what the load says of it. `None` where it replays none.
+pub(crate) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failure> {
+    let Some(said) = stream.replay.clone() else { return Ok(None) };
+    let path = &name::path(&said.file);
+    let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
+    let Scanned { load, original, files } = scan(path, &said.changes)?;
+    if load.operations() == 0 {
+        return Err(usage(
+            "it holds no request that could be replayed; `fathom show` prints what a capture holds".into(),
+        ));
+    }
+    let pace = match said.pace {
+        Some(ReplayPace::Dependent) if !load.has_completions() => {
+            return Err(usage(
+                "it does not say when requests completed, so none can wait for another; type --pace timed, or --pace fast".into(),
+            ));
+        }
+        None if !load.has_completions() => ReplayPace::Timed,
+        pace => pace.unwrap_or_default(),
+    };
+    let largest =
+        Kind::MOVING.iter().filter_map(|kind| original.for_kind(*kind)).map(|kind| kind.sizes[1]).max();
+    let largest = largest.unwrap_or(u64::from(NO_SIZE));
+    if largest > MAX_BLOCK_BYTES {
+        return Err(usage(format!(
+            "it has a request of {}, and the largest operation that fathom submits is {}",
+            show_bytes(largest),
+            show_bytes(MAX_BLOCK_BYTES)
+        )));
+    }
+    let replay = Replay {
+        file: said.file,
+        pace,
+        speed: said.speed.unwrap_or(1.0),
+        changes: said.changes,
+        dense: false,
+        stable_writes: load.has_stable_writes(),
+        largest_bytes: largest as u32,
+        original,
+    };
+    let original = &replay.original;
+    (stream.rw, stream.mix, stream.bs) =
+        (Some(Rw::Randrw), Some(mix(original)), Some(sizes(original, largest as u32)));
+    stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
+    // Syncs are not counted by it, and the last ones must not be left out: the source ends it.
+    let counted = original.operations() - original.count(Kind::Sync);
+    if stream.limit.operations != Some(0) {
+        stream.limit.operations = Some(counted.max(1));
+    }
+    stream.depth = stream.depth.or(Some(depth(&replay)));
+    if pace == ReplayPace::Timed {
+        let seconds = replay.expected_ns().unwrap_or(0).max(1) as f64 / 1e9;
+        (stream.rate, stream.arrivals) = (Some(counted.max(1) as f64 / seconds), Some(Arrivals::Constant));
+    }
+    Ok(Some(ReplayPlan { replay, files }))
+}
+
+/// Twice what was in flight, as far as buffers of that number are not too many bytes.
+fn depth(replay: &Replay) -> u32 {
+    let twice = replay.original.depth_max.saturating_mul(2).clamp(LEAST_DEPTH, MAX_DEPTH);
+    let most = BUFFERS / u64::from(replay.largest_bytes.max(1));
+    twice.min(u32::try_from(most).unwrap_or(u32::MAX)).max(replay.original.depth_max.clamp(1, LEAST_DEPTH))
+}
+
+/// Shares of directions; of what there is at all never nothing, since what is never written is opened for reading.
+fn mix(original: &Original) -> Mix {
+    let counts = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| original.count(kind) as f64);
+    let all: f64 = counts.iter().sum();
+    if all == 0.0 {
+        return Mix::of_percents(100, 0);
+    }
+    let [reads, writes, trims] =
+        counts.map(|count| if count > 0.0 { count.max(all * LEAST_SHARE) } else { 0.0 });
+    let percent = |count: f64| Percent::nearest(100.0 * count / (reads + writes + trims)).unwrap_or_default();
+    let trim_percent = percent(trims);
+    let read_percent = if writes == 0.0 { trim_percent.rest(Percent::NONE) } else { percent(reads) };
+    Mix { read_percent, trim_percent }
+}
+
+/// Smallest and largest size of each direction. A trim has no buffer, however large it is.
+fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
+    let of = |kind: Kind| {
+        let Some([least, most]) = original.for_kind(kind).map(|of| of.sizes) else {
+            return Sizes::Fixed(NO_SIZE.min(largest));
+        };
+        let [least, most] = [least, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX).min(largest));
+        if least == most { Sizes::Fixed(most) } else { Sizes::Range(least, most) }
+    };
+    PerKind { read: of(Kind::Read), write: of(Kind::Write), trim: of(Kind::Trim) }
+}
+
+/// Makes a drafted stream the replay of a capture.
+pub(crate) fn fill(
+    request: &Request,
+    (spec, meant): (&StreamSpec, ReplayPlan),
+    draft: &mut Draft,
+    origins: &mut Origins,
+) -> Result<(), Failure> {
+    let ReplayPlan { mut replay, files } = meant;
+    let said = spec.replay.as_ref();
+    let pace = said.and_then(|said| said.pace);
+    let from = if replay.pace == ReplayPace::Timed { "no completions are known" } else { "default" };
+    origins.choose_from("--pace", pace, replay.pace, from, |pace| pace.word().into());
+    origins.choose("--speed", said.and_then(|said| said.speed), 1.0, f64::to_string);
+    note_changes(&replay.changes, origins);
+    let original = &replay.original;
+    origins.fixed("capture", &describe_original(original), &replay.file);
+    name_files(request, (&replay, files), draft)?;
+    let stream = &mut draft.stream;
+    if stream.moves_no_data() {
+        return Err(Failure::Usage(format!(
+            "--engine {} moves no data, and a capture is of data that were moved; name another one",
+            stream.engine
+        )));
+    }
+    // A directory gets a file of what was touched.
+    let is_folder = |path: &Path| path.is_dir();
+    let named = draft.paths.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
+    let made = draft.engine.touches_targets() && named.is_none_or(|path| is_folder(&path));
+    if made {
+        draft.size = Some(original.footprint_bytes.max(LEAST_BYTES).next_multiple_of(MIB));
+    }
+    replay.dense = made;
+    if replay.stable_writes && stream.cache == Cache::Mmap {
+        return Err(Failure::Usage(
+            "--cache mmap: the capture has writes that must be stable at once (FUA), and a mapping has none; type --cache direct".into(),
+        ));
+    }
+    stream.replay = Some(Box::new(replay));
+    match stream.kinds().find(|kind| !draft.engine.kinds.contains(kind)) {
+        Some(kind) => {
+            let able: Vec<&str> =
+                ENGINES.iter().filter(|e| e.kinds.contains(&kind)).map(|e| e.name).collect();
+            Err(Failure::Usage(format!(
+                "the capture has {}s, which the engine {} cannot do; type --engine with one of {}",
+                kind.word(),
+                stream.engine,
+                able.join(", ")
+            )))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Says what is changed of its operations.
+fn note_changes(changes: &Changes, origins: &mut Origins) {
+    origins.note("--replay-scale", Some(changes.divide).filter(|n| *n > 0), u64::to_string);
+    origins.note("--replay-align", Some(changes.align_bytes).filter(|n| *n > 0), |n| show_bytes(*n));
+    let kinds = |skip: &Vec<Kind>| skip.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(",");
+    origins.note("--replay-skip", Some(&changes.skip).filter(|skip| !skip.is_empty()), |skip| kinds(skip));
+}
+
+/// Has the operations of a trace go to the file that it names, where nobody names a target; one that it writes is made where it is missing.
+fn name_files(
+    request: &Request,
+    (replay, files): (&Replay, Vec<String>),
+    draft: &mut Draft,
+) -> Result<(), Failure> {
+    if files.len() > 1 {
+        return Err(Failure::Usage(format!(
+            "{}: its operations are those of {} files ({}, {} ...), and a replay is of one; write a log for each job and file",
+            replay.file,
+            files.len(),
+            files[0],
+            files[1]
+        )));
+    }
+    let is_named = !draft.paths.is_empty() || !request.targets.is_empty() || !draft.engine.touches_targets();
+    let original = &replay.original;
+    if is_named || files.is_empty() {
+        return Ok(());
+    }
+    let filling = if original.count(Kind::Read) > 0 { Filling::Data } else { Filling::Blocks };
+    let writes = original.count(Kind::Write) > 0;
+    draft.create = writes.then_some(Create { bytes: original.end_bytes, filling, unlink: false });
+    draft.paths = files;
+    Ok(())
+}
+
+/// `98,026 operations of vda in 12.1 s, 6 tasks`.
+fn describe_original(original: &Original) -> String {
+    format!(
+        "{} operations of {} in {}, {} tasks, {} touched",
+        show_count(original.operations() as f64),
+        original.device,
+        show_ns(original.elapsed_ns as f64),
+        original.tasks,
+        show_bytes(original.footprint_bytes)
+    )
+}
+
+/// Decides where a replay's operations go on its target, or refuses where they have no place. The language of another tool moves none of them.
+pub(crate) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) -> Result<(), Failure> {
+    let is_direct = stream.cache.is_direct();
+    let Some(replay) = &mut stream.replay else { return Ok(()) };
+    let original = &replay.original;
+    let [target] = targets else {
+        return Err(Failure::Usage(
+            "a capture is of one device, and is replayed on one target; name one".into(),
+        ));
+    };
+    let align = if is_direct { target.block_bytes.max(1) } else { 1 };
+    if !original.align_bytes.is_multiple_of(align) && align > original.align_bytes {
+        return Err(Failure::Usage(format!(
+            "{} has requests at multiples of {} bytes, and direct I/O to {} needs multiples of {align}; name a target with smaller blocks, or type --cache buffered",
+            replay.file, original.align_bytes, target.path
+        )));
+    }
+    if target.role == Role::Made {
+        return Ok(());
+    }
+    replay.dense = original.end_bytes > target.bytes;
+    if replay.dense && is_foreign {
+        return Err(Failure::Usage(format!(
+            "{} reads and writes up to {}, and {} has {}; name a larger target, or divide its offsets by replay_scale with replay_align",
+            replay.file,
+            show_bytes(original.end_bytes),
+            target.path,
+            show_bytes(target.bytes)
+        )));
+    }
+    if replay.dense && original.footprint_bytes > target.bytes {
+        return Err(Failure::Usage(format!(
+            "{} reads and writes {} in all, and {} has {}; name a target at least as large as that",
+            replay.file,
+            show_bytes(original.footprint_bytes),
+            target.path,
+            show_bytes(target.bytes)
+        )));
+    }
+    Ok(())
+}
+
+#[test]
+fn shares_are_of_what_there_is_and_what_is_never_written_stays_so() {
+    let of = |reads: u64, writes: u64, trims: u64| {
+        let kinds = [(Kind::Read, reads), (Kind::Write, writes), (Kind::Trim, trims)];
+        let kind = |(kind, operations)| model::job::OriginalKind {
+            kind,
+            operations,
+            bytes: 0,
+            sizes: [4096; 2],
+            p50_ns: None,
+            p99_ns: None,
+        };
+        mix(&Original { kinds: kinds.map(kind).to_vec(), ..Original::default() })
+    };
+    assert_eq!(of(5, 0, 0), Mix::of_percents(100, 0));
+    assert_eq!(
+        [of(0, 5, 0), of(0, 0, 5), of(3, 1, 0), of(0, 0, 0)].map(Mix::describe),
+        ["write", "trim", "75/25", "read"]
+    );
+    for (reads, writes, trims) in [(u64::MAX, 1, 0), (1, 1, u64::MAX), (u64::MAX, 0, 1), (1, 0, u64::MAX)] {
+        let mix = of(reads, writes, trims);
+        let does = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| mix.does(kind));
+        assert_eq!(does, [reads > 0, writes > 0, trims > 0], "{mix:?}");
+    }
+}

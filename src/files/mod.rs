@@ -1,0 +1,276 @@
+//! Input files: reading whole what somebody named.
+//!
+//! For: sessions, reports, job files, contents and states, whatever is behind their names. Not for: opening them (crate `sys`).
+
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+pub(crate) use sys::named_file::{kind, open};
+use tempfile::NamedTempFile;
+
+/// The bytes of a regular file, where there are no more than so many.
+///
+/// # Errors
+/// As [`open`], and for more bytes.
+pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it has more than {}", model::units::show_bytes(most))));
+    }
+    Ok(bytes)
+}
+
+/// What a path leads to, as far as it may be a small file.
+pub(crate) enum Small {
+    /// It is one, of these bytes.
+    Read(Vec<u8>),
+    /// A regular file of more bytes, of which none was read: it may be about to be measured.
+    Large,
+    /// A directory, a device, or whatever else is no regular file.
+    NoFile,
+    /// Nothing is there, or it may not be read.
+    Unread,
+}
+
+/// The bytes of a regular file, where there are no more than so many; of a larger one none is touched.
+pub(crate) fn small(path: &Path, most: u64) -> Small {
+    match std::fs::metadata(path) {
+        Err(_) => Small::Unread,
+        Ok(facts) if !facts.is_file() => Small::NoFile,
+        Ok(facts) if facts.len() > most => Small::Large,
+        Ok(_) => read(path, most).map_or(Small::Unread, Small::Read),
+    }
+}
+
+/// The text of a regular file, where there are no more than so many bytes.
+///
+/// # Errors
+/// As [`read`], and for bytes that are no UTF-8.
+pub(crate) fn text(path: &Path, most: u64) -> io::Result<String> {
+    String::from_utf8(read(path, most)?).map_err(|_| io::Error::other("it is no text in UTF-8"))
+}
+
+/// Names of files that do not have their own yet.
+const NAMELESS: (&str, &str) = (".fathom-", ".new");
+/// What has no name of its own after this time was left by a fathom that was killed.
+const LEFT_AFTER: Duration = Duration::from_secs(3600);
+
+/// Who may read a file that was not there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Its owner alone.
+    Owner,
+    /// Whom the umask lets.
+    Umask,
+}
+
+/// Makes a file.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] where there is one of that name, or why it cannot be made.
+pub(crate) fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
+    let dir = directory(path);
+    clear(dir);
+    nameless(dir, bytes, readers)?.persist_noclobber(path).map_err(|e| e.error)?;
+    sync(dir)
+}
+
+/// Makes a file, in the place of the one that has its name.
+///
+/// # Errors
+/// Why it cannot be made; then the old one is as it was.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let dir = directory(path);
+    nameless(dir, bytes, Readers::Owner)?.persist(path).map_err(|e| e.error)?;
+    sync(dir)
+}
+
+/// Makes a file for everybody, in the place of the one that has its name, whose mode and owner it gets.
+///
+/// # Errors
+/// As [`replace`].
+pub(crate) fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Result<()> {
+    let dir = directory(path);
+    clear(dir);
+    let file = nameless(dir, bytes, Readers::Umask)?;
+    if let Some(was) = was {
+        // Another owner is given only by those who may; the mode comes behind, because giving takes bits of it away.
+        let _ = fchown(file.as_file(), Some(was.uid()), Some(was.gid()));
+        file.as_file().set_permissions(was.permissions())?;
+    }
+    file.persist(path).map_err(|e| e.error)?;
+    // It has its name already: what the directory refuses now takes nothing away.
+    let _ = sync(dir);
+    Ok(())
+}
+
+/// A file that is written piece by piece, and takes its name when it is whole; what had that name stays until then.
+pub(crate) struct Growing {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Growing {
+    /// Begins it beside its name, links followed.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    pub(crate) fn begin(path: &Path) -> io::Result<Self> {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let dir = directory(&path);
+        clear(dir);
+        let was = path.metadata().ok();
+        let file = nameless(dir, b"", Readers::Umask)?;
+        if let Some(was) = was {
+            file.as_file().set_permissions(was.permissions())?;
+        }
+        Ok(Self { file, path })
+    }
+
+    /// What is written to.
+    ///
+    /// # Errors
+    /// Why there can be no other descriptor of it.
+    pub(crate) fn file(&self) -> io::Result<File> {
+        self.file.as_file().try_clone()
+    }
+
+    /// Gives it its name.
+    ///
+    /// # Errors
+    /// Why it cannot have it; then what had it is as it was.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist(&self.path).map_err(|e| e.error)?;
+        let _ = sync(directory(&self.path));
+        Ok(())
+    }
+}
+
+/// The directory that a file is in.
+pub(crate) fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(dir) if dir != Path::new("") => dir,
+        _ => Path::new("."),
+    }
+}
+
+fn nameless(dir: &Path, bytes: &[u8], readers: Readers) -> io::Result<NamedTempFile> {
+    let mode = match readers {
+        Readers::Owner => 0o600,
+        Readers::Umask => 0o666,
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(NAMELESS.0).suffix(NAMELESS.1).permissions(Permissions::from_mode(mode));
+    let mut file = builder.tempfile_in(dir)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+/// A new name is stable only with its directory.
+fn sync(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Removes what killed processes of ours left here. What cannot be removed disturbs nobody.
+fn clear(dir: &Path) {
+    let ours = |name: &std::ffi::OsStr| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(NAMELESS.0.as_bytes()) && name.ends_with(NAMELESS.1.as_bytes())
+    };
+    // Only these are looked at: another one may be a file system that never answers.
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().filter(|e| ours(&e.file_name())) {
+        let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age > LEFT_AFTER) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_is_named_and_nothing_waits() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let fifo = dir.path().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)?;
+    let socket = dir.path().join("socket");
+    let _listening = std::os::unix::net::UnixListener::bind(&socket)?;
+    let why = |path: &Path| read(path, 10).map_or_else(|e| e.to_string(), |_| "read".into());
+    let table = [
+        (fifo.as_path(), "a FIFO"),
+        (socket.as_path(), "a socket"),
+        (dir.path(), "a directory"),
+        (Path::new("/dev/zero"), "a character device"),
+        (Path::new("/proc/self/maps"), "of the kernel's (proc)"),
+    ];
+    for (path, word) in table {
+        assert!(why(path).contains(word), "{}", why(path));
+    }
+    let file = dir.path().join("file");
+    std::fs::write(&file, "0123456789")?;
+    assert_eq!((read(&file, 10)?.len(), why(&file)), (10, "read".into()));
+    std::fs::write(&file, "0123456789a")?;
+    assert!(why(&file).contains("more than 10 B"), "{}", why(&file));
+    Ok(())
+}
+
+#[test]
+fn a_file_is_made_once_and_replaced_whole() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("a");
+    create(&path, b"one", Readers::Owner)?;
+    let again = create(&path, b"two", Readers::Umask);
+    assert_eq!(again.map_err(|e| e.kind()), Err(io::ErrorKind::AlreadyExists));
+    assert_eq!(std::fs::read(&path)?, b"one");
+    replace(&path, b"three")?;
+    assert_eq!(std::fs::read(&path)?, b"three");
+    assert_eq!(path.metadata()?.mode() & 0o777, 0o600);
+    std::fs::set_permissions(&path, Permissions::from_mode(0o664))?;
+    replace_as(&path, b"four", Some(&path.metadata()?))?;
+    assert_eq!(
+        (std::fs::read(&path)?.as_slice(), path.metadata()?.mode() & 0o777),
+        (b"four".as_slice(), 0o664)
+    );
+    assert_eq!(std::fs::read_dir(dir.path())?.count(), 1);
+    Ok(())
+}
+
+#[test]
+fn a_growing_file_has_its_name_when_it_is_whole_and_takes_nothing_away_before() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let (path, link) = (dir.path().join("a"), dir.path().join("link"));
+    std::fs::write(&path, "old")?;
+    std::os::unix::fs::symlink("a", &link)?;
+    let given_up = Growing::begin(&link)?;
+    given_up.file()?.write_all(b"half")?;
+    drop(given_up);
+    assert_eq!(std::fs::read(&path)?, b"old");
+    let whole = Growing::begin(&link)?;
+    whole.file()?.write_all(b"new")?;
+    whole.finish()?;
+    assert_eq!(std::fs::read(&path)?, b"new");
+    assert!(link.symlink_metadata()?.is_symlink());
+    assert_eq!(std::fs::read_dir(dir.path())?.count(), 2);
+    Ok(())
+}
+
+#[test]
+fn what_killed_processes_left_goes_with_the_next_file_and_what_is_new_stays() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let [old, new, other] = [".fathom-a.new", ".fathom-b.new", "c.new"].map(|n| dir.path().join(n));
+    for path in [&old, &new, &other] {
+        let long_ago = std::time::SystemTime::now() - 2 * LEFT_AFTER;
+        let file = File::create(path)?;
+        if *path != new {
+            file.set_modified(long_ago)?;
+        }
+    }
+    create(&dir.path().join("a"), b"", Readers::Owner)?;
+    assert_eq!([old, new, other].map(|p| p.exists()), [false, true, true]);
+    Ok(())
+}
+
+pub mod output;

@@ -1,0 +1,696 @@
+//! Output files: the one place that decides where a report may be written, and writes it.
+//!
+//! For: whatever a user names to be written, refused before anything is measured and looked at again when it is written. Not for:
+//! session files while they are measured ([`crate::session`]), nor what is in a report.
+//!
+//! A stream (standard output, a FIFO, a terminal) is written to as it is. A regular file is replaced as a whole, so that whoever
+//! reads it sees the old report or the new one. What is measured, read or kept by fathom is never written over, and no block
+//! device is, whatever the way to it.
+
+use crate::failure::{Failure, cause};
+use crate::{files, session, stderr, stdout};
+use machine::overlays::identities;
+use machine::root::Root;
+use model::identity::Identity;
+use model::job::Data;
+use model::machine::Place;
+use model::name;
+use model::plan::{Plan, Role};
+use model::record::frame::MAGIC;
+use model::verification::State;
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, major, minor};
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Standard output as a place.
+const STANDARD_OUTPUT: &str = "-";
+/// Its number, and that of standard error.
+const OUTPUT: i32 = 1;
+const ERRORS: i32 = 2;
+/// Links to links that are followed, as many as the kernel does.
+const MOST_LINKS: usize = 40;
+/// How long a FIFO is offered to a reader.
+const FIFO_WAIT: Duration = Duration::from_secs(10);
+/// Kinds of character devices behind which there is storage or the machine itself.
+const NOT_FOR_REPORTS: [&str; 8] =
+    ["bsg", "mtd", "nvme", "nvme-generic", "nvme-subsystem", "raw", "scsi_generic", "watchdog"];
+/// Those among the devices of memory, by their minor numbers: `mem`, `kmem`, `port`.
+const MEMORY: (u32, [u32; 3]) = (1, [1, 2, 4]);
+
+/// The rules for the files of one call.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// How the file is asked for: `-o`.
+    pub flag: &'static str,
+    /// What is never written over.
+    pub spared: Spared,
+    /// What may be replaced.
+    pub replace: Replace,
+}
+
+/// Which content may be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replace {
+    /// Text. The command has no `--force`.
+    TextAlone,
+    /// Text, until the user types `--force`.
+    Text,
+    /// Anything, because the user typed `--force`.
+    Anything,
+}
+
+impl Replace {
+    /// By the flag `--force`.
+    pub fn by(force: bool) -> Self {
+        if force { Self::Anything } else { Self::Text }
+    }
+}
+
+/// A place for a report that may be written.
+#[derive(Debug)]
+pub struct Outlet {
+    said: PathBuf,
+    to: To,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum To {
+    /// A descriptor that the caller opened.
+    Descriptor(i32),
+    /// A FIFO or a character device.
+    Stream(PathBuf),
+    /// A regular file, links followed; it may not be there yet.
+    File(PathBuf),
+}
+
+/// Decides for several files at once.
+///
+/// # Errors
+/// As [`Rules::decide`], and where two names are one file.
+pub fn decide_all(said: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failure> {
+    let mut all: Vec<Outlet> = Vec::new();
+    for path in said {
+        let outlet = rules.decide(path)?;
+        if let Some(other) = all.iter().find(|o| o.to == outlet.to && !matches!(o.to, To::Stream(_))) {
+            return Err(rules
+                .usage(path, &format!("is where {} goes already; type another name", shown(&other.said))));
+        }
+        all.push(outlet);
+    }
+    // What is printed and said goes there too, though nobody typed it.
+    rules.descriptor(Path::new("/dev/stdout"), OUTPUT)?;
+    if let Err(why) = rules.descriptor(Path::new("/dev/stderr"), ERRORS) {
+        // Why it is refused must not go there either.
+        stderr::divert();
+        return Err(why);
+    }
+    Ok(all)
+}
+
+/// Whether a name is that of a stream, which needs no extension.
+pub fn is_stream(said: &Path) -> bool {
+    let streams = |facts: Metadata| facts.file_type().is_fifo() || facts.file_type().is_char_device();
+    descriptor(said).is_some() || said.metadata().is_ok_and(streams)
+}
+
+/// The number behind a name of an open descriptor.
+fn descriptor(said: &Path) -> Option<i32> {
+    match said.to_str()? {
+        STANDARD_OUTPUT | "/dev/stdout" => Some(OUTPUT),
+        "/dev/stderr" => Some(ERRORS),
+        other => {
+            let number = other.strip_prefix("/dev/fd/").or_else(|| other.strip_prefix("/proc/self/fd/"))?;
+            number.parse().ok().filter(|n| *n > 0)
+        }
+    }
+}
+
+impl Outlet {
+    /// As it was typed.
+    pub fn path_as_typed(&self) -> &Path {
+        &self.said
+    }
+
+    /// Whether it is standard output.
+    pub fn is_stdout(&self) -> bool {
+        self.to == To::Descriptor(OUTPUT)
+    }
+
+    /// Empties or creates a file that grows while it is written, after deciding once more. It has its name from the beginning, so that
+    /// it stays if fathom is killed.
+    ///
+    /// # Errors
+    /// Why it may not or cannot be written, and that it is no regular file.
+    pub fn begin(&self, rules: &Rules) -> Result<File, Failure> {
+        let path = self.file(rules)?;
+        let begun = put(&path, b"", rules).and_then(|()| {
+            let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+            let file = File::options().write(true).custom_flags(flags).open(&path)?;
+            let facts = file.metadata()?;
+            if facts.is_file() && facts.len() == 0 { Ok(file) } else { Err(changed()) }
+        });
+        begun.map_err(|e| rules.cannot(&self.said, &e))
+    }
+
+    /// The regular file that is written, after deciding once more.
+    fn file(&self, rules: &Rules) -> Result<PathBuf, Failure> {
+        match rules.decide(&self.said)?.to {
+            To::File(path) => Ok(path),
+            To::Descriptor(_) | To::Stream(_) => {
+                Err(rules.usage(&self.said, "is no file; type the name of one"))
+            }
+        }
+    }
+
+    /// Begins a file that is written piece by piece and takes its name when it is whole, after deciding once more.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn grow(&self, rules: &Rules) -> Result<Growing<'_>, Failure> {
+        let file = files::Growing::begin(&self.file(rules)?).map_err(|e| rules.cannot(&self.said, &e))?;
+        Ok(Growing { outlet: self, file })
+    }
+
+    /// Writes it, after deciding once more: what has the name now may be something else.
+    ///
+    /// # Errors
+    /// Why it may not or cannot be written. What was there is as it was, but for a stream.
+    pub fn write(&self, bytes: &[u8], rules: &Rules) -> Result<(), Failure> {
+        let written = match rules.decide(&self.said)?.to {
+            To::Descriptor(OUTPUT) => return stdout::bytes(bytes),
+            To::Descriptor(number) => {
+                sys::standard::duplicate(number).and_then(|file| stdout::write(&file, bytes))
+            }
+            To::Stream(path) => open_stream(&path).and_then(|file| stdout::write(&file, bytes)),
+            To::File(path) => put(&path, bytes, rules),
+        };
+        match written {
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(rules.cannot(&self.said, &e)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A file on its way to an outlet, without a name yet.
+pub struct Growing<'o> {
+    outlet: &'o Outlet,
+    file: files::Growing,
+}
+
+impl Growing<'_> {
+    /// What is written to.
+    ///
+    /// # Errors
+    /// Why there can be no other descriptor of it.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.file()
+    }
+
+    /// Gives it its name, after deciding once more.
+    ///
+    /// # Errors
+    /// Why it may not or cannot have it; then what had it is as it was.
+    pub fn finish(self, rules: &Rules) -> Result<(), Failure> {
+        let said = &self.outlet.said;
+        if rules.decide(said)?.to != self.outlet.to {
+            return Err(rules.cannot(said, &changed()));
+        }
+        self.file.finish().map_err(|e| rules.cannot(said, &e))
+    }
+}
+
+impl Rules {
+    /// Decides where a report goes, and whether it may.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for what a report is never written over and for places that are not there, [`Failure::Refused`] for what
+    /// this user may not write.
+    pub fn decide(&self, said: &Path) -> Result<Outlet, Failure> {
+        let outlet = |to| Outlet { said: said.to_owned(), to };
+        if let Some(number) = descriptor(said) {
+            return self.descriptor(said, number).map(outlet);
+        }
+        let path = followed(said).map_err(|e| self.cannot(said, &e))?;
+        let facts = match path.metadata() {
+            Ok(facts) => facts,
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                return self.room_for(said, &path).map(|()| outlet(To::File(path)));
+            }
+            Err(e) => return Err(self.cannot(said, &e)),
+        };
+        let kind = facts.file_type();
+        if kind.is_fifo() {
+            return Ok(outlet(To::Stream(path)));
+        }
+        if kind.is_char_device() {
+            return match not_for_reports(&facts) {
+                Some(what) => {
+                    Err(self.usage(said, &format!("is a device ({what}), and never written to; type a file")))
+                }
+                None => Ok(outlet(To::Stream(path))),
+            };
+        }
+        if !kind.is_file() {
+            return Err(self.usage(
+                said,
+                &format!("is {}, and a report is a file; type the name of one", files::kind(kind)),
+            ));
+        }
+        self.replaceable(said, &path)?;
+        Ok(outlet(To::File(path)))
+    }
+
+    /// What the caller opened is written to as it is, unless it is a disk or something of this call.
+    fn descriptor(&self, said: &Path, number: i32) -> Result<To, Failure> {
+        // What is closed is told when it is written to; a report elsewhere may be all that is wanted.
+        let facts = match sys::standard::duplicate(number).and_then(|file| file.metadata()) {
+            Err(_) if number <= 2 => return Ok(To::Descriptor(number)),
+            Err(e) => return Err(self.cannot(said, &e)),
+            Ok(facts) => facts,
+        };
+        if facts.file_type().is_block_device() {
+            return Err(self.usage(said, "is a block device, and never written to; send it into a file"));
+        }
+        match self.spared.what(&PathBuf::from(format!("/proc/self/fd/{number}"))) {
+            Some(what) => {
+                Err(self
+                    .usage(said, &format!("is {what}, and never written over; send it into another file")))
+            }
+            None => Ok(To::Descriptor(number)),
+        }
+    }
+
+    /// Whether a new file can be made there: by making one that has no name.
+    fn room_for(&self, said: &Path, path: &Path) -> Result<(), Failure> {
+        let dir = files::directory(path);
+        if !dir.is_dir() {
+            return Err(self.usage(
+                said,
+                &format!("is in no directory: there is no {}; make it, or type another name", shown(dir)),
+            ));
+        }
+        self.refuse_synthetic(said, dir)?;
+        self.refuse_ours(said, path)?;
+        tempfile::tempfile_in(dir).map(|_| ()).map_err(|e| self.cannot(said, &e))
+    }
+
+    /// Whether a regular file may be replaced.
+    fn replaceable(&self, said: &Path, path: &Path) -> Result<(), Failure> {
+        if let Some(what) = self.spared.what(path) {
+            return Err(self.usage(said, &format!("is {what}, and never written over; type another name")));
+        }
+        self.refuse_synthetic(said, path)?;
+        self.refuse_ours(said, path)?;
+        // Opening changes nothing, and tells at once about permissions, read-only mounts and running programs.
+        open_for_writing(path).map_err(|e| self.cannot(said, &e))?;
+        let content = Content::scan(path).map_err(|e| self.cannot(said, &e))?;
+        match content {
+            Content::Replaceable => Ok(()),
+            Content::Kept(what) => {
+                Err(self.usage(said, &format!("is {what}, and never written over; type another name")))
+            }
+            Content::Foreign(what) if self.replace != Replace::Anything => {
+                let force = if self.replace == Replace::Text { ", or --force to replace it" } else { "" };
+                Err(self.usage(
+                    said,
+                    &format!("{what}, and may be of value to somebody; type another name{force}"),
+                ))
+            }
+            Content::Foreign(_) => {
+                let named = path.to_str();
+                machine::safety::may_write_file(&Root::real(), path, path, named, false)
+                    .map_err(Failure::from)
+            }
+        }
+    }
+
+    /// Refuses files of the kernel, which look like text or empty.
+    fn refuse_synthetic(&self, said: &Path, path: &Path) -> Result<(), Failure> {
+        let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let file = File::from(opened.map_err(|e| self.cannot(said, &e.into()))?);
+        match machine::file_systems::synthetic(&file) {
+            Ok(None) => Ok(()),
+            Ok(Some(system)) => {
+                let why = format!("it is on {system}, where files are the kernel itself; type another name");
+                Err(self.cannot(said, &io::Error::other(why)))
+            }
+            Err(why) => Err(self.cannot(said, &io::Error::other(why))),
+        }
+    }
+
+    /// What lies where sessions are kept belongs to them.
+    fn refuse_ours(&self, said: &Path, path: &Path) -> Result<(), Failure> {
+        let dir = files::directory(path).canonicalize().unwrap_or_default();
+        let kept = session::directories().into_iter().filter_map(|d| d.canonicalize().ok());
+        if kept.into_iter().any(|d| d == dir) {
+            return Err(
+                self.usage(said, "is among the sessions, where only they are kept; type another directory")
+            );
+        }
+        Ok(())
+    }
+
+    fn usage(&self, said: &Path, why: &str) -> Failure {
+        Failure::Usage(format!("{} {} {why}", self.flag, shown(said)))
+    }
+
+    fn cannot(&self, said: &Path, error: &io::Error) -> Failure {
+        Failure::Refused(format!("{} {} cannot be written: {error}{}", self.flag, shown(said), cause(error)))
+    }
+}
+
+/// The path that a name leads to, which may not be there yet.
+fn followed(said: &Path) -> io::Result<PathBuf> {
+    let mut path = said.to_owned();
+    for _ in 0..MOST_LINKS {
+        match path.symlink_metadata() {
+            Ok(facts) if facts.is_symlink() => {
+                path = files::directory(&path).join(std::fs::read_link(&path)?);
+            }
+            Ok(_) => return path.canonicalize(),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(path),
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::Error::other("its links lead to one another"))
+}
+
+/// What is behind a character device that is not for reports.
+fn not_for_reports(facts: &Metadata) -> Option<String> {
+    let (major, minor) = (major(facts.rdev()), minor(facts.rdev()));
+    if major == MEMORY.0 && MEMORY.1.contains(&minor) {
+        return Some("the memory of the machine".into());
+    }
+    let class = std::fs::read_link(format!("/sys/dev/char/{major}:{minor}/subsystem")).ok()?;
+    let class = class.file_name()?.to_str()?.to_owned();
+    NOT_FOR_REPORTS.contains(&class.as_str()).then_some(class)
+}
+
+/// Opens a FIFO or a character device, and makes sure that it is still one.
+fn open_stream(path: &Path) -> io::Result<File> {
+    let since = Instant::now();
+    let waits_never = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = loop {
+        match File::options().write(true).custom_flags(waits_never).open(path) {
+            // As a FIFO answers that nobody reads yet.
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
+                if since.elapsed() > FIFO_WAIT {
+                    return Err(io::Error::other("nobody reads it"));
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            opened => break opened?,
+        }
+    };
+    let facts = file.metadata()?;
+    let kind = facts.file_type();
+    if kind.is_fifo() || (kind.is_char_device() && not_for_reports(&facts).is_none()) {
+        return Ok(file);
+    }
+    Err(changed())
+}
+
+fn open_for_writing(path: &Path) -> io::Result<File> {
+    File::options().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
+}
+
+/// Replaces a file as a whole; where its name cannot be given to another one, its content in place.
+fn put(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
+    let was = path.metadata().ok();
+    match files::replace_as(path, bytes, was.as_ref()) {
+        // A directory of others, or a file that is a mount of its own, as containers have them.
+        Err(e) if was.is_some() && no_rename(&e) => put_in_place(path, bytes, rules),
+        done => done,
+    }
+}
+
+fn no_rename(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::ResourceBusy
+            | ErrorKind::CrossesDevices
+            | ErrorKind::StorageFull
+            | ErrorKind::QuotaExceeded
+    )
+}
+
+/// Writes over the content of a file, once there surely is room.
+fn put_in_place(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
+    let file = open_for_writing(path)?;
+    let facts = file.metadata()?;
+    let opened = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    if !facts.is_file() || rules.spared.what(&opened).is_some() {
+        return Err(changed());
+    }
+    let length = bytes.len() as u64;
+    match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, length.max(1)) {
+        // Where room cannot be reserved, it is found out by writing.
+        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
+        Err(e) => return Err(e.into()),
+    }
+    file.write_all_at(bytes, 0)?;
+    file.set_len(length)?;
+    file.sync_all()
+}
+
+fn changed() -> io::Error {
+    io::Error::other("something else has this name now")
+}
+
+fn shown(path: &Path) -> String {
+    name::shown(path)
+}
+
+/// Content beyond this is not looked through: no report is as long.
+const MOST_LOOKED_AT: u64 = 64 << 20;
+
+/// What is in a file that is to be replaced.
+pub(crate) enum Content {
+    /// Nothing, or text.
+    Replaceable,
+    /// Something that only fathom makes and only the user removes.
+    Kept(&'static str),
+    /// Anything else, in words.
+    Foreign(String),
+}
+
+impl Content {
+    /// Looks through it.
+    ///
+    /// # Errors
+    /// Why it cannot be read, but for the lack of permission.
+    pub(crate) fn scan(path: &Path) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        // What may be written and not be read, as a log of others, is nobody's report.
+        match File::open(path) {
+            Ok(file) => file.take(MOST_LOOKED_AT + 1).read_to_end(&mut bytes)?,
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+                return Ok(Self::Foreign("may not be read by this user".into()));
+            }
+            Err(e) => return Err(e),
+        };
+        if bytes.starts_with(MAGIC.as_bytes()) {
+            return Ok(Self::Kept("a session"));
+        }
+        if bytes.len() as u64 > MOST_LOOKED_AT {
+            return Ok(Self::Foreign(format!(
+                "has more than {} MiB, which no report has",
+                MOST_LOOKED_AT >> 20
+            )));
+        }
+        let text = str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0'));
+        Ok(match text {
+            Some(text) if State::parse(text).is_ok() => Self::Kept("the state of a verification"),
+            Some(_) => Self::Replaceable,
+            None => Self::Foreign("is there, and is no text".into()),
+        })
+    }
+}
+
+/// What a call reads or measures, by device and inode, and so never writes over.
+#[derive(Clone, Debug, Default)]
+pub struct Spared {
+    files: Vec<(Identity, String)>,
+}
+
+impl Spared {
+    /// What a plan touches: its targets, what lies below them, and the files that say what is written.
+    pub fn from_plan(plan: &Plan, places: &[Place]) -> Self {
+        let mut spared = Self::default();
+        for target in plan.targets.iter().filter(|t| t.role == Role::File) {
+            spared.add(&name::path(&target.path), "a target of this call");
+        }
+        for layer in places.iter().flat_map(|p| &p.layers) {
+            let what = format!("the file behind {}, which is below a target", layer.name);
+            if let Some(file) = machine::loops::backing(&Root::real(), &layer.name) {
+                spared.files.push((file, what.clone()));
+            }
+            if let Some(file) = &layer.backing_file {
+                spared.add(Path::new(file), &what);
+            }
+        }
+        for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
+            if let Data::File(path) = &stream.data {
+                spared.add(Path::new(path), "the content that is written");
+            }
+        }
+        spared
+    }
+
+    /// One more; what is not there needs no sparing.
+    pub fn add(&mut self, path: &Path, what: &str) {
+        if path.metadata().is_ok_and(|facts| facts.is_file()) {
+            self.files
+                .extend(identities(&Root::real(), path).into_iter().map(|file| (file, what.to_owned())));
+        }
+    }
+
+    /// What the file at a path is to this call, where it is to be spared.
+    pub fn what(&self, path: &Path) -> Option<&str> {
+        let all = identities(&Root::real(), path);
+        let is_it = |file: &Identity| all.iter().any(|one| one.is_same(file));
+        self.files.iter().find(|(file, _)| is_it(file)).map(|(_, what)| what.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn rules(spared: &[&Path], force: bool) -> Rules {
+        let mut all = Spared::default();
+        for path in spared {
+            all.add(path, "a target of this call");
+        }
+        Rules { flag: "-o", spared: all, replace: Replace::by(force) }
+    }
+
+    fn why(rules: &Rules, path: &Path) -> String {
+        rules.decide(path).map_or_else(|f| f.message().to_owned(), |o| format!("{:?}", o.to))
+    }
+
+    #[test]
+    fn content_decides_what_is_replaced() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let table: [(&str, &[u8], &str); 5] = [
+            ("empty.json", b"", "File"),
+            ("text.json", "{\"a\": \"µ\"}\n".as_bytes(), "File"),
+            ("zeros.json", &[0; 100], "no text"),
+            ("latin.txt", b"caf\xe9", "no text"),
+            ("session.json", b"fathom session 1\n", "a session"),
+        ];
+        for (name, content, word) in table {
+            let path = dir.path().join(name);
+            std::fs::write(&path, content)?;
+            let said = why(&rules(&[], false), &path);
+            assert!(said.contains(word), "{name}: {said}");
+            let forced = why(&rules(&[], true), &path);
+            assert_eq!(forced.starts_with("File"), word != "a session", "{name}: {forced}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_call_touches_is_spared_under_every_name() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let [target, hard, soft, chain] =
+            ["data.json", "hard.json", "soft.json", "chain.json"].map(|n| dir.path().join(n));
+        std::fs::write(&target, "text\n")?;
+        std::fs::hard_link(&target, &hard)?;
+        symlink("data.json", &soft)?;
+        symlink("soft.json", &chain)?;
+        for path in [&target, &hard, &soft, &chain] {
+            for force in [false, true] {
+                let said = why(&rules(&[&target], force), path);
+                assert!(said.contains("a target of this call"), "{said}");
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_link_leads_to_the_file_that_is_written() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let [link, file, round] = ["latest.json", "r.json", "round.json"].map(|n| dir.path().join(n));
+        symlink("r.json", &link)?;
+        symlink("round.json", &round)?;
+        let rules = rules(&[], false);
+        assert!(why(&rules, &round).contains("one another"), "{}", why(&rules, &round));
+        let outlet = rules.decide(&link).map_err(|f| f.message().to_owned())?;
+        for text in ["one", "two"] {
+            outlet.write(text.as_bytes(), &rules).map_err(|f| f.message().to_owned())?;
+            assert_eq!(std::fs::read_to_string(&file)?, text);
+        }
+        assert!(link.symlink_metadata()?.is_symlink());
+        // Between deciding and writing it became something else.
+        std::fs::write(&file, [0; 10])?;
+        assert!(outlet.write(b"three", &rules).is_err());
+        assert_eq!(std::fs::read(&file)?, [0; 10]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_growing_file_replaces_what_a_report_may_and_what_came_meanwhile_stays()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let [path, binary, link] = ["a", "binary", "link"].map(|name| dir.path().join(name));
+        std::fs::write(&path, "text")?;
+        std::fs::write(&binary, [0; 9])?;
+        symlink("a", &link)?;
+        let rules = rules(&[], false);
+        let words = |f: Failure| f.message().to_owned();
+        let outlet = rules.decide(&link).map_err(words)?;
+        let file = outlet.begin(&rules).map_err(words)?;
+        assert_eq!(path.metadata()?.len(), 0);
+        file.write_all_at(b"grown", 0)?;
+        assert_eq!(std::fs::read(&path)?, b"grown");
+        let growing = outlet.grow(&rules).map_err(words)?;
+        growing.file()?.write_all_at(b"whole", 0)?;
+        assert_eq!(std::fs::read(&path)?, b"grown");
+        growing.finish(&rules).map_err(words)?;
+        assert_eq!(std::fs::read(&path)?, b"whole");
+        // The name is given to something else, before it is begun and before it is finished.
+        for other in [binary.as_path(), Path::new("/dev/null"), dir.path()] {
+            let outlet = rules.decide(&link).map_err(words)?;
+            let growing = outlet.grow(&rules).map_err(words)?;
+            std::fs::remove_file(&link)?;
+            symlink(other, &link)?;
+            assert!(growing.finish(&rules).is_err() && outlet.begin(&rules).is_err(), "{}", other.display());
+            assert!(outlet.grow(&rules).is_err(), "{}", other.display());
+            std::fs::remove_file(&link)?;
+            symlink("a", &link)?;
+        }
+        assert_eq!((std::fs::read(&path)?, std::fs::read(&binary)?), (b"whole".to_vec(), vec![0; 9]));
+        Ok(())
+    }
+
+    #[test]
+    fn files_of_the_kernel_are_no_reports_whatever_they_are_called() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let link = dir.path().join("r.txt");
+        symlink("/proc/self/comm", &link)?;
+        for force in [false, true] {
+            for path in [&link, Path::new("/proc/self/comm"), Path::new("/proc/self/new.txt")] {
+                assert!(why(&rules(&[], force), path).contains("is on proc"), "{}", path.display());
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn in_place_nothing_of_the_old_content_stays() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("r.json");
+        std::fs::write(&path, "a longer one")?;
+        put_in_place(&path, b"short", &rules(&[], false))?;
+        assert_eq!(std::fs::read(&path)?, b"short");
+        Ok(())
+    }
+}

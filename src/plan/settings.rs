@@ -1,0 +1,610 @@
+//! Repeats: how often each job is measured, or what decides that.
+//!
+//! For: `--runs`, `--precision`, `--until`, `--settle`, `--max-runs` and `--attempts` with their defaults. Not for: what of them goes together (crate
+//! `model`, where the spec is checked) nor deciding while measuring (crate `analysis`).
+
+use crate::failure::Failure;
+use crate::plan::{DraftJob, profile, streams};
+use crate::request::{BenchSpec, JobSource, Request, Work};
+use analysis::cost::run_ns;
+use analysis::strategy::sweep::FRESH;
+use engine::engines;
+use engine::engines::Entry;
+use model::gate::{Condition, Limit, Slower};
+use model::job::{Access, Arrivals, Cache, Job, Kind, Pace, Pattern, Stream};
+use model::plan::{LatencyTarget, Origin, Precondition, Role, Strategy, Target};
+use model::spec::limits::{ATTEMPTS, FEWEST_GATED_RUNS, FEWEST_ROUNDS, MAX_RUNS};
+use model::spec::parsers::of_arrivals;
+use model::spec::presets::Preset;
+use model::spec::{JobSpec, Until};
+use model::study::Study;
+use model::units::{MIB, minutes, parse_duration_ns, show_block, show_bytes, show_ns};
+
+/// Repeats from which a headline has an interval worth printing (statistics: at least five).
+const RUNS: u32 = 5;
+/// Repeats of each load of `limit`; where they disagree it measures more.
+const LIMIT_RUNS: u32 = 3;
+/// Times an exhaustive search measures each cell unless said otherwise: the fewest that have an interval.
+pub(super) const CELL_RUNS: u32 = 3;
+/// Times the first runs that `--settle` measures at most.
+const SETTLED_WITHIN: u32 = 10;
+/// Rounds after which a device that is not steady is left alone, as in the specification of the SNIA.
+const ROUNDS: u32 = 25;
+
+/// How often at least, and what decides. `by_budget` is how often the budget of `fathom api` allows.
+pub(super) fn repeats(
+    study: &Study,
+    request: &Request,
+    is_quick: bool,
+    by_budget: Option<u32>,
+    origins: &mut Origins,
+) -> (u32, Strategy) {
+    if is_quick {
+        origins.fixed("--runs", "1", "--quick");
+        return (1, Strategy::Fixed);
+    }
+    let spec = &request.job;
+    let mut choose = |default| origins.choose("--runs", spec.runs, default, u32::to_string);
+    match study {
+        Study::Limit(target) => (choose(LIMIT_RUNS), Strategy::Limit(*target)),
+        // How often a cell is measured is told beside its time.
+        Study::Sweep(_) => (spec.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
+        Study::Interfaces(_) if spec.gates_a_percentile() => of_workloads(request, origins),
+        Study::Interfaces(_) => {
+            let runs = by_budget.unwrap_or(RUNS);
+            (origins.choose_from("--runs", spec.runs, runs, "--budget", u32::to_string), Strategy::Fixed)
+        }
+        Study::Targets(comparison) if profile::is_timed(request) => {
+            let (default, from) = first_runs(spec);
+            let runs = origins.choose_from("--runs", spec.runs, default, from, u32::to_string);
+            (runs, Strategy::Targets(comparison.layout()))
+        }
+        Study::Jobs
+        | Study::Layers(_)
+        | Study::Profile(_)
+        | Study::Targets(_)
+        | Study::Hosts(_)
+        | Study::Commands(_) => of_workloads(request, origins),
+    }
+}
+
+/// How often a workload that stands for itself is measured at least if `--runs` is not typed, and why.
+fn first_runs(spec: &JobSpec) -> (u32, &'static str) {
+    if spec.gates_a_percentile() {
+        (FEWEST_GATED_RUNS, "default: --fail-if has a percentile")
+    } else if spec.phases.iter().flat_map(|phase| &phase.streams).any(|stream| stream.replay.is_some()) {
+        // It takes as long as the capture did.
+        (1, "default of a replay")
+    } else {
+        (RUNS, "default")
+    }
+}
+
+/// How often at least workloads that stand for themselves are measured, and what decides: more than a number may be said.
+fn of_workloads(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
+    let spec = &request.job;
+    let words = |n: &u32| n.to_string();
+    if let Some(Until::Steady) = spec.until {
+        origins.note("--until", spec.until, |_| "steady: the last five rounds count".into());
+        let at_most = origins.choose("--max-runs", spec.max_runs, ROUNDS, words);
+        return (FEWEST_ROUNDS, Strategy::Steady { at_most });
+    }
+    let (default, from) = first_runs(spec);
+    let runs = origins.choose_from("--runs", spec.runs, default, from, words);
+    if spec.settle == Some(true) {
+        origins.note("--settle", Some(()), |()| "once more, where the first runs cannot tell".into());
+        let most = runs.saturating_mul(SETTLED_WITHIN).min(MAX_RUNS);
+        let at_most =
+            origins.choose_from("--max-runs", spec.max_runs, most, "default: ten times --runs", words);
+        return (runs, Strategy::Settle { at_most });
+    }
+    let Some(share) = spec.precision else { return (runs, Strategy::Fixed) };
+    origins.note("--precision", Some(share), |share| format!("{} % to either side", share * 100.0));
+    let twice = runs.saturating_mul(2).min(MAX_RUNS);
+    let at_most = origins.choose_from("--max-runs", spec.max_runs, twice, "default: twice --runs", words);
+    (runs, Strategy::Precision { share, at_most })
+}
+
+/// Times that a run which others disturb is measured at most.
+pub(super) fn attempts(spec: &JobSpec, origins: &mut Origins) -> u32 {
+    origins.note("--attempts", spec.attempts, u32::to_string);
+    spec.attempts.unwrap_or(ATTEMPTS)
+}
+
+/// Open-loop slots by those of the closed one. At its capacity a closed loop has rate times mean latency in flight
+/// (Little's law); so these are four times rate times p99.9 where p99.9 is up to eight means.
+const PLACES: u64 = 32;
+/// Fewest places: a stall of 100 ms at 1000 a second fills as many.
+const FEWEST_PLACES: u64 = 128;
+/// Most bytes that their buffers take.
+const MOST_BYTES: u64 = 256 * MIB;
+/// Runs that the default time budget holds for each of `--runs`, which is 3 by default: those of the closed loop, 20 to 25 of a search or
+/// a curve, and some that are measured again.
+const RUNS_IN_BUDGET: u64 = 11;
+/// Runs of a load by default; fewer need no smaller budget, since then more loads are measured.
+const USUAL_RUNS: u32 = 3;
+/// Fewest runs at loads that may answer: one at each load of a curve, or the proof of both ends.
+const FEWEST_LOAD_RUNS: u64 = 7;
+/// Most threads, for engines that carry one operation each.
+const MOST_WORKERS: u64 = 256;
+
+/// The time budget in ns: as typed, or room for a search or a curve, and twice that for both.
+///
+/// # Errors
+/// A usage failure if what was typed has no room for the closed loop and a few loads.
+pub(super) fn budget_ns(
+    typed: Option<u64>,
+    target: &LatencyTarget,
+    (jobs, runs, baseline_ns): (&[Job], u32, u64),
+    origins: &mut Origins,
+) -> Result<u64, Failure> {
+    let run = jobs.first().map_or(0, run_ns);
+    let least = baseline_ns.saturating_add(run.saturating_mul(u64::from(runs) + FEWEST_LOAD_RUNS));
+    let work = format!("{runs} runs of the closed loop and {FEWEST_LOAD_RUNS} at loads");
+    refuse_short(typed, least, &work, "shorter runs (--time)")?;
+    let answers = u64::from(target.latency_ns.is_some()) + u64::from(target.curve);
+    let runs = RUNS_IN_BUDGET * u64::from(runs.max(USUAL_RUNS)) * answers;
+    let default = baseline_ns.saturating_add(run.saturating_mul(runs));
+    Ok(origins.choose_from("--budget", typed, default, &format!("default: {runs} runs"), |ns| minutes(*ns)))
+}
+
+/// The open loop that goes with a closed one.
+///
+/// # Errors
+/// A usage failure where the arrivals are those of one worker, and the engine needs several for it.
+pub(super) fn open(
+    closed: &DraftJob,
+    arrivals: Arrivals,
+    origins: &mut Origins,
+) -> Result<DraftJob, Failure> {
+    let mut open = closed.clone();
+    open.name = format!("{}, loads", closed.name);
+    let from = if arrivals == Arrivals::default() { "default" } else { "command line" };
+    origins.fixed("--arrivals", &of_arrivals(arrivals), from);
+    for draft in open.phases.iter_mut().flat_map(|(_, drafts)| drafts) {
+        // The strategy says the rate of each run; this is none.
+        draft.stream.pace = Pace::Open { iops: 0.0, arrivals };
+        places(&mut draft.stream, draft.engine.max_depth);
+        if matches!(arrivals, Arrivals::OnOff { .. }) && draft.stream.workers > 1 {
+            return Err(Failure::Usage(format!(
+                "--arrivals on-off is on for one worker at a time, and the engine {} needs {} of them for an open loop; type --engine io_uring or libaio, or other --arrivals",
+                draft.engine.name, draft.stream.workers
+            )));
+        }
+        let Stream { depth, workers, access, .. } = &draft.stream;
+        let buffers = u64::from(*depth) * u64::from(*workers) * u64::from(access.largest_bytes());
+        let value = format!(
+            "{} in flight: depth {depth}, workers {workers}, {} of buffers",
+            u64::from(*depth) * u64::from(*workers),
+            show_bytes(buffers)
+        );
+        origins.fixed("open-loop slots", &value, "32 times those of the closed loop, 128 at least");
+    }
+    Ok(open)
+}
+
+/// Gives a stream enough places: deeper queues first, then more workers where an engine has no deeper ones.
+fn places(stream: &mut Stream, max_depth: u32) {
+    // Targets are not known yet; there is one.
+    let closed = u64::from(stream.depth) * u64::from(stream.workers);
+    let block = u64::from(stream.access.largest_bytes()).max(1);
+    let wanted = (PLACES * closed).max(FEWEST_PLACES).min((MOST_BYTES / block).max(closed));
+    let workers = u64::from(stream.workers);
+    let depth = wanted.div_ceil(workers).clamp(1, u64::from(max_depth));
+    stream.workers = wanted.div_ceil(depth).clamp(workers, MOST_WORKERS.max(workers)) as u32;
+    stream.depth = depth as u32;
+}
+
+#[cfg(test)]
+fn curve_point(block_bytes: u32, depth: u32, workers: u32, max_depth: u32) -> (u32, u32) {
+    let access = model::job::Access::plain(model::job::Pattern::Random, block_bytes, 100);
+    let mut stream = Stream::plain(access, depth, workers, "io_uring");
+    places(&mut stream, max_depth);
+    (stream.depth, stream.workers)
+}
+
+/// Refuses a typed budget that is shorter than the fewest runs take. `work` says what these are, as in `3 rounds of 8 tests`; `instead`
+/// names the options that need less time.
+///
+/// # Errors
+/// A usage failure with the budget to type.
+pub(super) fn refuse_short(
+    typed_ns: Option<u64>,
+    least_ns: u64,
+    work: &str,
+    instead: &str,
+) -> Result<(), Failure> {
+    let Some(budget_ns) = typed_ns.filter(|typed| *typed < least_ns) else { return Ok(()) };
+    Err(Failure::Usage(format!(
+        "--budget {}: {work} take about {}; type --budget {}s or more, or {instead}",
+        minutes(budget_ns),
+        minutes(least_ns),
+        least_ns.div_ceil(1_000_000_000)
+    )))
+}
+
+/// Times that everything is written from end to end, and bytes of a write: those of the SNIA (SSS PTS 2.0, workload
+/// independent preconditioning).
+const PASSES: u32 = 2;
+const BLOCK_BYTES: u32 = 128 << 10;
+/// Writes in flight: enough that a fast drive is not kept waiting.
+const DEPTH: u32 = 32;
+/// Rounds of the SNIA's, after which a rate that has not settled is not going to.
+const ROUNDS_AT_MOST: u32 = 25;
+
+/// What preconditioning means for these jobs; `None` where nobody asked for it.
+pub(super) fn plan_precondition(
+    request: &Request,
+    (jobs, targets): (&[Job], &[Target]),
+    denial: Option<&str>,
+    origins: &mut Origins,
+) -> Result<Option<Precondition>, Failure> {
+    // What a preset asks for is written once, and its rounds are what is measured.
+    let filled = matches!(&request.work, Work::Sweep(said) if said.preset.is_some_and(Preset::fills));
+    if request.job.precondition != Some(true) && !filled {
+        return Ok(None);
+    }
+    let mut fills: Vec<Stream> = Vec::new();
+    for stream in jobs.iter().flat_map(streams) {
+        for index in &stream.targets {
+            let Some(target) = targets.get(*index).filter(|t| t.role != Role::None) else { continue };
+            // Jobs of this session were asked for with the right to write; those of an earlier one need not have been.
+            if !target.writable {
+                return Err(explain_refusal(Failure::Usage(format!(
+                    "{} is only read by the session that is measured again; leave --precondition out",
+                    target.path
+                ))));
+            }
+            let fill = fill(stream, (*index, target), denial)?;
+            if !fills.contains(&fill) {
+                fills.push(fill);
+            }
+        }
+    }
+    if fills.is_empty() && filled {
+        return Ok(None);
+    }
+    if fills.is_empty() {
+        return Err(Failure::Usage(
+            "--precondition changes nothing here: no target is touched; leave it out".into(),
+        ));
+    }
+    let writes = |job: &Job| streams(job).any(|s| s.access.kinds().any(|k| k == Kind::Write));
+    let writing =
+        jobs.iter().enumerate().filter(|(_, job)| writes(job) && !filled).map(|(at, _)| at).collect();
+    let meant = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
+    if filled {
+        origins.fixed("precondition", &describe_precondition(&meant, jobs), &request.origin("precondition"));
+    } else {
+        origins.note("--precondition", request.job.precondition, |_| describe_precondition(&meant, jobs));
+    }
+    Ok(Some(meant))
+}
+
+/// Why a target may not be written by it, where the work itself would only read.
+pub(super) fn explain_refusal(why: Failure) -> Failure {
+    let with = |text: String| format!("--precondition writes over the target before it is measured: {text}");
+    match why {
+        Failure::Usage(text) => Failure::Usage(with(text)),
+        Failure::Refused(text) => Failure::Refused(with(text)),
+        other @ (Failure::Pointed { .. } | Failure::Interrupted | Failure::Elsewhere(_)) => other,
+    }
+}
+
+/// What writes the part of a target that a stream touches. Never more: the rest is somebody's.
+fn fill(stream: &Stream, (index, target): (usize, &Target), denial: Option<&str>) -> Result<Stream, Failure> {
+    if !stream.turns.is_empty() {
+        return Err(Failure::Usage(
+            "--precondition writes one region, and turns have several; write the target before, or leave --precondition out".into(),
+        ));
+    }
+    let access = &stream.access;
+    let left = target.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes);
+    if left < u64::from(BLOCK_BYTES) {
+        return Err(Failure::Usage(format!(
+            "--precondition writes {} at once, and only {} of {} are touched; use a larger --size, or leave --precondition out",
+            show_bytes(u64::from(BLOCK_BYTES)),
+            show_bytes(left),
+            target.path
+        )));
+    }
+    let engine = writer(stream, denial);
+    let access = Access {
+        offset_bytes: access.offset_bytes,
+        span_bytes: access.span_bytes,
+        ..Access::plain(Pattern::Sequential, BLOCK_BYTES, 0)
+    };
+    let plain = Stream::plain(access, DEPTH.min(engine.max_depth), 1, engine.name);
+    Ok(Stream { targets: vec![index], ..plain })
+}
+
+/// The stream's own engine, which works here if any does; another where that cannot write past the page cache.
+fn writer(stream: &Stream, denial: Option<&str>) -> &'static Entry {
+    let able =
+        |e: &&Entry| e.moves_bytes && e.caches.contains(&Cache::Direct) && e.kinds.contains(&Kind::Write);
+    let own = engines::find(&stream.engine).filter(able);
+    let usual = || crate::plan::engine::default_engine(denial);
+    own.or_else(usual).unwrap_or(&engines::ENGINES[0])
+}
+
+fn describe_precondition(meant: &Precondition, jobs: &[Job]) -> String {
+    let block = show_block(u64::from(BLOCK_BYTES));
+    let fill = format!("all written {} times over ({block}, direct)", meant.passes);
+    let of = |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
+    if meant.jobs.is_empty() {
+        let why = if jobs.iter().any(|j| streams(j).any(|s| s.access.writes())) {
+            "the rounds of the sweep are the rest"
+        } else {
+            "nothing here writes, so no rounds"
+        };
+        return format!("{fill}; {why}");
+    }
+    let round: u64 = meant.jobs.iter().filter_map(|at| jobs.get(*at)).map(of).fold(0, u64::saturating_add);
+    let longest = show_ns(round as f64 * f64::from(meant.rounds_at_most));
+    format!(
+        "{fill}, then rounds of the work until its rate settles, {} at most ({longest})",
+        meant.rounds_at_most
+    )
+}
+
+/// The origin of a setting that the user left to fathom.
+const DEFAULT: &str = "default";
+
+/// Every setting chosen so far.
+pub(crate) struct Origins<'a> {
+    all: Vec<Origin>,
+    request: &'a Request,
+    /// Put before settings of one stream among several: `oltp: `.
+    prefix: String,
+    /// Settings that a profile says differently for each test; its table tells them better.
+    left_out: &'static [&'static str],
+}
+
+impl<'a> Origins<'a> {
+    pub(crate) fn new(request: &'a Request, left_out: &'static [&'static str]) -> Self {
+        Self { all: Vec::new(), request, prefix: String::new(), left_out }
+    }
+
+    /// From now on these are said differently for each job.
+    pub(crate) fn leave_out(&mut self, settings: &'static [&'static str]) {
+        self.left_out = settings;
+    }
+
+    /// Where a setting was said.
+    fn source(&self, setting: &str) -> String {
+        self.request.origin(setting.trim_start_matches('-'))
+    }
+
+    /// From now on settings belong to this stream.
+    pub(crate) fn enter(&mut self, stream: &str) {
+        self.prefix = if stream.is_empty() { String::new() } else { format!("{stream}: ") };
+    }
+
+    /// What is said there belongs to a part of the stream.
+    pub(crate) fn inside(&mut self, part: &str, say: impl FnOnce(&mut Self)) {
+        let stream = self.prefix.clone();
+        self.prefix += &format!("{part}: ");
+        say(self);
+        self.prefix = stream;
+    }
+
+    /// What was said, or the default.
+    pub(crate) fn choose<T>(
+        &mut self,
+        setting: &str,
+        said: Option<T>,
+        default: T,
+        words: impl Fn(&T) -> String,
+    ) -> T {
+        self.choose_from(setting, said, default, DEFAULT, words)
+    }
+
+    /// What was said, or the default, with a word for where the default comes from.
+    pub(crate) fn choose_from<T>(
+        &mut self,
+        setting: &str,
+        said: Option<T>,
+        default: T,
+        from: &str,
+        words: impl Fn(&T) -> String,
+    ) -> T {
+        let from = if said.is_some() { self.source(setting) } else { from.to_owned() };
+        let value = said.unwrap_or(default);
+        self.fixed(setting, &words(&value), &from);
+        value
+    }
+
+    /// A setting that nobody could choose.
+    pub(crate) fn fixed(&mut self, setting: &str, value: &str, from: &str) {
+        let origin =
+            Origin { setting: format!("{}{setting}", self.prefix), value: value.into(), from: from.into() };
+        if !self.left_out.contains(&setting) && !self.all.contains(&origin) {
+            self.all.push(origin);
+        }
+    }
+
+    /// A setting without which things are as everybody expects: kept only where it was said.
+    pub(crate) fn note<T>(&mut self, setting: &str, said: Option<T>, words: impl Fn(&T) -> String) {
+        if let Some(value) = said {
+            let from = self.source(setting);
+            self.fixed(setting, &words(&value), &from);
+        }
+    }
+
+    /// Notes that another engine replaces the default one, which something denies.
+    pub(crate) fn replace_engine(&mut self, denied: &str, instead: &str, cause: &str) {
+        for origin in &mut self.all {
+            if origin.setting.ends_with("--engine") && origin.value == denied && origin.from == DEFAULT {
+                origin.value = instead.into();
+                origin.from = format!("the default {denied} cannot be used: {cause}");
+            } else if origin.from == format!("engine {denied}") {
+                origin.from = format!("engine {instead}");
+            }
+        }
+    }
+
+    /// All of them, in the order of choosing.
+    pub(crate) fn into_all(self) -> Vec<Origin> {
+        self.all
+    }
+}
+
+/// The conditions that were said.
+///
+/// # Errors
+/// A usage failure where no result has the name, or does such operations, with what there is.
+pub(super) fn conditions(
+    spec: &JobSpec,
+    (jobs, study): (&[Job], &Study),
+    origins: &mut Origins,
+) -> Result<Vec<Condition>, Failure> {
+    let said = spec.fail_if.clone().unwrap_or_default();
+    for condition in &said {
+        check_study(condition, study)
+            .and_then(|()| check(condition, jobs))
+            .map_err(|why| Failure::Usage(format!("--fail-if {}: {why}", condition.to_flag())))?;
+    }
+    let words = |said: &Vec<Condition>| said.iter().map(Condition::to_flag).collect::<Vec<_>>().join(",");
+    origins.note("--fail-if", spec.fail_if.as_ref(), |said| words(said));
+    Ok(said)
+}
+
+/// By how much it may be slower than the earlier session beside it.
+///
+/// # Errors
+/// A usage failure where no earlier session is measured beside it, or `--settle` has no condition.
+pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<Slower>, Failure> {
+    let said = request.fail_if_slower;
+    if said.is_some() && request.against.is_none() {
+        return Err(Failure::Usage(
+            "--fail-if-slower compares with an earlier session, and none is measured beside this one; type --against SESSION too, or `fathom compare A B --fail-if-slower 5%` for two that are there"
+                .into(),
+        ));
+    }
+    let gated = said.is_some() || request.job.fail_if.is_some();
+    if request.job.settle == Some(true) && !gated {
+        return Err(Failure::Usage(
+            "--settle measures until a condition can be told, and there is none; type --fail-if 'p99>10ms' or the like too, or leave it out"
+                .into(),
+        ));
+    }
+    origins.note("--fail-if-slower", said, Slower::to_flags);
+    Ok(said)
+}
+
+/// What a study that answers one question can be asked.
+fn check_study(condition: &Condition, study: &Study) -> Result<(), String> {
+    let of_percentile = condition.limit.is_of_percentile();
+    match (study, &condition.result) {
+        (Study::Limit(_), Some(_)) => {
+            Err("a load curve answers with one rate; leave the name out, as in iops<20000".into())
+        }
+        (Study::Limit(_), None) if of_percentile => Err(
+            "the latency of a load curve is limited by --p99; type --p99 10ms --fail-if 'iops<20000', which fails where that rate is not served within it"
+                .into(),
+        ),
+        (Study::Sweep(_), None) if of_percentile => Err(format!(
+            "the winner of a sweep is told by {FRESH} runs, and a percentile takes {FEWEST_GATED_RUNS}; type iops<20000 or mb/s<90 here, and the percentile where you run the winner by itself"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
+    if let Limit::Time { .. } = condition.limit {
+        return Err("time is a condition of `fathom time`; type p99>10ms, iops<20000 or mb/s<90 here".into());
+    }
+    let results = jobs.iter().flat_map(|job| {
+        let phases = job.phases.iter().enumerate();
+        phases.flat_map(move |(phase, of_phase)| {
+            let streams = of_phase.streams.iter().enumerate();
+            streams.map(move |(index, stream)| (job.result_name(phase, index), stream))
+        })
+    });
+    let results: Vec<_> = results.collect();
+    let named: Vec<_> = results
+        .iter()
+        .filter(|(name, _)| condition.result.as_ref().is_none_or(|said| said == name))
+        .collect();
+    if named.is_empty() {
+        let names: Vec<String> = results.iter().map(|(name, _)| format!("'{name}'")).collect();
+        return Err(format!("no result has this name; type one of {}", names.join(", ")));
+    }
+    let Limit::Latency { kind: Some(kind), .. } = condition.limit else { return Ok(()) };
+    if named.iter().any(|(_, stream)| stream.kinds().any(|k| k == kind)) {
+        return Ok(());
+    }
+    let mut kinds: Vec<String> = Vec::new();
+    for kind in named.iter().flat_map(|(_, stream)| stream.kinds()) {
+        let word = format!("{}.p99", kind.word());
+        if !kinds.contains(&word) {
+            kinds.push(word);
+        }
+    }
+    Err(format!("nothing here does a {}; type {}", kind.word(), kinds.join(" or ")))
+}
+
+/// The file of the log, with all streams logged where there is one.
+///
+/// # Errors
+/// A usage failure where something is said of a log that nobody asked for.
+pub(super) fn plan_op_log(
+    spec: &JobSpec,
+    jobs: &mut [Job],
+    origins: &mut Origins,
+) -> Result<Option<String>, Failure> {
+    let streams = jobs.iter_mut().flat_map(|job| &mut job.phases).flat_map(|phase| &mut phase.streams);
+    let Some(file) = &spec.op_log else {
+        let mut streams = streams;
+        // What another tool calls its logs has names of their own.
+        let lost = streams.find(|s| s.log_interval_ns.is_some()).filter(|_| spec.typed.is_none());
+        return lost.map_or(Ok(None), |_| {
+            Err(Failure::Usage(
+                "--op-log-interval says how finely operations are logged, and no file is named; type --op-log FILE too, or leave it out".into(),
+            ))
+        });
+    };
+    origins.note("--op-log", Some(file), |file| (*file).clone());
+    for stream in streams {
+        let interval = *stream.log_interval_ns.get_or_insert(0);
+        origins.note("--op-log-interval", Some(interval).filter(|ns| *ns > 0), |ns| show_ns(*ns as f64));
+    }
+    Ok(Some(file.clone()))
+}
+
+/// Before the first run.
+const USUAL_NS: u64 = 1_000_000_000;
+/// For fathom's own tests: a shorter one, where a test is not about it.
+const VARIABLE: &str = "FATHOM_TEST_IDLE";
+
+/// How long the idle machine is watched before the first run. What shortens it is told like any other setting.
+pub(super) fn before_runs_ns(request: &Request, origins: &mut Origins) -> u64 {
+    let usual = match (&request.work, &request.source) {
+        (Work::Profile(BenchSpec { quick: true, .. }), _) => profile::WATCH_NS,
+        // Nobody waits for another tool before it begins.
+        (_, Some(JobSource::CommandOf(_))) => return 0,
+        _ => USUAL_NS,
+    };
+    let ns = at_most_ns(usual);
+    if ns < usual {
+        origins.fixed("idle watch", &show_ns(ns as f64), VARIABLE);
+    }
+    ns
+}
+
+/// The usual time, or the shorter one that the variable says.
+pub(crate) fn at_most_ns(usual: u64) -> u64 {
+    let said = std::env::var(VARIABLE).ok().and_then(|words| parse_duration_ns(&words).ok());
+    said.map_or(usual, |ns| ns.min(usual))
+}
+
+#[test]
+fn there_are_places_for_a_tail_of_eight_means_four_times() {
+    assert_eq!(curve_point(4096, 32, 1, 16_384), (1024, 1));
+    assert_eq!(curve_point(4096, 1, 1, 16_384), (128, 1));
+    assert_eq!(curve_point(4096, 1, 1, 1), (1, 128), "one operation per worker");
+    assert_eq!(curve_point(4096, 1, 8, 1), (1, 256));
+    assert_eq!(curve_point(4096, 1, 512, 1), (1, 512), "never fewer workers than were asked for");
+    assert_eq!(curve_point(1 << 20, 8, 4, 16_384), (64, 4), "256 MiB of buffers");
+    assert_eq!(curve_point(1 << 30, 2, 1, 16_384), (2, 1), "what was asked for has room");
+}

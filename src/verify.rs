@@ -1,0 +1,822 @@
+//! Verifying: write, read back, and say what became of every block; also over a crash in between.
+//!
+//! For: the flow of `fathom verify` from what was said to the exit code, on one host or on several together. Not for: speed, which is
+//! measured elsewhere, nor for knowing what must be where (`model::verification`), nor what is wrong with it (`model::stamp`).
+//!
+//! It is planned like any other workload of random writes, so that it meets the same refusals and the same two locks.
+
+use crate::failure::Failure;
+use crate::files::output::{Replace, Rules, Spared};
+use crate::files::{Readers, output};
+use crate::fleet::{self, Fleet};
+use crate::live::{Left, Live};
+use crate::request::{Request, Work};
+use crate::run::target::Ready;
+use crate::show::{self, Outlets};
+use crate::signals::{self, INTERRUPTED};
+use crate::{files, plan, run};
+use engine::source::own_blocks;
+use engine::verifier::{Through, Writing};
+use engine::{engines, verifier};
+use machine::rest;
+use machine::root::Root;
+use model::evidence::BlockStat;
+use model::job::{Cache, Kind, Layout, PerKind, Sizes, Stream};
+use model::machine::{LayerKind, Machine, Place};
+use model::payload::split_mix;
+use model::plan::{Plan, Role};
+use model::report::Producer;
+use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
+use model::units::{show_bytes, show_count};
+use model::verification::{Mark, State, Verification};
+use model::verified::{Ending, Failures, OnHost, Verdict, Verifications, Verified};
+use model::{Known, name};
+use report::{Format, Style};
+use std::fs::File;
+use std::io;
+use std::io::{ErrorKind, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What the user said.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where.
+    pub target: Option<PathBuf>,
+    /// What.
+    pub task: Task,
+    /// Operations in flight.
+    pub depth: u32,
+    /// What writes and reads back.
+    pub engine: Option<EngineSpec>,
+    /// What the target is opened with.
+    pub cache: Option<Cache>,
+    /// Read back without evicting the target.
+    pub cached: bool,
+    /// The format of the outcome.
+    pub format: &'static Format,
+    /// Files that it is written to beside standard output.
+    pub outputs: Vec<PathBuf>,
+    /// What these may replace.
+    pub replace: Replace,
+    /// No progress.
+    pub quiet: bool,
+    /// How one file is divided among all hosts; `None` where each has its own.
+    pub shared: Option<Layout>,
+    /// How many hosts on the one is whose data each reads back; `None` for its own.
+    pub shift_hosts: Option<u32>,
+    /// Ranks that are allowed on one host.
+    pub ranks_per_host: Option<u32>,
+}
+
+/// To write and read back, or only to read back.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// Write and read back.
+    Write(ToWrite),
+    /// Read back what the state of this file says.
+    Check(PathBuf),
+}
+
+/// What is to be written.
+#[derive(Clone, Debug)]
+pub struct ToWrite {
+    /// Bytes; all there is where nothing was said.
+    pub size_bytes: Option<u64>,
+    /// First byte.
+    pub offset_bytes: Option<u64>,
+    /// What one operation writes.
+    pub block_bytes: u32,
+    /// Times each block is written.
+    pub passes: u32,
+    /// Time after which nothing more is written.
+    pub time_ns: Option<u64>,
+    /// Writes after which everything is made stable.
+    pub sync_every: u64,
+    /// Seed of the orders.
+    pub seed: Option<u64>,
+    /// Name of what may be overwritten.
+    pub destroy: Option<String>,
+    /// Paths of what may be written though users of it may be hidden.
+    pub unseen_users: Vec<PathBuf>,
+    /// Where to keep what a check has to know.
+    pub state: Option<PathBuf>,
+}
+
+/// Verifies, alone or as one of several hosts, and prints what came of it.
+///
+/// # Errors
+/// Where nothing could be verified: usage, the machine's refusal, or an interruption before anything was written.
+pub fn verify(asked: &Options) -> Result<ExitCode, Failure> {
+    let fleet = fleet::join(&of_hosts(asked))?;
+    fleet.leave(verify_in(&fleet, asked))
+}
+
+fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
+    let meant = HostTask::from_options(asked, fleet)?;
+    if let (HostTask::Check(state), Fleet::Alone) = (&meant, fleet)
+        && let Some(outcome) = cut_off(asked, state)
+    {
+        let mut spared = Spared::default();
+        spared.add(&checked(asked, state), "the target of this call");
+        if let Task::Check(file) = &asked.task {
+            spared.add(file, "a state of this verification");
+        }
+        let outlets = show::outlets(&asked.outputs, asked.replace, spared)?;
+        return conclude(asked, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
+    }
+    let (plan, machine) = fleet.settle(plan::plan(&to_request(asked, &meant)))?;
+    // What is wrong on all of them one of them tells.
+    let told = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
+    refuse_impossible(&plan, &meant, asked).map_err(told)?;
+    let outlets = outlets(asked, (&plan, &machine), fleet)?;
+    let stop = signals::watch(machine::test_file::remove_all_now)
+        .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
+    // The thread that watches them reads them, so that no I/O call here is interrupted.
+    sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
+    fleet.stops(&stop);
+    let mut run = VerifyRun::prepare(asked, (plan, machine), &meant, (stop, fleet))?;
+    let outcome = match &meant {
+        HostTask::Write(to_write, state) => run.write_and_read(to_write, state.as_deref())?,
+        HostTask::Check(state) => run.check(state)?,
+    };
+    let Some(hosts) = fleet.verified(outcome)? else { return Ok(ExitCode::SUCCESS) };
+    conclude(asked, hosts, &outlets, fleet)
+}
+
+/// Prints what came of it, and gives the exit code.
+fn conclude(
+    asked: &Options,
+    hosts: Vec<OnHost>,
+    outlets: &Outlets,
+    fleet: &Fleet,
+) -> Result<ExitCode, Failure> {
+    let outcome =
+        Verifications { fathom: Producer { format: 1, version: env!("CARGO_PKG_VERSION").into() }, hosts };
+    show::put(&outcome, (asked.format, Style::default()), outlets, None)?;
+    Ok(match outcome.verdict() {
+        Verdict::Verified => ExitCode::SUCCESS,
+        Verdict::Damaged => ExitCode::from(1),
+        Verdict::Interrupted => ExitCode::from(fleet.over_code().unwrap_or(INTERRUPTED)),
+    })
+}
+
+/// Where the outcome goes beside standard output: one host writes it, and never over a state of this call.
+fn outlets(asked: &Options, (plan, machine): (&Plan, &Machine), fleet: &Fleet) -> Result<Outlets, Failure> {
+    let outputs = if fleet.tells() { asked.outputs.as_slice() } else { &[] };
+    let state = match &asked.task {
+        Task::Check(file) => Some(file),
+        Task::Write(to_write) => to_write.state.as_ref(),
+    };
+    let hosts = plan.part.map_or(1, |part| part.hosts);
+    let states = state.into_iter().flat_map(|file| (0..hosts).map(|by| fleet.file_of(file, Some(by))));
+    let mut spared = Spared::from_plan(plan, &machine.places);
+    let mut new = outputs.to_vec();
+    for state in states {
+        spared.add(&state, "a state of this verification");
+        // One that is still to be written is no file yet that could be spared: no two names may lead to it.
+        new.extend((!outputs.is_empty() && !state.exists()).then_some(state));
+    }
+    output::decide_all(&new, &Rules { flag: "-o", spared: spared.clone(), replace: asked.replace })?;
+    show::outlets(outputs, asked.replace, spared)
+}
+
+/// What is to be done, with all that is known of it.
+enum HostTask<'a> {
+    /// Write and read back, and where to keep what a check has to know.
+    Write(&'a ToWrite, Option<PathBuf>),
+    /// Read back what the state says.
+    Check(Box<State>),
+}
+
+impl<'a> HostTask<'a> {
+    /// What this host is to do. Each host has a state of its own.
+    ///
+    /// # Errors
+    /// Where the state cannot be read, or none can be kept.
+    fn from_options(asked: &'a Options, fleet: &Fleet) -> Result<Self, Failure> {
+        match &asked.task {
+            Task::Check(file) => {
+                let (own, file) = (fleet.file_of(file, None), fleet.file_of(file, asked.shift_hosts));
+                if asked.shift_hosts.is_some() && own == file {
+                    return Err(Failure::Usage(
+                        "--shift-hosts: the host so far on is each host itself; use a number that is no multiple of theirs"
+                            .into(),
+                    ));
+                }
+                Ok(Self::Check(Box::new(read(&file)?)))
+            }
+            Task::Write(to_write) => {
+                let state = to_write.state.as_deref().map(|file| fleet.file_of(file, None));
+                state.as_deref().map_or(Ok(()), decide)?;
+                Ok(Self::Write(to_write, state))
+            }
+        }
+    }
+}
+
+/// What is asked of hosts together, before this one knows which of them it is.
+fn of_hosts(asked: &Options) -> Request {
+    let stream = StreamSpec { shared: asked.shared, shift_hosts: asked.shift_hosts, ..StreamSpec::default() };
+    workload(asked, vec![stream])
+}
+
+/// The verification as a workload like any other.
+fn to_request(asked: &Options, meant: &HostTask) -> Request {
+    let stream = StreamSpec {
+        depth: Some(asked.depth),
+        engine: asked.engine.clone(),
+        cache: asked.cache,
+        ..StreamSpec::default()
+    };
+    match meant {
+        HostTask::Write(w, _) => {
+            let stream = StreamSpec {
+                bs: Some(PerKind::all(Sizes::Fixed(w.block_bytes))),
+                offset: w.offset_bytes,
+                size: w.size_bytes,
+                shared: asked.shared,
+                ..stream
+            };
+            let write = StreamSpec { rw: Some(Rw::Randwrite), ..stream.clone() };
+            // What another host wrote is a target of its own.
+            let read = asked.shift_hosts.map(|_| StreamSpec {
+                rw: Some(Rw::Randread),
+                shift_hosts: asked.shift_hosts,
+                ..stream
+            });
+            let request = workload(asked, std::iter::once(write).chain(read).collect());
+            Request {
+                job: JobSpec { seed: w.seed, ..request.job },
+                destroy: w.destroy.iter().cloned().collect(),
+                unseen_users: w.unseen_users.clone(),
+                ..request
+            }
+        }
+        HostTask::Check(state) => {
+            let v = &state.verification;
+            let read = StreamSpec {
+                rw: Some(Rw::Randread),
+                bs: Some(PerKind::all(Sizes::Fixed(v.block_bytes))),
+                offset: Some(v.offset_bytes),
+                // What a target that was cut off no longer has is told as lost, not refused.
+                size: Some(v.span_bytes().min(whole_blocks_of(&checked(asked, state), v))),
+                ..stream
+            };
+            let request = workload(asked, vec![read]);
+            Request { targets: vec![checked(asked, state)], ..request }
+        }
+    }
+}
+
+/// The target of a check.
+fn checked(asked: &Options, state: &State) -> PathBuf {
+    asked.target.clone().unwrap_or_else(|| name::path(&state.target))
+}
+
+/// Bytes of the blocks of a verification that a target still has whole.
+fn whole_blocks_of(path: &Path, v: &Verification) -> u64 {
+    let there = end_of(path).saturating_sub(v.offset_bytes);
+    there - there.checked_rem(u64::from(v.block_bytes)).unwrap_or(0)
+}
+
+/// Where a file or block device ends; nowhere if it is something else, or cannot be opened.
+fn end_of(path: &Path) -> u64 {
+    let has_an_end =
+        path.metadata().is_ok_and(|facts| facts.is_file() || facts.file_type().is_block_device());
+    let end = || File::open(path).ok()?.seek(SeekFrom::End(0)).ok();
+    if has_an_end { end().unwrap_or(u64::MAX) } else { u64::MAX }
+}
+
+/// Streams one after another.
+fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
+    let phase = |stream| PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
+    Request {
+        command: std::env::args_os().map(name::text).collect(),
+        work: Work::Job,
+        job: JobSpec { phases: streams.into_iter().map(phase).collect(), ..JobSpec::default() },
+        source: None,
+        flags: Vec::new(),
+        targets: asked.target.iter().cloned().collect(),
+        destroy: Vec::new(),
+        unseen_users: Vec::new(),
+        hook: None,
+        against: None,
+        fail_if_slower: None,
+        keep: false,
+        expect_device: None,
+        budget_ns: None,
+        ranks_per_host: asked.ranks_per_host,
+        hosts: Vec::new(),
+    }
+}
+
+/// Refuses what cannot be meant: a check of a file that is gone with the process that wrote it, and hosts that write over each other.
+fn refuse_impossible(plan: &Plan, meant: &HostTask, asked: &Options) -> Result<(), Failure> {
+    let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
+    match meant {
+        HostTask::Write(..) if plan.part.is_some() && !is_made && asked.shared.is_none() => Err(Failure::Usage(
+            "each host would write over what the others write into one file or device; type --shared segmented, so that \
+             each has a part of it, or name a directory, where each makes a file of its own"
+                .into(),
+        )),
+        HostTask::Write(_, Some(_)) if is_made => Err(Failure::Usage(
+            "--state is for what is still there after a crash, and a file that fathom makes in a directory is not; name an \
+             existing file (as `fallocate -l 1g FILE` or `truncate -s 1g FILE` make one) or a block device, with --destroy"
+                .into(),
+        )),
+        HostTask::Check(..) if is_made => Err(Failure::Usage(
+            "--check reads the file or device that was written with --state, and TARGET is a directory; name that file".into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Far above any state: larger files are something else.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// Keeps a state on disk.
+struct Keeper {
+    path: PathBuf,
+    state: State,
+}
+
+impl Keeper {
+    /// Begins a new state file.
+    ///
+    /// # Errors
+    /// Where something has that name, or it cannot be written.
+    fn create(path: &Path, state: State) -> Result<Self, Failure> {
+        refuse_existing(path)?;
+        // The directory is opened again and again, whatever the working directory is.
+        let path = std::path::absolute(path).map_err(|e| cannot_write_state(path, &e))?;
+        files::create(&path, state.text().as_bytes(), Readers::Umask)
+            .map_err(|e| cannot_write_state(&path, &e))?;
+        Ok(Self { path, state })
+    }
+
+    /// Keeps a new mark: it is stable when this returns.
+    ///
+    /// # Errors
+    /// Why it is not.
+    fn keep(&mut self, mark: Mark) -> Result<(), String> {
+        self.state.mark = mark;
+        let was = self.path.metadata().ok();
+        files::replace_as(&self.path, self.state.text().as_bytes(), was.as_ref())
+            .map_err(|e| format!("--state {}: {e}; nothing more was written", name::shown(&self.path)))
+    }
+}
+
+/// Decides before anything is touched whether a state can be kept there.
+///
+/// # Errors
+/// Where something has that name, or no file can be made there.
+fn decide(path: &Path) -> Result<(), Failure> {
+    refuse_existing(path)?;
+    Rules { flag: "--state", spared: Spared::default(), replace: Replace::TextAlone }.decide(path).map(|_| ())
+}
+
+/// Refuses a name that is taken: it may be the only thing that can still judge an earlier crash.
+fn refuse_existing(path: &Path) -> Result<(), Failure> {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let path = name::shown(path);
+    Err(Failure::Usage(format!(
+        "--state {path} is there already; check it with `fathom verify --check {path}`, then remove it, or type another name"
+    )))
+}
+
+fn cannot_write_state(path: &Path, error: &io::Error) -> Failure {
+    Failure::Refused(format!("--state {} cannot be written: {error}; nothing else was", name::shown(path)))
+}
+
+/// Reads a state file.
+///
+/// # Errors
+/// What is wrong with it.
+fn read(path: &Path) -> Result<State, Failure> {
+    let read = files::text(path, MOST_BYTES);
+    let usage = |why: String| Failure::Usage(format!("--check {}: {why}", name::shown(path)));
+    let text = read.map_err(|e| usage(format!("{e}; name the file that --state wrote")))?;
+    State::parse(&text).map_err(|e| usage(format!("{e}; name the file that --state wrote")))
+}
+
+/// A verification under way.
+struct VerifyRun {
+    root: Root,
+    plan: Plan,
+    fleet: Fleet,
+    targets: Vec<Ready>,
+    place: Place,
+    verification: Verification,
+    through: Through,
+    cached: bool,
+    /// How many hosts on the one is whose data are read back.
+    shift_hosts: Option<u32>,
+    stop: Arc<AtomicBool>,
+    live: Live,
+    notes: Vec<String>,
+}
+
+impl VerifyRun {
+    /// Makes or opens the target, with whatever the other hosts make.
+    fn prepare(
+        asked: &Options,
+        (plan, machine): (Plan, Machine),
+        meant: &HostTask,
+        (stop, fleet): (Arc<AtomicBool>, &Fleet),
+    ) -> Result<Self, Failure> {
+        let root = Root::real();
+        let live = Live::plain(asked.quiet || !fleet.tells());
+        let Some((stream, target)) = streams(&plan).next().zip(plan.targets.first()) else {
+            return Err(Failure::Usage("there is nothing to verify".into()));
+        };
+        run::name_leftovers(&plan, &live);
+        let targets = run::prepare_targets(&root, &plan, (&stop, &live, None), fleet)?;
+        let mut place = machine.places.into_iter().next().unwrap_or_default();
+        if let Some(handle) = targets[0].handle().filter(|_| target.role == Role::Made)
+            && let Ok(found) = machine::resolve::resolve_open(&root, handle, &name::path(&target.path))
+        {
+            place = found;
+        }
+        let mut notes: Vec<String> = targets.iter().flat_map(Ready::notes).cloned().collect();
+        notes.extend(analysis::engine_fallbacks(&plan));
+        let engine = engines::find(&stream.engine)
+            .ok_or_else(|| Failure::Usage(format!("--engine {}: there is no such engine", stream.engine)))?;
+        if engine.max_depth < stream.depth {
+            notes.push(format!(
+                "the engine {} has {} operation in flight at most",
+                engine.name, engine.max_depth
+            ));
+        }
+        if let Some(ram) = &place.ram {
+            notes.push(format!("this is memory ({ram}): it says nothing about what storage does with data"));
+        }
+        let verification = match meant {
+            HostTask::Write(to_write, _) => new_verification(to_write, &plan, stream, targets[0].bytes())?,
+            HostTask::Check(state) => state.verification,
+        };
+        verification.check().map_err(Failure::Usage)?;
+        let (clock, _) = sys::clock::Clock::calibrate(false);
+        let through = Through {
+            engine,
+            options: stream.options.clone(),
+            cache: stream.cache,
+            depth: stream.depth,
+            clock,
+        };
+        let (cached, shift_hosts, fleet) = (asked.cached, asked.shift_hosts, fleet.clone());
+        Ok(Self {
+            root,
+            plan,
+            fleet,
+            targets,
+            place,
+            verification,
+            through,
+            cached,
+            shift_hosts,
+            stop,
+            live,
+            notes,
+        })
+    }
+
+    /// Writes, and reads back what this host or another one has written.
+    fn write_and_read(&mut self, to_write: &ToWrite, state: Option<&Path>) -> Result<Verified, Failure> {
+        let v = self.verification;
+        let path = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
+        let kept = State::new(path.clone(), v, v.mark(0));
+        let mut keeper = match state {
+            Some(file) => Some(Keeper::create(file, kept.clone())?),
+            None => None,
+        };
+        let file = self.targets[0].open(&self.root, self.through.cache, true)?;
+        let words = |pass: u64| format!("writing pass {pass} of {}", v.passes);
+        self.live.begin(&words(1));
+        let since = Instant::now();
+        let live = &self.live;
+        let writing = Writing {
+            verification: &v,
+            until: to_write.time_ns.and_then(|ns| since.checked_add(Duration::from_nanos(ns))),
+            stop: &self.stop,
+            progress: &mut |done| self.show(since, done, v.writes()),
+            marked: &mut |mark| {
+                if mark.synced.is_multiple_of(v.blocks) && mark.synced < v.writes() {
+                    live.begin(&words(mark.synced / v.blocks + 1));
+                }
+                keeper.as_mut().map_or(Ok(()), |k| k.keep(mark))
+            },
+        };
+        let written = verifier::write(&self.through, file, writing).map_err(|e| refused(&path, &e))?;
+        let took = since.elapsed();
+        if let Some(refusal) = refusal(&path, &written.failures) {
+            return Err(refusal);
+        }
+        if written.ending == Ending::Time {
+            self.notes.push(format!(
+                "--time ended the writing after {} of {} writes",
+                show_count(written.mark.begun as f64),
+                show_count(v.writes() as f64)
+            ));
+        }
+        let mut outcome = self.outcome(written.mark);
+        outcome.state = state.map(name::text);
+        let (mark, ending) = (written.mark, written.ending);
+        outcome.written = Some((written, took));
+        if ending != Ending::Interrupted {
+            self.read_whose(&State { mark, ..kept }, &mut outcome)?;
+        }
+        outcome.notes.append(&mut self.notes);
+        Ok(outcome)
+    }
+
+    /// Reads back what this host has written, or another one, as soon as all have.
+    fn read_whose(&mut self, own: &State, outcome: &mut Verified) -> Result<(), Failure> {
+        if self.shift_hosts.is_some() {
+            self.live.begin("waiting for the other hosts");
+        }
+        match self.fleet.written(own.clone(), self.shift_hosts) {
+            Ok(theirs) => self.read(&theirs, outcome),
+            // What was written here is told by whoever tells it all.
+            Err(_) if self.fleet.over_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Reads back what the state says.
+    fn check(&mut self, state: &State) -> Result<Verified, Failure> {
+        let mut outcome = self.outcome(state.mark);
+        self.read(state, &mut outcome)?;
+        outcome.notes.append(&mut self.notes);
+        Ok(outcome)
+    }
+
+    fn outcome(&self, mark: Mark) -> Verified {
+        Verified {
+            verification: self.verification,
+            mark,
+            target: self.plan.targets.first().map_or_else(String::new, |t| t.path.clone()),
+            place: self.place.clone(),
+            written: None,
+            read: None,
+            source: String::new(),
+            notes: Vec::new(),
+            state: None,
+            read_of: self.fleet.host_behind(self.shift_hosts),
+        }
+    }
+
+    /// Reads back, past the page cache as far as that can be had.
+    fn read(&self, what: &State, outcome: &mut Verified) -> Result<(), Failure> {
+        let last = streams(&self.plan).last().and_then(|stream| self.targets.get(*stream.targets.first()?));
+        let Some(target) = last else { return Err(Failure::Usage("there is nothing to read back".into())) };
+        let evicted = self.evict(target);
+        let before = read_by_last_devices(&self.root, &self.place);
+        let v = &what.verification;
+        let file = target.open(&self.root, self.through.cache, false)?;
+        self.live.begin("reading back");
+        let since = Instant::now();
+        let mut progress = |done| self.show(since, done, v.blocks);
+        let seen = verifier::read_back(&self.through, file, v, what.mark, &self.stop, &mut progress)
+            .map_err(|e| refused(&outcome.target, &e))?;
+        let none_read = seen.blocks == 0 && !seen.interrupted;
+        if let Some(refusal) = refusal(&outcome.target, &seen.failures).filter(|_| none_read) {
+            return Err(refusal);
+        }
+        let failed = outcome.failed_writes() > 0;
+        let sound = seen.damaged == 0 && seen.failures == Failures::default();
+        if seen.must == 0 && sound && !failed && !seen.interrupted {
+            return Err(Failure::Refused(format!(
+                "{}: nothing to verify: no write was known to be stable when the writer stopped; let it write for longer, or \
+                 use a smaller --sync-every",
+                outcome.target
+            )));
+        }
+        outcome.source = match evicted {
+            Evicted::All => {
+                let after = read_by_last_devices(&self.root, &self.place);
+                let read = before.and_then(|before| Ok(after?.saturating_sub(before)));
+                source_of_reads(&self.place, outcome.bytes_of(seen.blocks), read)
+            }
+            Evicted::NotAll(words) => words,
+        };
+        outcome.read = Some((seen, since.elapsed()));
+        Ok(())
+    }
+
+    /// How far it is; and a look at whether another host has fallen silent.
+    fn show(&self, since: Instant, done: u64, total: u64) {
+        self.live.tick_step(done, total, Left::by(since, done, total));
+        for words in self.fleet.progress(done, || None) {
+            self.live.tell(&words);
+        }
+    }
+
+    /// Evicts the target from the page cache.
+    fn evict(&self, target: &Ready) -> Evicted {
+        if self.cached {
+            return Evicted::NotAll(
+                "the page cache as it was: this says what the kernel holds, not what the device does".into(),
+            );
+        }
+        let Some(handle) = target.handle() else { return Evicted::NotAll("the target as it was".into()) };
+        Evicted::NotAll(match rest::evict(handle) {
+            Ok(pages) if pages.cached == 0 => return Evicted::All,
+            Ok(pages) => format!(
+                "the device, but for {} pages ({}) that stayed in the page cache and may have been read instead",
+                show_count(pages.cached as f64),
+                show_bytes(pages.cached.saturating_mul(pages.page_bytes))
+            ),
+            Err(why) => format!("the device or the page cache; which is not known: {why}"),
+        })
+    }
+}
+
+/// The outcome of a check of a file or device that ends before the first whole block: nothing can be planned there, and everything is
+/// lost. `None` where there is something to read.
+fn cut_off(asked: &Options, state: &State) -> Option<Verified> {
+    let (v, path) = (state.verification, checked(asked, state));
+    let end = end_of(&path);
+    if v.check().is_err() || end >= v.offset_bytes.saturating_add(u64::from(v.block_bytes)) {
+        return None;
+    }
+    let read = verifier::all_lost(&v, state.mark, end);
+    if read.damaged == 0 {
+        return None;
+    }
+    Some(Verified {
+        verification: v,
+        mark: state.mark,
+        target: name::text(&path),
+        place: machine::resolve::resolve(&Root::real(), &path).unwrap_or_default(),
+        written: None,
+        read: Some((read, Duration::ZERO)),
+        source: "the length of the target, which ends before the first block".into(),
+        notes: Vec::new(),
+        state: None,
+        read_of: None,
+    })
+}
+
+/// What became of the target's pages before it was read back.
+enum Evicted {
+    /// No page of it is in the page cache.
+    All,
+    /// Some may be; where the reads will come from, in words.
+    NotAll(String),
+}
+
+/// Part of what was read back that the last devices must have read, to be called the source.
+const ARRIVES_FROM: f64 = 0.95;
+
+/// Bytes that the last devices of a chain have read so far.
+///
+/// # Errors
+/// Why the chain is not known to its end, or a device does not count.
+fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
+    if let Some(why) = &place.blind {
+        return Err(why.clone());
+    }
+    let mut sum = None;
+    for device in place.leaves() {
+        if let Some(why) = device.blind() {
+            return Err(why);
+        }
+        let read = BlockStat::parse(&root.read(&device.stat_file)?)?.read.bytes;
+        sum = Some(sum.unwrap_or(0_u64).saturating_add(read));
+    }
+    sum.ok_or_else(|| format!("no block device is known below {}", place.kind()))
+}
+
+/// Describes where the reads came from, after no page of the target was left in the page cache: `asked` bytes were read back, and the last
+/// devices read `read` bytes meanwhile.
+fn source_of_reads(place: &Place, asked: u64, read: Known<u64>) -> String {
+    let evicted = "no page of the target was left in the page cache";
+    if let Some(ram) = &place.ram {
+        return format!("memory ({ram})");
+    }
+    let read = match read {
+        Ok(read) => read,
+        Err(why) => return format!("{evicted}, but whether a device was read is not known: {why}"),
+    };
+    let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
+    let names = names.join(", ");
+    let (done, wanted) = (show_bytes(read), show_bytes(asked));
+    if (read as f64) < ARRIVES_FROM * asked as f64 {
+        return format!(
+            "a cache or memory above {names}, at least in part: {evicted}, but {names} read {done} of {wanted}; nothing is known \
+             about what is stored there"
+        );
+    }
+    // More than was asked for may hide that an image's page cache answered.
+    let cached = place.layers.iter().find(|l| l.kind == LayerKind::Loop && l.backing_direct != Some(true));
+    match cached {
+        Some(device) if read as f64 * ARRIVES_FROM > asked as f64 => format!(
+            "{names} or the page cache of the image of {}; which is not known: {names} read {done} for {wanted}, and others may \
+             have caused that",
+            device.name
+        ),
+        _ => format!("the device: {evicted}, and {names} read {done}"),
+    }
+}
+
+#[test]
+fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
+    let layer = |name: &str, kind, below: &[usize]| model::machine::Layer {
+        name: name.into(),
+        kind,
+        below: below.to_vec(),
+        ..Default::default()
+    };
+    let mut place = Place {
+        layers: vec![layer("loop0", LayerKind::Loop, &[1]), layer("vda", LayerKind::Disk, &[])],
+        tops: vec![0],
+        ..Place::default()
+    };
+    let mib = |n: u64| n << 20;
+    let source = |place: &Place, read| source_of_reads(place, mib(64), read);
+    assert!(source(&place, Ok(8192)).starts_with("a cache or memory above vda"));
+    assert!(source(&place, Ok(mib(500))).contains("which is not known"), "a neighbour read vda too");
+    assert!(source(&place, Ok(mib(64))).starts_with("the device: "));
+    place.layers[0].backing_direct = Some(true);
+    assert!(source(&place, Ok(mib(500))).starts_with("the device: "));
+    // The same below a volume that caches.
+    place.layers[0].kind = LayerKind::DeviceMapper;
+    assert!(source(&place, Ok(mib(10))).contains("vda read 10 MiB of 64 MiB"));
+    assert!(source(&place, Err("no stat".into())).contains("is not known: no stat"));
+    place.ram = Some("zram0".into());
+    assert_eq!(source(&place, Ok(mib(64))), "memory (zram0)");
+}
+
+/// The streams of a plan: what writes, and behind it what reads what another host has written.
+fn streams(plan: &Plan) -> impl Iterator<Item = &Stream> {
+    plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams)
+}
+
+/// What this host is to write.
+///
+/// # Errors
+/// Where not a single block fits.
+fn new_verification(
+    to_write: &ToWrite,
+    plan: &Plan,
+    stream: &Stream,
+    bytes: u64,
+) -> Result<Verification, Failure> {
+    let none_fits =
+        || Failure::Usage("not a single block fits; use a smaller --bs or a larger --size".into());
+    let offset = stream.access.offset_bytes;
+    let span = stream.access.span_bytes.min(bytes.checked_sub(offset).ok_or_else(none_fits)?);
+    let part = match stream.shared {
+        Some(shared) => own_blocks((stream, shared), span, plan.tasks(0, stream))
+            .map_err(Failure::Usage)?
+            .places()
+            .next()
+            .ok_or_else(none_fits)?,
+        None => 0..span,
+    };
+    let blocks = (part.end - part.start).checked_div(u64::from(to_write.block_bytes)).filter(|b| *b > 0);
+    let now = jiff::Timestamp::now().as_nanosecond() as u64;
+    let here = u64::from(std::process::id()) ^ split_mix(plan.drawn_by());
+    Ok(Verification {
+        id: split_mix(now ^ split_mix(here)),
+        seed: plan.drawn_by(),
+        offset_bytes: offset + part.start,
+        block_bytes: to_write.block_bytes,
+        blocks: blocks.ok_or_else(none_fits)?,
+        passes: to_write.passes,
+        sync_every: to_write.sync_every,
+    })
+}
+
+fn refused(path: &str, why: &str) -> Failure {
+    Failure::Refused(format!("{path}: {why}"))
+}
+
+/// The refusal behind failed operations, where what failed says what a target cannot do and nothing about what it does with data.
+fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
+    failures.counts.iter().find_map(|c| {
+        let error = io::Error::from_raw_os_error(c.errno);
+        let cure = match error.kind() {
+            // A sync that finds no room has lost writes that were accepted.
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded if c.kind != Kind::Sync => {
+                "make room, or use a smaller --size"
+            }
+            ErrorKind::FileTooLarge => "use a smaller --size, or raise `ulimit -f`",
+            ErrorKind::InvalidInput | ErrorKind::Unsupported => {
+                "type --cache buffered, or another --engine or --bs"
+            }
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                "name a target that may be written"
+            }
+            _ => return None,
+        };
+        Some(Failure::Refused(format!("{path}: {error}; {cure}")))
+    })
+}
