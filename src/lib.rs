@@ -1,7 +1,13 @@
-//! fathom measures storage, and says whether the number means what you think it means.
+//! fathom measures storage and checks whether the number means what you think it means.
 //!
-//! One way through, each stage a value: [`request`] (said) -> [`plan`] (meant) -> record (seen, [`run`] and [`session`])
-//! -> report (concluded, crate `analysis`) -> bytes (shown, crate `report`). No stage reaches back.
+//! Data flows through five stages, each a value:
+//! 1. [`request`]: what the user asked for.
+//! 2. [`plan`]: every setting resolved.
+//! 3. record: the observations, made by [`run`] and stored by [`session`].
+//! 4. report: the conclusions (crate `analysis`).
+//! 5. bytes: the output (crate `report`).
+//!
+//! No stage reaches back.
 #![forbid(unsafe_code)]
 
 pub mod capture;

@@ -1,4 +1,4 @@
-//! The program `fathom`: the flow from command line to exit code, and nothing else.
+//! The program `fathom`: dispatches each command and maps its outcome to the exit code.
 
 use fathom_io::capture::{capture_file, fit};
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
@@ -15,11 +15,11 @@ use model::record::Record;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Memory that is refused ends the program in words.
+/// Ends the program with a message when an allocation fails.
 #[global_allocator]
 static ALLOCATOR: sys::allocator::OrEnd = sys::allocator::OrEnd;
 
-/// Stack of the thread that does everything: the first one has what `ulimit -s` left it.
+/// Stack of the main worker thread. `ulimit -s` limits only the initial thread.
 const STACK_BYTES: usize = 8 << 20;
 /// The exit code that Rust gives after a panic.
 const PANICKED: u8 = 101;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         std::thread::Builder::new().name("fathom".into()).stack_size(STACK_BYTES).spawn(fathom)
     });
     match started {
-        // A panic was told where it happened.
+        // The panic hook has already printed the message.
         Ok(thread) => thread.join().unwrap_or(ExitCode::from(PANICKED)),
         Err(e) => Failure::Refused(format!("fathom cannot start a thread: {e}{}", sys::cause(&e))).tell(),
     }
@@ -126,7 +126,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
         return Ok(ExitCode::SUCCESS);
     }
     let logged = logs.write(&seen.op_log);
-    // What is refused to a log is told behind the report.
+    // Report a log that cannot be written after the report.
     conclude(&seen, showing, &outlets).and_then(|code| logged.map(|()| code))
 }
 
@@ -147,7 +147,7 @@ fn sweep(said: SweepAction) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What this call reads or measures, over which no report is written.
+/// Collects the files that this call reads or measures. Reports must not overwrite them.
 fn spared((plan, machine): &(Plan, Machine), job_file: Option<&Path>) -> Spared {
     let mut spared = Spared::from_plan(plan, &machine.places);
     if let Some(file) = job_file {
@@ -170,7 +170,7 @@ fn conclude(
     code
 }
 
-/// Judges a session of before, or several side by side.
+/// Judges stored sessions again: one as a report, several as a table.
 fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, Failure> {
     let mut spared = Spared::default();
     for file in files {
@@ -211,7 +211,7 @@ fn judge(
     let words = kept.map(history::read_annotations).unwrap_or_default();
     let report = show::judge(record, kept, words, showing);
     show::report(&report, showing, outlets, kept)?;
-    // How it ended comes before what was found.
+    // An interruption or failure takes precedence over the verdict.
     let ended = seen.and_then(run::Finished::exit_code);
     Ok(ended.unwrap_or_else(|| ExitCode::from(analysis::exit_code(&report))))
 }

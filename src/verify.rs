@@ -1,9 +1,11 @@
-//! Verifying: write, read back, and say what became of every block; also over a crash in between.
+//! `fathom verify`: writes, reads back, and reports the state of every block, also after a crash in between.
 //!
-//! For: the flow of `fathom verify` from what was said to the exit code, on one host or on several together. Not for: speed, which is
-//! measured elsewhere, nor for knowing what must be where (`model::verification`), nor what is wrong with it (`model::stamp`).
-//!
-//! It is planned like any other workload of random writes, so that it meets the same refusals and the same two locks.
+//! 1. The verification becomes a workload of random writes, so that planning applies the same checks and refusals.
+//! 2. The target is prepared and written; a state file on disk says which blocks are stable.
+//! 3. The target is evicted and read back on this host, or on another one with `--shift-hosts`.
+//! 4. Each block is compared with its stamp. `model::verification` knows the expected blocks, `model::stamp` describes the
+//!    damage.
+//! 5. The verdict of all hosts is printed and sets the exit code.
 
 use crate::failure::Failure;
 use crate::files::output::{Replace, Rules, Spared};
@@ -42,75 +44,75 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the user said.
+/// The user's options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where.
+    /// The target.
     pub target: Option<PathBuf>,
-    /// What.
+    /// Write or check.
     pub task: Task,
     /// Operations in flight.
     pub depth: u32,
-    /// What writes and reads back.
+    /// Engine that writes and reads back.
     pub engine: Option<EngineSpec>,
-    /// What the target is opened with.
+    /// Cache mode of the target.
     pub cache: Option<Cache>,
     /// Read back without evicting the target.
     pub cached: bool,
-    /// The format of the outcome.
+    /// Format of the outcome.
     pub format: &'static Format,
-    /// Files that it is written to beside standard output.
+    /// Additional output files.
     pub outputs: Vec<PathBuf>,
-    /// What these may replace.
+    /// Which files they may replace.
     pub replace: Replace,
-    /// No progress.
+    /// Print no progress.
     pub quiet: bool,
-    /// How one file is divided among all hosts; `None` where each has its own.
+    /// How all hosts share one file; `None` if each has its own.
     pub shared: Option<Layout>,
-    /// How many hosts on the one is whose data each reads back; `None` for its own.
+    /// Each host reads back the data of the host this many ranks ahead; `None` means its own.
     pub shift_hosts: Option<u32>,
-    /// Ranks that are allowed on one host.
+    /// How many ranks may run on one host.
     pub ranks_per_host: Option<u32>,
 }
 
-/// To write and read back, or only to read back.
+/// Write and read back, or only read back.
 #[derive(Clone, Debug)]
 pub enum Task {
     /// Write and read back.
     Write(ToWrite),
-    /// Read back what the state of this file says.
+    /// Read back according to this state file.
     Check(PathBuf),
 }
 
-/// What is to be written.
+/// What to write.
 #[derive(Clone, Debug)]
 pub struct ToWrite {
-    /// Bytes; all there is where nothing was said.
+    /// Bytes; `None` means the whole target.
     pub size_bytes: Option<u64>,
     /// First byte.
     pub offset_bytes: Option<u64>,
-    /// What one operation writes.
+    /// Bytes of one operation.
     pub block_bytes: u32,
-    /// Times each block is written.
+    /// How many times each block is written.
     pub passes: u32,
-    /// Time after which nothing more is written.
+    /// Time after which writing stops.
     pub time_ns: Option<u64>,
-    /// Writes after which everything is made stable.
+    /// Writes between two syncs.
     pub sync_every: u64,
     /// Seed of the orders.
     pub seed: Option<u64>,
-    /// Name of what may be overwritten.
+    /// Name of the target that may be overwritten.
     pub destroy: Option<String>,
-    /// Paths of what may be written though users of it may be hidden.
+    /// Paths of targets that may be written although their users may be hidden.
     pub unseen_users: Vec<PathBuf>,
-    /// Where to keep what a check has to know.
+    /// State file, if one is kept.
     pub state: Option<PathBuf>,
 }
 
-/// Verifies, alone or as one of several hosts, and prints what came of it.
+/// Verifies, alone or as one of several hosts, and prints the outcome.
 ///
 /// # Errors
-/// Where nothing could be verified: usage, the machine's refusal, or an interruption before anything was written.
+/// If nothing could be verified: invalid usage, refusal by the machine, or an interruption before the first write.
 pub fn verify(asked: &Options) -> Result<ExitCode, Failure> {
     let fleet = fleet::join(&of_hosts(asked))?;
     fleet.leave(verify_in(&fleet, asked))
@@ -130,13 +132,13 @@ fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
         return conclude(asked, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
     }
     let (plan, machine) = fleet.settle(plan::plan(&to_request(asked, &meant)))?;
-    // What is wrong on all of them one of them tells.
+    // One host reports a problem that all have.
     let told = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
     refuse_impossible(&plan, &meant, asked).map_err(told)?;
     let outlets = outlets(asked, (&plan, &machine), fleet)?;
     let stop = signals::watch(machine::test_file::remove_all_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
-    // The thread that watches them reads them, so that no I/O call here is interrupted.
+    // The watching thread reads the signals, so no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
     fleet.stops(&stop);
     let mut run = VerifyRun::prepare(asked, (plan, machine), &meant, (stop, fleet))?;
@@ -148,7 +150,7 @@ fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
     conclude(asked, hosts, &outlets, fleet)
 }
 
-/// Prints what came of it, and gives the exit code.
+/// Prints the outcome and returns the exit code.
 fn conclude(
     asked: &Options,
     hosts: Vec<OnHost>,
@@ -165,7 +167,7 @@ fn conclude(
     })
 }
 
-/// Where the outcome goes beside standard output: one host writes it, and never over a state of this call.
+/// Checks the output files: one host writes them, and never over a state file of this call.
 fn outlets(asked: &Options, (plan, machine): (&Plan, &Machine), fleet: &Fleet) -> Result<Outlets, Failure> {
     let outputs = if fleet.tells() { asked.outputs.as_slice() } else { &[] };
     let state = match &asked.task {
@@ -178,26 +180,26 @@ fn outlets(asked: &Options, (plan, machine): (&Plan, &Machine), fleet: &Fleet) -
     let mut new = outputs.to_vec();
     for state in states {
         spared.add(&state, "a state of this verification");
-        // One that is still to be written is no file yet that could be spared: no two names may lead to it.
+        // A new state file does not exist yet and cannot be protected by inode, so compare the names.
         new.extend((!outputs.is_empty() && !state.exists()).then_some(state));
     }
     output::decide_all(&new, &Rules { flag: "-o", spared: spared.clone(), replace: asked.replace })?;
     show::outlets(outputs, asked.replace, spared)
 }
 
-/// What is to be done, with all that is known of it.
+/// The task of this host.
 enum HostTask<'a> {
-    /// Write and read back, and where to keep what a check has to know.
+    /// Write and read back; the state file, if one is kept.
     Write(&'a ToWrite, Option<PathBuf>),
-    /// Read back what the state says.
+    /// Read back according to a state.
     Check(Box<State>),
 }
 
 impl<'a> HostTask<'a> {
-    /// What this host is to do. Each host has a state of its own.
+    /// The task of this host. Each host has its own state file.
     ///
     /// # Errors
-    /// Where the state cannot be read, or none can be kept.
+    /// If the state cannot be read, or cannot be kept.
     fn from_options(asked: &'a Options, fleet: &Fleet) -> Result<Self, Failure> {
         match &asked.task {
             Task::Check(file) => {
@@ -219,13 +221,13 @@ impl<'a> HostTask<'a> {
     }
 }
 
-/// What is asked of hosts together, before this one knows which of them it is.
+/// The request of all hosts, before this host knows its rank.
 fn of_hosts(asked: &Options) -> Request {
     let stream = StreamSpec { shared: asked.shared, shift_hosts: asked.shift_hosts, ..StreamSpec::default() };
     workload(asked, vec![stream])
 }
 
-/// The verification as a workload like any other.
+/// The verification as an ordinary workload.
 fn to_request(asked: &Options, meant: &HostTask) -> Request {
     let stream = StreamSpec {
         depth: Some(asked.depth),
@@ -243,7 +245,7 @@ fn to_request(asked: &Options, meant: &HostTask) -> Request {
                 ..stream
             };
             let write = StreamSpec { rw: Some(Rw::Randwrite), ..stream.clone() };
-            // What another host wrote is a target of its own.
+            // The data of another host is a separate target.
             let read = asked.shift_hosts.map(|_| StreamSpec {
                 rw: Some(Rw::Randread),
                 shift_hosts: asked.shift_hosts,
@@ -263,7 +265,7 @@ fn to_request(asked: &Options, meant: &HostTask) -> Request {
                 rw: Some(Rw::Randread),
                 bs: Some(PerKind::all(Sizes::Fixed(v.block_bytes))),
                 offset: Some(v.offset_bytes),
-                // What a target that was cut off no longer has is told as lost, not refused.
+                // Blocks missing at the end of a truncated target are reported as lost, not refused.
                 size: Some(v.span_bytes().min(whole_blocks_of(&checked(asked, state), v))),
                 ..stream
             };
@@ -278,13 +280,13 @@ fn checked(asked: &Options, state: &State) -> PathBuf {
     asked.target.clone().unwrap_or_else(|| name::path(&state.target))
 }
 
-/// Bytes of the blocks of a verification that a target still has whole.
+/// Bytes of the complete blocks that a target still has.
 fn whole_blocks_of(path: &Path, v: &Verification) -> u64 {
     let there = end_of(path).saturating_sub(v.offset_bytes);
     there - there.checked_rem(u64::from(v.block_bytes)).unwrap_or(0)
 }
 
-/// Where a file or block device ends; nowhere if it is something else, or cannot be opened.
+/// Size of a file or block device; `u64::MAX` if it is something else or cannot be opened.
 fn end_of(path: &Path) -> u64 {
     let has_an_end =
         path.metadata().is_ok_and(|facts| facts.is_file() || facts.file_type().is_block_device());
@@ -292,7 +294,7 @@ fn end_of(path: &Path) -> u64 {
     if has_an_end { end().unwrap_or(u64::MAX) } else { u64::MAX }
 }
 
-/// Streams one after another.
+/// A workload of phases with one stream each.
 fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
     let phase = |stream| PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
     Request {
@@ -315,7 +317,8 @@ fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
     }
 }
 
-/// Refuses what cannot be meant: a check of a file that is gone with the process that wrote it, and hosts that write over each other.
+/// Refuses impossible requests: a check of a file that disappeared with its process, and hosts that would overwrite each
+/// other.
 fn refuse_impossible(plan: &Plan, meant: &HostTask, asked: &Options) -> Result<(), Failure> {
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
     match meant {
@@ -336,7 +339,7 @@ fn refuse_impossible(plan: &Plan, meant: &HostTask, asked: &Options) -> Result<(
     }
 }
 
-/// Far above any state: larger files are something else.
+/// Far above the size of any state file.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// Keeps a state on disk.
@@ -349,17 +352,17 @@ impl Keeper {
     /// Begins a new state file.
     ///
     /// # Errors
-    /// Where something has that name, or it cannot be written.
+    /// If the name is taken, or the file cannot be written.
     fn create(path: &Path, state: State) -> Result<Self, Failure> {
         refuse_existing(path)?;
-        // The directory is opened again and again, whatever the working directory is.
+        // Later updates open the directory again, independent of the working directory.
         let path = std::path::absolute(path).map_err(|e| cannot_write_state(path, &e))?;
         files::create(&path, state.text().as_bytes(), Readers::Umask)
             .map_err(|e| cannot_write_state(&path, &e))?;
         Ok(Self { path, state })
     }
 
-    /// Keeps a new mark: it is stable when this returns.
+    /// Stores a new mark. It is stable when this returns.
     ///
     /// # Errors
     /// Why it is not.
@@ -371,16 +374,16 @@ impl Keeper {
     }
 }
 
-/// Decides before anything is touched whether a state can be kept there.
+/// Checks before any write whether a state can be kept there.
 ///
 /// # Errors
-/// Where something has that name, or no file can be made there.
+/// If the name is taken, or no file can be created there.
 fn decide(path: &Path) -> Result<(), Failure> {
     refuse_existing(path)?;
     Rules { flag: "--state", spared: Spared::default(), replace: Replace::TextAlone }.decide(path).map(|_| ())
 }
 
-/// Refuses a name that is taken: it may be the only thing that can still judge an earlier crash.
+/// Refuses an existing name: that file may be the only evidence of an earlier crash.
 fn refuse_existing(path: &Path) -> Result<(), Failure> {
     if path.symlink_metadata().is_err() {
         return Ok(());
@@ -398,7 +401,7 @@ fn cannot_write_state(path: &Path, error: &io::Error) -> Failure {
 /// Reads a state file.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why it is invalid.
 fn read(path: &Path) -> Result<State, Failure> {
     let read = files::text(path, MOST_BYTES);
     let usage = |why: String| Failure::Usage(format!("--check {}: {why}", name::shown(path)));
@@ -406,7 +409,7 @@ fn read(path: &Path) -> Result<State, Failure> {
     State::parse(&text).map_err(|e| usage(format!("{e}; name the file that --state wrote")))
 }
 
-/// A verification under way.
+/// A running verification.
 struct VerifyRun {
     root: Root,
     plan: Plan,
@@ -416,7 +419,7 @@ struct VerifyRun {
     verification: Verification,
     through: Through,
     cached: bool,
-    /// How many hosts on the one is whose data are read back.
+    /// Reads back the data of the host this many ranks ahead.
     shift_hosts: Option<u32>,
     stop: Arc<AtomicBool>,
     live: Live,
@@ -424,7 +427,7 @@ struct VerifyRun {
 }
 
 impl VerifyRun {
-    /// Makes or opens the target, with whatever the other hosts make.
+    /// Makes or opens the target, together with the other hosts.
     fn prepare(
         asked: &Options,
         (plan, machine): (Plan, Machine),
@@ -487,7 +490,7 @@ impl VerifyRun {
         })
     }
 
-    /// Writes, and reads back what this host or another one has written.
+    /// Writes, then reads back the data of this host or of another one.
     fn write_and_read(&mut self, to_write: &ToWrite, state: Option<&Path>) -> Result<Verified, Failure> {
         let v = self.verification;
         let path = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
@@ -536,20 +539,20 @@ impl VerifyRun {
         Ok(outcome)
     }
 
-    /// Reads back what this host has written, or another one, as soon as all have.
+    /// Reads back the data of this host or of another one, as soon as all hosts have written.
     fn read_whose(&mut self, own: &State, outcome: &mut Verified) -> Result<(), Failure> {
         if self.shift_hosts.is_some() {
             self.live.begin("waiting for the other hosts");
         }
         match self.fleet.written(own.clone(), self.shift_hosts) {
             Ok(theirs) => self.read(&theirs, outcome),
-            // What was written here is told by whoever tells it all.
+            // The reporting host includes what this one wrote.
             Err(_) if self.fleet.over_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
             Err(failure) => Err(failure),
         }
     }
 
-    /// Reads back what the state says.
+    /// Reads back according to a state.
     fn check(&mut self, state: &State) -> Result<Verified, Failure> {
         let mut outcome = self.outcome(state.mark);
         self.read(state, &mut outcome)?;
@@ -572,7 +575,7 @@ impl VerifyRun {
         }
     }
 
-    /// Reads back, past the page cache as far as that can be had.
+    /// Reads back, bypassing the page cache as far as possible.
     fn read(&self, what: &State, outcome: &mut Verified) -> Result<(), Failure> {
         let last = streams(&self.plan).last().and_then(|stream| self.targets.get(*stream.targets.first()?));
         let Some(target) = last else { return Err(Failure::Usage("there is nothing to read back".into())) };
@@ -610,7 +613,7 @@ impl VerifyRun {
         Ok(())
     }
 
-    /// How far it is; and a look at whether another host has fallen silent.
+    /// Prints progress, and checks for unresponsive hosts.
     fn show(&self, since: Instant, done: u64, total: u64) {
         self.live.tick_step(done, total, Left::by(since, done, total));
         for words in self.fleet.progress(done, || None) {
@@ -638,8 +641,8 @@ impl VerifyRun {
     }
 }
 
-/// The outcome of a check of a file or device that ends before the first whole block: nothing can be planned there, and everything is
-/// lost. `None` where there is something to read.
+/// The outcome of a check if the file or device ends before the first complete block: everything is lost, and nothing can
+/// be planned. `None` if there is something to read.
 fn cut_off(asked: &Options, state: &State) -> Option<Verified> {
     let (v, path) = (state.verification, checked(asked, state));
     let end = end_of(&path);
@@ -664,21 +667,21 @@ fn cut_off(asked: &Options, state: &State) -> Option<Verified> {
     })
 }
 
-/// What became of the target's pages before it was read back.
+/// The target's pages before the read back.
 enum Evicted {
-    /// No page of it is in the page cache.
+    /// The page cache has no page of the target.
     All,
-    /// Some may be; where the reads will come from, in words.
+    /// The page cache may have pages. Describes where the reads come from.
     NotAll(String),
 }
 
-/// Part of what was read back that the last devices must have read, to be called the source.
+/// Share of the read data that the last devices must deliver to count as the source.
 const ARRIVES_FROM: f64 = 0.95;
 
 /// Bytes that the last devices of a chain have read so far.
 ///
 /// # Errors
-/// Why the chain is not known to its end, or a device does not count.
+/// If the chain is incomplete, or a device does not count.
 fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
     if let Some(why) = &place.blind {
         return Err(why.clone());
@@ -694,8 +697,8 @@ fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
     sum.ok_or_else(|| format!("no block device is known below {}", place.kind()))
 }
 
-/// Describes where the reads came from, after no page of the target was left in the page cache: `asked` bytes were read back, and the last
-/// devices read `read` bytes meanwhile.
+/// Describes where the reads came from after a complete eviction: `asked` bytes were read back, and the last devices read
+/// `read` bytes meanwhile.
 fn source_of_reads(place: &Place, asked: u64, read: Known<u64>) -> String {
     let evicted = "no page of the target was left in the page cache";
     if let Some(ram) = &place.ram {
@@ -714,7 +717,7 @@ fn source_of_reads(place: &Place, asked: u64, read: Known<u64>) -> String {
              about what is stored there"
         );
     }
-    // More than was asked for may hide that an image's page cache answered.
+    // Devices that read more than requested can hide reads served by an image's page cache.
     let cached = place.layers.iter().find(|l| l.kind == LayerKind::Loop && l.backing_direct != Some(true));
     match cached {
         Some(device) if read as f64 * ARRIVES_FROM > asked as f64 => format!(
@@ -746,7 +749,7 @@ fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
     assert!(source(&place, Ok(mib(64))).starts_with("the device: "));
     place.layers[0].backing_direct = Some(true);
     assert!(source(&place, Ok(mib(500))).starts_with("the device: "));
-    // The same below a volume that caches.
+    // The same below a caching volume.
     place.layers[0].kind = LayerKind::DeviceMapper;
     assert!(source(&place, Ok(mib(10))).contains("vda read 10 MiB of 64 MiB"));
     assert!(source(&place, Err("no stat".into())).contains("is not known: no stat"));
@@ -754,15 +757,15 @@ fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
     assert_eq!(source(&place, Ok(mib(64))), "memory (zram0)");
 }
 
-/// The streams of a plan: what writes, and behind it what reads what another host has written.
+/// The streams of a plan: the writer, then the reader of another host's data.
 fn streams(plan: &Plan) -> impl Iterator<Item = &Stream> {
     plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams)
 }
 
-/// What this host is to write.
+/// The blocks that this host writes.
 ///
 /// # Errors
-/// Where not a single block fits.
+/// If not a single block fits.
 fn new_verification(
     to_write: &ToWrite,
     plan: &Plan,
@@ -799,12 +802,12 @@ fn refused(path: &str, why: &str) -> Failure {
     Failure::Refused(format!("{path}: {why}"))
 }
 
-/// The refusal behind failed operations, where what failed says what a target cannot do and nothing about what it does with data.
+/// Returns a refusal for failed operations that the target does not support. They prove nothing about its data.
 fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
     failures.counts.iter().find_map(|c| {
         let error = io::Error::from_raw_os_error(c.errno);
         let cure = match error.kind() {
-            // A sync that finds no room has lost writes that were accepted.
+            // A sync that finds no space has lost accepted writes.
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded if c.kind != Kind::Sync => {
                 "make room, or use a smaller --size"
             }

@@ -1,7 +1,8 @@
-//! The kernel's block events of some devices while they come: an instance of the tracer that is emptied often.
+//! The kernel's block events of some devices, read continuously from a tracer instance. Also finds the device and the
+//! events for a target.
 //!
-//! For: requests in the order of their issue, as somebody wants them while they are made. Not for: what is made of them
-//! ([`crate::watch`], [`crate::run`], [`crate::capture`]), nor what events mean (the crate `capture`).
+//! [`BlockEvents`] pairs events to requests and hands these on in the order of their issue. Crate `capture` knows the
+//! event format.
 
 use crate::failure::Failure;
 use capture::names::Names;
@@ -21,32 +22,32 @@ use std::path::Path;
 
 /// Bytes of buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// How long requests wait for an older one to complete, so that their order is that of their issue.
+/// How long requests wait for an older one to complete, so that they are handed on in the order of issue.
 const WAIT_NS: u64 = 50_000_000;
-/// Tasks that are told apart before all begins anew: their numbers come again, and memory is bounded.
+/// Most tasks that are distinguished. Then the numbering restarts, which bounds memory.
 const MOST_TASKS: usize = 1 << 14;
-/// The end of a bio, of devices that have no requests.
+/// The completion of a bio, for devices without requests.
 const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
 
-/// An instance of the tracer at work.
+/// A running instance of the tracer.
 pub(crate) struct BlockEvents {
     tracer: Tracer,
     decoder: Decoder,
     merge: Merge,
     devices: Vec<(Traced, Pairing)>,
     page: Vec<u8>,
-    /// When it began; times of requests count from there.
+    /// Start time. Times of requests are relative to it.
     pub(crate) start_ns: u64,
-    /// When the reading before this one began: what is older is there.
+    /// Start of the previous drain: all older events have been read.
     sure_until_ns: u64,
 }
 
 impl BlockEvents {
-    /// Records these devices from now on, for somebody who wants requests soon. What killed processes left is removed first: it would go on
-    /// recording.
+    /// Records these devices from now on, and hands requests on soon. First removes instances of killed processes, which
+    /// would continue to record.
     ///
     /// # Errors
-    /// Why that cannot be.
+    /// Why it cannot record.
     pub(crate) fn begin(devices: &[Traced]) -> Known<Self> {
         remove_leftovers();
         let tracer = Tracer::new(BUFFER_BYTES).map_err(|e| e.to_string())?;
@@ -55,13 +56,14 @@ impl BlockEvents {
         Ok(new)
     }
 
-    /// Records these devices from now on by this instance. Requests come in the order of their issue, however long an older one takes.
+    /// Records these devices with this tracer instance. Requests come in the order of their issue, however long an older
+    /// one takes.
     ///
     /// # Errors
-    /// Why that cannot be.
+    /// Why it cannot record.
     pub(crate) fn with(mut tracer: Tracer, devices: &[Traced]) -> Known<Self> {
         let mut formats = Vec::new();
-        // Insertions always: a request that waited is issued by whoever comes along, and only that event has its own task.
+        // Always record insertions: a request that waited is issued by another task, and only the insertion has its own.
         for (event, step) in OF_REQUESTS.into_iter().chain([BIO_ENDS]) {
             let all: Vec<String> =
                 devices.iter().filter_map(|of| Some(format!("({})", of.filter(step, event)?))).collect();
@@ -87,7 +89,7 @@ impl BlockEvents {
         })
     }
 
-    /// Empties all buffers, and hands the requests on that are surely in order, each with the index of its device.
+    /// Empties all buffers, and hands on the requests whose order is certain, each with the index of its device.
     ///
     /// # Errors
     /// Why a buffer cannot be read.
@@ -103,7 +105,7 @@ impl BlockEvents {
         Ok(())
     }
 
-    /// Ends recording, and hands the rest on.
+    /// Stops recording, and hands on the rest.
     ///
     /// # Errors
     /// As [`Self::drain`].
@@ -128,7 +130,7 @@ impl BlockEvents {
 
     fn hand_on(&mut self, before_ns: u64, each: &mut dyn FnMut(usize, &Row, &Names)) {
         let (devices, names) = (&mut self.devices, &mut self.decoder.names);
-        // Rows refer to names that are there when they are handed on.
+        // Rows refer to the names that exist when they are handed on.
         let mut rows = Vec::new();
         self.merge.before(before_ns, |event| {
             for (at, (traced, pairing)) in devices.iter_mut().enumerate() {
@@ -140,12 +142,12 @@ impl BlockEvents {
         });
     }
 
-    /// Events lost so far, as pages say.
+    /// Lost events according to the buffer pages.
     pub(crate) fn lost(&self) -> u64 {
         self.decoder.lost
     }
 
-    /// Events lost so far, by the kernel's own count.
+    /// Lost events according to the kernel's counter.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -154,41 +156,41 @@ impl BlockEvents {
         Ok(lost.overrun.saturating_add(lost.dropped))
     }
 
-    /// Events that were read.
+    /// Number of events read.
     pub(crate) fn count(&self) -> u64 {
         self.decoder.events
     }
 
-    /// What requests refer to.
+    /// Names that the requests refer to.
     pub(crate) fn names(&self) -> &Names {
         &self.decoder.names
     }
 
-    /// What belongs together on the first device.
+    /// The pairing of the first device.
     pub(crate) fn pairing(&mut self) -> Option<&mut Pairing> {
         self.devices.first_mut().map(|(_, pairing)| pairing)
     }
 
-    /// Whether it has told apart as many tasks as it may.
+    /// Whether the limit of distinguished tasks is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.decoder.names.all_tasks().len() > MOST_TASKS
     }
 }
 
-/// An event as it is about this device; `None` where it is about another one.
+/// The event relative to this device; `None` if it belongs to another one.
 fn of_device(event: &Event, traced: &Traced) -> Option<Event> {
     if event.step == Step::Lost {
         return Some(*event);
     }
     let step = match (traced.unit, event.step) {
-        // What is asked for is all there is.
+        // These devices report nothing but the start of a bio.
         (Unit::Bios, Step::Asked) => Step::Issued,
         (_, step) => step,
     };
     (u64::from(event.device) == traced.number).then_some(Event { step, ..*event })
 }
 
-/// The clock that the tracer stamps with.
+/// The clock of the tracer's time stamps.
 pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -197,16 +199,16 @@ pub(crate) fn now_ns() -> u64 {
 /// A whole device in the kernel's events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Traced {
-    /// Its number as the kernel keeps it inside: 12 bits and 20.
+    /// Its number in the kernel's internal form: 12 bits and 20.
     pub(crate) number: u64,
-    /// What its events are about.
+    /// What its events describe.
     pub(crate) unit: Unit,
-    /// The part of it that is meant.
+    /// The selected partition of it.
     pub(crate) partition: Option<Partition>,
 }
 
 impl Traced {
-    /// The device of a layer: of a partition its disk, where the events of that are; `None` where the kernel does not say enough.
+    /// The device of a layer. A partition's events are those of its disk. `None` if the kernel does not report enough.
     pub(crate) fn from_layer(layers: &[Layer], layer: &Layer) -> Option<Self> {
         let disk = disk_of(layers, layer)?;
         let partition = if layer.kind == LayerKind::Partition {
@@ -222,25 +224,26 @@ impl Traced {
         Some(Self { number, unit, partition })
     }
 
-    /// First sector and number of sectors, where a part of it is meant.
+    /// First sector and number of sectors of the selected partition.
     pub(crate) fn span(&self) -> Option<(u64, u64)> {
         self.partition.as_ref().map(|part| (part.first_sector, part.sectors))
     }
 
-    /// The filter by which the tracer records this step; `None` where it is of no use here.
+    /// The tracer's filter for this step; `None` if the step is useless here.
     pub(crate) fn filter(&self, step: Step, event: &str) -> Option<String> {
         let device = format!("dev == {}", self.number);
         match (self.unit, step) {
             (Unit::Bios, Step::Asked) => Some(device),
             (Unit::Bios, _) => event.starts_with("block_bio").then_some(device),
-            // A flush before it, or FUA: by how it begins, since the kernel looks for other patterns behind the end of the text too.
+            // Match a preceding flush or FUA at the start of the text: the kernel searches for other patterns beyond its
+            // end.
             (_, Step::Asked) => Some(format!("{device} && (rwbs ~ \"F*\" || rwbs ~ \"WF*\")")),
             _ => event.starts_with("block_rq").then_some(device),
         }
     }
 }
 
-/// The whole device that a layer is, or is a part of.
+/// The disk of a layer: the layer itself, or the disk that it is a partition of.
 pub(crate) fn disk_of<'l>(layers: &'l [Layer], layer: &'l Layer) -> Option<&'l Layer> {
     match layer.kind {
         LayerKind::Partition => layer.below.first().and_then(|at| layers.get(*at)),
@@ -251,17 +254,17 @@ pub(crate) fn disk_of<'l>(layers: &'l [Layer], layer: &'l Layer) -> Option<&'l L
 /// The device whose requests are captured.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
-    /// The whole device: the kernel's events are of that, also for partitions.
+    /// The whole device: the kernel reports events of the disk also for partitions.
     pub(crate) layer: Layer,
-    /// That device as the kernel's events have it, and the part of it that is meant.
+    /// That device in the kernel's events, and the selected partition.
     pub(crate) traced: Traced,
-    /// The file of the counters.
+    /// The file of its counters.
     pub(crate) stat_file: String,
-    /// Names of other layers below or above, which report the same load once more.
+    /// Names of other layers that report the same load again.
     pub(crate) beside: Vec<String>,
 }
 
-/// Finds the device that a target is on.
+/// Finds the device of a target.
 pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
     let place = resolve(root, target)?;
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(target)));
@@ -298,7 +301,7 @@ fn subject(place: &Place, top: &Layer, disk: &Layer) -> Option<Subject> {
 }
 
 impl Subject {
-    /// What is captured, in words.
+    /// Describes what is captured.
     pub(crate) fn describe(&self) -> String {
         let device = match &self.traced.partition {
             Some(part) => format!("{} (of {})", part.name, self.layer.name),
@@ -310,7 +313,7 @@ impl Subject {
         }
     }
 
-    /// What is not, since it reports the same load once more; nothing where there is nothing else.
+    /// Describes the layers left out because they report the same load again; empty if there are none.
     pub(crate) fn words_of_others(&self) -> String {
         if self.beside.is_empty() {
             return String::new();
@@ -318,7 +321,7 @@ impl Subject {
         format!("; the same load at {} is not captured", self.beside.join(", "))
     }
 
-    /// Whether a file that may not be there yet lies on this device.
+    /// Whether a file, which may not exist yet, is on this device.
     pub(crate) fn holds(&self, root: &Root, file: &Path) -> bool {
         let dir = file.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."));
         resolve(root, dir).is_ok_and(|place| place.layers.iter().any(|l| l.number == self.layer.number))
@@ -342,7 +345,7 @@ fn a_partition_is_told_by_the_events_of_its_disk() {
     let filter = of_disk.filter(Step::Issued, "block_rq_issue");
     assert_eq!(filter.as_deref(), Some("dev == 265289744"));
     assert_eq!(of_disk.filter(Step::Completed, "block_bio_complete"), None);
-    // Who has bios alone needs all of them.
+    // A device with only bios needs all of them.
     let zram = layer("zram0", "252:0");
     let bios = Traced::from_layer(&[], &zram).and_then(|zram| zram.filter(Step::Asked, "block_bio_queue"));
     assert_eq!(bios.as_deref(), Some("dev == 264241152"));

@@ -1,6 +1,8 @@
-//! The way into a capture file.
+//! Capture files: recognises and opens them, prints their profile or requests (`fathom show`), and exports them as fio's
+//! log of I/O (`fathom export`).
 //!
-//! For: telling one by its first bytes, and opening it. Not for: what is in it (crate `capture`).
+//! Files of any length are processed while they are read. Crate `capture` has the format and the figures, crate `report`
+//! the layout.
 
 use crate::failure::{Failure, cause};
 use crate::files::output;
@@ -20,12 +22,12 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const AT_ONCE: usize = 256 << 10;
-/// How the first line of a capture begins, whatever its version.
+/// Start of the first line of a capture of any version.
 const BEGINS: &[u8] = b"fathom capture ";
 
-/// Whether a file is a capture, by its first bytes; what cannot be read is none.
+/// Whether a file is a capture, by its first bytes. An unreadable file is not.
 pub(crate) fn is_capture(path: &Path) -> bool {
     let mut begins = Vec::new();
     let read = files::open(path).and_then(|file| file.take(BEGINS.len() as u64).read_to_end(&mut begins));
@@ -35,47 +37,47 @@ pub(crate) fn is_capture(path: &Path) -> bool {
 /// Opens a capture.
 ///
 /// # Errors
-/// [`Failure::Usage`] where it is none that can be read.
+/// [`Failure::Usage`] if it is not a readable capture.
 pub(crate) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
     let file = files::open(path).map_err(|e| usage(format!("{e}{}", cause(&e))))?;
     Reader::new(BufReader::with_capacity(AT_ONCE, file)).map_err(|e: Unreadable| usage(e.to_string()))
 }
 
-/// Bytes that are written at once.
+/// Bytes printed at once.
 const PRINT_BUFFER_BYTES: usize = 256 << 10;
 
-/// What the user said.
+/// A request to show a capture.
 #[derive(Debug)]
 pub struct Request {
-    /// Where the capture is.
+    /// The capture.
     pub file: PathBuf,
-    /// Which of its requests.
+    /// Which of its requests to include.
     pub restriction: Restriction,
-    /// The form on standard output.
+    /// Format on standard output.
     pub format: &'static Format,
-    /// Files to write too.
+    /// Additional output files.
     pub outputs: Vec<PathBuf>,
-    /// What they may replace.
+    /// Which files they may replace.
     pub replace: Replace,
-    /// Its requests instead of its profile.
+    /// List the requests instead of the profile.
     pub events: Option<Events>,
 }
 
-/// The form of requests that are listed.
+/// The format of listed requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Events {
-    /// To read.
+    /// For people.
     Text,
     /// For programs.
     Csv,
 }
 
 impl Events {
-    /// By what was said.
+    /// From the format option.
     ///
     /// # Errors
-    /// A usage failure where there is no such form.
+    /// A usage failure if requests cannot be listed in this format.
     pub fn from_format(format: &Format, outputs: &[PathBuf]) -> Result<Self, Failure> {
         if !outputs.is_empty() {
             return Err(Failure::Usage(
@@ -95,7 +97,7 @@ impl Events {
 /// Prints the profile or the requests.
 ///
 /// # Errors
-/// [`Failure::Usage`] where it cannot be read, [`Failure::Refused`] where it cannot be printed.
+/// [`Failure::Usage`] if the capture cannot be read, [`Failure::Refused`] if it cannot be printed.
 pub fn show(request: &Request) -> Result<ExitCode, Failure> {
     let reader = open(&request.file)?;
     match request.events {
@@ -104,7 +106,7 @@ pub fn show(request: &Request) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A file that is not whole is shown as far as it is, and not as if it were.
+/// Exit code of an incomplete capture: shown, but not a success.
 fn code(damage: Option<&str>) -> ExitCode {
     ExitCode::from(u8::from(damage.is_some()))
 }
@@ -192,30 +194,30 @@ fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) ->
     Ok(code(reader.damage.as_deref()))
 }
 
-/// Whether anybody still reads.
+/// Prints a piece. Returns whether the reader is still there.
 fn print(out: &mut Vec<u8>) -> Result<bool, Failure> {
     let shown = stdout::harmless(out, report::Content::Text);
     out.clear();
     stdout::piece(&shown)
 }
 
-/// The name of the form, and the extension of its files.
+/// Name of the export format, and extension of its files.
 pub const IOLOG: &str = "iolog";
-/// Bytes that are written at once.
+/// Bytes written at once.
 const EXPORT_BUFFER_BYTES: usize = 256 << 10;
 
-/// What the user said.
+/// A request to export a capture.
 #[derive(Debug)]
 pub struct Export {
     /// The capture.
     pub file: PathBuf,
-    /// A file, a stream, or a directory in which it gets the capture's name.
+    /// A file, a stream, or a directory, where the file gets the capture's name.
     pub to: PathBuf,
-    /// What it may replace.
+    /// Which file it may replace.
     pub replace: Replace,
 }
 
-/// Standard output as what is written to.
+/// Standard output as a writer.
 struct Standard;
 
 impl Write for Standard {
@@ -232,10 +234,10 @@ impl Write for Standard {
     }
 }
 
-/// Writes the log, and prints where.
+/// Writes the log, and prints its path.
 ///
 /// # Errors
-/// [`Failure::Usage`] where the capture cannot be read or the place is taken, [`Failure::Refused`] where it cannot be written.
+/// [`Failure::Usage`] if the capture cannot be read or the name is taken, [`Failure::Refused`] if it cannot be written.
 pub fn export(request: &Export) -> Result<ExitCode, Failure> {
     let to = if request.to.is_dir() {
         let mut name = request.file.file_stem().unwrap_or_default().to_owned();
@@ -274,7 +276,7 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
 fn write(request: &Export, to: BufWriter<Box<dyn Write>>, place: &Path) -> Result<ExitCode, Failure> {
     let refuse = |e: io::Error| cannot_write(place, &e);
     let mut reader = open(&request.file)?;
-    // Who asked for flushes has rows of its own where the device has requests; elsewhere a flush is its owner's.
+    // On devices with requests, the task that asked for a flush has its own row; elsewhere a flush belongs to its owner.
     let owned = reader.origin.imported.is_none() && reader.origin.unit == Unit::Requests;
     let mut log = iolog::Export::new(to, &device(&reader.origin), owned).map_err(refuse)?;
     while reader.block().is_some() {
@@ -300,11 +302,11 @@ fn write(request: &Export, to: BufWriter<Box<dyn Write>>, place: &Path) -> Resul
     Ok(code(reader.damage.as_deref()))
 }
 
-/// What the log is about: the device, or what a foreign trace was of.
+/// The subject of the log: the device, or the name in another tool's trace.
 fn device(origin: &Origin) -> String {
     let name = origin.partition.as_ref().map(|part| part.name.clone());
     let name = name.or_else(|| origin.device.as_ref().map(|device| device.name.clone()));
-    // fio takes a name up to white space.
+    // fio ends a name at white space.
     name.map_or_else(|| origin.asked.replace(char::is_whitespace, "_"), |name| format!("/dev/{name}"))
 }
 

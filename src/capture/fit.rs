@@ -1,6 +1,8 @@
-//! `fathom fit`: from a capture to a job file, and whether that job behaves like it.
+//! `fathom fit`: fits a job file to a capture, and checks whether that job behaves like it.
 //!
-//! For: reading the capture twice and handing on. Not for: what the job says (crate `capture`), nor for running it ([`fit_check`]).
+//! 1. [`fit`] reads the capture twice, to survey and to gather, and writes the job (crate `capture` makes it).
+//! 2. [`check`] runs the job as another process while a third one captures its device.
+//! 3. It compares the two captures, not the job's own counts: both are measured at the driver, from issue to completion.
 
 #[cfg(test)]
 mod tests;
@@ -32,42 +34,42 @@ use std::process::{Child, ChildStderr, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// What a job file is called where nobody says.
+/// Default name of the job file.
 const JOB_FILE: &str = "job.toml";
 
-/// What the user said.
+/// A request to fit a job.
 #[derive(Debug)]
 pub struct Request {
-    /// What `fathom capture` wrote.
+    /// The capture.
     pub capture: PathBuf,
-    /// The job file; standard output where nothing was said.
+    /// The job file; `None` means standard output.
     pub output: Option<PathBuf>,
-    /// What it may replace.
+    /// Which file it may replace.
     pub replace: Replace,
 }
 
-/// What the user said to have a fit checked.
+/// A request to check a fit.
 #[derive(Debug)]
 pub struct CheckRequest {
-    /// What `fathom capture` wrote.
+    /// The capture.
     pub capture: PathBuf,
     /// What the job runs on.
     pub target: PathBuf,
-    /// The job; fitted for this where `None`.
+    /// The job; `None` to fit one first.
     pub job: Option<PathBuf>,
-    /// Leave to overwrite the target.
+    /// Permission to overwrite the target.
     pub destroy: Option<OsString>,
-    /// Paths of what may be written though users of it may be hidden.
+    /// Paths of targets that may be written although their users may be hidden.
     pub unseen_users: Vec<PathBuf>,
-    /// The form on standard output.
+    /// Format on standard output.
     pub format: &'static Format,
-    /// Files to write too.
+    /// Additional output files.
     pub outputs: Vec<PathBuf>,
-    /// What they may replace.
+    /// Which files they may replace.
     pub replace: Replace,
 }
 
-/// One or the other.
+/// Fit or check.
 #[derive(Debug)]
 pub enum Action {
     /// Write a job file.
@@ -79,8 +81,8 @@ pub enum Action {
 /// Writes the job file.
 ///
 /// # Errors
-/// [`Failure::Usage`] where the capture cannot be read or has nothing to fit a job to, or the place is taken; [`Failure::Refused`] where it
-/// cannot be written.
+/// [`Failure::Usage`] if the capture cannot be read or has nothing to fit, or the name is taken; [`Failure::Refused`] if
+/// the file cannot be written.
 pub fn fit(request: &Request) -> Result<ExitCode, Failure> {
     let mut spared = Spared::default();
     spared.add(&request.capture, "the capture itself");
@@ -104,7 +106,7 @@ pub fn fit(request: &Request) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(job.damage.is_some())))
 }
 
-/// A job that was fitted.
+/// A fitted job.
 struct Job {
     text: String,
     damage: Option<String>,
@@ -113,7 +115,7 @@ struct Job {
     has_closed_loops: bool,
 }
 
-/// Fits a job to a capture; `file` is where it will be.
+/// Fits a job to a capture; `file` is its future path.
 fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
     let mut first = capture_file::open(path)?;
@@ -148,7 +150,7 @@ fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
     Ok(Job { text, damage: first.damage, origin, end_sector, has_closed_loops })
 }
 
-/// Files that a check may write, decided before anything runs.
+/// Checks the output files of a check before anything runs.
 fn outlets(request: &CheckRequest, rules: &Rules) -> Result<Vec<Outlet>, Failure> {
     for path in &request.outputs {
         if report::by_extension::<FitCheck>(path).is_none() && !output::is_stream(path) {
@@ -162,14 +164,14 @@ fn outlets(request: &CheckRequest, rules: &Rules) -> Result<Vec<Outlet>, Failure
     output::decide_all(&request.outputs, rules)
 }
 
-/// Where files in between are best kept: in memory, and on no device that is captured.
+/// Preferred place of temporary files: in memory, not on a captured device.
 const MEMORY: &str = "/dev/shm";
-/// When a capture ends by itself, where nobody is left to end it.
+/// When a capture ends by itself if this process is killed.
 const LONGEST: &str = "25h";
-/// How often it is looked whether a capture has begun.
+/// How often to check whether the capture has begun.
 const EVERY: Duration = Duration::from_millis(5);
 
-/// A folder that is gone with this.
+/// A temporary directory, removed when dropped.
 struct Between(PathBuf);
 
 impl Between {
@@ -193,17 +195,17 @@ impl Drop for Between {
     }
 }
 
-/// A capture that runs beside; ended with this.
+/// A capture in another process, ended when dropped.
 struct Capturing {
     child: Child,
     said: ChildStderr,
 }
 
 impl Capturing {
-    /// Begins one, and waits until it records: then its file has a beginning.
+    /// Starts a capture, and waits until its file has a header.
     ///
     /// # Errors
-    /// What it said where it does not begin.
+    /// The message of a capture that does not start.
     fn begin(target: &Path, into: &Path) -> Result<Self, Failure> {
         let mut command = itself()?;
         command.args(["capture", "--time", LONGEST, "-o"]).arg(into).arg("--").arg(target);
@@ -229,17 +231,17 @@ impl Capturing {
         }
     }
 
-    /// Ends it in order.
+    /// Ends the capture in order.
     ///
     /// # Errors
-    /// Where it cannot be ended, or left no capture.
+    /// If it cannot be ended, or left no file.
     fn end(mut self) -> Result<(), Failure> {
         self.interrupt();
         let mut words = String::new();
         let _ = self.said.read_to_string(&mut words);
         let status = self.child.wait().map_err(|e| not_started(&e))?;
         match status.code() {
-            // Whether it is complete stands in the file.
+            // The file itself records whether it is complete.
             Some(0 | 1) => Ok(()),
             Some(code) if code == i32::from(INTERRUPTED) => Ok(()),
             _ => Err(Failure::Refused(format!("the capture of the job ended early: {}", words.trim()))),
@@ -255,7 +257,7 @@ impl Capturing {
 
 impl Drop for Capturing {
     fn drop(&mut self) {
-        // Waited for already, or not ended: then it may not go on alone.
+        // Still running: kill it, so that it does not continue alone.
         if matches!(self.child.try_wait(), Ok(None)) {
             self.interrupt();
             let _ = self.child.wait();
@@ -263,10 +265,10 @@ impl Drop for Capturing {
     }
 }
 
-/// Runs a job, its report into a file; gives its number as a process.
+/// Runs a job with its report in a file. Returns its process number.
 ///
 /// # Errors
-/// Where it was refused, whose words are on standard error already, or interrupted.
+/// If it was interrupted or refused; its message is already on standard error.
 fn run(
     job: &Path,
     target: &Path,
@@ -276,7 +278,7 @@ fn run(
     let refuse = |e: io::Error| not_started(&e);
     let mut command = itself()?;
     command.args(["run", "--format", "json", "--quiet", "--no-history", "--runs", "1", "--attempts", "1"]);
-    // The requests are compared, not the number.
+    // Only the requests matter, not the result.
     command.args(["--accept", "A04", "--accept", "A05"]);
     if let Some(destroy) = destroy {
         command.arg("--destroy").arg(destroy);
@@ -294,7 +296,7 @@ fn run(
     }
     let why = words.trim().trim_start_matches("fathom: ").to_owned();
     match child.wait().map_err(refuse)?.code() {
-        // A finding about the measurement is none about the fit.
+        // A finding about the measurement does not concern the fit.
         Some(0 | 1 | 4) => Ok(pid),
         Some(2) => Err(Failure::Usage(why)),
         Some(code) if code == i32::from(INTERRUPTED) => Err(Failure::Interrupted),
@@ -302,7 +304,7 @@ fn run(
     }
 }
 
-/// This program once more.
+/// A command that starts this program again.
 fn itself() -> Result<Command, Failure> {
     std::env::current_exe().map(Command::new).map_err(|e| not_started(&e))
 }
@@ -311,26 +313,26 @@ fn not_started(error: &io::Error) -> Failure {
     Failure::Refused(format!("fathom cannot be started once more: {error}{}", cause(error)))
 }
 
-/// How far figures may be apart: shares of the original.
+/// Allowed differences, as shares of the original.
 const RATE: f64 = 0.02;
 const BYTES: f64 = 0.03;
 const FLUSHES: f64 = 0.05;
 const DEPTH: f64 = 0.2;
 const MEDIAN: f64 = 0.1;
-/// How far distributions of sizes and of offsets may be apart: their Kolmogorov-Smirnov distance.
+/// Allowed Kolmogorov-Smirnov distance of sizes and of offsets.
 const SIZES: f64 = 0.02;
 const OFFSETS: f64 = 0.03;
-/// Share of the operations from which on a direction has figures of its own.
+/// Share of the operations from which a direction gets its own figures.
 const MANY: f64 = 0.05;
-/// How long the capture goes on behind the job, so that what it asked for last completes.
+/// How long the capture continues after the job, so that its last requests complete.
 const BEHIND: Duration = Duration::from_millis(300);
-/// Exit code where a goal cannot be told.
+/// Exit code if a goal cannot be decided.
 const CANNOT_TELL: u8 = 4;
 
-/// Runs the job and compares.
+/// Runs the job and compares the captures.
 ///
 /// # Errors
-/// [`Failure::Usage`] and [`Failure::Refused`] as of `fathom capture` and `fathom run`.
+/// [`Failure::Usage`] and [`Failure::Refused`] as `fathom capture` and `fathom run`.
 pub fn check(request: &CheckRequest) -> Result<ExitCode, Failure> {
     let format = report::that_writes::<FitCheck>(request.format).map_err(Failure::Usage)?;
     let mut spared = Spared::default();
@@ -396,7 +398,7 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
     })
 }
 
-/// Figures of some tasks of a capture, and what is missing in it.
+/// Figures of some tasks in a capture, and what the capture lacks.
 fn observed(
     path: &Path,
     end_sector: u64,
@@ -415,7 +417,7 @@ fn observed(
     Ok((observed.finish(), lost))
 }
 
-/// The distance of offsets, where those of the job are those of the device.
+/// The distance of offsets, if the job's offsets are those of the device.
 fn offsets(target: &Path, then: &Figures, now: &Figures) -> Result<f64, String> {
     if !target.metadata().is_ok_and(|facts| facts.file_type().is_block_device()) {
         return Err(
@@ -429,7 +431,7 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     let of = |count: &dyn Fn(&Figures) -> u64| [then, now].map(|figures| figures.rate(count(figures)));
     let counts = |kind: Kind| of(&move |figures: &Figures| figures.counts[kind as usize]);
     let data = |figures: &Figures| figures.counts.iter().sum::<u64>() - figures.counts[Kind::Sync as usize];
-    // Of few operations chance says more than the fit.
+    // With few operations, chance outweighs the fit.
     let is_many = |kind: Kind| then.counts[kind as usize] as f64 >= MANY * data(then) as f64;
     let mut out = vec![Figure::share("operations", "per_s", of(&data), RATE)];
     for kind in [Kind::Read, Kind::Write, Kind::Trim] {
@@ -452,8 +454,8 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     out
 }
 
-/// Which missed numbers of operations differ by no more than chance makes of so many that are drawn one by one: two standard
-/// deviations of a Poisson number. Of bursts it makes more.
+/// The missed operation counts that chance explains: they differ by at most two standard deviations of a Poisson
+/// distribution. Bursts vary more.
 fn by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> Option<String> {
     let counted = |figure: &Figure| {
         let kind = Kind::ALL.into_iter().find(|kind| figure.name == name_of(*kind))?;
@@ -473,7 +475,7 @@ fn by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> Option<Stri
     })
 }
 
-/// What the number of operations of a kind is called.
+/// Name of the operation count of a kind.
 fn name_of(kind: Kind) -> String {
     match kind {
         Kind::Sync => "flushes".into(),

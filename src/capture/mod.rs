@@ -1,7 +1,12 @@
-//! `fathom capture`: from a target to a file with every request that its device got.
+//! `fathom capture`: records every request that a target's device gets, or converts another tool's trace, into a capture
+//! file.
 //!
-//! For: the flow, and what is told at its end. Not for: the tracer (crate `machine`), what its bytes mean (crate `capture`), nor for
-//! showing a capture ([`crate::captured`]).
+//! 1. [`block_events`] finds the device and reads the kernel's block events.
+//! 2. The recording loop empties the kernel's buffers every 50 ms and writes the requests to the file.
+//! 3. With `--extents`, the finished capture is rewritten with only the requests within the files. Their extents are read
+//!    before and after it, so the whole device is captured until then.
+//!
+//! [`capture_file`] shows captures, [`replay`] repeats them, [`fit`] makes jobs from them.
 
 pub(crate) mod block_events;
 pub mod capture_file;
@@ -39,42 +44,42 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What the user said.
+/// A request to capture or convert.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Device, file or directory.
     pub target: PathBuf,
-    /// A trace of another tool to be converted instead.
+    /// A trace of another tool to convert instead.
     pub import: Option<PathBuf>,
-    /// The process whose requests alone are kept.
+    /// Keep only the requests of this process.
     pub pid: Option<u32>,
-    /// Whether only requests within the extents of the file, or of the files below the directory, are kept.
+    /// Keep only requests within the extents of the file, or of the files below the directory.
     pub extents: bool,
-    /// Whether insertions are recorded.
+    /// Record insertions too.
     pub queue: bool,
-    /// Of each CPU.
+    /// Buffer of each CPU.
     pub buffer_bytes: u64,
-    /// How long; until a signal where nothing was said.
+    /// How long; `None` means until a signal.
     pub time_ns: Option<u64>,
-    /// The file.
+    /// The capture file.
     pub output: PathBuf,
-    /// What it may replace.
+    /// Which file it may replace.
     pub replace: Replace,
 }
 
-/// What came of a capture.
+/// The outcome of a capture.
 struct Outcome {
     origin: Origin,
     ending: Ending,
-    /// Whether a signal ended it before its time.
+    /// Whether a signal ended it early.
     interrupted: bool,
 }
 
-/// Captures, and tells what came of it.
+/// Captures, and prints the outcome.
 ///
 /// # Errors
-/// [`Failure::Usage`] where there is no one device to capture, or the file may not be written; [`Failure::Refused`] where the machine
-/// does not let it.
+/// [`Failure::Usage`] if the target has no single device, or the file may not be written; [`Failure::Refused`] if the
+/// machine does not allow it.
 pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
     if let Some(from) = &request.import {
         return import(from, request);
@@ -121,7 +126,7 @@ struct Place {
     rules: Rules,
 }
 
-/// Refuses a file that may not be written. It is made once there is something to write.
+/// Checks the output file, and creates it only when there is something to write.
 fn place(request: &Request) -> Result<Place, Failure> {
     let path = &request.output;
     if output::is_stream(path) {
@@ -143,7 +148,7 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Refused(format!("-o {} cannot be written: {error}{}", name::shown(path), cause(error)))
 }
 
-/// The tracer's refusal, with what it is needed for.
+/// The tracer's refusal, with the reason why it is needed.
 fn refused(why: &str) -> Failure {
     Failure::Refused(format!("requests cannot be captured: {why}"))
 }
@@ -195,10 +200,10 @@ fn import(from: &Path, request: &Request) -> Result<ExitCode, Failure> {
 
 /// How often the buffers are emptied.
 const EVERY: Duration = Duration::from_millis(50);
-/// How long rows may wait for a block to be full: a killed capture loses no more.
+/// How long rows may wait in a partial block: the most that a killed capture loses.
 const KEPT_WITHIN_NS: u64 = 2_000_000_000;
 
-/// What is on its way from the kernel to the file.
+/// A recording in progress.
 struct Recording<'r> {
     events: BlockEvents,
     sink: Sink<'r>,
@@ -274,7 +279,7 @@ fn origin(subject: &Subject, request: &Request) -> Origin {
     }
 }
 
-/// The device's counters, and the times between which they were read.
+/// The device's counters, with the times before and after the read.
 fn read_counters(subject: &Subject) -> (u64, Known<String>, u64) {
     let before = now_ns();
     let text = Root::real().read(&subject.stat_file).map(|text| text.trim().to_owned());
@@ -302,13 +307,13 @@ impl Recording<'_> {
         Ok(())
     }
 
-    /// Reads the counters once more, then what is left.
+    /// Reads the counters again, then the remaining events.
     fn end(&mut self, subject: &Subject, stop: &AtomicBool) -> Result<Ending, Failure> {
         let (before, stat, after) = read_counters(subject);
         if let Some(pairing) = self.events.pairing() {
             pairing.counters_read_last(before, after);
         }
-        // What was being counted has its event by then.
+        // Give requests that are just being counted time for their event.
         std::thread::sleep(EVERY / 10);
         let (events, sink) = (&mut self.events, &mut self.sink);
         events.end(&mut |_, row, names| sink.put(row, names)).map_err(|why| refused(&why))?;
@@ -333,7 +338,7 @@ impl Recording<'_> {
         })
     }
 
-    /// Ends the file. The tracer's instance is removed with the rest.
+    /// Ends the file. Dropping the rest removes the tracer instance.
     fn close(self, ending: Ending, origin: Origin, stop: &AtomicBool) -> Result<Outcome, Failure> {
         let Sink { writer, request, .. } = self.sink;
         let written = writer.finish(self.events.names(), &ending).and_then(|file| file.sync_all());
@@ -344,7 +349,7 @@ impl Recording<'_> {
 }
 
 impl Sink<'_> {
-    /// Writes a row, unless it is of a process that was not asked for.
+    /// Writes a row, unless it belongs to a process that is excluded.
     fn put(&mut self, row: &Row, names: &Names) {
         if let Some(pid) = self.request.pid {
             let task = names.task_at(row.task);
@@ -364,10 +369,10 @@ impl Sink<'_> {
     }
 }
 
-/// Where the files lie.
+/// Finds the extents of the files.
 ///
 /// # Errors
-/// [`Failure::Usage`] where what was named has no extents that could be told.
+/// [`Failure::Usage`] if the target has no extents.
 fn locate_files(request: &Request) -> Result<FileExtents, Failure> {
     let found = file_extents::locate_file_extents(&request.target).map_err(|why| {
         Failure::Usage(format!(
@@ -384,7 +389,7 @@ fn locate_files(request: &Request) -> Result<FileExtents, Failure> {
     Ok(found)
 }
 
-/// Leaves in the file what is of those that lay so when it began.
+/// Keeps only the requests within the extents that were also there at the beginning.
 fn keep(
     begin: &FileExtents,
     request: &Request,
@@ -414,7 +419,7 @@ fn rewrite(
 ) -> Result<(), Failure> {
     let mut reader = capture_file::open(&request.output)?;
     let cannot = |e: &std::io::Error| cannot_write(&request.output, e);
-    // What is replaced is the capture that this call has just written.
+    // The replaced file is the capture that this call has just written.
     let rules = Rules { replace: Replace::Anything, ..place.rules.clone() };
     let growing = place.outlet.grow(&rules)?;
     let mut writer =
@@ -426,7 +431,7 @@ fn rewrite(
                 writer.push(row, names).map_err(|e| cannot(&e))?;
             }
         }
-        // Names that later blocks add are not those of rows that wait.
+        // Later blocks add names that would not match the waiting rows.
         writer.flush(names).map_err(|e| cannot(&e))?;
     }
     if let Some(damage) = &reader.damage {
@@ -441,11 +446,11 @@ fn rewrite(
     growing.finish(&rules)
 }
 
-/// Converts it; gives the language, header and trailer.
+/// Converts a trace. Returns its header and trailer.
 fn convert(from: &Path, request: &Request, place: &Place) -> Result<(Origin, Ending), Failure> {
     let Trace { language, files, origin } = open_trace(from)?;
     let refuse = |e: &std::io::Error| cannot_write(&request.output, e);
-    // What is half converted is nothing, and takes the place of nothing.
+    // A partial conversion is useless and must replace nothing.
     let growing = place.outlet.grow(&place.rules)?;
     let to = growing.file().map_err(|e| refuse(&e))?;
     let writer = RefCell::new(Writer::new(BufWriter::new(to), &origin).map_err(|e| refuse(&e))?);
@@ -467,25 +472,25 @@ fn convert(from: &Path, request: &Request, place: &Place) -> Result<(Origin, End
     Ok((origin, ending))
 }
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const AT_ONCE: usize = 256 << 10;
-/// Most CPUs whose files are looked for.
+/// Most CPUs whose files are searched.
 const MOST_CPUS: u32 = 4096;
 
-/// A trace whose files are open.
+/// An open trace.
 pub(crate) struct Trace {
-    /// What it is.
+    /// Its format.
     pub(crate) language: Language,
-    /// Its files: of blktrace those of all CPUs, of the others one.
+    /// Its files: one for each CPU for blktrace, otherwise one.
     pub(crate) files: Vec<BufReader<File>>,
-    /// What a capture of it begins with.
+    /// Header of a capture made from it.
     pub(crate) origin: Origin,
 }
 
-/// Bytes in which a trace shows what it is.
+/// Bytes that suffice to recognise a trace.
 const BEGINS: u64 = 512;
 
-/// What kind of trace a file is, by its first bytes; what cannot be read is none.
+/// The format of a trace, by its first bytes; `None` for other or unreadable files.
 pub(crate) fn trace_language(path: &Path) -> Option<Language> {
     let mut begins = Vec::new();
     files::open(path).ok()?.take(BEGINS).read_to_end(&mut begins).ok()?;
@@ -495,7 +500,7 @@ pub(crate) fn trace_language(path: &Path) -> Option<Language> {
 /// Opens a trace.
 ///
 /// # Errors
-/// [`Failure::Usage`] where it is none that is known, or cannot be read.
+/// [`Failure::Usage`] if its format is unknown or it cannot be read.
 pub(crate) fn open_trace(from: &Path) -> Result<Trace, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(from)));
     let open = |path: &Path| -> Result<BufReader<File>, Failure> {
@@ -523,7 +528,7 @@ pub(crate) fn open_trace(from: &Path) -> Result<Trace, Failure> {
 }
 
 impl Trace {
-    /// Its files as they are converted.
+    /// Its files as readers.
     pub(crate) fn readers(files: Vec<BufReader<File>>) -> Vec<Box<dyn BufRead>> {
         files.into_iter().map(|file| Box::new(file) as Box<dyn BufRead>).collect()
     }

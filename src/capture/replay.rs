@@ -1,7 +1,11 @@
-//! Captured loads that are replayed: what each is like, and handing its operations to the engine while it runs.
+//! Replay: plans a workload from a capture or trace, and feeds its operations to the engine while it runs.
 //!
-//! For: both passes over the file, the second one on a thread of its own that reads ahead. Not for: what requests mean and wait for (crate
-//! `capture`), nor for where they go (the plan).
+//! 1. [`scan`] reads the file once for its figures.
+//! 2. [`meant`] and [`fill`] complete the stream: settings that the user did not give come from the capture.
+//! 3. [`fit`] checks whether the operations fit on the target.
+//! 4. [`source`] starts a thread that reads the file again, ahead of the engine.
+//!
+//! Crate `capture` decides what requests mean and wait for.
 
 use crate::capture::capture_file::is_capture;
 use crate::capture::{Trace, capture_file, open_trace};
@@ -34,28 +38,28 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the reader rests where the engine has enough.
+/// How long the reader sleeps if the engine has enough.
 const REST: Duration = Duration::from_micros(500);
-/// Longest wait for the reader to be ahead before the first operation.
+/// Longest wait for the reader before the first operation.
 const HEAD_START: Duration = Duration::from_secs(10);
 
-/// A load after its first pass.
+/// A load after the first pass.
 pub(crate) struct Scanned {
-    /// What it is like.
+    /// Its operations.
     pub(crate) load: Load,
-    /// The load in figures, with what is to be said of the file.
+    /// Its figures, with remarks about the file.
     pub(crate) original: Original,
-    /// Files that the trace names as those of its operations; none of a capture.
+    /// Files that the trace names; empty for a capture.
     pub(crate) files: Vec<String>,
 }
 
-/// A file of rows that is open.
+/// An open file of rows.
 enum Rows {
     Capture(Box<Reader<BufReader<File>>>),
     Trace(Box<Trace>),
 }
 
-/// How such a file ended.
+/// The end of a file of rows.
 struct Ended {
     ending: Option<Ending>,
     damage: Option<String>,
@@ -77,7 +81,7 @@ impl Rows {
         }
     }
 
-    /// Hands all rows on, until `take` wants no more.
+    /// Hands on all rows until `take` returns false.
     fn each(self, mut take: impl FnMut(&[Row], &Names) -> bool) -> Result<Ended, Trouble> {
         match self {
             Self::Capture(mut reader) => {
@@ -107,7 +111,7 @@ impl Rows {
 /// Reads a capture or a trace to its end.
 ///
 /// # Errors
-/// [`Failure::Usage`] where it is none that can be read.
+/// [`Failure::Usage`] if it cannot be read.
 pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
     let rows = Rows::open(path)?;
     let origin = rows.origin().clone();
@@ -138,11 +142,11 @@ pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
     Ok(Scanned { load, original, files })
 }
 
-/// Begins the second pass, and gives the source that its operations come from. Operations that must be stable are those of the file with
-/// index 1, where `has_stable_file`. It ends with the source.
+/// Begins the second pass, and returns the source of operations. With `has_stable_file`, stable operations go to the file
+/// with index 1. The pass ends with the source.
 ///
 /// # Errors
-/// [`Failure::Refused`] where the capture is not what was planned any more, or no thread can be started.
+/// [`Failure::Refused`] if the capture differs from the planned one, or no thread can be started.
 pub(crate) fn source(
     replay: &Replay,
     depth: u32,
@@ -174,17 +178,17 @@ pub(crate) fn source(
         Failure::Refused(format!("a thread to read the capture cannot be started: {e}{}", sys::cause(&e)))
     })?;
     let begun = Instant::now();
-    // Full, or all that there is.
+    // Wait until the feed is full or has everything.
     while !from.is_full() && begun.elapsed() < HEAD_START {
         std::thread::sleep(REST);
     }
     Ok(Source::new(from, lanes, depth, is_timed, Arc::clone(counts)))
 }
 
-/// Hands all operations of a load on, in their order.
+/// Hands on all operations of a load in order.
 fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, counts: &Counts) {
     let mut block = Vec::new();
-    // What cannot be read any more ends the replay, which then has fewer operations than its original.
+    // A read error ends the replay early, with fewer operations than the original.
     let _ = rows.each(|rows, names| {
         steps.add(rows, names, &mut block);
         counts.leave_out(steps.outside);
@@ -192,7 +196,7 @@ fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, count
     });
 }
 
-/// Gives the engine an operation as soon as it has room for it; false where it is over.
+/// Gives the engine an operation as soon as it has room; returns false if the replay is over.
 fn give(to: &mut Feed, step: Step) -> bool {
     loop {
         match to.give(step) {
@@ -203,28 +207,28 @@ fn give(to: &mut Feed, step: Step) -> bool {
     }
 }
 
-/// As the engine takes it.
+/// Converts a step to the engine's form.
 fn handed_on(step: &rows::Step, has_stable_file: bool) -> Step {
     let rows::Step { offset, length, kind, is_stable, lane, after, wait_ns } = *step;
     Step { offset, wait_ns, length, after, lane, file: u16::from(is_stable && has_stable_file), kind }
 }
 
-/// Operations in flight for which there is room at least.
+/// Minimum room for operations in flight.
 const LEAST_DEPTH: u32 = 32;
-/// Most bytes that buffers take where no depth is said.
+/// Most bytes of buffers if no depth is given.
 const BUFFERS: u64 = 256 * MIB;
 /// Smallest share of a direction that is not rounded away.
 const LEAST_SHARE: f64 = 1e-7;
-/// Size of an operation of a kind that there is none of.
+/// Size of an operation of an absent kind.
 const NO_SIZE: u32 = 4096;
 
-/// A captured load that a stream is, and the files that its trace names.
+/// A captured load of a stream, and the files that its trace names.
 pub(crate) struct ReplayPlan {
     replay: Replay,
     files: Vec<String>,
 }
 
-/// What a stream is that replays a load: itself with what the load says of it. `None` where it replays none.
+/// Completes a replaying stream with the settings of its load. `None` if the stream replays none.
 pub(crate) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failure> {
     let Some(said) = stream.replay.clone() else { return Ok(None) };
     let path = &name::path(&said.file);
@@ -268,7 +272,7 @@ pub(crate) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failu
     (stream.rw, stream.mix, stream.bs) =
         (Some(Rw::Randrw), Some(mix(original)), Some(sizes(original, largest as u32)));
     stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
-    // Syncs are not counted by it, and the last ones must not be left out: the source ends it.
+    // The source ends the stream: syncs are not counted, and the last ones must not be left out.
     let counted = original.operations() - original.count(Kind::Sync);
     if stream.limit.operations != Some(0) {
         stream.limit.operations = Some(counted.max(1));
@@ -281,14 +285,15 @@ pub(crate) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failu
     Ok(Some(ReplayPlan { replay, files }))
 }
 
-/// Twice what was in flight, as far as buffers of that number are not too many bytes.
+/// Twice the original operations in flight, as far as the buffers allow.
 fn depth(replay: &Replay) -> u32 {
     let twice = replay.original.depth_max.saturating_mul(2).clamp(LEAST_DEPTH, MAX_DEPTH);
     let most = BUFFERS / u64::from(replay.largest_bytes.max(1));
     twice.min(u32::try_from(most).unwrap_or(u32::MAX)).max(replay.original.depth_max.clamp(1, LEAST_DEPTH))
 }
 
-/// Shares of directions; of what there is at all never nothing, since what is never written is opened for reading.
+/// Shares of directions. A direction that occurs keeps at least a tiny share, because without writes the file is opened
+/// read-only.
 fn mix(original: &Original) -> Mix {
     let counts = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| original.count(kind) as f64);
     let all: f64 = counts.iter().sum();
@@ -303,7 +308,7 @@ fn mix(original: &Original) -> Mix {
     Mix { read_percent, trim_percent }
 }
 
-/// Smallest and largest size of each direction. A trim has no buffer, however large it is.
+/// Smallest and largest size of each direction. A trim has no buffer, whatever its size.
 fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
     let of = |kind: Kind| {
         let Some([least, most]) = original.for_kind(kind).map(|of| of.sizes) else {
@@ -339,7 +344,7 @@ pub(crate) fn fill(
             stream.engine
         )));
     }
-    // A directory gets a file of what was touched.
+    // In a directory, fathom makes a file of the touched size.
     let is_folder = |path: &Path| path.is_dir();
     let named = draft.paths.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
     let made = draft.engine.touches_targets() && named.is_none_or(|path| is_folder(&path));
@@ -368,7 +373,7 @@ pub(crate) fn fill(
     }
 }
 
-/// Says what is changed of its operations.
+/// Notes how the operations are changed.
 fn note_changes(changes: &Changes, origins: &mut Origins) {
     origins.note("--replay-scale", Some(changes.divide).filter(|n| *n > 0), u64::to_string);
     origins.note("--replay-align", Some(changes.align_bytes).filter(|n| *n > 0), |n| show_bytes(*n));
@@ -376,7 +381,8 @@ fn note_changes(changes: &Changes, origins: &mut Origins) {
     origins.note("--replay-skip", Some(&changes.skip).filter(|skip| !skip.is_empty()), |skip| kinds(skip));
 }
 
-/// Has the operations of a trace go to the file that it names, where nobody names a target; one that it writes is made where it is missing.
+/// Sends the operations of a trace to the files that it names if the user names no target. Missing files are created if
+/// they are written.
 fn name_files(
     request: &Request,
     (replay, files): (&Replay, Vec<String>),
@@ -403,7 +409,7 @@ fn name_files(
     Ok(())
 }
 
-/// `98,026 operations of vda in 12.1 s, 6 tasks`.
+/// Example: `98,026 operations of vda in 12.1 s, 6 tasks`.
 fn describe_original(original: &Original) -> String {
     format!(
         "{} operations of {} in {}, {} tasks, {} touched",
@@ -415,7 +421,8 @@ fn describe_original(original: &Original) -> String {
     )
 }
 
-/// Decides where a replay's operations go on its target, or refuses where they have no place. The language of another tool moves none of them.
+/// Decides where a replay's operations go on its target, or refuses if they do not fit. Replays in another tool's language
+/// keep all offsets.
 pub(crate) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) -> Result<(), Failure> {
     let is_direct = stream.cache.is_direct();
     let Some(replay) = &mut stream.replay else { return Ok(()) };

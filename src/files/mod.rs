@@ -1,6 +1,10 @@
-//! Input files: reading whole what somebody named.
+//! User files: reads them whole with a size limit, and writes them atomically.
 //!
-//! For: sessions, reports, job files, contents and states, whatever is behind their names. Not for: opening them (crate `sys`).
+//! An atomic write makes an unnamed or hidden file in the same directory, syncs it, gives it its name, and syncs the
+//! directory. Other processes and a crash leave either the old file or the new one. [`output`] decides which files may be
+//! written.
+
+pub mod output;
 
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Read, Write};
@@ -10,10 +14,10 @@ use std::time::Duration;
 pub(crate) use sys::named_file::{kind, open};
 use tempfile::NamedTempFile;
 
-/// The bytes of a regular file, where there are no more than so many.
+/// Reads a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`open`], and for more bytes.
+/// As [`open`], and for larger files.
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -23,19 +27,19 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a path leads to, as far as it may be a small file.
+/// The content of a path that may be a small file.
 pub(crate) enum Small {
-    /// It is one, of these bytes.
+    /// A small file with these bytes.
     Read(Vec<u8>),
-    /// A regular file of more bytes, of which none was read: it may be about to be measured.
+    /// A larger regular file. Nothing was read: it may be about to be measured.
     Large,
-    /// A directory, a device, or whatever else is no regular file.
+    /// A directory, a device or another special file.
     NoFile,
-    /// Nothing is there, or it may not be read.
+    /// Missing or unreadable.
     Unread,
 }
 
-/// The bytes of a regular file, where there are no more than so many; of a larger one none is touched.
+/// Reads a regular file of at most `most` bytes. Does not touch a larger one.
 pub(crate) fn small(path: &Path, most: u64) -> Small {
     match std::fs::metadata(path) {
         Err(_) => Small::Unread,
@@ -45,32 +49,32 @@ pub(crate) fn small(path: &Path, most: u64) -> Small {
     }
 }
 
-/// The text of a regular file, where there are no more than so many bytes.
+/// Reads the text of a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`read`], and for bytes that are no UTF-8.
+/// As [`read`], and for invalid UTF-8.
 pub(crate) fn text(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, most)?).map_err(|_| io::Error::other("it is no text in UTF-8"))
 }
 
-/// Names of files that do not have their own yet.
+/// Prefix and suffix of temporary names.
 const NAMELESS: (&str, &str) = (".fathom-", ".new");
-/// What has no name of its own after this time was left by a fathom that was killed.
+/// A temporary file older than this belongs to a killed process.
 const LEFT_AFTER: Duration = Duration::from_secs(3600);
 
-/// Who may read a file that was not there before.
+/// Who may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
     /// Its owner alone.
     Owner,
-    /// Whom the umask lets.
+    /// As the umask allows.
     Umask,
 }
 
-/// Makes a file.
+/// Creates a file.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] where there is one of that name, or why it cannot be made.
+/// [`io::ErrorKind::AlreadyExists`] if the name is taken, or why it cannot be created.
 pub(crate) fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let dir = directory(path);
     clear(dir);
@@ -78,17 +82,17 @@ pub(crate) fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<
     sync(dir)
 }
 
-/// Makes a file, in the place of the one that has its name.
+/// Replaces a file atomically.
 ///
 /// # Errors
-/// Why it cannot be made; then the old one is as it was.
+/// Why it cannot be created. The old file is then unchanged.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = directory(path);
     nameless(dir, bytes, Readers::Owner)?.persist(path).map_err(|e| e.error)?;
     sync(dir)
 }
 
-/// Makes a file for everybody, in the place of the one that has its name, whose mode and owner it gets.
+/// Replaces a file atomically; the new one gets the mode and owner of `was`.
 ///
 /// # Errors
 /// As [`replace`].
@@ -97,27 +101,27 @@ pub(crate) fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> i
     clear(dir);
     let file = nameless(dir, bytes, Readers::Umask)?;
     if let Some(was) = was {
-        // Another owner is given only by those who may; the mode comes behind, because giving takes bits of it away.
+        // Only privileged users may change the owner. Set the mode afterwards, because the change clears bits of it.
         let _ = fchown(file.as_file(), Some(was.uid()), Some(was.gid()));
         file.as_file().set_permissions(was.permissions())?;
     }
     file.persist(path).map_err(|e| e.error)?;
-    // It has its name already: what the directory refuses now takes nothing away.
+    // The file has its name already, so a failure here loses nothing.
     let _ = sync(dir);
     Ok(())
 }
 
-/// A file that is written piece by piece, and takes its name when it is whole; what had that name stays until then.
+/// A file written piece by piece, which replaces the old one when it is complete.
 pub(crate) struct Growing {
     file: NamedTempFile,
     path: PathBuf,
 }
 
 impl Growing {
-    /// Begins it beside its name, links followed.
+    /// Begins the file in the directory of its final name, links followed.
     ///
     /// # Errors
-    /// Why it cannot be made.
+    /// Why it cannot be created.
     pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let dir = directory(&path);
@@ -130,18 +134,18 @@ impl Growing {
         Ok(Self { file, path })
     }
 
-    /// What is written to.
+    /// Returns a descriptor to write to.
     ///
     /// # Errors
-    /// Why there can be no other descriptor of it.
+    /// Why the descriptor cannot be duplicated.
     pub(crate) fn file(&self) -> io::Result<File> {
         self.file.as_file().try_clone()
     }
 
-    /// Gives it its name.
+    /// Gives the file its name.
     ///
     /// # Errors
-    /// Why it cannot have it; then what had it is as it was.
+    /// Why it cannot have the name. The old file is then unchanged.
     pub(crate) fn finish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map_err(|e| e.error)?;
@@ -150,7 +154,7 @@ impl Growing {
     }
 }
 
-/// The directory that a file is in.
+/// The directory of a file.
 pub(crate) fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if dir != Path::new("") => dir,
@@ -171,18 +175,18 @@ fn nameless(dir: &Path, bytes: &[u8], readers: Readers) -> io::Result<NamedTempF
     Ok(file)
 }
 
-/// A new name is stable only with its directory.
+/// Syncs the directory: a new name is stable only with it.
 fn sync(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Removes what killed processes of ours left here. What cannot be removed disturbs nobody.
+/// Removes temporary files of killed processes. Ignores errors.
 fn clear(dir: &Path) {
     let ours = |name: &std::ffi::OsStr| {
         let name = name.as_encoded_bytes();
         name.starts_with(NAMELESS.0.as_bytes()) && name.ends_with(NAMELESS.1.as_bytes())
     };
-    // Only these are looked at: another one may be a file system that never answers.
+    // Check only these names: another entry may be on a file system that never answers.
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().filter(|e| ours(&e.file_name())) {
         let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|at| at.elapsed().ok());
         if age.is_some_and(|age| age > LEFT_AFTER) {
@@ -272,5 +276,3 @@ fn what_killed_processes_left_goes_with_the_next_file_and_what_is_new_stays() ->
     assert_eq!([old, new, other].map(|p| p.exists()), [false, true, true]);
     Ok(())
 }
-
-pub mod output;

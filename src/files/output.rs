@@ -1,11 +1,10 @@
-//! Output files: the one place that decides where a report may be written, and writes it.
+//! Output files: decides where a report may be written, and writes it.
 //!
-//! For: whatever a user names to be written, refused before anything is measured and looked at again when it is written. Not for:
-//! session files while they are measured ([`crate::session`]), nor what is in a report.
-//!
-//! A stream (standard output, a FIFO, a terminal) is written to as it is. A regular file is replaced as a whole, so that whoever
-//! reads it sees the old report or the new one. What is measured, read or kept by fathom is never written over, and no block
-//! device is, whatever the way to it.
+//! 1. [`Rules::decide`] checks each path before anything is measured.
+//! 2. [`Outlet::write`] checks it again and writes. A stream (standard output, FIFO, terminal) gets the bytes directly; a
+//!    regular file is replaced atomically.
+//! 3. Never overwritten: block devices, files that this call reads or measures ([`Spared`]), sessions, files of the
+//!    kernel, and without `--force` anything but text.
 
 use crate::failure::{Failure, cause};
 use crate::{files, session, stderr, stdout};
@@ -26,33 +25,33 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Standard output as a place.
+/// The path that means standard output.
 const STANDARD_OUTPUT: &str = "-";
-/// Its number, and that of standard error.
+/// Descriptors of standard output and standard error.
 const OUTPUT: i32 = 1;
 const ERRORS: i32 = 2;
-/// Links to links that are followed, as many as the kernel does.
+/// Most symbolic links that are followed, as in the kernel.
 const MOST_LINKS: usize = 40;
-/// How long a FIFO is offered to a reader.
+/// How long to wait for the reader of a FIFO.
 const FIFO_WAIT: Duration = Duration::from_secs(10);
-/// Kinds of character devices behind which there is storage or the machine itself.
+/// Character devices that lead to storage or to the machine itself.
 const NOT_FOR_REPORTS: [&str; 8] =
     ["bsg", "mtd", "nvme", "nvme-generic", "nvme-subsystem", "raw", "scsi_generic", "watchdog"];
-/// Those among the devices of memory, by their minor numbers: `mem`, `kmem`, `port`.
+/// Memory devices that must not be written, by minor number: `mem`, `kmem`, `port`.
 const MEMORY: (u32, [u32; 3]) = (1, [1, 2, 4]);
 
-/// The rules for the files of one call.
+/// Rules for the output files of one call.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// How the file is asked for: `-o`.
+    /// The option that names the file: `-o`.
     pub flag: &'static str,
-    /// What is never written over.
+    /// Files that are never overwritten.
     pub spared: Spared,
-    /// What may be replaced.
+    /// Which content may be replaced.
     pub replace: Replace,
 }
 
-/// Which content may be replaced.
+/// Which content an output file may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
     /// Text. The command has no `--force`.
@@ -64,13 +63,13 @@ pub enum Replace {
 }
 
 impl Replace {
-    /// By the flag `--force`.
+    /// From the flag `--force`.
     pub fn by(force: bool) -> Self {
         if force { Self::Anything } else { Self::Text }
     }
 }
 
-/// A place for a report that may be written.
+/// A place where a report may be written.
 #[derive(Debug)]
 pub struct Outlet {
     said: PathBuf,
@@ -83,14 +82,14 @@ enum To {
     Descriptor(i32),
     /// A FIFO or a character device.
     Stream(PathBuf),
-    /// A regular file, links followed; it may not be there yet.
+    /// A regular file, links followed. It may not exist yet.
     File(PathBuf),
 }
 
 /// Decides for several files at once.
 ///
 /// # Errors
-/// As [`Rules::decide`], and where two names are one file.
+/// As [`Rules::decide`], and if two names lead to the same file.
 pub fn decide_all(said: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failure> {
     let mut all: Vec<Outlet> = Vec::new();
     for path in said {
@@ -101,23 +100,23 @@ pub fn decide_all(said: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failur
         }
         all.push(outlet);
     }
-    // What is printed and said goes there too, though nobody typed it.
+    // Standard output and standard error count as named too: the call prints there.
     rules.descriptor(Path::new("/dev/stdout"), OUTPUT)?;
     if let Err(why) = rules.descriptor(Path::new("/dev/stderr"), ERRORS) {
-        // Why it is refused must not go there either.
+        // The refusal must not go there either.
         stderr::divert();
         return Err(why);
     }
     Ok(all)
 }
 
-/// Whether a name is that of a stream, which needs no extension.
+/// Whether a path is a stream, which needs no extension.
 pub fn is_stream(said: &Path) -> bool {
     let streams = |facts: Metadata| facts.file_type().is_fifo() || facts.file_type().is_char_device();
     descriptor(said).is_some() || said.metadata().is_ok_and(streams)
 }
 
-/// The number behind a name of an open descriptor.
+/// Number of the open descriptor that a path names.
 fn descriptor(said: &Path) -> Option<i32> {
     match said.to_str()? {
         STANDARD_OUTPUT | "/dev/stdout" => Some(OUTPUT),
@@ -130,7 +129,7 @@ fn descriptor(said: &Path) -> Option<i32> {
 }
 
 impl Outlet {
-    /// As it was typed.
+    /// The path as typed.
     pub fn path_as_typed(&self) -> &Path {
         &self.said
     }
@@ -140,11 +139,11 @@ impl Outlet {
         self.to == To::Descriptor(OUTPUT)
     }
 
-    /// Empties or creates a file that grows while it is written, after deciding once more. It has its name from the beginning, so that
-    /// it stays if fathom is killed.
+    /// Checks again, then empties or creates a file that grows while it is written. It has its name from the beginning, so
+    /// it remains if fathom is killed.
     ///
     /// # Errors
-    /// Why it may not or cannot be written, and that it is no regular file.
+    /// Why it may not or cannot be written, or that it is not a regular file.
     pub fn begin(&self, rules: &Rules) -> Result<File, Failure> {
         let path = self.file(rules)?;
         let begun = put(&path, b"", rules).and_then(|()| {
@@ -156,7 +155,7 @@ impl Outlet {
         begun.map_err(|e| rules.cannot(&self.said, &e))
     }
 
-    /// The regular file that is written, after deciding once more.
+    /// Checks again and returns the regular file to write.
     fn file(&self, rules: &Rules) -> Result<PathBuf, Failure> {
         match rules.decide(&self.said)?.to {
             To::File(path) => Ok(path),
@@ -166,7 +165,7 @@ impl Outlet {
         }
     }
 
-    /// Begins a file that is written piece by piece and takes its name when it is whole, after deciding once more.
+    /// Checks again and begins a file that is written piece by piece and gets its name when complete.
     ///
     /// # Errors
     /// As [`Self::begin`].
@@ -175,10 +174,10 @@ impl Outlet {
         Ok(Growing { outlet: self, file })
     }
 
-    /// Writes it, after deciding once more: what has the name now may be something else.
+    /// Checks again, since the name may lead elsewhere by now, and writes.
     ///
     /// # Errors
-    /// Why it may not or cannot be written. What was there is as it was, but for a stream.
+    /// Why it may not or cannot be written. The old file is then unchanged, except for a stream.
     pub fn write(&self, bytes: &[u8], rules: &Rules) -> Result<(), Failure> {
         let written = match rules.decide(&self.said)?.to {
             To::Descriptor(OUTPUT) => return stdout::bytes(bytes),
@@ -195,25 +194,25 @@ impl Outlet {
     }
 }
 
-/// A file on its way to an outlet, without a name yet.
+/// An output file in progress, without a name yet.
 pub struct Growing<'o> {
     outlet: &'o Outlet,
     file: files::Growing,
 }
 
 impl Growing<'_> {
-    /// What is written to.
+    /// Returns a descriptor to write to.
     ///
     /// # Errors
-    /// Why there can be no other descriptor of it.
+    /// Why the descriptor cannot be duplicated.
     pub fn file(&self) -> io::Result<File> {
         self.file.file()
     }
 
-    /// Gives it its name, after deciding once more.
+    /// Checks again and gives the file its name.
     ///
     /// # Errors
-    /// Why it may not or cannot have it; then what had it is as it was.
+    /// Why it may not or cannot have the name. The old file is then unchanged.
     pub fn finish(self, rules: &Rules) -> Result<(), Failure> {
         let said = &self.outlet.said;
         if rules.decide(said)?.to != self.outlet.to {
@@ -224,11 +223,11 @@ impl Growing<'_> {
 }
 
 impl Rules {
-    /// Decides where a report goes, and whether it may.
+    /// Decides whether and how a path may be written.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for what a report is never written over and for places that are not there, [`Failure::Refused`] for what
-    /// this user may not write.
+    /// [`Failure::Usage`] for protected files and missing directories, [`Failure::Refused`] if this user may not write
+    /// there.
     pub fn decide(&self, said: &Path) -> Result<Outlet, Failure> {
         let outlet = |to| Outlet { said: said.to_owned(), to };
         if let Some(number) = descriptor(said) {
@@ -264,9 +263,9 @@ impl Rules {
         Ok(outlet(To::File(path)))
     }
 
-    /// What the caller opened is written to as it is, unless it is a disk or something of this call.
+    /// Accepts a descriptor of the caller, unless it is a disk or a protected file.
     fn descriptor(&self, said: &Path, number: i32) -> Result<To, Failure> {
-        // What is closed is told when it is written to; a report elsewhere may be all that is wanted.
+        // Report a closed descriptor at the write: the user may only want the report elsewhere.
         let facts = match sys::standard::duplicate(number).and_then(|file| file.metadata()) {
             Err(_) if number <= 2 => return Ok(To::Descriptor(number)),
             Err(e) => return Err(self.cannot(said, &e)),
@@ -284,7 +283,7 @@ impl Rules {
         }
     }
 
-    /// Whether a new file can be made there: by making one that has no name.
+    /// Tests whether a new file can be created there, with an unnamed one.
     fn room_for(&self, said: &Path, path: &Path) -> Result<(), Failure> {
         let dir = files::directory(path);
         if !dir.is_dir() {
@@ -298,14 +297,14 @@ impl Rules {
         tempfile::tempfile_in(dir).map(|_| ()).map_err(|e| self.cannot(said, &e))
     }
 
-    /// Whether a regular file may be replaced.
+    /// Tests whether a regular file may be replaced.
     fn replaceable(&self, said: &Path, path: &Path) -> Result<(), Failure> {
         if let Some(what) = self.spared.what(path) {
             return Err(self.usage(said, &format!("is {what}, and never written over; type another name")));
         }
         self.refuse_synthetic(said, path)?;
         self.refuse_ours(said, path)?;
-        // Opening changes nothing, and tells at once about permissions, read-only mounts and running programs.
+        // Opening changes nothing, and shows missing permissions, read-only mounts and running programs.
         open_for_writing(path).map_err(|e| self.cannot(said, &e))?;
         let content = Content::scan(path).map_err(|e| self.cannot(said, &e))?;
         match content {
@@ -328,7 +327,7 @@ impl Rules {
         }
     }
 
-    /// Refuses files of the kernel, which look like text or empty.
+    /// Refuses files of the kernel, which appear as text or empty.
     fn refuse_synthetic(&self, said: &Path, path: &Path) -> Result<(), Failure> {
         let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let file = File::from(opened.map_err(|e| self.cannot(said, &e.into()))?);
@@ -342,7 +341,7 @@ impl Rules {
         }
     }
 
-    /// What lies where sessions are kept belongs to them.
+    /// Refuses every path in a session directory.
     fn refuse_ours(&self, said: &Path, path: &Path) -> Result<(), Failure> {
         let dir = files::directory(path).canonicalize().unwrap_or_default();
         let kept = session::directories().into_iter().filter_map(|d| d.canonicalize().ok());
@@ -363,7 +362,7 @@ impl Rules {
     }
 }
 
-/// The path that a name leads to, which may not be there yet.
+/// Follows links to the final path, which may not exist yet.
 fn followed(said: &Path) -> io::Result<PathBuf> {
     let mut path = said.to_owned();
     for _ in 0..MOST_LINKS {
@@ -379,7 +378,7 @@ fn followed(said: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("its links lead to one another"))
 }
 
-/// What is behind a character device that is not for reports.
+/// Describes a character device that must not be written.
 fn not_for_reports(facts: &Metadata) -> Option<String> {
     let (major, minor) = (major(facts.rdev()), minor(facts.rdev()));
     if major == MEMORY.0 && MEMORY.1.contains(&minor) {
@@ -390,13 +389,13 @@ fn not_for_reports(facts: &Metadata) -> Option<String> {
     NOT_FOR_REPORTS.contains(&class.as_str()).then_some(class)
 }
 
-/// Opens a FIFO or a character device, and makes sure that it is still one.
+/// Opens a FIFO or a character device, and verifies that it still is one.
 fn open_stream(path: &Path) -> io::Result<File> {
     let since = Instant::now();
     let waits_never = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = loop {
         match File::options().write(true).custom_flags(waits_never).open(path) {
-            // As a FIFO answers that nobody reads yet.
+            // The FIFO has no reader yet.
             Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
                 if since.elapsed() > FIFO_WAIT {
                     return Err(io::Error::other("nobody reads it"));
@@ -418,11 +417,11 @@ fn open_for_writing(path: &Path) -> io::Result<File> {
     File::options().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
-/// Replaces a file as a whole; where its name cannot be given to another one, its content in place.
+/// Replaces a file atomically; if rename is impossible, overwrites its content.
 fn put(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
     let was = path.metadata().ok();
     match files::replace_as(path, bytes, was.as_ref()) {
-        // A directory of others, or a file that is a mount of its own, as containers have them.
+        // A directory of another user, or a file that is a mount point, as in containers.
         Err(e) if was.is_some() && no_rename(&e) => put_in_place(path, bytes, rules),
         done => done,
     }
@@ -440,7 +439,7 @@ fn no_rename(error: &io::Error) -> bool {
     )
 }
 
-/// Writes over the content of a file, once there surely is room.
+/// Overwrites the content of a file after reserving space.
 fn put_in_place(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
     let file = open_for_writing(path)?;
     let facts = file.metadata()?;
@@ -450,7 +449,7 @@ fn put_in_place(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
     }
     let length = bytes.len() as u64;
     match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, length.max(1)) {
-        // Where room cannot be reserved, it is found out by writing.
+        // If space cannot be reserved, the write shows whether there is enough.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
         Err(e) => return Err(e.into()),
     }
@@ -467,27 +466,27 @@ fn shown(path: &Path) -> String {
     name::shown(path)
 }
 
-/// Content beyond this is not looked through: no report is as long.
+/// Content beyond this is not scanned: no report is as long.
 const MOST_LOOKED_AT: u64 = 64 << 20;
 
-/// What is in a file that is to be replaced.
+/// The content of a file that would be replaced.
 pub(crate) enum Content {
-    /// Nothing, or text.
+    /// Empty or text.
     Replaceable,
-    /// Something that only fathom makes and only the user removes.
+    /// A file that only fathom makes and only the user removes.
     Kept(&'static str),
-    /// Anything else, in words.
+    /// Other content, described.
     Foreign(String),
 }
 
 impl Content {
-    /// Looks through it.
+    /// Scans the file.
     ///
     /// # Errors
-    /// Why it cannot be read, but for the lack of permission.
+    /// Why it cannot be read, except for missing permission.
     pub(crate) fn scan(path: &Path) -> io::Result<Self> {
         let mut bytes = Vec::new();
-        // What may be written and not be read, as a log of others, is nobody's report.
+        // A file that is writable but not readable, such as another program's log, is not a report.
         match File::open(path) {
             Ok(file) => file.take(MOST_LOOKED_AT + 1).read_to_end(&mut bytes)?,
             Err(e) if e.kind() == ErrorKind::PermissionDenied => {
@@ -513,14 +512,14 @@ impl Content {
     }
 }
 
-/// What a call reads or measures, by device and inode, and so never writes over.
+/// Files that a call reads or measures, by device and inode. They are never overwritten.
 #[derive(Clone, Debug, Default)]
 pub struct Spared {
     files: Vec<(Identity, String)>,
 }
 
 impl Spared {
-    /// What a plan touches: its targets, what lies below them, and the files that say what is written.
+    /// The files of a plan: targets, the layers below them, and files that provide content.
     pub fn from_plan(plan: &Plan, places: &[Place]) -> Self {
         let mut spared = Self::default();
         for target in plan.targets.iter().filter(|t| t.role == Role::File) {
@@ -543,7 +542,7 @@ impl Spared {
         spared
     }
 
-    /// One more; what is not there needs no sparing.
+    /// Adds a path. Ignores missing files.
     pub fn add(&mut self, path: &Path, what: &str) {
         if path.metadata().is_ok_and(|facts| facts.is_file()) {
             self.files
@@ -551,7 +550,7 @@ impl Spared {
         }
     }
 
-    /// What the file at a path is to this call, where it is to be spared.
+    /// What the file at a path is to this call, if it is protected.
     pub fn what(&self, path: &Path) -> Option<&str> {
         let all = identities(&Root::real(), path);
         let is_it = |file: &Identity| all.iter().any(|one| one.is_same(file));
@@ -629,7 +628,7 @@ mod tests {
             assert_eq!(std::fs::read_to_string(&file)?, text);
         }
         assert!(link.symlink_metadata()?.is_symlink());
-        // Between deciding and writing it became something else.
+        // Between decision and write, the file becomes something else.
         std::fs::write(&file, [0; 10])?;
         assert!(outlet.write(b"three", &rules).is_err());
         assert_eq!(std::fs::read(&file)?, [0; 10]);
@@ -656,7 +655,7 @@ mod tests {
         assert_eq!(std::fs::read(&path)?, b"grown");
         growing.finish(&rules).map_err(words)?;
         assert_eq!(std::fs::read(&path)?, b"whole");
-        // The name is given to something else, before it is begun and before it is finished.
+        // The name leads elsewhere before the file is begun, and before it is finished.
         for other in [binary.as_path(), Path::new("/dev/null"), dir.path()] {
             let outlet = rules.decide(&link).map_err(words)?;
             let growing = outlet.grow(&rules).map_err(words)?;
