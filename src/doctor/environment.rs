@@ -1,6 +1,5 @@
-//! The machine around: hypervisor, clock, frequencies, sleep states, limits of cgroups, libraries that meddle.
-//!
-//! For: what does not change while one measures. Not for: load (that is `neighbours`).
+//! The machine: constant facts (hypervisor, clock, frequencies, sleep states, cgroup limits, preloaded libraries),
+//! fathom's rights and their substitutes, and other load while fathom only watched.
 
 use crate::doctor::Observation;
 use machine::others::Busy;
@@ -15,9 +14,9 @@ use sys::user::advice;
 
 /// Clock sources that are read without entering the kernel.
 const GOOD_CLOCKS: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "timebase"];
-/// CPU time of a stamp from which two of them are a part of a fast operation that cannot be overlooked (D13).
+/// CPU time of a time stamp from which two of them are a visible part of a fast operation (D13).
 const STAMP_NS: f64 = 1000.0;
-/// Time to wake up from which a single read of a fast device, some 50 us, is a fifth longer (D12).
+/// Wake-up time from which a single read of a fast device, about 50 us, takes a fifth longer (D12).
 const WAKE_US: u64 = 10;
 
 pub(super) fn check_host(seen: &Observation) -> Vec<Look> {
@@ -56,7 +55,7 @@ fn clock(seen: &Observation) -> Look {
     let timing = &seen.timing;
     let cost = show_ns(timing.cost_ns);
     let cure = "as root: echo tsc | tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
-    // Hyper-V has several, all good.
+    // Hyper-V has several clocks, all good.
     if !GOOD_CLOCKS.contains(&source) && !source.starts_with("hyperv") {
         let sentence = format!(
             "The kernel's clock source is {source}, which is slow to read; a stamp of fathom's takes {cost}."
@@ -126,7 +125,7 @@ fn io_limits(seen: &Observation) -> Look {
     let layers = &seen.place().layers;
     let about_us = |line: &&str| {
         let mut devices = line.split_ascii_whitespace().filter(|w| is_device(w)).peekable();
-        // A limit that names no device is one on all.
+        // A limit without a device applies to all.
         devices.peek().is_none() || devices.any(|d| layers.iter().any(|l| l.number == d))
     };
     let io = |line: &&str| ["/io.", "/blkio."].iter().any(|f| line.contains(f));
@@ -199,11 +198,11 @@ fn libraries(seen: &Observation) -> Look {
     }
 }
 
-/// Files that a run opens: one per worker and target, counters, sessions; with 64 workers on a few targets far below.
+/// Open files of a run: one per worker and target, counters, sessions. 64 workers on a few targets need far fewer.
 const FILES_FROM: u64 = 512;
-/// Memory of 32 operations of 1 MiB in flight, which io_uring locks for its registered buffers.
+/// Memory of 32 operations of 1 MiB in flight, which io_uring locks for registered buffers.
 const LOCKED_FROM: u64 = 32 * MIB;
-/// Limits beyond this are as good as none.
+/// Higher limits count as unlimited.
 const ENDLESS: u64 = 1024 * GIB;
 
 pub(super) fn check_rights(seen: &Observation) -> Vec<Look> {
@@ -317,23 +316,23 @@ fn locked_memory(seen: &Observation) -> Look {
     }
 }
 
-/// Requests of others in flight on average from which a measurement is not alone: a twentieth of the time of a depth of one
-/// (D01). By the time that requests took, so that it means the same on a spinning disk and on flash.
+/// Mean requests of others in flight from which a measurement is disturbed: a twentieth of a depth of one (D01). Measured
+/// by the time of requests, so that it means the same on a spinning disk and on flash.
 const FOREIGN_FROM: f64 = 0.05;
-/// Share of all CPUs from which workers will have to wait for one (D08).
+/// Share of all CPUs from which workers will wait for one (D08).
 const CPU_FROM: f64 = 0.1;
-/// Share of CPU time that the hypervisor kept for others, from which it is said, and from which no time can be trusted (D10).
+/// Stolen share of CPU time from which it is reported, and from which no time is reliable (D10).
 const STEAL_FROM: f64 = 0.01;
 const STEAL_VOID_FROM: f64 = 0.1;
-/// Bytes dirty or in write-back from which they will be written during a run; an idle machine always has some (D02).
+/// Dirty or write-back bytes that will be written during a run. An idle machine always has some (D02).
 const DIRTY_FROM: u64 = 64 << 20;
-/// Share of the time in which somebody waited for memory (D14), in percent as the kernel gives it.
+/// Percent of the time in which a task waited for memory (D14).
 const PRESSURE_FROM: f64 = 1.0;
 /// Share of memory that should be available.
 const AVAILABLE_FROM: f64 = 0.05;
-/// Names of kernel threads that exist only while they work, or parts of them.
+/// Names, or parts of names, of kernel threads that exist only while they work.
 const AT_WORK: [&str; 5] = ["ext4lazyinit", "btrfs-balance", "_resync", "_recovery", "_reshape"];
-/// Names told.
+/// Most names shown.
 const MOST_NAMES: usize = 3;
 
 pub(super) fn check_other_load(seen: &Observation) -> Vec<Look> {
@@ -384,14 +383,14 @@ fn seconds(seen: &Observation) -> f64 {
     (seen.watched_ns() as f64 / 1e9).max(1e-9)
 }
 
-/// The busiest by one measure, in words; empty where nobody stands out.
+/// Describes the busiest processes by one measure; empty if none is busy.
 fn who(seen: &Observation, did: &str, by: fn(&Busy) -> u64, show: fn(u64) -> String) -> String {
     let Ok(busy) = &seen.busy else { return String::new() };
     let mut most: Vec<&Busy> = busy.iter().filter(|b| by(b) > 0).collect();
     most.sort_by_key(|b| std::cmp::Reverse(by(b)));
     let names: Vec<String> =
         most.iter().take(MOST_NAMES).map(|b| format!("{} ({}) {}", b.name, b.pid, show(by(b)))).collect();
-    // Some are hidden even from root, by a security module; saying so to root helps nobody.
+    // A security module hides some even from root; telling root so is useless.
     let hidden = seen.hidden > 0 && did == "moved" && seen.machine.user_id != 0;
     match (names.is_empty(), hidden) {
         (false, false) => format!("Most {did}: {}.", names.join(", ")),
@@ -408,7 +407,7 @@ fn cpu_ticks(seen: &Observation) -> Known<[u64; 3]> {
     let parse = |text: &str| -> Known<[u64; 3]> {
         let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
         let line = line.ok_or("/proc/stat has no line of all CPUs")?;
-        // user nice system idle iowait irq softirq steal; guests are in user already.
+        // user nice system idle iowait irq softirq steal; user already includes guests.
         let numbers: Vec<u64> = line.split_ascii_whitespace().take(8).map_while(|w| w.parse().ok()).collect();
         let [.., _, _, _, idle, iowait, _, _, steal] = numbers.as_slice() else {
             return Err("the line of all CPUs in /proc/stat is short".into());
@@ -536,7 +535,7 @@ fn memory(seen: &Observation) -> Look {
     }
 }
 
-/// Percent of the last 10 s in which some task waited for memory.
+/// Percent of the last 10 s in which a task waited for memory.
 fn pressure(seen: &Observation) -> Known<f64> {
     const FILE: &str = "/proc/pressure/memory";
     let text = seen.end.text(FILE)?;
@@ -684,7 +683,7 @@ mod neighbours_tests {
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
-    /// The answer where a file says this after the pause; `/proc/stat` says `cpu  100 0 100 10000 0 0 0 0` before it.
+    /// The answer with this content of a file after the pause; before it `/proc/stat` is `cpu  100 0 100 10000 0 0 0 0`.
     fn with(file: &str, text: &str, about: &str) -> Look {
         let mut seen = in_order();
         seen.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));

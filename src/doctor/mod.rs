@@ -1,9 +1,10 @@
-//! `fathom doctor`: a look at a place before anything is measured there.
+//! `fathom doctor`: inspects a place before anything is measured there, and reports everything that would spoil a number,
+//! with its fix.
 //!
-//! For: all that can be known beforehand and would spoil a number, each with how to fix it. Not for: measuring, nor for
-//! changing anything; the fixes are commands that the reader types.
+//! 1. `observe` collects all facts: two snapshots with a pause between them, the place, rights, processes.
+//! 2. [`storage`] and [`environment`] derive answers from the observation alone, so that they can be tested.
 //!
-//! `observation` does all the looking; every other file answers from what was observed, so that its answers can be tested.
+//! Nothing is measured or changed. Fixes are commands for the user to type.
 
 mod environment;
 mod storage;
@@ -31,19 +32,19 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use sys::clock::Clock;
 
-/// What was asked for.
+/// The user's request.
 #[derive(Debug)]
 pub struct Request {
-    /// The place.
+    /// The target.
     pub target: PathBuf,
     /// The format of the answer.
     pub format: &'static Format,
 }
 
-/// Looks, and prints what was seen.
+/// Inspects the target, and prints the diagnosis.
 ///
 /// # Errors
-/// Where the target cannot be looked at, or is neither a directory, a file nor a block device.
+/// If the target cannot be read, or is not a directory, file or block device.
 pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
     if std::io::stderr().is_terminal() {
         stderr::say(&format!("watching for {} what others do ...", show_ns(watch_time().as_nanos() as f64)));
@@ -82,32 +83,32 @@ fn diagnose(seen: Observation) -> Diagnosis {
     }
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     model::shell::quoted(&path.to_string_lossy())
 }
 
-/// How long it is watched what others do: long enough to see what writes once a second, short enough to be waited for.
+/// How long to watch others: long enough to see writes once per second, short enough to wait for.
 const WATCH_NS: u64 = 3_000_000_000;
-/// Dirty bytes of a file up to which its extents are looked at: the kernel writes them first, which takes time and is not ours
-/// to cause. 16 MiB are written in a tenth of a second by any disk.
+/// Most dirty bytes of a file whose extents are read: the kernel writes them first, a load that fathom should not cause.
+/// Any disk writes 16 MiB in a tenth of a second.
 const MOST_DIRTY_BYTES: u64 = 16 << 20;
-/// Entries of a directory among which a file is looked for that tells about direct I/O.
+/// Directory entries among which a file is searched that shows direct I/O.
 const MOST_ENTRIES: usize = 256;
 const O_NONBLOCK: i32 = 0o4000;
 
 /// What a target is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TargetKind {
-    /// A test file would be made in it.
+    /// A directory, where a test file would be made.
     Directory,
-    /// A file of the user's.
+    /// A file of the user.
     File,
     /// A block device.
     Device,
 }
 
-/// Everything that was seen.
+/// All observed facts.
 #[derive(Clone, Debug)]
 struct Observation {
     /// The target, absolute and without links.
@@ -117,39 +118,39 @@ struct Observation {
     bytes: u64,
     /// With one place, that of the target.
     machine: Machine,
-    /// For a directory: a file in it that says how direct I/O works there.
+    /// For a directory: a file in it that shows how direct I/O works there.
     witness: Option<(String, DirectIo)>,
     /// Before the pause, without extents.
     start: Snapshot,
     /// After the pause.
     end: Snapshot,
-    /// Who did something meanwhile.
+    /// Busy processes in between.
     busy: Known<Vec<Busy>>,
-    /// Processes whose I/O only root may see.
+    /// Number of processes whose I/O only root may see.
     hidden: usize,
     rights: Rights,
     timing: Timing,
 }
 
-/// What a time stamp is worth here.
+/// The quality of time stamps.
 #[derive(Clone, Debug)]
 struct Timing {
-    /// Which clock fathom would use.
+    /// The clock that fathom would use.
     clock: &'static str,
     /// CPU time of a stamp, ns.
     cost_ns: f64,
-    /// Why it is not the CPU's own counter.
+    /// Why it is not the CPU's counter.
     why: Option<String>,
 }
 
 impl Observation {
-    /// Where the target is.
+    /// The target's place.
     fn place(&self) -> &Place {
-        // `look` puts exactly one in; a test that forgets it fails here and nowhere else.
+        // `observe` adds exactly one place.
         &self.machine.places[0]
     }
 
-    /// Its pages, extents and room, as last seen.
+    /// Its last pages, extents and free space.
     fn target(&self) -> Option<&TargetState> {
         self.end.targets.first()
     }
@@ -159,16 +160,16 @@ impl Observation {
         self.end.at_ns.saturating_sub(self.start.at_ns)
     }
 
-    /// The devices at the bottom.
+    /// The lowest devices.
     fn leaves(&self) -> Vec<&Layer> {
         self.place().leaves().collect()
     }
 }
 
-/// Looks at a target and its machine.
+/// Observes a target and its machine.
 ///
 /// # Errors
-/// Where it cannot be looked at, or cannot be measured by anybody.
+/// If it cannot be read, or can never be measured.
 fn observe(said: &Path) -> Result<Observation, Failure> {
     let root = Root::real();
     let mut machine = host::read_host(&root);
@@ -178,12 +179,12 @@ fn observe(said: &Path) -> Result<Observation, Failure> {
     let facts =
         std::fs::metadata(&path).map_err(|e| Failure::Refused(format!("{}: {e}", name::shown(&path))))?;
     let kind = kind(said, &facts)?;
-    // Never waits: a device may have no medium, and a file a lease.
+    // Open without blocking: a device may have no medium, and a file a lease.
     let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
     let bytes = match kind {
         TargetKind::Directory => 0,
         TargetKind::File => facts.len(),
-        // As /sys tells it, for those who may not open it.
+        // From /sys, for users who may not open it.
         TargetKind::Device => machine.places[0].layers.first().map_or(0, |l| l.bytes),
     };
     let witness =
@@ -207,7 +208,7 @@ fn observe(said: &Path) -> Result<Observation, Failure> {
     Ok(Observation { path, kind, bytes, machine, witness, start, end, busy, hidden, rights, timing })
 }
 
-/// How long it is watched what others do.
+/// How long to watch others.
 fn watch_time() -> Duration {
     Duration::from_nanos(settings::at_most_ns(WATCH_NS))
 }
@@ -228,14 +229,14 @@ fn kind(said: &Path, facts: &Metadata) -> Result<TargetKind, Failure> {
     }
 }
 
-/// Direct I/O as a file of the directory tells it: directories themselves do not.
+/// Finds a file of the directory that shows direct I/O: directories do not.
 fn witness(root: &Root, dir: &Path, place: &Place) -> Option<(String, DirectIo)> {
     let entries = std::fs::read_dir(dir).ok()?.take(MOST_ENTRIES).flatten();
     let mut files = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_file()));
     files.find_map(|entry| {
         let there: Result<Place, MachineError> = resolve::resolve(root, &entry.path());
         let there = there.ok()?;
-        // A file may be mounted over another.
+        // Another file may be mounted on it.
         let mount = |p: &Place| p.file_system.as_ref().map(|f| f.mount_point.clone());
         (mount(&there) == mount(place)).then_some(())?;
         Some((entry.file_name().to_string_lossy().into_owned(), there.direct?))
@@ -247,7 +248,7 @@ fn dirty_bytes(snapshot: &Snapshot) -> u64 {
     pages.map_or(0, |p| p.dirty.unwrap_or(0).saturating_mul(p.page_bytes))
 }
 
-/// Says why there is no state of the target, where the reason is one of ours.
+/// Explains why the target has no state, if fathom caused that.
 fn explain_missing(end: &mut Snapshot, file: &std::io::Result<File>, path: &Path, dirty: u64) {
     let Some(target) = end.targets.first_mut() else { return };
     if let Err(e) = file {
@@ -273,7 +274,7 @@ mod tests {
     use super::*;
     use report::TEXT;
 
-    /// Columns in which none of these sentences is broken.
+    /// Longest sentences of a diagnosis.
     const WIDE: usize = 110;
 
     fn text(diagnosis: &Diagnosis, colour: bool) -> String {
@@ -291,7 +292,7 @@ mod tests {
     #[test]
     fn a_place_in_order_ends_with_nothing_to_do() {
         let mut seen = in_order();
-        // The forged machine has no CPU time between its two looks.
+        // The simulated machine has no CPU time between its two snapshots.
         seen.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0\n".into()));
         let text = text(&diagnose(seen), false);
         assert!(!text.contains("FINDING") && !text.contains("NOT CHECKED"), "{text}");
@@ -333,7 +334,7 @@ mod tests {
         let (_, list) = plain.split_once("Before you measure:\n").unwrap_or_default();
         assert!(list.starts_with("  1. holes (invalidates a number, A04): "), "{list}");
         assert!(list.contains("\n  2. counters of sda (biases it, A13): as root: echo 1"), "{list}");
-        // Room, and all that needs counters or CPU time that moves.
+        // Room, and everything that needs moving counters or CPU time.
         assert!(
             list.ends_with(
                 "1 note is worth knowing. 4 things could not be checked and do not count as passed.\n"
@@ -355,12 +356,12 @@ mod observation_tests {
     /// Counters of the disk before the pause.
     const QUIET: &str = "1000 0 8000 40 500 0 4000 20 0 44 60 0 0 0 0 9 11";
 
-    /// Files of /sys with their text.
+    /// Files of /sys with their content.
     fn to_map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(k, v)| ((*k).to_owned(), format!("{v}\n"))).collect()
     }
 
-    /// A partition of a disk in order, and the disk.
+    /// A partition of a good disk, and the disk.
     fn layers() -> Vec<Layer> {
         let queue = to_map(&[
             ("iostats", "1"),
@@ -414,7 +415,7 @@ mod observation_tests {
         }
     }
 
-    /// A machine in order that has it.
+    /// A good machine with that file.
     fn machine() -> Machine {
         let mut machine = host::read_host(&Root::at("/nonexistent-prefix".into()));
         machine.virtual_by = Ok(None);
@@ -433,7 +434,7 @@ mod observation_tests {
         machine
     }
 
-    /// A file of 1 GiB on ext4 on a partition of a disk in order, on a quiet machine in order.
+    /// A file of 1 GiB on ext4 on a partition of a good disk, on a quiet machine.
     pub(crate) fn in_order() -> Observation {
         let map = Extents { span_bytes: 1 << 30, count: 8, physical_align: Some(4096), ..Extents::default() };
         let target = TargetState {

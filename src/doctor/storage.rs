@@ -1,6 +1,7 @@
-//! Where the target is: its file system, what is between it and a device, whether direct I/O goes past the cache, and room.
+//! The storage below the target: file system, layers, direct I/O, free space; stored data and its pages in memory; queue
+//! settings, counters and alignment of the lowest devices; their link and temperature.
 //!
-//! For: what the resolved place says. Not for: settings of devices.
+//! Devices with equal answers share a line.
 
 use crate::doctor::{Observation, TargetKind, quoted};
 use model::Known;
@@ -13,18 +14,18 @@ use model::machine::{FileSystem, Layer, LayerKind, Place};
 use model::units::{GIB, show_bytes, show_count, show_share};
 use std::path::Path;
 
-/// Share of a file system that must be free: below it allocators scatter, and flash has little room to clean up in (D20).
+/// Share of a file system that should be free: with less, allocators scatter, and flash has little spare space (D20).
 const FREE_FROM: f64 = 0.1;
-/// Options that take flushes away.
+/// Mount options that disable flushes.
 const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "barrier=none"];
-/// What mdstat calls work on an array.
+/// Names of mdstat for work on an array.
 const RAID_WORK: [&str; 4] = ["resync", "recovery", "reshape", "check"];
 
 pub(super) fn check_place(seen: &Observation) -> Vec<Look> {
     let place = seen.place();
     let mut looks = vec![below(place)];
     looks.extend(place.layers.iter().filter(|l| l.kind == LayerKind::Loop).map(backing));
-    // Memory has no other way than through the page cache, and that is said already.
+    // Memory always uses the page cache, which is reported already.
     if place.ram.is_none() {
         looks.push(direct(seen));
     }
@@ -130,7 +131,7 @@ fn barriers(fs: &FileSystem) -> Look {
     }
 }
 
-/// Work on an array, or a missing member; nothing where there is no array.
+/// Work on an array, or a missing member; `None` without an array.
 fn raid(seen: &Observation) -> Option<Look> {
     const ABOUT: &str = "software RAID";
     let arrays: Vec<&Layer> = seen.place().layers.iter().filter(|l| l.kind == LayerKind::Raid).collect();
@@ -161,7 +162,7 @@ fn raid(seen: &Observation) -> Option<Look> {
     Some(Look::ok(ABOUT, "Complete and at rest."))
 }
 
-/// Whether a word is one such as `[UU_]`, a letter per member.
+/// Whether a word is like `[UU_]`, a letter per member, with a member missing.
 fn is_short_of_members(word: &str) -> bool {
     let members = word.strip_prefix('[').and_then(|w| w.strip_suffix(']'));
     members.is_some_and(|m| m.contains('_') && m.chars().all(|c| c == 'U' || c == '_'))
@@ -195,16 +196,16 @@ fn mount_point(seen: &Observation) -> String {
     quoted(Path::new(point))
 }
 
-/// Share of a target in memory from which buffered reads are about memory in part, and from which they are about nothing
-/// else (A01).
+/// Share of a target in memory from which buffered reads partly measure memory, and from which they measure nothing else
+/// (A01).
 const CACHED_FROM: f64 = 0.05;
 const MOSTLY_CACHED_FROM: f64 = 0.5;
-/// Share without data from which reads are not about the device (A04).
+/// Share without data from which reads do not measure the device (A04).
 const HOLLOW_FROM: f64 = 0.001;
-/// Share stored in another form, or together with another file, from which it is said (A07, A21).
+/// Share stored encoded, or shared with another file, from which it is reported (A07, A21).
 const OTHER_FROM: f64 = 0.01;
-/// Extents per GiB from which a sequential read of a spinning disk is not one: at 10 ms each they take 0.6 s beside the 5 s
-/// that the bytes take; and of anything else, where each only costs a request of its own.
+/// Extents per GiB from which a sequential read is not sequential. On a spinning disk they take 0.6 s at 10 ms each, next
+/// to 5 s for the bytes; on other devices each only costs a request.
 const PIECES_SPINNING: f64 = 64.0;
 const PIECES: f64 = 1024.0;
 
@@ -354,7 +355,7 @@ fn pieces(seen: &Observation, e: &Extents) -> Look {
     let most = if spinning { PIECES_SPINNING } else { PIECES };
     let one = if e.count == 1 { "" } else { "s" };
     let sentence = format!("It is stored in {} piece{one}.", show_count(e.count as f64));
-    // A small file in a few pieces is not fragmented, whatever that is per GiB.
+    // A small file in a few pieces is not fragmented, whatever the density.
     if per_gib <= most || e.count as f64 <= most / 16.0 {
         return Look::ok(ABOUT, sentence);
     }
@@ -368,7 +369,7 @@ fn pieces(seen: &Observation, e: &Extents) -> Look {
     .check(CheckId::B15)
 }
 
-/// Whether a head has to move. Hypervisors often leave their disks at the kernel's default, which says that it has.
+/// Whether a head has to move. Hypervisors often leave their disks at the kernel's default, rotational.
 fn spinning(seen: &Observation) -> bool {
     let bare = matches!(seen.machine.virtual_by, Ok(None));
     bare && seen.leaves().iter().any(|l| l.queue_number("rotational") == Ok(1))
@@ -400,10 +401,11 @@ fn alignment(seen: &Observation, e: &Extents) -> Look {
     }
 }
 
-/// Largest block and deepest queue of the default profile: what is larger or deeper is not usual, what is smaller splits it.
+/// Largest block and deepest queue of the default profile. Smaller device limits split or queue it.
 const LARGEST_BYTES: u64 = 1 << 20;
 const DEEPEST: u64 = 32;
-/// Read-ahead beyond which a buffered read of one block moves a second's worth of a slow disk; the kernel's default is 128 KiB.
+/// Read-ahead from which a buffered read of one block moves a second's worth of a slow disk. The kernel's default is 128
+/// KiB.
 const READ_AHEAD_FROM: u64 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
 
@@ -423,7 +425,7 @@ pub(super) fn check_device_settings(seen: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Asks each device, and says once what several answer alike. An `@` in a cure stands for their names as a shell expands them.
+/// Asks each device, and merges equal answers. An `@` in a cure is replaced with their names in shell syntax.
 fn each(layers: &[&Layer], ask: fn(&Layer) -> Look) -> Vec<Look> {
     let mut found: Vec<(Vec<&str>, Look)> = Vec::new();
     for layer in layers {
@@ -552,7 +554,7 @@ fn queue(layer: &Layer) -> Look {
     let sentence = match queues {
         Ok(1) => format!("{requests} requests in its one hardware queue."),
         Ok(n) => format!("{requests} requests in each of {n} hardware queues."),
-        // How many there are may be unknown; that there is room in one is not.
+        // The number of hardware queues may be unknown; the room in one is not.
         Err(_) => format!("{requests} requests in each hardware queue."),
     };
     if room < DEEPEST {
@@ -638,7 +640,7 @@ fn interrupts(layer: &Layer) -> Look {
     }
 }
 
-/// Thousandths of a degree below a drive's own limit from which it may slow itself down (D15).
+/// Thousandths of a degree below a drive's own limit from which it may throttle (D15).
 const HOT_WITHIN: i64 = 2000;
 
 pub(super) fn check_device_health(seen: &Observation) -> Vec<Look> {
@@ -651,7 +653,7 @@ pub(super) fn check_device_health(seen: &Observation) -> Vec<Look> {
     looks
 }
 
-/// Speed and width of the link against what it could do; nothing where the device hangs on none.
+/// Speed and width of the link compared with its maximum; `None` without a link.
 fn link(layer: &Layer) -> Option<Look> {
     let about = format!("link of {}", layer.name);
     let file = |name: &str| layer.device.get(name).map(|v| v.trim()).filter(|v| !v.is_empty());
@@ -669,7 +671,7 @@ fn link(layer: &Layer) -> Option<Look> {
     Some(Look::ok(&about, format!("At its best ({}).", words.join(", width "))))
 }
 
-/// The number that a text such as `8.0 GT/s PCIe` begins with.
+/// The leading number of a text such as `8.0 GT/s PCIe`.
 fn amount(text: &str) -> f64 {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     text[..end].parse().unwrap_or(0.0)
@@ -850,7 +852,7 @@ mod data_tests {
         extents(&mut seen).inline_bytes = 1;
         assert_eq!(answer(&seen, "inline").check, Some(CheckId::A06));
         *extents(&mut seen) = Extents { span_bytes: 1 << 30, hole_bytes: 1 << 30, ..Extents::default() };
-        // Of nothing there is only to say that it is nothing.
+        // An empty file has a single answer.
         assert_eq!(check_stored_data(&seen).len(), 3);
         seen.end.targets[0].extents = None;
         assert_eq!(answer(&seen, "how it is stored").outcome, Outcome::NotChecked);
@@ -890,7 +892,7 @@ mod device_tests {
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
-    /// The answer after the disk's setting was changed; `None` takes the file away.
+    /// The answer after the disk's setting was changed; `None` removes the file.
     fn with(file: &str, value: Option<&str>, about: &str) -> Look {
         let mut seen = in_order();
         let disk = &mut seen.machine.places[0].layers[1];

@@ -1,12 +1,14 @@
-//! The comparison of `fathom api`: one job per interface, work and size.
+//! `fathom api`: the table of interfaces, and the comparison with one job per interface, work and size.
 //!
-//! 1. Chooses the interfaces: those that were named, or the common ones.
-//! 2. Sizes the span, so that a fast disk is busy for 300 ms: the largest of [`SPANS`] with room on the disk and in the page cache.
+//! 1. Chooses the interfaces: the named or the common ones.
+//! 2. Sizes the span, so that a fast disk is busy for 300 ms: the largest of [`SPANS`] with room on the disk and in the
+//!    page cache.
 //! 3. Makes a job of each interface for each work, or notes why it cannot be tried here.
 //! 4. Divides the budget among the jobs: as many rounds as fit, and the length of a run.
 //!
-//! A run ends after that length, or earlier at the end of the file. What of the file writes cover is set before the first run
-//! (`src/run/work_size.rs`).
+//! A run ends after that length, or earlier at the end of the file. How much of the file writes cover is decided before
+//! the first run (`src/run/setup.rs`). [`INTERFACES`] is ordered from plain to special: of two equally fast interfaces the
+//! first one is recommended.
 
 use super::Jobs;
 use super::layers::{reads, writes};
@@ -26,7 +28,7 @@ use model::units::{MIB, show_block, show_bytes, show_ns};
 use stats::interval::FEWEST_RUNS;
 use std::path::PathBuf;
 
-/// Settings that each interface says for itself.
+/// Settings that each interface defines.
 pub(super) const OF_INTERFACES: &[&str] = &[
     "--rw",
     "--bs",
@@ -40,38 +42,38 @@ pub(super) const OF_INTERFACES: &[&str] = &[
     "--random",
     "--time",
 ];
-/// Sizes of a record in order: that of a page, and what programs that copy files take.
+/// Sizes of sequential operations: a page, and the size that copying programs use.
 const SIZES: &[u32] = &[4096, 128 << 10];
-/// Sizes of a record in random order: that of a page, as databases have them.
+/// Sizes of random operations: a page, as in databases.
 const RANDOM_SIZES: &[u32] = &[4096];
 /// Spans, the largest first: 2 GiB take 300 ms at 7 GB/s.
 const SPANS: [u64; 8] =
     [2048 * MIB, 1024 * MIB, 512 * MIB, 256 * MIB, 128 * MIB, 64 * MIB, 32 * MIB, 16 * MIB];
 /// Part of the memory, as a divisor, that the span may take: buffered reads keep it in the page cache.
 const MEMORY_PART: u64 = 8;
-/// Time for the answer unless `--budget` is given.
+/// Default time budget.
 const BUDGET_NS: u64 = 115_000_000_000;
 /// Shortest run that is planned: a delay of one scheduler tick is 3 % of it.
 const SHORTEST_NS: u64 = 300_000_000;
-/// Longest run: without `--budget`, and with it.
+/// Longest run: without and with `--budget`.
 const LONGEST_NS: (u64, u64) = (500_000_000, 2_000_000_000);
-/// Fewest runs of each job that have an interval, the number to aim for, and the most.
+/// Runs of each job: the fewest with an interval, the usual number, and the most.
 const RUNS: [u32; 3] = [FEWEST_RUNS as u32, 5, 10];
-/// Part of the budget, as a divisor, after which a test file is as large as it is; and the longest such time.
+/// Part of the budget, as a divisor, for making the test file; and the longest such time.
 const MAKING_PART: u64 = 20;
 const MAKING_NS: u64 = 5_000_000_000;
 /// Time for the idle watch, the self test and the report.
 const AROUND_NS: u64 = 3_000_000_000;
-/// Time for what happens around a run: 90 ms were measured, with evicting a file of 2 GiB.
+/// Time around a run: 90 ms were measured, with evicting a file of 2 GiB.
 const OVERHEAD_NS: u64 = 100_000_000;
 /// Time to try an interface before the first run.
 const TRIAL_NS: u64 = 50_000_000;
-/// Operations in flight, where an interface can have several: a fast disk needs as many, and they fit any.
+/// Operations in flight of interfaces that can have several. A fast disk needs this many.
 const DEPTH: u32 = 8;
-/// What the headline is about.
+/// The interface of the headline.
 const HEADLINE: &str = "pread";
 
-/// The place, and what is the same for all.
+/// The place, and common settings.
 struct Setup<'a> {
     request: &'a Request,
     said: PathBuf,
@@ -91,7 +93,7 @@ struct Work {
     block_bytes: u32,
 }
 
-/// The interfaces that were named, or all, or the common ones, in the order of the table.
+/// The named interfaces, or all, or the common ones, in the order of the table.
 fn chosen(named: &[&'static Interface], all: bool, is_io_uring_denied: bool) -> Vec<&'static Interface> {
     if named.is_empty() && !all {
         return common(is_io_uring_denied).collect();
@@ -99,12 +101,12 @@ fn chosen(named: &[&'static Interface], all: bool, is_io_uring_denied: bool) -> 
     INTERFACES.iter().filter(|i| all || named.iter().any(|n| n.name == i.name)).collect()
 }
 
-/// How long `fathom api` measures: how often each job, and for how long at most.
+/// The schedule of `fathom api`: how often each job runs, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Schedule {
-    /// Time for the answer.
+    /// Time budget.
     pub(super) budget_ns: u64,
-    /// Time for making the test file.
+    /// Time to make the test file.
     pub(super) making_ns: u64,
     pub(super) runs: u32,
     window_ns: u64,
@@ -126,7 +128,7 @@ impl Schedule {
         let run_ns = window_ns.unwrap_or(SHORTEST_NS).saturating_add(OVERHEAD_NS);
         let around_ns = AROUND_NS + jobs * TRIAL_NS;
         let needed = |runs: u32| jobs.saturating_mul(u64::from(runs)).saturating_mul(run_ns);
-        // A typed number of runs, or a long list of interfaces, takes what it takes.
+        // A typed number of runs, or a long list of interfaces, extends the budget.
         let usual_ns = BUDGET_NS.max(around_ns + files * MAKING_NS + needed(runs.unwrap_or(usual)));
         let budget_ns = typed.unwrap_or(usual_ns);
         let making_ns = (budget_ns / MAKING_PART).min(MAKING_NS);
@@ -145,7 +147,7 @@ impl Schedule {
     }
 }
 
-/// Those that were named and do none of the works.
+/// Named interfaces that do none of the works.
 fn of_other_directions(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
     let others = named.iter().filter(|i| !works.iter().any(|work| i.is_for(work.rw)));
     let why = "it does not do what --rw says; type another --rw, or leave it out";
@@ -182,7 +184,7 @@ pub(super) fn compare(
     let works = works(spec.rw, sizes, origins)?;
     let guarded = target::guard_writing(request, root, &said, &path, found.role);
     let may_write = match guarded {
-        // Who named it wants it written, and is told why it is not.
+        // A user who named the target wants it written, so report the refusal.
         Err(why) if !request.destroy.is_empty() => return Err(why),
         other => other.map_err(|why| why.message().to_owned()),
     };
@@ -248,7 +250,7 @@ pub(super) fn compare(
     Ok(asked)
 }
 
-/// Each reason once, with the first that it keeps away: `pread, 4K random read and 39 others: it is so`.
+/// Each reason once, with the first interface that it excludes: `pread, 4K random read and 39 others: ...`.
 fn reasons(missing: &[NotMeasured]) -> String {
     let words = by_reason(missing).into_iter().map(|(names, why)| match names.as_slice() {
         [] => why.to_owned(),
@@ -259,7 +261,7 @@ fn reasons(missing: &[NotMeasured]) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-/// Both orders and both directions, unless one work was asked for.
+/// Both orders and both directions, unless the user gave one work.
 fn works(said: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
     if let Some(rw) = said.filter(|rw| rw.fixed_mix().is_none_or(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(
@@ -295,7 +297,7 @@ impl Interface {
 }
 
 impl Work {
-    /// `4K random read`.
+    /// Example: `4K random read`.
     fn describe(self) -> String {
         let pattern = if self.rw.is_random() { Pattern::Random } else { Pattern::Sequential };
         Access::plain(pattern, self.block_bytes, if writes(self.rw) { 0 } else { 100 }).describe()
@@ -326,7 +328,7 @@ impl Setup<'_> {
             stream.depth = Some(several(Many::Depth));
             stream.workers = Some(several(Many::Threads));
             stream.random = random.then_some(Order::Once);
-            // Each thread takes the next record, as those of a pool do.
+            // Each thread takes the next block, like the threads of a pool.
             stream.start = (!random).then_some(Start::Interlocked);
             stream.limit = StopRule::default();
         }
@@ -363,52 +365,52 @@ impl Setup<'_> {
     }
 }
 
-/// The cargo feature behind the only interface that may be left out.
+/// The cargo feature of the only optional interface.
 const CXX: &str = "cxx";
 
 /// One interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface {
-    /// What the table calls it.
+    /// Its name in the table.
     pub name: &'static str,
     /// One line for `--list`.
     pub about: &'static str,
     /// Its engine, with options as in `--engine`.
     pub engine: &'static str,
-    /// What the file is opened with.
+    /// Cache mode of its file.
     pub cache: Cache,
-    /// Directions that it is for.
+    /// Supported directions.
     pub ways: Directions,
-    /// How it has several operations in flight.
+    /// How it keeps several operations in flight.
     pub many: Many,
-    /// Whether the bytes reach the program's memory, or come from it.
+    /// Whether the bytes pass through the program's memory.
     pub sees: bool,
 }
 
-/// Directions that an interface is for.
+/// Directions that an interface supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directions {
     /// Reading and writing.
     Both,
-    /// Reading alone.
+    /// Only reading.
     In,
-    /// Writing alone.
+    /// Only writing.
     Out,
 }
 
-/// How an interface has several operations in flight.
+/// How an interface keeps several operations in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Many {
-    /// It has one.
+    /// One operation at a time.
     One,
-    /// By itself.
+    /// By its own queue depth.
     Depth,
-    /// It has one, and so it is done by that many threads.
+    /// By several threads with one operation each.
     Threads,
 }
 
 impl Interface {
-    /// Whether its writes go to a file that is new.
+    /// Whether its writes go to a new file.
     pub(crate) fn renews_file(&self) -> bool {
         [NEW, FALLOCATE].iter().any(|option| self.engine.ends_with(option))
     }
@@ -435,7 +437,7 @@ const fn blind(interface: Interface) -> Interface {
     Interface { sees: false, ..interface }
 }
 
-/// Every interface there is.
+/// All interfaces.
 pub const INTERFACES: &[Interface] = &[
     plain("pread", "sync", "pread and pwrite"),
     plain("read", "rw", "read and write from the position of the file, lseek where it jumps"),
@@ -551,12 +553,12 @@ pub const INTERFACES: &[Interface] = &[
     only(Directions::Out, plain("pwritev2 DSYNC", "vsync:dsync", "pwritev2 with RWF_DSYNC on each call")),
 ];
 
-/// Compared unless others are named: what most programs choose among.
+/// Default interfaces: the usual choices of programs.
 const COMMON: [&str; 6] = ["pread", "BufReader", "mmap", "io_uring", "pread O_DIRECT", "io_uring O_DIRECT"];
 /// Compared too if io_uring is denied.
 const INSTEAD_OF_IO_URING: [&str; 2] = ["libaio", "libaio O_DIRECT"];
 
-/// The interfaces that are compared unless others are named, in the order of the table.
+/// The default interfaces, in the order of the table.
 pub fn common(is_io_uring_denied: bool) -> impl Iterator<Item = &'static Interface> {
     let is_common = move |i: &&Interface| {
         COMMON.contains(&i.name) || (is_io_uring_denied && INSTEAD_OF_IO_URING.contains(&i.name))
@@ -564,7 +566,7 @@ pub fn common(is_io_uring_denied: bool) -> impl Iterator<Item = &'static Interfa
     INTERFACES.iter().filter(is_common)
 }
 
-/// The interface of that name, in any case.
+/// Finds an interface by name, in any case.
 pub fn find(name: &str) -> Option<&'static Interface> {
     INTERFACES.iter().find(|i| i.name.eq_ignore_ascii_case(name))
 }

@@ -1,10 +1,11 @@
-//! The engine of a stream where the kernel or a sandbox denies io_uring.
+//! The engine of a stream: finds it, checks its options, and replaces io_uring if the kernel or a sandbox denies it.
 //!
-//! 1. A stream whose engine the user named is refused, with the alternative in the language that was typed.
-//! 2. A stream with the default engine uses libaio at the same depth. The stream, its origin and every report name the cause.
+//! 1. If the user named io_uring, the stream is refused, with the alternative in the syntax that the user typed.
+//! 2. A stream with the default engine uses libaio at the same depth. The stream, its origin and every report name the
+//!    cause.
 //! 3. If libaio cannot do the stream's work, the whole plan is refused with a command that works.
 //!
-//! The number of workers never changes.
+//! The number of workers never changes. Flags and job files get the same refusals; a job file's point at the place.
 
 use crate::failure::Failure;
 use crate::plan::DraftJob;
@@ -23,15 +24,15 @@ use model::{kernel_files, shell};
 pub(super) const WANTED: &str = "io_uring";
 /// The engine that replaces it.
 const INSTEAD: &str = "libaio";
-/// Flags of fathom's own that a suggested command says anew.
+/// Flags that a suggested command replaces.
 const REPLACED: [&str; 3] = ["--engine", "--depth", "--workers"];
 
-/// What denies io_uring on this machine; `None` if it can be used.
+/// What denies io_uring on this machine; `None` if it works.
 pub(super) fn denial(machine: &Machine) -> Option<&str> {
     machine.fact(kernel_files::IO_URING).ok().filter(|cause| !cause.is_empty())
 }
 
-/// The engine for work that fathom does by itself, such as filling a target.
+/// The engine for fathom's own work, such as filling a target.
 pub(super) fn default_engine(denial: Option<&str>) -> Option<&'static Entry> {
     engines::find(if denial.is_some() { INSTEAD } else { WANTED })
 }
@@ -65,7 +66,7 @@ pub(super) fn replace_denied(
 ) -> Result<(), Failure> {
     let Some(cause) = denial else { return Ok(()) };
     let Some(entry) = engines::find(INSTEAD) else { return Ok(()) };
-    // An open loop of `limit` has more in flight than what was typed.
+    // An open loop of `limit` has more operations in flight than the typed job.
     let closed = jobs.first().and_then(|job| Some(&job.phases.first()?.1.first()?.stream));
     let product = |stream: &Stream| u64::from(stream.depth) * u64::from(stream.workers);
     let of_closed = closed.map(product).filter(|_| matches!(request.work, Work::Limit(_)));
@@ -94,7 +95,7 @@ pub(super) fn replace_denied(
     Ok(())
 }
 
-/// Refuses io_uring where the user named it.
+/// Refuses io_uring if the user named it.
 fn refuse_named(
     request: &Request,
     (draft, in_flight): (&Draft, u64),
@@ -115,7 +116,7 @@ fn refuse_named(
         _ => ("--engine io_uring".to_owned(), "--engine libaio"),
     };
     let is_fio = matches!(request.source, Some(JobSource::CommandOf(Tool::Fio)));
-    // As in fio, libaio may have a depth that buffered files never reach.
+    // As in fio, libaio accepts a depth that buffered files never reach.
     let advice = match why {
         Some(why) if !is_fio => format!("{why}; {}", command_that_works(request, (&draft.stream, in_flight))),
         _ if draft.stream.kinds().any(|kind| kind == model::job::Kind::Trim) && is_fio => {
@@ -126,12 +127,12 @@ fn refuse_named(
     Failure::Refused(format!("{named}: {cause}; {advice}"))
 }
 
-/// Refuses io_uring as a value of an axis, where other values are no reason to leave it out silently.
+/// Refuses io_uring as a value of an axis. Leaving it out silently would hide it among the other values.
 pub(super) fn refuse_axis(cause: &str) -> Failure {
     Failure::Refused(format!("--engine io_uring: {cause}; type --engine libaio"))
 }
 
-/// A command, or what to change, that does the same work with as many operations in flight.
+/// A command, or a change, for the same work with the same number of operations in flight.
 fn command_that_works(request: &Request, (stream, in_flight): (&Stream, u64)) -> String {
     let in_flight = in_flight.min(u64::from(MAX_WORKERS));
     match &request.source {
@@ -169,7 +170,7 @@ fn split_words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
-/// A command line of fathom's own with these flags in place of those in [`REPLACED`].
+/// A fathom command line with these flags instead of those in [`REPLACED`].
 fn with_flags(command: &[String], flags: Vec<String>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut all = command.iter();
@@ -191,7 +192,7 @@ fn with_flags(command: &[String], flags: Vec<String>) -> Vec<String> {
     out
 }
 
-/// A command line of DISKSPD with one request of each thread, and as many more threads.
+/// A DISKSPD command line with one request per thread, and correspondingly more threads.
 fn with_single_requests(command: &[String], depth: u32) -> String {
     let more = |count: &str| {
         count.parse::<u32>().map_or_else(|_| count.to_owned(), |n| n.saturating_mul(depth).to_string())
@@ -216,12 +217,12 @@ fn with_single_requests(command: &[String], depth: u32) -> String {
     shell::line(&out)
 }
 
-/// The engine where nobody asks for one.
+/// The default engine.
 pub(super) fn default_of(spec: &StreamSpec) -> &'static str {
     if spec.cache == Some(Cache::Mmap) { "mmap" } else { "io_uring" }
 }
 
-/// What is asked of engines that they do not have.
+/// Unsupported options and engines in a job.
 pub(crate) fn problems(job: &JobSpec) -> Vec<Problem> {
     let streams = job.phases.iter().enumerate().flat_map(|(phase, spec)| {
         spec.streams.iter().enumerate().map(move |(stream, said)| (phase, stream, said))
@@ -233,7 +234,7 @@ pub(crate) fn problems(job: &JobSpec) -> Vec<Problem> {
     wrong.collect()
 }
 
-/// The engine of a stream, which has all that is asked of it.
+/// Finds the engine of a stream, and checks its options.
 pub(super) fn find(said: &StreamSpec) -> Result<&'static Entry, Problem> {
     let problem =
         |keys: &[&'static str], message| Problem { keys: keys.to_vec(), phase: 0, stream: 0, message };
@@ -258,7 +259,7 @@ pub(super) fn find(said: &StreamSpec) -> Result<&'static Entry, Problem> {
     Ok(entry)
 }
 
-/// An option that an engine does not have must not be taken for one that did something.
+/// Refuse unknown options: they must not appear to have an effect.
 fn options(entry: &Entry, asked: &EngineSpec) -> Result<(), String> {
     for (name, value) in &asked.options {
         let Some(option) = entry.options.iter().find(|o| o.name == name) else {

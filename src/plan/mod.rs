@@ -1,7 +1,14 @@
-//! Planning: from what was said, and what the machine is, to a plan with nothing left open.
+//! Planning: turns a request and the machine's facts into a plan with every setting resolved. Nothing is touched.
 //!
-//! For: filling every default with the place it came from, and refusing what is impossible or dangerous before anything is
-//! touched. Not for: touching anything.
+//! 1. The work of the request becomes jobs: from flags or a file, per test of a profile, per layer, interface or grid
+//!    cell.
+//! 2. Each stream is drafted with its defaults and checked; [`settings::Origins`] records where every setting came from.
+//! 3. Targets are found, sized and guarded; operations are fitted to them.
+//! 4. Settings of the whole plan follow: seed, runs, conditions, preconditioning, memory limits.
+//!
+//! Jobs of an earlier session can be added (`--against`) or continued (`sweep --resume`). Comparing an old number with a
+//! new one also shows how the machine aged, filled and was updated; runs in turns within the same minutes differ by the
+//! change alone.
 
 pub mod api;
 mod engine;
@@ -51,16 +58,16 @@ const BUFFER_SHARE: u64 = 2;
 const OWN_BYTES: u64 = 12 << 20;
 /// Memory of a worker besides its buffers: 0.2 MiB were measured.
 const WORKER_BYTES: u64 = 256 << 10;
-/// Buffers take this part more: 64 MiB of buffers were killed at a limit of 80 MiB, and 32 buffers of 4 KiB ran in 16 MiB.
+/// Overhead of buffers: 64 MiB of buffers were killed at a limit of 80 MiB, and 32 buffers of 4 KiB ran in 16 MiB.
 const SPARE_SHARE: u64 = 16;
 /// Slots begin at pages, and the memory of a worker's slots is a multiple of huge pages.
 const PAGE_BYTES: u64 = 4096;
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
-/// Fills a plan.
+/// Makes a plan.
 ///
 /// # Errors
-/// [`Failure::Usage`] for what nobody could do, [`Failure::Refused`] for what this machine or its owner does not allow.
+/// [`Failure::Usage`] for impossible requests, [`Failure::Refused`] for what this machine or its owner does not allow.
 pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
     let mut machine = machine::host::read_host(&root);
@@ -115,7 +122,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         Study::Targets(_) if matches!(strategy, Strategy::Targets(_)) => {
             Some(profile::budget_ns(request, (&jobs, runs, baseline_ns), &mut origins)?)
         }
-        // A grid keeps its own budget.
+        // A grid has its own budget.
         Study::Sweep(_) => None,
         _ => schedule.map(|s| s.budget_ns).or(request.budget_ns),
     };
@@ -150,14 +157,14 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     Ok((plan, machine))
 }
 
-/// Whether the page cache is emptied of the targets before each run.
+/// Whether targets are evicted from the page cache before each run.
 fn is_cold(
     request: &Request,
     (jobs, targets): (&[Job], &[Target]),
     (study, strategy): (&Study, Strategy),
     origins: &mut Origins,
 ) -> bool {
-    // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
+    // A user's file that is read through the page cache is measured as it is; everything else begins cold.
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
     let comparing = matches!(study, Study::Layers(_) | Study::Sweep(_) | Study::Interfaces(_));
     let usual = direct || comparing || targets.iter().all(|t| t.role != Role::File);
@@ -197,8 +204,8 @@ fn title(request: &Request) -> String {
     }
 }
 
-/// The kernel's name of a device that was named by a path, which may be a link such as those in /dev/disk. A word without
-/// a slash is kept: a name or a serial number.
+/// The kernel's name of a device given by a path, which may be a link such as those in /dev/disk. A word without a slash
+/// is a name or a serial number and returned unchanged.
 fn device_name(said: &str) -> Result<String, Failure> {
     if said.trim().is_empty() {
         return Err(Failure::Usage("--expect-device names nothing; type a device such as nvme0n1".into()));
@@ -220,20 +227,20 @@ fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
     job.phases.iter().flat_map(|p| &p.streams)
 }
 
-/// Jobs with what they are to one another.
+/// The jobs of a request, and how they relate.
 #[derive(Default)]
 struct Jobs {
     /// In the order of the plan.
     specs: Vec<JobSpec>,
-    /// Index of the job whose figure is the headline, where it is not the first.
+    /// Index of the headline's job, if it is not the first.
     headline: Option<usize>,
-    /// What they answer together.
+    /// The question that they answer together.
     study: Study,
     /// How `fathom api` divides its time.
     schedule: Option<api::Schedule>,
 }
 
-/// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
+/// Turns the request into jobs: one from flags or a file, one per test of a profile, one per layer of a place.
 fn asked<'a>(
     request: &'a Request,
     root: &Root,
@@ -267,7 +274,7 @@ fn asked<'a>(
     Ok((origins, asked))
 }
 
-/// The latency target of `limit`, with the open loop that it needs beside the closed one that was said.
+/// The latency target of `limit`. Adds the open loop that it needs.
 fn latency_target(
     request: &Request,
     drafts: &mut Vec<DraftJob>,
@@ -333,7 +340,7 @@ fn stream_name(stream: &StreamSpec, phase: usize, index: usize) -> String {
     stream.name.clone().unwrap_or_else(|| format!("phase {} stream {}", phase + 1, index + 1))
 }
 
-/// The times of a phase; its streams come later.
+/// The times of a phase, before those of its streams.
 fn times(
     request: &Request,
     spec: &PhaseSpec,
@@ -344,19 +351,19 @@ fn times(
         Work::Profile(said) if said.compare && profile::is_timed(request) => profile::TIMES_NS,
         Work::Profile(said) if said.quick => profile::times(said.chosen())?,
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
-        // The cells of a sweep say theirs.
+        // The cells of a sweep have their own times.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
         Work::Limit(_) => LIMIT_TIMES_NS,
-        // Its jobs say their time. They count from the first operation on, because the files are cold.
+        // Its jobs have their own times, counted from the first operation on, because the files are cold.
         Work::Api { .. } => (RUN_TIMES_NS.0, 0),
     };
     if drafts.iter().any(|d| d.stream.reads_back().is_some()) {
-        // Less than all that was written would be no answer, and an operation before the window would not be counted.
+        // The phase must cover all writes, and every operation must be in the window.
         origins.fixed("--time", &show_ns(MAX_TIME_NS as f64), "ends when all was read");
         return Ok(Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: Vec::new() });
     }
     let limited = |d: &Draft| !d.stream.limit.is_none() || d.passes.is_some();
-    // What ends by count or bytes needs no time, and everything it does is wanted.
+    // A stream that ends by count or bytes needs no time, and all of its operations count.
     let api = matches!(request.work, Work::Api { .. });
     let by_count = !api && !drafts.is_empty() && drafts.iter().all(limited);
     let (window, before, from) =
@@ -376,7 +383,7 @@ fn times(
     Ok(Phase { warmup_ns, time_ns, cooldown_ns, streams: Vec::new() })
 }
 
-/// Refuses buffers that would push the machine into its swap.
+/// Refuses buffers that would make the machine swap.
 fn check_memory(jobs: &[Job], memory: Option<u64>) -> Result<(), Failure> {
     let Some(memory) = memory else { return Ok(()) };
     for job in jobs {
@@ -418,7 +425,8 @@ fn check_memory_limit(jobs: &[Job], limit: &MemoryLimit) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Memory of the workers of a stream: huge pages that hold the buffers of each, where an engine moves data, and what a worker needs itself.
+/// Memory of a stream's workers: huge pages for the buffers of each, if the engine moves data, and each worker's own
+/// memory.
 fn memory_of(stream: &Stream) -> u64 {
     let workers = u64::from(stream.workers.max(1));
     let moves = ::engine::engines::find(&stream.engine).is_some_and(|entry| entry.touches_targets());
@@ -436,10 +444,10 @@ fn shown(path: &std::path::Path) -> Cow<'_, str> {
     Cow::Owned(model::name::text(path))
 }
 
-/// Appends the jobs of the session that `word` names to those of this one.
+/// Adds the jobs of the session that `word` names.
 ///
 /// # Errors
-/// [`Failure::Usage`] where it has none that match, or their targets are gone or others.
+/// [`Failure::Usage`] if none match, or their targets are missing or different.
 fn append_baseline_jobs(
     word: &str,
     (strategy, denial): (Strategy, Option<&str>),
@@ -488,7 +496,7 @@ fn append_baseline_jobs(
     Ok(Rerun { session, from, headline: from + headline, then: Box::new(then) })
 }
 
-/// Indices of the earlier jobs that are measured again: those with the name of a job of now, or the only one beside the only one.
+/// Indices of the earlier jobs to measure again: those with the name of a current job, or the only one if both have one.
 fn matching(now: &[Job], then: &[Job]) -> Vec<usize> {
     if let ([_], [_]) = (now, then) {
         return vec![0];
@@ -496,7 +504,7 @@ fn matching(now: &[Job], then: &[Job]) -> Vec<usize> {
     (0..then.len()).filter(|index| now.iter().any(|j| j.name == then[*index].name)).collect()
 }
 
-/// A job as it was, on targets as they are counted now.
+/// An earlier job with the target indices of this plan.
 fn once_more(
     record: &Record,
     job: &Job,
@@ -525,7 +533,7 @@ fn once_more(
     Ok(job)
 }
 
-/// What that session came to. Its course is left out: it is long, and the session has it.
+/// The report of that session, without the long time series.
 fn then(record: &Record, file: &std::path::Path) -> Report {
     let judging = Judging {
         session: Some(model::name::text(file)),
@@ -537,10 +545,10 @@ fn then(record: &Record, file: &std::path::Path) -> Report {
     report
 }
 
-/// The plan of a sweep, from what its own command line says now, and whether its session stays in the history.
+/// Plans the rest of a sweep from its own command line. Also returns whether its session remains in the history.
 ///
 /// # Errors
-/// A usage failure where the same words mean something else today.
+/// A usage failure if the same options mean something else today.
 pub fn resume_plan(
     word: &str,
     mut request: Request,
@@ -554,11 +562,11 @@ pub fn resume_plan(
             part.hosts
         )));
     }
-    // Where the seed came from the clock, this is what it said then.
+    // Use the recorded seed, in case it came from the clock.
     request.job.seed = Some(old.seed);
     request.flags.push("seed");
     let (mut plan, machine) = plan(&request)?;
-    // It goes on behind the offsets that were drawn, and repeats none.
+    // The sweep continues after the offsets already drawn, and repeats none.
     plan.seed_again = None;
     let what = if plan.targets != old.targets {
         "its target is not what it was, or you are in another directory; go there"
@@ -570,7 +578,11 @@ pub fn resume_plan(
     Err(refuse(&format!("{what}; or begin anew")))
 }
 
-/// The seed, and the session before on one of the targets if it drew the same offsets ([`model::plan::Plan::seed_again`]).
+/// The seed, and the previous session on one of the targets if it drew the same offsets
+/// ([`model::plan::Plan::seed_again`]).
+///
+/// Two sessions draw the same offsets only if seed, file and accesses are equal: another span or operation size gives
+/// other offsets, and a new file has other blocks.
 fn chosen(
     typed: Option<u64>,
     (jobs, targets): (&[Job], &[Target]),
@@ -579,9 +591,9 @@ fn chosen(
 ) -> (u64, Option<Known<String>>) {
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
     let seed = origins.choose_from("--seed", typed, from_clock, "the clock", u64::to_string);
-    // A file of our own is another one each time, and the clock never gives the same seed twice.
+    // A file made by fathom is new each time, and the clock never gives the same seed twice.
     let stays = |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
-    // diskspd and fio repeat one seed in each call. Their users asked for no repetition, and the page cache holds none of the blocks.
+    // diskspd and fio use one seed in each call without the user's intention, and the page cache has none of the blocks.
     let streams = jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
     if foreign && (cold || streams.into_iter().all(|s| s.cache.is_direct())) {
         return (seed, None);
@@ -596,7 +608,7 @@ fn chosen(
     (seed, again)
 }
 
-/// Whether every stream that draws offsets of a target draws those that it drew in an earlier session.
+/// Whether every stream with random offsets on a target repeats those of an earlier session.
 fn draws_again(seed: u64, (jobs, index, target): (&[Job], usize, &Target), before: &Record) -> bool {
     let plan = &before.header.plan;
     let Some(at) = plan.targets.iter().position(|t| t.path == target.path) else { return false };
@@ -604,7 +616,7 @@ fn draws_again(seed: u64, (jobs, index, target): (&[Job], usize, &Target), befor
     plan.seed == seed && !now.is_empty() && now == then && is_same_file(target, before, at)
 }
 
-/// The accesses that draw offsets of a target, each with the indices that its random numbers depend on.
+/// The random accesses of a target, each with the indices that its random numbers depend on.
 fn drawn(jobs: &[Job], target: usize) -> Vec<((usize, usize, usize), &Access)> {
     let mut out = Vec::new();
     for (job, of_job) in jobs.iter().enumerate() {
@@ -620,7 +632,7 @@ fn drawn(jobs: &[Job], target: usize) -> Vec<((usize, usize, usize), &Access)> {
     out
 }
 
-/// Whether a target is the file or device that a session measured. A path may lead to a file that was made anew.
+/// Whether a target is the file or device that a session measured. A path may lead to a new file.
 fn is_same_file(target: &Target, before: &Record, at: usize) -> bool {
     let seen = before.runs.iter().flat_map(|r| &r.evidence).find_map(|s| s.targets.get(at)?.file.as_ref());
     match (target.role, seen) {
@@ -632,10 +644,10 @@ fn is_same_file(target: &Target, before: &Record, at: usize) -> bool {
     }
 }
 
-/// Repeats the job that was said for each number of hosts; `None` where none was said.
+/// Repeats the job for each number of hosts (`--hosts 1,2,4`); `None` without that option.
 ///
 /// # Errors
-/// Where the job has no one rate that could grow.
+/// If the job has no single rate to compare.
 fn steps(
     request: &Request,
     drafts: &mut Vec<DraftJob>,
@@ -674,7 +686,7 @@ fn buffers_are_refused_that_do_not_fit_into_the_memory_limit_of_a_cgroup() {
         let phase = Phase { warmup_ns: 0, time_ns: 1, cooldown_ns: 0, streams: vec![stream] };
         [Job { name: "reads".into(), phases: vec![phase] }]
     };
-    // What was measured on a kernel that killed or did not kill.
+    // Measured cases: largest settings that ran, smallest that the kernel killed.
     for (block, workers, depth, killed, ran) in
         [(1 << 20, 1, 64, 80, 96), (4096, 64, 1, 128, 180), (4096, 1, 32, 8, 16), (1 << 20, 1, 128, 128, 160)]
     {

@@ -1,7 +1,10 @@
-//! The tests of a profile: one job per test and direction, where this place can do it.
+//! `fathom bench`: one job per test and direction of a profile, where this place supports it, on one or several targets.
 //!
-//! For: what flags say beside what a test says, the span of each, sizes that direct I/O does not take, and the rows of the
-//! card. Not for: the tests themselves (crate `model`) nor what a card shows (crate `analysis`).
+//! 1. Each test becomes a job with the user's settings, its span, and its row on the card; unsupported block sizes are
+//!    left out with a reason.
+//! 2. With several targets, the jobs of a test follow one another in the order of the targets; tests that a target lacks
+//!    come last. The time left after the first rounds goes to the tests that vary most (`analysis::strategy`).
+//! 3. `--quick` divides ten seconds among the rows.
 
 use super::Jobs;
 use crate::failure::Failure;
@@ -22,40 +25,40 @@ use model::tool_layout::{CellSource, LayoutRow, ToolLayout};
 use model::units::{minutes, show_bytes};
 use std::path::{Path, PathBuf};
 
-/// Settings that the tests of a profile say.
+/// Settings that the tests of a profile define.
 const OF_TESTS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers"];
-/// Settings that the tests of a profile say where their files are not one for each host; how many workers there are is shown.
+/// Settings that tests define if their files are not one per host. The number of workers is shown.
 const OF_TASKS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--shift-hosts"];
-/// Settings that the tests of a profile say where they stay in a part of the target.
+/// Settings that tests define if they use a part of the target.
 const OF_SIZED: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers", "--size"];
-/// Settings that the tests of a profile say where they also say their data, and end when everything was touched.
+/// Settings that tests define if they also define their data, and end after the whole target.
 const OF_REWRITES: &[&str] =
     &["--rw", "--mix", "--bs", "--depth", "--workers", "--size", "data", "--time", "--warmup"];
 
-/// Where a profile is measured, as far as its tests depend on it.
+/// Facts of the place that the tests depend on.
 struct TargetFacts {
     role: Role,
     path: String,
-    /// Bytes that may be touched; those of a file that will be made are not known yet.
+    /// Usable bytes; unknown for a file that will be made.
     bytes: Option<u64>,
-    /// Alignment that direct I/O needs; `None` where none is done.
+    /// Alignment for direct I/O; `None` without direct I/O.
     align: Option<u32>,
 }
 
-/// Tests while they become jobs.
+/// The tests while they become jobs.
 struct Tests<'a> {
     request: &'a Request,
     profile: &'static Profile,
     target: Option<TargetFacts>,
     asked: Jobs,
     rows: Vec<LayoutRow>,
-    /// Tests that cannot be done, by the reason.
+    /// Unsupported tests, by reason.
     left_out: Vec<(String, Vec<String>)>,
-    /// What is not as the profile's tool does it.
+    /// Differences from the profile's tool.
     differs: Vec<String>,
 }
 
-/// Finds the jobs of a profile.
+/// Makes the jobs of a profile on one target.
 pub(super) fn compared_targets_jobs(
     request: &Request,
     said: &BenchSpec,
@@ -76,7 +79,7 @@ pub(super) fn compared_targets_jobs(
     tests.refuse_times()?;
     tests.refuse_workers()?;
     tests.tell(origins);
-    // A bench of a file or device of the user's reads it; writing has to be asked for by name.
+    // A bench only reads a user's file or device; writing requires its name in --destroy.
     let theirs = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
     let reads_only = theirs && request.destroy.is_empty();
     if reads_only {
@@ -101,7 +104,7 @@ pub(super) fn compared_targets_jobs(
     tests.finish()
 }
 
-/// What is below the target; `None` where the engine touches none.
+/// Facts of the target; `None` if the engine touches none.
 fn target_facts(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
     let spec = stream(&request.job);
     let entry = engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
@@ -123,7 +126,7 @@ fn stream(job: &JobSpec) -> StreamSpec {
 }
 
 impl Tests<'_> {
-    /// Half of a file that was written would be read back as what an earlier test left there.
+    /// After an interrupted write, reads would return an earlier test's data.
     fn refuse_times(&self) -> Result<(), Failure> {
         match ["time", "warmup"].iter().find(|k| self.rewrites() && self.request.flags.contains(k)) {
             Some(key) => Err(Failure::Usage(format!(
@@ -134,7 +137,7 @@ impl Tests<'_> {
         }
     }
 
-    /// Where threads are part of what a test is called they are no setting; and a file for each of them is one that fathom makes.
+    /// If threads are part of a test's name they cannot be set. A file for each thread must be made by fathom.
     fn refuse_workers(&self) -> Result<(), Failure> {
         let name = self.profile.name;
         if !self.profile.takes_workers() && self.request.flags.contains(&"workers") {
@@ -160,7 +163,7 @@ impl Tests<'_> {
         stream(&self.request.job).size
     }
 
-    /// Says what is the same for all tests, and leaves to the list of jobs what is not.
+    /// Records the common settings; the list of jobs shows the others.
     fn tell(&self, origins: &mut Origins) {
         let tests = self.profile.tests;
         let from = format!("profile {}", self.profile.name);
@@ -218,30 +221,30 @@ impl Tests<'_> {
         self.row(at, read_percent, test);
     }
 
-    /// Where a card tells what is missing from it. Any other profile is whole or refused.
+    /// Whether tests may be left out: only if the card names them. Other profiles are complete or refused.
     fn may_leave_out(&self) -> bool {
         self.profile.card.is_some()
     }
 
-    /// The alignment that its blocks do not have, and that in words.
+    /// The required alignment, and a description, if the test's blocks lack it.
     fn misaligned(&self, test: &Test) -> Option<(u32, String)> {
         let TargetFacts { path, align, .. } = self.target.as_ref().filter(|_| self.may_leave_out())?;
         let align = align.filter(|a| !test.block_bytes.is_multiple_of(*a))?;
         Some((align, format!("direct I/O to {path} needs multiples of {align} bytes")))
     }
 
-    /// Bytes that a test touches, as far as they are known.
+    /// Bytes that a test touches, if known.
     fn span(&self, test: &Test) -> Option<u64> {
         let there = self.target.as_ref().and_then(|g| g.bytes);
         self.said_size().or_else(|| test.span_bytes.map(|s| s.min(there.unwrap_or(s)))).or(there)
     }
 
-    /// Whether what is touched is not a whole device.
+    /// Whether the target is less than a whole device.
     fn is_a_part(&self) -> bool {
         self.target.as_ref().is_some_and(|g| g.role != Role::Device || self.said_size().is_some())
     }
 
-    /// Both directions of a test are left out for the same reason.
+    /// Leaves out a test. Both directions have the same reason.
     fn leave_out(&mut self, test: &Test, why: String) {
         let at = self.left_out.iter().position(|l| l.0 == why).unwrap_or_else(|| {
             self.left_out.push((why, Vec::new()));
@@ -254,7 +257,7 @@ impl Tests<'_> {
         }
     }
 
-    /// Gives the job its place on the card.
+    /// Adds the job's row on the card.
     fn row(&mut self, job: usize, read_percent: u8, test: &Test) {
         let name = test.row_name();
         let at = self.rows.iter().position(|r| r.name == name).unwrap_or_else(|| {
@@ -287,27 +290,27 @@ impl Tests<'_> {
     }
 }
 
-/// From the first byte that is written to the last line of the report.
+/// Total time of a quick bench, from the first written byte to the last line of the report.
 const WHOLE_NS: u64 = 10_000_000_000;
-/// Of it: looking at the machine, the self test, and judging.
+/// Part of it for reading the machine, the self test, and the verdict.
 const AROUND_NS: u64 = 1_000_000_000;
-/// Of it: making the test file. A disk that is slow gets a smaller one.
+/// Part of it for making the test file. A slow disk gets a smaller one.
 pub(super) const MAKING_NS: u64 = 2_500_000_000;
-/// Of it: the watch of the idle machine.
+/// Part of it for the idle watch.
 pub(super) const WATCH_NS: u64 = 200_000_000;
 /// Warm-up and window of a row.
 const WARMUP_NS: u64 = 50_000_000;
 const WINDOW_NS: u64 = 500_000_000;
-/// Shortest window of a row, where there are many.
+/// Shortest window of a row, if there are many.
 const LEAST_WINDOW_NS: u64 = 300_000_000;
 
-/// ns from the beginning after which no row is begun.
+/// Time in ns after which no row begins.
 pub(super) const ROWS_UNTIL_NS: u64 = WHOLE_NS - AROUND_NS;
 
 /// Window and warm-up of each row.
 ///
 /// # Errors
-/// A usage failure where the rows of a profile have no room in the time.
+/// A usage failure if the rows do not fit into the time.
 pub(super) fn times(profile: &'static Profile) -> Result<(u64, u64), Failure> {
     let rows = (profile.rows().count() as u64).max(1);
     let each = (WHOLE_NS - AROUND_NS - MAKING_NS - WATCH_NS) / rows;
@@ -321,15 +324,15 @@ pub(super) fn times(profile: &'static Profile) -> Result<(u64, u64), Failure> {
     Ok((window, WARMUP_NS))
 }
 
-/// Time to compare in, unless `--budget` says otherwise: less than two minutes with everything around it.
+/// Default time budget of a comparison: less than two minutes in total.
 const BUDGET_NS: u64 = 110_000_000_000;
-/// Window and warm-up of each run. On a virtual disk, runs of a second differed by 9 % from each other and quarters of a second within one
-/// run by 2 %: many short runs tell more than a few long ones.
+/// Window and warm-up of each run. On a virtual disk, runs of one second differed by 9 % and quarters of a second within
+/// one run by 2 %, so many short runs are better than a few long ones.
 pub(super) const TIMES_NS: (u64, u64) = (250_000_000, 50_000_000);
-/// Part that a default budget has beyond the first rounds where these take long, as a divisor.
+/// Part of a default budget beyond the first rounds if these take long, as a divisor.
 const SPARE: u64 = 4;
 
-/// Finds the jobs of a profile on each target that was named.
+/// Makes the jobs of a profile on each named target.
 pub(super) fn profile_jobs(
     request: &Request,
     said: &BenchSpec,
@@ -369,7 +372,7 @@ pub(super) fn profile_jobs(
     Ok(all)
 }
 
-/// Puts the jobs into the order of a `TargetLayout`.
+/// Sorts the jobs into the order of a `TargetLayout`.
 fn sort_by_test(all: &mut Jobs, sides: &mut [TargetJobs]) {
     let has = |side: &TargetJobs, test: &str| side.tests.iter().any(|(name, _)| name == test);
     let Some(first) = sides.first() else { return };
@@ -400,14 +403,14 @@ fn sort_by_test(all: &mut Jobs, sides: &mut [TargetJobs]) {
     }
 }
 
-/// Whether the time decides how often each test is measured: not if other options do.
+/// Whether the time budget decides how often each test runs: only if no other option does.
 pub(super) fn is_timed(request: &Request) -> bool {
     let JobSpec { runs, precision, settle, max_runs, .. } = &request.job;
     let is_counted = runs.is_some() || precision.is_some() || settle.is_some() || max_runs.is_some();
     request.budget_ns.is_some() || !is_counted
 }
 
-/// Refuses options that decide otherwise how often is measured.
+/// Refuses options that conflict with the time budget.
 fn refuse_two_rules(request: &Request) -> Result<(), Failure> {
     let JobSpec { precision, settle, max_runs, .. } = &request.job;
     let others = [
@@ -423,10 +426,10 @@ fn refuse_two_rules(request: &Request) -> Result<(), Failure> {
     }
 }
 
-/// The time to compare in.
+/// The time budget of a comparison.
 ///
 /// # Errors
-/// A usage failure if the first rounds take longer than what was typed.
+/// A usage failure if the first rounds take longer than the typed budget.
 pub(super) fn budget_ns(
     request: &Request,
     (jobs, runs, baseline_ns): (&[Job], u32, u64),
@@ -441,7 +444,7 @@ pub(super) fn budget_ns(
     Ok(origins.choose_from("--budget", request.budget_ns, default, from, |ns| minutes(*ns)))
 }
 
-/// The targets without links. One that is there twice under any name is no two.
+/// The targets with links resolved. Refuses duplicates.
 fn paths(request: &Request) -> Result<Vec<PathBuf>, Failure> {
     let mut seen: Vec<(&Path, Identity)> = Vec::new();
     let mut paths = Vec::new();
@@ -461,7 +464,7 @@ fn paths(request: &Request) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// The shortest ends of paths that tell all of them apart.
+/// The shortest suffixes of the paths that are distinct.
 fn names(paths: &[PathBuf]) -> Vec<String> {
     let end = |path: &PathBuf, parts: usize| {
         let all: Vec<_> = path.components().collect();

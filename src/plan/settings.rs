@@ -1,7 +1,11 @@
-//! Repeats: how often each job is measured, or what decides that.
+//! Settings of the whole plan, and where every setting came from.
 //!
-//! For: `--runs`, `--precision`, `--until`, `--settle`, `--max-runs` and `--attempts` with their defaults. Not for: what of them goes together (crate
-//! `model`, where the spec is checked) nor deciding while measuring (crate `analysis`).
+//! - [`Origins`] chooses between a typed value and a default, and records which one it was, for `--explain` and the
+//!   record.
+//! - Runs: `--runs`, `--precision`, `--until`, `--settle`, `--max-runs`, `--attempts`, and time budgets. Crate `model`
+//!   checks which of them fit together, crate `analysis` decides while measuring.
+//! - `fathom limit`: the open loop for a closed one, with enough slots for a long tail at the capacity.
+//! - Preconditioning, conditions (`--fail-if`, `--fail-if-slower`), the operation log, and the idle watch.
 
 use crate::failure::Failure;
 use crate::plan::{DraftJob, profile, streams};
@@ -20,18 +24,19 @@ use model::spec::{JobSpec, Until};
 use model::study::Study;
 use model::units::{MIB, minutes, parse_duration_ns, show_block, show_bytes, show_ns};
 
-/// Repeats from which a headline has an interval worth printing (statistics: at least five).
+/// Default runs of a headline: the fewest with a useful confidence interval.
 const RUNS: u32 = 5;
-/// Repeats of each load of `limit`; where they disagree it measures more.
+/// Runs of each load of `limit`. It measures more if they disagree.
 const LIMIT_RUNS: u32 = 3;
-/// Times an exhaustive search measures each cell unless said otherwise: the fewest that have an interval.
+/// Default runs of each cell in an exhaustive search: the fewest with an interval.
 pub(super) const CELL_RUNS: u32 = 3;
-/// Times the first runs that `--settle` measures at most.
+/// Limit of `--settle` as a multiple of the first runs.
 const SETTLED_WITHIN: u32 = 10;
-/// Rounds after which a device that is not steady is left alone, as in the specification of the SNIA.
+/// Rounds after which an unsteady device is given up, as in the SNIA specification.
 const ROUNDS: u32 = 25;
 
-/// How often at least, and what decides. `by_budget` is how often the budget of `fathom api` allows.
+/// The minimum number of runs, and the strategy that decides about more. `by_budget` is the number that the budget of
+/// `fathom api` allows.
 pub(super) fn repeats(
     study: &Study,
     request: &Request,
@@ -47,7 +52,7 @@ pub(super) fn repeats(
     let mut choose = |default| origins.choose("--runs", spec.runs, default, u32::to_string);
     match study {
         Study::Limit(target) => (choose(LIMIT_RUNS), Strategy::Limit(*target)),
-        // How often a cell is measured is told beside its time.
+        // The runs of a cell are recorded along with its time.
         Study::Sweep(_) => (spec.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
         Study::Interfaces(_) if spec.gates_a_percentile() => of_workloads(request, origins),
         Study::Interfaces(_) => {
@@ -68,19 +73,19 @@ pub(super) fn repeats(
     }
 }
 
-/// How often a workload that stands for itself is measured at least if `--runs` is not typed, and why.
+/// Default number of runs of an ordinary job, and its reason.
 fn first_runs(spec: &JobSpec) -> (u32, &'static str) {
     if spec.gates_a_percentile() {
         (FEWEST_GATED_RUNS, "default: --fail-if has a percentile")
     } else if spec.phases.iter().flat_map(|phase| &phase.streams).any(|stream| stream.replay.is_some()) {
-        // It takes as long as the capture did.
+        // A replay takes as long as its capture.
         (1, "default of a replay")
     } else {
         (RUNS, "default")
     }
 }
 
-/// How often at least workloads that stand for themselves are measured, and what decides: more than a number may be said.
+/// The minimum number of runs of ordinary jobs, and the strategy.
 fn of_workloads(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
     let spec = &request.job;
     let words = |n: &u32| n.to_string();
@@ -105,33 +110,33 @@ fn of_workloads(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
     (runs, Strategy::Precision { share, at_most })
 }
 
-/// Times that a run which others disturb is measured at most.
+/// How often a disturbed run is measured at most.
 pub(super) fn attempts(spec: &JobSpec, origins: &mut Origins) -> u32 {
     origins.note("--attempts", spec.attempts, u32::to_string);
     spec.attempts.unwrap_or(ATTEMPTS)
 }
 
-/// Open-loop slots by those of the closed one. At its capacity a closed loop has rate times mean latency in flight
-/// (Little's law); so these are four times rate times p99.9 where p99.9 is up to eight means.
+/// Open-loop slots per closed-loop slot. At its capacity a closed loop has rate times mean latency in flight (Little's
+/// law), so this covers rate times p99.9 with a reserve of four if p99.9 is up to eight means.
 const PLACES: u64 = 32;
-/// Fewest places: a stall of 100 ms at 1000 a second fills as many.
+/// Fewest slots: a stall of 100 ms at 1000 operations per second fills this many.
 const FEWEST_PLACES: u64 = 128;
-/// Most bytes that their buffers take.
+/// Most bytes of their buffers.
 const MOST_BYTES: u64 = 256 * MIB;
-/// Runs that the default time budget holds for each of `--runs`, which is 3 by default: those of the closed loop, 20 to 25 of a search or
-/// a curve, and some that are measured again.
+/// Runs in the default time budget for each of `--runs` (3): those of the closed loop, 20 to 25 of a search or a curve,
+/// and some repeats.
 const RUNS_IN_BUDGET: u64 = 11;
-/// Runs of a load by default; fewer need no smaller budget, since then more loads are measured.
+/// Default runs of a load. With fewer, the same budget measures more loads.
 const USUAL_RUNS: u32 = 3;
-/// Fewest runs at loads that may answer: one at each load of a curve, or the proof of both ends.
+/// Fewest runs that can answer: one at each load of a curve, or the proof of both ends.
 const FEWEST_LOAD_RUNS: u64 = 7;
-/// Most threads, for engines that carry one operation each.
+/// Most threads, for engines with one operation each.
 const MOST_WORKERS: u64 = 256;
 
-/// The time budget in ns: as typed, or room for a search or a curve, and twice that for both.
+/// The time budget in ns: as typed, or enough for a search or a curve, and twice that for both.
 ///
 /// # Errors
-/// A usage failure if what was typed has no room for the closed loop and a few loads.
+/// A usage failure if the typed budget does not fit the closed loop and a few loads.
 pub(super) fn budget_ns(
     typed: Option<u64>,
     target: &LatencyTarget,
@@ -148,10 +153,10 @@ pub(super) fn budget_ns(
     Ok(origins.choose_from("--budget", typed, default, &format!("default: {runs} runs"), |ns| minutes(*ns)))
 }
 
-/// The open loop that goes with a closed one.
+/// The open loop for a closed one.
 ///
 /// # Errors
-/// A usage failure where the arrivals are those of one worker, and the engine needs several for it.
+/// A usage failure if the arrivals belong to one worker, and the engine needs several.
 pub(super) fn open(
     closed: &DraftJob,
     arrivals: Arrivals,
@@ -162,7 +167,7 @@ pub(super) fn open(
     let from = if arrivals == Arrivals::default() { "default" } else { "command line" };
     origins.fixed("--arrivals", &of_arrivals(arrivals), from);
     for draft in open.phases.iter_mut().flat_map(|(_, drafts)| drafts) {
-        // The strategy says the rate of each run; this is none.
+        // The strategy sets the rate of each run; this is a placeholder.
         draft.stream.pace = Pace::Open { iops: 0.0, arrivals };
         places(&mut draft.stream, draft.engine.max_depth);
         if matches!(arrivals, Arrivals::OnOff { .. }) && draft.stream.workers > 1 {
@@ -183,9 +188,9 @@ pub(super) fn open(
     Ok(open)
 }
 
-/// Gives a stream enough places: deeper queues first, then more workers where an engine has no deeper ones.
+/// Gives a stream enough slots: deeper queues first, then more workers if the engine has no deeper ones.
 fn places(stream: &mut Stream, max_depth: u32) {
-    // Targets are not known yet; there is one.
+    // The targets are not known yet; assume one.
     let closed = u64::from(stream.depth) * u64::from(stream.workers);
     let block = u64::from(stream.access.largest_bytes()).max(1);
     let wanted = (PLACES * closed).max(FEWEST_PLACES).min((MOST_BYTES / block).max(closed));
@@ -223,23 +228,22 @@ pub(super) fn refuse_short(
     )))
 }
 
-/// Times that everything is written from end to end, and bytes of a write: those of the SNIA (SSS PTS 2.0, workload
-/// independent preconditioning).
+/// Passes of complete writes and bytes of a write, from the SNIA (SSS PTS 2.0, workload independent preconditioning).
 const PASSES: u32 = 2;
 const BLOCK_BYTES: u32 = 128 << 10;
-/// Writes in flight: enough that a fast drive is not kept waiting.
+/// Writes in flight: enough to keep a fast drive busy.
 const DEPTH: u32 = 32;
-/// Rounds of the SNIA's, after which a rate that has not settled is not going to.
+/// Most rounds, from the SNIA: a rate that has not settled by then never will.
 const ROUNDS_AT_MOST: u32 = 25;
 
-/// What preconditioning means for these jobs; `None` where nobody asked for it.
+/// Plans the preconditioning of these jobs; `None` if it was not requested.
 pub(super) fn plan_precondition(
     request: &Request,
     (jobs, targets): (&[Job], &[Target]),
     denial: Option<&str>,
     origins: &mut Origins,
 ) -> Result<Option<Precondition>, Failure> {
-    // What a preset asks for is written once, and its rounds are what is measured.
+    // A preset fills the target once, and its rounds are the measurement.
     let filled = matches!(&request.work, Work::Sweep(said) if said.preset.is_some_and(Preset::fills));
     if request.job.precondition != Some(true) && !filled {
         return Ok(None);
@@ -248,7 +252,7 @@ pub(super) fn plan_precondition(
     for stream in jobs.iter().flat_map(streams) {
         for index in &stream.targets {
             let Some(target) = targets.get(*index).filter(|t| t.role != Role::None) else { continue };
-            // Jobs of this session were asked for with the right to write; those of an earlier one need not have been.
+            // Jobs of this session have permission to write; those of an earlier one may not.
             if !target.writable {
                 return Err(explain_refusal(Failure::Usage(format!(
                     "{} is only read by the session that is measured again; leave --precondition out",
@@ -281,7 +285,7 @@ pub(super) fn plan_precondition(
     Ok(Some(meant))
 }
 
-/// Why a target may not be written by it, where the work itself would only read.
+/// Explains why preconditioning may not write a target that the job itself only reads.
 pub(super) fn explain_refusal(why: Failure) -> Failure {
     let with = |text: String| format!("--precondition writes over the target before it is measured: {text}");
     match why {
@@ -291,7 +295,7 @@ pub(super) fn explain_refusal(why: Failure) -> Failure {
     }
 }
 
-/// What writes the part of a target that a stream touches. Never more: the rest is somebody's.
+/// The stream that fills the touched part of a target, and no more.
 fn fill(stream: &Stream, (index, target): (usize, &Target), denial: Option<&str>) -> Result<Stream, Failure> {
     if !stream.turns.is_empty() {
         return Err(Failure::Usage(
@@ -318,7 +322,7 @@ fn fill(stream: &Stream, (index, target): (usize, &Target), denial: Option<&str>
     Ok(Stream { targets: vec![index], ..plain })
 }
 
-/// The stream's own engine, which works here if any does; another where that cannot write past the page cache.
+/// The stream's own engine, or another one if that cannot write directly.
 fn writer(stream: &Stream, denial: Option<&str>) -> &'static Entry {
     let able =
         |e: &&Entry| e.moves_bytes && e.caches.contains(&Cache::Direct) && e.kinds.contains(&Kind::Write);
@@ -347,16 +351,16 @@ fn describe_precondition(meant: &Precondition, jobs: &[Job]) -> String {
     )
 }
 
-/// The origin of a setting that the user left to fathom.
+/// The origin of a default.
 const DEFAULT: &str = "default";
 
-/// Every setting chosen so far.
+/// All settings chosen so far.
 pub(crate) struct Origins<'a> {
     all: Vec<Origin>,
     request: &'a Request,
-    /// Put before settings of one stream among several: `oltp: `.
+    /// Prefix of settings of one stream among several: `oltp: `.
     prefix: String,
-    /// Settings that a profile says differently for each test; its table tells them better.
+    /// Settings that differ between the tests of a profile, and are shown in its table instead.
     left_out: &'static [&'static str],
 }
 
@@ -365,22 +369,22 @@ impl<'a> Origins<'a> {
         Self { all: Vec::new(), request, prefix: String::new(), left_out }
     }
 
-    /// From now on these are said differently for each job.
+    /// Leaves out these settings from now on: they differ between jobs.
     pub(crate) fn leave_out(&mut self, settings: &'static [&'static str]) {
         self.left_out = settings;
     }
 
-    /// Where a setting was said.
+    /// Where the user set a value.
     fn source(&self, setting: &str) -> String {
         self.request.origin(setting.trim_start_matches('-'))
     }
 
-    /// From now on settings belong to this stream.
+    /// Attributes the following settings to this stream.
     pub(crate) fn enter(&mut self, stream: &str) {
         self.prefix = if stream.is_empty() { String::new() } else { format!("{stream}: ") };
     }
 
-    /// What is said there belongs to a part of the stream.
+    /// Attributes the settings recorded by `say` to a part of the stream.
     pub(crate) fn inside(&mut self, part: &str, say: impl FnOnce(&mut Self)) {
         let stream = self.prefix.clone();
         self.prefix += &format!("{part}: ");
@@ -388,7 +392,7 @@ impl<'a> Origins<'a> {
         self.prefix = stream;
     }
 
-    /// What was said, or the default.
+    /// Returns the typed value or the default, and records it.
     pub(crate) fn choose<T>(
         &mut self,
         setting: &str,
@@ -399,7 +403,7 @@ impl<'a> Origins<'a> {
         self.choose_from(setting, said, default, DEFAULT, words)
     }
 
-    /// What was said, or the default, with a word for where the default comes from.
+    /// Returns the typed value or the default, and records it. `from` describes the origin of the default.
     pub(crate) fn choose_from<T>(
         &mut self,
         setting: &str,
@@ -414,7 +418,7 @@ impl<'a> Origins<'a> {
         value
     }
 
-    /// A setting that nobody could choose.
+    /// Records a setting that is not a choice.
     pub(crate) fn fixed(&mut self, setting: &str, value: &str, from: &str) {
         let origin =
             Origin { setting: format!("{}{setting}", self.prefix), value: value.into(), from: from.into() };
@@ -423,7 +427,7 @@ impl<'a> Origins<'a> {
         }
     }
 
-    /// A setting without which things are as everybody expects: kept only where it was said.
+    /// Records a setting only if the user typed it: its default is what everybody expects.
     pub(crate) fn note<T>(&mut self, setting: &str, said: Option<T>, words: impl Fn(&T) -> String) {
         if let Some(value) = said {
             let from = self.source(setting);
@@ -431,7 +435,7 @@ impl<'a> Origins<'a> {
         }
     }
 
-    /// Notes that another engine replaces the default one, which something denies.
+    /// Records that another engine replaces the denied default.
     pub(crate) fn replace_engine(&mut self, denied: &str, instead: &str, cause: &str) {
         for origin in &mut self.all {
             if origin.setting.ends_with("--engine") && origin.value == denied && origin.from == DEFAULT {
@@ -443,16 +447,16 @@ impl<'a> Origins<'a> {
         }
     }
 
-    /// All of them, in the order of choosing.
+    /// All origins, in the order of choosing.
     pub(crate) fn into_all(self) -> Vec<Origin> {
         self.all
     }
 }
 
-/// The conditions that were said.
+/// Checks the conditions of `--fail-if`.
 ///
 /// # Errors
-/// A usage failure where no result has the name, or does such operations, with what there is.
+/// A usage failure that lists the available results if no result has the name or the operations.
 pub(super) fn conditions(
     spec: &JobSpec,
     (jobs, study): (&[Job], &Study),
@@ -469,10 +473,10 @@ pub(super) fn conditions(
     Ok(said)
 }
 
-/// By how much it may be slower than the earlier session beside it.
+/// The limit of `--fail-if-slower`.
 ///
 /// # Errors
-/// A usage failure where no earlier session is measured beside it, or `--settle` has no condition.
+/// A usage failure if no earlier session is measured along with this one, or `--settle` has no condition.
 pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<Slower>, Failure> {
     let said = request.fail_if_slower;
     if said.is_some() && request.against.is_none() {
@@ -492,7 +496,7 @@ pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<
     Ok(said)
 }
 
-/// What a study that answers one question can be asked.
+/// Checks a condition on a study that answers one question.
 fn check_study(condition: &Condition, study: &Study) -> Result<(), String> {
     let of_percentile = condition.limit.is_of_percentile();
     match (study, &condition.result) {
@@ -544,10 +548,10 @@ fn check(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
     Err(format!("nothing here does a {}; type {}", kind.word(), kinds.join(" or ")))
 }
 
-/// The file of the log, with all streams logged where there is one.
+/// The file of the operation log. Marks all streams as logged if there is one.
 ///
 /// # Errors
-/// A usage failure where something is said of a log that nobody asked for.
+/// A usage failure for log settings without a log.
 pub(super) fn plan_op_log(
     spec: &JobSpec,
     jobs: &mut [Job],
@@ -556,7 +560,7 @@ pub(super) fn plan_op_log(
     let streams = jobs.iter_mut().flat_map(|job| &mut job.phases).flat_map(|phase| &mut phase.streams);
     let Some(file) = &spec.op_log else {
         let mut streams = streams;
-        // What another tool calls its logs has names of their own.
+        // Logs of other tools have their own options.
         let lost = streams.find(|s| s.log_interval_ns.is_some()).filter(|_| spec.typed.is_none());
         return lost.map_or(Ok(None), |_| {
             Err(Failure::Usage(
@@ -572,16 +576,16 @@ pub(super) fn plan_op_log(
     Ok(Some(file.clone()))
 }
 
-/// Before the first run.
+/// Default length of the idle watch.
 const USUAL_NS: u64 = 1_000_000_000;
-/// For fathom's own tests: a shorter one, where a test is not about it.
+/// Shortens the idle watch in fathom's own tests.
 const VARIABLE: &str = "FATHOM_TEST_IDLE";
 
-/// How long the idle machine is watched before the first run. What shortens it is told like any other setting.
+/// How long the idle machine is watched before the first run. A reason for a shorter watch is recorded.
 pub(super) fn before_runs_ns(request: &Request, origins: &mut Origins) -> u64 {
     let usual = match (&request.work, &request.source) {
         (Work::Profile(BenchSpec { quick: true, .. }), _) => profile::WATCH_NS,
-        // Nobody waits for another tool before it begins.
+        // Other tools start at once.
         (_, Some(JobSource::CommandOf(_))) => return 0,
         _ => USUAL_NS,
     };
@@ -592,7 +596,7 @@ pub(super) fn before_runs_ns(request: &Request, origins: &mut Origins) -> u64 {
     ns
 }
 
-/// The usual time, or the shorter one that the variable says.
+/// The default, or the shorter time of the environment variable.
 pub(crate) fn at_most_ns(usual: u64) -> u64 {
     let said = std::env::var(VARIABLE).ok().and_then(|words| parse_duration_ns(&words).ok());
     said.map_or(usual, |ns| ns.min(usual))

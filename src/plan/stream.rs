@@ -1,6 +1,7 @@
-//! Streams: from what was said about a workload to one with nothing left open but its target.
+//! Streams: fills in the defaults of a workload's stream, and refuses impossible combinations. Only the targets remain
+//! open.
 //!
-//! For: defaults, and refusing what no engine or nobody could do. Not for: looking at the machine.
+//! This file does not read the machine, except through the targets given to the size checks at the end.
 
 use crate::failure::Failure;
 use crate::plan::settings::Origins;
@@ -19,7 +20,7 @@ use model::spec::{JobSpec, LineSpec, Rw, StreamSpec, TurnSpec, parsers, place, p
 use model::units::{show_bytes, show_ns};
 use std::path::PathBuf;
 
-/// Places for operations of an open loop: enough that a stall of some 100 ms at 1000 a second does not make it late.
+/// Slots of an open loop: enough for a stall of about 100 ms at 1000 operations per second.
 const OPEN_DEPTH: u32 = 128;
 
 /// A stream before its targets are known.
@@ -29,21 +30,21 @@ pub(crate) struct Draft {
     pub(crate) engine: &'static Entry,
     /// Whether the user named the engine.
     pub(crate) engine_said: bool,
-    /// Whether an open mode was asked for.
+    /// Whether the user gave a cache mode.
     pub(crate) cache_said: bool,
-    /// What was said of the span.
+    /// The span that the user gave.
     pub(crate) size: Option<u64>,
-    /// Passes over that after which it ends.
+    /// Passes over the span after which the stream ends.
     pub(crate) passes: Option<u32>,
-    /// Files that are made where they are missing.
+    /// Whether to create missing files.
     pub(crate) create: Option<Create>,
-    /// Whether each worker has a test file of its own.
+    /// Whether each worker has its own test file.
     pub(crate) own: bool,
-    /// Paths as they were typed; none where nothing was said.
+    /// Paths as typed.
     pub(crate) paths: Vec<String>,
 }
 
-/// Fills a stream.
+/// Drafts a stream.
 pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, Failure> {
     let engine = engine(spec, origins)?;
     let cache = cache(spec, engine, origins);
@@ -117,7 +118,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     })
 }
 
-/// The depth where none is said.
+/// The default depth.
 fn usual_depth(pace: &Pace, access: &Access) -> u32 {
     match (pace, access.pattern()) {
         (Pace::Open { .. }, _) => OPEN_DEPTH,
@@ -126,7 +127,7 @@ fn usual_depth(pace: &Pace, access: &Access) -> u32 {
     }
 }
 
-/// Says what is made, how often it is gone over and what the kernel is told of it.
+/// Records which files are made, passes over them, and advice to the kernel.
 fn files(spec: &StreamSpec, cache: Cache, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
     origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
     origins.note("--shared", spec.shared, |layout| layout.describe());
@@ -137,7 +138,7 @@ fn files(spec: &StreamSpec, cache: Cache, engine: &Entry, origins: &mut Origins)
     check(spec, cache, engine, origins)
 }
 
-/// Refuses to check what nobody moves, and data that are told apart by nothing; says what is checked.
+/// Checks the verification settings: data must be moved and distinguishable.
 fn checked(spec: &StreamSpec, engine: &Entry, data: &Data, origins: &mut Origins) -> Result<(), Failure> {
     let Some(verify) = &spec.verify else { return Ok(()) };
     if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
@@ -155,7 +156,7 @@ fn checked(spec: &StreamSpec, engine: &Entry, data: &Data, origins: &mut Origins
     Ok(())
 }
 
-/// Refuses priorities of operations that an engine has no place for.
+/// Refuses operation priorities if the engine does not support them.
 fn check_priorities(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
     if spec.op_priorities.is_none() || engine.takes_priorities {
         return Ok(());
@@ -168,7 +169,7 @@ fn check_priorities(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses rules that are watched while a stream runs, where its time is not that of the watch.
+/// Refuses rules that are checked during a run, if the engine's clock is not real time.
 fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
     let said = [
         ("--steady-state", spec.steady.is_some()),
@@ -207,7 +208,7 @@ fn unable(engine: &Entry, kind: Kind) -> Failure {
     ))
 }
 
-/// Which operations there are, and what makes writes stable; of turns a summary of both, and each by itself.
+/// The operations, and what makes writes stable. For turns, a summary of both, and each turn.
 fn what(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
     if spec.turns.is_empty() {
         let access = access(spec, origins);
@@ -230,7 +231,7 @@ fn what(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec
     (access, flush, turns)
 }
 
-/// What is said of the span: of turns that of all together, where each has one.
+/// The typed span; for turns the total, if each has one.
 fn size(spec: &StreamSpec) -> Option<u64> {
     if spec.turns.is_empty() {
         return spec.size;
@@ -256,7 +257,7 @@ fn access(spec: &StreamSpec, origins: &mut Origins) -> Access {
     Access { offset_bytes, span_bytes: u64::MAX, strided: spec.strided, lines }
 }
 
-/// The one line that the plain settings say.
+/// The single line from the plain settings.
 fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let order = if rw.is_random() {
         origins.note("--random", spec.random.as_ref(), |o| o.describe());
@@ -285,7 +286,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     origins.note("--align", spec.align, |a| show_bytes(*a));
     origins.note("--think", spec.think.as_ref(), |think| think.describe());
     origins.note("--period", spec.period.as_ref(), |period| period.describe());
-    // Bursts that end by a time are the stream's.
+    // Bursts that end by a time belong to the stream.
     let own = spec.burst_time.is_none();
     let delay = spec.period.as_ref().or(spec.think.as_ref().filter(|_| own));
     Line {
@@ -369,7 +370,7 @@ fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     if limits == [None, None] {
         return Pace::Closed;
     }
-    // Of the one direction that there is it is one of all.
+    // A limit per direction is the total if there is only one direction.
     if only.is_some() || !limits.iter().flatten().any(|limit| limit.each().is_some()) {
         let [iops, bytes_per_s] = limits.map(|limit| match limit {
             Some(RateLimit::All(rate)) => rate,
@@ -383,8 +384,7 @@ fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     Pace::Each { iops, bytes_per_s }
 }
 
-/// How operations are submitted: each at once, unless the engine or the user would rather have many in one call.
-/// Where workers run: where each has a CPU of its own and a node alone is named, that node's CPUs are those that they take.
+/// Resolves the CPUs of workers: a NUMA node without CPUs means the node's CPUs if each worker has its own.
 fn placed(place: &Placement) -> Result<Placement, Failure> {
     let cpus = match place.node {
         Some(node) if place.split && place.cpus.is_empty() => {
@@ -402,7 +402,7 @@ fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -
             said.submit, engine.name, engine.max_depth
         )));
     }
-    // That of a test, or of an engine, is not known before.
+    // A batch larger than the depth is refused, except for depths that a test or engine sets later.
     if let Some(said) = spec.batch.filter(|b| b.submit.max(b.complete) > depth) {
         return Err(Failure::Usage(format!(
             "--batch {},{} goes beyond depth {depth}; use a smaller batch, or a larger --depth",
@@ -413,7 +413,7 @@ fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -
     let waits = |replay: &ReplaySpec| replay.pace != Some(ReplayPace::Fast);
     let (submit, from) = match engine.default_batch {
         0 => (depth, format!("engine {}", engine.name)),
-        // Whoever was captured had the kernel issue together what was issued together.
+        // A replay submits together what the captured program submitted together.
         _ if engine.max_depth > 1 && spec.replay.as_ref().is_some_and(waits) => {
             (depth, "what was issued at once goes in one call".into())
         }
@@ -462,7 +462,7 @@ fn data_words(data: &Data) -> String {
     }
 }
 
-/// Says when it begins, what ends it or decides about its depth on the way, and where its workers are.
+/// Records when the stream begins, what ends it or adapts its depth, and where its workers run.
 fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
     check_rules(spec, engine)?;
     check_priorities(spec, engine)?;
@@ -481,7 +481,7 @@ fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(),
     Ok(())
 }
 
-/// Says where the workers are, and who goes first.
+/// Records the placement and priority of workers.
 fn note_place(spec: &StreamSpec, origins: &mut Origins) {
     origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
     let place = &spec.place;
@@ -493,7 +493,7 @@ fn note_place(spec: &StreamSpec, origins: &mut Origins) {
     origins.note("--op-priority", spec.op_priorities.as_ref(), |p| priority::of_op_priorities(p));
 }
 
-/// The bytes after which a stream ends: as said, or after so many passes over these spans, whichever comes first.
+/// The bytes after which a stream ends: as typed, or after the passes over these spans, whichever comes first.
 pub(super) fn bytes(passes: Option<u32>, stream: &Stream, spans: &[u64]) -> Option<u64> {
     let Some(passes) = passes else { return stream.limit.bytes };
     let one: u64 = spans.iter().map(|span| pass_bytes(stream, *span)).sum();
@@ -502,10 +502,10 @@ pub(super) fn bytes(passes: Option<u32>, stream: &Stream, spans: &[u64]) -> Opti
     Some(stream.limit.bytes.map_or(all, |said| said.min(all)).max(1))
 }
 
-/// What a pass over a span moves: as many operations as fit into it, or as belong to its zones.
+/// Bytes of one pass over a span: as many operations as fit, or as belong to its zones.
 fn pass_bytes(stream: &Stream, span: u64) -> u64 {
     let size = u64::from(stream.access.smallest_bytes().max(1));
-    // A trim and the write behind it touch the same bytes.
+    // A trim and the write after it touch the same bytes.
     let times = if stream.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
     if let Some(zones) = stream.access.strided {
         let last = stream.access.in_order().map_or(0, |(size, times)| zones.last_bytes(span, size, times));
@@ -521,7 +521,7 @@ fn pass_bytes(stream: &Stream, span: u64) -> u64 {
 }
 
 impl Targets<'_> {
-    /// A flag that would change nothing is a slip: it must not be taken for one that did.
+    /// Refuses flags without effect, so that they do not appear to work.
     pub(super) fn touch_nothing(
         &mut self,
         draft: &Draft,
@@ -565,7 +565,7 @@ impl Targets<'_> {
     }
 }
 
-/// Refuses what means nothing for these files, and notes the rest.
+/// Checks the settings about the page cache for these files, and records them.
 pub(super) fn check(
     spec: &StreamSpec,
     cache: Cache,
@@ -579,7 +579,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Refuses advice about a page cache that nobody uses.
+/// Refuses advice about an unused page cache.
 fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
     let Some(advice) = spec.advice.filter(|_| cache.is_direct()) else { return Ok(()) };
     Err(Failure::Usage(format!(
@@ -589,7 +589,7 @@ fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses to evict what is not in the page cache, or stays there as it is mapped.
+/// Refuses to evict files that are not in the page cache, or remain in it while mapped.
 fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(), Failure> {
     if spec.evict_each_pass != Some(true) {
         return Ok(());
@@ -611,10 +611,11 @@ fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(),
     )))
 }
 
-/// What a stream of the phase at this index is, where it reads another one's blocks; itself where it does not.
+/// Resolves a stream that reads another one's blocks: it gets the writer's settings without its pace. Other streams are
+/// unchanged.
 ///
 /// # Errors
-/// A usage failure where there is no such stream, or none whose blocks can be told from others.
+/// A usage failure if there is no such stream, or its blocks cannot be distinguished from others.
 pub(super) fn resolve_read_back(
     spec: &JobSpec,
     phase: usize,
@@ -644,7 +645,7 @@ pub(super) fn resolve_read_back(
         verify: Some(verify),
         read_back: None,
         bs: writer.bs.clone().map(|bs| PerKind::all(bs.write)),
-        // Nothing holds it up, and it ends when all was read.
+        // It runs at full speed and ends when everything was read.
         rate: None,
         arrivals: None,
         limit_iops: None,

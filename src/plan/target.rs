@@ -1,7 +1,12 @@
-//! Targets: which files and devices streams touch, each once, with what may be done to them.
+//! Targets: the files and devices of the streams, each once.
 //!
-//! For: finding places, choosing sizes, the first lock before writing. Not for: making or opening anything, nor
-//! whether operations fit ([`super::span`]).
+//! 1. Finds each path's place and identity. Links, bind mounts and device aliases lead to the same target. Workload files
+//!    typed as targets are refused.
+//! 2. Chooses sizes of files that will be made, and divides them among workers and hosts.
+//! 3. Checks that spans and block sizes fit the target's size and alignment.
+//! 4. Guards writes: the first of two checks (the second one is `machine::safety`).
+//!
+//! The number of hosts is known only to `crate::fleet`, the files are made by crate `machine`.
 
 use super::stream::Draft;
 use super::{DraftJob, shown};
@@ -30,17 +35,17 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// The targets of a plan while it grows.
+/// The targets of a plan in progress.
 pub(super) struct Targets<'a> {
     request: &'a Request,
     pub(super) root: &'a Root,
     pub(super) found: Vec<(Target, Place)>,
-    /// Streams that touch nothing: their one target comes behind all others, since it has no place.
+    /// The target of streams that touch nothing. It comes after all others, since it has no place.
     pub(super) nothing: Option<Target>,
     overwritten: bool,
 }
 
-/// Index of the target of streams that touch nothing, until all others are known.
+/// Index of that target until all others are known.
 const NOTHING: usize = usize::MAX;
 
 impl<'a> Targets<'a> {
@@ -81,7 +86,7 @@ impl<'a> Targets<'a> {
         for (said, file) in paths.iter().flat_map(|said| made_for(draft).into_iter().map(move |f| (said, f)))
         {
             let target = self.find((said, file), draft, from, origins)?;
-            // Used twice it would have twice as much in flight, and its bytes would count twice.
+            // A duplicate would double the operations in flight and the bytes.
             if !stream.targets.contains(&target) {
                 stream.targets.push(target);
             }
@@ -126,7 +131,7 @@ impl<'a> Targets<'a> {
         Ok(stream)
     }
 
-    /// The index of a target, found before or new.
+    /// The index of a known or new target.
     fn find(
         &mut self,
         (said, file): (&Path, MadeFor),
@@ -159,7 +164,7 @@ impl<'a> Targets<'a> {
         } else if let Some(create) =
             draft.create.filter(|_| target.role == Role::File && kept_mark::may_be_made(&path))
         {
-            // What fathom made and kept may be made again.
+            // A file that fathom made and kept may be made again.
             make_again(target, create);
             check_size(said, target, draft.size, offset)?;
             fits_beside(&path, target.bytes)?;
@@ -199,12 +204,12 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
-    /// The index of a target that was found before, under whichever name: links and bind mounts lead to one file, and two device
-    /// nodes may be one device. In a directory that is one file of whoever it is made for.
+    /// The index of a known target under any of its names: links and bind mounts lead to one file, and two device nodes
+    /// may be one device. In a directory each owner has one file.
     fn known(&mut self, said: &Path, path: &Path, file: MadeFor) -> Result<Option<usize>, Failure> {
         let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
         let all = overlays::identities(self.root, path);
-        // An overlay gives a file an identity of its own; what holds its bytes is the same by both names.
+        // An overlay gives a file its own identity. Its storage is the same by both names.
         let below = |t: &Target| {
             t.role == Role::File && {
                 let its = overlays::identities(self.root, &name::path(&t.path));
@@ -225,7 +230,7 @@ impl<'a> Targets<'a> {
         Ok(known)
     }
 
-    /// The index of a target as an earlier session had it, for a stream of that session. `then` is what was below it.
+    /// The index of a target of an earlier session, for one of its streams. `then` is the place in that session.
     pub(super) fn once_more(
         &mut self,
         was: &Target,
@@ -275,10 +280,10 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
-    /// All targets in the order of their indices, and the places of those that have one. Where `apart`, streams that drop a
-    /// file's blocks get one of their own, so that the others find theirs as it was.
+    /// All targets in the order of their indices, and the places of those that have one. With `apart`, streams that drop a
+    /// file's blocks get their own file, so that others find theirs unchanged.
     pub(super) fn finish(self, jobs: &mut [Job], apart: bool) -> Result<(Vec<Target>, Vec<Place>), Failure> {
-        // With the command of another tool it may be set once, for many calls.
+        // For another tool's command the variable may be set once for many calls.
         let is_foreign = matches!(self.request.source, Some(JobSource::CommandOf(_)));
         if !self.request.destroy.is_empty() && !self.overwritten && !is_foreign {
             return Err(Failure::Usage(
@@ -314,7 +319,7 @@ pub(super) fn mark_unseen_users(
         target.unseen_users = is_named(&request.unseen_users, &name::path(&target.path));
     }
     let marked = || targets.iter().filter(|t| t.unseen_users).map(|t| name::path(&t.path));
-    // For another tool's commands it may be set once, for many calls.
+    // For another tool's command the variable may be set once for many calls.
     let is_foreign = matches!(request.source, Some(JobSource::CommandOf(_)));
     let needless = |path: &&PathBuf| !marked().any(|target| is_named(std::slice::from_ref(path), &target));
     if let Some(path) = request.unseen_users.iter().find(needless).filter(|_| !is_foreign) {
@@ -328,12 +333,12 @@ pub(super) fn mark_unseen_users(
     Ok(())
 }
 
-/// Whether one of these paths is that of a file or device, under any of its names.
+/// Whether one of the paths leads to a file or device, under any of its names.
 fn is_named(all: &[PathBuf], path: &Path) -> bool {
     all.iter().any(|named| named == path || machine::safety::is_same(named, path))
 }
 
-/// Refuses weights that are not one for each target.
+/// Refuses weights unless there is one per target.
 fn check_weights(stream: &Stream, named: usize) -> Result<(), Failure> {
     match &stream.sharing {
         Sharing::Weighted(weights) if weights.len() != stream.targets.len() => {
@@ -348,7 +353,7 @@ fn check_weights(stream: &Stream, named: usize) -> Result<(), Failure> {
     }
 }
 
-/// Whether a stream changes a target; refuses a device where what only a file has is to change.
+/// Whether a stream changes a target. Refuses a device if the change needs a file.
 fn changes(draft: &Draft, said: &Path, target: &Target) -> Result<bool, Failure> {
     if !draft.stream.moves_no_data() || target.role != Role::Device {
         return Ok(draft.stream.changes_targets());
@@ -360,17 +365,17 @@ fn changes(draft: &Draft, said: &Path, target: &Target) -> Result<bool, Failure>
     )))
 }
 
-/// Bytes of a device as it says itself, where `/sys` does not.
+/// Bytes of a device according to the device itself, if `/sys` does not show them.
 fn device_bytes(path: &Path) -> std::io::Result<u64> {
     std::fs::File::open(path)?.seek(SeekFrom::End(0))
 }
 
-/// What a path is. What is made may be there already with nothing in it, as programs that call mkstemp have it.
+/// Inspects a path. A file that will be made may already exist, empty, as created by mkstemp.
 fn look_for(draft: &Draft, root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
     if draft.create.is_some() { look_also_empty(root, said, path) } else { inspect_target(root, said, path) }
 }
 
-/// What a path is; refuses a file in which there is nothing.
+/// Inspects a path; refuses an empty file.
 pub(super) fn inspect_target(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
     let found = look_also_empty(root, said, path)?;
     if found.0.bytes > 0 || found.0.role != Role::File {
@@ -423,8 +428,8 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
     Ok((target, place))
 }
 
-/// Takes identity and place of a target again once it was opened for writing. An overlay then copies the file to its upper directory, which
-/// gives it another inode and may be on another device.
+/// Reads identity and place of a target again after it was opened for writing. An overlay then copies the file to its
+/// upper directory, with another inode and possibly on another device.
 fn look_once_opened(
     root: &Root,
     said: &Path,
@@ -438,7 +443,7 @@ fn look_once_opened(
     Ok(())
 }
 
-/// Refuses to write a device that another target is stored on: a partition of it, a volume or a file on it.
+/// Refuses to write a device that stores another target: a partition, a volume or a file on it.
 fn refuse_what_others_are_stored_on(found: &[(Target, Place)]) -> Result<(), Failure> {
     let number = |t: &Target| match &t.identity {
         Some(Identity::Device { number, .. }) => Some(number.clone()),
@@ -459,11 +464,11 @@ fn refuse_what_others_are_stored_on(found: &[(Target, Place)]) -> Result<(), Fai
     Ok(())
 }
 
-/// What is below a place now and was not then, in words; `None` where it is the same.
+/// Describes what is below a place now but was not then; `None` if it is the same.
 fn moved(then: &Place, now: &Place) -> Option<String> {
     let below = |place: &Place| -> Vec<String> {
         let tops = place.tops.iter().filter_map(|t| place.layers.get(*t));
-        // A name may go to another disk when the machine starts; a serial number does not.
+        // A device name may change when the machine starts; a serial number does not.
         let name = |l: &Layer| l.serial.clone().or(l.backing_file.clone()).unwrap_or_else(|| l.name.clone());
         let mut all: Vec<String> = tops.map(|l| format!("{} of {}", name(l), show_bytes(l.bytes))).collect();
         if all.is_empty() {
@@ -478,14 +483,14 @@ fn moved(then: &Place, now: &Place) -> Option<String> {
     (was != is).then(|| format!("{} was below it, and {} is", was.join(" and "), is.join(" and ")))
 }
 
-/// Whether another tool's command line names a file that fathom made in an earlier call and that nothing else has written since. Such tools
-/// write their own files again without asking.
+/// Whether another tool's command line names a file that fathom made in an earlier call and that nothing else has written
+/// since. Such tools overwrite their own files without asking.
 fn is_of_earlier_call(request: &Request, path: &Path, role: Role) -> bool {
     let is_of_tool = matches!(request.source, Some(JobSource::CommandOf(_)));
     is_of_tool && role == Role::File && kept_mark::is_ours(path)
 }
 
-/// The second look, right before a file or device is opened for writing, is in `machine::safety`.
+/// First check of write permission. The second one, right before opening, is in `machine::safety`.
 pub(super) fn guard_writing(
     request: &Request,
     root: &Root,
@@ -539,10 +544,10 @@ pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
     }
 }
 
-/// Size of a made test file: beyond most device caches' reach and written in seconds.
+/// Default size of a test file: beyond most device caches, and written in seconds.
 pub(super) const MADE_BYTES: u64 = GIB;
 
-/// Whose files a stream works on where it is given a directory.
+/// The owners of the files that a stream uses in a directory.
 pub(super) fn made_for(draft: &Draft) -> Vec<MadeFor> {
     match draft.stream.shared {
         Some(_) => vec![MadeFor::All],
@@ -551,16 +556,16 @@ pub(super) fn made_for(draft: &Draft) -> Vec<MadeFor> {
     }
 }
 
-/// Bytes of a made file where nothing was said: the files of all workers of a host have as many together as one file has.
+/// Default bytes of a made file: all workers' files of a host together are as large as a single file.
 pub(super) fn usual_bytes(draft: &Draft) -> u64 {
     let files = if draft.own { u64::from(draft.stream.workers.max(1)) } else { 1 };
     (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
 }
 
-/// Gives files to workers, and names by which other hosts find them.
+/// Assigns files to workers, and names by which other hosts find them.
 ///
 /// # Errors
-/// Where what was said of files means nothing for these targets.
+/// If the file settings do not fit these targets.
 pub(super) fn divide(
     stream: &mut Stream,
     draft: &Draft,
@@ -598,10 +603,10 @@ pub(super) fn divide(
     Ok(())
 }
 
-/// Fits a stream that shares a file to its part, as far as this host alone goes: others make parts smaller.
+/// Fits a stream that shares a file to its part on this host. More hosts make the parts smaller.
 ///
 /// # Errors
-/// Where no part is left for each worker.
+/// If no part is left for each worker.
 pub(super) fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u64) -> Result<(), Failure> {
     let workers = u64::from(stream.workers);
     let own = own_blocks((stream, shared), span_bytes, (0, workers))
@@ -610,7 +615,7 @@ pub(super) fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u
     Ok(())
 }
 
-/// Gives streams that drop a file's blocks one of their own, as large as the largest needs: random offsets go everywhere.
+/// Gives streams that drop a file's blocks their own file, as large as the largest one needs.
 pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
     let own = targets.len();
     let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
@@ -630,14 +635,14 @@ pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places
 }
 
 impl Targets<'_> {
-    /// The index of a file that is not there yet, and is made for another stream.
+    /// The index of a missing file that is made for another stream.
     pub(super) fn to_be_made(&self, said: &Path) -> Option<usize> {
         let folder = said.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let path = folder.canonicalize().ok()?.join(said.file_name()?);
         self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path)
     }
 
-    /// A target that is made for another stream is this one's too.
+    /// Lets a stream use a target that is made for another one.
     pub(super) fn shares(&mut self, index: usize, draft: &Draft) -> usize {
         if let Some((target, place)) = self.found.get_mut(index) {
             target.writable |= draft.stream.changes_targets();
@@ -648,7 +653,7 @@ impl Targets<'_> {
         index
     }
 
-    /// The index of a file that is not there yet, and is made before the first run.
+    /// The index of a missing file that is made before the first run.
     pub(super) fn missing(
         &mut self,
         said: &Path,
@@ -695,7 +700,7 @@ impl Targets<'_> {
     }
 }
 
-/// Has a file made, or made again, at least so large and with no less in it than others need.
+/// Makes a file, or makes it again, at least as large and as complete as other streams need.
 pub(super) fn make_again(target: &mut Target, create: Create) {
     let before = target.create.unwrap_or(Create { bytes: 0, filling: Filling::Nothing, unlink: false });
     let create = Create {
@@ -707,13 +712,13 @@ pub(super) fn make_again(target: &mut Target, create: Create) {
     target.create = Some(create);
 }
 
-/// Refuses a file that would leave too little free beside what is there of it.
+/// Refuses a file that would leave too little free space.
 pub(super) fn fits_beside(path: &Path, bytes: u64) -> Result<(), Failure> {
     let there = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |f| f.len());
     Ok(machine::test_file::fits(path, bytes.saturating_sub(there))?)
 }
 
-/// Refuses a span that goes beyond what is there.
+/// Refuses a span beyond the end of the target.
 pub(super) fn check_size(
     said: &Path,
     target: &Target,
@@ -734,7 +739,7 @@ pub(super) fn check_size(
     Ok(())
 }
 
-/// Bytes of a file that is made: the region that is tested, `usual` unless it was said, and then behind the offset.
+/// Bytes of a file to make: the offset plus the region, `usual` by default.
 pub(super) fn made_bytes(
     draft: &Draft,
     usual: u64,
@@ -809,7 +814,7 @@ pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<
     Ok(())
 }
 
-/// Every size that a line may draw, ends of ranges.
+/// Every size of a line; the ends of ranges.
 fn line_sizes(line: &Line) -> Vec<u32> {
     let of = |sizes: &Sizes| match sizes {
         Sizes::Fixed(size) => vec![*size],
@@ -821,7 +826,7 @@ fn line_sizes(line: &Line) -> Vec<u32> {
     all
 }
 
-/// Alignment of direct I/O at a place; `None` where it has none.
+/// Alignment of direct I/O at a place; `None` if unsupported.
 pub(in crate::plan) fn whole_alignment(place: &Place) -> Option<u32> {
     if place.direct.is_some_and(|d| d.offset_align == 0) {
         return None;
@@ -829,7 +834,7 @@ pub(in crate::plan) fn whole_alignment(place: &Place) -> Option<u32> {
     Some(direct_alignment(place).max(1))
 }
 
-/// Alignment of offsets that direct I/O needs: statx says, else the device's logical block, else the safest common size.
+/// Alignment of offsets for direct I/O: from statx, else the device's logical block, else the safest common size.
 pub(super) fn direct_alignment(place: &Place) -> u32 {
     if let Some(direct) = place.direct.filter(|d| d.offset_align > 0) {
         return direct.offset_align;
@@ -838,10 +843,11 @@ pub(super) fn direct_alignment(place: &Place) -> u32 {
     blocks.filter_map(|b| b.trim().parse().ok()).max().unwrap_or(512)
 }
 
-/// How names of fio's files end too.
+/// Another extension of fio's job files.
 const OF_FIO: &str = "job";
 
-/// Refuses a file that is a workload: by what stands in it, or a text by its name. Nobody means to measure its few bytes.
+/// Refuses a workload file as a target, recognised by its content, or as text by its name: its few bytes are not meant to
+/// be measured.
 pub(super) fn refuse(said: &Path) -> Result<(), Failure> {
     let name = name::shown(said);
     let is_no_disk =
@@ -864,7 +870,7 @@ pub(super) fn refuse(said: &Path) -> Result<(), Failure> {
     Err(is_no_disk(what, &format!("`fathom run {name}` carries it out")))
 }
 
-/// Whose job files have names that end like this one.
+/// The tool whose job files have this extension.
 fn named(said: &Path) -> Option<Tool> {
     let extension = said.extension()?;
     let of_fio = extension.eq_ignore_ascii_case(OF_FIO).then_some(Tool::Fio);

@@ -1,6 +1,9 @@
-//! The collector: adds the workers' blocks up, to the rows of the session file and to the totals of the run.
+//! Collects what workers produce during a run.
 //!
-//! For: everything between a worker's block and a frame. Not for: writing frames, nor conclusions.
+//! 1. [`Collector`] adds the workers' blocks to the rows of the time series and to the totals.
+//! 2. [`interval_ns`] chooses the length of a row.
+//! 3. The totals of workers become those of their streams, with notes about differences and waits.
+//! 4. [`OpLog`] takes over logged operations in bounded memory, and [`Files`] writes them at the end.
 
 use crate::failure::Failure;
 use crate::files::output::{Outlet, Rules};
@@ -24,23 +27,23 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Most rows kept per second of a run: with about 100 bytes each they stay within the 4 KiB/s of a session file.
+/// Most rows stored per second of a run. At about 100 bytes each they remain within 4 KiB/s.
 const ROWS_PER_SECOND: u64 = 32;
 
 /// Sums of one run.
 #[derive(Debug)]
 pub struct Collector {
     streams: Vec<StreamEnd>,
-    /// From the first to the last of each stream that was added, in ns since the run's start.
+    /// First start and last end of the added blocks of each stream, in ns since the run's start.
     spans: Vec<Option<(u64, u64)>>,
     rows: BTreeMap<(usize, u64), Row>,
     interval_ns: u64,
     operations: u64,
-    /// By stream: length of the stretches of each worker, where its workers are told apart.
+    /// For each stream that reports its workers separately: length of a worker's stretches.
     each_worker: Vec<Option<u64>>,
 }
 
-/// A row that may still grow: blocks of several workers that begin in the same interval of the grid.
+/// A row that may still grow: blocks of several workers that begin in the same interval.
 #[derive(Debug, Default)]
 struct Row {
     start_ns: u64,
@@ -50,7 +53,7 @@ struct Row {
 }
 
 impl Collector {
-    /// For a run with so many streams, cut into intervals of this length.
+    /// For a run with `streams` streams, divided into intervals of this length.
     pub fn new(streams: usize, interval_ns: u64) -> Self {
         let spans = vec![None; streams];
         let streams = (0..streams).map(|stream| StreamEnd { stream, ..StreamEnd::default() }).collect();
@@ -58,9 +61,9 @@ impl Collector {
         Self { streams, spans, rows: BTreeMap::new(), interval_ns, operations: 0, each_worker: Vec::new() }
     }
 
-    /// For the streams of a phase, of which some may tell their workers apart.
+    /// For the streams of a phase, some of which may report their workers separately.
     pub fn for_phase(phase: &Phase, interval_ns: u64) -> Self {
-        // Where workers tell each operation apart, blocks need not.
+        // Workers that log each operation need no separate blocks.
         let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.apart_ns().is_none());
         let each_worker = phase.streams.iter().map(by_block).collect();
         Self { each_worker, ..Self::new(phase.streams.len(), interval_ns) }
@@ -69,7 +72,7 @@ impl Collector {
     /// Adds a block.
     pub fn add(&mut self, who: Who, block: &Block) {
         let Some(stream) = self.streams.get_mut(who.stream) else { return };
-        // What a failure cut off has no end.
+        // A block cut off by a failure has no end.
         let end_ns = block.end_ns.max(block.start_ns);
         let span = self.spans[who.stream].get_or_insert((block.start_ns, end_ns));
         *span = (span.0.min(block.start_ns), span.1.max(end_ns));
@@ -107,7 +110,7 @@ impl Collector {
         }
     }
 
-    /// Length of the intervals that the run is cut into, in ns.
+    /// Length of the run's intervals, in ns.
     pub fn interval_ns(&self) -> u64 {
         self.interval_ns
     }
@@ -117,7 +120,7 @@ impl Collector {
         self.operations
     }
 
-    /// 99th percentile of the latencies of all reads, writes and trims counted so far, in ns; `None` where too few support one.
+    /// 99th percentile of the latencies of all reads, writes and trims so far, in ns; `None` with too few samples.
     pub fn p99_ns(&self) -> Option<u64> {
         let mut all = Histogram::new();
         let kinds = self.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
@@ -125,7 +128,7 @@ impl Collector {
         all.supported_quantile_ns(0.99)
     }
 
-    /// Takes the rows that lie wholly before `until_ns` and can grow no more, merging neighbours to keep the file small.
+    /// Takes the rows that end before `until_ns` and can no longer grow. Merges neighbours to keep the file small.
     pub fn take_rows(&mut self, until_ns: u64) -> Option<Intervals> {
         let old: Vec<_> = self.rows.iter().filter(|(_, r)| r.end_ns < until_ns).map(|(k, _)| *k).collect();
         let mut rows: Vec<(usize, Row)> =
@@ -137,7 +140,7 @@ impl Collector {
         while rows.len() > most {
             let longer = rows.len();
             rows = merge_neighbours(rows);
-            // Rows of as many streams as there are rows have no neighbours.
+            // With one row per stream there are no neighbours.
             if rows.len() == longer {
                 break;
             }
@@ -146,12 +149,12 @@ impl Collector {
         Some(Intervals { rows: rows.into_iter().map(|(stream, row)| row.close(stream)).collect(), merged })
     }
 
-    /// The totals, one per stream.
+    /// Returns the totals of each stream.
     pub fn finish(self) -> Vec<StreamEnd> {
         self.streams
     }
 
-    /// The totals as far as they have come. What was handed over is what completed, since workers tell more only when they end.
+    /// Returns the totals so far: only completed operations, since workers report the others at their end.
     pub fn so_far(&self) -> Vec<StreamEnd> {
         let issued = |end: &KindEnd| Issued {
             ops: end.latency.count(),
@@ -167,13 +170,13 @@ impl Collector {
         self.streams.iter().zip(&self.spans).map(stream).collect()
     }
 
-    /// The totals while they still grow.
+    /// The growing totals.
     pub fn streams_mut(&mut self) -> &mut [StreamEnd] {
         &mut self.streams
     }
 }
 
-/// Adds a block to what its worker did on each of its targets, as the stretch of this number.
+/// Adds a block to its worker's lanes, in the stretch `bucket`.
 fn add_lanes(lanes: &mut Vec<LaneEnd>, worker: u32, block: &Block, bucket: Option<u64>) {
     for (lane, tallies) in (0..).zip(&block.lanes) {
         let known = lanes.iter().position(|l| (l.worker, l.lane) == (worker, lane));
@@ -196,7 +199,7 @@ fn add_lanes(lanes: &mut Vec<LaneEnd>, worker: u32, block: &Block, bucket: Optio
     }
 }
 
-/// Merges each row with the next of its stream, two and two.
+/// Merges pairs of neighbouring rows of a stream.
 fn merge_neighbours(rows: Vec<(usize, Row)>) -> Vec<(usize, Row)> {
     let mut out: Vec<(usize, Row)> = Vec::with_capacity(rows.len() / 2 + 1);
     let mut open = false;
@@ -249,11 +252,11 @@ fn block(start_ns: u64, end_ns: u64, ops: u64) -> Block {
     block
 }
 
-/// Intervals: a hundredth of the window, within these bounds.
+/// Bounds of an interval, which is a hundredth of the window.
 const INTERVAL_NS: (u64, u64) = (SHORTEST_INTERVAL_NS, 1_000_000_000);
 
 impl Measurement {
-    /// Keeps the course of the run up to a time of it, as far as it can change no more.
+    /// Stores the rows of the run up to `until_ns` that can no longer change.
     pub(crate) fn keep_rows(&mut self, collector: &mut Collector, until_ns: u64) -> Result<(), Failure> {
         let Some(rows) = collector.take_rows(until_ns) else { return Ok(()) };
         if let Some(course) = self.courses.last_mut() {
@@ -263,31 +266,31 @@ impl Measurement {
     }
 }
 
-/// Length of the intervals of a phase. What ends a stream looks at whole numbers of them, and stretches of a worker are made of such.
+/// Length of the intervals of a phase. Rules that end a stream, and a worker's stretches, use multiples of it.
 pub(crate) fn interval_ns(phase: &Phase) -> u64 {
-    // What a capture takes is known, and not when it has to end.
+    // The length of a capture is known, but not when its replay must end.
     let replayed = phase.streams.iter().filter_map(|s| s.replay.as_ref()?.expected_ns()).min();
     let time_ns = phase.time_ns.min(replayed.unwrap_or(u64::MAX));
     let (shortest, longest) = INTERVAL_NS;
     let interval = (time_ns / 100).clamp(shortest, longest);
-    // A worker whose operations are each told apart needs no intervals for its stretches.
+    // A worker that logs each operation needs no intervals for its stretches.
     let by_block = phase.streams.iter().filter(|s| s.apart_ns().is_none());
     let spans =
         phase.streams.iter().filter_map(follow::every_ns).chain(by_block.filter_map(|s| s.each_worker_ns));
     match spans.filter(|ns| *ns > 0).reduce(gcd) {
         None => interval,
-        // What is shorter, or has nothing that long in common, is met as nearly as can be.
+        // Approximate periods that are shorter or have no common divisor.
         Some(span) if span < shortest => shortest,
         Some(span) => span / span.div_ceil(interval),
     }
 }
 
-/// The greatest common divisor.
+/// Greatest common divisor.
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Lets workers begin: at a time that all hosts have agreed on, or at once. Gives when that is.
+/// Lets workers begin, at the time agreed by all hosts or at once. Returns that time.
 pub(crate) fn open(workers: &mut Workers, begin: Option<Instant>) -> Instant {
     match begin {
         Some(at) => workers.open_at(at),
@@ -298,7 +301,7 @@ pub(crate) fn open(workers: &mut Workers, begin: Option<Instant>) -> Instant {
 }
 
 impl Measurement {
-    /// What the streams of a phase came to.
+    /// Returns the final totals of a phase's streams.
     pub(crate) fn close_streams(
         &mut self,
         phase: &Phase,
@@ -342,13 +345,13 @@ pub(crate) fn add_totals(stream: &mut StreamEnd, outcome: &Outcome) {
     }
 }
 
-/// Operations of a kind that a worker submitted, whatever became of them.
+/// Operations of a kind that a worker submitted, successful or not.
 pub(crate) fn attempted(outcome: &Outcome, kind: Kind) -> u64 {
     let of = &outcome.totals[kind as usize];
     of.ops + of.errors.values().sum::<u64>()
 }
 
-/// What is told of the first read of each worker that found something else than what should be there.
+/// Notes about the first unexpected data that each worker read.
 pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
     let words = |(who, outcome): &(Who, Outcome)| {
         let Difference { file, offset, length, at } = outcome.difference?;
@@ -361,7 +364,7 @@ pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)
     outcomes.iter().filter_map(words).collect()
 }
 
-/// What is told where workers had to wait until their operations were logged.
+/// Note about workers that had to wait for the log.
 pub(crate) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
     let waits: u64 = outcomes.iter().map(|(_, outcome)| outcome.log_waits).sum();
     (waits > 0).then(|| {
@@ -369,7 +372,7 @@ pub(crate) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
     })
 }
 
-/// What is told of workers that searched for a depth.
+/// Notes about workers that searched for a depth.
 pub(crate) fn found_depths(phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
     let words = |(who, outcome): &(Who, Outcome)| {
         let FoundDepth { depth, is_last } = outcome.depth?;
@@ -412,17 +415,17 @@ pub(crate) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
     }
 }
 
-/// What has been logged so far.
+/// The operations logged so far.
 #[derive(Debug, Default)]
 pub struct OpLog {
     all: Vec<WorkerLog>,
-    /// Of each worker of the present phase its place in `all`, where it is logged.
+    /// For each worker of the current phase, its index in `all` if it is logged.
     present: Vec<Option<usize>>,
     bytes: usize,
 }
 
 impl OpLog {
-    /// The workers of a phase are about to begin.
+    /// Prepares for the workers of a phase.
     pub fn begin(&mut self, plan: &Plan, start: &RunStart, run: usize) {
         let Some(job) = plan.jobs.get(start.job) else { return };
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
@@ -449,7 +452,7 @@ impl OpLog {
         }
     }
 
-    /// Takes over what a worker hands in.
+    /// Takes over a worker's operations.
     pub fn take(&mut self, who: Who, operations: &[Operation]) {
         let place = self.present.get(who.worker as usize).copied().flatten();
         if let Some(log) = place.and_then(|place| self.all.get_mut(place)) {
@@ -457,7 +460,7 @@ impl OpLog {
         }
     }
 
-    /// Why no more of it can be kept, where that is so.
+    /// Why the log cannot grow any more, if so.
     pub fn full(&self) -> Option<String> {
         (self.bytes > MAX_BYTES).then(|| {
             format!(
@@ -468,8 +471,8 @@ impl OpLog {
     }
 }
 
-/// The number of the first worker of a stream over all phases of its job, from 1. What reads back has the numbers of the writer, which
-/// is one thread in fio.
+/// Number of a stream's first worker over all phases of its job, from 1. A stream that reads back has the numbers of its
+/// writer, which is the same thread in fio.
 fn first_number(job: &Job, phase: usize, stream: usize) -> u32 {
     let of = |phase: usize| job.phases.get(phase).map_or(&[][..], |p| &p.streams);
     let back = of(phase).get(stream).and_then(Stream::reads_back);
@@ -478,7 +481,7 @@ fn first_number(job: &Job, phase: usize, stream: usize) -> u32 {
     before.filter(|s| s.reads_back().is_none()).map(|s| s.workers).sum::<u32>() + 1
 }
 
-/// The files of a log, each at a place that may be written.
+/// The files of a log, checked for writing.
 #[derive(Debug)]
 pub struct Files {
     all: Vec<(LogFile, Outlet)>,
@@ -486,10 +489,10 @@ pub struct Files {
 }
 
 impl Files {
-    /// Decides where the logs of a plan go, beside reports in these files.
+    /// Decides where the logs of a plan go; `reports` are the other output files.
     ///
     /// # Errors
-    /// As [`Rules::decide`], and where two files have one name.
+    /// As [`Rules::decide`], and if two files have the same name.
     pub fn decide(plan: &Plan, rules: Rules, reports: &[PathBuf]) -> Result<Self, Failure> {
         let files = report::log_files(plan);
         let mut paths: Vec<PathBuf> = files.iter().map(|file| name::path(&file.path)).collect();
@@ -500,10 +503,10 @@ impl Files {
         Ok(Self { all: files.into_iter().zip(outlets).collect(), rules })
     }
 
-    /// Writes them. What one of them refuses does not keep the others from being written.
+    /// Writes the logs. If one fails, the others are still written.
     ///
     /// # Errors
-    /// [`Failure::Refused`] with each that could not be written.
+    /// [`Failure::Refused`] with each file that could not be written.
     pub fn write(&self, log: &OpLog) -> Result<(), Failure> {
         let mut refused = Vec::new();
         for (file, outlet) in &self.all {
@@ -591,13 +594,13 @@ fn intervals_are_whole_parts_of_what_ends_a_stream_and_of_stretches() {
     };
     // A hundredth of the time, from 10 ms to 1 s.
     assert_eq!([500, 30_000, 200_000].map(|ms| interval(ms, None, None, &[])), [10, 300, 1000]);
-    // 300 ms are no whole part of a second, nor 70 of the tenth of it by which a least rate is told.
+    // 300 ms does not divide a second, and 70 ms does not divide its tenth, the period of a least rate.
     assert_eq!(interval(30_000, Some(1000), None, &[]), 250);
     assert_eq!(interval(7_000, None, Some(1000), &[]), 50);
     assert_eq!(interval(30_000, Some(3000), Some(10_000), &[]), 250);
     assert_eq!(interval(90_000, None, None, &[500]), 500);
     assert_eq!(interval(90_000, Some(1500), None, &[1000, 700]), 100);
-    // No interval is as short as that.
+    // No interval is that short.
     assert_eq!(interval(30_000, Some(1), None, &[]), 10);
     assert_eq!(interval(30_000, Some(1000), None, &[333]), 10);
     // Totals alone have no stretches.

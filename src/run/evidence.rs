@@ -1,7 +1,13 @@
-//! Evidence: what is kept at which moment, and which targets are probed.
+//! Evidence besides the workers' own counts.
 //!
-//! For: snapshots into the session file, and single reads of what streams are going to read. Not for: which files a snapshot
-//! holds, nor for the reads themselves (crate `machine`).
+//! 1. Snapshots of counters and file states go to the session file; a probe reads single blocks of each target.
+//! 2. [`StillWatch`], the stall watchdog, detects that all of fathom or a single worker was stopped. A thread sleeps for
+//!    about 10 ms at a time. If it wakes up much later than requested without having waited for a CPU, everything stood
+//!    still (stop signal, freezer, paused machine). After each sleep it reads the state, tracer and wait channel of the
+//!    next few workers in `/proc/self/task`, which shows debuggers, `strace` and freezers. The sleeps differ in length, so
+//!    that regular stops are sampled in proportion. D26 judges the result.
+//! 3. [`Driver`] records a replay's requests at the driver, for comparison with the capture, and reports how much longer
+//!    operations take above it.
 
 use super::Measurement;
 use crate::capture::block_events;
@@ -32,7 +38,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use sys::thread::RunQueue;
 
-/// Attributes of files whose direct reads go through the page cache, which a probe must leave as it is.
+/// Attributes of files whose direct reads go through the page cache. A probe must not change them.
 const CACHED_ANYWAY: [&str; 2] = ["journal_data", "compressed"];
 
 impl Measurement {
@@ -43,7 +49,7 @@ impl Measurement {
         Ok(snapshot)
     }
 
-    /// What is open of the targets, with the region that streams touch: what lies between two of them belongs to it too.
+    /// The open targets, each with one region that covers all that streams touch.
     pub(super) fn parts(&self) -> Vec<Option<Part<'_>>> {
         let streams = || self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
         let region = |index: usize| {
@@ -55,7 +61,7 @@ impl Measurement {
         open.map(|(index, file)| Some((file?, region(index)))).collect()
     }
 
-    /// Takes the snapshot after preparation, with a probe of what is stored in the targets.
+    /// Takes the snapshot after preparation, with a probe of the stored data.
     pub(super) fn keep_prepared(&mut self) -> Result<(), Failure> {
         let mut snapshot = self.watch.take(Moment::AfterPrepare, &self.parts(), true);
         for (index, state) in snapshot.targets.iter_mut().enumerate().filter(|_| !self.stopped()) {
@@ -65,7 +71,7 @@ impl Measurement {
         self.session.append(&Frame::Evidence(Box::new(snapshot)))
     }
 
-    /// Takes what is taken while workers run: what is new since `last`, which is brought up to date.
+    /// Records what changed since `last` while workers run, and updates `last`.
     pub(super) fn keep_during(&mut self, last: &mut Snapshot) -> Result<(), Failure> {
         assert!(
             self.plan.hook != Some(Hook::PanicMain),
@@ -84,8 +90,8 @@ impl Measurement {
         self.session.append(&Frame::Evidence(Box::new(now)))
     }
 
-    /// With `extents` how files are stored is asked too, which behind writes would flush them.
-    /// After a failure the target may answer nothing at all any more, not even how much of it is cached: it is left alone.
+    /// With `extents`, also reads how files are stored, which flushes them after writes. After a failure the targets are
+    /// not read: they may not answer any more.
     pub(super) fn keep_unless_dead(
         &mut self,
         moment: Moment,
@@ -100,7 +106,7 @@ impl Measurement {
         Ok(snapshot)
     }
 
-    /// Probes a target; `None` where no stream reads it.
+    /// Probes a target; `None` if no stream reads it.
     fn probe(&self, index: usize) -> Option<Known<Probe>> {
         let ready = &self.targets[index];
         if self.plan.targets[index].role == Role::None {
@@ -109,7 +115,7 @@ impl Measurement {
         let streams = self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
         let reading = streams.filter(|s| s.targets.contains(&index) && s.access.reads());
         let spans = reading.map(|s| span(s.access.offset_bytes, s.access.span_bytes, ready.bytes()));
-        // What lies between two spans belongs to the target too.
+        // The gap between two spans belongs to the target too.
         let span = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
         let span = ready.pieces().and_then(Pieces::largest).unwrap_or(span);
         if let Some(why) = self.cached_anyway(index) {
@@ -140,18 +146,18 @@ fn span(offset_bytes: u64, span_bytes: u64, target_bytes: u64) -> Range<u64> {
     start..start.saturating_add(span_bytes).min(target_bytes)
 }
 
-/// Lateness that is no mere timer: a tick is 10 ms at most, and a paused machine is gone for longer than this.
+/// Lateness that no timer explains: a tick is 10 ms at most.
 const STILL_FROM: Duration = Duration::from_millis(100);
-/// How long it sleeps, in turn: 10 ms on average.
+/// Lengths of the sleeps, in turn: 10 ms on average.
 const NAPS_MS: [u64; 4] = [7, 12, 9, 12];
-/// Most workers whose state is read after a sleep: each costs about 20 us.
+/// Most workers whose state is read after a sleep. Each costs about 20 us.
 const WORKERS_AT_ONCE: usize = 4;
 /// Wait channels of a thread that a freezer holds (cgroup v1 and v2).
 const FREEZERS: [&str; 2] = ["__refrigerator", "do_freezer_trap"];
-/// How often the account of waiting is read, so that a late return is compared with the waiting of its own time.
+/// How often the CPU wait account is read, so that lateness is compared with the wait of its own time.
 const ACCOUNT_EVERY: Duration = Duration::from_millis(100);
 
-/// The thread that sleeps; ended where this is dropped.
+/// The watchdog thread, ended when dropped.
 pub(super) struct StillWatch {
     is_over: Arc<AtomicBool>,
     thread: Option<io::Result<JoinHandle<Known<Still>>>>,
@@ -166,10 +172,10 @@ impl StillWatch {
         Self { is_over, thread: Some(thread) }
     }
 
-    /// What it saw.
+    /// Returns the observed stops.
     ///
     /// # Errors
-    /// Why there was nobody to see it, or waiting for a CPU cannot be told from standing still.
+    /// Why the watchdog could not observe, or cannot separate stops from waits for a CPU.
     pub(super) fn end(mut self) -> Known<Still> {
         let thread = self.thread.take().ok_or("it has ended")?;
         let thread = thread.map_err(|e| format!("fathom cannot start a thread: {e}"))?;
@@ -185,12 +191,12 @@ impl Drop for StillWatch {
     }
 }
 
-/// Watches itself sleep.
+/// Measures its own sleeps.
 struct Sleeper {
     queue: Known<RunQueue>,
     seen: Still,
     workers: Known<Sampler>,
-    /// When the account was last read, and ns of waiting by then.
+    /// When the account was last read, and its wait in ns.
     account: (Instant, u64),
 }
 
@@ -215,7 +221,7 @@ impl Sleeper {
                 break;
             }
             std::thread::park_timeout(nap);
-            // From one return to the next, so that no moment is left out.
+            // Measure from one return to the next, to leave no gap.
             let now = Instant::now();
             self.returned((now - woken).saturating_sub(nap));
             woken = now;
@@ -225,7 +231,7 @@ impl Sleeper {
         counts.map(|_| self.seen)
     }
 
-    /// Keeps by how much a sleep took longer than asked, less the time that this thread waited for a CPU.
+    /// Stores how much longer a sleep took than requested, minus the time that this thread waited for a CPU.
     fn returned(&mut self, late: Duration) {
         if late < STILL_FROM && self.account.0.elapsed() < ACCOUNT_EVERY {
             return;
@@ -255,7 +261,7 @@ impl Sleeper {
 struct Sampler {
     root: Root,
     begun: Instant,
-    /// When the workers are listed next: they take their names a moment after they begin.
+    /// When to list the workers next. They get their names shortly after they begin.
     list_at: Duration,
     ids: Vec<u32>,
     next: usize,
@@ -289,11 +295,11 @@ impl Sampler {
             let dir = format!("/proc/self/task/{}", self.ids[self.next]);
             match self.root.read(&format!("{dir}/status")) {
                 Ok(status) => {
-                    // Reading the status has shown that /proc is the kernel's own. Asking again, a hundred times a second, costs CPU.
+                    // The status proves that /proc is the kernel's own. Checking again 100 times a second would cost CPU.
                     let wait_channel = std::fs::read_to_string(self.root.path(&format!("{dir}/wchan")));
                     self.add(&status, wait_channel.ok().as_deref().map(str::trim));
                 }
-                // It has ended.
+                // The worker has ended.
                 Err(_) if !self.root.has(&dir) => {}
                 Err(why) => return Err(format!("the state of a worker cannot be read: {dir}/status: {why}")),
             }
@@ -321,16 +327,16 @@ impl Sampler {
 
 /// How often the buffers are emptied.
 const EVERY: Duration = Duration::from_millis(50);
-/// How long what is still on its way into the buffers is waited for.
+/// How long to wait for events that are not in the buffers yet.
 const BEHIND: Duration = Duration::from_millis(5);
-/// Operations from which on a median is one.
+/// Fewest operations for a median.
 const ENOUGH: u64 = 20;
 
-/// The requests of a replay that runs.
+/// The requests of a running replay.
 pub(super) struct Driver {
     recording: Known<Recording>,
     due: Instant,
-    /// What is told how long the way to the driver and back takes; none where nothing waits for completions.
+    /// Receives the overhead between caller and driver; `None` if no operation waits for completions.
     told: Option<Arc<Counts>>,
 }
 
@@ -340,7 +346,7 @@ struct Recording {
 }
 
 impl Driver {
-    /// Begins, where the phase is a replay.
+    /// Begins if the phase is a replay.
     pub(super) fn begin(measurement: &Measurement, phase: &Phase, specs: &[WorkerSpec]) -> Option<Self> {
         let replay = phase.streams.iter().find_map(|stream| stream.replay.as_ref())?;
         let is_dependent = replay.pace == ReplayPace::Dependent;
@@ -354,7 +360,7 @@ impl Driver {
         Some(Self { recording, due: Instant::now() + EVERY, told })
     }
 
-    /// Takes over what was recorded, and compares it with the operations as they were seen above.
+    /// Takes over the recorded requests, and compares them with the operations above the driver.
     pub(super) fn follow(&mut self, above: &StreamEnd) {
         let Ok(recording) = &mut self.recording else { return };
         if Instant::now() < self.due {
@@ -373,14 +379,14 @@ impl Driver {
         }
     }
 
-    /// What it came to.
+    /// Returns the result.
     pub(super) fn end(self) -> Known<AtDriver> {
         std::thread::sleep(BEHIND);
         self.recording?.end()
     }
 }
 
-/// How much longer the median operation takes above than at the driver, in ns.
+/// How much longer the median operation takes above the driver than at it, in ns.
 fn way_ns(above: &Histogram, at_driver: &Histogram) -> Option<u64> {
     let median = |of: &Histogram| of.supported_quantile_ns(0.5).filter(|_| of.count() >= ENOUGH);
     Some(median(above)?.saturating_sub(median(at_driver)?))
@@ -425,7 +431,7 @@ fn is_ours(task: &Task) -> bool {
     is_worker_of(task, std::process::id())
 }
 
-/// Whether a task is a worker of the run with this number, or a worker of the kernel that io_uring gave it.
+/// Whether a task is a worker of the run in process `pid`, or a kernel worker that io_uring created for it.
 pub(crate) fn is_worker_of(task: &Task, pid: u32) -> bool {
     let number =
         |prefix: &str| task.name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
@@ -478,7 +484,7 @@ fn the_way_is_the_difference_of_medians_that_are_known() {
     };
     let way = way_ns(&of(120_000, 50), &of(80_000, 50)).unwrap_or_default();
     assert!((39_000..41_000).contains(&way), "{way}");
-    // A device behind the clock of the program.
+    // The device's clock lags.
     assert_eq!(way_ns(&of(80_000, 50), &of(120_000, 50)), Some(0));
     assert_eq!(way_ns(&of(120_000, 50), &of(80_000, 19)), None);
 }

@@ -1,7 +1,12 @@
-//! Following a run: what goes on beside its workers until they have ended.
+//! Follows a run until its workers have ended.
 //!
-//! For: taking over what they hand in, looking at devices, and telling whoever watches. Not for: what is done with it
-//! ([`crate::collector`]), nor for what ends a stream ([`super::ends`]).
+//! 1. The loop takes over the workers' blocks, reads device counters, and updates the display.
+//! 2. [`Ends`] ends streams before their time: steady state, least rates, longest latencies, streams that end others.
+//!    Workers end by amounts and times on their own; crate `model` has the rules.
+//! 3. Rows show the last run's result and its certain findings, unless `--quiet` is set. The report is judged later from
+//!    the record.
+//! 4. [`Early`] hands out the record so far, for `--status-interval` and `SIGUSR1` of `fathom fio`. The receiver judges
+//!    and writes it on its own thread.
 
 use super::{COLLECT_EVERY, Measurement};
 use crate::failure::Failure;
@@ -32,12 +37,12 @@ use std::time::{Duration, Instant};
 /// How often device counters are read inside a window.
 const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 
-/// How often the rows of hosts are made where somebody watches.
+/// How often the rows of hosts are updated on a display.
 const SHOW_HOSTS_EVERY: Duration = Duration::from_millis(500);
 
 impl Measurement {
-    /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. How a stream goes, and its
-    /// end, may end it or all. Gives the reason where one of them is stuck or too slow.
+    /// Takes over the workers' blocks until all have ended, stores device counters, and shows progress. The progress or
+    /// end of a stream may end it or all. Returns the reason if one is stuck or too slow.
     pub(super) fn follow(
         &mut self,
         (workers, ends): (&mut Workers, &mut Ends),
@@ -89,7 +94,7 @@ impl Measurement {
         Ok((ends.failure(), Some(watch.end())))
     }
 
-    /// Shows how far each host is, where several measure and somebody watches: not sooner than some time after it was shown last.
+    /// Shows the progress of each host if several measure, at limited intervals.
     pub(super) fn show_hosts(&self, shown: &Cell<Instant>) {
         if self.live.is_viewed() && shown.get().elapsed() >= SHOW_HOSTS_EVERY {
             shown.set(Instant::now());
@@ -97,24 +102,24 @@ impl Measurement {
         }
     }
 
-    /// CPU time of the process in user space and in the kernel, in ns, without that of whoever watches.
+    /// CPU time of the process in user space and in the kernel, in ns, without the display's.
     pub(super) fn cpu_ns(&self) -> Option<[u64; 2]> {
         let (all, view) = (sys::thread::usage_of_process().ok()?, self.live.cpu_ns());
         Some([all.user_ns.saturating_sub(view[0]), all.system_ns.saturating_sub(view[1])])
     }
 }
 
-/// Parts of the time of a least rate by which it is told when something completed.
+/// Number of parts of a least rate's period. The rate is checked at completions.
 const PARTS: u64 = 10;
 
-/// What ends the streams of a phase before its time.
+/// Rules that end the streams of a phase early.
 pub(super) struct Ends {
     streams: Vec<Watched>,
-    /// Why all had to end.
+    /// Why all streams had to end.
     failure: Option<String>,
 }
 
-/// A stream with what ends it.
+/// A stream with the rules that end it.
 #[derive(Default)]
 struct Watched {
     name: String,
@@ -122,35 +127,35 @@ struct Watched {
     steady: Option<(Steady, Series, Steadied)>,
     min_rate: Option<Least>,
     max_latency_ns: Option<u64>,
-    /// Whether an operation took longer than that.
+    /// Whether an operation exceeded the latency limit.
     is_too_slow: bool,
 }
 
-/// A least rate with what was done since it was last looked at.
+/// A least rate, with the amounts since the last check.
 struct Least {
     rule: MinRate,
     series: Series,
     since: Option<u64>,
-    /// Whether it was ever looked at.
+    /// Whether the rate was ever checked.
     is_seen: bool,
     /// Operations and bytes by kind.
     done: [(u64, u64); Kind::ALL.len()],
 }
 
-/// A stream over time as values that each cover the same time, counted from the first of its measured window.
+/// A stream as values over equal times, counted from the start of its measured window.
 struct Series {
     every_ns: u64,
     /// ns since the start of the first block.
     from_ns: Option<u64>,
-    /// Up to when each worker has handed in.
+    /// Time up to which each worker has reported.
     seen_ns: BTreeMap<u32, u64>,
     workers: usize,
     open: BTreeMap<u64, Value>,
-    /// Index of the next that is taken.
+    /// Index of the next value.
     next: u64,
 }
 
-/// What completed in one of them.
+/// Amounts completed in one of them.
 #[derive(Clone, Copy, Default)]
 struct Value {
     /// Operations and bytes by kind.
@@ -158,7 +163,7 @@ struct Value {
     latency_ns: u64,
 }
 
-/// How often a stream is looked at, where how it goes may end it.
+/// How often a stream with such a rule is checked.
 pub(super) fn every_ns(stream: &Stream) -> Option<u64> {
     let steady = stream.steady.map(|s| s.every_ns);
     steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS)).min()
@@ -177,7 +182,7 @@ impl Ends {
         Self { streams: phase.streams.iter().enumerate().map(watched).collect(), failure: None }
     }
 
-    /// Takes a block of a worker over.
+    /// Takes over a block of a worker.
     pub(super) fn add(&mut self, who: Who, block: &Block) {
         let Some(stream) = self.streams.get_mut(who.stream) else { return };
         if let Some((_, series, _)) = &mut stream.steady {
@@ -192,12 +197,12 @@ impl Ends {
         }
     }
 
-    /// Ends what is to end now.
+    /// Applies the rules.
     pub(super) fn act(&mut self, workers: &Workers) {
         for at in 0..self.streams.len() {
             let stream = &mut self.streams[at];
             if stream.is_too_slow {
-                // Why is told by all that the run came to: what comes in last may be slow too.
+                // The final totals decide about the reason, since late operations may be slow too.
                 workers.stop();
             }
             if workers.has_ended(at) {
@@ -220,12 +225,12 @@ impl Ends {
         }
     }
 
-    /// Why all had to end, where one of them was too slow.
+    /// Why all streams had to end, if one was too slow.
     pub(super) fn failure(&self) -> Option<String> {
         self.failure.clone()
     }
 
-    /// Leaves what was seen in the record, and says which streams never became steady or were never looked at.
+    /// Stores the observations in the record. Returns which streams never became steady, or were never checked.
     pub(super) fn close(self, ends: &mut [StreamEnd]) -> Vec<String> {
         let mut notes = Vec::new();
         for (end, stream) in ends.iter_mut().zip(self.streams) {
@@ -261,12 +266,12 @@ impl Ends {
     }
 }
 
-/// Syncs may take as long as they take, as under fio.
+/// Syncs may take any time, as in fio.
 fn is_too_slow(kind: Kind, latency: &Histogram, most_ns: u64) -> bool {
     kind != Kind::Sync && latency.max_ns().is_some_and(|ns| ns > most_ns)
 }
 
-/// What took longer than it may, of all that a run came to.
+/// The operation of the final totals that exceeded its latency limit.
 pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String> {
     phase.streams.iter().zip(ends).find_map(|(stream, end)| {
         let most_ns = stream.max_latency_ns?;
@@ -278,7 +283,7 @@ pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String>
     })
 }
 
-/// How far from steady.
+/// How far from steady the stream ended.
 fn came_to(rule: &Steady, seen: &Steadied) -> String {
     let criterion = seen.criterion(rule).unwrap_or(0.0);
     let each = if rule.slope { format!(" per {}", show_ns(rule.every_ns as f64)) } else { String::new() };
@@ -290,7 +295,7 @@ fn came_to(rule: &Steady, seen: &Steadied) -> String {
     }
 }
 
-/// Takes the values over that are there, and says whether the last ones are steady.
+/// Takes over new values, and checks whether the last ones are steady.
 fn becomes_steady(rule: &Steady, series: &mut Series, seen: &mut Steadied) -> bool {
     while let Some((start_ns, value)) = series.take() {
         if seen.attained || start_ns < rule.after_ns {
@@ -317,8 +322,8 @@ impl Least {
         Self { rule: rule.clone(), series, since: None, is_seen: false, done: [(0, 0); Kind::ALL.len()] }
     }
 
-    /// What was too slow, and how slow, where anything was. As in fio a rate is taken where something completes, and over no less than
-    /// the time of the rule: what is to come seldom is not too slow between.
+    /// Returns which rate was too slow, and its value. As in fio a rate is checked at completions, over at least the
+    /// rule's period, so rare operations are not too slow in between.
     fn missed(&mut self) -> Option<String> {
         while let Some((start_ns, value)) = self.series.take() {
             let until = start_ns + self.series.every_ns;
@@ -391,10 +396,10 @@ impl Series {
         }
     }
 
-    /// The next value that all workers have handed in, with the time in ns of the window before it.
+    /// The next value that all workers have reported, with its time in the window in ns.
     fn take(&mut self) -> Option<(u64, Value)> {
         let end = self.from_ns?.saturating_add(self.every_ns.saturating_mul(self.next + 1));
-        // An interval ends with the first turn behind its end, so what ends a little before it is all there is of it.
+        // An operation may begin just after an interval's end, so an interval that is almost over is complete.
         let slack = self.every_ns / 100;
         let handed_in = self.seen_ns.values().filter(|seen| seen.saturating_add(slack) >= end).count();
         if handed_in < self.workers {
@@ -408,7 +413,7 @@ impl Series {
 }
 
 impl Measurement {
-    /// Shows the result of the run that ended last. Without a view, only jobs whose number of runs is known are shown: after the last run.
+    /// Shows the result of the last run. Without a display, shows a job only after its last run, if that number is known.
     pub(super) fn show_row(&self, at: &Attempt) {
         let is_search = matches!(self.plan.study, Study::Sweep(_));
         if !self.live.shows_results() || is_search && !self.live.is_viewed() {
@@ -419,7 +424,7 @@ impl Measurement {
         let name = format!("{}{load}", self.plan.jobs[at.job].name);
         let ends = self.last.runs.iter().filter_map(|r| r.end.as_ref());
         let op_bytes = op_bytes(ends.flat_map(|end| &end.streams));
-        // What others disturbed may count nowhere in the end, where it may be measured again.
+        // A disturbed run does not count if it may be repeated.
         let stands = |disturbed: bool| !disturbed || self.plan.attempts == 1;
         let stands = self.done.last().is_some_and(|s| stands(s.disturbed.is_some()) && !s.refused);
         let findings = if stands { findings::of_run(&self.last) } else { Vec::new() };
@@ -429,7 +434,7 @@ impl Measurement {
     /// Whether the last run of a job has ended. Each load of a load curve is measured once.
     fn is_last(&self, at: &Attempt) -> bool {
         let mut budget = Budget::from_plan(&self.plan);
-        // Runs that conditions may ask for later are not known yet.
+        // Conditions may ask for more runs later.
         if matches!(budget.strategy, Strategy::Settle { .. }) {
             budget.strategy = Strategy::Fixed;
         }
@@ -437,7 +442,7 @@ impl Measurement {
     }
 }
 
-/// Mean bytes of an operation; `None` where none moved any.
+/// Mean bytes of an operation; `None` if none moved any.
 fn op_bytes<'s>(streams: impl Iterator<Item = &'s StreamEnd>) -> Option<f64> {
     let (mut ops, mut bytes) = (0.0, 0.0);
     for (_, end) in streams.flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync) {
@@ -447,16 +452,16 @@ fn op_bytes<'s>(streams: impl Iterator<Item = &'s StreamEnd>) -> Option<f64> {
     (bytes > 0.0 && ops > 0.0).then(|| bytes / ops)
 }
 
-/// Somebody who is told.
+/// A receiver of records during a run.
 #[derive(Debug)]
 pub struct Early {
     every: Option<Duration>,
     to: SyncSender<SoFar>,
-    /// Time of the run under way when the next status is due; `None` if only a signal asks for one.
+    /// Run time at which the next status is due; `None` if only signals ask for it.
     due: Option<Duration>,
 }
 
-/// How far a run is. It is read where it is wanted: the thread that makes it takes over what workers hand in.
+/// The state of a running measurement. The receiver computes the record, so that the measuring thread is not delayed.
 #[derive(Debug)]
 pub struct SoFar {
     /// The session file, in which this run has no end.
@@ -466,14 +471,14 @@ pub struct SoFar {
 }
 
 impl Early {
-    /// Tells each time so much of a run has passed, and whenever a signal asks for it.
+    /// Sends a status after each `every` of a run, and whenever a signal asks for one.
     pub fn new(every: Option<Duration>, to: SyncSender<SoFar>) -> Self {
         Self { every, to, due: every }
     }
 }
 
 impl SoFar {
-    /// The record as if it had ended there; `None` where no run was under way.
+    /// The record as if the run had ended now; `None` if no run was active.
     pub fn record(self) -> Option<Record> {
         let (mut record, _torn) = frame::decode(&self.session).ok()?;
         let run = record.runs.last_mut().filter(|run| run.end.is_none())?;
@@ -482,7 +487,7 @@ impl SoFar {
         let start = run.start.clone();
         let phases = record.header.plan.jobs.get(start.job).map(|job| job.phases.clone()).unwrap_or_default();
         for (at, phase) in phases.iter().enumerate().skip(start.phase + 1) {
-            // What has not begun has done nothing yet.
+            // A phase that has not begun has no operations.
             let streams = Collector::new(phase.streams.len(), 1).so_far();
             let start = RunStart { phase: at, ..start.clone() };
             record.runs.push(run_of(start, Vec::new(), now(streams)));
@@ -499,8 +504,8 @@ impl Measurement {
         }
     }
 
-    /// Tells how far it is, where it is time or a signal asked for it. The run does not wait for the reader: while it is busy with one
-    /// status, those of the interval are left out, and that of a signal follows later.
+    /// Sends a status if it is due or a signal asked for it. Never waits for the receiver: while that is busy, interval
+    /// statuses are skipped and that of a signal is sent later.
     pub(super) fn tell_early(&mut self, collector: &Collector, at: Duration) {
         let Some(early) = &mut self.early else { return };
         let is_due = early.due.is_some_and(|due| at >= due);

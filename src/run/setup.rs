@@ -1,6 +1,16 @@
-//! The beginning: a session file that is open, targets that are ready, and all that holds for every run.
+//! Everything before the first run.
 //!
-//! For: what is done once, in the order that leaves nothing behind where it is refused. Not for: the runs.
+//! 1. Opens the session file, enters a cgroup, watches signals, prepares the targets.
+//! 2. Probes each target and engine before anything is written: a directory lends an unnamed empty file; a user's file or
+//!    device is opened for reading, with each cache mode; asynchronous engines are set up on it with their options and
+//!    depth.
+//! 3. Runs the self test: fathom's own ceiling for each shape of the plan (D06, D07).
+//! 4. For comparisons of interfaces: trials of each job, which find refused interfaces and count system calls, and the
+//!    number of writes per run.
+//!
+//! Sizes of writes: the page cache takes writes faster than the storage, and the final sync has no time limit. So the
+//! first interface writes 4 MiB and syncs, then eight times as much, until that takes 100 ms. All rows of that work then
+//! get as many operations as this rate writes and syncs in the time of a run, but no more than the file has.
 
 use super::Measurement;
 use crate::failure::Failure;
@@ -43,7 +53,7 @@ use std::time::{Duration, Instant};
 use sys::clock::Clock;
 use sys::open_file::{CloseErrors, OpenFile};
 
-/// Begins a measurement: nothing is left to be done before its runs.
+/// Begins a measurement, up to its first run.
 pub(super) fn begin(
     (plan, mut machine): (Plan, Machine),
     earlier: Option<&Earlier>,
@@ -51,9 +61,9 @@ pub(super) fn begin(
     mode: Progress,
 ) -> Result<Measurement, Failure> {
     let root = Root::real();
-    // A signal from here on removes the cgroup too.
+    // From here on a signal removes the cgroup too.
     let stop = watch_signals()?;
-    // Before any worker starts, so that every one is counted.
+    // Enter before any worker starts, so that each one is counted.
     let own_cgroup = enter_cgroup(&root, &plan, &machine);
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
     fleet.stops(&stop);
@@ -62,12 +72,12 @@ pub(super) fn begin(
     let supplies = Supplies::load(&plan)?;
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
-    // What is gone on with keeps its times, and those of now come after them.
+    // Resumed runs keep their times; new ones come after them.
     let passed = earlier.map_or(Duration::ZERO, Earlier::until);
     let epoch = Instant::now().checked_sub(passed).unwrap_or_else(Instant::now);
     let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
 
-    // Before anything is made or written, so that nothing is measured that nobody can keep.
+    // Open the session first, so that nothing is measured that cannot be stored.
     let started = jiff::Zoned::now();
     let name = started.strftime("%Y%m%d-%H%M%S").to_string();
     let session = Session::open(&name, keep)?;
@@ -123,25 +133,25 @@ pub(super) fn begin(
 }
 
 impl Measurement {
-    /// Writes the first frames, once it is known which jobs this machine lets be carried out.
+    /// Writes the first frames, once it is known which jobs this machine allows.
     fn begin_session(&mut self, before: Snapshot) -> Result<(), Failure> {
         self.limit_to_targets();
         self.last.header.self_test.trials = self.hold_trials()?;
         self.size_writes();
         self.last.header.plan.jobs.clone_from(&self.plan.jobs);
-        // A headline that this machine refuses is another's.
+        // Another job becomes the headline if this machine refuses it.
         self.last.header.plan.headline = self.plan.headline;
         self.session.append(&Frame::Header(Box::new(self.last.header.clone())))?;
         self.session.append(&Frame::Evidence(Box::new(before)))
     }
 }
 
-/// The clock of the stamps, and why it is the fall back where it is.
+/// The clock of time stamps, with the reason if it is the fallback.
 fn as_recorded(clock: Clock, reason: Option<String>) -> record::Clock {
     record::Clock { name: clock.name().into(), reason, cost_ps: clock.cost_ps() }
 }
 
-/// Enters a cgroup of its own, whose counters are those of this measurement alone.
+/// Enters a new cgroup, whose counters cover this measurement alone.
 fn enter_cgroup(root: &Root, plan: &Plan, machine: &Machine) -> Known<OwnCgroup> {
     if plan.targets.iter().all(|t| t.role == Role::None) {
         return Err("no device is used".into());
@@ -152,7 +162,7 @@ fn enter_cgroup(root: &Root, plan: &Plan, machine: &Machine) -> Known<OwnCgroup>
     Ok(own)
 }
 
-/// What a signal sets, which leaves nothing behind either where a second one ends the program at once.
+/// Returns the flag that signals set. A second signal cleans up and ends the program at once.
 fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
     signals::watch(|| {
         live::give_back_now();
@@ -162,7 +172,7 @@ fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
     .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))
 }
 
-/// Makes or opens every target of a plan. `left` is told meanwhile, where it is known.
+/// Makes or opens every target of a plan. Shows the time `left`, if known.
 pub(crate) fn prepare_targets(
     root: &Root,
     plan: &Plan,
@@ -190,7 +200,7 @@ pub(crate) fn prepare_targets(
     Ok(targets)
 }
 
-/// What killed runs left where this one is about to make a file. It is the user's to remove: it may be evidence.
+/// Names files of killed runs where this one is about to make a file. They may be evidence, so the user must remove them.
 pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     let mut dirs: Vec<&str> =
         plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.path.as_str()).collect();
@@ -204,8 +214,8 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     }
 }
 
-/// Resolves the open files that fathom made or may write. A file tells more than the directory it is in: how direct I/O works there. And an
-/// overlay has copied a file that was opened for writing to its upper directory.
+/// Resolves the open files that fathom made or may write. A file shows more than its directory: how direct I/O works
+/// there, and where an overlay has copied a file that was opened for writing.
 fn look_again_at_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
     for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
         let may_have_moved =
@@ -217,7 +227,7 @@ fn look_again_at_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mu
     }
 }
 
-/// Bytes of an operation that sets an engine up; more where direct I/O needs that.
+/// Bytes of an operation that sets up an engine, unless direct I/O needs more.
 const BYTES: u32 = 4096;
 
 /// Refuses a plan whose targets or engines this machine does not allow.
@@ -249,7 +259,7 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
     let bytes = BYTES.max(target.block_bytes);
     let lent = match (target.role, target.create) {
         (Role::Made, _) => Some(TestFile::lend(&path, bytes.into())?),
-        // What cannot be made there is refused when it is made.
+        // A directory that refuses the file reports it when the file is made.
         (_, Some(_)) => match path.parent().map(|parent| TestFile::lend(parent, bytes.into())) {
             Some(Ok(lent)) => Some(lent),
             _ => return Ok(()),
@@ -282,12 +292,13 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
     Ok(())
 }
 
-/// Whether setting an engine up shows something, and changes nothing of the user's.
+/// Whether setting up an engine is informative, and changes nothing of the user's.
 fn is_set_up(entry: &Entry, stream: &Stream, is_lent: bool) -> bool {
     !entry.library_threads && (!entry.in_the_call || (is_lent && !stream.options.is_empty()))
 }
 
-/// Opens a target as a worker would: the user's for reading, and a lent file also for writing, which options such as `new` need.
+/// Opens a target as a worker would: the user's for reading, a lent file also for writing, which options such as `new`
+/// need.
 fn open(
     root: &Root,
     (target, path): (&Target, &Path),
@@ -304,14 +315,14 @@ fn open(
     opened.map_err(|e| refuse_flags(path, cache, &e))
 }
 
-/// How long each shape is tried at once: thousands of operations, in less than a time slice, so that beside others that need the CPU
-/// one of the tries is whole.
+/// Duration of a try: thousands of operations in less than a time slice, so that one of the tries is undisturbed on a busy
+/// CPU.
 const SELF_TEST_TIME_NS: u64 = 2_000_000;
-/// How often. The fastest counts: nothing makes fathom faster than it is, and whatever else a CPU does meanwhile makes it slower.
+/// Number of tries. The fastest counts, since other load only slows fathom down.
 const SELF_TEST_TRIES: usize = 5;
 /// Most shapes that are tried, so that a plan of a hundred streams still begins at once.
 const MAX_SHAPES: usize = 24;
-/// Where the sources believe to be; nothing is touched.
+/// Assumed span of the sources. Nothing is touched.
 const SPAN_BYTES: u64 = 1 << 30;
 const COPY_BYTES: usize = 1 << 20;
 
@@ -353,7 +364,7 @@ fn streams(plan: &Plan) -> impl Iterator<Item = (usize, usize, usize, &Stream)> 
     })
 }
 
-/// One worker of the stream at full speed: what its pace and its limits leave of it is another question.
+/// One worker of the stream at full speed, without its pace and limits.
 fn closed(stream: &Stream) -> Stream {
     let mut shape = stream.clone();
     shape.pace = Pace::Closed;
@@ -393,7 +404,7 @@ fn ns_per_op(
     if let Some(why) = outcome.error {
         return Err(why);
     }
-    // Its totals also have what completed after the window.
+    // The totals also include completions after the window.
     let lanes = outcome.last.iter().flat_map(|block| &block.lanes);
     let ops: u64 = lanes.flat_map(|lane| &lane.kinds).map(|tally| tally.latency.count()).sum();
     if ops == 0 { Err("nothing completed".into()) } else { Ok(outcome.window_ns as f64 / ops as f64) }
@@ -427,15 +438,15 @@ fn spec(
             .maker(&shape.data, 1)
             .or_else(|_| supplies.maker(&Data::default(), 1))
             .map_err(|_| "no data")?,
-        // Without a warm-up: a worker that loses the CPU in it until the end of the test has a window of a moment.
+        // No warm-up: a worker that loses the CPU in it would have a very short window.
         ..WorkerSpec::plain(engine, sources, files, SELF_TEST_TIME_NS, clock)?
     })
 }
 
-/// What one thread copies per second: the most that any buffered read or write of it could move.
+/// Bytes that one thread copies per second: the ceiling of its buffered reads and writes.
 fn copy_bytes_per_s() -> f64 {
     let from = vec![1_u8; COPY_BYTES];
-    // Its pages are there before the clock starts.
+    // Touch the pages before the clock starts.
     let mut to = from.clone();
     let mut once = || {
         let start = Instant::now();
@@ -452,18 +463,18 @@ fn copy_bytes_per_s() -> f64 {
 
 /// Bytes of a trial: many operations of the smallest size, some of the largest.
 const TRIAL_BYTES: u64 = 4 << 20;
-/// Bytes from which on the few calls that a mapping or an open file takes once do not matter in a trial that its time ended.
+/// Bytes from which the few calls to map or open a file do not matter in a trial that its time ended.
 const ENOUGH_TRIAL_BYTES: u64 = 1 << 20;
-/// Fewest operations.
+/// Fewest operations of a trial.
 const TRIAL_OPERATIONS: u64 = 4;
-/// Longest time of one.
+/// Longest time of a trial.
 const TRIAL_TIME_NS: u64 = 2_000_000_000;
 
 impl Measurement {
-    /// Tries every job of the comparison, and leaves those out that this machine refuses.
+    /// Tries every job of the comparison, and leaves out those that this machine refuses.
     ///
     /// # Errors
-    /// [`Failure::Refused`] with all reasons where nothing is left.
+    /// [`Failure::Refused`] with all reasons if no job is left.
     pub(super) fn hold_trials(&mut self) -> Result<Vec<Trial>, Failure> {
         let mut trials = self.unplaced_rows();
         trials.extend(self.trials());
@@ -509,7 +520,7 @@ impl Measurement {
         tried.collect()
     }
 
-    /// Bytes moved and calls made; or why there can be no run.
+    /// Returns the bytes moved and calls made, or why the job cannot run.
     fn trial(&self, job: usize) -> Result<(u64, Known<u64>), CannotBegin> {
         let outcomes = self.try_job(job, TRIAL_BYTES, true)?;
         let moved = moved(&outcomes)?;
@@ -535,7 +546,7 @@ impl Measurement {
         Ok((moved, calls))
     }
 
-    /// Runs the first phase of a job on evicted targets, for at most so many bytes and 2 s.
+    /// Runs the first phase of a job on evicted targets, for at most `bytes` bytes and 2 s.
     pub(super) fn try_job(
         &self,
         job: usize,
@@ -573,14 +584,14 @@ impl Measurement {
         Ok(workers.finish().into_iter().map(|(_, outcome)| outcome).collect())
     }
 
-    /// Empties the page cache of what a job touches. Gives what could not be done.
+    /// Evicts what a job touches from the page cache. Returns what could not be evicted.
     pub(super) fn evict(&self, job: usize) -> Vec<String> {
         let touched = self.targets.iter().enumerate().filter(|(i, _)| self.plan.jobs[job].touches(*i));
         touched.filter_map(|(_, t)| rest::evict(t.handle()?).err()).collect()
     }
 }
 
-/// Makes a worker's part of a run one of a trial with so many bytes in all.
+/// Limits a worker to its part of a trial of `bytes` bytes.
 fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
     let least = TRIAL_OPERATIONS * u64::from(spec.slot_bytes);
     let bytes = bytes.max(least).div_ceil(workers);
@@ -588,10 +599,10 @@ fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
     (spec.warmup_ns, spec.time_ns, spec.cooldown_ns) = (0, TRIAL_TIME_NS, 0);
 }
 
-/// Bytes moved by all; the first failure where anything failed.
+/// Bytes moved by all; the first failure if any.
 pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
     let totals = || outcomes.iter().flat_map(|o| &o.totals);
-    // A worker gives up after many failures; what failed says more.
+    // A worker gives up after many failures. The failed operation is a better reason.
     if let Some((errno, _)) = totals().find_map(|t| t.errors.first_key_value()) {
         return Err(format!("an operation failed: {}", io::Error::from_raw_os_error(*errno)));
     }
@@ -607,16 +618,16 @@ pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
     }
 }
 
-/// Bytes of the first probe of a write rate, and how much more the next one writes.
+/// Bytes of the first probe of a write rate.
 const FIRST_BYTES: u64 = 4 << 20;
 const TIMES_MORE: u64 = 8;
-/// Time from which a probe says enough.
+/// Shortest time of a sufficient probe.
 const ENOUGH: Duration = Duration::from_millis(100);
-/// Writes are sized for this much more than the time of a run, since the rate of a probe is a rough one.
+/// Writes are sized for this multiple of a run's time, since the probed rate is approximate.
 const SPARE: f64 = 1.25;
 
 impl Measurement {
-    /// Limits every job of a comparison of interfaces to what the file has.
+    /// Limits every job of an interface comparison to the size of its file.
     pub(super) fn limit_to_targets(&mut self) {
         let Study::Interfaces(comparison) = &self.plan.study else { return };
         let jobs = comparison.candidates.iter().map(|candidate| candidate.job);
@@ -625,7 +636,7 @@ impl Measurement {
         self.limit_operations(limited);
     }
 
-    /// Limits the writes of a comparison of interfaces to what the storage takes in the time of a run.
+    /// Limits the writes of an interface comparison to what the storage takes in the time of a run.
     pub(super) fn size_writes(&mut self) {
         let Study::Interfaces(comparison) = &self.plan.study else { return };
         let mut sized: Vec<(usize, u64)> = Vec::new();
@@ -658,7 +669,7 @@ impl Measurement {
         self.plan.jobs.get(job)?.phases.first()?.streams.first()
     }
 
-    /// Operations that fit into the span, of which the smallest target may have less.
+    /// Operations that fit into the span. The smallest target may have fewer.
     fn operations_there(&self, stream: &Stream) -> u64 {
         let access = &stream.access;
         let targets = stream.targets.iter().filter_map(|at| self.targets.get(*at));
@@ -667,14 +678,14 @@ impl Measurement {
         if access.pattern() == Some(Pattern::Sequential) { blocks.max(1) } else { (blocks / 2).max(1) }
     }
 
-    /// Operations of a stream that a rate does in the time of a run.
+    /// Operations of a stream at this rate in the time of a run.
     fn operations_in_a_run(&self, stream: &Stream, bytes_per_s: f64) -> u64 {
         let ns = self.plan.jobs.first().and_then(|job| job.phases.first()).map_or(0, |phase| phase.time_ns);
         let bytes = SPARE * bytes_per_s * ns as f64 / 1e9;
         (bytes as u64 / block_bytes(stream)).max(1)
     }
 
-    /// Bytes per second that a job writes and syncs, of at most so many; `None` if it failed.
+    /// Bytes per second that a job writes and syncs, with at most `most_bytes`; `None` if it failed.
     fn written_per_s(&self, job: usize, most_bytes: u64) -> Option<f64> {
         let mut bytes = FIRST_BYTES.min(most_bytes);
         loop {

@@ -1,6 +1,10 @@
-//! Targets in hand: what the plan names, prepared and ready to be opened by workers.
+//! Prepared targets: the files and devices of the plan, ready to be opened by workers.
 //!
-//! For: making or opening each target once, with everything that belongs to it. Not for: finding or judging targets.
+//! 1. [`Ready::prepare`] makes or opens each target once. [`open_others`] waits for the files of other hosts and writes
+//!    this host's part of shared ones.
+//! 2. Before a run: checks that the target is still the planned one and unused, evicts it, and waits for dirty pages. Rows
+//!    of layers find the blocks that the device stores the file in, and prove them by their content.
+//! 3. After a run: makes the writes stable.
 
 use crate::failure::Failure;
 use crate::fleet::Fleet;
@@ -25,19 +29,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A target that can be opened.
+/// A prepared target.
 pub struct Ready {
     target: Target,
     made: Option<TestFile>,
-    /// For looking at its pages, evicting and syncing it; `None` where nothing is touched.
+    /// Descriptor to check pages, evict and sync; `None` if nothing is touched.
     handle: Option<File>,
     bytes: u64,
     notes: Vec<String>,
-    /// The only parts of it that are read; `None` where all of it may be.
+    /// The parts that are read; `None` means all.
     pieces: Option<Pieces>,
     /// Whether another program had created the file, empty, before fathom filled it.
     found_empty: bool,
-    /// Of a file that fathom made and kept. The last field: dropping it completes the mark, once all else is closed.
+    /// Mark of a file that fathom made and keeps. The last field: dropping it completes the mark after all else is closed.
     _writing: Option<kept_mark::Writing>,
 }
 
@@ -66,7 +70,7 @@ impl Ready {
         let common = plan.common(index);
         let (made, handle) = match target.role {
             Role::None => (None, None),
-            // Another host makes it, and it is opened when all have made theirs.
+            // Another host makes it. It is opened when all have made theirs.
             Role::Made if common.is_some_and(|c| !plan.is_rank(c.maker)) => (None, None),
             Role::Made => {
                 safety::must_be_at(root, path, target.identity.as_ref())?;
@@ -84,7 +88,7 @@ impl Ready {
                 let handle = made.file().try_clone().map_err(|e| refuse(path, &e))?;
                 (Some(made), Some(handle))
             }
-            // A claim for writing is held by `safety` as long as the process lives: nobody can mount it meanwhile.
+            // `safety` holds a claim for writing while the process lives, so the device cannot be mounted.
             Role::Device => {
                 let planned = target.identity.as_ref();
                 let file = safety::open_device(root, path, planned, target.writable, Cache::Buffered)?;
@@ -112,8 +116,7 @@ impl Ready {
         Ok(Self { target, made, handle, bytes, notes, pieces: None, found_empty, _writing: writing })
     }
 
-    /// Opens the file that another host has made by now, which is told by name where it is not there. `ended` says whether all is over
-    /// before its time.
+    /// Opens a file made by another host, and names it if it is missing. `ended` reports an early end of the measurement.
     ///
     /// # Errors
     /// Why it cannot be opened.
@@ -126,7 +129,7 @@ impl Ready {
         Ok(())
     }
 
-    /// Writes the parts of a file for all hosts that are this one's.
+    /// Writes this host's parts of a shared file.
     ///
     /// # Errors
     /// Why they cannot be written.
@@ -141,7 +144,7 @@ impl Ready {
         Ok(made.fill_parts(parts, how, stop, progress)?)
     }
 
-    /// Looks at a file for all hosts when all of them have written it.
+    /// Inspects a shared file after all hosts have written it.
     pub fn prove(&mut self) {
         if let Some(made) = &mut self.made {
             made.prove_common();
@@ -149,43 +152,43 @@ impl Ready {
         }
     }
 
-    /// Alignment of offsets and lengths that it needs as it is opened.
+    /// Alignment of offsets and lengths in its open mode.
     pub fn align(&self) -> u32 {
         self.target.block_bytes
     }
 
-    /// Bytes that are there to be touched.
+    /// Usable bytes.
     pub fn bytes(&self) -> u64 {
         self.pieces.as_ref().map_or(self.bytes, Pieces::bytes)
     }
 
-    /// From now on only these parts of it are read, as if they were one behind the other.
+    /// Restricts reads to these pieces, as if they were contiguous.
     pub fn read_at(&mut self, pieces: Pieces) {
         self.pieces = Some(pieces);
     }
 
-    /// The only parts of it that are read.
+    /// The pieces that are read.
     pub fn pieces(&self) -> Option<&Pieces> {
         self.pieces.as_ref()
     }
 
-    /// What had to be said while it was made.
+    /// Notes from its preparation.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// For looking at its pages, evicting and syncing it.
+    /// Descriptor to check pages, evict and sync.
     pub fn handle(&self) -> Option<&File> {
         self.handle.as_ref()
     }
 
-    /// Whether it may still be touched, and written: its name leads to what the plan was made for, and nobody has begun to use what
-    /// is about to be written. What nobody could see was said when it was prepared.
+    /// Checks that the target may still be touched or written: its path leads to the planned file, and no process has
+    /// begun to use it. Users that cannot be detected were reported at the preparation.
     ///
     /// # Errors
-    /// Where its name leads to something else, or nowhere; where somebody uses it, or nobody can tell any more.
+    /// If the path leads elsewhere or nowhere, another process uses the target, or this cannot be determined any more.
     pub fn may_be_used(&self, root: &Root, write: bool) -> Result<(), Failure> {
-        // What we made is ours as long as it is open, whatever becomes of its name.
+        // A file that fathom made is its own while open, whatever happens to its name.
         if matches!(self.target.role, Role::Made | Role::None) {
             return Ok(());
         }
@@ -197,10 +200,10 @@ impl Ready {
         Ok(())
     }
 
-    /// Opens it once more, for a worker.
+    /// Opens it again for a worker.
     ///
     /// # Errors
-    /// Why it cannot be opened like this: no direct I/O, no right to write, something else in its place.
+    /// Why it cannot be opened: no direct I/O, no write permission, or replaced by something else.
     pub fn open(&self, root: &Root, cache: Cache, write: bool) -> Result<File, Failure> {
         let path = &name::path(&self.target.path);
         if write && !self.target.writable {
@@ -221,8 +224,8 @@ impl Ready {
     }
 }
 
-/// Makes a file that the plan asks for and keeps, and looks at what it is now; marks one of ours that is written. Also returns whether
-/// another program had created it, empty.
+/// Makes a file that the plan creates and keeps, inspects it, and marks it as being written. Also returns whether another
+/// program had created it, empty.
 fn keep(
     root: &Root,
     seed: u64,
@@ -242,7 +245,7 @@ fn keep(
         }
         return Ok((writing, false));
     };
-    // What is there now is either nothing, or what the plan found.
+    // The path is either empty, or has what the plan found.
     let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
     let made = machine::identity::of_path(path).map_err(|e| refuse(path, &e))?;
     target.identity = Some(machine::marks::marked(root, made));
@@ -256,8 +259,8 @@ impl Drop for Ready {
         let is_it =
             || machine::identity::of_path(path).is_ok_and(|now| planned.is_some_and(|p| p.is_same(&now)));
         if self.target.create.is_some_and(|create| create.unlink) && is_it() {
-            // What cannot be removed stays, as a file of ours that the next call may use. A name that somebody else gave stays as they
-            // left it, with nothing in it.
+            // If removal fails, the file remains and the next call may use it. A file that another program created
+            // remains, empty.
             let _ = if self.found_empty {
                 File::options().write(true).open(path).and_then(|file| file.set_len(0))
             } else {
@@ -275,7 +278,7 @@ fn refuse(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Refused(format!("{} cannot be opened: {error}{cure}", name::shown(path)))
 }
 
-/// Why a target cannot be opened with the flags of a cache mode.
+/// Why a target cannot be opened in a cache mode.
 pub(crate) fn refuse_flags(path: &Path, cache: Cache, error: &std::io::Error) -> Failure {
     if cache.is_direct() && error.kind() == std::io::ErrorKind::InvalidInput {
         return Failure::Refused(format!(
@@ -287,12 +290,12 @@ pub(crate) fn refuse_flags(path: &Path, cache: Cache, error: &std::io::Error) ->
     refuse(path, error)
 }
 
-/// Longest wait for dirty pages to be written back before a run.
+/// Longest wait for write-back before a run.
 const SETTLE_LIMIT: Duration = Duration::from_secs(10);
 
 impl Measurement {
-    /// Whether what a phase is about to touch is still what the plan was made for; and of what it writes, whether nobody has begun
-    /// to use it since.
+    /// Checks that the targets of a phase are still the planned ones, and that no other process has begun to use those it
+    /// writes.
     pub(crate) fn targets_may_be_used(&self, phase: &Phase) -> Result<(), Failure> {
         for (index, ready) in self.targets.iter().enumerate() {
             let mut streams = phase.streams.iter().filter(|s| s.targets.contains(&index)).peekable();
@@ -303,8 +306,8 @@ impl Measurement {
         Ok(())
     }
 
-    /// Brings the machine back to rest: nothing of the job's targets, or of any, cached where runs begin cold, nothing left to
-    /// write back.
+    /// Brings the machine to rest before a run: evicts targets for cold runs, and waits for write-back. `None` means all
+    /// jobs.
     pub(crate) fn rest(&mut self, job: Option<usize>) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.plan.cold {
@@ -312,12 +315,12 @@ impl Measurement {
         }
         for (index, ready) in self.targets.iter().enumerate() {
             let target = &self.plan.targets[index];
-            // What other hosts read of this host's files they shall not have from its cache either.
+            // Reads by other hosts must not come from this host's cache either.
             let by_others = self.plan.common(index).is_some();
             if job.is_some_and(|j| !self.plan.jobs[j].touches(index)) && !by_others {
                 continue;
             }
-            // Pages that stay of a device which is only read are those of the file system on it.
+            // The remaining pages of a device that is only read belong to its file system.
             let theirs = target.role == Role::Device && !target.writable;
             let Some(handle) = ready.handle() else { continue };
             if let Err(why) = rest::write_back(handle) {
@@ -335,9 +338,9 @@ impl Measurement {
         notes
     }
 
-    /// Makes what was written stable, and says how long that took from the last completion on: what the workers leave dirty begins
-    /// to reach the device while they end and counters are read, so the call alone would be too short. Returns every sync, and every
-    /// close of a worker's file, that failed.
+    /// Makes the writes stable. Returns how long that took from the last completion on, since dirty pages begin to reach
+    /// the device while workers end and counters are read. Also returns every failed sync, and every failed close of a
+    /// worker's file.
     pub(crate) fn sync_targets(
         &mut self,
         (opened, workers): (Instant, &[WorkerEnd]),
@@ -363,7 +366,7 @@ impl Measurement {
                 failures.push(failure);
             }
         }
-        // What has no files has a clock of its own, and nothing to make stable.
+        // A target without files has its own clock, and nothing to sync.
         let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
         self.keep(Moment::Synced, true)?;
         Ok((failures.is_empty().then_some(took), failures))
@@ -377,13 +380,13 @@ impl Measurement {
     }
 }
 
-/// When the last worker was done: an instant that has not come yet where their clock is not the machine's.
+/// When the last worker ended. This may be in the future if the workers' clock differs from the machine's.
 fn last_completion(opened: Instant, workers: &[WorkerEnd]) -> Instant {
     let wall_ns = workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
     opened.checked_add(Duration::from_nanos(wall_ns)).unwrap_or(opened)
 }
 
-/// Opens the files of other hosts, and writes what this one has to write of those of all. `left` is told meanwhile, where it is known.
+/// Opens the files of other hosts, and writes this host's parts of shared ones. Shows the time `left`, if known.
 pub(crate) fn open_others(
     plan: &Plan,
     targets: &mut [Ready],
@@ -420,7 +423,7 @@ pub(crate) fn open_others(
     if shared.is_empty() {
         return Ok(());
     }
-    // What is not written yet would be a hole.
+    // A part that is not written yet would be a hole.
     live.step_of("waiting for the other hosts' parts of the test file", left);
     fleet.all_made()?;
     for at in shared {
@@ -431,9 +434,9 @@ pub(crate) fn open_others(
 
 /// Bytes of a file that this host writes.
 enum Parts {
-    /// The blocks of a worker, behind an offset.
+    /// The blocks of a worker, from an offset on.
     Blocks(OwnBlocks, u64),
-    /// What is nobody's.
+    /// Bytes that belong to no worker.
     Rest(Range<u64>),
 }
 
@@ -455,8 +458,8 @@ impl Parts {
     }
 }
 
-/// What this host writes of a file for all: what its workers have of it by the first stream that shares it. The first host also writes
-/// what is before and behind the parts of all.
+/// The parts of a shared file that this host writes: those of its workers, by the first stream that shares it. The first
+/// host also writes what is before and after all parts.
 fn parts(plan: &Plan, target: usize) -> Result<Vec<Parts>, Failure> {
     let mut all = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
     let sharing = |s: &&Stream| s.shared.is_some() && s.targets.contains(&target);
@@ -486,7 +489,7 @@ fn of_stream((stream, shared): (&Stream, Shared), bytes: u64, part: Part) -> Res
 }
 
 impl Measurement {
-    /// Tries to find the blocks of every row that needs them. Only what cannot be found is told.
+    /// Finds the blocks of every row that needs them. Returns the rows where this fails.
     pub(crate) fn unplaced_rows(&mut self) -> Vec<Trial> {
         let Study::Layers(comparison) = &self.plan.study else { return Vec::new() };
         let jobs: Vec<usize> = comparison.layers.iter().filter(|r| r.stored).map(|r| r.job).collect();
@@ -499,7 +502,7 @@ impl Measurement {
         jobs.into_iter().filter_map(|job| Some(trial(job, self.place_row(job).err()?))).collect()
     }
 
-    /// Finds the blocks that a row reads, where it is one of a device below, and says where they are.
+    /// Finds the blocks that a row reads if it reads a device below the file. Returns a description.
     pub(crate) fn place_row(&mut self, job: usize) -> Known<Option<String>> {
         let Study::Layers(comparison) = &self.plan.study else { return Ok(None) };
         if !comparison.layers.iter().any(|r| r.job == job && r.stored) {
@@ -539,7 +542,7 @@ impl Measurement {
         )))
     }
 
-    /// Reads what a job is about to touch into the page cache, where it is there to show what the cache does.
+    /// Reads the blocks of a job into the page cache, if the job shows the effect of the cache.
     pub(crate) fn warm(&self, job: usize) -> Vec<String> {
         let Study::Layers(comparison) = &self.plan.study else { return Vec::new() };
         if !comparison.layers.iter().any(|r| r.job == job && r.warm) {

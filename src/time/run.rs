@@ -1,11 +1,15 @@
 //! One run of a command.
 //!
-//! 1. Outside of the measured time: the `--prepare` command, eviction, the state of the named files, the tracer.
-//! 2. A snapshot of the kernel's counters; the command starts with fathom's own standard streams, process group and environment.
-//! 3. fathom waits for it and reaps every descendant that is left to it (`PR_SET_CHILD_SUBREAPER`): the kernel adds what a process moved to
-//!    the counters of the parent that reaps it. So the growth of fathom's own `/proc/self/io`, without that of its own threads, is what
-//!    the command and all of its ended descendants moved, however short they lived.
+//! 1. Outside the measured time: the `--prepare` command, eviction, the state of the named files, the tracer.
+//! 2. A snapshot of the kernel's counters. The command starts with fathom's standard streams, process group and
+//!    environment.
+//! 3. fathom waits for it and reaps every descendant (`PR_SET_CHILD_SUBREAPER`): the kernel adds a process's I/O to the
+//!    counters of the parent that reaps it. So the growth of fathom's own `/proc/self/io`, without its own threads, is
+//!    what the command and all ended descendants moved, however short they lived.
 //! 4. Another snapshot, then the final sync and a third snapshot.
+//!
+//! The tracer is an instance made once for all runs, since making and removing it takes tens of ms. Between runs it
+//! records nothing; during a run a thread empties its buffers.
 
 use super::{Request, Signalled, argument_words};
 use crate::failure::Failure;
@@ -40,29 +44,29 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
-/// The shell of commands that are given as one word.
+/// The shell for commands that are given as one word.
 pub(crate) const SHELL: &str = "/bin/sh";
 /// Exit codes of shells if a command cannot be started.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 /// Most other processes that are named.
 const MAX_NEIGHBOURS: usize = 3;
-/// Time of a command after which other processes are looked at.
+/// Run time from which other processes are sampled.
 const LOOK_AFTER: Duration = Duration::from_millis(50);
 /// CPU time and bytes from which another process is busy.
 const BUSY_CPU_MS: u64 = 20;
 const BUSY_BYTES: u64 = 1 << 20;
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Run {
     /// The command ran and ended.
     Ended(Exit),
-    /// It could not be started; the exit code of a shell for that.
+    /// It could not be started; the exit code that a shell returns for that.
     NotStarted(u8),
 }
 
-/// All that the runs of a session share.
+/// Shared by all runs of a session.
 pub(super) struct Runner<'r> {
     pub(super) root: Root,
     pub(super) watch: Watch,
@@ -99,9 +103,9 @@ impl Runner<'_> {
         }))?;
         let before: Vec<Known<FilesState>> = named.iter().map(|one| self.state_before(one)).collect();
         let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
-        // What other commands left behind is not of this run.
+        // Ended processes of earlier commands do not belong to this run.
         while let Ok(Some(_)) = sys::children::wait(false) {}
-        // Its thread is started before the tracer follows what this one starts.
+        // Start its thread before the tracer follows new processes.
         let others_before = self.look_at_others();
         let tracing = self.tracing.begin();
         let start = self.watch.around_command(Moment::Start);
@@ -138,7 +142,7 @@ impl Runner<'_> {
             let (memory, blind) = (one.memory.clone(), one.blind.clone());
             NamedFiles { path: model::name::text(&one.path), before, after, memory, blind }
         });
-        // An argument that only looked like a path was there neither before nor after.
+        // An argument that only resembles a path existed neither before nor after.
         let is_there = |one: &NamedFiles| {
             [&one.before, &one.after].iter().any(|state| state.as_ref().map_or(true, |state| state.files > 0))
         };
@@ -183,7 +187,7 @@ impl Runner<'_> {
         Ok(Run::Ended(exit))
     }
 
-    /// Starts a command and waits for it and for all of its descendants that have ended by then.
+    /// Starts a command, and waits for it and for all descendants that have ended by then.
     ///
     /// The inner error is the exit code of a command that cannot be started.
     fn run_and_wait(&self, command: usize) -> Result<Result<(Exit, u64, Usage), u8>, Failure> {
@@ -205,7 +209,7 @@ impl Runner<'_> {
         let mut usage = Usage { floor_bytes: own_bytes(&self.root), ..Usage::default() };
         let mut exit = None;
         let mut wall_ns = 0;
-        // Orphans that have ended are taken too, until nothing but running ones is left.
+        // Reap ended orphans too, until only running ones are left.
         while let Ok(Some(ended)) = sys::children::wait(exit.is_none()) {
             usage.user_ns += ended.user_ns;
             usage.system_ns += ended.system_ns;
@@ -220,8 +224,8 @@ impl Runner<'_> {
         Ok(Ok((exit, wall_ns, usage)))
     }
 
-    /// Reads what every process has done so far, once the command has run for a while: that takes a ms for every twenty processes, and a short
-    /// command would not be worth it.
+    /// Samples every process once the command has run for a while. That takes 1 ms per 20 processes, too much for a short
+    /// command.
     fn look_at_others(&self) -> LookAtOthers {
         let (stop, is_to_stop) = channel();
         let root = self.root.clone();
@@ -230,16 +234,16 @@ impl Runner<'_> {
                 return None;
             }
             let seen = Processes::list(&root).ok();
-            // What an ended thread has read counts as its process's, and so as the command's.
+            // I/O of an ended thread counts for its process, and so for the command.
             let _ = is_to_stop.recv();
             seen
         });
         LookAtOthers { stop, thread }
     }
 
-    /// Runs a shell command of the user that is not measured.
+    /// Runs an unmeasured shell command of the user.
     fn shell(flag: &str, script: &str) -> Result<(), Failure> {
-        // The standard streams are the command's; what this prints is for people.
+        // Standard output belongs to the command, so this goes to standard error.
         let status = Command::new(SHELL)
             .args(["-c", script])
             .stdin(Stdio::null())
@@ -252,7 +256,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Evicts what `--cold` asks for. Returns what stayed in the page cache, in sentences.
+    /// Evicts what `--cold` asks for. Returns what remained in the page cache, in sentences.
     fn evict(&self, named: &[Named]) -> Vec<String> {
         match self.request.cold {
             Cold::No => Vec::new(),
@@ -291,8 +295,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The state of a named path before a run. Opening all files below a directory would bring what is known of them into memory, and the
-    /// command would find it there: so a directory is looked at only where `--cold` has done that anyway.
+    /// The state of a named path before a run. Opening all files below a directory would cache their metadata for the
+    /// command, so a directory is only read if `--cold` has done so anyway.
     fn state_before(&self, one: &Named) -> Known<FilesState> {
         if one.path.is_dir() && self.request.cold != Cold::Named {
             return Err(not_opened(&one.path));
@@ -300,7 +304,7 @@ impl Runner<'_> {
         named_files::state(&one.path, true)
     }
 
-    /// Makes stable what the command left in the page cache.
+    /// Makes the command's dirty data stable.
     fn final_sync(&self, moved: &Known<Moved>) -> FinalSync {
         if !self.request.final_sync {
             return FinalSync::Off;
@@ -322,21 +326,21 @@ impl Runner<'_> {
     }
 }
 
-/// A look at all processes that is made if the command runs for long enough.
+/// A sample of all processes, made if the command runs long enough.
 struct LookAtOthers {
     stop: Sender<()>,
     thread: JoinHandle<Option<Processes>>,
 }
 
 impl LookAtOthers {
-    /// What was seen; `None` if the command ended before.
+    /// Returns the sample; `None` if the command ended before.
     fn stop(self) -> Option<Processes> {
         let _ = self.stop.send(());
         self.thread.join().ok().flatten()
     }
 }
 
-/// What the command and its descendants used.
+/// Resources used by the command and its descendants.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     user_ns: u64,
@@ -398,7 +402,7 @@ fn stream(stream: BorrowedFd<'_>, is_terminal: bool) -> Stream {
     }
 }
 
-/// Character devices among the arguments, `/dev/null` aside.
+/// Character devices among the arguments, except `/dev/null`.
 fn byte_sources(words: &[String]) -> Vec<String> {
     let values = words.iter().map(|word| word.split_once('=').map_or(word.as_str(), |(_, value)| value));
     let is_source = |path: &&str| {
@@ -409,7 +413,7 @@ fn byte_sources(words: &[String]) -> Vec<String> {
     values.filter(is_source).map(str::to_owned).collect()
 }
 
-/// Processes that were there before and after and did something, except fathom.
+/// Processes other than fathom that existed before and after, and were busy.
 fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
     let Ok(after) = Processes::list(root) else { return Vec::new() };
     let mut busy = after.busy_since(before);
@@ -434,9 +438,9 @@ pub(super) struct Tracing {
 enum State {
     /// A thread makes it.
     Preparing(JoinHandle<Known<Box<Prepared>>>),
-    /// It records nothing now.
+    /// Ready; records nothing now.
     Ready(Box<Prepared>),
-    /// There is none: why, or that a run has it.
+    /// There is none: the reason, or that a run has it.
     Without(String),
 }
 
@@ -448,7 +452,7 @@ struct Prepared {
     flags: [u64; 2],
 }
 
-/// A run that is traced.
+/// A traced run.
 pub(super) struct Running {
     stop: Sender<()>,
     stopped: Receiver<()>,
@@ -494,10 +498,10 @@ impl Tracing {
         })
     }
 
-    /// Ends tracing a run and returns what was seen.
+    /// Ends tracing a run and returns the trace.
     ///
     /// # Errors
-    /// Returns why that is not known.
+    /// Returns why it is unknown.
     pub(super) fn end(&self, running: Running) -> Known<Traced> {
         let _ = running.stop.send(());
         let _ = running.stopped.recv();
@@ -515,7 +519,7 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
-        // An instance that is still being made would be left behind.
+        // Wait for an instance in preparation: it would remain otherwise.
         if let State::Preparing(thread) = self.state.replace(State::Without("the session is over".into())) {
             let _ = thread.join();
         }
@@ -526,7 +530,7 @@ impl Drop for Tracing {
 pub(super) struct Removing(JoinHandle<()>);
 
 impl Removing {
-    /// Waits until it is gone.
+    /// Waits until it is removed.
     pub(super) fn finish(self) {
         let _ = self.0.join();
     }
@@ -545,12 +549,12 @@ impl Prepared {
                 Kind::Open => format!("flags & {}", flags[0] | flags[1]),
                 Kind::Request if devices.is_empty() => continue,
                 Kind::Request => devices.join(" || "),
-                // The tracer takes this as "no filter".
+                // The tracer reads this as "no filter".
                 _ => "0".to_owned(),
             };
             match tracer.record_of(group, name, &filter) {
                 Ok(text) => formats.push((kind, text)),
-                // Not every architecture has open and pipe.
+                // Not every architecture has the calls open and pipe.
                 Err(_) if name.ends_with("_open") || name.ends_with("_pipe") => {}
                 Err(why) => return Err(why.to_string()),
             }
@@ -567,7 +571,7 @@ impl Running {
         let Prepared { header, formats, flags, .. } = &*prepared;
         let mut trace = CommandTrace::new(header, formats, parent, *flags).map_err(|why| why.to_string())?;
         let mut page = vec![0; trace.page_bytes()];
-        // What was recorded before is not of this run.
+        // Discard events before this run.
         prepared.tracer.drain(&mut page, |_| ()).map_err(|e| e.to_string())?;
         let lost_before = lost(&prepared.tracer)?;
         let (stop, is_to_stop) = channel();
@@ -575,7 +579,7 @@ impl Running {
         let (has_begun, begun) = channel();
         let thread = spawn(move || {
             let tracer = &mut prepared.tracer;
-            // Only now, since the start of this thread would count as one of the command.
+            // Resume only now, since the start of this thread would count for the command.
             let mut drained = tracer.resume().map_err(|e| e.to_string());
             let _ = has_begun.send(());
             while is_to_stop.recv_timeout(DRAIN_EVERY) == Err(RecvTimeoutError::Timeout) {
@@ -604,7 +608,7 @@ fn drain(tracer: &mut Tracer, trace: &mut CommandTrace, page: &mut [u8]) -> Know
     Ok(())
 }
 
-/// Events that the kernel did not keep so far.
+/// Events lost by the kernel so far.
 fn lost(tracer: &Tracer) -> Known<u64> {
     let lost = tracer.lost().map_err(|e| e.to_string())?;
     Ok(lost.overrun.saturating_add(lost.dropped))

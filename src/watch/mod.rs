@@ -1,7 +1,10 @@
-//! `fathom watch`: what block devices, CPUs and processes do now, interval after interval.
+//! `fathom watch`: shows the activity of block devices, CPUs and processes, interval after interval.
 //!
-//! The loop: wait for the end of the interval, sample the counters, compute figures and conclusions, show them. The crate `machine` takes
-//! the samples, `analysis::watch` has the formulas, and the crate `report` the layout.
+//! 1. Resolves the targets to block devices. A missing node, as in a container, is found by kernel name.
+//! 2. Waits for the end of the interval and samples the counters (crate `machine`). Devices may come, go, or be replaced.
+//! 3. Computes figures and conclusions (`analysis::watch`).
+//! 4. Shows them on the whole terminal or as lines, renews `.prom` files each interval, and writes `.html` pages every few
+//!    seconds and at the end.
 
 mod processes;
 
@@ -36,42 +39,42 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long an end that was asked for may have to wait, and how often the buffers of events are emptied.
+/// Longest delay of a requested end, and how often event buffers are emptied.
 const PIECE: Duration = Duration::from_millis(50);
 
-/// What was asked for.
+/// The user's request.
 #[derive(Debug)]
 pub struct Request {
-    /// Devices by kernel name or path, files and directories; none for all disks in use.
+    /// Devices by kernel name or path, files and directories; empty means all disks in use.
     pub targets: Vec<PathBuf>,
-    /// Time between two looks.
+    /// Time between two samples.
     pub interval: Duration,
-    /// How many intervals; `None` until a signal.
+    /// Number of intervals; `None` means until a signal.
     pub count: Option<u64>,
-    /// The only process that is watched.
+    /// The only process to watch.
     pub pid: Option<u32>,
-    /// Whether the kernel's block events are recorded, where this user may.
+    /// Record the kernel's block events, if permitted.
     pub events: bool,
-    /// Whether the calls of processes are counted.
+    /// Count system calls of processes.
     pub calls: bool,
-    /// Whether lines are printed on a terminal too.
+    /// Print lines on a terminal too.
     pub plain: bool,
-    /// Which parts of an interval are shown, and of which devices.
+    /// Parts of an interval to show, and devices.
     pub selection: Selection,
-    /// What the text shows.
+    /// Layout of the text.
     pub layout: Layout,
-    /// The format on standard output.
+    /// Format on standard output.
     pub format: &'static Format,
     /// Files that are renewed at every interval.
     pub outputs: Vec<PathBuf>,
-    /// What they may replace.
+    /// Which files they may replace.
     pub replace: Replace,
 }
 
-/// Watches until the last interval, a signal, or until nobody reads any more.
+/// Watches until the last interval, a signal, or a closed pipe.
 ///
 /// # Errors
-/// What cannot be watched, and where it cannot be shown.
+/// What cannot be watched or shown.
 pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
     let root = Root::real();
     let whose = whose(&root, request.pid)?;
@@ -138,7 +141,7 @@ fn run(
         }
         remarks.extend(events.follow(&devices.traced()));
         let unseen = processes.as_ref().err().cloned();
-        // The one process that was asked for has ended; without any of them devices are watched all the same.
+        // The selected process has ended. Without processes, devices are still watched.
         let ended = request.pid.is_some() && unseen.is_some();
         remarks.extend(unseen.filter(|_| ended || number == 0));
         let watched = Watched {
@@ -167,7 +170,7 @@ impl CpuTimes {
         Self(root.read("/proc/stat").ok())
     }
 
-    /// Returns how the CPUs spent the interval that ends now; `None` if the kernel does not say.
+    /// Returns how the CPUs spent the interval; `None` if the kernel does not report it.
     fn shares(&mut self, root: &Root) -> Option<CpuShares> {
         let before = self.0.take();
         self.0 = root.read("/proc/stat").ok();
@@ -183,14 +186,14 @@ fn whose(root: &Root, pid: Option<u32>) -> Result<Whose, Failure> {
     Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists those that there are")))
 }
 
-/// The next end of an interval; what took longer than one leaves ends out.
+/// The next end of an interval. Missed ends are skipped.
 fn following(deadline: Instant, interval: Duration) -> Instant {
     let next = deadline + interval;
     let now = Instant::now();
     if next > now { next } else { now + interval }
 }
 
-/// Takes what the kernel recorded and what was typed; whether that was not the end.
+/// Takes over events and key presses. Returns whether to continue.
 fn drain(events: &mut Events, calls: Option<&mut Calls>, shown: &mut Shown) -> bool {
     events.drain();
     if let Some(calls) = calls {
@@ -199,7 +202,7 @@ fn drain(events: &mut Events, calls: Option<&mut Calls>, shown: &mut Shown) -> b
     shown.obey()
 }
 
-/// Waits, and does what is to be done often meanwhile; whether nobody asked for the end.
+/// Waits, and calls `often` meanwhile. Returns whether to continue.
 fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut() -> bool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) || !often() {
@@ -213,18 +216,18 @@ fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut() -> b
     }
 }
 
-/// All of them.
+/// All watched devices.
 struct Devices {
     root: Root,
     all: Vec<Device>,
     targets: Vec<Target>,
     measured: Vec<(MeasuredIn, Capacity)>,
     selection: Selection,
-    /// Whether they were looked at before.
+    /// Whether they were sampled before.
     begun: bool,
 }
 
-/// What one look came to.
+/// The result of one sample.
 struct Sample {
     devices: Vec<WatchedDevice>,
     remarks: Vec<String>,
@@ -238,33 +241,33 @@ struct Device {
     kind: LayerKind,
     level: usize,
     below: Vec<String>,
-    /// What was measured of it; `None` for what has no limit of its own, the reason where nothing was.
+    /// Measured limits; `None` if the device has none of its own, the reason if it was not measured.
     limits: Option<Known<Limits>>,
-    /// What it is known by beside its name.
+    /// Other identifiers of the device.
     known_by: KnownBy,
-    /// Why its counters say nothing.
+    /// Why its counters are useless.
     blind: Option<String>,
-    /// What tells it from another one of its name.
+    /// Distinguishes it from another device of the same name.
     sequence: Option<String>,
     last: Option<(Instant, DiskCounters)>,
-    /// The device whose events tell of it.
+    /// The device that its events belong to.
     traced: Option<Traced>,
-    /// The rules that applied in the interval before.
+    /// Rules that applied in the previous interval.
     rules: Vec<Rule>,
 }
 
 impl Devices {
-    /// Those of the targets; where there are none, all disks that are in use, now and later.
+    /// Devices of the targets; without targets all disks in use, now and later.
     ///
     /// # Errors
-    /// Where the kernel shows no counters.
+    /// If the kernel shows no counters.
     fn new(
         root: &Root,
         targets: Vec<Target>,
         measured: Vec<(MeasuredIn, Capacity)>,
         selection: Selection,
     ) -> Result<Self, Failure> {
-        // ALL next to other targets is all devices.
+        // `ALL` along with other targets means all devices.
         let targets = if selection.unused { Vec::new() } else { targets };
         let mut devices =
             Self { root: root.clone(), all: Vec::new(), targets, measured, selection, begun: false };
@@ -273,18 +276,18 @@ impl Devices {
         Ok(devices)
     }
 
-    /// `major:minor` of those that nothing watched is on: what is below them is used by others too.
+    /// `major:minor` of the topmost devices. Devices below them may have other users.
     fn tops(&self) -> Vec<String> {
         self.all.iter().filter(|d| d.level == 0).map(|d| d.number.clone()).collect()
     }
 
-    /// Those, as far as block events tell of them.
+    /// The topmost devices that have block events.
     fn traced(&self) -> Vec<(String, Traced)> {
         let tops = self.all.iter().filter(|d| d.level == 0);
         tops.filter_map(|d| Some((d.number.clone(), d.traced.clone()?))).collect()
     }
 
-    /// What is to be said before the first interval.
+    /// Messages before the first interval.
     fn begin(&self) -> Vec<String> {
         let mut words: Vec<String> = self.targets.iter().map(Target::chain).collect();
         words.dedup();
@@ -299,17 +302,17 @@ impl Devices {
         words
     }
 
-    /// Looks at their counters.
+    /// Samples their counters.
     ///
     /// # Errors
-    /// Where the kernel shows none.
+    /// If the kernel shows none.
     fn sample(&mut self) -> Result<Sample, Failure> {
         let counted = disk_stats::read_disk_stats(&self.root).map_err(|why| {
             Failure::Refused(format!("{why}; `mount -t proc proc /proc` as root shows the counters"))
         })?;
         let at = Instant::now();
         let mut remarks = if self.targets.is_empty() { self.renew(&counted) } else { Vec::new() };
-        // What is there at the beginning did not come.
+        // Devices of the first sample are not new.
         if !std::mem::replace(&mut self.begun, true) {
             remarks.clear();
         }
@@ -332,7 +335,7 @@ impl Devices {
                     continue;
                 }
                 let is_top = target.place.tops.contains(&at);
-                // A kernel name is no path.
+                // A kernel name is not a path.
                 let is_path = is_top && target.said.exists();
                 let to_bench =
                     if is_path { name::shown(&target.said) } else { format!("/dev/{}", layer.name) };
@@ -346,7 +349,7 @@ impl Devices {
         }
     }
 
-    /// Disks that came into use, and those that are gone.
+    /// Adds disks that came into use, and removes those that disappeared.
     fn renew(&mut self, counted: &[Counted]) -> Vec<String> {
         let mut remarks = Vec::new();
         let root = &self.root;
@@ -376,14 +379,14 @@ impl Devices {
 }
 
 impl Device {
-    /// One of a stack, at a level of it.
+    /// A device at a level of a stack.
     fn new(
         root: &Root,
         (layers, layer, level): (&[Layer], &Layer, usize),
         to_bench: &str,
         measured: &[(MeasuredIn, Capacity)],
     ) -> Self {
-        // A partition shares the limits of its disk, and memory has none that is ever VALID.
+        // A partition shares its disk's limits, and no measurement of memory is ever VALID.
         let has_limits = !matches!(layer.kind, LayerKind::Partition | LayerKind::Zram | LayerKind::Ram);
         let known_by = KnownBy::from_layer(layer);
         let limits = || {
@@ -407,7 +410,7 @@ impl Device {
         }
     }
 
-    /// What its load is compared with.
+    /// Describes the limit of its load.
     fn limit_words(&self) -> Option<String> {
         let known = match self.limits.as_ref()? {
             Err(why) => return Some(format!("{}: {why}", self.name)),
@@ -430,7 +433,7 @@ impl Device {
         ))
     }
 
-    /// Begins anew where another device, medium or file has its name now.
+    /// Restarts if another device, medium or file has the name now.
     fn exchanged(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
         let sequence = disk_stats::sequence(root, &self.name);
         if sequence == self.sequence || sequence.is_none() {
@@ -460,7 +463,7 @@ impl Device {
         let load = match (self.limits.as_ref(), &figures) {
             (Some(Ok(limits)), Ok(figures)) => Some(Ok(limits.load(figures))),
             (Some(Err(why)), _) => Some(Err(why.clone())),
-            // Without figures there is no load, whatever the limit.
+            // Without figures there is no load.
             (Some(Ok(_)), Err(_)) | (None, _) => None,
         };
         let conclusions =
@@ -484,7 +487,7 @@ impl Device {
 impl Device {
     fn conclude(&mut self, root: &Root, figures: &DeviceInterval) -> Vec<Conclusion> {
         let limits = self.limits.as_ref().and_then(|limits| limits.as_ref().ok());
-        // The user may raise it meanwhile, so each interval reads it.
+        // The user may change it, so each interval reads it.
         let kib = |file: &str| -> Option<u64> {
             root.word(&format!("/sys/class/block/{}/queue/{file}", self.name))?.parse().ok()
         };
@@ -502,7 +505,7 @@ impl Device {
     }
 }
 
-/// The partitions of a disk, at a level below it.
+/// The partitions of a disk, one level below it.
 fn partitions(root: &Root, disk: &Layer, level: usize, measured: &[(MeasuredIn, Capacity)]) -> Vec<Device> {
     let all = disk_stats::partitions(root, &disk.name).into_iter().filter_map(|name| {
         let place = resolve_device(root, &name)?;
@@ -516,7 +519,7 @@ fn names_below(layers: &[Layer], layer: &Layer) -> Vec<String> {
     layer.below.iter().filter_map(|at| Some(layers.get(*at)?.name.clone())).collect()
 }
 
-/// Longest way from a top, of each layer; all stand before what is below them.
+/// Longest distance of each layer from a top. All layers precede those below them.
 fn levels(layers: &[Layer]) -> Vec<usize> {
     let mut levels = vec![0; layers.len()];
     for (at, layer) in layers.iter().enumerate() {
@@ -527,19 +530,19 @@ fn levels(layers: &[Layer]) -> Vec<usize> {
     levels
 }
 
-/// What was typed, and where that is.
+/// A target as typed, and its place.
 #[derive(Debug)]
 struct Target {
-    /// As it was typed.
+    /// As typed.
     said: PathBuf,
     /// The block devices below it.
     place: Place,
 }
 
-/// Resolves all of them.
+/// Resolves all targets.
 ///
 /// # Errors
-/// For what is not there, and for what is on no block device.
+/// For missing paths, and paths on no block device.
 fn resolve(root: &Root, said: &[PathBuf]) -> Result<Vec<Target>, Failure> {
     said.iter().map(|said| Ok(Target { said: said.clone(), place: place(root, said)? })).collect()
 }
@@ -569,7 +572,7 @@ fn place(root: &Root, said: &Path) -> Result<Place, Failure> {
 }
 
 impl Target {
-    /// `/data: ext4 > loop0 > vda`, and what of that is not known.
+    /// Example: `/data: ext4 > loop0 > vda`, and the unknown parts.
     fn chain(&self) -> String {
         let mut words = vec![self.place.kind().to_owned()];
         words.extend(self.place.layers.iter().map(|layer| layer.name.clone()));
@@ -578,10 +581,10 @@ impl Target {
     }
 }
 
-/// The extension of files that are renewed.
+/// Extension of files that are renewed.
 const RENEWED: &str = "prom";
 
-/// Time between two versions of a page: writing one at every interval would be a load itself.
+/// Time between two versions of a page. Writing one at every interval would be a load itself.
 const PAGE_EVERY: Duration = Duration::from_secs(10);
 
 /// The pages of the load over time.
@@ -589,22 +592,22 @@ struct Pages {
     outlets: Vec<Outlet>,
     load: LoadOverTime,
     begun: Instant,
-    /// The end of the last interval in s since watching began.
+    /// End of the last interval, in s since the start.
     last_end_s: f64,
     written: Instant,
 }
 
-/// Where intervals are shown.
+/// The destinations of intervals.
 struct Shown {
     format: &'static Format,
-    /// Whether standard output gets anything: what is meant for a file alone does not stand there too.
+    /// Whether standard output gets anything. Output only for files does not appear there.
     printed: bool,
     outlets: Vec<Outlet>,
     pages: Pages,
     rules: Rules,
-    /// The terminal, where it is drawn on.
+    /// The terminal, if intervals are drawn on it.
     view: Option<Watching>,
-    /// Lines since the names of columns stood above, and those of the last interval; `None` before the first.
+    /// Lines since the last column headings, and those of the last interval; `None` before the first.
     lines: Option<(usize, usize)>,
 }
 
@@ -612,7 +615,7 @@ impl Shown {
     /// Decides where everything goes.
     ///
     /// # Errors
-    /// For files that are not renewed, and as [`output::decide_all`].
+    /// For files that cannot be renewed, and as [`output::decide_all`].
     fn new(request: &Request, targets: &[Target]) -> Result<Self, Failure> {
         let is_file = |path: &Path| renewed(path).is_some() || page(path).is_some();
         if let Some(other) = request.outputs.iter().find(|path| !is_file(path)) {
@@ -640,10 +643,10 @@ impl Shown {
         Ok(Self { format: request.format, printed, outlets, pages, rules, view: None, lines: None })
     }
 
-    /// Takes the terminal, where that is what is printed on, somebody looks at it, and it goes on until it is ended.
+    /// Takes over the terminal, if standard output is one, is watched, and has no interval limit.
     ///
     /// # Errors
-    /// Where signals cannot be taken.
+    /// If signals cannot be handled.
     fn begin(&mut self, request: &Request) -> Result<(), Failure> {
         let is_lines = self.format.name != TEXT.name || request.count.is_some() || request.plain;
         if self.printed && !is_lines {
@@ -653,7 +656,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Does what was typed; whether that was not the end.
+    /// Obeys key presses. Returns whether to continue.
     fn obey(&mut self) -> bool {
         match self.view.as_mut().map_or(KeyAction::Nothing, Watching::obey) {
             KeyAction::Nothing => true,
@@ -665,10 +668,10 @@ impl Shown {
         }
     }
 
-    /// Shows an interval; whether anybody reads still.
+    /// Shows an interval. Returns whether the reader is still there.
     ///
     /// # Errors
-    /// Where a file, or standard output, cannot be written.
+    /// If a file or standard output cannot be written.
     fn show(&mut self, mut watched: Watched) -> Result<bool, Failure> {
         watched.headed = self.is_headed();
         for outlet in &self.outlets {
@@ -705,7 +708,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Whether names of columns stand above the next interval: at the beginning, and where those before leave the screen.
+    /// Whether column headings precede the next interval: at the beginning, and when the last ones leave the screen.
     fn is_headed(&self) -> bool {
         let Some((since, last)) = self.lines else { return true };
         stdout::screen_rows().is_some_and(|rows| since + last >= rows)
@@ -723,17 +726,17 @@ impl Pages {
     }
 }
 
-/// The format of a page of the load over time; `None` for all other files.
+/// The format of a page of the load over time; `None` for other files.
 fn page(path: &Path) -> Option<&'static Format> {
     report::by_extension::<LoadOverTime>(path)
 }
 
-/// The format of a file that is renewed; `None` for all others.
+/// The format of a renewed file; `None` for other files.
 fn renewed(path: &Path) -> Option<&'static Format> {
     report::by_extension::<Watched>(path).filter(|format| format.extension == RENEWED)
 }
 
-/// What is watched is never written over.
+/// Protects the watched targets from being overwritten.
 fn spared(targets: &[Target]) -> Spared {
     let mut spared = Spared::default();
     for target in targets {
@@ -747,19 +750,19 @@ fn spared(targets: &[Target]) -> Spared {
     spared
 }
 
-/// Which parts of an interval are shown, and of which devices.
+/// Parts of an interval to show, and devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each selects one part")]
 pub struct Selection {
     /// The line that begins with `avg-cpu`.
     pub cpu: bool,
-    /// The rows of block devices, with their loads and latencies.
+    /// The rows of block devices, with loads and latencies.
     pub devices: bool,
-    /// The rows of the processes that moved most.
+    /// The rows of the busiest processes.
     pub processes: bool,
     /// The partitions of each device.
     pub partitions: bool,
-    /// Devices that were never used since boot, too.
+    /// Devices never used since boot, too.
     pub unused: bool,
 }
 
@@ -776,7 +779,7 @@ fn an_interval_that_was_missed_is_left_out() {
 fn layers_stand_below_the_deepest_that_is_on_them() {
     let layer = |below: &[usize]| Layer { below: below.to_vec(), ..Layer::default() };
     assert_eq!(levels(&[layer(&[1, 2]), layer(&[2]), layer(&[])]), [0, 1, 2]);
-    // A stack that contradicts itself ends.
+    // A cyclic stack ends.
     assert_eq!(levels(&[layer(&[1]), layer(&[0, 9])]), [0, 1]);
 }
 

@@ -1,10 +1,12 @@
-//! The processes that move most, from look to look.
+//! Processes of `fathom watch`: who moves most, how their files are open, what they requested from the devices, and which
+//! system calls they make.
 //!
-//! For: who, how much, how it has files on the watched devices open, and what it asked these for. Not for: reading `/proc` (crate `machine`),
-//! nor for the events of requests ([`super::events`]).
-//!
-//! Looking takes CPU time that grows with the number of processes and of descriptors. It rests a hundred times as long as it worked, so
-//! that watching never takes more than a hundredth of a CPU for it.
+//! 1. [`Busiest`] samples `/proc`. That takes CPU time in proportion to processes and descriptors, so it rests a hundred
+//!    times as long as it worked.
+//! 2. [`Events`] records block events: how long requests took, and whose they were. Lost events make the figures of their
+//!    interval unknown.
+//! 3. [`Calls`] counts the calls that move data by `raw_syscalls:sys_enter`, in a tracer instance that follows the shown
+//!    processes alone, and their page faults, which mapped files cause instead of calls.
 
 use crate::capture::block_events::{BlockEvents, Traced, now_ns};
 use crate::failure::Failure;
@@ -28,11 +30,11 @@ use sys::io_calls::IO_CALLS;
 
 /// Processes that are shown.
 const MOST: usize = 5;
-/// How much longer it rests than it worked.
+/// Rest time as a multiple of work time.
 const RESTS: u32 = 100;
-/// Instead of a name, for what moved data below a process and has ended.
+/// Name for ended processes below a process that moved data.
 const CHILDREN: &str = "ended children";
-/// What is said of all figures, once.
+/// The remark about all figures, shown once.
 pub(super) fn remark() -> String {
     let others =
         if rustix::process::geteuid().is_root() { "" } else { "; those of other users only root sees" };
@@ -42,7 +44,7 @@ pub(super) fn remark() -> String {
     )
 }
 
-/// What processes, or threads, asked the watched devices for.
+/// Requests to the watched devices by process or thread.
 type Requests = BTreeMap<u32, ProcessRequests>;
 
 /// All processes, or the threads of one.
@@ -52,14 +54,14 @@ pub(super) struct Busiest {
     interval: Duration,
     on: OnDevices,
     before: Option<(Instant, ProcessIo)>,
-    /// Until when processes, and their descriptors, are left alone.
+    /// Rest until these times: processes, and their descriptors.
     rests: [Instant; 2],
-    /// How files were open when they were last looked at.
+    /// How files were open at the last check.
     open: BTreeMap<u32, Known<Open>>,
 }
 
 impl Busiest {
-    /// With a first look.
+    /// Starts with a first sample.
     pub(super) fn new(root: &Root, whose: Whose, interval: Duration, devices: &[String]) -> Self {
         let now = Instant::now();
         let mut busiest = Self {
@@ -71,16 +73,16 @@ impl Busiest {
             rests: [now, now],
             open: BTreeMap::new(),
         };
-        // Where nothing can be seen the next look says why.
+        // If nothing is visible, the next sample reports why.
         let _ = busiest.sample(devices, &mut Events::none());
         busiest.rests = [now, now];
         busiest
     }
 
-    /// Looks; `None` while it rests.
+    /// Samples; `None` while it rests.
     ///
     /// # Errors
-    /// That the only process that is watched has ended, or why none can be seen.
+    /// That the only watched process has ended, or why none is visible.
     pub(super) fn sample(
         &mut self,
         devices: &[String],
@@ -129,12 +131,12 @@ impl Busiest {
         }
     }
 
-    /// Of all processes those that moved data of storage; of one every thread that did anything.
+    /// Whether to show it: a process if it moved data of storage, a thread of the only watched process if it did anything.
     fn is_told(&self, moved: &Moved) -> bool {
         matches!(self.whose, Whose::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
     }
 
-    /// Looks at the descriptors of these, unless it rests; of what it has not seen it then says so.
+    /// Reads the descriptors of these processes, unless it rests. Then missing ones are marked unknown.
     fn look_at_files(&mut self, most: &[&Moved], devices: &[String]) {
         let now = Instant::now();
         if now < self.rests[1] {
@@ -176,7 +178,7 @@ impl Busiest {
                 self.open.get(&pid).cloned().unwrap_or_else(unseen)
             },
             calls: None,
-            // Who has none asked for nothing, where all were seen.
+            // If all requests were seen, a process without any made none.
             requests: requests.map(|all| own_requests(all, moved).copied().unwrap_or_default()),
         }
     }
@@ -188,19 +190,19 @@ impl Busiest {
         }
     }
 
-    /// How long to rest from now on: not at all where that is shorter than an interval.
+    /// How long to rest from now on; no rest if that is shorter than an interval.
     fn rest(&self, began: Duration) -> Duration {
         let rest = cpu_time().saturating_sub(began) * RESTS;
         if rest > self.interval { rest } else { Duration::ZERO }
     }
 }
 
-/// The requests of a process itself. Those of its ended children had their own ids.
+/// The requests of a process itself. Its ended children had other ids.
 fn own_requests<'r>(all: &'r Requests, moved: &Moved) -> Option<&'r ProcessRequests> {
     all.get(&moved.id).filter(|_| !moved.by_children)
 }
 
-/// Those that moved something by their own counters, and those that had requests; who is gone by now is not among them.
+/// Processes that moved data by their own counters or had requests, except those that ended.
 fn moved_or_asked(look: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
     let mut moved = look.moved_since(before);
     let asked = requests.into_iter().flat_map(BTreeMap::keys);
@@ -227,13 +229,13 @@ fn cpu_time() -> Duration {
 
 /// Bytes of buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// What tells the instance from that of block events.
+/// Distinguishes the instance from that of block events.
 const WORD: &str = "calls";
-/// What is said of it, once.
+/// The remark about it, shown once.
 pub(super) const REMARK: &str = "--syscalls: each call of a process that is shown costs it about 1 us more, and each call of any other one some 100 ns; \
      processes are followed from the interval on in which they are first shown";
 
-/// A process or a thread as it is followed.
+/// A followed process or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Followed {
     pid: u32,
@@ -241,27 +243,27 @@ struct Followed {
     tid: Option<u32>,
 }
 
-/// Their calls.
+/// The calls of the shown processes.
 pub(super) struct Calls {
     root: Root,
-    /// The only process that is watched, thread by thread.
+    /// The only process to watch, thread by thread.
     pid: Option<u32>,
     tracer: Tracer,
     counted: Counted,
     page: Vec<u8>,
-    /// Who is followed since the last look, with the faults until then.
+    /// Followed since the last sample, with their faults at that time.
     followed: BTreeMap<Followed, Option<Faults>>,
     /// The process of each thread that made calls.
     owners: BTreeMap<u32, Option<u32>>,
     since: Instant,
-    /// Calls that were lost before.
+    /// Previously lost calls.
     lost: u64,
-    /// Why nothing is counted any more.
+    /// Why counting stopped.
     broken: Option<String>,
 }
 
 impl Calls {
-    /// Begins; the threads of the only process that is watched are followed at once.
+    /// Begins. The threads of the only watched process are followed at once.
     ///
     /// # Errors
     /// Why this user may not, or the kernel cannot.
@@ -289,20 +291,20 @@ impl Calls {
         Ok(calls)
     }
 
-    /// Takes what was recorded so far.
+    /// Takes over what was recorded so far.
     pub(super) fn drain(&mut self) {
         let counted = &mut self.counted;
         if let Err(why) = self.tracer.drain(&mut self.page, |page| counted.page(page)) {
             self.broken = Some(why.to_string());
         }
-        // Who they are is asked while they live.
+        // Identify the processes while they live.
         let root = &self.root;
         for thread in self.counted.threads() {
             self.owners.entry(thread).or_insert_with(|| process_of(root, thread).0);
         }
     }
 
-    /// Tells the calls of processes that were followed, and follows those that are shown.
+    /// Adds the calls of followed processes, and follows the shown ones.
     pub(super) fn tell(&mut self, processes: &mut Processes) {
         self.drain();
         let now = Instant::now();
@@ -326,7 +328,7 @@ impl Calls {
         }
     }
 
-    /// Why the calls of the interval that ends are not known.
+    /// Why the calls of the ending interval are unknown.
     fn why_unknown(&mut self) -> Option<String> {
         if self.broken.is_some() {
             return self.broken.clone();
@@ -363,7 +365,7 @@ impl Calls {
         faults(&self.root, of.pid, of.tid)
     }
 
-    /// Follows the threads of these, and no others; where only one process is watched, all of its threads.
+    /// Follows only the threads of these processes; all threads if only one process is watched.
     fn follow(&mut self, mut shown: Vec<Followed>) -> Known<()> {
         if let Some(pid) = self.pid {
             let all = self.threads_of(pid).into_iter();
@@ -378,7 +380,7 @@ impl Calls {
         }
         self.followed = shown.iter().map(|one| (*one, self.faults_of(*one))).collect();
         if self.tracer.follow(&threads).map_err(|e| e.to_string())? {
-            // What was recorded until then belongs to no interval.
+            // Earlier records belong to no interval.
             self.drain();
             self.counted.take();
             self.since = Instant::now();
@@ -409,16 +411,16 @@ pub(super) struct Events {
     /// Whether they are wanted.
     wanted: bool,
     by_thread: bool,
-    /// What is recorded, by `major:minor` of what is shown.
+    /// Recorded devices, by `major:minor` of the shown ones.
     devices: Vec<(String, Traced)>,
     recording: Known<Recording>,
 }
 
-/// What is recorded, and what it came to.
+/// A recording with its results.
 struct Recording {
     events: BlockEvents,
     interval: Interval,
-    /// When what processes asked for was last told.
+    /// When requests were last reported per process.
     told: Instant,
     losses: Losses,
 }
@@ -426,31 +428,31 @@ struct Recording {
 /// Events that the kernel lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
-    /// In all.
+    /// Total.
     lost: u64,
-    /// Before the interval, and before what processes asked for was last told.
+    /// Before the interval, and before the last report per process.
     before: u64,
     before_processes: u64,
-    /// Until when a completion may be taken for that of another request.
+    /// Time until which a completion may be attributed to the wrong request.
     unsure_until_ns: u64,
-    /// Whether a completion might be taken for that of another request when processes were last told.
+    /// Whether completions were uncertain at the last report per process.
     processes_unsure: bool,
 }
 
 impl Events {
-    /// Where nobody wants them.
+    /// For calls without events.
     pub(super) fn none() -> Self {
         let recording = Err("block events are not recorded".into());
         Self { wanted: false, by_thread: false, devices: Vec::new(), recording }
     }
 
-    /// Of the devices that are followed later.
+    /// For devices that are followed later.
     pub(super) fn new(whose: Whose) -> Self {
         let by_thread = matches!(whose, Whose::ThreadsOf(_));
         Self { wanted: true, by_thread, ..Self::none() }
     }
 
-    /// Records these devices from now on; what is to be said of that.
+    /// Records these devices from now on. Returns a message about it.
     pub(super) fn follow(&mut self, devices: &[(String, Traced)]) -> Option<String> {
         let is_full = self.recording.as_ref().is_ok_and(|recording| recording.events.is_full());
         if !self.wanted || devices.is_empty() || (self.devices == devices && !is_full) {
@@ -458,7 +460,7 @@ impl Events {
         }
         let is_first = self.devices.is_empty();
         self.devices = devices.to_vec();
-        // The old one goes first: an instance has the name of the process.
+        // Remove the old instance first, since the name contains the process id.
         self.recording = Err(String::new());
         self.recording = Recording::begin(devices, self.by_thread);
         match &self.recording {
@@ -477,7 +479,7 @@ impl Events {
         }
     }
 
-    /// Takes what was recorded so far.
+    /// Takes over what was recorded so far.
     pub(super) fn drain(&mut self) {
         if let Ok(recording) = &mut self.recording
             && let Err(why) = recording.drain()
@@ -486,7 +488,7 @@ impl Events {
         }
     }
 
-    /// Tells how long the requests of devices took in the interval that ends.
+    /// Adds the request latencies of the devices in the ending interval.
     pub(super) fn tell(&mut self, shown: &mut [WatchedDevice]) {
         if let Ok(recording) = &mut self.recording
             && let Err(why) = recording.end_interval()
@@ -494,7 +496,7 @@ impl Events {
             self.recording = Err(why);
         }
         let why = match &mut self.recording {
-            // That there are none is said once.
+            // The lack of events is reported once.
             _ if !self.wanted => return,
             Err(why) => why.clone(),
             Ok(recording) => {
@@ -512,7 +514,7 @@ impl Events {
         shown.iter_mut().filter(top).for_each(|device| device.latency = Some(Err(why.clone())));
     }
 
-    /// What processes asked for since this was last asked; `None` where that is not known.
+    /// Requests of processes since the last call; `None` if unknown.
     pub(super) fn processes(&mut self) -> Option<BTreeMap<u32, ProcessRequests>> {
         let recording = self.recording.as_mut().ok()?;
         let since = std::mem::replace(&mut recording.told, Instant::now());
@@ -533,7 +535,7 @@ impl Recording {
         })
     }
 
-    /// Takes what is there.
+    /// Takes over the available events.
     fn drain(&mut self) -> Known<()> {
         let (events, interval) = (&mut self.events, &mut self.interval);
         events.drain(&mut |at, row, names| interval.add(at, row, names))?;
@@ -541,7 +543,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Takes what is there at the end of an interval, with what the kernel itself counts as lost.
+    /// Takes over the events at the end of an interval, with the kernel's count of lost ones.
     fn end_interval(&mut self) -> Known<()> {
         self.drain()?;
         self.losses.see(self.events.lost_by_kernel()?, now_ns());
@@ -550,7 +552,7 @@ impl Recording {
 }
 
 impl Losses {
-    /// So many are lost by now.
+    /// Updates the number of lost events.
     fn see(&mut self, lost: u64, now_ns: u64) {
         if lost > self.lost {
             self.lost = lost;
@@ -558,7 +560,7 @@ impl Losses {
         }
     }
 
-    /// Why the interval that ends has no figures; the next one begins.
+    /// Why the ending interval has no figures. Begins the next one.
     fn of_interval(&mut self, now_ns: u64) -> Option<String> {
         let lost = self.lost - std::mem::replace(&mut self.before, self.lost);
         if lost > 0 {
@@ -569,7 +571,7 @@ impl Losses {
         })
     }
 
-    /// Whether what processes asked for since this was last asked is known: no events were lost, and no completion may be mistaken.
+    /// Whether the requests since the last call are known: no events were lost, and no completion is uncertain.
     fn processes_are_known(&mut self, now_ns: u64) -> bool {
         let lost = self.lost - std::mem::replace(&mut self.before_processes, self.lost);
         let was_unsure = std::mem::replace(&mut self.processes_unsure, now_ns < self.unsure_until_ns);

@@ -1,6 +1,8 @@
-//! Cells of a sweep: from a point of the axes to a job, or to the reason why there is none.
+//! Cells of a sweep: turns a point of the axes into a job, or into the reason why there is none. Also computes the loads:
+//! numbers of workers, targets and outstanding operations.
 //!
-//! For: what a cell may cost, and what a place, an engine or a target refuses. Not for: which points there are, nor their order.
+//! Loads are the product of the axes, or the sequence of one of Iometer's test types. In Iometer the user gives targets to
+//! each worker; here every worker may use all named ones.
 
 use crate::failure::Failure;
 use crate::plan::settings::Origins;
@@ -24,34 +26,34 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
-/// What well-known programs do unless told otherwise: one operation at a time, through the page cache. Sources: `cp` of GNU
-/// coreutils 8 and 9 (`ioblksize.h`: 128 KiB), `dd` by POSIX (512 bytes).
+/// Defaults of well-known programs: one operation at a time, through the page cache. Sources: `cp` of GNU coreutils 8 and
+/// 9 (`ioblksize.h`: 128 KiB), `dd` by POSIX (512 bytes).
 const YARDSTICKS: [(&str, u32); 2] = [("cp", 128 << 10), ("dd", 512)];
-/// Most bytes that they go over, once: what they read again would be in the page cache.
+/// Most bytes of their single pass: a second one would read the page cache.
 const YARDSTICK_BYTES: u64 = 256 * MIB;
 
-/// What a position in percent is a multiple of, so that direct I/O can begin there.
+/// Positions in percent are multiples of this, for direct I/O.
 const POSITION_BYTES: u64 = 4096;
 
-/// Where a cell begins.
+/// The start of a cell.
 #[derive(Clone, Copy)]
 struct Beginning {
     /// Its first byte.
     bytes: u64,
-    /// Where it begins in percent of the smallest target; `None` where that was not said in percent.
+    /// Percent of the smallest target; `None` if not given in percent.
     percent: Option<u32>,
     /// Bytes from there to the end.
     left: u64,
 }
 
-/// A grid while it grows.
+/// A grid in progress.
 pub(super) struct Growing<'a> {
     pub(super) base: JobSpec,
     pub(super) memory_bytes: u64,
-    /// One per named target; none where nothing is touched.
+    /// One per named target; empty if nothing is touched.
     pub(super) targets: Vec<TargetFacts>,
     pub(super) loads: Loads,
-    /// What denies io_uring, if the engine is the one that replaces it.
+    /// What denies io_uring, if its replacement is used.
     pub(super) denial: Option<String>,
     pub(super) cache_said: bool,
     pub(super) specs: Vec<JobSpec>,
@@ -68,20 +70,20 @@ struct Point<'a> {
     engine: &'a EngineSpec,
     entry: &'static Entry,
     assignment: Assignment,
-    /// Targets that are named.
+    /// Number of named targets.
     named: u32,
-    /// The path of the one that is used, where each is used alone.
+    /// The path of the target, if each is used alone.
     target: Option<String>,
-    /// Where it begins, where that was said.
+    /// The start, if given.
     at: Option<Beginning>,
     batch: Option<u32>,
-    /// Of an access specification the largest.
+    /// Block size; the largest of an access specification.
     bs: u32,
     depth: u32,
 }
 
 impl Growing<'_> {
-    /// Every cell of a work with an engine.
+    /// Adds every cell of a work with an engine.
     pub(super) fn of_engine(
         &mut self,
         doing: &Doing,
@@ -111,7 +113,7 @@ impl Growing<'_> {
         let (assignments, depths) = (assignments.clone(), depths.clone());
         let batches = or_none(&axes.batch);
         let offsets = or_none(&axes.offset);
-        // What is about one cell beside its size and depth.
+        // The properties of a cell besides its size and depth.
         let ways: Vec<(Assignment, Option<Offset>, Option<u32>)> = assignments
             .iter()
             .flat_map(|a| offsets.iter().map(move |at| (*a, *at)))
@@ -152,7 +154,7 @@ impl Growing<'_> {
         Ok(())
     }
 
-    /// The targets of a cell; none where nothing is touched.
+    /// The targets of a cell; empty if nothing is touched.
     fn used(&self, assignment: Assignment) -> &[TargetFacts] {
         let used = match assignment.alone {
             Some(at) => self.targets.get(at..=at),
@@ -161,7 +163,7 @@ impl Growing<'_> {
         used.unwrap_or_default()
     }
 
-    /// Where a cell begins. A share is one of the smallest of its targets, so that each has as much behind it.
+    /// The start of a cell. A percentage refers to the smallest target, so that each has the same bytes after it.
     fn beginning(&self, said: Offset, assignment: Assignment) -> Beginning {
         let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
         let there =
@@ -178,7 +180,7 @@ impl Growing<'_> {
         Beginning { bytes, percent, left: there.saturating_sub(bytes) }
     }
 
-    /// How files are opened where nobody says: as the engine likes it best, but not in a way that a place does not know.
+    /// Default cache mode: the engine's preference, unless the place does not support it.
     fn default_cache(&self, entry: &Entry) -> Cache {
         let best = entry.caches.first().copied().unwrap_or(Cache::Direct);
         let knows = self.targets.iter().all(|t| t.direct);
@@ -196,7 +198,7 @@ impl Growing<'_> {
         self.cells.push(Cell { setting, job });
     }
 
-    /// The index of a job: that of another cell where this system makes no difference.
+    /// The index of a job: that of another cell if this system makes no difference.
     fn job(&mut self, spec: JobSpec, setting: &Setting) -> usize {
         let same = |known: &JobSpec| known.phases == spec.phases;
         self.specs.iter().position(same).unwrap_or_else(|| {
@@ -259,14 +261,14 @@ impl Growing<'_> {
         let mine: Vec<String> = mine.filter(|_| targets < point.named).map(|t| name::text(&t.path)).collect();
         for PhaseSpec { streams, .. } in &mut job.phases {
             for stream in &mut *streams {
-                // Planned like any stream with the default engine, so that it records why libaio replaces that.
+                // Plan it like a stream with the default engine, so that the replacement by libaio is recorded.
                 if self.denial.is_some() && point.entry.max_depth > 1 {
                     stream.engine = None;
                 }
                 stream.target.clone_from(&mine);
                 self.begin(stream, point);
             }
-            // What the last worker does is a stream of its own.
+            // The last worker's share is a separate stream.
             if let (Some(few), Some(stream)) = (of_last, streams.first_mut()) {
                 let last = StreamSpec {
                     name: Some("the last worker".into()),
@@ -282,20 +284,21 @@ impl Growing<'_> {
         job
     }
 
-    /// Lets a stream begin where its cell does, and go no further than there is.
+    /// Sets the stream's start and limits it to the target's end.
     fn begin(&self, stream: &mut StreamSpec, point: &Point) {
         let Some(at) = point.at else { return };
         stream.offset = Some(at.bytes);
-        // A file that is made has its size from there, whatever lies before the beginning.
+        // A made file begins at the offset, whatever precedes it.
         if self.used(point.assignment).iter().all(|t| t.role != Role::Made) {
             stream.size = stream.size.map(|size| size.min(at.left));
         }
     }
 
-    /// What well-known programs do, for works that these do too: they read a file that is not cached, and write one that is new.
+    /// The defaults of well-known programs, for works that they do: reading a file that is not cached, and writing a new
+    /// one.
     pub(super) fn baselines(&mut self) -> Vec<Baseline> {
         let Some(role) = self.targets.first().map(|t| t.role) else { return Vec::new() };
-        // They begin at the first byte of one target: beside others they would say nothing.
+        // They start at the first byte of one target. With others a comparison would be meaningless.
         let axes = &self.said.axes;
         if !axes.target.is_empty() || !axes.offset.is_empty() {
             return Vec::new();
@@ -324,7 +327,7 @@ impl Growing<'_> {
                     depth: 1,
                 };
                 let setting = point.setting();
-                // What is there already is not new, and fathom never cuts it off.
+                // An existing file is not new, and fathom never truncates it.
                 if rw == Rw::Write && role != Role::Made {
                     let why = format!(
                         "{name} writes a file that is new; name a directory, and fathom makes one there"
@@ -337,7 +340,7 @@ impl Growing<'_> {
                 for phase in &mut spec.phases {
                     phase.warmup = Some(0);
                     for stream in &mut phase.streams {
-                        // As cp does, and dd does not.
+                        // cp advises the kernel, dd does not.
                         let advises = name == "cp" && rw == Rw::Read;
                         stream.advice = advises.then_some(Advice::Sequential);
                         stream.limit =
@@ -351,7 +354,7 @@ impl Growing<'_> {
         out
     }
 
-    /// Bytes that a baseline goes over; `None` where no operation of its size fits.
+    /// Bytes of a baseline; `None` if no operation of its size fits.
     fn yardstick_bytes(&self, bs: u32) -> Option<u64> {
         let stream = self.base.phases.first().and_then(|p| p.streams.first())?;
         let target = self.targets.first()?;
@@ -361,12 +364,12 @@ impl Growing<'_> {
     }
 }
 
-/// The values of an axis, or that nothing is said of it.
+/// The values of an axis, or `None` for an unset one.
 fn or_none<T: Copy>(axis: &[T]) -> Vec<Option<T>> {
     if axis.is_empty() { vec![None] } else { axis.iter().copied().map(Some).collect() }
 }
 
-/// Why a cell cannot be measured at a target.
+/// Why a cell cannot be measured on a target.
 fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
     if target.role != Role::Made && u64::from(point.bs) > target.bytes {
         return Some(format!("{} has {}", name::shown(&target.path), show_bytes(target.bytes)));
@@ -439,19 +442,19 @@ impl Point<'_> {
     }
 }
 
-/// Where it is measured, as far as cells depend on it.
+/// Facts of a target that cells depend on.
 pub(super) struct TargetFacts {
     pub(super) role: Role,
     pub(super) path: PathBuf,
-    /// Bytes that may be touched.
+    /// Usable bytes.
     pub(super) bytes: u64,
-    /// Alignment of direct I/O; `None` where there is none.
+    /// Alignment of direct I/O; `None` if unsupported.
     pub(super) align: Option<u32>,
-    /// Whether direct I/O goes past the page cache, as far as anybody says.
+    /// Whether direct I/O bypasses the page cache, as far as known.
     pub(super) direct: bool,
 }
 
-/// Every named target, each once.
+/// Inspects every named target once.
 pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, Failure> {
     let here = [PathBuf::from(".")];
     let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
@@ -477,20 +480,20 @@ pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetF
     Ok(all)
 }
 
-/// Most outstanding I/Os of a cycle unless said otherwise, as in Iometer.
+/// Default maximum of outstanding I/Os, as in Iometer.
 const MOST_OUTSTANDING: u32 = 32;
-/// What a cycle of outstanding I/Os, or an exponential one, rises by, as in Iometer.
+/// Base of exponential steps and of cycles of outstanding I/Os, as in Iometer.
 const TWO: u32 = 2;
 
-/// Workers with the targets that they use.
+/// Workers, and the targets that they use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
     pub(crate) workers: u32,
-    /// How many targets each worker uses.
+    /// Targets of each worker.
     pub(crate) targets: u32,
-    /// How many the last one uses, where that is fewer.
+    /// Targets of the last worker, if fewer.
     pub(crate) of_last: Option<u32>,
-    /// Index of the one target that is used, where each is used alone.
+    /// Index of the only target, if each is used alone.
     pub(crate) alone: Option<usize>,
 }
 
@@ -498,11 +501,11 @@ pub(crate) struct Assignment {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Loads {
     pub(crate) assignments: Vec<Assignment>,
-    /// Operations in flight of each worker on each target: what Iometer calls outstanding I/Os.
+    /// Operations in flight of each worker on each target: Iometer's outstanding I/Os.
     pub(crate) depths: Vec<u32>,
 }
 
-/// The loads that were asked for, on so many targets.
+/// The requested loads on `targets` targets.
 pub(crate) fn loads(said: &SweepSpec, targets: u32, origins: &mut Origins) -> Result<Loads, Failure> {
     let axes = &said.axes;
     if let Some(many) = axes.targets.iter().find(|t| **t > targets) {
@@ -565,7 +568,7 @@ fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
     workers.iter().flat_map(|w| of(*w)).collect()
 }
 
-/// The loads of a test type. Of what rises a flag may say the most, one number, or all values.
+/// The loads of a test type. For the rising number a flag may give the maximum, one number, or all values.
 fn cycled(said: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
     let axes = &said.axes;
     let rises = |through: bool, values: &[u32]| through && values.len() < 2;
@@ -605,14 +608,14 @@ fn cycled(said: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loa
     Ok(Loads { assignments, depths })
 }
 
-/// From one to the most there is, which comes last whether or not the steps meet it, as in Iometer.
+/// From one to the maximum, which always comes last, as in Iometer.
 fn up_to(most: u32, step: Step) -> Vec<u32> {
     let by = if step == Step::Linear { 1 } else { TWO };
     let below = step.values(1, most.saturating_sub(1), by);
     below.chain([most]).collect()
 }
 
-/// One target more for one worker at a time: the first worker gets all of its targets before the second gets one.
+/// Adds targets to one worker at a time: the first worker gets all of its targets before the second gets one.
 fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Assignment> {
     let targets = targets.max(1);
     let assignment = |pairs: u32| match (pairs / targets, pairs % targets) {
@@ -623,7 +626,7 @@ fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Assignment> 
     up_to(workers.saturating_mul(targets), step).into_iter().map(assignment).collect()
 }
 
-/// What the numbers are, and what made them.
+/// Records the numbers and their cause.
 fn tell(said: &SweepSpec, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
     let Loads { assignments, depths } = loads;
     let list = |of: fn(&Assignment) -> u32| {
@@ -671,7 +674,7 @@ fn sweep(cycle: Cycle, step: Option<Step>) -> SweepSpec {
     }
 }
 
-/// What comes of it on three targets with two CPUs: of each assignment its workers, targets and targets of the last worker.
+/// Results on three targets with two CPUs: workers, targets and targets of the last worker for each assignment.
 #[cfg(test)]
 struct Through {
     assignments: Vec<(u32, u32, u32)>,

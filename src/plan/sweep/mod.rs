@@ -1,7 +1,10 @@
-//! The grid of `fathom sweep`: one job per setting that can be measured, and a reason for each one that cannot.
+//! The grid of `fathom sweep`: one job per setting that can be measured, and a reason for each other one.
 //!
-//! For: from axes to a grid. What is done is in `doing`, with which settings in `cell`, for how long in `course`. Not for: measuring
-//! (the jobs are ordinary ones) nor for choosing among them (crate `analysis`).
+//! 1. The works: orders and directions, or access specifications.
+//! 2. [`cell`] makes a job for each engine, size and load of a work.
+//! 3. The time of a run, the budget of a search, and the last round of cells in order.
+//!
+//! The jobs are ordinary ones. Crate `analysis` chooses among them while measuring.
 
 mod cell;
 
@@ -26,7 +29,7 @@ use model::sweep::{Cell, Grid, Search, TOLERANCE, Until};
 use model::units::{minutes, show_block, show_bytes, show_ns};
 use std::collections::BTreeMap;
 
-/// Settings that cells say for themselves, or that are told in words of the sweep's own.
+/// Settings that cells define, or that the sweep records itself.
 pub(in crate::plan) const OF_CELLS: &[&str] = &[
     "--rw",
     "--bs",
@@ -42,12 +45,12 @@ pub(in crate::plan) const OF_CELLS: &[&str] = &[
     "--warmup",
     "--runs",
 ];
-/// What a cell gets in an exhaustive search: the second of CCSIO.
+/// Time of a cell in an exhaustive search: the second of CCSIO.
 const TIME_NS: u64 = 1_000_000_000;
-/// Parts of that time: what a run of an adaptive search gets, so that good cells get many and bad ones a single one.
+/// Runs of an adaptive search that this time is divided into, so that good cells get many and bad ones a single one.
 const PIECES: u64 = 5;
 
-/// A grid with its jobs, in the order of their indices.
+/// A grid, and its jobs in the order of their indices.
 pub(in crate::plan) struct GridJobs {
     pub(in crate::plan) specs: Vec<JobSpec>,
     pub(in crate::plan) grid: Grid,
@@ -119,7 +122,7 @@ pub(in crate::plan) fn grid(
     Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search, tolerance, measures } })
 }
 
-/// Most bytes of a cell's buffers: the cap of the searches, or what the machine has where a preset knows none.
+/// Most bytes of a cell's buffers: the limit of searches, or the machine's memory if a preset has none.
 fn memory_cap(said: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
     let (default, from) = match said.preset.map(|p| p.way) {
         Some(Procedure::UntilSlow { .. }) => {
@@ -149,10 +152,10 @@ fn entry(said: &EngineSpec) -> Result<&'static Entry, Failure> {
     Ok(entry)
 }
 
-/// What all jobs have in common.
+/// The common settings of all jobs.
 fn base(request: &Request, said: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
     let mut job = request.job.clone();
-    // A preset's size is a default of ours and not the user's: where it does not fit, the usual one is made, and shrinks.
+    // A preset's size is fathom's default, not the user's. If it does not fit, the usual size is used, and shrinks.
     let room = |bytes: &u64| {
         let fits =
             |t: &TargetFacts| t.role == Role::Made && machine::test_file::fits(&t.path, *bytes).is_ok();
@@ -165,7 +168,7 @@ fn base(request: &Request, said: &SweepSpec, targets: &[TargetFacts]) -> JobSpec
     for phase in &mut job.phases {
         let whole = phase.time.unwrap_or(said.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
         let in_order = said.preset.is_some_and(Preset::is_in_order);
-        // A percentile takes many operations, and pieces of its time have few.
+        // A percentile needs many operations, and short runs have few.
         let whole_at_once = said.exhaustive || in_order || said.by == Some(Measure::P99);
         let parts = if whole_at_once { 1 } else { PIECES };
         phase.time = Some((whole / parts).max(MIN_TIME_NS));
@@ -174,11 +177,11 @@ fn base(request: &Request, said: &SweepSpec, targets: &[TargetFacts]) -> JobSpec
     job
 }
 
-/// Each axis with its values and where they came from.
+/// Records each axis with its values and their origin.
 fn tell_axes(axes: &Axes, said: &SweepSpec, origins: &mut Origins) {
     let preset = said.preset.map(|p| format!("preset {}", p.name));
     let cycled = said.preset.is_some_and(|p| p.name == IOMETER);
-    // What a test type makes of these was told with it.
+    // A test type records these itself.
     let of_cycle = |axis: &str| cycled && ["depth", "workers", "targets"].contains(&axis);
     for axis in AXES.iter().filter(|axis| !of_cycle(axis.name)) {
         let values = (axis.words)(axes);
@@ -199,15 +202,15 @@ fn tell_axes(axes: &Axes, said: &SweepSpec, origins: &mut Origins) {
     }
 }
 
-/// What is done.
+/// The work of a cell.
 enum Doing {
     /// One order and direction.
     Plain(Rw, Option<Mix>),
-    /// What an access specification says.
+    /// An access specification.
     Named(Spec),
 }
 
-/// What is done. Writes to a file or device of the user's have to be asked for by its name.
+/// The works of a sweep. Writes to a user's file or device require its name in --destroy.
 fn works(
     request: &Request,
     said: &SweepSpec,
@@ -260,7 +263,7 @@ fn plain_works(said: &SweepSpec) -> Result<Vec<Doing>, Failure> {
     Ok(all.into_iter().flat_map(of).collect())
 }
 
-/// Access specifications say order, direction and size themselves.
+/// Access specifications define order, direction and size.
 fn named_works(request: &Request, said: &SweepSpec) -> Result<Vec<Doing>, Failure> {
     let flags = || said.flags.iter().chain(&request.flags);
     if let Some(flag) = ["rw", "mix", "bs", "random", "align"].iter().find(|f| flags().any(|said| said == *f))
@@ -272,7 +275,7 @@ fn named_works(request: &Request, said: &SweepSpec) -> Result<Vec<Doing>, Failur
     Ok(said.axes.spec.iter().cloned().map(Doing::Named).collect())
 }
 
-/// A flag that would change no cell is a slip: it must not be taken for one that did.
+/// Refuses a flag that would change no cell.
 fn idle(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Failure> {
     if used || !request.flags.contains(&key) {
         return Ok(());
@@ -282,7 +285,7 @@ fn idle(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Fail
     )))
 }
 
-/// What the cells of each work are ranked by. Cells in order are not ranked.
+/// The measure that ranks the cells of each work. Cells in order are not ranked.
 fn measures(said: &SweepSpec, works: &[Doing], origins: &mut Origins) -> BTreeMap<String, Measure> {
     if said.preset.is_some_and(Preset::is_in_order) {
         return BTreeMap::new();
@@ -300,7 +303,7 @@ fn measures(said: &SweepSpec, works: &[Doing], origins: &mut Origins) -> BTreeMa
 }
 
 impl Doing {
-    /// What it is called, as [`Setting::work`](model::sweep::Setting::work) says it.
+    /// Name of the work, as in [`Setting::work`](model::sweep::Setting::work).
     fn name(&self) -> String {
         match self {
             Self::Plain(rw, Some(mix)) => format!("{} {}", rw.word(), mix.describe()),
@@ -309,7 +312,7 @@ impl Doing {
         }
     }
 
-    /// What it is about: operations where offsets are random, bytes where they are in order.
+    /// Its main measure: operations for random offsets, bytes for sequential ones.
     fn measure(&self) -> Measure {
         let random = match self {
             Self::Plain(rw, _) => rw.is_random(),
@@ -318,7 +321,7 @@ impl Doing {
         if random { Measure::Iops } else { Measure::Bandwidth }
     }
 
-    /// Whether anything may be changed.
+    /// Whether it changes data.
     fn writes(&self) -> bool {
         match self {
             Self::Plain(rw, _) => rw.fixed_mix().is_none_or(|m| !m.does(Kind::Read)),
@@ -326,12 +329,12 @@ impl Doing {
         }
     }
 
-    /// Whether a law of random offsets would be obeyed.
+    /// Whether a distribution of random offsets has an effect.
     fn is_random(&self) -> bool {
         matches!(self, Self::Plain(rw, _) if rw.is_random())
     }
 
-    /// Kinds of operation that are done.
+    /// Its kinds of operation.
     fn kinds(&self) -> Vec<Kind> {
         let mut all = match self {
             Self::Plain(rw, mix) => {
@@ -351,16 +354,16 @@ fn kinds_of(mix: Mix) -> Vec<Kind> {
     Kind::ALL.into_iter().filter(|kind| mix.does(*kind)).collect()
 }
 
-/// Times that each cell could be measured once in the default budget.
+/// Default budget as a multiple of the time for each cell once.
 const PASSES: u64 = 6;
-/// Runs that there is time for in the default budget of a small grid.
+/// Runs in the default budget of a small grid.
 const RUNS: u64 = 300;
 /// Longest default budget.
 const LONGEST_NS: u64 = 110_000_000_000;
-/// Guess of what a run costs beside its window: snapshots, eviction, the final sync. Direct reads were seen to take 10 ms.
+/// Assumed cost of a run besides its window: snapshots, eviction, final sync. 10 ms were measured with direct reads.
 const OVERHEAD_NS: u64 = 20_000_000;
 
-/// A grid whose cells are measured in their order.
+/// A grid whose cells are measured in order.
 fn in_order(
     request: &Request,
     said: &SweepSpec,
@@ -398,7 +401,7 @@ fn in_order(
     Ok(GridJobs { specs, grid })
 }
 
-/// When rounds end. The tracked cell has to be among them.
+/// When rounds end. The tracked cell must be among them.
 fn rounds(growing: &Growing, said: Rounds) -> Result<Until, Failure> {
     let Rounds { tracked_bytes, variable, capacities, at_most } = said;
     let is = |c: &&Cell| c.setting.block_bytes == tracked_bytes && c.setting.only_writes();
@@ -416,7 +419,7 @@ fn rounds(growing: &Growing, said: Rounds) -> Result<Until, Failure> {
     Ok(Until::Rounds { tracked, variable, bytes, rounds_at_most: at_most })
 }
 
-/// How long it may take, and what decides.
+/// The time budget and strategy of a search.
 fn search(
     said: &SweepSpec,
     (jobs, finals, runs): (usize, usize, u32),
