@@ -379,7 +379,7 @@ pub(crate) fn user() -> u32 {
 }
 
 #[test]
-fn a_session_takes_the_next_id_where_one_of_the_same_second_and_process_number_is_there() -> io::Result<()> {
+fn a_session_takes_the_next_free_id() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
     let open = || create_new(dir.path(), "20260101-000009", 7).map(|(path, _)| path);
     let names = [open()?, open()?, open()?].map(|path| path.file_name().map(std::ffi::OsStr::to_owned));
@@ -389,7 +389,7 @@ fn a_session_takes_the_next_id_where_one_of_the_same_second_and_process_number_i
 }
 
 #[test]
-fn the_process_that_writes_a_session_is_read_from_the_locks_of_the_kernel() {
+fn the_writer_of_a_session_is_read_from_proc_locks() {
     let locks = "1: POSIX  ADVISORY  WRITE 11 fe:01:77 0 EOF\n2: FLOCK  ADVISORY  WRITE 12 fe:01:77 0 EOF\n\
                  2: -> FLOCK  ADVISORY  READ 13 fe:01:77 0 EOF\n3: FLOCK  ADVISORY  WRITE -1 fe:01:78 0 EOF\n\
                  4: FLOCK  ADVISORY  WRITE 14 fe:01:79 0 EOF\n5: FLOCK  ADVISORY  WRITE 15 fe:02:79 0 EOF\n";

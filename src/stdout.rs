@@ -213,14 +213,14 @@ pub(crate) fn write(file: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 #[test]
-fn ends_of_lines_stay_and_what_acts_on_a_terminal_does_not() {
+fn control_characters_are_removed_and_line_ends_kept() {
     let shown = |text: &str| String::from_utf8(harmless(text.as_bytes(), Content::Text)).unwrap_or_default();
     assert_eq!(shown("a,b\r\n1,\"x\ry\"\r\n"), "a,b\r\n1,\"x\\u{d}y\"\r\n");
     assert_eq!(shown("a\u{1b}[1m\n"), "a\\u{1b}[1m\n");
 }
 
 #[test]
-fn what_is_no_text_is_not_touched() {
+fn binary_content_is_unchanged() {
     let picture = b"\x89PNG\r\n\x1a\n\x00\xff";
     assert_eq!(harmless(picture, Content::Bytes), picture);
     assert_ne!(harmless(picture, Content::Text), picture);

@@ -329,7 +329,7 @@ impl Subject {
 }
 
 #[test]
-fn a_partition_is_told_by_the_events_of_its_disk() {
+fn a_partition_uses_the_events_of_its_disk() {
     let layer =
         |name: &str, number: &str| Layer { name: name.into(), number: number.into(), ..Layer::default() };
     let mut disk = layer("vda", "253:16");

@@ -501,7 +501,7 @@ fn notes(job: &Job, now: &Figures, lost: Option<String>) -> Vec<String> {
 }
 
 #[test]
-fn what_chance_explains_is_said_and_nothing_else() {
+fn differences_within_chance_are_explained() {
     let mut counts = [0; Kind::ALL.len()];
     counts[Kind::Write as usize] = 1000;
     counts[Kind::Sync as usize] = 100;

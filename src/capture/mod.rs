@@ -548,7 +548,7 @@ fn siblings(from: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_files_of_all_cpus_are_found_whatever_the_folder_is_called() -> std::io::Result<()> {
+fn blktrace_files_of_all_cpus_are_found() -> std::io::Result<()> {
     let dir = tempfile::tempdir()?;
     let folder = dir.path().join(OsString::from_vec(b"x.blktrace.y\xff".to_vec()));
     std::fs::create_dir(&folder)?;

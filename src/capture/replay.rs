@@ -465,7 +465,7 @@ pub(crate) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) ->
 }
 
 #[test]
-fn shares_are_of_what_there_is_and_what_is_never_written_stays_so() {
+fn absent_directions_have_no_share() {
     let of = |reads: u64, writes: u64, trims: u64| {
         let kinds = [(Kind::Read, reads), (Kind::Write, writes), (Kind::Trim, trims)];
         let kind = |(kind, operations)| model::job::OriginalKind {

@@ -13,9 +13,9 @@ use crate::stdout;
 use model::units::{MIB, parse_bytes};
 use std::path::PathBuf;
 
-/// Largest record: beyond it every interface is a copy of memory.
+/// Largest operation: beyond it every interface is a memory copy.
 const MOST_BYTES: u64 = 8 * MIB;
-/// Smallest record: a sector.
+/// Smallest operation: a sector.
 const LEAST_BYTES: u64 = 512;
 
 /// Move the same bytes through several programming interfaces, and recommend one for each pattern.
@@ -60,7 +60,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said; `None` where only the list was asked for, which is printed.
+    /// Returns the request; `None` after printing the list.
     ///
     /// # Errors
     /// A usage failure that names the flag.

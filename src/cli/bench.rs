@@ -11,7 +11,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::profile;
 use std::path::PathBuf;
 
-/// What a quick look has no time for, or says itself.
+/// Flags that a quick bench has no time for, or defines itself.
 const NOT_QUICK: [&str; 13] = [
     "against",
     "compare",
@@ -75,7 +75,7 @@ fn names() -> PossibleValuesParser {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
     /// A usage failure that names the flag.

@@ -49,7 +49,7 @@ pub struct Args {
     force: bool,
 }
 
-/// Bytes that the kernel can take for each CPU.
+/// Parses the buffer size of a CPU, within the kernel's limits.
 fn buffer(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text)?;
     if (8 << 10..=4 << 30).contains(&bytes) {
@@ -59,7 +59,7 @@ fn buffer(text: &str) -> Result<u64, String> {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
     /// A usage failure that names the flag.

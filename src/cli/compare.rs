@@ -1,4 +1,8 @@
-//! `fathom compare`: its flags.
+//! `fathom compare`: its flags, and the comparison of sessions and JSON reports.
+//!
+//! 1. Each side names sessions by words of the history, paths, lists or ranges.
+//! 2. Sessions are judged now, JSON reports are read as they were judged.
+//! 3. Crate `analysis` compares the sides; the answers or the gate set the exit code.
 
 use crate::cli::shared_flags;
 use crate::cli::shared_flags::{
@@ -67,7 +71,7 @@ pub struct Args {
     brief: bool,
 }
 
-/// The check of a result, or E14, with this id.
+/// Parses a check of a result, or E14.
 fn acceptable(text: &str) -> Result<CheckId, String> {
     match text.parse()? {
         CheckId::E14 => Ok(CheckId::E14),
@@ -76,10 +80,10 @@ fn acceptable(text: &str) -> Result<CheckId, String> {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
-    /// [`Failure::Usage`] where --brief is asked of a format that has no short form, or a flag is about a gate that was not asked.
+    /// [`Failure::Usage`] if --brief is used with a format without a short form, or a flag is about an absent gate.
     pub fn request(self) -> Result<Request, Failure> {
         match self.b.as_slice() {
             [_] => self.files.check::<Comparison>()?,
@@ -116,34 +120,34 @@ impl Args {
     }
 }
 
-/// Largest JSON report that is read. One of a thousand runs of eight jobs has some MiB.
+/// Largest JSON report that is read. One of a thousand runs of eight jobs has a few MiB.
 const MOST_BYTES: u64 = 256 << 20;
-/// Between the first and the last session of a range.
+/// Separates the first and the last session of a range.
 const RANGE: &str = "..";
 
-/// What was asked for.
+/// A request to compare.
 #[derive(Debug)]
 pub struct Request {
     /// The baseline, as typed.
     pub a: String,
-    /// The other sides, each compared with it.
+    /// The other sides, each compared with the baseline.
     pub others: Vec<String>,
-    /// Margin, limit and what is accepted.
+    /// Margin, limit and accepted findings.
     pub options: Options,
-    /// The format of the answer.
+    /// Format of the answer.
     pub format: &'static Format,
-    /// How much of it is shown.
+    /// How much to show.
     pub detail: Detail,
-    /// Files to write too.
+    /// Additional output files.
     pub outputs: Vec<PathBuf>,
-    /// What they may replace.
+    /// Which files they may replace.
     pub replace: Replace,
 }
 
-/// Compares, prints, and gives the exit code.
+/// Compares, prints, and returns the exit code.
 ///
 /// # Errors
-/// [`Failure::Usage`] where a side is no session or report, or two have one in common.
+/// [`Failure::Usage`] if a side is not a session or report, or two sides share one.
 pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
     let words = std::iter::once(&request.a).chain(&request.others);
     let sides = words.map(|side| files(side)).collect::<Result<Vec<_>, _>>()?;
@@ -172,8 +176,8 @@ pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
     Ok(exit_code(&answers, all.gate.as_ref()))
 }
 
-/// The exit code, by the word of the gate or else of the answers: 1 for FAIL and INVALID, 2 for INCOMPARABLE, 4 for INCONCLUSIVE
-/// unless the user says what that counts as, else 0.
+/// The exit code of the gate, or else of the answers: 1 for FAIL and INVALID, 2 for INCOMPARABLE, 4 for INCONCLUSIVE
+/// unless the user redefines it, else 0.
 fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
     let outcome = gate.map(|gate| (gate.outcome, gate.counts_as));
     match outcome {
@@ -186,9 +190,9 @@ fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
     }
 }
 
-/// The files of a side: `a,b,c`, each a word of the history or a path, or `a..b` for these and all between them.
+/// The files of a side: `a,b,c`, each a word of the history or a path; or the range `a..b`.
 fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
-    // A name may hold a comma.
+    // A file name may contain a comma.
     if side.contains(',') && Path::new(side).is_file() {
         return Ok(vec![side.into()]);
     }
@@ -207,14 +211,14 @@ fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// The first and the last session of a range, where a word is one. Paths hold two points too, so both ends must be there.
+/// The ends of a range; `None` for other words. Paths can contain two dots too, so both ends must exist.
 fn ends(word: &str) -> Option<(PathBuf, PathBuf)> {
     let there = |word: &str| history::find(word).ok().filter(|p| p.is_file());
     let split = |at: usize| Some((there(&word[..at])?, there(&word[at + RANGE.len()..])?));
     word.match_indices(RANGE).find_map(|(at, _)| split(at))
 }
 
-/// The sessions from the first to the last of a directory, both included: their names are the times when they began.
+/// The sessions of a directory from the first to the last, both included. Their names begin with their start time.
 fn range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{word}: {why}"));
     if first.parent() != last.parent() {
@@ -235,11 +239,11 @@ fn range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure>
     Ok(all)
 }
 
-/// Refuses a file that is named twice: against itself it is the same, and beside itself it would count double.
+/// Refuses a file that is named twice: it would count double, or be compared with itself.
 fn refuse_twice<'p>(files: impl Iterator<Item = &'p PathBuf>) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     for file in files {
-        // What cannot be resolved is told when it is read.
+        // A missing file is reported when it is read.
         let whole = file.canonicalize().unwrap_or_else(|_| file.clone());
         if !seen.insert(whole) {
             return Err(same(&name::shown(file)));
@@ -248,7 +252,7 @@ fn refuse_twice<'p>(files: impl Iterator<Item = &'p PathBuf>) -> Result<(), Fail
     Ok(())
 }
 
-/// Refuses a session that is named as itself and as its JSON report.
+/// Refuses a session that is named both as itself and as its JSON report.
 fn refuse_one_session<'r>(reports: impl Iterator<Item = &'r Report>) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     for report in reports.filter(|r| r.session.is_some()) {
@@ -265,7 +269,7 @@ fn same(what: &str) -> Failure {
     ))
 }
 
-/// A JSON report as it was judged, or a session judged now; in both, these findings are accepted.
+/// Reads a JSON report as it was judged, or judges a session now. These findings are accepted in both.
 fn report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     if !is_json(file)? {
         let judging = Judging {
@@ -305,7 +309,7 @@ fn report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Whether a file begins as JSON does: a session file begins with its name.
+/// Whether a file begins like JSON. A session file begins with its format name.
 fn is_json(file: &Path) -> Result<bool, Failure> {
     let fail = |e: std::io::Error| Failure::Usage(format!("{}: {e}", name::shown(file)));
     let mut start = [0; 64];
@@ -314,7 +318,7 @@ fn is_json(file: &Path) -> Result<bool, Failure> {
 }
 
 #[test]
-fn sides_are_split_at_commas_and_ranges_are_those_between() {
+fn sides_are_lists_or_ranges() {
     let dir = std::env::temp_dir().join(format!("fathom-compare-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap_or_default();
     let path = |name: &str| dir.join(name);

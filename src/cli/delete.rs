@@ -16,7 +16,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     pub fn request(self) -> Removal {
         Removal { sessions: self.sessions, sure: self.yes }
     }

@@ -1,4 +1,5 @@
-//! `fathom devices`: its flags.
+//! `fathom devices`: its flags; prints every block device of the kernel, or the named ones with all facts. Crate `machine`
+//! reads them, crate `report` prints them.
 
 use crate::cli::shared_flags::{OUTPUT, formats_of};
 use crate::failure::Failure;
@@ -39,14 +40,14 @@ impl Args {
 pub struct Request {
     /// Paths of devices; empty for all devices.
     pub names: Vec<PathBuf>,
-    /// The format on standard output.
+    /// Format on standard output.
     pub format: &'static Format,
 }
 
 /// Reads the facts of the devices and prints them.
 ///
 /// # Errors
-/// If the kernel does not show its devices, a name is no device, or the answer cannot be printed.
+/// If the kernel does not show its devices, a name is not a device, or the answer cannot be printed.
 pub fn devices(request: &Request) -> Result<ExitCode, Failure> {
     let root = Root::real();
     let all = machine::devices::list_devices(&root).map_err(|why| {

@@ -1,7 +1,5 @@
-//! `fathom diskspd`: a command line of DISKSPD's as a request.
-//!
-//! For: what its own options ask of this program, and what files at hand make of them. Not for: the language (crate `dialect`), nor
-//! foreign manners ([`crate::foreign`]).
+//! `fathom diskspd`: turns a DISKSPD command line into a request, adjusted to the existing files. Crate `dialect` reads
+//! the options; [`super::other_tools`] measures and answers as DISKSPD does.
 
 use crate::cli::other_tools::{ToolOutput, ToolWords, request};
 use crate::cli::run;
@@ -30,7 +28,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said; `None` where only something was to be printed, which is done.
+    /// Returns the request; `None` after printing help or a profile.
     ///
     /// # Errors
     /// A usage failure that names the option, or the place in a profile.
@@ -56,21 +54,21 @@ impl Args {
     }
 }
 
-/// The CPUs that this process may use.
+/// CPUs that this process may use.
 fn cpus() -> Vec<u32> {
     let set = rustix::thread::sched_getaffinity(None);
     set.map(|set| (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect())
         .unwrap_or_default()
 }
 
-/// A seed of the clock.
+/// A seed from the clock.
 fn clock() -> u32 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.subsec_nanos() ^ since.as_secs() as u32)
 }
 
-/// Holds what was said against the files that are there: a region ends with its file, and nothing is said of a file in vain.
+/// Fits the job to existing files: a region ends with its file, and size options must have an effect.
 fn fit(said: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
     for target in said.profile.spans.iter().flat_map(|span| &span.targets) {
         look_at(target)?;
@@ -84,7 +82,7 @@ fn fit(said: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The length of a plain file that is there.
+/// The length of an existing regular file.
 fn length(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
 }

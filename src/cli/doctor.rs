@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     pub fn request(self) -> Request {
         Request { target: self.target, format: self.format }
     }

@@ -1,4 +1,4 @@
-//! `fathom explain`: its flags.
+//! `fathom explain`: its flags; prints the pages of checks, from the table that also runs them.
 
 use super::help;
 use crate::cli::shared_flags::{OUTPUT, formats_of};
@@ -40,26 +40,26 @@ impl Args {
     }
 }
 
-/// What was asked for.
+/// A request to explain checks.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// Checks, in the order in which they were named; none means all.
+    /// The named checks, in order; empty means all.
     pub checks: Vec<CheckPage>,
-    /// The format of the answer.
+    /// Format of the answer.
     pub format: &'static Format,
 }
 
-/// The check with this id or name, in any case.
+/// Finds a check by id or name, in any case.
 ///
 /// # Errors
-/// That there is none, with the one most like it.
+/// The most similar check if there is none.
 pub(super) fn find_check(said: &str) -> Result<CheckPage, String> {
     let word = said.to_ascii_uppercase();
     let id = word.parse::<CheckId>().ok();
     if let Some(check) = pages().find(|c| Some(c.id) == id || c.name == word) {
         return Ok(check);
     }
-    // Letters that look like figures are the likeliest slip in an id.
+    // Letters that resemble digits are the most likely slip in an id.
     let figures = word.replace('O', "0").replace(['I', 'L'], "1");
     let likeness = |c: &CheckPage| {
         let id = strsim::normalized_damerau_levenshtein(&figures, &c.id.to_string());
@@ -70,10 +70,10 @@ pub(super) fn find_check(said: &str) -> Result<CheckPage, String> {
     Err(format!("there is no check '{said}'{nearest}; `fathom explain` lists all"))
 }
 
-/// Prints the answer.
+/// Prints the pages.
 ///
 /// # Errors
-/// Where it cannot be printed.
+/// If they cannot be printed.
 fn print_pages(request: &Request) -> Result<ExitCode, Failure> {
     let all = request.checks.is_empty();
     let pages = if all { pages().collect() } else { request.checks.clone() };
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_is_found_by_id_and_name_in_any_case_and_a_slip_is_told_the_nearest() {
+    fn checks_are_found_by_id_and_name_in_any_case() {
         for said in ["A01", "a01", "cache_served", "CACHE_SERVED"] {
             assert_eq!(find_check(said).map(|c| c.id), Ok(CheckId::A01), "{said}");
         }
@@ -123,11 +123,11 @@ mod tests {
     }
 
     #[test]
-    fn the_document_is_what_the_table_gives() {
+    fn the_reference_page_matches_the_table() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/checks.md");
         let kept = std::fs::read_to_string(path).unwrap_or_default();
         let now = shown("markdown", pages().collect(), true);
-        // Not `assert_eq`: a page of differences helps nobody.
+        // Not `assert_eq`: it would print both pages.
         assert!(kept == now, "renew it: fathom explain --format markdown > docs/reference/checks.md");
     }
 }

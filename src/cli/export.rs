@@ -52,21 +52,21 @@ fn schemas() -> impl TypedValueParser<Value = &'static str> {
         .map(|name| SCHEMAS.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| *text))
 }
 
-/// What is to be exported.
+/// What to export.
 pub enum Action {
     /// The text of a JSON schema.
     Schema(&'static str),
-    /// As they are, or as reports.
+    /// Sessions unchanged, or as reports.
     Sessions(Export),
-    /// As fio's log.
+    /// A capture as fio's log.
     Capture(capture_file::Export),
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
-    /// A usage failure where a capture is asked for in a form that it does not have, or among others.
+    /// A usage failure for a capture in an unsupported format, or along with other sessions.
     pub fn to_action(self) -> Result<Action, Failure> {
         if let Some(text) = self.schema {
             return Ok(Action::Schema(text));

@@ -55,10 +55,10 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the action.
     ///
     /// # Errors
-    /// A usage failure where something is said that this does not use.
+    /// A usage failure for options that the action does not use.
     pub fn to_action(self) -> Result<Action, Failure> {
         let replace = Replace::by(self.force);
         let Some(target) = self.target else { return self.plain(replace) };

@@ -1,7 +1,12 @@
-//! `fathom help`: the help of a command, or a chapter of the guide.
+//! Help: `fathom help` (a command or a chapter of the guide), `fathom COMMAND -h` (the common flags, one line each), and
+//! `fathom -h` (first steps on one screen). `--help` has all flags, grouped and explained.
 //!
-//! The build script compiles the chapters in, from the pages that `docs/SUMMARY.md` lists. A topic is a command, the path of a chapter, the
-//! last part of its path, or its title. A command comes first, and its help names the chapters of the same name.
+//! The build script compiles the chapters in, from the pages that `docs/SUMMARY.md` lists. A topic is a command, the path
+//! of a chapter, the last part of its path, or its title. A command comes first, and its help names the chapters of the
+//! same name.
+//!
+//! For `-h`, [`shorten`] changes the command line that clap prints: flags in [`SHOWN`] get one line; other settings of
+//! jobs, flags in [`HIDDEN`] and exit codes are left out. Flags of a single command remain.
 
 use super::Cli;
 use crate::cli::explain;
@@ -88,9 +93,9 @@ fn page(topic: &str, width: usize) -> Result<String, Failure> {
     }
 }
 
-/// Returns what the glossary of the guide says about a term; `None` if it has no such term.
+/// Returns the glossary's entry for a term; `None` if it has none.
 ///
-/// An entry of the glossary is `- **Term**: text`, and may name several terms: `- **VALID, INVALID**: text`.
+/// An entry is `- **Term**: text`, and may name several terms: `- **VALID, INVALID**: text`.
 pub(super) fn glossary(term: &str) -> Option<String> {
     let chapter = CHAPTERS.iter().find(|chapter| chapter.path == "glossary")?;
     let term = term.trim().to_lowercase();
@@ -117,20 +122,20 @@ fn unknown(topic: &str, cli: &clap::Command) -> String {
 }
 
 impl Chapter {
-    /// The names that it is found by: its path, the last part of its path, and its title.
+    /// The names of a chapter: its path, the last part of its path, and its title.
     fn names(&self) -> impl Iterator<Item = String> {
         let last = self.path.rsplit('/').next().unwrap_or(self.path);
         [slug(last), slug(self.path), slug(self.title)].into_iter()
     }
 }
 
-/// A name as it is compared: in lower case, with `-` for spaces, without the extension of a page.
+/// A name in the form used for comparison: lower case, with `-` for spaces, without the extension of a page.
 fn slug(name: &str) -> String {
     let name = name.trim().to_lowercase().replace([' ', '_'], "-");
     name.strip_suffix(".md").unwrap_or(&name).to_owned()
 }
 
-/// Flags with their line in `-h`.
+/// Flags and their line in `-h`.
 const SHOWN: [(&str, &str); 37] = [
     ("rw", "read, write, randread, randwrite, rw, randrw, trim ..."),
     ("mix", "Share of reads in rw and randrw, such as 70%"),
@@ -234,7 +239,7 @@ fn shorten_command(command: Command) -> Command {
     })
 }
 
-/// What to type, and what it does.
+/// The first steps: what to type, and what it does.
 const STEPS: [(&str, &str); 5] = [
     ("fathom bench", "the standard benchmarks, in a minute and a half"),
     ("fathom run --rw randread --bs 4k --depth 32", "one workload"),
@@ -245,7 +250,7 @@ const STEPS: [(&str, &str); 5] = [
 /// Columns of a line.
 const WIDTH: usize = 80;
 
-/// The screen.
+/// The text of `fathom -h`.
 pub(super) fn text() -> String {
     let mut out = String::from(
         "Measures storage, and says whether the number means what you think it means.\n\n\
@@ -262,7 +267,7 @@ pub(super) fn text() -> String {
     out
 }
 
-/// The commands that no step names, in lines.
+/// The commands that are not in a step.
 fn others() -> String {
     let cli = Cli::command();
     let named = |name: &str| STEPS.iter().any(|(typed, _)| typed.split(' ').nth(1) == Some(name));
@@ -310,7 +315,7 @@ fn terms_of_reports_are_in_the_glossary() {
 }
 
 #[test]
-fn a_wrong_topic_is_answered_with_the_nearest() {
+fn an_unknown_topic_suggests_the_nearest() {
     for (typed, answer) in [
         ("exit-code", "`fathom help exit-codes`"),
         ("sweeep", "`fathom help sweep`"),
@@ -393,7 +398,7 @@ fn the_short_help_of_every_command_fits_forty_lines() {
 }
 
 #[test]
-fn it_fits_a_screen_and_names_every_command() {
+fn first_steps_fit_a_screen_and_name_every_command() {
     let text = text();
     assert!(text.lines().count() <= 24, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");

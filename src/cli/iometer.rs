@@ -1,7 +1,5 @@
-//! `fathom iometer`: a configuration file of Iometer's as a request, and its access specifications for a sweep.
-//!
-//! For: the words that Iometer takes on its command line, and targets for those of Windows that a file names. Not for: the language
-//! (crate `dialect`), nor foreign manners ([`crate::foreign`]).
+//! `fathom iometer`: turns a configuration file of Iometer into a request, and its access specifications into those of a
+//! sweep. Reads Iometer's command line, and replaces Windows targets. Crate `dialect` reads the file.
 
 use crate::cli::other_tools::{ToolOutput, ToolWords, request};
 use crate::cli::run;
@@ -41,7 +39,7 @@ pub struct Args {
     words: ToolWords,
 }
 
-/// Files, time and targets as they were typed.
+/// Files, time and targets as typed.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct CommandLine {
     configuration: Option<String>,
@@ -54,10 +52,10 @@ struct CommandLine {
 }
 
 impl Args {
-    /// What was said; `None` where only something was to be printed, which is done.
+    /// Returns the request; `None` after printing help.
     ///
     /// # Errors
-    /// A usage failure that names the word, or the place in the file.
+    /// A usage failure that names the argument, or the place in the file.
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let words = self.words.text();
         let said = parse(&words).map_err(Failure::Usage)?;
@@ -91,7 +89,7 @@ impl Args {
     }
 }
 
-/// The words behind `iometer`.
+/// Parses the arguments after `iometer`.
 fn parse(words: &[String]) -> Result<CommandLine, String> {
     let mut said = CommandLine::default();
     let mut rest = words.iter();
@@ -130,7 +128,7 @@ pub(super) fn specs(file: &Path) -> Result<Vec<Spec>, Failure> {
 }
 
 #[test]
-fn words_are_those_of_iometer_and_what_is_none_of_them_is_a_target() {
+fn iometer_arguments_are_parsed() {
     let of = |line: &str| parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
     let all = of("/c a.icf -r out.csv /t 5 --destroy=/dev/sdx /data b");
     let expected = CommandLine {

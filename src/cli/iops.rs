@@ -1,6 +1,4 @@
-//! `fathom iops`: the options of the program iops as a sweep.
-//!
-//! For: its words. Not for: what is measured, which is the preset of that name ([`super::sweep`]), nor its lines (crate `report`).
+//! `fathom iops`: the options of the program iops, as a sweep with the preset of that name.
 
 use super::{Cli, Command, sweep};
 use crate::cli::shared_flags::{HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
@@ -37,7 +35,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said, as a sweep.
+    /// Returns the sweep.
     ///
     /// # Errors
     /// A usage failure.
@@ -63,7 +61,7 @@ impl Args {
     }
 }
 
-/// What is wrong with a value, of the flag that was typed and not of the one that it stands for.
+/// Describes an invalid value by the typed flag, not by the flag it stands for.
 fn in_own_words(wrong: &clap::Error) -> Failure {
     let said = |kind: ContextKind| match wrong.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),

@@ -7,7 +7,7 @@ use crate::request::{Request, Work};
 use crate::show::Showing;
 use std::path::PathBuf;
 
-/// Runs below which the cost of a layer has no interval.
+/// Fewest runs for an interval of a layer's cost.
 const FEWEST_RUNS: u32 = 3;
 
 /// Run the same workload at every layer of a target, to see what each costs: devices, file system, page cache.
@@ -37,7 +37,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
     /// A usage failure that names the flag.

@@ -70,13 +70,13 @@ pub struct Args {
     live: LiveArgs,
 }
 
-/// A latency that can be a target.
+/// Parses a latency target.
 fn latency(text: &str) -> Result<u64, String> {
     time_limit(text, 1, MAX_TIME_NS)
 }
 
 impl LatencyTargetArgs {
-    /// The latency target; p99 is what the curve shows where nothing was.
+    /// The latency target. A curve without one shows p99.
     fn latency_target(&self, arrivals: Option<Arrivals>, curve: bool) -> LatencyTarget {
         let said =
             [(0.5, self.p50), (0.9, self.p90), (0.95, self.p95), (0.99, self.p99), (0.999, self.p99_9)];
@@ -88,14 +88,14 @@ impl LatencyTargetArgs {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let mut request = self.measuring.request(Work::Job, self.target);
         let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
-        // It is about the open loop, and the closed one has the same flags.
+        // The option concerns the open loop, and the closed one has the same flags.
         let first = streams.next();
         let workers = first.as_ref().and_then(|s| s.workers).unwrap_or(1);
         let arrivals = first.and_then(|s| s.arrivals.take());

@@ -75,7 +75,7 @@ enum VerdictWord {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     pub fn request(self) -> ListRequest {
         let verdict = self.verdict.map(|v| match v {
             VerdictWord::Valid => Verdict::Valid,

@@ -1,7 +1,8 @@
-//! Foreign manners: measuring as another tool does, and answering as it does.
+//! Commands of other tools (`fathom fio`, `diskspd`, `iometer`): measure as the tool does, and answer as it does.
 //!
-//! For: its output where it puts it, nothing beside that where programs read it, and its exit codes, which no verdict changes. Not for:
-//! what was asked ([`crate::cli`]), nor its formats (crate `report`).
+//! The output goes where the tool puts it, programs find nothing else in it, and the exit codes are the tool's: no verdict
+//! changes them. Such command lines have no options of fathom, so environment variables permit overwriting:
+//! `FATHOM_DESTROY` and `FATHOM_UNSEEN_USERS` instead of `--destroy` and `--unseen-users`.
 
 use crate::failure::Failure;
 use crate::files::output;
@@ -28,40 +29,40 @@ use std::time::Duration;
 /// Exit code of fio after a signal.
 const INTERRUPTED: u8 = 128;
 
-/// How the answer is given.
+/// How to answer.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct ToolOutput {
-    /// Whose names messages use.
+    /// The tool whose names messages use.
     pub tool: Tool,
-    /// What is written, in this order.
+    /// Output formats, in this order.
     pub formats: Vec<&'static Format>,
-    /// The file that it goes to; standard output where there is none.
+    /// Output file; `None` means standard output.
     pub output: Option<PathBuf>,
-    /// Whether the bandwidth of all jobs together is written to files of its own.
+    /// Whether to write the total bandwidth of all jobs to separate files.
     pub bandwidth_log: bool,
-    /// How often the answer so far is given; only at the end where it is not said.
+    /// How often to print an intermediate answer; `None` means only at the end.
     pub status_interval: Option<Duration>,
-    /// Whether `SIGUSR1` has the answer so far given too.
+    /// Whether `SIGUSR1` also prints one.
     pub status_on_signal: bool,
-    /// What was read of the user's, and so is never written over.
+    /// Job files of the user, which are never overwritten.
     pub job_files: Vec<PathBuf>,
-    /// What is told before it begins, beside text alone.
+    /// Remarks printed first, if the output is only text.
     pub remarks: Vec<String>,
-    /// Whether anything is measured; else files are made for later calls, and that is all.
+    /// Whether anything is measured; otherwise only files are made for later calls.
     pub measures: bool,
-    /// No progress.
+    /// Print no progress.
     pub quiet: bool,
 }
 
 impl ToolOutput {
-    /// Whether people read the answer.
+    /// Whether the output is for people.
     fn is_text(&self) -> bool {
         self.formats.iter().any(|format| matches!(format.name, report::FIO | report::DISKSPD))
     }
 }
 
-/// Measures and answers; `None` where there is nothing to measure. Whatever goes wrong is exit code 1, as in fio and DISKSPD.
+/// Measures and answers; does nothing for `None`. Any failure is exit code 1, as in fio and DISKSPD.
 pub fn answer(said: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
     let tool = said.as_ref().ok().and_then(|said| said.as_ref()).map(|(_, manners)| manners.tool);
     let done = said.and_then(|said| match said {
@@ -115,12 +116,12 @@ fn measure(request: &Request, manners: &ToolOutput) -> Result<ExitCode, Failure>
     let record = seen.session.record()?;
     let kept = seen.session.is_kept().then(|| seen.session.path());
     let words = kept.map(history::read_annotations).unwrap_or_default();
-    // Every format tells the same.
+    // Every format has the same content.
     let report = judge(&record, kept, words, &Showing::plain(report::TEXT));
     if kept.is_some() {
         history::remember();
     }
-    // What is refused to a log is told behind the report.
+    // Report a log that cannot be written after the report.
     let logged = logs.write(&seen.op_log).and_then(|()| {
         let mut all = aggregates.iter().zip(aggregate::FILES);
         all.try_for_each(|(outlet, (_, kind))| {
@@ -137,7 +138,8 @@ fn measure(request: &Request, manners: &ToolOutput) -> Result<ExitCode, Failure>
     })
 }
 
-/// Answers each time something was measured, and gives what was answered where it goes to a file, which is written as a whole each time.
+/// Writes an intermediate answer for each status. Returns the accumulated answers if they go to a file, which is rewritten
+/// completely each time.
 fn answer_so_far(told: &Receiver<SoFar>, manners: &ToolOutput, to: Option<(&Outlet, &Rules)>) -> Vec<u8> {
     let _ = sys::thread::block_signals();
     let mut answers = Vec::new();
@@ -152,7 +154,7 @@ fn answer_so_far(told: &Receiver<SoFar>, manners: &ToolOutput, to: Option<(&Outl
             }
             None => stdout::bytes(&answer),
         };
-        // What cannot be written now is told at the end, when it cannot be written either.
+        // A write error now will be reported at the end, when it occurs again.
         if written.is_err() {
             break;
         }
@@ -160,15 +162,15 @@ fn answer_so_far(told: &Receiver<SoFar>, manners: &ToolOutput, to: Option<(&Outl
     answers
 }
 
-/// All formats one behind another.
+/// Renders all formats one after another.
 fn rendered(report: &Report, manners: &ToolOutput) -> Result<Vec<u8>, Failure> {
     let style = Style { detail: Detail::Brief, ..Style::default() };
     let all = manners.formats.iter().map(|format| stdout::rendered(format, report, style));
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// Writes the answer behind what was answered `before`, and what fathom makes of it where people read them: beside what is printed, and behind it in a
-/// file, since programs that have fio write one take words on standard error for a failure.
+/// Writes the answer after the intermediate ones in `before`, and fathom's verdict for people: on standard error next to
+/// printed text, or at the end of a file. Programs that let fio write a file take text on standard error for a failure.
 fn write(
     report: &Report,
     manners: &ToolOutput,
@@ -188,7 +190,7 @@ fn write(
         }
         None => stdout::bytes(&bytes).map_err(|why| instead(&why, report))?,
     }
-    // Its result file has no place for it, wherever that goes.
+    // The result file of the tool has no place for the verdict.
     let has_no_place = manners.formats.iter().any(|format| format.name == report::IOMETER);
     if has_no_place || (manners.is_text() && to.is_none()) {
         stderr::say(verdict(report, manners).trim());
@@ -196,13 +198,13 @@ fn write(
     Ok(())
 }
 
-/// Whether operations failed of a stream that is not to continue after them, or a sync that was typed.
+/// Whether operations failed in a stream that must not continue after errors, or an explicit sync failed.
 fn has_failed(report: &Report) -> bool {
     let mut seen = report.results.iter().filter_map(|result| result.seen.as_ref());
     seen.any(|seen| seen.errors.values().sum::<u64>() > seen.ignored_errors || seen.sync_error.is_some())
 }
 
-/// What fathom makes of it, in lines.
+/// fathom's verdict, in lines.
 fn verdict(report: &Report, manners: &ToolOutput) -> String {
     if manners.measures {
         in_names_of(manners.tool, &report::fio_verdict(report))
@@ -211,15 +213,15 @@ fn verdict(report: &Report, manners: &ToolOutput) -> String {
     }
 }
 
-/// Where the figures are that could not be written.
+/// The failure, with the figures that could not be written.
 fn instead(why: &Failure, report: &Report) -> Failure {
     let session = report.session.as_deref();
     let kept = session.map(|path| format!("; `fathom show {}` prints them", name::shown(&name::path(path))));
     Failure::Refused(format!("{}{}", why.message(), kept.unwrap_or_default()))
 }
 
-/// Asks for a job as a tool measures it: once, whatever others do meanwhile. `destroy` names what may be overwritten, with what is allowed
-/// beside the command line.
+/// Makes the request of a job as the tool measures it: once, whatever others do. `destroy` names what may be overwritten;
+/// the environment variable adds to it.
 pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, keep: bool) -> Request {
     job.runs = Some(1);
     job.attempts = Some(1);
@@ -244,15 +246,15 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
     }
 }
 
-/// What this job would overwrite of what may be: that may be said for many.
+/// Paths of the environment variable that this job would overwrite. The variable may be set for many jobs.
 fn allowed(job: &JobSpec) -> Vec<String> {
     let reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
     let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !reads(&stream.rw));
-    // The same file may be written down in several ways.
+    // A path may be written in several ways.
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let targets: Vec<PathBuf> =
         streams.flat_map(|stream| &stream.target).map(|target| real(&name::path(target))).collect();
-    // A log may name its file by itself.
+    // A replayed log may name its file itself.
     let is_any =
         job.phases.iter().flat_map(|phase| &phase.streams).any(|s| s.replay.is_some() && s.target.is_empty());
     let is_target = |path: &Path| is_any || targets.contains(&real(path));
@@ -268,15 +270,15 @@ pub(crate) struct ToolWords {
 }
 
 impl ToolWords {
-    /// As text that leads back to any bytes.
+    /// As text that can represent any bytes.
     pub(crate) fn text(&self) -> Vec<String> {
         self.words.iter().map(name::text).collect()
     }
 }
 
-/// Names what may be overwritten, as a list of paths like `PATH`: it may be set for many calls.
+/// Variable with paths that may be overwritten, in the syntax of `PATH`.
 const DESTROY: &str = "FATHOM_DESTROY";
-/// Names what may be written though users of it may be hidden, as such a list.
+/// Variable with paths that may be written although their users may be hidden, in the same syntax.
 const UNSEEN_USERS: &str = "FATHOM_UNSEEN_USERS";
 
 /// The paths that may be overwritten.
@@ -284,7 +286,7 @@ pub(crate) fn paths() -> Vec<PathBuf> {
     listed(DESTROY)
 }
 
-/// The paths that may be written though users of them may be hidden.
+/// The paths that may be written although their users may be hidden.
 pub(crate) fn unseen_users() -> Vec<PathBuf> {
     listed(UNSEEN_USERS)
 }

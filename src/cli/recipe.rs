@@ -1,4 +1,7 @@
-//! `fathom recipe`: its flags.
+//! `fathom recipe`: its flags, and the table of recipes.
+//!
+//! A recipe is a job with a question, which stands for an application or an article. Its content is a job file in
+//! `recipes/` with its source. A source that names a limit is a `fail-if` condition.
 
 use crate::cli::shared_flags::{InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs};
 use crate::cli::{run, shared_flags};
@@ -38,7 +41,7 @@ pub struct Args {
     live: LiveArgs,
 }
 
-/// A list has nothing to be measured or shown otherwise.
+/// Makes a flag require a recipe's name: the list measures nothing.
 fn of_a_recipe(arg: Arg) -> Arg {
     if arg.get_id() == "name" { arg } else { arg.requires("name") }
 }
@@ -50,7 +53,7 @@ fn names() -> impl TypedValueParser<Value = &'static Recipe> {
 }
 
 impl Args {
-    /// What was said; `None` where only the list was asked for, which is printed.
+    /// Returns the request; `None` after printing the list.
     ///
     /// # Errors
     /// A usage failure that names the flag.
@@ -68,7 +71,7 @@ impl Args {
     }
 }
 
-/// Two lines for each: what it asks, and under which condition it fails.
+/// Two lines for each recipe: its question, and its condition.
 fn list() -> String {
     let width = RECIPES.iter().map(|r| r.name.len()).max().unwrap_or(0);
     let mut out = String::new();
@@ -82,19 +85,19 @@ fn list() -> String {
     out
 }
 
-/// As they are typed.
+/// The conditions as typed.
 fn conditions(recipe: &Recipe) -> Vec<String> {
     let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::problems).ok();
     let said = job.and_then(|job| job.fail_if).unwrap_or_default();
     said.iter().map(Condition::to_flag).collect()
 }
 
-/// A job file of ours, and what it asks.
+/// A job file of fathom, and its question.
 #[derive(Debug)]
 pub struct Recipe {
-    /// What `fathom recipe` takes; its file is called so too.
+    /// Its name on the command line, and of its file.
     pub name: &'static str,
-    /// What it asks of a place, in a line.
+    /// Its question, in a line.
     pub about: &'static str,
     /// The job file.
     pub text: &'static str,
@@ -104,7 +107,7 @@ const fn recipe(name: &'static str, about: &'static str, text: &'static str) -> 
     Recipe { name, about, text }
 }
 
-/// Every recipe there is: applications first, then the articles.
+/// All recipes: applications first, then articles.
 pub const RECIPES: &[Recipe] = &[
     recipe(
         "etcd",
@@ -166,7 +169,7 @@ pub const RECIPES: &[Recipe] = &[
     ),
 ];
 
-/// The recipe of that name.
+/// Finds a recipe by name.
 pub fn find(name: &str) -> Option<&'static Recipe> {
     RECIPES.iter().find(|r| r.name == name)
 }
@@ -180,7 +183,7 @@ fn every_recipe_is_a_job_with_a_source() {
         assert!(problems.is_empty(), "{}: {problems:?}", recipe.name);
         assert!(job.name.is_some(), "{}: its results have a name", recipe.name);
         assert!(recipe.text.contains("\n# Source: http"), "{}", recipe.name);
-        // What can be said beside a recipe is how often and how long, so it says where itself.
+        // The command line of a recipe cannot set targets of streams, so the recipe must not need it to.
         assert!(job.phases.iter().flat_map(|p| &p.streams).all(|s| s.target.is_empty()), "{}", recipe.name);
     }
     let mut names: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();

@@ -1,4 +1,5 @@
-//! `fathom run`: its flags.
+//! `fathom run`: its flags, and job files: reads a job file in any language, and applies the command line to its job (also
+//! for `fathom recipe`). Crate `dialect` has the languages.
 
 use crate::capture::capture_file::is_capture;
 use crate::cli::shared_flags;
@@ -57,7 +58,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
     /// A usage failure that names the flag, or the place in the job file.
@@ -99,7 +100,7 @@ impl Args {
         Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
     }
 
-    /// What was said of a capture.
+    /// The request of a replay.
     fn replay(self, captures: Vec<PathBuf>, targets: Vec<PathBuf>) -> Result<(Request, Showing), Failure> {
         if !self.hosts.is_empty() {
             return Err(Failure::Usage("--hosts: a capture is replayed on one host; leave it out".into()));
@@ -141,7 +142,7 @@ impl Args {
     }
 }
 
-/// Numbers of hosts that were typed, which grow.
+/// The typed numbers of hosts, which must increase.
 fn steps(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
     if hosts.len() == 1 || !hosts.is_sorted_by(|a, b| a < b) {
         return Err(Failure::Usage(
@@ -151,7 +152,7 @@ fn steps(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
     Ok(hosts)
 }
 
-/// The language of a TARGET that is a job file: told by what stands in it, or by its name where that is no more than a text.
+/// The language of a job file given as TARGET: recognised by its content, or as plain text by its name.
 fn language(path: &Path) -> Option<&'static Language> {
     let named = dialect::of_name(path);
     match files::small(path, MAX_FILE_BYTES as u64) {
@@ -159,29 +160,29 @@ fn language(path: &Path) -> Option<&'static Language> {
             Some(tool) => dialect::of_tool(tool),
             None => named.filter(|_| !content.contains(&0)),
         },
-        // One of ours that is too large is told so, and whoever names one that is not there hears that.
+        // A fathom job file that is too large or missing gets its own message.
         Small::Large => named.filter(|language| language.tool == Tool::Fathom),
         Small::Unread => named,
         Small::NoFile => None,
     }
 }
 
-/// What a job file says.
+/// Reads a job file.
 fn read(path: &Path, language: &Language) -> Result<JobSpec, Failure> {
     let text = text(path)?;
     (language.parse)(&path.display().to_string(), &text, &crate::plan::problems)
         .map_err(|trouble| pointed(&trouble))
 }
 
-/// What is wrong with a job file, with its place.
+/// The failure of an invalid job file, with the place.
 pub(super) fn pointed(trouble: &Trouble) -> Failure {
     Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() }
 }
 
-/// The text of a job file.
+/// Reads the text of a job file.
 pub(super) fn text(path: &Path) -> Result<String, Failure> {
     let name = path.display().to_string();
-    // A shell's <(...) is a pipe.
+    // The shell's <(...) is a pipe.
     let is_pipe = std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo());
     let opened = if is_pipe { std::fs::File::open(path) } else { files::open(path) };
     let file = opened.map_err(|e| match e.kind() {
@@ -194,14 +195,14 @@ pub(super) fn text(path: &Path) -> Result<String, Failure> {
     all_of(file, &name)
 }
 
-/// The text of a job file that comes through standard input.
+/// Reads the text of a job file from standard input.
 pub(super) fn typed() -> Result<String, Failure> {
     all_of(io::stdin(), "standard input")
 }
 
 fn all_of(from: impl Read, name: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    // One byte more than it may have is enough to know that it has too many.
+    // One byte more than the limit shows that it is exceeded.
     let most = MAX_FILE_BYTES as u64 + 1;
     from.take(most)
         .read_to_end(&mut bytes)
@@ -211,8 +212,8 @@ fn all_of(from: impl Read, name: &str) -> Result<String, Failure> {
     })
 }
 
-/// A text in UTF-8, or as Windows writes what is redirected there into a file: in UTF-16 behind a mark of its order of bytes. Else the line
-/// that has something else.
+/// Decodes UTF-8, or UTF-16 with a byte order mark, as Windows redirects output. Otherwise returns the number of the
+/// invalid line.
 fn decoded(bytes: Vec<u8>) -> Result<String, usize> {
     let units = |rest: &[u8], of: fn([u8; 2]) -> u16| -> Result<String, usize> {
         let mut line = 1;
@@ -234,7 +235,7 @@ fn decoded(bytes: Vec<u8>) -> Result<String, usize> {
     }
 }
 
-/// Puts the job of a file into the request, and into that what the command line said.
+/// Puts the job of a file into the request, and applies the command line.
 ///
 /// # Errors
 /// A usage failure that names the flag.
@@ -247,7 +248,7 @@ pub(super) fn take(
     let name = source.name();
     overrule(&mut job, said, &name)?;
     targets_are_used(&job, &request.targets, &name)?;
-    // What the text says was checked where its lines are known; this is what the command line says or adds.
+    // The text was checked along with its lines. This checks the options of the command line.
     let problems = job.check().into_iter().chain(job.check_targets(request.targets.len()));
     if let Some(problem) = problems.into_iter().next() {
         return Err(Failure::Usage(format!("{name}: {}", problem.in_toml())));
@@ -257,7 +258,7 @@ pub(super) fn take(
     Ok(())
 }
 
-/// Puts what the command line says into the job of a file, or says why it cannot stand beside it.
+/// Applies the command line to the job of a file, or explains why they conflict.
 fn overrule(job: &mut JobSpec, said: &[TypedKey], file: &str) -> Result<(), Failure> {
     let refuse = |why: String| Err(Failure::Usage(why));
     for TypedKey { key, values } in said {
@@ -295,7 +296,7 @@ fn targets_are_used(job: &JobSpec, targets: &[PathBuf], file: &str) -> Result<()
 }
 
 #[test]
-fn help_names_what_may_stand_beside_a_job_file() {
+fn help_lists_the_flags_that_go_with_a_job_file() {
     let help = <Args as clap::Args>::augment_args(clap::Command::new("run"));
     let help = help.get_long_about().map(ToString::to_string).unwrap_or_default();
     for key in keys::taken_by(Command::RunFile) {
@@ -304,13 +305,13 @@ fn help_names_what_may_stand_beside_a_job_file() {
 }
 
 #[test]
-fn a_text_of_windows_is_read_as_any_other() {
+fn utf_16_text_is_decoded() {
     let text = "<a>\n  ä 😀\n</a>\n";
     let units = |of: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(of).collect() };
     let little = [vec![0xff, 0xfe], units(u16::to_le_bytes)].concat();
     let big = [vec![0xfe, 0xff], units(u16::to_be_bytes)].concat();
     assert_eq!([little.clone(), big, text.into()].map(|bytes| decoded(bytes).unwrap_or_default()), [text; 3]);
-    // Half a character at the end, half a pair, and bytes that are no UTF-8: with their line.
+    // Half a character at the end, half a surrogate pair, and invalid UTF-8: with their line.
     let cut = little[..little.len() - 1].to_vec();
     let lone = [vec![0xff, 0xfe, b'a', 0, b'\n', 0], vec![0x00, 0xd8, b'x', 0]].concat();
     assert_eq!(

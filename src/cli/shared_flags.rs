@@ -1,4 +1,5 @@
-//! Flags that several commands share.
+//! Flags that several commands share: settings of jobs, output, progress, gates, targets; and the headings of `--help`,
+//! the same six for every command, in one order. The headings of job settings come from the table of keys.
 
 use crate::cli::usage_error;
 use crate::failure::Failure;
@@ -29,21 +30,22 @@ use report::{Detail, Format, ReportKind};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Keys of a workload as flags: those that the command takes, from the one table of keys.
+/// Job settings as flags: those that the command accepts, from the table of keys.
 #[derive(Debug)]
 pub(super) struct Keys {
     job: JobSpec,
     said: Vec<TypedKey>,
 }
 
-/// A key with the values that were typed for it.
+/// A key and its typed values.
 #[derive(Clone, Debug)]
 pub(super) struct TypedKey {
     pub(super) key: &'static Key,
     pub(super) values: Vec<String>,
 }
 
-/// The value of a key. The type tells a key from another flag of that name: those of `fathom sweep` have several values.
+/// The value of a key. The type distinguishes a key from another flag of that name: those of `fathom sweep` have several
+/// values.
 #[derive(Clone, Debug)]
 struct Value(String);
 
@@ -58,7 +60,7 @@ impl Args for Keys {
     }
 }
 
-/// A key as a flag.
+/// Makes a flag for a key.
 fn flag(key: &'static Key, command: keys::Command) -> Arg {
     let about = key.about_in(command);
     let flag = Arg::new(key.name).long(key.name).help(about.clone()).help_heading(key.group.heading());
@@ -71,7 +73,7 @@ fn flag(key: &'static Key, command: keys::Command) -> Arg {
         _ => flag,
     };
     let action = if key.is_list() { ArgAction::Append } else { ArgAction::Set };
-    // Read once to be refused by clap, which knows the flag; and once more where it belongs.
+    // Parse here so that clap can name the flag in an error; the value is parsed again where it is used.
     flag.action(action).value_name(key.value).value_parser(OsStringValueParser::new().try_map(move |typed| {
         // A file may have any name.
         let text = typed.into_string().unwrap_or_else(model::name::text);
@@ -94,7 +96,7 @@ impl FromArgMatches for Keys {
             if values.is_empty() {
                 continue;
             }
-            // A list may be wrong as a whole where each value is right.
+            // A list can be invalid although each value is valid.
             key.say(&mut job, values.iter().map(String::as_str)).map_err(|why| {
                 clap::Error::raw(ErrorKind::ValueValidation, format!("--{}: {why}\n", key.name))
             })?;
@@ -109,7 +111,7 @@ impl FromArgMatches for Keys {
     }
 }
 
-/// What was typed for a key; nothing where the command does not take it.
+/// The typed values of a key; empty if the command does not accept it.
 fn values(matches: &ArgMatches, key: &Key) -> Vec<String> {
     if key.is_switch() {
         let on = matches.try_get_one::<bool>(key.name).ok().flatten();
@@ -213,7 +215,7 @@ pub(super) struct LiveArgs {
 }
 
 impl LiveArgs {
-    /// How the report is shown, with what was said about watching.
+    /// Adds the progress options.
     pub(super) fn with(self, showing: Showing) -> Showing {
         let watched = match self {
             Self { quiet: true, .. } => Progress::Quiet,
@@ -252,7 +254,7 @@ impl From<HookWord> for Hook {
 }
 
 impl Measuring {
-    /// Whether any of this was typed.
+    /// Whether any of these was typed.
     pub(super) fn says_anything(&self) -> bool {
         !self.typed_keys().is_empty()
             || self.no_history
@@ -262,17 +264,17 @@ impl Measuring {
             || self.test_hook.is_some()
     }
 
-    /// How often a run may be measured again, where that was said.
+    /// How often a run may be repeated, if typed.
     pub(super) fn attempts(&self) -> Option<u32> {
         self.keys.job.attempts
     }
 
-    /// The keys that were said, in the order of help.
+    /// The typed keys, in the order of help.
     pub(super) fn typed_keys(&self) -> &[TypedKey] {
         &self.keys.said
     }
 
-    /// What was said, with the work and the targets that the command adds.
+    /// The request, with the work and targets of the command.
     pub(super) fn request(self, work: Work, targets: impl IntoIterator<Item = PathBuf>) -> Request {
         Request {
             command: std::env::args_os().map(model::name::text).collect(),
@@ -296,12 +298,12 @@ impl Measuring {
 }
 
 impl ShowingArgs {
-    /// How the report of one session is to be shown, with what an answer that cannot be told counts as.
+    /// How to show the report of one session, with the value of an inconclusive answer.
     pub(super) fn gated(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
         Ok(Showing { inconclusive: inconclusive.counts_as(), ..self.showing(explain)? })
     }
 
-    /// How several sessions are to be shown in one table; an error where a flag or format is of the report of one.
+    /// How to show several sessions in one table. Flags and formats for a single report are errors.
     pub(super) fn of_several(
         self,
         explain: bool,
@@ -345,7 +347,7 @@ impl ShowingArgs {
 }
 
 impl OutputArgs {
-    /// Refuses files whose extension no format has that writes this kind of report.
+    /// Refuses files whose extension has no format for this kind of report.
     pub(super) fn check<K: ReportKind + ?Sized>(&self) -> Result<(), Failure> {
         let is_known = |path: &Path| report::by_extension::<K>(path).is_some() || output::is_stream(path);
         let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
@@ -366,14 +368,14 @@ impl OutputArgs {
         self.output.iter().filter_map(move |path| report::of_file::<K>(path, printed))
     }
 
-    /// What the files may replace.
+    /// Which files they may replace.
     pub(super) fn replace(&self) -> Replace {
         Replace::by(self.force)
     }
 }
 
 impl ShowingArgs {
-    /// How a capture is shown: nothing is judged in it, so what is about that is refused.
+    /// How to show a capture. Nothing is judged, so flags about judging are refused.
     pub(super) fn of_a_capture(self) -> Result<(&'static Format, Vec<PathBuf>, Replace), Failure> {
         let of_reports = [
             ("--accept", !self.accept.is_empty()),
@@ -390,7 +392,7 @@ impl ShowingArgs {
     }
 }
 
-/// How much is shown, by the flags of that name.
+/// How much to show.
 pub(super) fn detail(brief: bool, verbose: bool) -> Detail {
     match (brief, verbose) {
         (true, _) => Detail::Brief,
@@ -399,7 +401,7 @@ pub(super) fn detail(brief: bool, verbose: bool) -> Detail {
     }
 }
 
-/// Refuses `--brief` where no format that is asked for has a short form.
+/// Refuses `--brief` if no requested format has a short form.
 pub(super) fn brief_is_known(
     brief: bool,
     printed: &'static Format,
@@ -414,7 +416,7 @@ pub(super) fn brief_is_known(
     )))
 }
 
-/// The check of a result with this id.
+/// Parses a check of a result.
 pub(super) fn acceptable(text: &str) -> Result<CheckId, String> {
     let id: CheckId = text.parse()?;
     if analysis::checks::all().any(|c| c.id == id) {
@@ -423,7 +425,7 @@ pub(super) fn acceptable(text: &str) -> Result<CheckId, String> {
     Err(format!("{id} is asked of comparisons, not of results: `fathom explain {id}` tells more"))
 }
 
-/// Refuses an engine that is not in the table.
+/// Refuses an unknown engine.
 fn known_engine(text: &str) -> Result<(), String> {
     let name = text.trim().split(':').next().unwrap_or_default();
     if engine::engines::find(name).is_some() {
@@ -450,13 +452,13 @@ pub(super) fn engines() -> String {
     lines.join("\n")
 }
 
-/// The keys of a line, for help.
+/// The keys of a `--line`, for help.
 fn line_keys() -> String {
     let lines = LINE_KEYS.iter().map(|k| format!("- {}={}: {}", k.name, k.value, k.about));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Takes the name of a format that writes this kind of report; the error for any other names those.
+/// Parses the name of a format for this kind of report. The error lists them.
 pub(super) fn formats_of<K: ReportKind + ?Sized>() -> impl TypedValueParser<Value = &'static Format> {
     let found = |name: String| report::find::<K>(&name).ok_or("there is no such format");
     PossibleValuesParser::new(format_names::<K>()).try_map(found)
@@ -467,19 +469,19 @@ pub(super) fn format_names<K: ReportKind + ?Sized>() -> impl Iterator<Item = Pos
     report::able::<K>().map(|(format, writer)| PossibleValue::new(format.name).help(writer.about))
 }
 
-/// What is done, or which sessions are meant.
+/// Heading: what to do, or with which sessions.
 pub(super) const WHAT: &str = Group::What.heading();
-/// On which bytes.
+/// Heading: on which bytes.
 pub(super) const WHERE: &str = Group::Where.heading();
-/// For how long and how often.
+/// Heading: how long and how often.
 pub(super) const HOW_LONG: &str = Group::HowLong.heading();
-/// How much at once.
+/// Heading: how much at once.
 pub(super) const HOW_DEEP: &str = Group::HowDeep.heading();
-/// What is shown, where to, and what the exit code says.
+/// Heading: output and exit code.
 pub(super) const OUTPUT: &str = Group::Output.heading();
-/// What may be written over.
+/// Heading: permission to overwrite.
 pub(super) const SAFETY: &str = Group::Safety.heading();
-/// Settings of a sweep that have several values.
+/// Heading: settings of a sweep with several values.
 pub(super) const AXES: &str = "Axes";
 
 /// How much slower B may be.
@@ -495,7 +497,7 @@ pub(super) struct SlowerArgs {
 }
 
 impl SlowerArgs {
-    /// What was said.
+    /// The limit of `--fail-if-slower`, if typed.
     pub(super) fn slower(&self) -> Option<Slower> {
         self.fail_if_slower.map(|by| Slower { by, all: self.fail_on == Which::All })
     }
@@ -519,7 +521,7 @@ pub(super) struct InconclusiveArgs {
 }
 
 impl InconclusiveArgs {
-    /// What was said.
+    /// The value of `--inconclusive`, if typed.
     pub(super) fn counts_as(&self) -> Option<CountsAs> {
         self.inconclusive.map(|word| match word {
             CountsAsWord::Pass => CountsAs::Pass,
@@ -535,7 +537,7 @@ enum CountsAsWord {
     Fail,
 }
 
-/// A share in percent, as a share. The whole of it would be no limit at all.
+/// Parses a percentage below 100 %, which would be no limit.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     match number::share(text)? {
         percent if percent < 100.0 => Ok(percent / 100.0),
@@ -564,7 +566,7 @@ pub(super) fn from_argument(typed: &OsStr) -> PathBuf {
 }
 
 #[test]
-fn every_flag_of_every_command_stands_under_a_heading_and_these_have_one_order() {
+fn every_flag_has_a_heading_in_the_common_order() {
     use clap::CommandFactory;
     let order = [WHAT, AXES, WHERE, HOW_LONG, HOW_DEEP, OUTPUT, SAFETY];
     for command in crate::cli::Cli::command().get_subcommands() {

@@ -45,16 +45,16 @@ pub struct Args {
     showing: ShowingArgs,
 }
 
-/// What is to be shown.
+/// What to show.
 pub enum Action {
-    /// To be judged again, one alone or several side by side.
+    /// One session, or several in a table.
     Sessions(Vec<PathBuf>, Box<Showing>),
-    /// Its profile, or its requests.
+    /// A capture's profile or requests.
     Capture(capture_file::Request),
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the action.
     ///
     /// # Errors
     /// A usage failure that names the flag.

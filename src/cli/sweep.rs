@@ -99,18 +99,18 @@ enum Order {
     Sequential,
 }
 
-/// What is to be done with a grid.
+/// What to do with a grid.
 #[derive(Debug)]
 pub enum Action {
     /// Measure it.
     Measure(Request, Showing),
-    /// Print the cells that would be measured.
+    /// Print the cells to be measured.
     List(Request),
-    /// Print those that would not.
+    /// Print the cells that cannot be measured.
     Skipped(Request),
     /// Print the library of access specifications.
     Specs,
-    /// Go on with the session that this word means.
+    /// Continue the session that this word names.
     Resume(String, Showing),
 }
 
@@ -127,13 +127,13 @@ fn cycles() -> String {
     out
 }
 
-/// Takes what cells may be ranked by.
+/// Parses a measure that can rank cells.
 fn measures() -> impl TypedValueParser<Value = Measure> {
     let words = Measure::WORDS.iter().map(|(word, _, about)| PossibleValue::new(*word).help(*about));
     PossibleValuesParser::new(words).try_map(|word| Measure::find(&word).ok_or("there is no such measure"))
 }
 
-/// Takes a share in percent as a tolerance.
+/// Parses a percentage as a tolerance.
 fn tolerance(text: &str) -> Result<f64, String> {
     let percent = share(text)?;
     if (0.1..=50.0).contains(&percent) {
@@ -147,7 +147,7 @@ fn presets() -> PossibleValuesParser {
 }
 
 impl Args {
-    /// Refuses what does not go with cells that are measured in their order, and what goes with `iops` alone.
+    /// Refuses options that conflict with cells in order, and options only for `iops`.
     fn check_in_order(&self, preset: Option<&Preset>, axes: &Axes) -> Result<(), Failure> {
         let refuse = |why: String| Err(Failure::Usage(why));
         let way = preset.map_or(Procedure::Sought, |p| p.way);
@@ -202,7 +202,7 @@ impl Args {
         Ok(())
     }
 
-    /// Whether anything is said that a session says which is gone on with, or that would stop before it goes on.
+    /// Whether options were typed that a resumed session already has, or that would end it before it continues.
     fn says_more_than_resume(&self) -> bool {
         self.measuring.says_anything()
             || self.fleet.ranks_per_host.is_some()
@@ -224,7 +224,7 @@ impl Args {
             || self.skipped
     }
 
-    /// What was said.
+    /// Returns the action.
     ///
     /// # Errors
     /// A usage failure that names the flag.
@@ -279,7 +279,7 @@ impl Args {
                 "--runs {runs} goes with --exhaustive: otherwise the sweep decides how often it measures a cell; leave one of them out"
             )));
         }
-        // What a flag is about depends on the cells, which the plan knows.
+        // Whether a flag has an effect depends on the cells, which only the plan knows.
         let mut widest = request.job.clone();
         let streams = widest.phases.iter_mut().flat_map(|p| &mut p.streams);
         streams.filter(|s| s.lines.is_empty()).for_each(|s| s.rw = Some(Rw::Randrw));
@@ -298,7 +298,7 @@ impl Args {
     }
 }
 
-/// All places: those that are measured alone, or those that are used at once.
+/// All targets: those measured one at a time, or those used together.
 fn places(axes: &Axes, at_once: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     match at_once.first() {
         Some(place) if !axes.target.is_empty() => Err(Failure::Usage(format!(
@@ -311,10 +311,10 @@ fn places(axes: &Axes, at_once: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-/// What the command line of an earlier sweep says, which `--resume` goes on with.
+/// The request of an earlier sweep's command line, for `--resume`.
 ///
 /// # Errors
-/// A usage failure where it was no sweep, or this version does not understand it.
+/// A usage failure if it was not a sweep, or this version does not understand it.
 pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
     let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
     if before.study.grid().is_none() {
@@ -334,7 +334,7 @@ pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
     Ok(Request { command: before.command.clone(), ..request })
 }
 
-/// Lines are one more access specification, or the only one where none is named.
+/// Typed lines form one more access specification, or the only one.
 fn add_own_lines(request: &mut Request) {
     let streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
     let lines: Vec<LineSpec> = streams.flat_map(|s| std::mem::take(&mut s.lines)).collect();
@@ -351,12 +351,12 @@ fn add_own_lines(request: &mut Request) {
 /// The axes as flags, from their table.
 #[derive(Debug)]
 struct AxisFlags {
-    /// Those that were said, each with its values.
+    /// The typed axes and their values.
     said: Vec<(&'static Axis, String)>,
 }
 
 impl AxisFlags {
-    /// Puts what was said over what a preset says.
+    /// Applies the typed axes over a preset's.
     fn overrule(&self, axes: &mut Axes) -> Result<(), Failure> {
         self.said.iter().try_for_each(|(axis, text)| say(axes, axis, text))
     }
@@ -373,7 +373,7 @@ fn say(axes: &mut Axes, axis: &Axis, text: &str) -> Result<(), Failure> {
 impl clap::Args for AxisFlags {
     fn augment_args(command: Command) -> Command {
         command.args(AXES.iter().map(|axis| {
-            // Read once to be refused by clap, which knows the flag; and once more where it belongs.
+            // Parse here so that clap can name the flag in an error; the value is parsed again where it is used.
             let parse =
                 |text: &str| axis.say(&mut Axes::default(), text, is_engine).map(|()| text.to_owned());
             Arg::new(axis.name)

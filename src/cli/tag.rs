@@ -18,7 +18,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the change.
     pub fn change(&self) -> Change {
         let words = self.words.clone();
         if self.remove { Change::Untag(words) } else { Change::Tag(words) }

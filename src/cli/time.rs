@@ -14,7 +14,7 @@ use report::Format;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Runs of each command if several are compared: FASTER and SLOWER take four of each.
+/// Runs of each command if several are compared: FASTER and SLOWER need four of each.
 const COMPARED_RUNS: u32 = 5;
 
 /// Run a command and report what the storage did meanwhile: what came from the page cache, what had reached the disk, what limited it.
@@ -79,7 +79,7 @@ pub struct Args {
     sync_all: bool,
 }
 
-/// What `--fail-if` says.
+/// The conditions of `--fail-if`.
 #[derive(Clone, Debug)]
 struct Conditions(Vec<Condition>);
 

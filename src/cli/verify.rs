@@ -93,7 +93,7 @@ pub struct Args {
     fleet: FleetArgs,
 }
 
-/// Flags that a state says already.
+/// Flags that a state file already defines.
 const WRITING: [&str; 11] = [
     "size",
     "offset",
@@ -109,7 +109,7 @@ const WRITING: [&str; 11] = [
 ];
 
 impl Args {
-    /// What was said.
+    /// Returns the options.
     ///
     /// # Errors
     /// A usage failure that names the flag.
@@ -163,7 +163,7 @@ fn parse_block(text: &str) -> Result<u32, String> {
     })
 }
 
-/// Blocks that are written in a random order of their own lie in one piece.
+/// Accepts only the segmented layout: a verification has one part of the file on each host.
 fn parse_shared(text: &str) -> Result<Layout, String> {
     match said("shared", text, |_, s| s.shared)? {
         Layout::Segmented => Ok(Layout::Segmented),
@@ -171,7 +171,7 @@ fn parse_shared(text: &str) -> Result<Layout, String> {
     }
 }
 
-/// An engine that moves bytes: with any other there is nothing to verify.
+/// Accepts only engines that move bytes: others leave nothing to verify.
 fn parse_engine(text: &str) -> Result<EngineSpec, String> {
     let engine = said("engine", text, |_, s| s.engine.clone())?;
     if engines::find(&engine.name).is_some_and(|e| e.moves_bytes) {
@@ -181,7 +181,7 @@ fn parse_engine(text: &str) -> Result<EngineSpec, String> {
     Err(format!("no engine {} moves bytes; type one of {}", engine.name, known.join(", ")))
 }
 
-/// A setting that other commands have too, read as they do.
+/// Parses a setting as other commands do.
 fn said<T>(
     key: &str,
     text: &str,

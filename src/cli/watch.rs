@@ -1,4 +1,4 @@
-//! `fathom watch`: its flags and arguments, which are those of iostat and more.
+//! `fathom watch`: its flags and arguments, including those of sysstat's iostat.
 
 use crate::cli::shared_flags;
 use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, formats_of};
@@ -138,7 +138,7 @@ fn begins_as_number(word: &OsStr) -> bool {
     word.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit)
 }
 
-/// Whether a word is a time; a file of such a name is typed with its directory.
+/// Whether a word is a number. A file with such a name needs its directory.
 fn is_number(word: &OsStr) -> bool {
     let begins = begins_as_number(word) || word.as_encoded_bytes().starts_with(b".");
     begins && word.to_str().is_some_and(|text| parse_duration_ns(text).is_ok())
@@ -161,7 +161,7 @@ fn usage(word: &OsStr, why: &str) -> Failure {
     Failure::Usage(format!("{} {why}", name::shown(Path::new(word))))
 }
 
-/// Selects all devices, where iostat expects a device.
+/// Selects all devices in place of iostat's device argument.
 pub(super) const ALL: &str = "ALL";
 
 /// Options of iostat. Options without a field in [`Selection`] or [`Layout`] describe what `fathom watch` does anyway.
@@ -229,7 +229,7 @@ pub(super) struct IostatArgs {
 }
 
 impl IostatArgs {
-    /// Returns the devices and numbers that follow `-p`, which are arguments of the command like all others.
+    /// Returns the devices and numbers after `-p`, which are ordinary arguments of the command.
     pub(super) fn after_p(&self) -> Vec<OsString> {
         let Some(value) = &self.partitions else { return Vec::new() };
         match value.to_str() {
@@ -238,7 +238,7 @@ impl IostatArgs {
         }
     }
 
-    /// Whether any of them was typed: the output is lines then, as that of iostat, and not a screen.
+    /// Whether any of them was typed. The output is then lines as in iostat, not a screen.
     pub(super) fn is_typed(&self) -> bool {
         let Self {
             cpu, devices, extended, kibibytes, mebibytes, timestamp, names, active_only, short, ..
@@ -279,7 +279,7 @@ impl IostatArgs {
         }
     }
 
-    /// Refuses the options of iostat that would change the output and have no counterpart.
+    /// Refuses iostat options that would change the output and have no equivalent.
     ///
     /// # Errors
     /// The option, with what to type instead.

@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_in_order_has_no_finding_and_one_without_facts_is_not_checked() {
+    fn a_good_machine_has_no_finding() {
         let mut seen = in_order();
         assert!(check_host(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", check_host(&seen));
         seen.machine.facts.clear();
@@ -587,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_counts_where_it_names_this_device_or_none() {
+    fn a_cgroup_limit_counts_for_this_device_or_all() {
         let limit = |line: &str| with_fact(LIMITS, line, "I/O limits").outcome;
         assert_eq!(limit("/sys/fs/cgroup/a/io.max: 8:0 rbps=1048576 wbps=max"), Outcome::Finding);
         assert_eq!(limit("/sys/fs/cgroup/a/io.max: 8:16 rbps=1048576 wbps=max"), Outcome::Holds);
@@ -628,7 +628,7 @@ mod rights_tests {
     use model::finding::Outcome;
 
     #[test]
-    fn who_may_all_is_in_order_and_what_is_refused_is_said_with_its_reason() {
+    fn missing_rights_are_reported_with_a_reason() {
         let mut seen = in_order();
         assert!(
             check_rights(&seen).iter().all(|l| l.outcome == Outcome::Holds),
@@ -692,7 +692,7 @@ mod neighbours_tests {
     }
 
     #[test]
-    fn nobody_here_is_in_order_and_nothing_to_see_is_not_checked() {
+    fn an_idle_machine_has_no_finding() {
         let mut seen = in_order();
         seen.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
         assert!(
@@ -709,7 +709,7 @@ mod neighbours_tests {
     }
 
     #[test]
-    fn requests_count_by_their_time_and_are_named_where_that_can_be_seen() {
+    fn requests_of_others_count_by_their_time() {
         let stat = "/sys/class/block/sda/stat";
         // 149 ms of 3 s are below a twentieth, 151 above.
         let at = |ms: u64| format!("1090 0 8720 {} 500 0 4000 20 0 44 60 0 0 0 0 9 11", 40 + ms);
@@ -730,7 +730,7 @@ mod neighbours_tests {
     }
 
     #[test]
-    fn cpu_time_and_stolen_time_are_found_from_their_threshold_on() {
+    fn busy_and_stolen_cpu_time_are_found() {
         let stat = "/proc/stat";
         assert_eq!(with(stat, "cpu  50 0 49 901 0 0 0 0\n", "CPU").outcome, Outcome::Holds);
         assert_eq!(with(stat, "cpu  50 0 50 900 0 0 0 0\n", "CPU").outcome, Outcome::Finding);
@@ -748,7 +748,7 @@ mod neighbours_tests {
     }
 
     #[test]
-    fn dirty_memory_housekeepers_and_want_of_memory_are_found() {
+    fn dirty_memory_and_memory_pressure_are_found() {
         let dirty =
             |kib: u64| format!("MemTotal: 1000 kB\nMemAvailable: 900 kB\nDirty: {kib} kB\nWriteback: 0 kB\n");
         assert_eq!(with("/proc/meminfo", &dirty(65_535), "waiting to be written").outcome, Outcome::Holds);

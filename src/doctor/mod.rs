@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_order_ends_with_nothing_to_do() {
+    fn a_good_place_has_nothing_to_fix() {
         let mut seen = in_order();
         // The simulated machine has no CPU time between its two snapshots.
         seen.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0\n".into()));
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_in_sys_is_advised_for_outside_where_sys_is_read_only() {
+    fn fixes_in_read_only_sys_are_for_outside_the_container() {
         let cures = |sys_is_read_only: bool| -> Vec<String> {
             let mut seen = in_order();
             seen.rights.sys_is_read_only = sys_is_read_only;
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_acts_is_listed_worst_first_and_notes_and_the_unseen_are_counted() {
+    fn findings_are_listed_worst_first() {
         let mut seen = in_order();
         seen.machine.virtual_by = Ok(Some("KVM".into()));
         seen.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());

@@ -725,7 +725,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_order_has_no_finding() {
+    fn a_good_place_has_no_finding() {
         let looks = check_place(&in_order());
         assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         assert_eq!(looks.len(), 4);
@@ -752,7 +752,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_told_by_a_file_in_it_or_not_at_all() {
+    fn direct_io_of_a_directory_is_read_from_a_file_in_it() {
         let mut seen = in_order();
         (seen.kind, seen.machine.places[0].direct) = (TargetKind::Directory, None);
         assert_eq!(answer(&seen, "direct I/O").outcome, Outcome::NotChecked);
@@ -763,7 +763,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_system_is_found_just_below_a_tenth_and_unknown_is_said() {
+    fn a_file_system_with_less_than_ten_percent_free_is_found() {
         let mut seen = in_order();
         let mut free = |percent: u64| {
             let room = model::evidence::Room { total_bytes: 100, free_bytes: percent };
@@ -776,7 +776,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_at_work_or_without_a_member_is_found() {
+    fn busy_and_degraded_arrays_are_found() {
         let mut seen = in_order();
         let layer = &mut seen.machine.places[0].layers[1];
         (layer.kind, layer.name) = (LayerKind::Raid, "md0".into());
@@ -813,7 +813,7 @@ mod data_tests {
     }
 
     #[test]
-    fn a_file_in_order_has_no_finding_and_a_directory_one_line() {
+    fn a_good_file_has_no_finding() {
         let mut seen = in_order();
         assert!(
             check_stored_data(&seen).iter().all(|l| l.outcome == Outcome::Holds),
@@ -825,7 +825,7 @@ mod data_tests {
     }
 
     #[test]
-    fn cached_and_dirty_pages_act_by_their_share() {
+    fn cached_and_dirty_pages_are_rated_by_share() {
         let mut seen = in_order();
         let mut pages = |cached: u64, dirty: Option<u64>| {
             seen.end.targets[0].pages = Ok(Pages { page_bytes: 4096, cached, dirty });
@@ -840,7 +840,7 @@ mod data_tests {
     }
 
     #[test]
-    fn holes_and_other_forms_are_found_from_their_threshold_on() {
+    fn holes_and_encoded_extents_are_found() {
         let mut seen = in_order();
         extents(&mut seen).hole_bytes = 1 << 19;
         assert_eq!(answer(&seen, "holes").outcome, Outcome::Holds);
@@ -859,7 +859,7 @@ mod data_tests {
     }
 
     #[test]
-    fn pieces_matter_more_where_a_head_moves_and_virtual_disks_have_none() {
+    fn fragments_matter_on_spinning_disks() {
         let mut seen = in_order();
         extents(&mut seen).count = 100;
         assert_eq!(answer(&seen, "pieces").outcome, Outcome::Holds);
@@ -905,7 +905,7 @@ mod device_tests {
     }
 
     #[test]
-    fn a_device_in_order_has_no_finding() {
+    fn a_good_device_has_no_finding() {
         let looks = check_device_settings(&in_order());
         assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
         // A partition and its disk count alike, so they share a line.
@@ -913,7 +913,7 @@ mod device_tests {
     }
 
     #[test]
-    fn settings_are_found_just_beyond_their_threshold_and_missing_ones_are_not_checked() {
+    fn settings_are_found_beyond_their_threshold() {
         let table = [
             ("scheduler", "none [mq-deadline]", "[none]", "scheduler", CheckId::D22),
             ("read_ahead_kb", "1025", "1024", "read-ahead", CheckId::B03),
@@ -938,7 +938,7 @@ mod device_tests {
     }
 
     #[test]
-    fn what_several_devices_answer_alike_is_said_once_and_cured_at_once() {
+    fn equal_answers_of_devices_are_merged() {
         let mut seen = in_order();
         let mut disk = seen.machine.places[0].layers[1].clone();
         disk.queue.insert("iostats".into(), "0\n".into());
@@ -970,7 +970,7 @@ mod health_tests {
     }
 
     #[test]
-    fn a_slow_link_is_found_and_no_link_is_no_question() {
+    fn a_slow_link_is_found() {
         let mut seen = in_order();
         assert!(
             check_device_health(&seen)
@@ -987,7 +987,7 @@ mod health_tests {
     }
 
     #[test]
-    fn a_hot_drive_is_found_and_no_sensor_is_no_pass() {
+    fn a_hot_drive_is_found() {
         let mut seen = in_order();
         let mut at = |text: &str| {
             seen.end.files.insert(TEMPERATURES.into(), Ok(text.into()));

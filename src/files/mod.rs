@@ -196,7 +196,7 @@ fn clear(dir: &Path) {
 }
 
 #[test]
-fn what_is_no_regular_file_is_named_and_nothing_waits() -> io::Result<()> {
+fn special_files_are_refused_without_blocking() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
     let fifo = dir.path().join("fifo");
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)?;
@@ -222,7 +222,7 @@ fn what_is_no_regular_file_is_named_and_nothing_waits() -> io::Result<()> {
 }
 
 #[test]
-fn a_file_is_made_once_and_replaced_whole() -> io::Result<()> {
+fn create_refuses_an_existing_file_and_replace_is_atomic() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("a");
     create(&path, b"one", Readers::Owner)?;
@@ -243,7 +243,7 @@ fn a_file_is_made_once_and_replaced_whole() -> io::Result<()> {
 }
 
 #[test]
-fn a_growing_file_has_its_name_when_it_is_whole_and_takes_nothing_away_before() -> io::Result<()> {
+fn a_growing_file_gets_its_name_only_when_complete() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
     let (path, link) = (dir.path().join("a"), dir.path().join("link"));
     std::fs::write(&path, "old")?;
@@ -262,7 +262,7 @@ fn a_growing_file_has_its_name_when_it_is_whole_and_takes_nothing_away_before() 
 }
 
 #[test]
-fn what_killed_processes_left_goes_with_the_next_file_and_what_is_new_stays() -> io::Result<()> {
+fn old_temporary_files_are_removed() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
     let [old, new, other] = [".fathom-a.new", ".fathom-b.new", "c.new"].map(|n| dir.path().join(n));
     for path in [&old, &new, &other] {

@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_touches_is_spared_under_every_name() -> io::Result<()> {
+    fn protected_files_are_recognised_by_every_name() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let [target, hard, soft, chain] =
             ["data.json", "hard.json", "soft.json", "chain.json"].map(|n| dir.path().join(n));
@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_leads_to_the_file_that_is_written() -> Result<(), Box<dyn std::error::Error>> {
+    fn links_are_followed_to_the_output_file() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
         let [link, file, round] = ["latest.json", "r.json", "round.json"].map(|n| dir.path().join(n));
         symlink("r.json", &link)?;
@@ -636,8 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_file_replaces_what_a_report_may_and_what_came_meanwhile_stays()
-    -> Result<(), Box<dyn std::error::Error>> {
+    fn a_growing_file_does_not_replace_a_file_made_meanwhile() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
         let [path, binary, link] = ["a", "binary", "link"].map(|name| dir.path().join(name));
         std::fs::write(&path, "text")?;
@@ -671,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_the_kernel_are_no_reports_whatever_they_are_called() -> io::Result<()> {
+    fn kernel_files_are_refused_as_outputs() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let link = dir.path().join("r.txt");
         symlink("/proc/self/comm", &link)?;
@@ -684,7 +683,7 @@ mod tests {
     }
 
     #[test]
-    fn in_place_nothing_of_the_old_content_stays() -> io::Result<()> {
+    fn overwriting_in_place_removes_the_old_content() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("r.json");
         std::fs::write(&path, "a longer one")?;

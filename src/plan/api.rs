@@ -572,7 +572,7 @@ pub fn find(name: &str) -> Option<&'static Interface> {
 }
 
 #[test]
-fn a_budget_is_spent_on_rounds_first_and_then_on_longer_runs() {
+fn the_budget_pays_for_rounds_before_longer_runs() {
     let divide = |jobs, typed| Schedule::divide(jobs, 1, typed, (None, None));
     let seconds = |s: u64| Some(s * 1_000_000_000);
     let takes = |s: &Schedule, jobs: u64| {
@@ -604,7 +604,7 @@ fn six_interfaces_are_common_and_libaio_joins_them_if_io_uring_is_denied() {
 }
 
 #[test]
-fn names_differ_and_what_is_said_of_engines_is_true() {
+fn interface_names_are_unique_and_engines_exist() {
     use model::spec::parsers;
     for (at, one) in INTERFACES.iter().enumerate() {
         assert!(INTERFACES[..at].iter().all(|i| !i.name.eq_ignore_ascii_case(one.name)), "{}", one.name);

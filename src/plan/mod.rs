@@ -686,7 +686,7 @@ fn buffers_are_refused_that_do_not_fit_into_the_memory_limit_of_a_cgroup() {
         let phase = Phase { warmup_ns: 0, time_ns: 1, cooldown_ns: 0, streams: vec![stream] };
         [Job { name: "reads".into(), phases: vec![phase] }]
     };
-    // Measured cases: largest settings that ran, smallest that the kernel killed.
+    // Measured memory limits in MiB: one at which the kernel killed fathom, and one at which it ran.
     for (block, workers, depth, killed, ran) in
         [(1 << 20, 1, 64, 80, 96), (4096, 64, 1, 128, 180), (4096, 1, 32, 8, 16), (1 << 20, 1, 128, 128, 160)]
     {

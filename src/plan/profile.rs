@@ -478,7 +478,7 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
 }
 
 #[test]
-fn what_fits_in_ten_seconds_is_measured_and_what_does_not_is_refused() {
+fn a_quick_bench_refuses_profiles_that_do_not_fit() {
     for profile in model::profile::PROFILES {
         let fits = !["atto", "asssd-compression"].contains(&profile.name);
         assert_eq!(times(profile).is_ok(), fits, "{}", profile.name);
@@ -492,7 +492,7 @@ fn what_fits_in_ten_seconds_is_measured_and_what_does_not_is_refused() {
 }
 
 #[test]
-fn targets_are_called_by_what_tells_them_apart() {
+fn target_names_are_the_shortest_distinct_suffixes() {
     let of = |paths: &[&str]| names(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
     assert_eq!(of(&["/mnt/ext4", "/mnt/xfs"]), ["ext4", "xfs"]);
     assert_eq!(of(&["/a/data", "/b/data", "/c"]), ["a/data", "b/data", "/c"]);

@@ -603,7 +603,7 @@ pub(crate) fn at_most_ns(usual: u64) -> u64 {
 }
 
 #[test]
-fn there_are_places_for_a_tail_of_eight_means_four_times() {
+fn slots_cover_a_tail_of_eight_means_four_times() {
     assert_eq!(curve_point(4096, 32, 1, 16_384), (1024, 1));
     assert_eq!(curve_point(4096, 1, 1, 16_384), (128, 1));
     assert_eq!(curve_point(4096, 1, 1, 1), (1, 128), "one operation per worker");

@@ -402,7 +402,7 @@ fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -
             said.submit, engine.name, engine.max_depth
         )));
     }
-    // A batch larger than the depth is refused, except for depths that a test or engine sets later.
+    // Checked here, because the default depth of a test or an engine is known only now.
     if let Some(said) = spec.batch.filter(|b| b.submit.max(b.complete) > depth) {
         return Err(Failure::Usage(format!(
             "--batch {},{} goes beyond depth {depth}; use a smaller batch, or a larger --depth",

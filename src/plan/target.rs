@@ -290,7 +290,7 @@ impl<'a> Targets<'a> {
                 "--destroy changes nothing here: nothing of anybody's is overwritten; leave it out".into(),
             ));
         }
-        refuse_what_others_are_stored_on(&self.found)?;
+        refuse_storage_of_other_targets(&self.found)?;
         let (mut targets, mut places): (Vec<Target>, Vec<Place>) = self.found.into_iter().unzip();
         if apart {
             give_new_files(jobs, &mut targets, &mut places);
@@ -444,7 +444,7 @@ fn look_once_opened(
 }
 
 /// Refuses to write a device that stores another target: a partition, a volume or a file on it.
-fn refuse_what_others_are_stored_on(found: &[(Target, Place)]) -> Result<(), Failure> {
+fn refuse_storage_of_other_targets(found: &[(Target, Place)]) -> Result<(), Failure> {
     let number = |t: &Target| match &t.identity {
         Some(Identity::Device { number, .. }) => Some(number.clone()),
         _ => None,

@@ -540,7 +540,7 @@ fn blocks_of_workers_share_rows_and_totals_lose_nothing() {
 }
 
 #[test]
-fn workers_are_told_apart_where_that_is_asked_for() {
+fn workers_are_separate_if_requested() {
     use model::job::{Access, Pattern};
     let mut stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 1, 2, "null");
     stream.each_worker_ns = Some(20_000_000);
@@ -562,7 +562,7 @@ fn workers_are_told_apart_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_block_that_a_failure_cut_off_has_no_length_and_loses_no_operation() {
+fn a_block_cut_off_by_a_failure_keeps_its_operations() {
     let mut collector = Collector::new(1, 10);
     collector.add(Who { worker: 0, stream: 0 }, &block(75, 0, 2));
     let rows = collector.take_rows(u64::MAX).map(|i| i.rows).unwrap_or_default();
@@ -571,7 +571,7 @@ fn a_block_that_a_failure_cut_off_has_no_length_and_loses_no_operation() {
 }
 
 #[test]
-fn intervals_are_whole_parts_of_what_ends_a_stream_and_of_stretches() {
+fn intervals_divide_the_periods_of_stop_rules() {
     use model::job::{Access, MinRate, Pattern, PerKind, Quantity, Steady, Stream};
     let plain = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 1, 1, "sync");
     let interval = |time_ms: u64, steady_ms: Option<u64>, least_ms: Option<u64>, stretches_ms: &[u64]| {

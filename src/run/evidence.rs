@@ -446,7 +446,7 @@ fn a_span_ends_with_its_target() {
 }
 
 #[test]
-fn a_stopped_a_frozen_and_a_traced_worker_are_told_from_one_that_waits() {
+fn stopped_frozen_and_traced_workers_are_detected() {
     let mut sampler = Sampler::new();
     let status =
         |state: &str, tracer: u32| format!("Name:\tfathom-0\nState:\t{state}\nTracerPid:\t{tracer}\n");
@@ -463,7 +463,7 @@ fn a_stopped_a_frozen_and_a_traced_worker_are_told_from_one_that_waits() {
 }
 
 #[test]
-fn what_is_late_and_did_not_wait_for_a_cpu_stood_still() {
+fn lateness_without_cpu_wait_is_a_stop() {
     let mut watch = Sleeper::begin();
     let ms = Duration::from_millis;
     watch.note(ms(99), ms(0));
@@ -476,7 +476,7 @@ fn what_is_late_and_did_not_wait_for_a_cpu_stood_still() {
 }
 
 #[test]
-fn the_way_is_the_difference_of_medians_that_are_known() {
+fn driver_overhead_is_the_difference_of_medians() {
     let of = |ns: u64, count: u64| {
         let mut histogram = Histogram::default();
         (0..count).for_each(|_| histogram.record(ns));

@@ -399,7 +399,7 @@ impl Series {
     /// The next value that all workers have reported, with its time in the window in ns.
     fn take(&mut self) -> Option<(u64, Value)> {
         let end = self.from_ns?.saturating_add(self.every_ns.saturating_mul(self.next + 1));
-        // An operation may begin just after an interval's end, so an interval that is almost over is complete.
+        // Blocks end at a worker's turn, not exactly at the end of an interval: allow 1 % of slack.
         let slack = self.every_ns / 100;
         let handed_in = self.seen_ns.values().filter(|seen| seen.saturating_add(slack) >= end).count();
         if handed_in < self.workers {

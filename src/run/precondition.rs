@@ -241,7 +241,7 @@ fn share_done(phase: &Phase, streams: &[StreamEnd], elapsed: Duration) -> f64 {
 }
 
 #[test]
-fn progress_is_by_bytes_where_bytes_end_it_and_by_time_else() {
+fn progress_is_measured_by_the_stop_rule() {
     use model::job::{Access, Pattern};
     use model::record::KindEnd;
     let stream = Stream::plain(Access::plain(Pattern::Sequential, 4096, 0), 1, 1, "sync");

@@ -715,7 +715,7 @@ mod tests {
     use model::job::{Access, Pattern};
 
     #[test]
-    fn what_an_engine_of_known_speed_takes_is_found_exactly() {
+    fn the_self_test_measures_a_simulated_engine_exactly() {
         let (clock, _) = Clock::calibrate(true);
         let access = Access { span_bytes: SPAN_BYTES, ..Access::plain(Pattern::Random, 4096, 100) };
         for depth in [1, 4, 32] {

@@ -558,7 +558,7 @@ impl Measurement {
 }
 
 #[test]
-fn a_file_that_may_be_written_only_by_its_mark_is_refused_once_the_mark_is_void() {
+fn a_marked_file_is_refused_after_another_program_wrote_it() {
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let path = dir.path().join("data");
     std::fs::write(&path, "of another program").unwrap_or_else(|e| panic!("{e}"));
@@ -585,7 +585,7 @@ fn a_file_that_may_be_written_only_by_its_mark_is_refused_once_the_mark_is_void(
 }
 
 #[test]
-fn what_passes_before_the_sync_is_part_of_its_time() {
+fn sync_time_begins_at_the_last_completion() {
     let worker = |wall_ns| WorkerEnd { wall_ns, ..WorkerEnd::default() };
     let opened = Instant::now();
     let last = last_completion(opened, &[worker(1_000_000), worker(3_000_000), worker(2_000_000)]);

@@ -767,7 +767,7 @@ pub struct Selection {
 }
 
 #[test]
-fn an_interval_that_was_missed_is_left_out() {
+fn missed_intervals_are_skipped() {
     let now = Instant::now();
     let second = Duration::from_secs(1);
     assert_eq!(following(now, second), now + second);
@@ -776,7 +776,7 @@ fn an_interval_that_was_missed_is_left_out() {
 }
 
 #[test]
-fn layers_stand_below_the_deepest_that_is_on_them() {
+fn a_layer_is_below_the_deepest_user() {
     let layer = |below: &[usize]| Layer { below: below.to_vec(), ..Layer::default() };
     assert_eq!(levels(&[layer(&[1, 2]), layer(&[2]), layer(&[])]), [0, 1, 2]);
     // A cyclic stack ends.
@@ -784,7 +784,7 @@ fn layers_stand_below_the_deepest_that_is_on_them() {
 }
 
 #[test]
-fn what_is_on_no_device_and_what_is_not_there_is_refused_in_words() {
+fn targets_without_a_device_are_refused() {
     let root = Root::real();
     let why = |path: &str| match place(&root, Path::new(path)) {
         Err(Failure::Usage(why)) => why,

@@ -580,7 +580,7 @@ impl Losses {
 }
 
 #[test]
-fn this_test_is_among_the_threads_of_its_process_and_one_that_is_not_there_has_ended() {
+fn threads_are_sampled_and_a_missing_process_has_ended() {
     let root = Root::real();
     let interval = Duration::from_secs(1);
     let mut own = Busiest::new(&root, Whose::ThreadsOf(std::process::id()), interval, &[]);
@@ -597,7 +597,7 @@ fn this_test_is_among_the_threads_of_its_process_and_one_that_is_not_there_has_e
 }
 
 #[test]
-fn where_events_were_lost_nothing_is_known_until_nothing_can_be_mistaken() {
+fn lost_events_make_figures_unknown() {
     let mut losses = Losses::default();
     losses.see(0, 1);
     assert_eq!(losses.of_interval(2), None);

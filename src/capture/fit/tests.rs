@@ -53,7 +53,7 @@ fn rows(random: &mut Random, names: &mut Names) -> Vec<Row> {
 }
 
 #[test]
-fn any_rows_have_a_job_that_is_taken_or_a_reason() {
+fn every_capture_gives_a_valid_job_or_a_reason() {
     let mut random = Random(1);
     let mut fitted = 0;
     for _ in 0..1500 {

@@ -695,7 +695,7 @@ fn done(said: &SweepSpec) -> Through {
 }
 
 #[test]
-fn each_test_type_goes_through_what_iometer_goes_through() {
+fn test_types_have_the_loads_of_iometer() {
     let targets = [(2, 1, 0), (2, 2, 0), (2, 3, 0)];
     let one_by_one = [(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 3, 1), (2, 3, 2), (2, 3, 0)];
     let both = [(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 1, 0), (2, 2, 0), (2, 3, 0)];
@@ -721,7 +721,7 @@ fn each_test_type_goes_through_what_iometer_goes_through() {
 }
 
 #[test]
-fn steps_and_flags_change_what_rises() {
+fn steps_and_flags_change_the_loads() {
     let of = |cycle: Cycle, step: Step| done(&sweep(cycle, Some(step)));
     let targets = of(Cycle::Targets, Step::Exponential).assignments;
     assert_eq!(targets, [(2, 1, 0), (2, 2, 0), (2, 3, 0)], "the last too");
