@@ -37,11 +37,11 @@ fn main() -> ExitCode {
 
 fn fathom() -> ExitCode {
     stderr::spare_disks();
-    let said = match Cli::read() {
-        Ok(said) => said,
+    let parsed = match Cli::read() {
+        Ok(parsed) => parsed,
         Err(code) => return code,
     };
-    let outcome = match said.command {
+    let outcome = match parsed.command {
         Command::Bench(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
@@ -49,11 +49,11 @@ fn fathom() -> ExitCode {
         Command::Watch(args) => args.request().and_then(|request| watch::watch(&request)),
         Command::Sweep(args) => args.to_action().and_then(sweep),
         Command::Iops(args) => args.to_sweep_action().and_then(sweep),
-        Command::Api(args) => args.request().and_then(|said| match said {
+        Command::Api(args) => args.request().and_then(|parsed| match parsed {
             Some((request, showing)) => measure(&request, &showing),
             None => Ok(ExitCode::SUCCESS),
         }),
-        Command::Recipe(args) => args.request().and_then(|said| match said {
+        Command::Recipe(args) => args.request().and_then(|parsed| match parsed {
             Some((request, showing)) => measure(&request, &showing),
             None => Ok(ExitCode::SUCCESS),
         }),
@@ -61,7 +61,7 @@ fn fathom() -> ExitCode {
         Command::Time(args) => return args.run(),
         Command::Diskspd(args) => return other_tools::answer(args.request()),
         Command::Iometer(args) => return other_tools::answer(args.request()),
-        Command::Show(args) => args.to_action().and_then(|said| match said {
+        Command::Show(args) => args.to_action().and_then(|parsed| match parsed {
             ShowAction::Sessions(files, showing) => judge_again(&files, &showing),
             ShowAction::Capture(request) => capture_file::show(&request),
         }),
@@ -69,7 +69,7 @@ fn fathom() -> ExitCode {
         Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),
-        Command::Export(args) => args.to_action().and_then(|said| match said {
+        Command::Export(args) => args.to_action().and_then(|parsed| match parsed {
             ExportAction::Schema(text) => history::schema(text),
             ExportAction::Sessions(request) => history::export(&request),
             ExportAction::Capture(request) => capture_file::export(&request),
@@ -77,7 +77,7 @@ fn fathom() -> ExitCode {
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
         Command::Capture(args) => args.request().and_then(|request| capture::capture(&request)),
-        Command::Fit(args) => args.to_action().and_then(|said| match said {
+        Command::Fit(args) => args.to_action().and_then(|parsed| match parsed {
             fit::Action::Fit(request) => fit::fit(&request),
             fit::Action::Check(request) => fit::check(&request),
         }),
@@ -100,8 +100,8 @@ fn measure(request: &Request, showing: &show::Showing) -> Result<ExitCode, Failu
 }
 
 fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
-    let meant = fleet.settle(plan::plan(request))?;
-    show::check_gated(meant.0.is_gated(), showing)?;
+    let planned = fleet.settle(plan::plan(request))?;
+    show::check_gated(planned.0.is_gated(), showing)?;
     if showing.explain && !showing.outputs.is_empty() {
         return Err(Failure::Usage(
             "--explain prints what would be measured, and makes no report for -o; leave one of them out"
@@ -113,25 +113,26 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     }
     if showing.explain {
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
-        return show::explain(meant, recipe, showing.format);
+        return show::explain(planned, recipe, showing.format);
     }
     let job_file = request.source.as_ref().and_then(JobSource::path);
-    let spared = spared(&meant, job_file);
-    let rules = Rules { flag: "--op-log", spared: spared.clone(), replace: showing.replace };
-    let logs = collector::Files::decide(&meant.0, rules, &showing.outputs)?;
-    let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
-    let seen = run::measure(meant, request.keep, showing.watched, None, fleet, Some(&showing.accept))?
+    let protected_files = protected_files(&planned, job_file);
+    let rules =
+        Rules { flag: "--op-log", protected_files: protected_files.clone(), replace: showing.replace };
+    let logs = collector::Files::decide(&planned.0, rules, &showing.outputs)?;
+    let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
+    let finished = run::measure(planned, request.keep, showing.watched, None, fleet, Some(&showing.accept))?
         .of_all(fleet)?;
     if !fleet.tells() {
         return Ok(ExitCode::SUCCESS);
     }
-    let logged = logs.write(&seen.op_log);
+    let logged = logs.write(&finished.op_log);
     // Report a log that cannot be written after the report.
-    conclude(&seen, showing, &outlets).and_then(|code| logged.map(|()| code))
+    conclude(&finished, showing, &outlets).and_then(|code| logged.map(|()| code))
 }
 
-fn sweep(said: SweepAction) -> Result<ExitCode, Failure> {
-    match said {
+fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
+    match parsed {
         SweepAction::Measure(request, showing) => measure(&request, &showing),
         SweepAction::List(request) => plan::plan(&request).and_then(|(plan, _)| show::cells(&plan)),
         SweepAction::Skipped(request) => plan::plan(&request).and_then(|(plan, _)| show::skipped(&plan)),
@@ -139,31 +140,37 @@ fn sweep(said: SweepAction) -> Result<ExitCode, Failure> {
         SweepAction::Resume(word, showing) => {
             fleet::alone()?;
             let before = session::read(&history::find(&word)?)?;
-            let (meant, keep) = plan::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
-            show::check_gated(meant.0.is_gated(), &showing)?;
-            let outlets = show::outlets(&showing.outputs, showing.replace, spared(&meant, None))?;
-            conclude(&run::resume(meant, before, keep, showing.watched, &showing.accept)?, &showing, &outlets)
+            let (planned, keep) =
+                plan::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
+            show::check_gated(planned.0.is_gated(), &showing)?;
+            let outlets = show::outlets(&showing.outputs, showing.replace, protected_files(&planned, None))?;
+            conclude(
+                &run::resume(planned, before, keep, showing.watched, &showing.accept)?,
+                &showing,
+                &outlets,
+            )
         }
     }
 }
 
 /// Collects the files that this call reads or measures. Reports must not overwrite them.
-fn spared((plan, machine): &(Plan, Machine), job_file: Option<&Path>) -> Spared {
-    let mut spared = Spared::from_plan(plan, &machine.places);
+fn protected_files((plan, machine): &(Plan, Machine), job_file: Option<&Path>) -> Spared {
+    let mut protected_files = Spared::from_plan(plan, &machine.places);
     if let Some(file) = job_file {
-        spared.add(file, "the job file of this call");
+        protected_files.add(file, "the job file of this call");
     }
-    spared
+    protected_files
 }
 
 fn conclude(
-    seen: &run::Finished,
+    finished: &run::Finished,
     showing: &show::Showing,
     outlets: &show::Outlets,
 ) -> Result<ExitCode, Failure> {
-    let kept = seen.session.is_kept();
-    let file = kept.then(|| seen.session.path());
-    let code = seen.session.record().and_then(|record| judge(&record, file, showing, outlets, Some(seen)));
+    let kept = finished.session.is_kept();
+    let file = kept.then(|| finished.session.path());
+    let code =
+        finished.session.record().and_then(|record| judge(&record, file, showing, outlets, Some(finished)));
     if kept {
         history::remember();
     }
@@ -172,11 +179,11 @@ fn conclude(
 
 /// Judges stored sessions again: one as a report, several as a table.
 fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, Failure> {
-    let mut spared = Spared::default();
+    let mut protected_files = Spared::default();
     for file in files {
-        spared.add(file, "a session that is shown");
+        protected_files.add(file, "a session that is shown");
     }
-    let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
+    let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
     for file in files {
         if let Some(running) = session::running(file) {
             let id = history::id(file);
@@ -206,12 +213,12 @@ fn judge(
     kept: Option<&Path>,
     showing: &show::Showing,
     outlets: &show::Outlets,
-    seen: Option<&run::Finished>,
+    finished: Option<&run::Finished>,
 ) -> Result<ExitCode, Failure> {
     let words = kept.map(history::read_annotations).unwrap_or_default();
     let report = show::judge(record, kept, words, showing);
     show::report(&report, showing, outlets, kept)?;
     // An interruption or failure takes precedence over the verdict.
-    let ended = seen.and_then(run::Finished::exit_code);
+    let ended = finished.and_then(run::Finished::exit_code);
     Ok(ended.unwrap_or_else(|| ExitCode::from(analysis::exit_code(&report))))
 }

@@ -161,11 +161,11 @@ impl Request {
     pub fn origin(&self, key: &str) -> String {
         match (&self.source, &self.work) {
             (Some(source), _) if !self.flags.contains(&key) => source.name(),
-            (_, Work::Sweep(said)) if !self.flags.contains(&key) => {
-                said.preset.map_or_else(|| "the sweep".into(), |p| format!("preset {}", p.name))
+            (_, Work::Sweep(given)) if !self.flags.contains(&key) => {
+                given.preset.map_or_else(|| "the sweep".into(), |p| format!("preset {}", p.name))
             }
-            (_, Work::Profile(said)) if !self.flags.contains(&key) => {
-                format!("profile {}", said.chosen().name)
+            (_, Work::Profile(given)) if !self.flags.contains(&key) => {
+                format!("profile {}", given.chosen().name)
             }
             _ => "command line".into(),
         }

@@ -183,9 +183,9 @@ pub(crate) fn has_colours(stream: &impl IsTerminal) -> bool {
 
 /// Columns of a stream: `COLUMNS`, else the terminal's width, else the default width.
 pub(crate) fn columns(stream: Option<BorrowedFd<'_>>) -> usize {
-    let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let given = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let of_terminal = || Some(usize::from(tcgetwinsize(stream?).ok()?.ws_col));
-    let known = said.filter(|columns| *columns > 0).or_else(of_terminal).filter(|columns| *columns > 0);
+    let known = given.filter(|columns| *columns > 0).or_else(of_terminal).filter(|columns| *columns > 0);
     known.unwrap_or(report::WIDTH).max(NARROWEST)
 }
 

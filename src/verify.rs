@@ -113,53 +113,53 @@ pub struct ToWrite {
 ///
 /// # Errors
 /// If nothing could be verified: invalid usage, refusal by the machine, or an interruption before the first write.
-pub fn verify(asked: &Options) -> Result<ExitCode, Failure> {
-    let fleet = fleet::join(&of_hosts(asked))?;
-    fleet.leave(verify_in(&fleet, asked))
+pub fn verify(verify_options: &Options) -> Result<ExitCode, Failure> {
+    let fleet = fleet::join(&request_of_all_hosts(verify_options))?;
+    fleet.leave(verify_in(&fleet, verify_options))
 }
 
-fn verify_in(fleet: &Fleet, asked: &Options) -> Result<ExitCode, Failure> {
-    let meant = HostTask::from_options(asked, fleet)?;
-    if let (HostTask::Check(state), Fleet::Alone) = (&meant, fleet)
-        && let Some(outcome) = cut_off(asked, state)
+fn verify_in(fleet: &Fleet, verify_options: &Options) -> Result<ExitCode, Failure> {
+    let host_task = HostTask::from_options(verify_options, fleet)?;
+    if let (HostTask::Check(state), Fleet::Alone) = (&host_task, fleet)
+        && let Some(outcome) = truncated_outcome(verify_options, state)
     {
         let mut spared = Spared::default();
-        spared.add(&checked(asked, state), "the target of this call");
-        if let Task::Check(file) = &asked.task {
+        spared.add(&check_target(verify_options, state), "the target of this call");
+        if let Task::Check(file) = &verify_options.task {
             spared.add(file, "a state of this verification");
         }
-        let outlets = show::outlets(&asked.outputs, asked.replace, spared)?;
-        return conclude(asked, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
+        let outlets = show::outlets(&verify_options.outputs, verify_options.replace, spared)?;
+        return conclude(verify_options, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
     }
-    let (plan, machine) = fleet.settle(plan::plan(&to_request(asked, &meant)))?;
+    let (plan, machine) = fleet.settle(plan::plan(&to_request(verify_options, &host_task)))?;
     // One host reports a problem that all have.
-    let told = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
-    refuse_impossible(&plan, &meant, asked).map_err(told)?;
-    let outlets = outlets(asked, (&plan, &machine), fleet)?;
+    let on_one_host = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
+    refuse_impossible(&plan, &host_task, verify_options).map_err(on_one_host)?;
+    let outlets = outlets(verify_options, (&plan, &machine), fleet)?;
     let stop = signals::watch(machine::test_file::remove_all_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
     // The watching thread reads the signals, so no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
     fleet.stops(&stop);
-    let mut run = VerifyRun::prepare(asked, (plan, machine), &meant, (stop, fleet))?;
-    let outcome = match &meant {
+    let mut run = VerifyRun::prepare(verify_options, (plan, machine), &host_task, (stop, fleet))?;
+    let outcome = match &host_task {
         HostTask::Write(to_write, state) => run.write_and_read(to_write, state.as_deref())?,
         HostTask::Check(state) => run.check(state)?,
     };
     let Some(hosts) = fleet.verified(outcome)? else { return Ok(ExitCode::SUCCESS) };
-    conclude(asked, hosts, &outlets, fleet)
+    conclude(verify_options, hosts, &outlets, fleet)
 }
 
 /// Prints the outcome and returns the exit code.
 fn conclude(
-    asked: &Options,
+    verify_options: &Options,
     hosts: Vec<OnHost>,
     outlets: &Outlets,
     fleet: &Fleet,
 ) -> Result<ExitCode, Failure> {
     let outcome =
         Verifications { fathom: Producer { format: 1, version: env!("CARGO_PKG_VERSION").into() }, hosts };
-    show::put(&outcome, (asked.format, Style::default()), outlets, None)?;
+    show::put(&outcome, (verify_options.format, Style::default()), outlets, None)?;
     Ok(match outcome.verdict() {
         Verdict::Verified => ExitCode::SUCCESS,
         Verdict::Damaged => ExitCode::from(1),
@@ -168,9 +168,13 @@ fn conclude(
 }
 
 /// Checks the output files: one host writes them, and never over a state file of this call.
-fn outlets(asked: &Options, (plan, machine): (&Plan, &Machine), fleet: &Fleet) -> Result<Outlets, Failure> {
-    let outputs = if fleet.tells() { asked.outputs.as_slice() } else { &[] };
-    let state = match &asked.task {
+fn outlets(
+    verify_options: &Options,
+    (plan, machine): (&Plan, &Machine),
+    fleet: &Fleet,
+) -> Result<Outlets, Failure> {
+    let outputs = if fleet.tells() { verify_options.outputs.as_slice() } else { &[] };
+    let state = match &verify_options.task {
         Task::Check(file) => Some(file),
         Task::Write(to_write) => to_write.state.as_ref(),
     };
@@ -183,8 +187,8 @@ fn outlets(asked: &Options, (plan, machine): (&Plan, &Machine), fleet: &Fleet) -
         // A new state file does not exist yet and cannot be protected by inode, so compare the names.
         new.extend((!outputs.is_empty() && !state.exists()).then_some(state));
     }
-    output::decide_all(&new, &Rules { flag: "-o", spared: spared.clone(), replace: asked.replace })?;
-    show::outlets(outputs, asked.replace, spared)
+    output::decide_all(&new, &Rules { flag: "-o", spared: spared.clone(), replace: verify_options.replace })?;
+    show::outlets(outputs, verify_options.replace, spared)
 }
 
 /// The task of this host.
@@ -200,11 +204,12 @@ impl<'a> HostTask<'a> {
     ///
     /// # Errors
     /// If the state cannot be read, or cannot be kept.
-    fn from_options(asked: &'a Options, fleet: &Fleet) -> Result<Self, Failure> {
-        match &asked.task {
+    fn from_options(verify_options: &'a Options, fleet: &Fleet) -> Result<Self, Failure> {
+        match &verify_options.task {
             Task::Check(file) => {
-                let (own, file) = (fleet.file_of(file, None), fleet.file_of(file, asked.shift_hosts));
-                if asked.shift_hosts.is_some() && own == file {
+                let (own, file) =
+                    (fleet.file_of(file, None), fleet.file_of(file, verify_options.shift_hosts));
+                if verify_options.shift_hosts.is_some() && own == file {
                     return Err(Failure::Usage(
                         "--shift-hosts: the host so far on is each host itself; use a number that is no multiple of theirs"
                             .into(),
@@ -214,7 +219,7 @@ impl<'a> HostTask<'a> {
             }
             Task::Write(to_write) => {
                 let state = to_write.state.as_deref().map(|file| fleet.file_of(file, None));
-                state.as_deref().map_or(Ok(()), decide)?;
+                state.as_deref().map_or(Ok(()), check_state_path)?;
                 Ok(Self::Write(to_write, state))
             }
         }
@@ -222,36 +227,40 @@ impl<'a> HostTask<'a> {
 }
 
 /// The request of all hosts, before this host knows its rank.
-fn of_hosts(asked: &Options) -> Request {
-    let stream = StreamSpec { shared: asked.shared, shift_hosts: asked.shift_hosts, ..StreamSpec::default() };
-    workload(asked, vec![stream])
+fn request_of_all_hosts(verify_options: &Options) -> Request {
+    let stream = StreamSpec {
+        shared: verify_options.shared,
+        shift_hosts: verify_options.shift_hosts,
+        ..StreamSpec::default()
+    };
+    workload(verify_options, vec![stream])
 }
 
 /// The verification as an ordinary workload.
-fn to_request(asked: &Options, meant: &HostTask) -> Request {
+fn to_request(verify_options: &Options, host_task: &HostTask) -> Request {
     let stream = StreamSpec {
-        depth: Some(asked.depth),
-        engine: asked.engine.clone(),
-        cache: asked.cache,
+        depth: Some(verify_options.depth),
+        engine: verify_options.engine.clone(),
+        cache: verify_options.cache,
         ..StreamSpec::default()
     };
-    match meant {
+    match host_task {
         HostTask::Write(w, _) => {
             let stream = StreamSpec {
                 bs: Some(PerKind::all(Sizes::Fixed(w.block_bytes))),
                 offset: w.offset_bytes,
                 size: w.size_bytes,
-                shared: asked.shared,
+                shared: verify_options.shared,
                 ..stream
             };
             let write = StreamSpec { rw: Some(Rw::Randwrite), ..stream.clone() };
             // The data of another host is a separate target.
-            let read = asked.shift_hosts.map(|_| StreamSpec {
+            let read = verify_options.shift_hosts.map(|_| StreamSpec {
                 rw: Some(Rw::Randread),
-                shift_hosts: asked.shift_hosts,
+                shift_hosts: verify_options.shift_hosts,
                 ..stream
             });
-            let request = workload(asked, std::iter::once(write).chain(read).collect());
+            let request = workload(verify_options, std::iter::once(write).chain(read).collect());
             Request {
                 job: JobSpec { seed: w.seed, ..request.job },
                 destroy: w.destroy.iter().cloned().collect(),
@@ -266,18 +275,18 @@ fn to_request(asked: &Options, meant: &HostTask) -> Request {
                 bs: Some(PerKind::all(Sizes::Fixed(v.block_bytes))),
                 offset: Some(v.offset_bytes),
                 // Blocks missing at the end of a truncated target are reported as lost, not refused.
-                size: Some(v.span_bytes().min(whole_blocks_of(&checked(asked, state), v))),
+                size: Some(v.span_bytes().min(whole_blocks_of(&check_target(verify_options, state), v))),
                 ..stream
             };
-            let request = workload(asked, vec![read]);
-            Request { targets: vec![checked(asked, state)], ..request }
+            let request = workload(verify_options, vec![read]);
+            Request { targets: vec![check_target(verify_options, state)], ..request }
         }
     }
 }
 
 /// The target of a check.
-fn checked(asked: &Options, state: &State) -> PathBuf {
-    asked.target.clone().unwrap_or_else(|| name::path(&state.target))
+fn check_target(verify_options: &Options, state: &State) -> PathBuf {
+    verify_options.target.clone().unwrap_or_else(|| name::path(&state.target))
 }
 
 /// Bytes of the complete blocks that a target still has.
@@ -295,7 +304,7 @@ fn end_of(path: &Path) -> u64 {
 }
 
 /// A workload of phases with one stream each.
-fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
+fn workload(verify_options: &Options, streams: Vec<StreamSpec>) -> Request {
     let phase = |stream| PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
     Request {
         command: std::env::args_os().map(name::text).collect(),
@@ -303,7 +312,7 @@ fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
         job: JobSpec { phases: streams.into_iter().map(phase).collect(), ..JobSpec::default() },
         source: None,
         flags: Vec::new(),
-        targets: asked.target.iter().cloned().collect(),
+        targets: verify_options.target.iter().cloned().collect(),
         destroy: Vec::new(),
         unseen_users: Vec::new(),
         hook: None,
@@ -312,17 +321,17 @@ fn workload(asked: &Options, streams: Vec<StreamSpec>) -> Request {
         keep: false,
         expect_device: None,
         budget_ns: None,
-        ranks_per_host: asked.ranks_per_host,
+        ranks_per_host: verify_options.ranks_per_host,
         hosts: Vec::new(),
     }
 }
 
 /// Refuses impossible requests: a check of a file that disappeared with its process, and hosts that would overwrite each
 /// other.
-fn refuse_impossible(plan: &Plan, meant: &HostTask, asked: &Options) -> Result<(), Failure> {
+fn refuse_impossible(plan: &Plan, host_task: &HostTask, verify_options: &Options) -> Result<(), Failure> {
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
-    match meant {
-        HostTask::Write(..) if plan.part.is_some() && !is_made && asked.shared.is_none() => Err(Failure::Usage(
+    match host_task {
+        HostTask::Write(..) if plan.part.is_some() && !is_made && verify_options.shared.is_none() => Err(Failure::Usage(
             "each host would write over what the others write into one file or device; type --shared segmented, so that \
              each has a part of it, or name a directory, where each makes a file of its own"
                 .into(),
@@ -340,7 +349,7 @@ fn refuse_impossible(plan: &Plan, meant: &HostTask, asked: &Options) -> Result<(
 }
 
 /// Far above the size of any state file.
-const MOST_BYTES: u64 = 64 << 10;
+const MAX_STATE_BYTES: u64 = 64 << 10;
 
 /// Keeps a state on disk.
 struct Keeper {
@@ -378,7 +387,7 @@ impl Keeper {
 ///
 /// # Errors
 /// If the name is taken, or no file can be created there.
-fn decide(path: &Path) -> Result<(), Failure> {
+fn check_state_path(path: &Path) -> Result<(), Failure> {
     refuse_existing(path)?;
     Rules { flag: "--state", spared: Spared::default(), replace: Replace::TextAlone }.decide(path).map(|_| ())
 }
@@ -403,7 +412,7 @@ fn cannot_write_state(path: &Path, error: &io::Error) -> Failure {
 /// # Errors
 /// Why it is invalid.
 fn read(path: &Path) -> Result<State, Failure> {
-    let read = files::text(path, MOST_BYTES);
+    let read = files::text(path, MAX_STATE_BYTES);
     let usage = |why: String| Failure::Usage(format!("--check {}: {why}", name::shown(path)));
     let text = read.map_err(|e| usage(format!("{e}; name the file that --state wrote")))?;
     State::parse(&text).map_err(|e| usage(format!("{e}; name the file that --state wrote")))
@@ -429,13 +438,13 @@ struct VerifyRun {
 impl VerifyRun {
     /// Makes or opens the target, together with the other hosts.
     fn prepare(
-        asked: &Options,
+        verify_options: &Options,
         (plan, machine): (Plan, Machine),
-        meant: &HostTask,
+        host_task: &HostTask,
         (stop, fleet): (Arc<AtomicBool>, &Fleet),
     ) -> Result<Self, Failure> {
         let root = Root::real();
-        let live = Live::plain(asked.quiet || !fleet.tells());
+        let live = Live::plain(verify_options.quiet || !fleet.tells());
         let Some((stream, target)) = streams(&plan).next().zip(plan.targets.first()) else {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
@@ -460,7 +469,7 @@ impl VerifyRun {
         if let Some(ram) = &place.ram {
             notes.push(format!("this is memory ({ram}): it says nothing about what storage does with data"));
         }
-        let verification = match meant {
+        let verification = match host_task {
             HostTask::Write(to_write, _) => new_verification(to_write, &plan, stream, targets[0].bytes())?,
             HostTask::Check(state) => state.verification,
         };
@@ -473,7 +482,7 @@ impl VerifyRun {
             depth: stream.depth,
             clock,
         };
-        let (cached, shift_hosts, fleet) = (asked.cached, asked.shift_hosts, fleet.clone());
+        let (cached, shift_hosts, fleet) = (verify_options.cached, verify_options.shift_hosts, fleet.clone());
         Ok(Self {
             root,
             plan,
@@ -643,8 +652,8 @@ impl VerifyRun {
 
 /// The outcome of a check if the file or device ends before the first complete block: everything is lost, and nothing can
 /// be planned. `None` if there is something to read.
-fn cut_off(asked: &Options, state: &State) -> Option<Verified> {
-    let (v, path) = (state.verification, checked(asked, state));
+fn truncated_outcome(verify_options: &Options, state: &State) -> Option<Verified> {
+    let (v, path) = (state.verification, check_target(verify_options, state));
     let end = end_of(&path);
     if v.check().is_err() || end >= v.offset_bytes.saturating_add(u64::from(v.block_bytes)) {
         return None;
@@ -676,7 +685,7 @@ enum Evicted {
 }
 
 /// Share of the read data that the last devices must deliver to count as the source.
-const ARRIVES_FROM: f64 = 0.95;
+const SOURCE_SHARE: f64 = 0.95;
 
 /// Bytes that the last devices of a chain have read so far.
 ///
@@ -697,9 +706,9 @@ fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
     sum.ok_or_else(|| format!("no block device is known below {}", place.kind()))
 }
 
-/// Describes where the reads came from after a complete eviction: `asked` bytes were read back, and the last devices read
+/// Describes where the reads came from after a complete eviction: `verify_options` bytes were read back, and the last devices read
 /// `read` bytes meanwhile.
-fn source_of_reads(place: &Place, asked: u64, read: Known<u64>) -> String {
+fn source_of_reads(place: &Place, verify_options: u64, read: Known<u64>) -> String {
     let evicted = "no page of the target was left in the page cache";
     if let Some(ram) = &place.ram {
         return format!("memory ({ram})");
@@ -710,8 +719,8 @@ fn source_of_reads(place: &Place, asked: u64, read: Known<u64>) -> String {
     };
     let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
     let names = names.join(", ");
-    let (done, wanted) = (show_bytes(read), show_bytes(asked));
-    if (read as f64) < ARRIVES_FROM * asked as f64 {
+    let (done, wanted) = (show_bytes(read), show_bytes(verify_options));
+    if (read as f64) < SOURCE_SHARE * verify_options as f64 {
         return format!(
             "a cache or memory above {names}, at least in part: {evicted}, but {names} read {done} of {wanted}; nothing is known \
              about what is stored there"
@@ -720,7 +729,7 @@ fn source_of_reads(place: &Place, asked: u64, read: Known<u64>) -> String {
     // Devices that read more than requested can hide reads served by an image's page cache.
     let cached = place.layers.iter().find(|l| l.kind == LayerKind::Loop && l.backing_direct != Some(true));
     match cached {
-        Some(device) if read as f64 * ARRIVES_FROM > asked as f64 => format!(
+        Some(device) if read as f64 * SOURCE_SHARE > verify_options as f64 => format!(
             "{names} or the page cache of the image of {}; which is not known: {names} read {done} for {wanted}, and others may \
              have caused that",
             device.name

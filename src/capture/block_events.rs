@@ -23,9 +23,9 @@ use std::path::Path;
 /// Bytes of buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
 /// How long requests wait for an older one to complete, so that they are handed on in the order of issue.
-const WAIT_NS: u64 = 50_000_000;
+const REORDER_NS: u64 = 50_000_000;
 /// Most tasks that are distinguished. Then the numbering restarts, which bounds memory.
-const MOST_TASKS: usize = 1 << 14;
+const MAX_TASKS: usize = 1 << 14;
 /// The completion of a bio, for devices without requests.
 const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
 
@@ -52,7 +52,7 @@ impl BlockEvents {
         remove_leftovers();
         let tracer = Tracer::new(BUFFER_BYTES).map_err(|e| e.to_string())?;
         let mut new = Self::with(tracer, devices)?;
-        new.devices.iter_mut().for_each(|(_, pairing)| pairing.wait_at_most(WAIT_NS));
+        new.devices.iter_mut().for_each(|(_, pairing)| pairing.wait_at_most(REORDER_NS));
         Ok(new)
     }
 
@@ -173,7 +173,7 @@ impl BlockEvents {
 
     /// Whether the limit of distinguished tasks is reached.
     pub(crate) fn is_full(&self) -> bool {
-        self.decoder.names.all_tasks().len() > MOST_TASKS
+        self.decoder.names.all_tasks().len() > MAX_TASKS
     }
 }
 

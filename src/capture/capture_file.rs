@@ -23,15 +23,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Bytes read at once.
-const AT_ONCE: usize = 256 << 10;
+const READ_BUFFER_BYTES: usize = 256 << 10;
 /// Start of the first line of a capture of any version.
-const BEGINS: &[u8] = b"fathom capture ";
+const MAGIC_PREFIX: &[u8] = b"fathom capture ";
 
 /// Whether a file is a capture, by its first bytes. An unreadable file is not.
 pub(crate) fn is_capture(path: &Path) -> bool {
     let mut begins = Vec::new();
-    let read = files::open(path).and_then(|file| file.take(BEGINS.len() as u64).read_to_end(&mut begins));
-    read.is_ok() && begins == BEGINS && MAGIC.starts_with(BEGINS)
+    let read =
+        files::open(path).and_then(|file| file.take(MAGIC_PREFIX.len() as u64).read_to_end(&mut begins));
+    read.is_ok() && begins == MAGIC_PREFIX && MAGIC.starts_with(MAGIC_PREFIX)
 }
 
 /// Opens a capture.
@@ -41,7 +42,8 @@ pub(crate) fn is_capture(path: &Path) -> bool {
 pub(crate) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
     let file = files::open(path).map_err(|e| usage(format!("{e}{}", cause(&e))))?;
-    Reader::new(BufReader::with_capacity(AT_ONCE, file)).map_err(|e: Unreadable| usage(e.to_string()))
+    Reader::new(BufReader::with_capacity(READ_BUFFER_BYTES, file))
+        .map_err(|e: Unreadable| usage(e.to_string()))
 }
 
 /// Bytes printed at once.

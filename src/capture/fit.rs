@@ -167,14 +167,14 @@ fn outlets(request: &CheckRequest, rules: &Rules) -> Result<Vec<Outlet>, Failure
 /// Preferred place of temporary files: in memory, not on a captured device.
 const MEMORY: &str = "/dev/shm";
 /// When a capture ends by itself if this process is killed.
-const LONGEST: &str = "25h";
+const MAX_CAPTURE_TIME: &str = "25h";
 /// How often to check whether the capture has begun.
-const EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A temporary directory, removed when dropped.
-struct Between(PathBuf);
+struct TempDir(PathBuf);
 
-impl Between {
+impl TempDir {
     fn new() -> Result<Self, Failure> {
         let memory = Path::new(MEMORY);
         let dir = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -189,7 +189,7 @@ impl Between {
     }
 }
 
-impl Drop for Between {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -207,8 +207,8 @@ impl Capturing {
     /// # Errors
     /// The message of a capture that does not start.
     fn begin(target: &Path, into: &Path) -> Result<Self, Failure> {
-        let mut command = itself()?;
-        command.args(["capture", "--time", LONGEST, "-o"]).arg(into).arg("--").arg(target);
+        let mut command = this_program()?;
+        command.args(["capture", "--time", MAX_CAPTURE_TIME, "-o"]).arg(into).arg("--").arg(target);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|e| not_started(&e))?;
         let Some(said) = child.stderr.take() else {
@@ -219,7 +219,7 @@ impl Capturing {
             if capture_file::open(into).is_ok() {
                 return Ok(capturing);
             }
-            std::thread::sleep(EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let mut words = String::new();
         let _ = capturing.said.read_to_string(&mut words);
@@ -276,7 +276,7 @@ fn run(
     report: &Path,
 ) -> Result<u32, Failure> {
     let refuse = |e: io::Error| not_started(&e);
-    let mut command = itself()?;
+    let mut command = this_program()?;
     command.args(["run", "--format", "json", "--quiet", "--no-history", "--runs", "1", "--attempts", "1"]);
     // Only the requests matter, not the result.
     command.args(["--accept", "A04", "--accept", "A05"]);
@@ -305,7 +305,7 @@ fn run(
 }
 
 /// A command that starts this program again.
-fn itself() -> Result<Command, Failure> {
+fn this_program() -> Result<Command, Failure> {
     std::env::current_exe().map(Command::new).map_err(|e| not_started(&e))
 }
 
@@ -323,9 +323,9 @@ const MEDIAN: f64 = 0.1;
 const SIZES: f64 = 0.02;
 const OFFSETS: f64 = 0.03;
 /// Share of the operations from which a direction gets its own figures.
-const MANY: f64 = 0.05;
+const MIN_SHARE: f64 = 0.05;
 /// How long the capture continues after the job, so that its last requests complete.
-const BEHIND: Duration = Duration::from_millis(300);
+const DRAIN_TIME: Duration = Duration::from_millis(300);
 /// Exit code if a goal cannot be decided.
 const CANNOT_TELL: u8 = 4;
 
@@ -353,7 +353,7 @@ pub fn check(request: &CheckRequest) -> Result<ExitCode, Failure> {
 }
 
 fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
-    let between = Between::new()?;
+    let between = TempDir::new()?;
     let stop =
         signals::watch(|| ()).map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
     let here = between.path("job.toml");
@@ -372,14 +372,14 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
     if stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
-    std::thread::sleep(BEHIND);
+    std::thread::sleep(DRAIN_TIME);
     capturing.end()?;
     let (then, _) = observed(&request.capture, job.end_sector, &|_| true)?;
     let (now, lost) = observed(&again, job.end_sector, &|task| is_worker_of(task, pid))?;
     let figures = figures(&then, &now, offsets(&request.target, &then, &now));
     let (word, sentence) = FitCheck::answer(&figures);
     let mut notes = notes(&job, &now, lost);
-    notes.extend(by_chance(&then.counts, &figures));
+    notes.extend(explained_by_chance(&then.counts, &figures));
     let is_slower = |figure: &Figure| figure.unit == "ns" && figure.met == Some(false);
     if job.has_closed_loops && figures.iter().any(is_slower) {
         notes.push(
@@ -432,7 +432,7 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     let counts = |kind: Kind| of(&move |figures: &Figures| figures.counts[kind as usize]);
     let data = |figures: &Figures| figures.counts.iter().sum::<u64>() - figures.counts[Kind::Sync as usize];
     // With few operations, chance outweighs the fit.
-    let is_many = |kind: Kind| then.counts[kind as usize] as f64 >= MANY * data(then) as f64;
+    let is_many = |kind: Kind| then.counts[kind as usize] as f64 >= MIN_SHARE * data(then) as f64;
     let mut out = vec![Figure::share("operations", "per_s", of(&data), RATE)];
     for kind in [Kind::Read, Kind::Write, Kind::Trim] {
         if is_many(kind) {
@@ -456,7 +456,7 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
 
 /// The missed operation counts that chance explains: they differ by at most two standard deviations of a Poisson
 /// distribution. Bursts vary more.
-fn by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> Option<String> {
+fn explained_by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> Option<String> {
     let counted = |figure: &Figure| {
         let kind = Kind::ALL.into_iter().find(|kind| figure.name == name_of(*kind))?;
         let count = counts[kind as usize];
@@ -506,11 +506,16 @@ fn differences_within_chance_are_explained() {
     counts[Kind::Write as usize] = 1000;
     counts[Kind::Sync as usize] = 100;
     let figure = |name: &str, fit: f64| Figure::share(name, "per_s", [Some(100.0), Some(fit)], RATE);
-    let said =
-        by_chance(&counts, &[figure("writes", 105.0), figure("flushes", 125.0), figure("reads", 103.0)]);
+    let said = explained_by_chance(
+        &counts,
+        &[figure("writes", 105.0), figure("flushes", 125.0), figure("reads", 103.0)],
+    );
     assert!(said.is_some_and(|said| said.contains("chance: writes of 1,000 by up to 6.3 %; ")));
     assert_eq!(
-        by_chance(&counts, &[figure("writes", 101.0), figure("writes", 107.0), figure("depth", 1.0)]),
+        explained_by_chance(
+            &counts,
+            &[figure("writes", 101.0), figure("writes", 107.0), figure("depth", 1.0)]
+        ),
         None
     );
 }

@@ -199,9 +199,9 @@ fn import(from: &Path, request: &Request) -> Result<ExitCode, Failure> {
 }
 
 /// How often the buffers are emptied.
-const EVERY: Duration = Duration::from_millis(50);
+const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
 /// How long rows may wait in a partial block: the most that a killed capture loses.
-const KEPT_WITHIN_NS: u64 = 2_000_000_000;
+const FLUSH_INTERVAL_NS: u64 = 2_000_000_000;
 
 /// A recording in progress.
 struct Recording<'r> {
@@ -293,12 +293,12 @@ impl Recording<'_> {
         let mut kept_ns = start_ns;
         while !stop.load(Ordering::Relaxed) && now_ns() < until_ns {
             let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()));
-            std::thread::sleep(EVERY.min(left));
+            std::thread::sleep(DRAIN_INTERVAL.min(left));
             let sink = &mut self.sink;
             let drained = self.events.drain(&mut |_, row, names| sink.put(row, names));
             drained.map_err(|why| refused(&why))?;
             self.sink.check()?;
-            if now_ns().saturating_sub(kept_ns) > KEPT_WITHIN_NS {
+            if now_ns().saturating_sub(kept_ns) > FLUSH_INTERVAL_NS {
                 kept_ns = now_ns();
                 let kept = self.sink.writer.flush(self.events.names());
                 kept.map_err(|e| cannot_write(&self.sink.request.output, &e))?;
@@ -314,7 +314,7 @@ impl Recording<'_> {
             pairing.counters_read_last(before, after);
         }
         // Give requests that are just being counted time for their event.
-        std::thread::sleep(EVERY / 10);
+        std::thread::sleep(DRAIN_INTERVAL / 10);
         let (events, sink) = (&mut self.events, &mut self.sink);
         events.end(&mut |_, row, names| sink.put(row, names)).map_err(|why| refused(&why))?;
         self.sink.check()?;
@@ -473,9 +473,9 @@ fn convert(from: &Path, request: &Request, place: &Place) -> Result<(Origin, End
 }
 
 /// Bytes read at once.
-const AT_ONCE: usize = 256 << 10;
+const READ_BUFFER_BYTES: usize = 256 << 10;
 /// Most CPUs whose files are searched.
-const MOST_CPUS: u32 = 4096;
+const MAX_CPUS: u32 = 4096;
 
 /// An open trace.
 pub(crate) struct Trace {
@@ -488,12 +488,12 @@ pub(crate) struct Trace {
 }
 
 /// Bytes that suffice to recognise a trace.
-const BEGINS: u64 = 512;
+const HEADER_BYTES: u64 = 512;
 
 /// The format of a trace, by its first bytes; `None` for other or unreadable files.
 pub(crate) fn trace_language(path: &Path) -> Option<Language> {
     let mut begins = Vec::new();
-    files::open(path).ok()?.take(BEGINS).read_to_end(&mut begins).ok()?;
+    files::open(path).ok()?.take(HEADER_BYTES).read_to_end(&mut begins).ok()?;
     Language::detect(&begins)
 }
 
@@ -505,7 +505,7 @@ pub(crate) fn open_trace(from: &Path) -> Result<Trace, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(from)));
     let open = |path: &Path| -> Result<BufReader<File>, Failure> {
         let file = files::open(path).map_err(|e| usage(format!("{e}{}", cause(&e))))?;
-        Ok(BufReader::with_capacity(AT_ONCE, file))
+        Ok(BufReader::with_capacity(READ_BUFFER_BYTES, file))
     };
     let mut first = open(from)?;
     let begins = first.fill_buf().map_err(|e| usage(e.to_string()))?;
@@ -543,7 +543,7 @@ fn siblings(from: &Path) -> Vec<PathBuf> {
     };
     let stem = &name[..at + BEFORE.len()];
     let of = |cpu: u32| OsString::from_vec([stem, cpu.to_string().as_bytes()].concat());
-    let all = (0..MOST_CPUS).map(|cpu| from.with_file_name(of(cpu)));
+    let all = (0..MAX_CPUS).map(|cpu| from.with_file_name(of(cpu)));
     all.filter(|path| path != from && path.is_file()).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Replay: plans a workload from a capture or trace, and feeds its operations to the engine while it runs.
 //!
 //! 1. [`scan`] reads the file once for its figures.
-//! 2. [`meant`] and [`fill`] complete the stream: settings that the user did not give come from the capture.
+//! 2. [`from_capture`] and [`fill`] complete the stream: settings that the user did not give come from the capture.
 //! 3. [`fit`] checks whether the operations fit on the target.
 //! 4. [`source`] starts a thread that reads the file again, ahead of the engine.
 //!
@@ -39,9 +39,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long the reader sleeps if the engine has enough.
-const REST: Duration = Duration::from_micros(500);
+const READER_SLEEP: Duration = Duration::from_micros(500);
 /// Longest wait for the reader before the first operation.
-const HEAD_START: Duration = Duration::from_secs(10);
+const MAX_HEAD_START: Duration = Duration::from_secs(10);
 
 /// A load after the first pass.
 pub(crate) struct Scanned {
@@ -179,8 +179,8 @@ pub(crate) fn source(
     })?;
     let begun = Instant::now();
     // Wait until the feed is full or has everything.
-    while !from.is_full() && begun.elapsed() < HEAD_START {
-        std::thread::sleep(REST);
+    while !from.is_full() && begun.elapsed() < MAX_HEAD_START {
+        std::thread::sleep(READER_SLEEP);
     }
     Ok(Source::new(from, lanes, depth, is_timed, Arc::clone(counts)))
 }
@@ -192,35 +192,35 @@ fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, count
     let _ = rows.each(|rows, names| {
         steps.add(rows, names, &mut block);
         counts.leave_out(steps.outside);
-        block.drain(..).all(|step| give(&mut to, handed_on(&step, has_stable_file)))
+        block.drain(..).all(|step| push_step(&mut to, to_engine_step(&step, has_stable_file)))
     });
 }
 
 /// Gives the engine an operation as soon as it has room; returns false if the replay is over.
-fn give(to: &mut Feed, step: Step) -> bool {
+fn push_step(to: &mut Feed, step: Step) -> bool {
     loop {
         match to.give(step) {
             Given::Taken => return true,
-            Given::Full => std::thread::sleep(REST),
+            Given::Full => std::thread::sleep(READER_SLEEP),
             Given::Gone => return false,
         }
     }
 }
 
 /// Converts a step to the engine's form.
-fn handed_on(step: &rows::Step, has_stable_file: bool) -> Step {
+fn to_engine_step(step: &rows::Step, has_stable_file: bool) -> Step {
     let rows::Step { offset, length, kind, is_stable, lane, after, wait_ns } = *step;
     Step { offset, wait_ns, length, after, lane, file: u16::from(is_stable && has_stable_file), kind }
 }
 
 /// Minimum room for operations in flight.
-const LEAST_DEPTH: u32 = 32;
+const MIN_DEPTH: u32 = 32;
 /// Most bytes of buffers if no depth is given.
-const BUFFERS: u64 = 256 * MIB;
+const MAX_BUFFER_BYTES: u64 = 256 * MIB;
 /// Smallest share of a direction that is not rounded away.
-const LEAST_SHARE: f64 = 1e-7;
+const MIN_SHARE: f64 = 1e-7;
 /// Size of an operation of an absent kind.
-const NO_SIZE: u32 = 4096;
+const PLACEHOLDER_SIZE: u32 = 4096;
 
 /// A captured load of a stream, and the files that its trace names.
 pub(crate) struct ReplayPlan {
@@ -229,17 +229,17 @@ pub(crate) struct ReplayPlan {
 }
 
 /// Completes a replaying stream with the settings of its load. `None` if the stream replays none.
-pub(crate) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failure> {
-    let Some(said) = stream.replay.clone() else { return Ok(None) };
-    let path = &name::path(&said.file);
+pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failure> {
+    let Some(given) = stream.replay.clone() else { return Ok(None) };
+    let path = &name::path(&given.file);
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
-    let Scanned { load, original, files } = scan(path, &said.changes)?;
+    let Scanned { load, original, files } = scan(path, &given.changes)?;
     if load.operations() == 0 {
         return Err(usage(
             "it holds no request that could be replayed; `fathom show` prints what a capture holds".into(),
         ));
     }
-    let pace = match said.pace {
+    let pace = match given.pace {
         Some(ReplayPace::Dependent) if !load.has_completions() => {
             return Err(usage(
                 "it does not say when requests completed, so none can wait for another; type --pace timed, or --pace fast".into(),
@@ -250,7 +250,7 @@ pub(crate) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failu
     };
     let largest =
         Kind::MOVING.iter().filter_map(|kind| original.for_kind(*kind)).map(|kind| kind.sizes[1]).max();
-    let largest = largest.unwrap_or(u64::from(NO_SIZE));
+    let largest = largest.unwrap_or(u64::from(PLACEHOLDER_SIZE));
     if largest > MAX_BLOCK_BYTES {
         return Err(usage(format!(
             "it has a request of {}, and the largest operation that fathom submits is {}",
@@ -259,10 +259,10 @@ pub(crate) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failu
         )));
     }
     let replay = Replay {
-        file: said.file,
+        file: given.file,
         pace,
-        speed: said.speed.unwrap_or(1.0),
-        changes: said.changes,
+        speed: given.speed.unwrap_or(1.0),
+        changes: given.changes,
         dense: false,
         stable_writes: load.has_stable_writes(),
         largest_bytes: largest as u32,
@@ -287,9 +287,9 @@ pub(crate) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failu
 
 /// Twice the original operations in flight, as far as the buffers allow.
 fn depth(replay: &Replay) -> u32 {
-    let twice = replay.original.depth_max.saturating_mul(2).clamp(LEAST_DEPTH, MAX_DEPTH);
-    let most = BUFFERS / u64::from(replay.largest_bytes.max(1));
-    twice.min(u32::try_from(most).unwrap_or(u32::MAX)).max(replay.original.depth_max.clamp(1, LEAST_DEPTH))
+    let twice = replay.original.depth_max.saturating_mul(2).clamp(MIN_DEPTH, MAX_DEPTH);
+    let most = MAX_BUFFER_BYTES / u64::from(replay.largest_bytes.max(1));
+    twice.min(u32::try_from(most).unwrap_or(u32::MAX)).max(replay.original.depth_max.clamp(1, MIN_DEPTH))
 }
 
 /// Shares of directions. A direction that occurs keeps at least a tiny share, because without writes the file is opened
@@ -301,7 +301,7 @@ fn mix(original: &Original) -> Mix {
         return Mix::of_percents(100, 0);
     }
     let [reads, writes, trims] =
-        counts.map(|count| if count > 0.0 { count.max(all * LEAST_SHARE) } else { 0.0 });
+        counts.map(|count| if count > 0.0 { count.max(all * MIN_SHARE) } else { 0.0 });
     let percent = |count: f64| Percent::nearest(100.0 * count / (reads + writes + trims)).unwrap_or_default();
     let trim_percent = percent(trims);
     let read_percent = if writes == 0.0 { trim_percent.rest(Percent::NONE) } else { percent(reads) };
@@ -312,7 +312,7 @@ fn mix(original: &Original) -> Mix {
 fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
     let of = |kind: Kind| {
         let Some([least, most]) = original.for_kind(kind).map(|of| of.sizes) else {
-            return Sizes::Fixed(NO_SIZE.min(largest));
+            return Sizes::Fixed(PLACEHOLDER_SIZE.min(largest));
         };
         let [least, most] = [least, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX).min(largest));
         if least == most { Sizes::Fixed(most) } else { Sizes::Range(least, most) }
@@ -323,16 +323,16 @@ fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
 /// Makes a drafted stream the replay of a capture.
 pub(crate) fn fill(
     request: &Request,
-    (spec, meant): (&StreamSpec, ReplayPlan),
+    (spec, from_capture): (&StreamSpec, ReplayPlan),
     draft: &mut Draft,
     origins: &mut Origins,
 ) -> Result<(), Failure> {
-    let ReplayPlan { mut replay, files } = meant;
-    let said = spec.replay.as_ref();
-    let pace = said.and_then(|said| said.pace);
+    let ReplayPlan { mut replay, files } = from_capture;
+    let given = spec.replay.as_ref();
+    let pace = given.and_then(|given| given.pace);
     let from = if replay.pace == ReplayPace::Timed { "no completions are known" } else { "default" };
     origins.choose_from("--pace", pace, replay.pace, from, |pace| pace.word().into());
-    origins.choose("--speed", said.and_then(|said| said.speed), 1.0, f64::to_string);
+    origins.choose("--speed", given.and_then(|given| given.speed), 1.0, f64::to_string);
     note_changes(&replay.changes, origins);
     let original = &replay.original;
     origins.fixed("capture", &describe_original(original), &replay.file);

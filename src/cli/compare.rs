@@ -121,7 +121,7 @@ impl Args {
 }
 
 /// Largest JSON report that is read. One of a thousand runs of eight jobs has a few MiB.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_REPORT_BYTES: u64 = 256 << 20;
 /// Separates the first and the last session of a range.
 const RANGE: &str = "..";
 
@@ -246,7 +246,7 @@ fn refuse_twice<'p>(files: impl Iterator<Item = &'p PathBuf>) -> Result<(), Fail
         // A missing file is reported when it is read.
         let whole = file.canonicalize().unwrap_or_else(|_| file.clone());
         if !seen.insert(whole) {
-            return Err(same(&name::shown(file)));
+            return Err(named_twice(&name::shown(file)));
         }
     }
     Ok(())
@@ -257,13 +257,13 @@ fn refuse_one_session<'r>(reports: impl Iterator<Item = &'r Report>) -> Result<(
     let mut seen = BTreeSet::new();
     for report in reports.filter(|r| r.session.is_some()) {
         if !seen.insert((&report.session, &report.started)) {
-            return Err(same(report.session.as_deref().unwrap_or_default()));
+            return Err(named_twice(report.session.as_deref().unwrap_or_default()));
         }
     }
     Ok(())
 }
 
-fn same(what: &str) -> Failure {
+fn named_twice(what: &str) -> Failure {
     Failure::Usage(format!(
         "{what} is named twice; a comparison needs two measurements: type the id of another session, or measure again"
     ))
@@ -283,9 +283,9 @@ fn report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     let fail = |why: String| Failure::Usage(format!("{}: {why}", name::shown(file)));
     let mut bytes = Vec::new();
     let opened = files::open(file).map_err(|e| fail(e.to_string()))?;
-    opened.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|e| fail(e.to_string()))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(fail(format!("more than {} MiB, which no report has", MOST_BYTES >> 20)));
+    opened.take(MAX_REPORT_BYTES + 1).read_to_end(&mut bytes).map_err(|e| fail(e.to_string()))?;
+    if bytes.len() as u64 > MAX_REPORT_BYTES {
+        return Err(fail(format!("more than {} MiB, which no report has", MAX_REPORT_BYTES >> 20)));
     }
     let not =
         |why: String| fail(format!("no report of fathom ({why}); make one with -o {}", name::shown(file)));

@@ -41,16 +41,17 @@ impl Args {
         let pointed = |trouble| run::pointed(&trouble);
         let cpus = cpus();
         let here = Here { read: &read, cpus: &cpus, clock: clock() };
-        let said = CommandLine::parse(&words, &here).map_err(pointed)?;
-        if let Ask::Print(text) = &said.ask {
+        let command_line = CommandLine::parse(&words, &here).map_err(pointed)?;
+        if let Ask::Print(text) = &command_line.ask {
             return stdout::text(text).map(|()| None);
         }
-        let Some(mut job) = diskspd::job(&said, &cpus, &crate::plan::problems).map_err(pointed)? else {
-            return stdout::text(&report::diskspd_profile(&said.profile)).map(|()| None);
+        let Some(mut job) = diskspd::job(&command_line, &cpus, &crate::plan::problems).map_err(pointed)?
+        else {
+            return stdout::text(&report::diskspd_profile(&command_line.profile)).map(|()| None);
         };
-        fit(&said, &mut job)?;
-        let manners = manners(&said, &job);
-        Ok(Some((request(Tool::Diskspd, job, said.destroy, true), manners)))
+        fit_to_files(&command_line, &mut job)?;
+        let conventions = conventions(&command_line, &job);
+        Ok(Some((request(Tool::Diskspd, job, command_line.destroy, true), conventions)))
     }
 }
 
@@ -69,9 +70,9 @@ fn clock() -> u32 {
 }
 
 /// Fits the job to existing files: a region ends with its file, and size options must have an effect.
-fn fit(said: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
-    for target in said.profile.spans.iter().flat_map(|span| &span.targets) {
-        look_at(target)?;
+fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
+    for target in command_line.profile.spans.iter().flat_map(|span| &span.targets) {
+        check_target(target)?;
     }
     for stream in job.phases.iter_mut().flat_map(|phase| &mut phase.streams).filter(|s| s.create.is_none()) {
         let lengths = stream.target.iter().filter_map(|path| length(&name::path(path)));
@@ -87,7 +88,7 @@ fn length(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
 }
 
-fn look_at(target: &Target) -> Result<(), Failure> {
+fn check_target(target: &Target) -> Result<(), Failure> {
     let path = name::path(&target.path);
     let shown = name::shown(&path);
     if path.is_dir() {
@@ -125,8 +126,8 @@ fn look_at(target: &Target) -> Result<(), Failure> {
     }
 }
 
-fn manners(said: &CommandLine, job: &JobSpec) -> ToolOutput {
-    let format = if said.profile.xml { report::DISKSPD_XML } else { report::DISKSPD };
+fn conventions(command_line: &CommandLine, job: &JobSpec) -> ToolOutput {
+    let format = if command_line.profile.xml { report::DISKSPD_XML } else { report::DISKSPD };
     ToolOutput {
         tool: Tool::Diskspd,
         formats: report::find::<Report>(format).into_iter().collect(),
@@ -134,9 +135,9 @@ fn manners(said: &CommandLine, job: &JobSpec) -> ToolOutput {
         bandwidth_log: false,
         status_interval: None,
         status_on_signal: false,
-        job_files: said.read.iter().map(|path| name::path(path)).collect(),
+        job_files: command_line.read.iter().map(|path| name::path(path)).collect(),
         remarks: job.remarks.clone(),
         measures: true,
-        quiet: said.profile.progress == 0 && !said.profile.verbose,
+        quiet: command_line.profile.progress == 0 && !command_line.profile.verbose,
     }
 }

@@ -53,8 +53,8 @@ pub(super) struct Request {
 ///
 /// # Errors
 /// The most similar check if there is none.
-pub(super) fn find_check(said: &str) -> Result<CheckPage, String> {
-    let word = said.to_ascii_uppercase();
+pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
+    let word = typed.to_ascii_uppercase();
     let id = word.parse::<CheckId>().ok();
     if let Some(check) = pages().find(|c| Some(c.id) == id || c.name == word) {
         return Ok(check);
@@ -67,7 +67,7 @@ pub(super) fn find_check(said: &str) -> Result<CheckPage, String> {
     };
     let nearest = pages().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let nearest = nearest.map_or_else(String::new, |c| format!("; the nearest is {} {}", c.id, c.name));
-    Err(format!("there is no check '{said}'{nearest}; `fathom explain` lists all"))
+    Err(format!("there is no check '{typed}'{nearest}; `fathom explain` lists all"))
 }
 
 /// Prints the pages.
@@ -95,13 +95,13 @@ mod tests {
 
     #[test]
     fn checks_are_found_by_id_and_name_in_any_case() {
-        for said in ["A01", "a01", "cache_served", "CACHE_SERVED"] {
-            assert_eq!(find_check(said).map(|c| c.id), Ok(CheckId::A01), "{said}");
+        for typed in ["A01", "a01", "cache_served", "CACHE_SERVED"] {
+            assert_eq!(find_check(typed).map(|c| c.id), Ok(CheckId::A01), "{typed}");
         }
         let slips = [("CACHE_SERVE", "A01"), ("LITTLES_VIOLATED", "B18"), ("e1O", "E10")];
-        for (said, meant) in slips {
-            let why = find_check(said).err().unwrap_or_default();
-            assert!(why.contains(said) && why.contains(meant), "{said}: {why}");
+        for (typed, expected) in slips {
+            let why = find_check(typed).err().unwrap_or_default();
+            assert!(why.contains(typed) && why.contains(expected), "{typed}: {why}");
         }
         assert!(find_check("").is_err());
     }

@@ -54,8 +54,8 @@ impl Args {
                 if let Some(typed) = &mut job.typed {
                     typed.counts_depth = true;
                 }
-                let manners = manners(&line, &job);
-                Ok(Some((request(Tool::Fio, job, line.destroy, manners.measures), manners)))
+                let conventions = conventions(&line, &job);
+                Ok(Some((request(Tool::Fio, job, line.destroy, conventions.measures), conventions)))
             }
         }
     }
@@ -107,7 +107,7 @@ fn text(path: &str) -> Result<String, String> {
     text.map_err(|failure| failure.message().to_owned())
 }
 
-fn manners(line: &CommandLine, job: &JobSpec) -> ToolOutput {
+fn conventions(line: &CommandLine, job: &JobSpec) -> ToolOutput {
     let formats = line.formats.iter().filter_map(|name| report::find::<Report>(name)).collect();
     let files = line.pieces.iter().filter_map(|piece| match piece {
         fio::Piece::File { name, .. } => Some(name::path(name)),

@@ -262,13 +262,13 @@ pub(super) fn text() -> String {
         out += &format!("  {typed}\n      {does}\n");
     }
     out += "\nOther commands:\n";
-    out += &others();
+    out += &other_commands();
     out += "`fathom COMMAND --help` lists the flags, `fathom help` all commands and a guide.\n";
     out
 }
 
 /// The commands that are not in a step.
-fn others() -> String {
+fn other_commands() -> String {
     let cli = Cli::command();
     let named = |name: &str| STEPS.iter().any(|(typed, _)| typed.split(' ').nth(1) == Some(name));
     let (mut out, mut line) = (String::new(), String::from(" "));

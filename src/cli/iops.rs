@@ -53,7 +53,7 @@ impl Args {
         say("--bs", self.block);
         say("--pattern", self.pattern);
         words.extend(["--".into(), self.device.into_os_string()]);
-        let read = Cli::try_parse_from(words).map_err(|wrong| in_own_words(&wrong))?;
+        let read = Cli::try_parse_from(words).map_err(|wrong| in_terms_of_iops(&wrong))?;
         match read.command {
             Command::Sweep(args) => args.to_action(),
             _ => Err(Failure::Usage("fathom iops is a sweep; type fathom sweep --preset iops DEVICE".into())),
@@ -62,12 +62,12 @@ impl Args {
 }
 
 /// Describes an invalid value by the typed flag, not by the flag it stands for.
-fn in_own_words(wrong: &clap::Error) -> Failure {
-    let said = |kind: ContextKind| match wrong.get(kind) {
+fn in_terms_of_iops(wrong: &clap::Error) -> Failure {
+    let given = |kind: ContextKind| match wrong.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),
         _ => "",
     };
-    let flag = said(ContextKind::InvalidArg);
+    let flag = given(ContextKind::InvalidArg);
     let own = [("--workers", "-n"), ("--time", "-t"), ("--bs", "-b"), ("--pattern", "-p")];
     let own = own.iter().find(|(of_sweep, _)| flag.starts_with(of_sweep)).map_or(flag, |(_, own)| own);
     let why = match (wrong.source(), wrong.get(ContextKind::ValidValue)) {
@@ -75,5 +75,5 @@ fn in_own_words(wrong: &clap::Error) -> Failure {
         (None, Some(ContextValue::Strings(known))) => format!("type {}", known.join(" or ")),
         (None, _) => wrong.kind().to_string(),
     };
-    Failure::Usage(format!("{own} {}: {why}", said(ContextKind::InvalidValue)))
+    Failure::Usage(format!("{own} {}: {why}", given(ContextKind::InvalidValue)))
 }

@@ -78,9 +78,9 @@ fn latency(text: &str) -> Result<u64, String> {
 impl LatencyTargetArgs {
     /// The latency target. A curve without one shows p99.
     fn latency_target(&self, arrivals: Option<Arrivals>, curve: bool) -> LatencyTarget {
-        let said =
+        let given =
             [(0.5, self.p50), (0.9, self.p90), (0.95, self.p95), (0.99, self.p99), (0.999, self.p99_9)];
-        let found = said.into_iter().find(|(_, ns)| ns.is_some());
+        let found = given.into_iter().find(|(_, ns)| ns.is_some());
         let (quantile, latency_ns) = found.unwrap_or((0.99, None));
         let curve = curve || latency_ns.is_none();
         LatencyTarget { quantile, latency_ns, arrivals: arrivals.unwrap_or_default(), curve }

@@ -153,9 +153,9 @@ impl Cli {
             stderr::say(&format!("fathom: {advice}"));
             return Err(ExitCode::from(if asked == Some("time") { OWN_FAILURE } else { 2 }));
         }
-        Self::read_words(&words).map_err(|said| {
-            let (plain, coloured) = (said.render().to_string(), said.render().ansi().to_string());
-            if said.use_stderr() {
+        Self::read_words(&words).map_err(|typed| {
+            let (plain, coloured) = (typed.render().to_string(), typed.render().ansi().to_string());
+            if typed.use_stderr() {
                 stderr::say_coloured(plain.trim_end(), coloured.trim_end());
                 return ExitCode::from(if asked == Some("time") { OWN_FAILURE } else { 2 });
             }

@@ -63,10 +63,10 @@ impl ToolOutput {
 }
 
 /// Measures and answers; does nothing for `None`. Any failure is exit code 1, as in fio and DISKSPD.
-pub fn answer(said: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
-    let tool = said.as_ref().ok().and_then(|said| said.as_ref()).map(|(_, manners)| manners.tool);
-    let done = said.and_then(|said| match said {
-        Some((request, manners)) => measure(&request, &manners),
+pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
+    let tool = given.as_ref().ok().and_then(|given| given.as_ref()).map(|(_, conventions)| conventions.tool);
+    let done = given.and_then(|given| match given {
+        Some((request, conventions)) => measure(&request, &conventions),
         None => Ok(ExitCode::SUCCESS),
     });
     done.unwrap_or_else(|failure| {
@@ -83,32 +83,33 @@ pub fn answer(said: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode 
     })
 }
 
-fn measure(request: &Request, manners: &ToolOutput) -> Result<ExitCode, Failure> {
-    for remark in manners.remarks.iter().filter(|_| manners.is_text() && manners.output.is_none()) {
+fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Failure> {
+    for remark in conventions.remarks.iter().filter(|_| conventions.is_text() && conventions.output.is_none())
+    {
         stderr::say(&format!("fathom: {remark}"));
     }
     fleet::alone()?;
     let (plan, machine) = plan::plan(request)?;
     let mut spared = Spared::from_plan(&plan, &machine.places);
-    for file in &manners.job_files {
+    for file in &conventions.job_files {
         spared.add(file, "a job file of this call");
     }
     let logs = Rules { flag: "the logs", spared: spared.clone(), replace: Replace::TextAlone };
-    let logs = collector::Files::decide(&plan, logs, manners.output.as_slice())?;
+    let logs = collector::Files::decide(&plan, logs, conventions.output.as_slice())?;
     let rules = Rules { flag: "--output", spared, replace: Replace::TextAlone };
-    let outlet = manners.output.as_deref().map(|path| rules.decide(path)).transpose()?;
-    let aggregates = aggregate::FILES.iter().filter(|_| manners.bandwidth_log);
+    let outlet = conventions.output.as_deref().map(|path| rules.decide(path)).transpose()?;
+    let aggregates = aggregate::FILES.iter().filter(|_| conventions.bandwidth_log);
     let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();
     let aggregates = output::decide_all(&aggregates, &rules)?;
     let to = outlet.as_ref().map(|outlet| (outlet, &rules));
-    let mode = if manners.quiet { Progress::Quiet } else { Progress::Plain };
+    let mode = if conventions.quiet { Progress::Quiet } else { Progress::Plain };
     let (seen, before) = thread::scope(|scope| {
-        let every = manners.status_interval;
-        let told = (every.is_some() || manners.status_on_signal).then(|| {
-            let (early, told) = sync_channel(1);
-            (Early::new(every, early), scope.spawn(move || answer_so_far(&told, manners, to)))
+        let every = conventions.status_interval;
+        let statuses = (every.is_some() || conventions.status_on_signal).then(|| {
+            let (early, statuses) = sync_channel(1);
+            (Early::new(every, early), scope.spawn(move || answer_so_far(&statuses, conventions, to)))
         });
-        let (early, writer) = told.unzip();
+        let (early, writer) = statuses.unzip();
         let seen = run::measure((plan, machine), request.keep, mode, early, &Fleet::Alone, None);
         let before = writer.map(|writer| writer.join().unwrap_or_default());
         seen.map(|seen| (seen, before.unwrap_or_default()))
@@ -128,7 +129,7 @@ fn measure(request: &Request, manners: &ToolOutput) -> Result<ExitCode, Failure>
             outlet.write(aggregate::lines(&report, kind).as_bytes(), &rules)
         })
     });
-    write(&report, manners, to, before)?;
+    write(&report, conventions, to, before)?;
     logged?;
     let failed = seen.failed || has_failed(&report);
     Ok(match (seen.interrupted, failed) {
@@ -140,13 +141,17 @@ fn measure(request: &Request, manners: &ToolOutput) -> Result<ExitCode, Failure>
 
 /// Writes an intermediate answer for each status. Returns the accumulated answers if they go to a file, which is rewritten
 /// completely each time.
-fn answer_so_far(told: &Receiver<SoFar>, manners: &ToolOutput, to: Option<(&Outlet, &Rules)>) -> Vec<u8> {
+fn answer_so_far(
+    statuses: &Receiver<SoFar>,
+    conventions: &ToolOutput,
+    to: Option<(&Outlet, &Rules)>,
+) -> Vec<u8> {
     let _ = sys::thread::block_signals();
     let mut answers = Vec::new();
-    while let Ok(so_far) = told.recv() {
+    while let Ok(so_far) = statuses.recv() {
         let Some(record) = so_far.record() else { continue };
         let report = judge(&record, None, Annotations::default(), &Showing::plain(report::TEXT));
-        let Ok(answer) = rendered(&report, manners) else { continue };
+        let Ok(answer) = rendered(&report, conventions) else { continue };
         let written = match to {
             Some((outlet, rules)) => {
                 answers.extend(answer);
@@ -163,9 +168,9 @@ fn answer_so_far(told: &Receiver<SoFar>, manners: &ToolOutput, to: Option<(&Outl
 }
 
 /// Renders all formats one after another.
-fn rendered(report: &Report, manners: &ToolOutput) -> Result<Vec<u8>, Failure> {
+fn rendered(report: &Report, conventions: &ToolOutput) -> Result<Vec<u8>, Failure> {
     let style = Style { detail: Detail::Brief, ..Style::default() };
-    let all = manners.formats.iter().map(|format| stdout::rendered(format, report, style));
+    let all = conventions.formats.iter().map(|format| stdout::rendered(format, report, style));
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
@@ -173,27 +178,27 @@ fn rendered(report: &Report, manners: &ToolOutput) -> Result<Vec<u8>, Failure> {
 /// printed text, or at the end of a file. Programs that let fio write a file take text on standard error for a failure.
 fn write(
     report: &Report,
-    manners: &ToolOutput,
+    conventions: &ToolOutput,
     to: Option<(&Outlet, &Rules)>,
     before: Vec<u8>,
 ) -> Result<(), Failure> {
-    let bytes = rendered(report, manners)?;
+    let bytes = rendered(report, conventions)?;
     match to {
         Some((outlet, rules)) => {
             let mut bytes = [before, bytes].concat();
-            if manners.is_text() {
-                let remarks = manners.remarks.iter().map(|remark| format!("fathom: {remark}\n"));
+            if conventions.is_text() {
+                let remarks = conventions.remarks.iter().map(|remark| format!("fathom: {remark}\n"));
                 bytes.extend(remarks.collect::<String>().bytes());
-                bytes.extend(verdict(report, manners).bytes());
+                bytes.extend(verdict(report, conventions).bytes());
             }
-            outlet.write(&bytes, rules).map_err(|why| instead(&why, report))?;
+            outlet.write(&bytes, rules).map_err(|why| with_report(&why, report))?;
         }
-        None => stdout::bytes(&bytes).map_err(|why| instead(&why, report))?,
+        None => stdout::bytes(&bytes).map_err(|why| with_report(&why, report))?,
     }
     // The result file of the tool has no place for the verdict.
-    let has_no_place = manners.formats.iter().any(|format| format.name == report::IOMETER);
-    if has_no_place || (manners.is_text() && to.is_none()) {
-        stderr::say(verdict(report, manners).trim());
+    let has_no_place = conventions.formats.iter().any(|format| format.name == report::IOMETER);
+    if has_no_place || (conventions.is_text() && to.is_none()) {
+        stderr::say(verdict(report, conventions).trim());
     }
     Ok(())
 }
@@ -205,16 +210,16 @@ fn has_failed(report: &Report) -> bool {
 }
 
 /// fathom's verdict, in lines.
-fn verdict(report: &Report, manners: &ToolOutput) -> String {
-    if manners.measures {
-        in_names_of(manners.tool, &report::fio_verdict(report))
+fn verdict(report: &Report, conventions: &ToolOutput) -> String {
+    if conventions.measures {
+        in_names_of(conventions.tool, &report::fio_verdict(report))
     } else {
         "fathom: the files are made, and nothing was measured (create_only)\n".into()
     }
 }
 
 /// The failure, with the figures that could not be written.
-fn instead(why: &Failure, report: &Report) -> Failure {
+fn with_report(why: &Failure, report: &Report) -> Failure {
     let session = report.session.as_deref();
     let kept = session.map(|path| format!("; `fathom show {}` prints them", name::shown(&name::path(path))));
     Failure::Refused(format!("{}{}", why.message(), kept.unwrap_or_default()))
@@ -225,7 +230,7 @@ fn instead(why: &Failure, report: &Report) -> Failure {
 pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, keep: bool) -> Request {
     job.runs = Some(1);
     job.attempts = Some(1);
-    destroy.extend(allowed(&job));
+    destroy.extend(allowed_paths(&job));
     Request {
         command: std::env::args_os().map(name::text).collect(),
         work: Work::Job,
@@ -247,7 +252,7 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
 }
 
 /// Paths of the environment variable that this job would overwrite. The variable may be set for many jobs.
-fn allowed(job: &JobSpec) -> Vec<String> {
+fn allowed_paths(job: &JobSpec) -> Vec<String> {
     let reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
     let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !reads(&stream.rw));
     // A path may be written in several ways.
@@ -283,15 +288,15 @@ const UNSEEN_USERS: &str = "FATHOM_UNSEEN_USERS";
 
 /// The paths that may be overwritten.
 pub(crate) fn paths() -> Vec<PathBuf> {
-    listed(DESTROY)
+    paths_in(DESTROY)
 }
 
 /// The paths that may be written although their users may be hidden.
 pub(crate) fn unseen_users() -> Vec<PathBuf> {
-    listed(UNSEEN_USERS)
+    paths_in(UNSEEN_USERS)
 }
 
-fn listed(variable: &str) -> Vec<PathBuf> {
+fn paths_in(variable: &str) -> Vec<PathBuf> {
     let list: Option<OsString> = std::env::var_os(variable);
     list.map(|list| std::env::split_paths(&list).collect()).unwrap_or_default()
 }

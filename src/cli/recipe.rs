@@ -62,11 +62,11 @@ impl Args {
             stdout::text(&list())?;
             return Ok(None);
         };
-        let said = self.measuring.typed_keys().to_vec();
+        let given = self.measuring.typed_keys().to_vec();
         let mut request = self.measuring.request(Work::Job, self.target);
         let source = JobSource::Recipe(recipe);
         let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::problems);
-        run::take(&mut request, &said, source, job.map_err(|trouble| run::pointed(&trouble))?)?;
+        run::take(&mut request, &given, source, job.map_err(|trouble| run::pointed(&trouble))?)?;
         Ok(Some((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?))))
     }
 }
@@ -88,8 +88,8 @@ fn list() -> String {
 /// The conditions as typed.
 fn conditions(recipe: &Recipe) -> Vec<String> {
     let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::problems).ok();
-    let said = job.and_then(|job| job.fail_if).unwrap_or_default();
-    said.iter().map(Condition::to_flag).collect()
+    let given = job.and_then(|job| job.fail_if).unwrap_or_default();
+    given.iter().map(Condition::to_flag).collect()
 }
 
 /// A job file of fathom, and its question.

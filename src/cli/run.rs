@@ -77,7 +77,7 @@ impl Args {
                 second.display()
             )));
         }
-        let said = self.measuring.typed_keys().to_vec();
+        let given = self.measuring.typed_keys().to_vec();
         let mut request = self.measuring.request(Work::Job, targets);
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
@@ -89,7 +89,7 @@ impl Args {
             for remark in &job.remarks {
                 stderr::say(&format!("fathom: {}: {remark}", file.display()));
             }
-            take(&mut request, &said, JobSource::File(file), job)?;
+            take(&mut request, &given, JobSource::File(file), job)?;
         } else {
             let problems =
                 request.job.check().into_iter().chain(request.job.check_targets(request.targets.len()));
@@ -117,12 +117,12 @@ impl Args {
         }
         let not_its: Option<&TypedKey> =
             self.measuring.typed_keys().iter().find(|s| !s.key.taken.contains(&Command::RunCapture));
-        if let Some(said) = not_its {
+        if let Some(given) = not_its {
             let allowed: Vec<String> =
                 keys::taken_by(Command::RunCapture).map(|key| format!("--{}", key.name)).collect();
             return Err(Failure::Usage(format!(
                 "--{} cannot be combined with the capture {}, which is the workload (flags that may be combined with it: {})",
-                said.key.name,
+                given.key.name,
                 name::shown(&file),
                 allowed.join(", ")
             )));
@@ -192,29 +192,29 @@ pub(super) fn text(path: &Path) -> Result<String, Failure> {
         )),
         _ => Failure::Refused(format!("{name} cannot be read: {e}")),
     })?;
-    all_of(file, &name)
+    read_all(file, &name)
 }
 
 /// Reads the text of a job file from standard input.
 pub(super) fn typed() -> Result<String, Failure> {
-    all_of(io::stdin(), "standard input")
+    read_all(io::stdin(), "standard input")
 }
 
-fn all_of(from: impl Read, name: &str) -> Result<String, Failure> {
+fn read_all(from: impl Read, name: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     // One byte more than the limit shows that it is exceeded.
     let most = MAX_FILE_BYTES as u64 + 1;
     from.take(most)
         .read_to_end(&mut bytes)
         .map_err(|e| Failure::Refused(format!("{name} cannot be read: {e}")))?;
-    decoded(bytes).map_err(|line| {
+    decode(bytes).map_err(|line| {
         Failure::Usage(format!("{name} is not UTF-8 text from line {line} on; save it as UTF-8"))
     })
 }
 
 /// Decodes UTF-8, or UTF-16 with a byte order mark, as Windows redirects output. Otherwise returns the number of the
 /// invalid line.
-fn decoded(bytes: Vec<u8>) -> Result<String, usize> {
+fn decode(bytes: Vec<u8>) -> Result<String, usize> {
     let units = |rest: &[u8], of: fn([u8; 2]) -> u16| -> Result<String, usize> {
         let mut line = 1;
         let mut text = String::with_capacity(rest.len());
@@ -241,12 +241,12 @@ fn decoded(bytes: Vec<u8>) -> Result<String, usize> {
 /// A usage failure that names the flag.
 pub(super) fn take(
     request: &mut Request,
-    said: &[TypedKey],
+    given: &[TypedKey],
     source: JobSource,
     mut job: JobSpec,
 ) -> Result<(), Failure> {
     let name = source.name();
-    overrule(&mut job, said, &name)?;
+    apply_flags(&mut job, given, &name)?;
     targets_are_used(&job, &request.targets, &name)?;
     // The text was checked along with its lines. This checks the options of the command line.
     let problems = job.check().into_iter().chain(job.check_targets(request.targets.len()));
@@ -259,9 +259,9 @@ pub(super) fn take(
 }
 
 /// Applies the command line to the job of a file, or explains why they conflict.
-fn overrule(job: &mut JobSpec, said: &[TypedKey], file: &str) -> Result<(), Failure> {
+fn apply_flags(job: &mut JobSpec, given: &[TypedKey], file: &str) -> Result<(), Failure> {
     let refuse = |why: String| Err(Failure::Usage(why));
-    for TypedKey { key, values } in said {
+    for TypedKey { key, values } in given {
         let name = key.name;
         if !key.taken.contains(&Command::RunFile) {
             let allowed: Vec<String> =
@@ -310,12 +310,12 @@ fn utf_16_text_is_decoded() {
     let units = |of: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(of).collect() };
     let little = [vec![0xff, 0xfe], units(u16::to_le_bytes)].concat();
     let big = [vec![0xfe, 0xff], units(u16::to_be_bytes)].concat();
-    assert_eq!([little.clone(), big, text.into()].map(|bytes| decoded(bytes).unwrap_or_default()), [text; 3]);
+    assert_eq!([little.clone(), big, text.into()].map(|bytes| decode(bytes).unwrap_or_default()), [text; 3]);
     // Half a character at the end, half a surrogate pair, and invalid UTF-8: with their line.
     let cut = little[..little.len() - 1].to_vec();
     let lone = [vec![0xff, 0xfe, b'a', 0, b'\n', 0], vec![0x00, 0xd8, b'x', 0]].concat();
     assert_eq!(
-        [cut, lone, b"a\nb\n\xff".to_vec()].map(|bytes| decoded(bytes).err()),
+        [cut, lone, b"a\nb\n\xff".to_vec()].map(|bytes| decode(bytes).err()),
         [Some(3), Some(2), Some(3)]
     );
 }

@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct Keys {
     job: JobSpec,
-    said: Vec<TypedKey>,
+    given: Vec<TypedKey>,
 }
 
 /// A key and its typed values.
@@ -90,7 +90,7 @@ impl FromArgMatches for Keys {
         let stream = StreamSpec::default();
         let phase = PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
         let mut job = JobSpec { phases: vec![phase], ..JobSpec::default() };
-        let mut said = Vec::new();
+        let mut given = Vec::new();
         for key in keys::KEYS {
             let values = values(matches, key);
             if values.is_empty() {
@@ -100,9 +100,9 @@ impl FromArgMatches for Keys {
             key.say(&mut job, values.iter().map(String::as_str)).map_err(|why| {
                 clap::Error::raw(ErrorKind::ValueValidation, format!("--{}: {why}\n", key.name))
             })?;
-            said.push(TypedKey { key, values });
+            given.push(TypedKey { key, values });
         }
-        Ok(Self { job, said })
+        Ok(Self { job, given })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -271,7 +271,7 @@ impl Measuring {
 
     /// The typed keys, in the order of help.
     pub(super) fn typed_keys(&self) -> &[TypedKey] {
-        &self.keys.said
+        &self.keys.given
     }
 
     /// The request, with the work and targets of the command.
@@ -281,7 +281,7 @@ impl Measuring {
             work,
             job: self.keys.job,
             source: None,
-            flags: self.keys.said.iter().map(|said| said.key.name).collect(),
+            flags: self.keys.given.iter().map(|given| given.key.name).collect(),
             targets: targets.into_iter().collect(),
             destroy: self.destroy.iter().map(model::name::text).collect(),
             unseen_users: self.unseen.unseen_users,
@@ -351,10 +351,10 @@ impl OutputArgs {
     pub(super) fn check<K: ReportKind + ?Sized>(&self) -> Result<(), Failure> {
         let is_known = |path: &Path| report::by_extension::<K>(path).is_some() || output::is_stream(path);
         let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
-        let meant = usage_error::in_diskspd(&format!("-o{}", path.display()));
-        let meant = meant.map_or_else(String::new, |tip| format!("; {tip}"));
+        let resolved = usage_error::in_diskspd(&format!("-o{}", path.display()));
+        let resolved = resolved.map_or_else(String::new, |tip| format!("; {tip}"));
         Err(Failure::Usage(format!(
-            "-o {}: no format has this extension; type {}{meant}",
+            "-o {}: no format has this extension; type {}{resolved}",
             path.display(),
             report::extensions::<K>()
         )))
@@ -383,7 +383,7 @@ impl ShowingArgs {
             ("--verbose", self.verbose),
             ("--brief", self.brief),
         ];
-        match of_reports.into_iter().find(|(_, said)| *said) {
+        match of_reports.into_iter().find(|(_, given)| *given) {
             Some((flag, _)) => Err(Failure::Usage(format!(
                 "{flag} is about the report of a measurement, and this is a capture; leave it out"
             ))),

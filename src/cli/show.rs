@@ -77,7 +77,7 @@ impl Args {
             ("--to", self.to.is_some()),
             ("--task", self.task.is_some()),
         ];
-        if let Some((flag, _)) = of_captures.into_iter().find(|(_, said)| *said) {
+        if let Some((flag, _)) = of_captures.into_iter().find(|(_, given)| *given) {
             return Err(Failure::Usage(format!(
                 "{flag} is about captures, and {} is none; leave it out, or name what `fathom capture` wrote",
                 self.sessions.join(" ")

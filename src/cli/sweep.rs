@@ -209,7 +209,7 @@ impl Args {
             || self.explain
             || !self.places.is_empty()
             || self.preset.is_some()
-            || !self.axes.said.is_empty()
+            || !self.axes.given.is_empty()
             || self.by.is_some()
             || self.spec_file.is_some()
             || self.cycle.is_some()
@@ -323,12 +323,12 @@ pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
     let words = by_name(before.command.iter().map(|word| model::name::of_text(word)).collect());
     let cli = Cli::try_parse_from(words)
         .map_err(|_| refuse("this version does not understand its command line; begin anew"))?;
-    let said = match cli.command {
+    let given = match cli.command {
         Sweep(args) => args.to_action()?,
         Iops(args) => args.to_sweep_action()?,
         _ => return Err(refuse("its command line is no sweep")),
     };
-    let Action::Measure(request, _) = said else {
+    let Action::Measure(request, _) = given else {
         return Err(refuse("its command line measures nothing"));
     };
     Ok(Request { command: before.command.clone(), ..request })
@@ -352,17 +352,17 @@ fn add_own_lines(request: &mut Request) {
 #[derive(Debug)]
 struct AxisFlags {
     /// The typed axes and their values.
-    said: Vec<(&'static Axis, String)>,
+    given: Vec<(&'static Axis, String)>,
 }
 
 impl AxisFlags {
     /// Applies the typed axes over a preset's.
     fn overrule(&self, axes: &mut Axes) -> Result<(), Failure> {
-        self.said.iter().try_for_each(|(axis, text)| say(axes, axis, text))
+        self.given.iter().try_for_each(|(axis, text)| say(axes, axis, text))
     }
 
     fn names(&self) -> Vec<&'static str> {
-        self.said.iter().map(|(axis, _)| axis.name).collect()
+        self.given.iter().map(|(axis, _)| axis.name).collect()
     }
 }
 
@@ -392,8 +392,8 @@ impl clap::Args for AxisFlags {
 
 impl FromArgMatches for AxisFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let said = |axis: &'static Axis| Some((axis, matches.get_one::<String>(axis.name)?.clone()));
-        Ok(Self { said: AXES.iter().filter_map(said).collect() })
+        let given = |axis: &'static Axis| Some((axis, matches.get_one::<String>(axis.name)?.clone()));
+        Ok(Self { given: AXES.iter().filter_map(given).collect() })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -110,9 +110,10 @@ fn one_too_many(argument: &str, error: &clap::Error, command: Option<&str>) -> S
 /// Suggests `fathom bench` for `fathom --bench`.
 fn command_as_option(option: &str, words: &[String], command: Option<&str>) -> Option<String> {
     let cli = Cli::command();
-    let meant = cli.find_subcommand(option.trim_start_matches('-'))?.get_name();
+    let equivalent = cli.find_subcommand(option.trim_start_matches('-'))?.get_name();
     let rest = words.iter().skip(1).filter(|word| *word != option && Some(word.as_str()) != command);
-    let line: Vec<String> = ["fathom", meant].map(str::to_owned).into_iter().chain(rest.cloned()).collect();
+    let line: Vec<String> =
+        ["fathom", equivalent].map(str::to_owned).into_iter().chain(rest.cloned()).collect();
     Some(format!("type {}", shell::line(&line)))
 }
 
@@ -151,8 +152,8 @@ pub(super) fn long_dash(words: &[OsString]) -> Option<String> {
 
 /// The fathom option for a DISKSPD option such as `-o32`, if there is one.
 pub(super) fn in_diskspd(word: &str) -> Option<String> {
-    let meant = counterpart::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
-    Some(of_tool(&meant, Some("run")))
+    let equivalent = counterpart::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
+    Some(of_tool(&equivalent, Some("run")))
 }
 
 fn tip(flag: &str, words: &[String]) -> Option<String> {
@@ -164,8 +165,8 @@ fn tip(flag: &str, words: &[String]) -> Option<String> {
     let values: Vec<&str> = value.map_or_else(|| next.into_iter().chain([""]).collect(), |v| vec![v]);
     let cli = Cli::command();
     let command = words.iter().skip(1).map(String::as_str).find(|word| cli.find_subcommand(word).is_some());
-    if let Some(meant) = counterpart::in_other_tools(name, &values) {
-        return Some(of_tool(&meant, command));
+    if let Some(equivalent) = counterpart::in_other_tools(name, &values) {
+        return Some(of_tool(&equivalent, command));
     }
     if let Some(key) = keys::find(&name.replace('_', "-")) {
         let value = if key.is_switch() { "true" } else { values.first().copied().unwrap_or_default() };
@@ -176,8 +177,8 @@ fn tip(flag: &str, words: &[String]) -> Option<String> {
 }
 
 /// Describes fathom's equivalent of another tool's option.
-fn of_tool(meant: &Counterpart, command: Option<&str>) -> String {
-    let Counterpart { tool, name, key, values } = meant;
+fn of_tool(equivalent: &Counterpart, command: Option<&str>) -> String {
+    let Counterpart { tool, name, key, values } = equivalent;
     let theirs = match tool {
         Tool::Other => format!("here it is {}", flag_of(key)),
         tool => format!("{}'s {name} is {}", tool.word(), flag_of(key)),
@@ -272,10 +273,10 @@ fn names_of_other_tools_are_explained_in_every_command() {
             if is_ours {
                 continue;
             }
-            let said = refused(&["fathom", command, &name]);
-            let first_line = said.lines().next().unwrap_or_default();
+            let given = refused(&["fathom", command, &name]);
+            let first_line = given.lines().next().unwrap_or_default();
             let (_, tip) = first_line.split_once("': ").unwrap_or_default();
-            assert!(tip.contains(&format!("is {}", flag_of(key))), "{command} {name}: {said}");
+            assert!(tip.contains(&format!("is {}", flag_of(key))), "{command} {name}: {given}");
             let (_, instead) = tip.split_once("; type ").unwrap_or_default();
             let here = format!("fathom {command} {instead}");
             let line = if instead.starts_with("fathom ") { instead } else { &here };
@@ -333,8 +334,8 @@ fn tips_name_flag_value_and_command() {
         ("list --norandommap", "fio's --norandommap is --random, which fathom list does not take"),
     ] {
         let words: Vec<&str> = std::iter::once("fathom").chain(line.split(' ')).collect();
-        let said = refused(&words);
-        assert!(said.lines().next().is_some_and(|first| first.contains(tip)), "{line}: {said}");
+        let given = refused(&words);
+        assert!(given.lines().next().is_some_and(|first| first.contains(tip)), "{line}: {given}");
     }
     assert!(!refused(&["fathom", "run", "--dept", "3"]).contains("fio"));
     assert!(!refused(&["fathom", "bench", "a", "time"]).contains("type --time"));
@@ -344,7 +345,7 @@ fn tips_name_flag_value_and_command() {
     assert!(pasted("fathom bench —-quick").is_some_and(|advice| advice.ends_with("type --quick")));
     assert_eq!(pasted("fathom time -- cat –x"), None);
     assert_eq!(pasted("fathom fio –rw=read"), None);
-    let said = in_diskspd("-o32").unwrap_or_default();
-    assert_eq!(said, "DISKSPD's -o is --depth; type --depth 32");
+    let given = in_diskspd("-o32").unwrap_or_default();
+    assert_eq!(given, "DISKSPD's -o is --depth; type --depth 32");
     assert_eq!(in_diskspd("-oreport"), None);
 }

@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(long, help_heading = WHAT, value_name = "NAME[:OPTIONS]", value_parser = parse_engine)]
     engine: Option<EngineSpec>,
     /// How the target is opened: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]
-    #[arg(long, help_heading = WHAT, value_name = "WORD", value_parser = |text: &str| said("cache", text, |_, s| s.cache))]
+    #[arg(long, help_heading = WHAT, value_name = "WORD", value_parser = |text: &str| parse_setting("cache", text, |_, s| s.cache))]
     cache: Option<Cache>,
     /// Seed of the orders of writes and reads [default: from the clock]
     #[arg(long, help_heading = WHAT)]
@@ -53,28 +53,28 @@ pub struct Args {
     #[arg(long, help_heading = WHAT)]
     cached: bool,
     /// Bytes to write, such as 4g [default: 1g for a file made in a directory, else all there is]
-    #[arg(long, help_heading = WHERE, value_parser = |text: &str| said("size", text, |_, s| s.size))]
+    #[arg(long, help_heading = WHERE, value_parser = |text: &str| parse_setting("size", text, |_, s| s.size))]
     size: Option<u64>,
     /// First byte that may be touched [default: 0]
-    #[arg(long, help_heading = WHERE, value_name = "SIZE", value_parser = |text: &str| said("offset", text, |_, s| s.offset))]
+    #[arg(long, help_heading = WHERE, value_name = "SIZE", value_parser = |text: &str| parse_setting("offset", text, |_, s| s.offset))]
     offset: Option<u64>,
     /// One file or device for all hosts, of which each has one contiguous part
     #[arg(long, help_heading = WHERE, value_name = "segmented", value_parser = parse_shared)]
     shared: Option<Layout>,
     /// Read back what the host N further on has written, and not what this one has [default: 0]
-    #[arg(long, help_heading = WHERE, value_name = "N", value_parser = |text: &str| said("shift-hosts", text, |_, s| s.shift_hosts))]
+    #[arg(long, help_heading = WHERE, value_name = "N", value_parser = |text: &str| parse_setting("shift-hosts", text, |_, s| s.shift_hosts))]
     shift_hosts: Option<u32>,
     /// Times every block is written, each time in another order
     #[arg(long, help_heading = HOW_LONG, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
     passes: u32,
     /// Time after which nothing more is written; what was written is read back
-    #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = |text: &str| said("time", text, |p, _| p.time))]
+    #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = |text: &str| parse_setting("time", text, |p, _| p.time))]
     time: Option<u64>,
     /// Writes after which everything is made stable
     #[arg(long, help_heading = HOW_LONG, value_name = "N", default_value_t = 1024, value_parser = value_parser!(u64).range(1..))]
     sync_every: u64,
     /// Operations in flight
-    #[arg(long, help_heading = HOW_DEEP, value_name = "N", default_value = "16", value_parser = |text: &str| said("depth", text, |_, s| s.depth))]
+    #[arg(long, help_heading = HOW_DEEP, value_name = "N", default_value = "16", value_parser = |text: &str| parse_setting("depth", text, |_, s| s.depth))]
     depth: u32,
     /// Format of the result
     #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Verifications>())]
@@ -165,7 +165,7 @@ fn parse_block(text: &str) -> Result<u32, String> {
 
 /// Accepts only the segmented layout: a verification has one part of the file on each host.
 fn parse_shared(text: &str) -> Result<Layout, String> {
-    match said("shared", text, |_, s| s.shared)? {
+    match parse_setting("shared", text, |_, s| s.shared)? {
         Layout::Segmented => Ok(Layout::Segmented),
         _ => Err("a verification has one part of a file on each host; type segmented".into()),
     }
@@ -173,7 +173,7 @@ fn parse_shared(text: &str) -> Result<Layout, String> {
 
 /// Accepts only engines that move bytes: others leave nothing to verify.
 fn parse_engine(text: &str) -> Result<EngineSpec, String> {
-    let engine = said("engine", text, |_, s| s.engine.clone())?;
+    let engine = parse_setting("engine", text, |_, s| s.engine.clone())?;
     if engines::find(&engine.name).is_some_and(|e| e.moves_bytes) {
         return Ok(engine);
     }
@@ -182,7 +182,7 @@ fn parse_engine(text: &str) -> Result<EngineSpec, String> {
 }
 
 /// Parses a setting as other commands do.
-fn said<T>(
+fn parse_setting<T>(
     key: &str,
     text: &str,
     take: impl FnOnce(&PhaseSpec, &StreamSpec) -> Option<T>,

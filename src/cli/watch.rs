@@ -80,7 +80,7 @@ impl Args {
             ));
         }
         let words: Vec<OsString> = self.iostat.after_p().into_iter().chain(self.words).collect();
-        let Words { targets, is_all, interval, count } = Words::read(&words)?;
+        let Arguments { targets, is_all, interval, count } = Arguments::read(&words)?;
         let selection = self.iostat.selection(is_all);
         if !selection.devices && report::TEXT.name != self.format.name && self.format.name != "json" {
             return Err(Failure::Usage(format!(
@@ -107,7 +107,7 @@ impl Args {
 
 /// The arguments without a flag.
 #[derive(Debug, PartialEq, Eq)]
-struct Words {
+struct Arguments {
     targets: Vec<PathBuf>,
     /// Whether ALL is among the targets.
     is_all: bool,
@@ -115,7 +115,7 @@ struct Words {
     count: Option<u64>,
 }
 
-impl Words {
+impl Arguments {
     /// Sorts the arguments as iostat does: numbers are the interval and the count, wherever they are, and all others are targets.
     fn read(words: &[OsString]) -> Result<Self, Failure> {
         let (numbers, targets): (Vec<&OsString>, Vec<&OsString>) = words.iter().partition(|w| is_number(w));
@@ -322,19 +322,19 @@ mod tests {
     use clap::Parser;
     use model::watch::{Layout, RateUnit};
 
-    fn read(text: &str) -> Result<Words, Failure> {
-        Words::read(&text.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    fn read(text: &str) -> Result<Arguments, Failure> {
+        Arguments::read(&text.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
     fn arguments_are_typed_as_iostat_takes_them() {
-        let words = |targets: &[&str], ms, count| Words {
+        let words = |targets: &[&str], ms, count| Arguments {
             targets: targets.iter().map(PathBuf::from).collect(),
             is_all: false,
             interval: Duration::from_millis(ms),
             count,
         };
-        for (typed, meant) in [
+        for (typed, resolved) in [
             ("", words(&[], 1000, None)),
             ("2", words(&[], 2000, None)),
             ("no-disk /data 0.5 10", words(&["no-disk", "/data"], 500, Some(10))),
@@ -342,9 +342,9 @@ mod tests {
             ("1 no-disk 5 /data", words(&["no-disk", "/data"], 1000, Some(5))),
             ("./5 .25", words(&["./5"], 250, None)),
             (". .. 500ms 1", words(&[".", ".."], 500, Some(1))),
-            ("ALL 1", Words { is_all: true, ..words(&[], 1000, None) }),
+            ("ALL 1", Arguments { is_all: true, ..words(&[], 1000, None) }),
         ] {
-            assert_eq!(read(typed).unwrap_or_else(|e| panic!("{typed}: {e:?}")), meant, "{typed}");
+            assert_eq!(read(typed).unwrap_or_else(|e| panic!("{typed}: {e:?}")), resolved, "{typed}");
         }
     }
 

@@ -19,21 +19,21 @@ const STAMP_NS: f64 = 1000.0;
 /// Wake-up time from which a single read of a fast device, about 50 us, takes a fifth longer (D12).
 const WAKE_US: u64 = 10;
 
-pub(super) fn check_host(seen: &Observation) -> Vec<Look> {
+pub(super) fn check_host(observation: &Observation) -> Vec<Look> {
     vec![
-        hypervisor(seen),
-        clock(seen),
-        governor(seen),
-        sleep(seen),
-        io_limits(seen),
-        cpu_limits(seen),
-        libraries(seen),
+        hypervisor(observation),
+        clock(observation),
+        governor(observation),
+        sleep(observation),
+        io_limits(observation),
+        cpu_limits(observation),
+        libraries(observation),
     ]
 }
 
-fn hypervisor(seen: &Observation) -> Look {
+fn hypervisor(observation: &Observation) -> Look {
     const ABOUT: &str = "hypervisor";
-    match &seen.machine.virtual_by {
+    match &observation.machine.virtual_by {
         Ok(None) => Look::ok(ABOUT, "None: bare metal."),
         Ok(Some(name)) => Look::finding(
             ABOUT,
@@ -46,13 +46,13 @@ fn hypervisor(seen: &Observation) -> Look {
     }
 }
 
-fn clock(seen: &Observation) -> Look {
+fn clock(observation: &Observation) -> Look {
     const ABOUT: &str = "clock";
-    let source = match &seen.machine.clocksource {
+    let source = match &observation.machine.clocksource {
         Ok(source) => source.trim(),
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D13),
     };
-    let timing = &seen.timing;
+    let timing = &observation.timing;
     let cost = show_ns(timing.cost_ns);
     let cure = "as root: echo tsc | tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
     // Hyper-V has several clocks, all good.
@@ -76,9 +76,9 @@ fn values(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|l| l.rsplit_once(": ")).map(|(_, value)| value.trim())
 }
 
-fn governor(seen: &Observation) -> Look {
+fn governor(observation: &Observation) -> Look {
     const ABOUT: &str = "governor";
-    let text = match seen.machine.fact(GOVERNORS) {
+    let text = match observation.machine.fact(GOVERNORS) {
         Ok(text) => text,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D12),
     };
@@ -97,9 +97,9 @@ fn governor(seen: &Observation) -> Look {
     }
 }
 
-fn sleep(seen: &Observation) -> Look {
+fn sleep(observation: &Observation) -> Look {
     const ABOUT: &str = "sleep states";
-    let text = match seen.machine.fact(SLEEPS) {
+    let text = match observation.machine.fact(SLEEPS) {
         Ok(text) => text,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D12),
     };
@@ -116,13 +116,13 @@ fn sleep(seen: &Observation) -> Look {
     }
 }
 
-fn io_limits(seen: &Observation) -> Look {
+fn io_limits(observation: &Observation) -> Look {
     const ABOUT: &str = "I/O limits";
-    let text = match seen.machine.fact(LIMITS) {
+    let text = match observation.machine.fact(LIMITS) {
         Ok(text) => text,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D04),
     };
-    let layers = &seen.place().layers;
+    let layers = &observation.place().layers;
     let about_us = |line: &&str| {
         let mut devices = line.split_ascii_whitespace().filter(|w| is_device(w)).peekable();
         // A limit without a device applies to all.
@@ -148,9 +148,9 @@ fn is_device(word: &str) -> bool {
     word.split_once(':').is_some_and(|(a, b)| number(a) && number(b))
 }
 
-fn cpu_limits(seen: &Observation) -> Look {
+fn cpu_limits(observation: &Observation) -> Look {
     const ABOUT: &str = "CPU and memory limits";
-    let text = match seen.machine.fact(LIMITS) {
+    let text = match observation.machine.fact(LIMITS) {
         Ok(text) => text,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D11),
     };
@@ -175,9 +175,9 @@ fn cpu_limits(seen: &Observation) -> Look {
     }
 }
 
-fn libraries(seen: &Observation) -> Look {
+fn libraries(observation: &Observation) -> Look {
     const ABOUT: &str = "libraries";
-    let text = match seen.machine.fact(LIBRARIES) {
+    let text = match observation.machine.fact(LIBRARIES) {
         Ok(text) => text,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::C02),
     };
@@ -203,21 +203,23 @@ const FILES_FROM: u64 = 512;
 /// Memory of 32 operations of 1 MiB in flight, which io_uring locks for registered buffers.
 const LOCKED_FROM: u64 = 32 * MIB;
 /// Higher limits count as unlimited.
-const ENDLESS: u64 = 1024 * GIB;
+const UNLIMITED_FROM: u64 = 1024 * GIB;
 
-pub(super) fn check_rights(seen: &Observation) -> Vec<Look> {
-    let mut looks = vec![io_uring(seen), cgroup(seen)];
-    looks.extend(raw_devices(seen));
-    looks.extend([tracing(seen), open_files(seen), locked_memory(seen)]);
+pub(super) fn check_rights(observation: &Observation) -> Vec<Look> {
+    let mut looks = vec![io_uring(observation), cgroup(observation)];
+    looks.extend(raw_devices(observation));
+    looks.extend([tracing(observation), open_files(observation), locked_memory(observation)]);
     looks
 }
 
-fn io_uring(seen: &Observation) -> Look {
+fn io_uring(observation: &Observation) -> Look {
     const ABOUT: &str = "io_uring";
-    let Err(denied) = &seen.rights.io_uring else { return Look::ok(ABOUT, "Allowed.") };
-    let allow =
-        seen.rights.io_uring_advice.map_or_else(String::new, |advice| format!("to have it: {advice}; "));
-    match &seen.rights.libaio {
+    let Err(denied) = &observation.rights.io_uring else { return Look::ok(ABOUT, "Allowed.") };
+    let allow = observation
+        .rights
+        .io_uring_advice
+        .map_or_else(String::new, |advice| format!("to have it: {advice}; "));
+    match &observation.rights.libaio {
         Ok(()) => Look::finding(
             ABOUT,
             Severity::Note,
@@ -236,9 +238,9 @@ fn io_uring(seen: &Observation) -> Look {
     }
 }
 
-fn cgroup(seen: &Observation) -> Look {
+fn cgroup(observation: &Observation) -> Look {
     const ABOUT: &str = "cgroup of its own";
-    match &seen.rights.cgroup {
+    match &observation.rights.cgroup {
         Ok(version) => Look::ok(
             ABOUT,
             format!("Can be made (version {version}): the kernel will count fathom's I/O apart."),
@@ -248,7 +250,7 @@ fn cgroup(seen: &Observation) -> Look {
             Severity::Note,
             format!("Cannot be made: {why}. Traffic of others is told from ours by arithmetic alone."),
         )
-        .cure(match seen.machine.user_id {
+        .cure(match observation.machine.user_id {
             0 => advice(0).to_owned(),
             user => format!(
                 "{}, or in a cgroup of its own: systemd-run --user --scope -p Delegate=yes fathom ...",
@@ -259,7 +261,7 @@ fn cgroup(seen: &Observation) -> Look {
     }
 }
 
-fn raw_devices(seen: &Observation) -> Vec<Look> {
+fn raw_devices(observation: &Observation) -> Vec<Look> {
     let one = |(name, answer): &(String, Result<(), String>)| {
         let about = format!("raw {name}");
         match answer {
@@ -269,39 +271,39 @@ fn raw_devices(seen: &Observation) -> Vec<Look> {
                 Severity::Note,
                 format!("Cannot be opened ({why}), so it cannot be measured beside what is built on it."),
             )
-            .cure(advice(seen.machine.user_id)),
+            .cure(advice(observation.machine.user_id)),
         }
     };
-    seen.rights.devices.iter().map(one).collect()
+    observation.rights.devices.iter().map(one).collect()
 }
 
-fn tracing(seen: &Observation) -> Look {
+fn tracing(observation: &Observation) -> Look {
     const ABOUT: &str = "tracing";
-    match &seen.rights.tracing {
+    match &observation.rights.tracing {
         Ok(()) => Look::ok(ABOUT, "Block requests can be traced with who issued them."),
         Err(why) => Look::finding(ABOUT, Severity::Note, format!("Block requests cannot be traced ({why}). fathom needs no trace; it would name who issued a foreign request."))
-            .cure(advice(seen.machine.user_id)),
+            .cure(advice(observation.machine.user_id)),
     }
 }
 
-fn open_files(seen: &Observation) -> Look {
+fn open_files(observation: &Observation) -> Look {
     const ABOUT: &str = "open files";
-    match seen.rights.open_files {
+    match observation.rights.open_files {
         Some(most) if most < FILES_FROM => Look::finding(
             ABOUT,
             Severity::Note,
             format!("At most {}: many workers on many targets need more.", show_count(most as f64)),
         )
         .cure(format!("ulimit -n {FILES_FROM}")),
-        Some(most) if most < ENDLESS => Look::ok(ABOUT, format!("Up to {}.", show_count(most as f64))),
+        Some(most) if most < UNLIMITED_FROM => Look::ok(ABOUT, format!("Up to {}.", show_count(most as f64))),
         _ => Look::ok(ABOUT, "Without limit."),
     }
 }
 
-fn locked_memory(seen: &Observation) -> Look {
+fn locked_memory(observation: &Observation) -> Look {
     const ABOUT: &str = "locked memory";
-    match seen.rights.locked_bytes {
-        Some(most) if most < LOCKED_FROM && seen.rights.io_uring.is_ok() => Look::finding(
+    match observation.rights.locked_bytes {
+        Some(most) if most < LOCKED_FROM && observation.rights.io_uring.is_ok() => Look::finding(
             ABOUT,
             Severity::Note,
             format!(
@@ -311,7 +313,7 @@ fn locked_memory(seen: &Observation) -> Look {
             ),
         )
         .cure("as root: prlimit --memlock=unlimited --pid $$"),
-        Some(most) if most < ENDLESS => Look::ok(ABOUT, format!("Up to {}.", show_bytes(most))),
+        Some(most) if most < UNLIMITED_FROM => Look::ok(ABOUT, format!("Up to {}.", show_bytes(most))),
         _ => Look::ok(ABOUT, "Without limit."),
     }
 }
@@ -331,27 +333,33 @@ const PRESSURE_FROM: f64 = 1.0;
 /// Share of memory that should be available.
 const AVAILABLE_FROM: f64 = 0.05;
 /// Names, or parts of names, of kernel threads that exist only while they work.
-const AT_WORK: [&str; 5] = ["ext4lazyinit", "btrfs-balance", "_resync", "_recovery", "_reshape"];
+const WORKING_THREADS: [&str; 5] = ["ext4lazyinit", "btrfs-balance", "_resync", "_recovery", "_reshape"];
 /// Most names shown.
-const MOST_NAMES: usize = 3;
+const MAX_NAMES: usize = 3;
 
-pub(super) fn check_other_load(seen: &Observation) -> Vec<Look> {
+pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {
     let mut looks = Vec::new();
-    if !seen.place().layers.is_empty() {
-        looks.push(requests(seen));
+    if !observation.place().layers.is_empty() {
+        looks.push(requests(observation));
     }
-    looks.extend([cpu(seen), steal(seen), dirty(seen), housekeeping(seen), memory(seen)]);
+    looks.extend([
+        cpu(observation),
+        steal(observation),
+        dirty(observation),
+        housekeeping(observation),
+        memory(observation),
+    ]);
     looks
 }
 
 /// Traffic of all leaves together.
-fn requests(seen: &Observation) -> Look {
+fn requests(observation: &Observation) -> Look {
     const ABOUT: &str = "requests of others";
-    let flow = match traffic(seen) {
+    let flow = match traffic(observation) {
         Ok(flow) => flow,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D01),
     };
-    let seconds = seconds(seen);
+    let seconds = seconds(observation);
     let in_flight = flow.ms as f64 / 1000.0 / seconds;
     let sentence = format!(
         "{} a second, {} a second, in {} s of watching.",
@@ -362,36 +370,44 @@ fn requests(seen: &Observation) -> Look {
     if in_flight < FOREIGN_FROM {
         return Look::ok(ABOUT, sentence);
     }
-    let sentence = format!("{sentence} {}", who(seen, "moved", |b| b.io_bytes.unwrap_or(0), show_bytes));
+    let sentence = format!(
+        "{sentence} {}",
+        describe_busiest(observation, "moved", |b| b.io_bytes.unwrap_or(0), show_bytes)
+    );
     Look::finding(ABOUT, Severity::Biased, sentence.trim())
         .cure("stop them or wait for them; `iotop -oP` watches on")
         .check(CheckId::D01)
 }
 
-fn traffic(seen: &Observation) -> Known<BlockFlow> {
+fn traffic(observation: &Observation) -> Known<BlockFlow> {
     let mut sum = BlockFlow::default();
-    for leaf in seen.place().leaves() {
+    for leaf in observation.place().leaves() {
         if let Some(why) = leaf.blind() {
             return Err(why);
         }
-        sum = sum.plus(&BlockStat::between(&seen.start, &seen.end, &leaf.stat_file)?.total());
+        sum = sum.plus(&BlockStat::between(&observation.start, &observation.end, &leaf.stat_file)?.total());
     }
     Ok(sum)
 }
 
-fn seconds(seen: &Observation) -> f64 {
-    (seen.watched_ns() as f64 / 1e9).max(1e-9)
+fn seconds(observation: &Observation) -> f64 {
+    (observation.watched_ns() as f64 / 1e9).max(1e-9)
 }
 
 /// Describes the busiest processes by one measure; empty if none is busy.
-fn who(seen: &Observation, did: &str, by: fn(&Busy) -> u64, show: fn(u64) -> String) -> String {
-    let Ok(busy) = &seen.busy else { return String::new() };
+fn describe_busiest(
+    observation: &Observation,
+    did: &str,
+    by: fn(&Busy) -> u64,
+    show: fn(u64) -> String,
+) -> String {
+    let Ok(busy) = &observation.busy else { return String::new() };
     let mut most: Vec<&Busy> = busy.iter().filter(|b| by(b) > 0).collect();
     most.sort_by_key(|b| std::cmp::Reverse(by(b)));
     let names: Vec<String> =
-        most.iter().take(MOST_NAMES).map(|b| format!("{} ({}) {}", b.name, b.pid, show(by(b)))).collect();
+        most.iter().take(MAX_NAMES).map(|b| format!("{} ({}) {}", b.name, b.pid, show(by(b)))).collect();
     // A security module hides some even from root; telling root so is useless.
-    let hidden = seen.hidden > 0 && did == "moved" && seen.machine.user_id != 0;
+    let hidden = observation.hidden > 0 && did == "moved" && observation.machine.user_id != 0;
     match (names.is_empty(), hidden) {
         (false, false) => format!("Most {did}: {}.", names.join(", ")),
         (false, true) => {
@@ -403,7 +419,7 @@ fn who(seen: &Observation, did: &str, by: fn(&Busy) -> u64, show: fn(u64) -> Str
 }
 
 /// CPU time of the whole machine between the snapshots, ticks: total, idle, stolen.
-fn cpu_ticks(seen: &Observation) -> Known<[u64; 3]> {
+fn cpu_ticks(observation: &Observation) -> Known<[u64; 3]> {
     let parse = |text: &str| -> Known<[u64; 3]> {
         let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
         let line = line.ok_or("/proc/stat has no line of all CPUs")?;
@@ -415,7 +431,7 @@ fn cpu_ticks(seen: &Observation) -> Known<[u64; 3]> {
         let total = numbers.iter().fold(0_u64, |sum, n| sum.saturating_add(*n));
         Ok([total, idle.saturating_add(*iowait), *steal])
     };
-    let (a, b) = (parse(seen.start.text("/proc/stat")?)?, parse(seen.end.text("/proc/stat")?)?);
+    let (a, b) = (parse(observation.start.text("/proc/stat")?)?, parse(observation.end.text("/proc/stat")?)?);
     let since = |i: usize| b[i].saturating_sub(a[i]);
     if since(0) == 0 {
         return Err("/proc/stat did not move".into());
@@ -423,9 +439,9 @@ fn cpu_ticks(seen: &Observation) -> Known<[u64; 3]> {
     Ok([since(0), since(1), since(2)])
 }
 
-fn cpu(seen: &Observation) -> Look {
+fn cpu(observation: &Observation) -> Look {
     const ABOUT: &str = "CPU";
-    let [total, idle, steal] = match cpu_ticks(seen) {
+    let [total, idle, steal] = match cpu_ticks(observation) {
         Ok(ticks) => ticks,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D08),
     };
@@ -434,15 +450,18 @@ fn cpu(seen: &Observation) -> Look {
     if busy < CPU_FROM {
         return Look::ok(ABOUT, sentence);
     }
-    let sentence = format!("{sentence} {}", who(seen, "used", |b| b.cpu_ms, |ms| format!("{ms} ms")));
+    let sentence = format!(
+        "{sentence} {}",
+        describe_busiest(observation, "used", |b| b.cpu_ms, |ms| format!("{ms} ms"))
+    );
     Look::finding(ABOUT, Severity::Biased, sentence.trim())
         .cure("stop them or wait for them; `top` watches on")
         .check(CheckId::D08)
 }
 
-fn steal(seen: &Observation) -> Look {
+fn steal(observation: &Observation) -> Look {
     const ABOUT: &str = "stolen CPU time";
-    let [total, _, steal] = match cpu_ticks(seen) {
+    let [total, _, steal] = match cpu_ticks(observation) {
         Ok(ticks) => ticks,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D10),
     };
@@ -457,10 +476,10 @@ fn steal(seen: &Observation) -> Look {
         .check(CheckId::D10)
 }
 
-fn dirty(seen: &Observation) -> Look {
+fn dirty(observation: &Observation) -> Look {
     const ABOUT: &str = "waiting to be written";
     let bytes = || -> Known<u64> {
-        let text = seen.end.text("/proc/meminfo")?;
+        let text = observation.end.text("/proc/meminfo")?;
         Ok(meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?))
     };
     match bytes() {
@@ -478,14 +497,14 @@ fn dirty(seen: &Observation) -> Look {
     }
 }
 
-fn housekeeping(seen: &Observation) -> Look {
+fn housekeeping(observation: &Observation) -> Look {
     const ABOUT: &str = "housekeeping";
-    let text = match seen.end.text(HOUSEKEEPERS) {
+    let text = match observation.end.text(HOUSEKEEPERS) {
         Ok(text) => text,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D03),
     };
     let names = text.lines().filter_map(|l| l.split_once(": ")).map(|(_, name)| name.trim());
-    match names.into_iter().find(|name| AT_WORK.iter().any(|w| name.contains(w))) {
+    match names.into_iter().find(|name| WORKING_THREADS.iter().any(|w| name.contains(w))) {
         Some(name) => Look::finding(ABOUT, Severity::Biased, format!("The kernel's thread {name} is at work."))
             .cure("wait until it is gone: `ps -e | grep ...`; a new ext4 is done at once with mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0".replace("...", name))
             .check(CheckId::D03),
@@ -493,7 +512,7 @@ fn housekeeping(seen: &Observation) -> Look {
     }
 }
 
-fn memory(seen: &Observation) -> Look {
+fn memory(observation: &Observation) -> Look {
     const ABOUT: &str = "memory";
     let swapped = || -> Known<u64> {
         let count = |text: &str, key: &str| -> Known<u64> {
@@ -502,10 +521,11 @@ fn memory(seen: &Observation) -> Look {
         };
         let sum =
             |text: &str| Ok::<_, String>(count(text, "pswpin ")?.saturating_add(count(text, "pswpout ")?));
-        Ok(sum(seen.end.text("/proc/vmstat")?)?.saturating_sub(sum(seen.start.text("/proc/vmstat")?)?))
+        Ok(sum(observation.end.text("/proc/vmstat")?)?
+            .saturating_sub(sum(observation.start.text("/proc/vmstat")?)?))
     };
     let available = || -> Known<f64> {
-        let text = seen.end.text("/proc/meminfo")?;
+        let text = observation.end.text("/proc/meminfo")?;
         Ok(meminfo_bytes(text, "MemAvailable")? as f64 / meminfo_bytes(text, "MemTotal")?.max(1) as f64)
     };
     let finding = |sentence: String| {
@@ -515,12 +535,12 @@ fn memory(seen: &Observation) -> Look {
     };
     match (swapped(), available()) {
         (Ok(pages), _) if pages > 0 => {
-            finding(format!("{pages} pages were swapped in {} s.", show_rate(seconds(seen))))
+            finding(format!("{pages} pages were swapped in {} s.", show_rate(seconds(observation))))
         }
         (_, Ok(share)) if share < AVAILABLE_FROM => {
             finding(format!("Only {} of it is available.", show_share(share)))
         }
-        (swapped, available) => match (pressure(seen), swapped, available) {
+        (swapped, available) => match (pressure(observation), swapped, available) {
             (Ok(percent), ..) if percent > PRESSURE_FROM => finding(format!(
                 "In the last 10 s somebody waited for it {} of the time.",
                 show_share(percent / 100.0)
@@ -536,9 +556,9 @@ fn memory(seen: &Observation) -> Look {
 }
 
 /// Percent of the last 10 s in which a task waited for memory.
-fn pressure(seen: &Observation) -> Known<f64> {
+fn pressure(observation: &Observation) -> Known<f64> {
     const FILE: &str = "/proc/pressure/memory";
-    let text = seen.end.text(FILE)?;
+    let text = observation.end.text(FILE)?;
     let some = text.lines().find_map(|l| l.strip_prefix("some avg10="));
     let value = some.and_then(|rest| rest.split_ascii_whitespace().next()?.parse::<f64>().ok());
     value.ok_or_else(|| format!("{FILE} has no average of 10 s"))
@@ -551,27 +571,31 @@ mod tests {
     use model::finding::Outcome;
 
     fn with_fact(fact: &str, text: &str, about: &str) -> Look {
-        let mut seen = in_order();
-        seen.machine.facts.insert(fact.into(), Ok(text.into()));
-        answer(&seen, about)
+        let mut observation = in_order();
+        observation.machine.facts.insert(fact.into(), Ok(text.into()));
+        answer(&observation, about)
     }
 
-    fn answer(seen: &Observation, about: &str) -> Look {
-        let look = check_host(seen).into_iter().find(|l| l.about == about);
+    fn answer(observation: &Observation, about: &str) -> Look {
+        let look = check_host(observation).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
     #[test]
     fn a_good_machine_has_no_finding() {
-        let mut seen = in_order();
-        assert!(check_host(&seen).iter().all(|l| l.outcome == Outcome::Holds), "{:#?}", check_host(&seen));
-        seen.machine.facts.clear();
-        seen.machine.virtual_by = Err("hidden".into());
-        seen.machine.clocksource = Err("hidden".into());
+        let mut observation = in_order();
         assert!(
-            check_host(&seen).iter().all(|l| l.outcome == Outcome::NotChecked),
+            check_host(&observation).iter().all(|l| l.outcome == Outcome::Holds),
             "{:#?}",
-            check_host(&seen)
+            check_host(&observation)
+        );
+        observation.machine.facts.clear();
+        observation.machine.virtual_by = Err("hidden".into());
+        observation.machine.clocksource = Err("hidden".into());
+        assert!(
+            check_host(&observation).iter().all(|l| l.outcome == Outcome::NotChecked),
+            "{:#?}",
+            check_host(&observation)
         );
     }
 
@@ -608,12 +632,12 @@ mod tests {
 
     #[test]
     fn slow_clocks_and_preloaded_libraries_are_found() {
-        let mut seen = in_order();
-        seen.machine.clocksource = Ok("acpi_pm\n".into());
-        assert_eq!(answer(&seen, "clock").check, Some(CheckId::D13));
-        let mut seen = in_order();
-        seen.timing.cost_ns = 1001.0;
-        assert_eq!(answer(&seen, "clock").check, Some(CheckId::D13));
+        let mut observation = in_order();
+        observation.machine.clocksource = Ok("acpi_pm\n".into());
+        assert_eq!(answer(&observation, "clock").check, Some(CheckId::D13));
+        let mut observation = in_order();
+        observation.timing.cost_ns = 1001.0;
+        assert_eq!(answer(&observation, "clock").check, Some(CheckId::D13));
         let eat = "LD_PRELOAD: /lib/libeatmydata.so\n/lib/libeatmydata.so\n";
         assert_eq!(with_fact(LIBRARIES, eat, "libraries").severity, Some(Severity::Rename));
         assert_eq!(with_fact(LIBRARIES, "LD_PRELOAD: x.so\n", "libraries").severity, Some(Severity::Note));
@@ -629,18 +653,18 @@ mod rights_tests {
 
     #[test]
     fn missing_rights_are_reported_with_a_reason() {
-        let mut seen = in_order();
+        let mut observation = in_order();
         assert!(
-            check_rights(&seen).iter().all(|l| l.outcome == Outcome::Holds),
+            check_rights(&observation).iter().all(|l| l.outcome == Outcome::Holds),
             "{:#?}",
-            check_rights(&seen)
+            check_rights(&observation)
         );
-        let rights = &mut seen.rights;
+        let rights = &mut observation.rights;
         rights.io_uring = Err(IoUringDenied::Other("reason 1".into()));
         (rights.libaio, rights.cgroup) = (Err("no libaio".into()), Err("reason 2".into()));
         (rights.tracing, rights.devices[0].1) = (Err("reason 3".into()), Err("reason 4".into()));
         (rights.open_files, rights.locked_bytes) = (Some(FILES_FROM - 1), Some(LOCKED_FROM - 1));
-        let looks = check_rights(&seen);
+        let looks = check_rights(&observation);
         // Only io_uring would lock the memory.
         let (locked, looks): (Vec<Look>, Vec<Look>) =
             looks.into_iter().partition(|l| l.about == "locked memory");
@@ -656,9 +680,9 @@ mod rights_tests {
     #[test]
     fn advice_about_io_uring_names_only_what_helps_here() {
         let of = |denied: IoUringDenied, advice: Option<&'static str>| {
-            let mut seen = in_order();
-            (seen.rights.io_uring, seen.rights.io_uring_advice) = (Err(denied), advice);
-            io_uring(&seen)
+            let mut observation = in_order();
+            (observation.rights.io_uring, observation.rights.io_uring_advice) = (Err(denied), advice);
+            io_uring(&observation)
         };
         let old = of(IoUringDenied::OldKernel("4.19.0".into()), None);
         assert_eq!(old.severity, Some(Severity::Note));
@@ -666,9 +690,9 @@ mod rights_tests {
         let sysctl = of(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
         assert!(sysctl.cure.contains("sysctl kernel.io_uring_disabled=0"), "{sysctl:?}");
         // With io_uring, little memory that may be locked is worth a note.
-        let mut seen = in_order();
-        seen.rights.locked_bytes = Some(LOCKED_FROM - 1);
-        assert_eq!(locked_memory(&seen).outcome, Outcome::Finding);
+        let mut observation = in_order();
+        observation.rights.locked_bytes = Some(LOCKED_FROM - 1);
+        assert_eq!(locked_memory(&observation).outcome, Outcome::Finding);
     }
 }
 
@@ -678,33 +702,33 @@ mod neighbours_tests {
     use crate::doctor::observation_tests::in_order;
     use model::finding::Outcome;
 
-    fn answer(seen: &Observation, about: &str) -> Look {
-        let look = check_other_load(seen).into_iter().find(|l| l.about == about);
+    fn answer(observation: &Observation, about: &str) -> Look {
+        let look = check_other_load(observation).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
     /// The answer with this content of a file after the pause; before it `/proc/stat` is `cpu  100 0 100 10000 0 0 0 0`.
     fn with(file: &str, text: &str, about: &str) -> Look {
-        let mut seen = in_order();
-        seen.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
-        seen.end.files.insert(file.into(), Ok(text.into()));
-        answer(&seen, about)
+        let mut observation = in_order();
+        observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
+        observation.end.files.insert(file.into(), Ok(text.into()));
+        answer(&observation, about)
     }
 
     #[test]
     fn an_idle_machine_has_no_finding() {
-        let mut seen = in_order();
-        seen.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
+        let mut observation = in_order();
+        observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
         assert!(
-            check_other_load(&seen).iter().all(|l| l.outcome == Outcome::Holds),
+            check_other_load(&observation).iter().all(|l| l.outcome == Outcome::Holds),
             "{:#?}",
-            check_other_load(&seen)
+            check_other_load(&observation)
         );
-        (seen.start.files, seen.end.files) = Default::default();
+        (observation.start.files, observation.end.files) = Default::default();
         assert!(
-            check_other_load(&seen).iter().all(|l| l.outcome == Outcome::NotChecked),
+            check_other_load(&observation).iter().all(|l| l.outcome == Outcome::NotChecked),
             "{:#?}",
-            check_other_load(&seen)
+            check_other_load(&observation)
         );
     }
 
@@ -717,16 +741,17 @@ mod neighbours_tests {
         let look = with(stat, &at(151), "requests of others");
         assert_eq!(look.outcome, Outcome::Finding);
         assert!(look.sentence.starts_with("30.0 a second"), "{}", look.sentence);
-        let mut seen = in_order();
-        seen.end.files.insert(stat.into(), Ok(at(3000)));
+        let mut observation = in_order();
+        observation.end.files.insert(stat.into(), Ok(at(3000)));
         let busy = |name: &str, io_bytes| Busy { pid: 7, name: name.into(), cpu_ms: 1, io_bytes };
-        seen.busy = Ok(vec![busy("cp", Some(4096)), busy("dd", Some(8192)), busy("top", Some(0))]);
-        let named = answer(&seen, "requests of others").sentence;
+        observation.busy = Ok(vec![busy("cp", Some(4096)), busy("dd", Some(8192)), busy("top", Some(0))]);
+        let named = answer(&observation, "requests of others").sentence;
         assert!(named.ends_with("Most moved: dd (7) 8 KiB, cp (7) 4 KiB."), "{named}");
-        (seen.busy, seen.hidden, seen.machine.user_id) = (Ok(vec![busy("dd", None)]), 3, 1000);
-        assert!(answer(&seen, "requests of others").sentence.contains("only root"));
-        seen.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
-        assert_eq!(answer(&seen, "requests of others").outcome, Outcome::NotChecked);
+        (observation.busy, observation.hidden, observation.machine.user_id) =
+            (Ok(vec![busy("dd", None)]), 3, 1000);
+        assert!(answer(&observation, "requests of others").sentence.contains("only root"));
+        observation.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
+        assert_eq!(answer(&observation, "requests of others").outcome, Outcome::NotChecked);
     }
 
     #[test]

@@ -49,25 +49,26 @@ pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
     if std::io::stderr().is_terminal() {
         stderr::say(&format!("watching for {} what others do ...", show_ns(watch_time().as_nanos() as f64)));
     }
-    let seen = observe(&request.target)?;
-    stdout::report(request.format, &diagnose(seen), Style::default())?;
+    let observation = observe(&request.target)?;
+    stdout::report(request.format, &diagnose(observation), Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn diagnose(seen: Observation) -> Diagnosis {
+fn diagnose(observation: Observation) -> Diagnosis {
     let group = |heading: &str, looks: Vec<Look>| Group { heading: heading.into(), looks };
     let mut groups = vec![
-        group("Where it is", storage::check_place(&seen)),
-        group("What is stored there", storage::check_stored_data(&seen)),
+        group("Where it is", storage::check_place(&observation)),
+        group("What is stored there", storage::check_stored_data(&observation)),
         group(
             "The device below",
-            [storage::check_device_settings(&seen), storage::check_device_health(&seen)].concat(),
+            [storage::check_device_settings(&observation), storage::check_device_health(&observation)]
+                .concat(),
         ),
-        group("The machine", environment::check_host(&seen)),
-        group("Who else is here", environment::check_other_load(&seen)),
-        group("What fathom may do here", environment::check_rights(&seen)),
+        group("The machine", environment::check_host(&observation)),
+        group("Who else is here", environment::check_other_load(&observation)),
+        group("What fathom may do here", environment::check_rights(&observation)),
     ];
-    if seen.rights.sys_is_read_only {
+    if observation.rights.sys_is_read_only {
         let looks = groups.iter_mut().flat_map(|g| &mut g.looks);
         for look in looks.filter(|look| look.cure.contains("/sys/")) {
             look.cure = format!("outside of this container (/sys is read-only here), {}", look.cure);
@@ -75,11 +76,11 @@ fn diagnose(seen: Observation) -> Diagnosis {
     }
     Diagnosis {
         format: FORMAT,
-        target: seen.path.to_string_lossy().into_owned(),
-        chain: seen.place().chain(),
-        watched_ms: seen.watched_ns() / 1_000_000,
+        target: observation.path.to_string_lossy().into_owned(),
+        chain: observation.place().chain(),
+        watched_ms: observation.watched_ns() / 1_000_000,
         groups: groups.into_iter().filter(|g| !g.looks.is_empty()).collect(),
-        machine: seen.machine,
+        machine: observation.machine,
     }
 }
 
@@ -170,15 +171,15 @@ impl Observation {
 ///
 /// # Errors
 /// If it cannot be read, or can never be measured.
-fn observe(said: &Path) -> Result<Observation, Failure> {
+fn observe(typed: &Path) -> Result<Observation, Failure> {
     let root = Root::real();
     let mut machine = host::read_host(&root);
-    machine.places.push(resolve::resolve(&root, said)?);
-    let path = said.canonicalize().map_err(|e| Failure::Refused(format!("{}: {e}", name::shown(said))))?;
+    machine.places.push(resolve::resolve(&root, typed)?);
+    let path = typed.canonicalize().map_err(|e| Failure::Refused(format!("{}: {e}", name::shown(typed))))?;
     machine.places[0].path = path.to_string_lossy().into_owned();
     let facts =
         std::fs::metadata(&path).map_err(|e| Failure::Refused(format!("{}: {e}", name::shown(&path))))?;
-    let kind = kind(said, &facts)?;
+    let kind = kind(typed, &facts)?;
     // Open without blocking: a device may have no medium, and a file a lease.
     let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
     let bytes = match kind {
@@ -213,7 +214,7 @@ fn watch_time() -> Duration {
     Duration::from_nanos(settings::at_most_ns(WATCH_NS))
 }
 
-fn kind(said: &Path, facts: &Metadata) -> Result<TargetKind, Failure> {
+fn kind(typed: &Path, facts: &Metadata) -> Result<TargetKind, Failure> {
     let kind = facts.file_type();
     if kind.is_dir() {
         Ok(TargetKind::Directory)
@@ -224,7 +225,7 @@ fn kind(said: &Path, facts: &Metadata) -> Result<TargetKind, Failure> {
     } else {
         Err(Failure::Usage(format!(
             "{} cannot be measured; name a directory, a file or a block device",
-            name::shown(said)
+            name::shown(typed)
         )))
     }
 }
@@ -291,10 +292,10 @@ mod tests {
 
     #[test]
     fn a_good_place_has_nothing_to_fix() {
-        let mut seen = in_order();
+        let mut observation = in_order();
         // The simulated machine has no CPU time between its two snapshots.
-        seen.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0\n".into()));
-        let text = text(&diagnose(seen), false);
+        observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0\n".into()));
+        let text = text(&diagnose(observation), false);
         assert!(!text.contains("FINDING") && !text.contains("NOT CHECKED"), "{text}");
         assert!(
             text.ends_with("Before you measure: nothing was found that would change what a number means.\n"),
@@ -305,10 +306,10 @@ mod tests {
     #[test]
     fn fixes_in_read_only_sys_are_for_outside_the_container() {
         let cures = |sys_is_read_only: bool| -> Vec<String> {
-            let mut seen = in_order();
-            seen.rights.sys_is_read_only = sys_is_read_only;
-            seen.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
-            let looks = diagnose(seen).groups.into_iter().flat_map(|g| g.looks);
+            let mut observation = in_order();
+            observation.rights.sys_is_read_only = sys_is_read_only;
+            observation.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
+            let looks = diagnose(observation).groups.into_iter().flat_map(|g| g.looks);
             looks.map(|look| look.cure).filter(|cure| cure.contains("/sys/")).collect()
         };
         assert!(cures(false).iter().all(|cure| cure.starts_with("as root: ")), "{:?}", cures(false));
@@ -322,14 +323,14 @@ mod tests {
 
     #[test]
     fn findings_are_listed_worst_first() {
-        let mut seen = in_order();
-        seen.machine.virtual_by = Ok(Some("KVM".into()));
-        seen.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
-        seen.end.targets[0].room = None;
-        if let Some(Ok(extents)) = &mut seen.end.targets[0].extents {
+        let mut observation = in_order();
+        observation.machine.virtual_by = Ok(Some("KVM".into()));
+        observation.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
+        observation.end.targets[0].room = None;
+        if let Some(Ok(extents)) = &mut observation.end.targets[0].extents {
             extents.hole_bytes = extents.span_bytes;
         }
-        let diagnosis = diagnose(seen);
+        let diagnosis = diagnose(observation);
         let plain = text(&diagnosis, false);
         let (_, list) = plain.split_once("Before you measure:\n").unwrap_or_default();
         assert!(list.starts_with("  1. holes (invalidates a number, A04): "), "{list}");

@@ -21,18 +21,18 @@ const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "barrier=none"];
 /// Names of mdstat for work on an array.
 const RAID_WORK: [&str; 4] = ["resync", "recovery", "reshape", "check"];
 
-pub(super) fn check_place(seen: &Observation) -> Vec<Look> {
-    let place = seen.place();
+pub(super) fn check_place(observation: &Observation) -> Vec<Look> {
+    let place = observation.place();
     let mut looks = vec![below(place)];
     looks.extend(place.layers.iter().filter(|l| l.kind == LayerKind::Loop).map(backing));
     // Memory always uses the page cache, which is reported already.
     if place.ram.is_none() {
-        looks.push(direct(seen));
+        looks.push(direct(observation));
     }
     looks.extend(place.file_system.as_ref().filter(|_| !place.layers.is_empty()).map(barriers));
-    looks.extend(raid(seen));
+    looks.extend(raid(observation));
     if place.file_system.is_some() {
-        looks.push(room(seen));
+        looks.push(room(observation));
     }
     looks
 }
@@ -76,16 +76,16 @@ fn backing(layer: &Layer) -> Look {
     }
 }
 
-fn direct(seen: &Observation) -> Look {
+fn direct(observation: &Observation) -> Look {
     const ABOUT: &str = "direct I/O";
-    let place = seen.place();
+    let place = observation.place();
     if let Some(why) = place.file_system.as_ref().and_then(refusal) {
         let sentence = format!("It goes through the page cache all the same: {why}.");
         return Look::finding(ABOUT, Severity::Rename, sentence)
             .cure("measure on a file system without it, or name the block device")
             .check(CheckId::A03);
     }
-    let witness = seen.witness.as_ref();
+    let witness = observation.witness.as_ref();
     let by = witness.map_or_else(String::new, |(name, _)| format!(", as its file '{name}' shows"));
     match place.direct.or(witness.map(|(_, d)| *d)) {
         Some(d) if d.memory_align == 0 && d.offset_align == 0 => {
@@ -97,7 +97,7 @@ fn direct(seen: &Observation) -> Look {
             ABOUT,
             format!("Goes past the page cache, in multiples of {}{by}.", show_bytes(d.offset_align.into())),
         ),
-        None if seen.kind == TargetKind::Directory => Look::unknown(
+        None if observation.kind == TargetKind::Directory => Look::unknown(
             ABOUT,
             "only files tell (statx), and none in this directory does; a report of a measurement here will",
         )
@@ -132,13 +132,14 @@ fn barriers(fs: &FileSystem) -> Look {
 }
 
 /// Work on an array, or a missing member; `None` without an array.
-fn raid(seen: &Observation) -> Option<Look> {
+fn raid(observation: &Observation) -> Option<Look> {
     const ABOUT: &str = "software RAID";
-    let arrays: Vec<&Layer> = seen.place().layers.iter().filter(|l| l.kind == LayerKind::Raid).collect();
+    let arrays: Vec<&Layer> =
+        observation.place().layers.iter().filter(|l| l.kind == LayerKind::Raid).collect();
     if arrays.is_empty() {
         return None;
     }
-    let text = match seen.end.text(RAID) {
+    let text = match observation.end.text(RAID) {
         Ok(text) => text,
         Err(why) => return Some(Look::unknown(ABOUT, why).check(CheckId::D23)),
     };
@@ -168,9 +169,9 @@ fn is_short_of_members(word: &str) -> bool {
     members.is_some_and(|m| m.contains('_') && m.chars().all(|c| c == 'U' || c == '_'))
 }
 
-fn room(seen: &Observation) -> Look {
+fn room(observation: &Observation) -> Look {
     const ABOUT: &str = "free space";
-    let room = match seen.target().and_then(|t| t.room.as_ref()) {
+    let room = match observation.target().and_then(|t| t.room.as_ref()) {
         Some(Ok(room)) if room.total_bytes > 0 => room,
         Some(Err(why)) => return Look::unknown(ABOUT, why).check(CheckId::D20),
         Some(Ok(_)) => return Look::unknown(ABOUT, "this file system gives no size").check(CheckId::D20),
@@ -185,14 +186,14 @@ fn room(seen: &Observation) -> Look {
     );
     if share < FREE_FROM {
         return Look::finding(ABOUT, Severity::Biased, sentence)
-            .cure(format!("make room: `du -xh {} | sort -h | tail`", mount_point(seen)))
+            .cure(format!("make room: `du -xh {} | sort -h | tail`", mount_point(observation)))
             .check(CheckId::D20);
     }
     Look::ok(ABOUT, sentence)
 }
 
-fn mount_point(seen: &Observation) -> String {
-    let point = seen.place().file_system.as_ref().map_or("/", |f| f.mount_point.as_str());
+fn mount_point(observation: &Observation) -> String {
+    let point = observation.place().file_system.as_ref().map_or("/", |f| f.mount_point.as_str());
     quoted(Path::new(point))
 }
 
@@ -201,37 +202,37 @@ fn mount_point(seen: &Observation) -> String {
 const CACHED_FROM: f64 = 0.05;
 const MOSTLY_CACHED_FROM: f64 = 0.5;
 /// Share without data from which reads do not measure the device (A04).
-const HOLLOW_FROM: f64 = 0.001;
+const HOLES_FROM: f64 = 0.001;
 /// Share stored encoded, or shared with another file, from which it is reported (A07, A21).
 const OTHER_FROM: f64 = 0.01;
 /// Extents per GiB from which a sequential read is not sequential. On a spinning disk they take 0.6 s at 10 ms each, next
 /// to 5 s for the bytes; on other devices each only costs a request.
-const PIECES_SPINNING: f64 = 64.0;
-const PIECES: f64 = 1024.0;
+const FRAGMENTS_SPINNING: f64 = 64.0;
+const FRAGMENTS: f64 = 1024.0;
 
-pub(super) fn check_stored_data(seen: &Observation) -> Vec<Look> {
-    if seen.kind == TargetKind::Directory {
+pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
+    if observation.kind == TargetKind::Directory {
         return vec![Look::ok(
             "test file",
             "fathom makes one in this directory, writes it whole, evicts it from memory, and removes it at the end.",
         )];
     }
-    if seen.bytes == 0 {
+    if observation.bytes == 0 {
         return vec![
             Look::finding("size", Severity::Void, "There is nothing in it to read.")
                 .cure("name a directory, or a file with content"),
         ];
     }
-    let Some(target) = seen.target() else { return Vec::new() };
+    let Some(target) = observation.target() else { return Vec::new() };
     let mut looks = match &target.pages {
         // Memory is its own cache.
-        _ if seen.place().ram.is_some() => Vec::new(),
-        Ok(pages) => vec![cached(seen, pages), dirty(seen, pages)],
+        _ if observation.place().ram.is_some() => Vec::new(),
+        Ok(pages) => vec![cached(observation, pages), dirty(observation, pages)],
         Err(why) => vec![Look::unknown("cached", why).check(CheckId::A01)],
     };
-    if seen.kind == TargetKind::File {
+    if observation.kind == TargetKind::File {
         match &target.extents {
-            Some(Ok(extents)) => looks.extend(stored(seen, extents)),
+            Some(Ok(extents)) => looks.extend(stored(observation, extents)),
             Some(Err(why)) => looks.push(Look::unknown("how it is stored", why).check(CheckId::A04)),
             None => looks.push(
                 Look::unknown("how it is stored", "too much of it is not written yet; first type `sync`")
@@ -242,14 +243,14 @@ pub(super) fn check_stored_data(seen: &Observation) -> Vec<Look> {
     looks
 }
 
-fn cached(seen: &Observation, pages: &Pages) -> Look {
+fn cached(observation: &Observation, pages: &Pages) -> Look {
     const ABOUT: &str = "cached";
-    let bytes = pages.cached.saturating_mul(pages.page_bytes).min(seen.bytes);
-    let share = bytes as f64 / seen.bytes as f64;
+    let bytes = pages.cached.saturating_mul(pages.page_bytes).min(observation.bytes);
+    let share = bytes as f64 / observation.bytes as f64;
     let sentence = format!(
         "{} of its {} are in memory ({}).",
         show_bytes(bytes),
-        show_bytes(seen.bytes),
+        show_bytes(observation.bytes),
         show_share(share)
     );
     if share < CACHED_FROM {
@@ -257,11 +258,11 @@ fn cached(seen: &Observation, pages: &Pages) -> Look {
     }
     let severity = if share < MOSTLY_CACHED_FROM { Severity::Biased } else { Severity::Rename };
     Look::finding(ABOUT, severity, format!("{sentence} Buffered reads of these do not reach the device."))
-        .cure(format!("dd if={} iflag=nocache count=0 (fathom bench does as much before each run), or measure with --cache direct", quoted(&seen.path)))
+        .cure(format!("dd if={} iflag=nocache count=0 (fathom bench does as much before each run), or measure with --cache direct", quoted(&observation.path)))
         .check(CheckId::A01)
 }
 
-fn dirty(seen: &Observation, pages: &Pages) -> Look {
+fn dirty(observation: &Observation, pages: &Pages) -> Look {
     const ABOUT: &str = "not written yet";
     match pages.dirty {
         None => Look::unknown(ABOUT, "this kernel does not tell which pages are dirty (no cachestat)")
@@ -273,15 +274,15 @@ fn dirty(seen: &Observation, pages: &Pages) -> Look {
                 "{bytes} of it wait in memory to be written, which would happen during a measurement."
             );
             Look::finding(ABOUT, Severity::Biased, sentence)
-                .cure(format!("sync {}", quoted(&seen.path)))
+                .cure(format!("sync {}", quoted(&observation.path)))
                 .check(CheckId::D02)
         }
     }
 }
 
-fn stored(seen: &Observation, e: &Extents) -> Vec<Look> {
+fn stored(observation: &Observation, e: &Extents) -> Vec<Look> {
     let share = |bytes: u64| bytes as f64 / e.span_bytes.max(1) as f64;
-    let mut looks = vec![hollow(seen, e, share(e.hole_bytes.saturating_add(e.unwritten_bytes)))];
+    let mut looks = vec![holes(observation, e, share(e.hole_bytes.saturating_add(e.unwritten_bytes)))];
     if e.count == 0 {
         return looks;
     }
@@ -294,16 +295,16 @@ fn stored(seen: &Observation, e: &Extents) -> Vec<Look> {
                 .check(CheckId::A06),
         );
     }
-    looks.push(form(share(e.encoded_bytes)));
+    looks.push(encoding(share(e.encoded_bytes)));
     looks.push(sharing(share(e.shared_bytes)));
-    looks.push(pieces(seen, e));
-    looks.push(alignment(seen, e));
+    looks.push(fragments(observation, e));
+    looks.push(alignment(observation, e));
     looks
 }
 
-fn hollow(seen: &Observation, e: &Extents, share: f64) -> Look {
+fn holes(observation: &Observation, e: &Extents, share: f64) -> Look {
     const ABOUT: &str = "holes";
-    if share < HOLLOW_FROM {
+    if share < HOLES_FROM {
         return Look::ok(ABOUT, "Every byte of it was written.");
     }
     let sentence = format!(
@@ -315,12 +316,12 @@ fn hollow(seen: &Observation, e: &Extents, share: f64) -> Look {
     Look::finding(ABOUT, Severity::Void, sentence)
         .cure(format!(
             "name the directory instead, in which fathom makes a file of its own: fathom bench {}",
-            quoted(seen.path.parent().unwrap_or(&seen.path))
+            quoted(observation.path.parent().unwrap_or(&observation.path))
         ))
         .check(CheckId::A04)
 }
 
-fn form(share: f64) -> Look {
+fn encoding(share: f64) -> Look {
     const ABOUT: &str = "compressed";
     if share < OTHER_FROM {
         return Look::ok(ABOUT, "It is stored as it is, neither compressed nor encrypted.");
@@ -348,11 +349,11 @@ fn sharing(share: f64) -> Look {
         .check(CheckId::A21)
 }
 
-fn pieces(seen: &Observation, e: &Extents) -> Look {
+fn fragments(observation: &Observation, e: &Extents) -> Look {
     const ABOUT: &str = "pieces";
     let per_gib = e.count as f64 * GIB as f64 / e.span_bytes.max(1) as f64;
-    let spinning = spinning(seen);
-    let most = if spinning { PIECES_SPINNING } else { PIECES };
+    let spinning = spinning(observation);
+    let most = if spinning { FRAGMENTS_SPINNING } else { FRAGMENTS };
     let one = if e.count == 1 { "" } else { "s" };
     let sentence = format!("It is stored in {} piece{one}.", show_count(e.count as f64));
     // A small file in a few pieces is not fragmented, whatever the density.
@@ -365,19 +366,20 @@ fn pieces(seen: &Observation, e: &Extents) -> Look {
         severity,
         format!("{sentence} Reading it from end to end is not sequential on the device."),
     )
-    .cure(format!("write it anew: cp --reflink=never {0} {0}.new", quoted(&seen.path)))
+    .cure(format!("write it anew: cp --reflink=never {0} {0}.new", quoted(&observation.path)))
     .check(CheckId::B15)
 }
 
 /// Whether a head has to move. Hypervisors often leave their disks at the kernel's default, rotational.
-fn spinning(seen: &Observation) -> bool {
-    let bare = matches!(seen.machine.virtual_by, Ok(None));
-    bare && seen.leaves().iter().any(|l| l.queue_number("rotational") == Ok(1))
+fn spinning(observation: &Observation) -> bool {
+    let bare = matches!(observation.machine.virtual_by, Ok(None));
+    bare && observation.leaves().iter().any(|l| l.queue_number("rotational") == Ok(1))
 }
 
-fn alignment(seen: &Observation, e: &Extents) -> Look {
+fn alignment(observation: &Observation, e: &Extents) -> Look {
     const ABOUT: &str = "place on the device";
-    let physical = seen.leaves().iter().filter_map(|l| l.queue_number("physical_block_size").ok()).max();
+    let physical =
+        observation.leaves().iter().filter_map(|l| l.queue_number("physical_block_size").ok()).max();
     match (e.physical_align, physical) {
         (Some(align), Some(block)) if align < block => Look::finding(
             ABOUT,
@@ -409,24 +411,24 @@ const DEEPEST: u64 = 32;
 const READ_AHEAD_FROM: u64 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
 
-pub(super) fn check_device_settings(seen: &Observation) -> Vec<Look> {
-    let leaves = seen.leaves();
-    if leaves.is_empty() || seen.place().ram.is_some() {
+pub(super) fn check_device_settings(observation: &Observation) -> Vec<Look> {
+    let leaves = observation.leaves();
+    if leaves.is_empty() || observation.place().ram.is_some() {
         return Vec::new();
     }
-    let layers: Vec<&Layer> = seen.place().layers.iter().collect();
+    let layers: Vec<&Layer> = observation.place().layers.iter().collect();
     let partitions: Vec<&Layer> = layers.iter().copied().filter(|l| l.kind == LayerKind::Partition).collect();
-    let mut looks = each(&layers, counters);
+    let mut looks = merge_equal(&layers, counters);
     for ask in [scheduler, read_ahead, largest, queue, write_cache, beginning] {
-        looks.extend(each(&leaves, ask));
+        looks.extend(merge_equal(&leaves, ask));
     }
-    looks.extend(each(&partitions, partition));
-    looks.extend(each(&leaves, interrupts));
+    looks.extend(merge_equal(&partitions, partition));
+    looks.extend(merge_equal(&leaves, interrupts));
     looks
 }
 
 /// Asks each device, and merges equal answers. An `@` in a cure is replaced with their names in shell syntax.
-fn each(layers: &[&Layer], ask: fn(&Layer) -> Look) -> Vec<Look> {
+fn merge_equal(layers: &[&Layer], ask: fn(&Layer) -> Look) -> Vec<Look> {
     let mut found: Vec<(Vec<&str>, Look)> = Vec::new();
     for layer in layers {
         let look = ask(layer);
@@ -643,13 +645,13 @@ fn interrupts(layer: &Layer) -> Look {
 /// Thousandths of a degree below a drive's own limit from which it may throttle (D15).
 const HOT_WITHIN: i64 = 2000;
 
-pub(super) fn check_device_health(seen: &Observation) -> Vec<Look> {
-    let leaves = seen.leaves();
-    if leaves.is_empty() || seen.place().ram.is_some() {
+pub(super) fn check_device_health(observation: &Observation) -> Vec<Look> {
+    let leaves = observation.leaves();
+    if leaves.is_empty() || observation.place().ram.is_some() {
         return Vec::new();
     }
     let mut looks: Vec<Look> = leaves.into_iter().filter_map(link).collect();
-    looks.push(temperature(seen));
+    looks.push(temperature(observation));
     looks
 }
 
@@ -677,9 +679,9 @@ fn amount(text: &str) -> f64 {
     text[..end].parse().unwrap_or(0.0)
 }
 
-fn temperature(seen: &Observation) -> Look {
+fn temperature(observation: &Observation) -> Look {
     const ABOUT: &str = "temperature";
-    let text = match seen.end.text(TEMPERATURES) {
+    let text = match observation.end.text(TEMPERATURES) {
         Ok(text) => text,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D15),
     };
@@ -719,8 +721,8 @@ mod tests {
     use model::finding::Outcome;
     use model::machine::DirectIo;
 
-    fn answer(seen: &Observation, about: &str) -> Look {
-        let look = check_place(seen).into_iter().find(|l| l.about == about);
+    fn answer(observation: &Observation, about: &str) -> Look {
+        let look = check_place(observation).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
@@ -733,60 +735,60 @@ mod tests {
 
     #[test]
     fn memory_a_cached_loop_and_a_data_journal_are_found() {
-        let mut seen = in_order();
-        seen.machine.places[0].ram = Some("tmpfs".into());
-        assert_eq!(answer(&seen, "what is below").check, Some(CheckId::A11));
-        let mut seen = in_order();
-        let layer = &mut seen.machine.places[0].layers[1];
+        let mut observation = in_order();
+        observation.machine.places[0].ram = Some("tmpfs".into());
+        assert_eq!(answer(&observation, "what is below").check, Some(CheckId::A11));
+        let mut observation = in_order();
+        let layer = &mut observation.machine.places[0].layers[1];
         (layer.kind, layer.name, layer.backing_direct) = (LayerKind::Loop, "loop3".into(), Some(false));
-        let look = answer(&seen, "backing of loop3");
+        let look = answer(&observation, "backing of loop3");
         assert_eq!(
             (look.severity, look.cure.as_str()),
             (Some(Severity::Rename), "losetup --direct-io=on /dev/loop3")
         );
-        let mut seen = in_order();
-        seen.machine.places[0].file_system.as_mut().unwrap_or_else(|| panic!()).options =
+        let mut observation = in_order();
+        observation.machine.places[0].file_system.as_mut().unwrap_or_else(|| panic!()).options =
             "rw,data=journal,nobarrier".into();
-        assert_eq!(answer(&seen, "direct I/O").check, Some(CheckId::A03));
-        assert_eq!(answer(&seen, "flushes").check, Some(CheckId::C02));
+        assert_eq!(answer(&observation, "direct I/O").check, Some(CheckId::A03));
+        assert_eq!(answer(&observation, "flushes").check, Some(CheckId::C02));
     }
 
     #[test]
     fn direct_io_of_a_directory_is_read_from_a_file_in_it() {
-        let mut seen = in_order();
-        (seen.kind, seen.machine.places[0].direct) = (TargetKind::Directory, None);
-        assert_eq!(answer(&seen, "direct I/O").outcome, Outcome::NotChecked);
-        seen.witness = Some(("old".into(), DirectIo { memory_align: 0, offset_align: 0 }));
-        assert_eq!(answer(&seen, "direct I/O").severity, Some(Severity::Rename));
-        seen.witness = Some(("old".into(), DirectIo { memory_align: 512, offset_align: 512 }));
-        assert!(answer(&seen, "direct I/O").sentence.contains("'old'"));
+        let mut observation = in_order();
+        (observation.kind, observation.machine.places[0].direct) = (TargetKind::Directory, None);
+        assert_eq!(answer(&observation, "direct I/O").outcome, Outcome::NotChecked);
+        observation.witness = Some(("old".into(), DirectIo { memory_align: 0, offset_align: 0 }));
+        assert_eq!(answer(&observation, "direct I/O").severity, Some(Severity::Rename));
+        observation.witness = Some(("old".into(), DirectIo { memory_align: 512, offset_align: 512 }));
+        assert!(answer(&observation, "direct I/O").sentence.contains("'old'"));
     }
 
     #[test]
     fn a_file_system_with_less_than_ten_percent_free_is_found() {
-        let mut seen = in_order();
+        let mut observation = in_order();
         let mut free = |percent: u64| {
             let room = model::evidence::Room { total_bytes: 100, free_bytes: percent };
-            seen.end.targets[0].room = Some(Ok(room));
-            answer(&seen, "free space").outcome
+            observation.end.targets[0].room = Some(Ok(room));
+            answer(&observation, "free space").outcome
         };
         assert_eq!((free(10), free(9)), (Outcome::Holds, Outcome::Finding));
-        seen.end.targets[0].room = None;
-        assert_eq!(answer(&seen, "free space").outcome, Outcome::NotChecked);
+        observation.end.targets[0].room = None;
+        assert_eq!(answer(&observation, "free space").outcome, Outcome::NotChecked);
     }
 
     #[test]
     fn busy_and_degraded_arrays_are_found() {
-        let mut seen = in_order();
-        let layer = &mut seen.machine.places[0].layers[1];
+        let mut observation = in_order();
+        let layer = &mut observation.machine.places[0].layers[1];
         (layer.kind, layer.name) = (LayerKind::Raid, "md0".into());
-        assert_eq!(answer(&seen, "software RAID").outcome, Outcome::NotChecked);
+        assert_eq!(answer(&observation, "software RAID").outcome, Outcome::NotChecked);
         let mut with = |tail: &str| {
             let text = format!(
                 "Personalities : [raid1]\nmd1 : active\n  9 blocks [2/1] [U_]\n\nmd0 : active raid1\n  9 blocks {tail}\n\nunused devices: <none>\n"
             );
-            seen.end.files.insert(RAID.into(), Ok(text));
-            answer(&seen, "software RAID").outcome
+            observation.end.files.insert(RAID.into(), Ok(text));
+            answer(&observation, "software RAID").outcome
         };
         assert_eq!(with("[2/2] [UU]"), Outcome::Holds);
         assert_eq!(with("[2/1] [U_]\n  bitmap: 0/1 pages [0KB], 65536KB chunk"), Outcome::Finding);
@@ -800,13 +802,13 @@ mod data_tests {
     use crate::doctor::observation_tests::in_order;
     use model::finding::Outcome;
 
-    fn answer(seen: &Observation, about: &str) -> Look {
-        let look = check_stored_data(seen).into_iter().find(|l| l.about == about);
+    fn answer(observation: &Observation, about: &str) -> Look {
+        let look = check_stored_data(observation).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
-    fn extents(seen: &mut Observation) -> &mut Extents {
-        match &mut seen.end.targets[0].extents {
+    fn extents(observation: &mut Observation) -> &mut Extents {
+        match &mut observation.end.targets[0].extents {
             Some(Ok(extents)) => extents,
             _ => panic!("a forged file has extents"),
         }
@@ -814,70 +816,72 @@ mod data_tests {
 
     #[test]
     fn a_good_file_has_no_finding() {
-        let mut seen = in_order();
+        let mut observation = in_order();
         assert!(
-            check_stored_data(&seen).iter().all(|l| l.outcome == Outcome::Holds),
+            check_stored_data(&observation).iter().all(|l| l.outcome == Outcome::Holds),
             "{:#?}",
-            check_stored_data(&seen)
+            check_stored_data(&observation)
         );
-        seen.kind = TargetKind::Directory;
-        assert_eq!(check_stored_data(&seen).len(), 1);
+        observation.kind = TargetKind::Directory;
+        assert_eq!(check_stored_data(&observation).len(), 1);
     }
 
     #[test]
     fn cached_and_dirty_pages_are_rated_by_share() {
-        let mut seen = in_order();
+        let mut observation = in_order();
         let mut pages = |cached: u64, dirty: Option<u64>| {
-            seen.end.targets[0].pages = Ok(Pages { page_bytes: 4096, cached, dirty });
-            (answer(&seen, "cached").severity, answer(&seen, "not written yet").outcome)
+            observation.end.targets[0].pages = Ok(Pages { page_bytes: 4096, cached, dirty });
+            (answer(&observation, "cached").severity, answer(&observation, "not written yet").outcome)
         };
         let all = (1_u64 << 30) / 4096;
         assert_eq!(pages(all / 25, Some(0)), (None, Outcome::Holds));
         assert_eq!(pages(all / 10, Some(1)), (Some(Severity::Biased), Outcome::Finding));
         assert_eq!(pages(all, None), (Some(Severity::Rename), Outcome::NotChecked));
-        seen.end.targets[0].pages = Err("not yours".into());
-        assert_eq!(answer(&seen, "cached").outcome, Outcome::NotChecked);
+        observation.end.targets[0].pages = Err("not yours".into());
+        assert_eq!(answer(&observation, "cached").outcome, Outcome::NotChecked);
     }
 
     #[test]
     fn holes_and_encoded_extents_are_found() {
-        let mut seen = in_order();
-        extents(&mut seen).hole_bytes = 1 << 19;
-        assert_eq!(answer(&seen, "holes").outcome, Outcome::Holds);
-        extents(&mut seen).unwritten_bytes = 1 << 20;
-        assert_eq!(answer(&seen, "holes").severity, Some(Severity::Void));
-        (extents(&mut seen).encoded_bytes, extents(&mut seen).shared_bytes) = (1 << 24, 1 << 23);
-        assert_eq!(answer(&seen, "compressed").check, Some(CheckId::A07));
-        assert_eq!(answer(&seen, "shared").outcome, Outcome::Holds);
-        extents(&mut seen).inline_bytes = 1;
-        assert_eq!(answer(&seen, "inline").check, Some(CheckId::A06));
-        *extents(&mut seen) = Extents { span_bytes: 1 << 30, hole_bytes: 1 << 30, ..Extents::default() };
+        let mut observation = in_order();
+        extents(&mut observation).hole_bytes = 1 << 19;
+        assert_eq!(answer(&observation, "holes").outcome, Outcome::Holds);
+        extents(&mut observation).unwritten_bytes = 1 << 20;
+        assert_eq!(answer(&observation, "holes").severity, Some(Severity::Void));
+        (extents(&mut observation).encoded_bytes, extents(&mut observation).shared_bytes) =
+            (1 << 24, 1 << 23);
+        assert_eq!(answer(&observation, "compressed").check, Some(CheckId::A07));
+        assert_eq!(answer(&observation, "shared").outcome, Outcome::Holds);
+        extents(&mut observation).inline_bytes = 1;
+        assert_eq!(answer(&observation, "inline").check, Some(CheckId::A06));
+        *extents(&mut observation) =
+            Extents { span_bytes: 1 << 30, hole_bytes: 1 << 30, ..Extents::default() };
         // An empty file has a single answer.
-        assert_eq!(check_stored_data(&seen).len(), 3);
-        seen.end.targets[0].extents = None;
-        assert_eq!(answer(&seen, "how it is stored").outcome, Outcome::NotChecked);
+        assert_eq!(check_stored_data(&observation).len(), 3);
+        observation.end.targets[0].extents = None;
+        assert_eq!(answer(&observation, "how it is stored").outcome, Outcome::NotChecked);
     }
 
     #[test]
     fn fragments_matter_on_spinning_disks() {
-        let mut seen = in_order();
-        extents(&mut seen).count = 100;
-        assert_eq!(answer(&seen, "pieces").outcome, Outcome::Holds);
-        seen.machine.places[0].layers[1].queue.insert("rotational".into(), "1\n".into());
-        assert_eq!(answer(&seen, "pieces").severity, Some(Severity::Biased));
-        seen.machine.virtual_by = Ok(Some("KVM".into()));
-        assert_eq!(answer(&seen, "pieces").outcome, Outcome::Holds);
-        extents(&mut seen).count = 2000;
-        assert_eq!(answer(&seen, "pieces").severity, Some(Severity::Note));
+        let mut observation = in_order();
+        extents(&mut observation).count = 100;
+        assert_eq!(answer(&observation, "pieces").outcome, Outcome::Holds);
+        observation.machine.places[0].layers[1].queue.insert("rotational".into(), "1\n".into());
+        assert_eq!(answer(&observation, "pieces").severity, Some(Severity::Biased));
+        observation.machine.virtual_by = Ok(Some("KVM".into()));
+        assert_eq!(answer(&observation, "pieces").outcome, Outcome::Holds);
+        extents(&mut observation).count = 2000;
+        assert_eq!(answer(&observation, "pieces").severity, Some(Severity::Note));
     }
 
     #[test]
     fn extents_across_physical_blocks_are_found() {
-        let mut seen = in_order();
-        extents(&mut seen).physical_align = Some(1024);
-        assert_eq!(answer(&seen, "place on the device").check, Some(CheckId::B11));
-        extents(&mut seen).physical_align = None;
-        assert_eq!(answer(&seen, "place on the device").outcome, Outcome::NotChecked);
+        let mut observation = in_order();
+        extents(&mut observation).physical_align = Some(1024);
+        assert_eq!(answer(&observation, "place on the device").check, Some(CheckId::B11));
+        extents(&mut observation).physical_align = None;
+        assert_eq!(answer(&observation, "place on the device").outcome, Outcome::NotChecked);
     }
 }
 
@@ -887,21 +891,21 @@ mod device_tests {
     use crate::doctor::observation_tests::in_order;
     use model::finding::Outcome;
 
-    fn answer(seen: &Observation, about: &str) -> Look {
-        let look = check_device_settings(seen).into_iter().find(|l| l.about.starts_with(about));
+    fn answer(observation: &Observation, about: &str) -> Look {
+        let look = check_device_settings(observation).into_iter().find(|l| l.about.starts_with(about));
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
     /// The answer after the disk's setting was changed; `None` removes the file.
     fn with(file: &str, value: Option<&str>, about: &str) -> Look {
-        let mut seen = in_order();
-        let disk = &mut seen.machine.places[0].layers[1];
+        let mut observation = in_order();
+        let disk = &mut observation.machine.places[0].layers[1];
         let files = if disk.queue.contains_key(file) { &mut disk.queue } else { &mut disk.device };
         match value {
             Some(value) => files.insert(file.into(), format!("{value}\n")),
             None => files.remove(file),
         };
-        answer(&seen, about)
+        answer(&observation, about)
     }
 
     #[test]
@@ -939,22 +943,22 @@ mod device_tests {
 
     #[test]
     fn equal_answers_of_devices_are_merged() {
-        let mut seen = in_order();
-        let mut disk = seen.machine.places[0].layers[1].clone();
+        let mut observation = in_order();
+        let mut disk = observation.machine.places[0].layers[1].clone();
         disk.queue.insert("iostats".into(), "0\n".into());
         let mut other = disk.clone();
         other.name = "sdb".into();
-        seen.machine.places[0].layers = vec![disk, other];
-        let look = answer(&seen, "counters");
+        observation.machine.places[0].layers = vec![disk, other];
+        let look = answer(&observation, "counters");
         assert_eq!((look.about.as_str(), look.severity), ("counters of sda, sdb", Some(Severity::Biased)));
         assert_eq!(look.cure, "as root: echo 1 | tee /sys/block/{sda,sdb}/queue/iostats");
     }
 
     #[test]
     fn a_partition_inside_a_block_is_found() {
-        let mut seen = in_order();
-        seen.machine.places[0].layers[0].device.insert("start".into(), "63\n".into());
-        assert_eq!(answer(&seen, "begin of sda1").check, Some(CheckId::B11));
+        let mut observation = in_order();
+        observation.machine.places[0].layers[0].device.insert("start".into(), "63\n".into());
+        assert_eq!(answer(&observation, "begin of sda1").check, Some(CheckId::B11));
     }
 }
 
@@ -964,34 +968,36 @@ mod health_tests {
     use crate::doctor::observation_tests::in_order;
     use model::finding::Outcome;
 
-    fn answer(seen: &Observation, about: &str) -> Look {
-        let look = check_device_health(seen).into_iter().find(|l| l.about == about);
+    fn answer(observation: &Observation, about: &str) -> Look {
+        let look = check_device_health(observation).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
     #[test]
     fn a_slow_link_is_found() {
-        let mut seen = in_order();
+        let mut observation = in_order();
         assert!(
-            check_device_health(&seen)
+            check_device_health(&observation)
                 .iter()
                 .all(|l| l.outcome == Outcome::Holds && !l.about.starts_with("link"))
         );
-        let disk = &mut seen.machine.places[0].layers[1];
+        let disk = &mut observation.machine.places[0].layers[1];
         for (file, value) in [("current_link_speed", "8.0 GT/s PCIe"), ("max_link_speed", "16.0 GT/s PCIe")] {
             disk.device.insert(file.into(), value.into());
         }
-        assert_eq!(answer(&seen, "link of sda").check, Some(CheckId::D16));
-        seen.machine.places[0].layers[1].device.insert("current_link_speed".into(), "16.0 GT/s PCIe".into());
-        assert_eq!(answer(&seen, "link of sda").outcome, Outcome::Holds);
+        assert_eq!(answer(&observation, "link of sda").check, Some(CheckId::D16));
+        observation.machine.places[0].layers[1]
+            .device
+            .insert("current_link_speed".into(), "16.0 GT/s PCIe".into());
+        assert_eq!(answer(&observation, "link of sda").outcome, Outcome::Holds);
     }
 
     #[test]
     fn a_hot_drive_is_found() {
-        let mut seen = in_order();
+        let mut observation = in_order();
         let mut at = |text: &str| {
-            seen.end.files.insert(TEMPERATURES.into(), Ok(text.into()));
-            answer(&seen, "temperature").outcome
+            observation.end.files.insert(TEMPERATURES.into(), Ok(text.into()));
+            answer(&observation, "temperature").outcome
         };
         assert_eq!(at("/h/temp1_input: 78000\n/h/temp1_max: 80000\n"), Outcome::Finding);
         assert_eq!(at("/h/temp1_input: 77999\n/h/temp1_max: 80000\n"), Outcome::Holds);

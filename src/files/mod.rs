@@ -58,9 +58,9 @@ pub(crate) fn text(path: &Path, most: u64) -> io::Result<String> {
 }
 
 /// Prefix and suffix of temporary names.
-const NAMELESS: (&str, &str) = (".fathom-", ".new");
+const TEMPORARY_NAME: (&str, &str) = (".fathom-", ".new");
 /// A temporary file older than this belongs to a killed process.
-const LEFT_AFTER: Duration = Duration::from_secs(3600);
+const STALE_AFTER: Duration = Duration::from_secs(3600);
 
 /// Who may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,9 +77,9 @@ pub(crate) enum Readers {
 /// [`io::ErrorKind::AlreadyExists`] if the name is taken, or why it cannot be created.
 pub(crate) fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let dir = directory(path);
-    clear(dir);
-    nameless(dir, bytes, readers)?.persist_noclobber(path).map_err(|e| e.error)?;
-    sync(dir)
+    remove_stale(dir);
+    write_temporary(dir, bytes, readers)?.persist_noclobber(path).map_err(|e| e.error)?;
+    sync_directory(dir)
 }
 
 /// Replaces a file atomically.
@@ -88,8 +88,8 @@ pub(crate) fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<
 /// Why it cannot be created. The old file is then unchanged.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = directory(path);
-    nameless(dir, bytes, Readers::Owner)?.persist(path).map_err(|e| e.error)?;
-    sync(dir)
+    write_temporary(dir, bytes, Readers::Owner)?.persist(path).map_err(|e| e.error)?;
+    sync_directory(dir)
 }
 
 /// Replaces a file atomically; the new one gets the mode and owner of `was`.
@@ -98,8 +98,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// As [`replace`].
 pub(crate) fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Result<()> {
     let dir = directory(path);
-    clear(dir);
-    let file = nameless(dir, bytes, Readers::Umask)?;
+    remove_stale(dir);
+    let file = write_temporary(dir, bytes, Readers::Umask)?;
     if let Some(was) = was {
         // Only privileged users may change the owner. Set the mode afterwards, because the change clears bits of it.
         let _ = fchown(file.as_file(), Some(was.uid()), Some(was.gid()));
@@ -107,7 +107,7 @@ pub(crate) fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> i
     }
     file.persist(path).map_err(|e| e.error)?;
     // The file has its name already, so a failure here loses nothing.
-    let _ = sync(dir);
+    let _ = sync_directory(dir);
     Ok(())
 }
 
@@ -125,9 +125,9 @@ impl Growing {
     pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let dir = directory(&path);
-        clear(dir);
+        remove_stale(dir);
         let was = path.metadata().ok();
-        let file = nameless(dir, b"", Readers::Umask)?;
+        let file = write_temporary(dir, b"", Readers::Umask)?;
         if let Some(was) = was {
             file.as_file().set_permissions(was.permissions())?;
         }
@@ -149,7 +149,7 @@ impl Growing {
     pub(crate) fn finish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map_err(|e| e.error)?;
-        let _ = sync(directory(&self.path));
+        let _ = sync_directory(directory(&self.path));
         Ok(())
     }
 }
@@ -162,13 +162,13 @@ pub(crate) fn directory(path: &Path) -> &Path {
     }
 }
 
-fn nameless(dir: &Path, bytes: &[u8], readers: Readers) -> io::Result<NamedTempFile> {
+fn write_temporary(dir: &Path, bytes: &[u8], readers: Readers) -> io::Result<NamedTempFile> {
     let mode = match readers {
         Readers::Owner => 0o600,
         Readers::Umask => 0o666,
     };
     let mut builder = tempfile::Builder::new();
-    builder.prefix(NAMELESS.0).suffix(NAMELESS.1).permissions(Permissions::from_mode(mode));
+    builder.prefix(TEMPORARY_NAME.0).suffix(TEMPORARY_NAME.1).permissions(Permissions::from_mode(mode));
     let mut file = builder.tempfile_in(dir)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
@@ -176,20 +176,20 @@ fn nameless(dir: &Path, bytes: &[u8], readers: Readers) -> io::Result<NamedTempF
 }
 
 /// Syncs the directory: a new name is stable only with it.
-fn sync(dir: &Path) -> io::Result<()> {
+fn sync_directory(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
 /// Removes temporary files of killed processes. Ignores errors.
-fn clear(dir: &Path) {
+fn remove_stale(dir: &Path) {
     let ours = |name: &std::ffi::OsStr| {
         let name = name.as_encoded_bytes();
-        name.starts_with(NAMELESS.0.as_bytes()) && name.ends_with(NAMELESS.1.as_bytes())
+        name.starts_with(TEMPORARY_NAME.0.as_bytes()) && name.ends_with(TEMPORARY_NAME.1.as_bytes())
     };
     // Check only these names: another entry may be on a file system that never answers.
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().filter(|e| ours(&e.file_name())) {
         let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|at| at.elapsed().ok());
-        if age.is_some_and(|age| age > LEFT_AFTER) {
+        if age.is_some_and(|age| age > STALE_AFTER) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -266,7 +266,7 @@ fn old_temporary_files_are_removed() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
     let [old, new, other] = [".fathom-a.new", ".fathom-b.new", "c.new"].map(|n| dir.path().join(n));
     for path in [&old, &new, &other] {
-        let long_ago = std::time::SystemTime::now() - 2 * LEFT_AFTER;
+        let long_ago = std::time::SystemTime::now() - 2 * STALE_AFTER;
         let file = File::create(path)?;
         if *path != new {
             file.set_modified(long_ago)?;

@@ -31,11 +31,11 @@ const STANDARD_OUTPUT: &str = "-";
 const OUTPUT: i32 = 1;
 const ERRORS: i32 = 2;
 /// Most symbolic links that are followed, as in the kernel.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// How long to wait for the reader of a FIFO.
 const FIFO_WAIT: Duration = Duration::from_secs(10);
 /// Character devices that lead to storage or to the machine itself.
-const NOT_FOR_REPORTS: [&str; 8] =
+const PROTECTED_DEVICES: [&str; 8] =
     ["bsg", "mtd", "nvme", "nvme-generic", "nvme-subsystem", "raw", "scsi_generic", "watchdog"];
 /// Memory devices that must not be written, by minor number: `mem`, `kmem`, `port`.
 const MEMORY: (u32, [u32; 3]) = (1, [1, 2, 4]);
@@ -72,7 +72,7 @@ impl Replace {
 /// A place where a report may be written.
 #[derive(Debug)]
 pub struct Outlet {
-    said: PathBuf,
+    typed: PathBuf,
     to: To,
 }
 
@@ -90,13 +90,13 @@ enum To {
 ///
 /// # Errors
 /// As [`Rules::decide`], and if two names lead to the same file.
-pub fn decide_all(said: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failure> {
+pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failure> {
     let mut all: Vec<Outlet> = Vec::new();
-    for path in said {
+    for path in typed {
         let outlet = rules.decide(path)?;
         if let Some(other) = all.iter().find(|o| o.to == outlet.to && !matches!(o.to, To::Stream(_))) {
             return Err(rules
-                .usage(path, &format!("is where {} goes already; type another name", shown(&other.said))));
+                .usage(path, &format!("is where {} goes already; type another name", shown(&other.typed))));
         }
         all.push(outlet);
     }
@@ -111,14 +111,14 @@ pub fn decide_all(said: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failur
 }
 
 /// Whether a path is a stream, which needs no extension.
-pub fn is_stream(said: &Path) -> bool {
+pub fn is_stream(typed: &Path) -> bool {
     let streams = |facts: Metadata| facts.file_type().is_fifo() || facts.file_type().is_char_device();
-    descriptor(said).is_some() || said.metadata().is_ok_and(streams)
+    descriptor(typed).is_some() || typed.metadata().is_ok_and(streams)
 }
 
 /// Number of the open descriptor that a path names.
-fn descriptor(said: &Path) -> Option<i32> {
-    match said.to_str()? {
+fn descriptor(typed: &Path) -> Option<i32> {
+    match typed.to_str()? {
         STANDARD_OUTPUT | "/dev/stdout" => Some(OUTPUT),
         "/dev/stderr" => Some(ERRORS),
         other => {
@@ -131,7 +131,7 @@ fn descriptor(said: &Path) -> Option<i32> {
 impl Outlet {
     /// The path as typed.
     pub fn path_as_typed(&self) -> &Path {
-        &self.said
+        &self.typed
     }
 
     /// Whether it is standard output.
@@ -152,15 +152,15 @@ impl Outlet {
             let facts = file.metadata()?;
             if facts.is_file() && facts.len() == 0 { Ok(file) } else { Err(changed()) }
         });
-        begun.map_err(|e| rules.cannot(&self.said, &e))
+        begun.map_err(|e| rules.cannot(&self.typed, &e))
     }
 
     /// Checks again and returns the regular file to write.
     fn file(&self, rules: &Rules) -> Result<PathBuf, Failure> {
-        match rules.decide(&self.said)?.to {
+        match rules.decide(&self.typed)?.to {
             To::File(path) => Ok(path),
             To::Descriptor(_) | To::Stream(_) => {
-                Err(rules.usage(&self.said, "is no file; type the name of one"))
+                Err(rules.usage(&self.typed, "is no file; type the name of one"))
             }
         }
     }
@@ -170,7 +170,7 @@ impl Outlet {
     /// # Errors
     /// As [`Self::begin`].
     pub fn grow(&self, rules: &Rules) -> Result<Growing<'_>, Failure> {
-        let file = files::Growing::begin(&self.file(rules)?).map_err(|e| rules.cannot(&self.said, &e))?;
+        let file = files::Growing::begin(&self.file(rules)?).map_err(|e| rules.cannot(&self.typed, &e))?;
         Ok(Growing { outlet: self, file })
     }
 
@@ -179,7 +179,7 @@ impl Outlet {
     /// # Errors
     /// Why it may not or cannot be written. The old file is then unchanged, except for a stream.
     pub fn write(&self, bytes: &[u8], rules: &Rules) -> Result<(), Failure> {
-        let written = match rules.decide(&self.said)?.to {
+        let written = match rules.decide(&self.typed)?.to {
             To::Descriptor(OUTPUT) => return stdout::bytes(bytes),
             To::Descriptor(number) => {
                 sys::standard::duplicate(number).and_then(|file| stdout::write(&file, bytes))
@@ -188,7 +188,7 @@ impl Outlet {
             To::File(path) => put(&path, bytes, rules),
         };
         match written {
-            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(rules.cannot(&self.said, &e)),
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(rules.cannot(&self.typed, &e)),
             _ => Ok(()),
         }
     }
@@ -214,11 +214,11 @@ impl Growing<'_> {
     /// # Errors
     /// Why it may not or cannot have the name. The old file is then unchanged.
     pub fn finish(self, rules: &Rules) -> Result<(), Failure> {
-        let said = &self.outlet.said;
-        if rules.decide(said)?.to != self.outlet.to {
-            return Err(rules.cannot(said, &changed()));
+        let typed = &self.outlet.typed;
+        if rules.decide(typed)?.to != self.outlet.to {
+            return Err(rules.cannot(typed, &changed()));
         }
-        self.file.finish().map_err(|e| rules.cannot(said, &e))
+        self.file.finish().map_err(|e| rules.cannot(typed, &e))
     }
 }
 
@@ -228,94 +228,95 @@ impl Rules {
     /// # Errors
     /// [`Failure::Usage`] for protected files and missing directories, [`Failure::Refused`] if this user may not write
     /// there.
-    pub fn decide(&self, said: &Path) -> Result<Outlet, Failure> {
-        let outlet = |to| Outlet { said: said.to_owned(), to };
-        if let Some(number) = descriptor(said) {
-            return self.descriptor(said, number).map(outlet);
+    pub fn decide(&self, typed: &Path) -> Result<Outlet, Failure> {
+        let outlet = |to| Outlet { typed: typed.to_owned(), to };
+        if let Some(number) = descriptor(typed) {
+            return self.descriptor(typed, number).map(outlet);
         }
-        let path = followed(said).map_err(|e| self.cannot(said, &e))?;
+        let path = resolve_links(typed).map_err(|e| self.cannot(typed, &e))?;
         let facts = match path.metadata() {
             Ok(facts) => facts,
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                return self.room_for(said, &path).map(|()| outlet(To::File(path)));
+                return self.room_for(typed, &path).map(|()| outlet(To::File(path)));
             }
-            Err(e) => return Err(self.cannot(said, &e)),
+            Err(e) => return Err(self.cannot(typed, &e)),
         };
         let kind = facts.file_type();
         if kind.is_fifo() {
             return Ok(outlet(To::Stream(path)));
         }
         if kind.is_char_device() {
-            return match not_for_reports(&facts) {
+            return match describe_protected_device(&facts) {
                 Some(what) => {
-                    Err(self.usage(said, &format!("is a device ({what}), and never written to; type a file")))
+                    Err(self
+                        .usage(typed, &format!("is a device ({what}), and never written to; type a file")))
                 }
                 None => Ok(outlet(To::Stream(path))),
             };
         }
         if !kind.is_file() {
             return Err(self.usage(
-                said,
+                typed,
                 &format!("is {}, and a report is a file; type the name of one", files::kind(kind)),
             ));
         }
-        self.replaceable(said, &path)?;
+        self.replaceable(typed, &path)?;
         Ok(outlet(To::File(path)))
     }
 
     /// Accepts a descriptor of the caller, unless it is a disk or a protected file.
-    fn descriptor(&self, said: &Path, number: i32) -> Result<To, Failure> {
+    fn descriptor(&self, typed: &Path, number: i32) -> Result<To, Failure> {
         // Report a closed descriptor at the write: the user may only want the report elsewhere.
         let facts = match sys::standard::duplicate(number).and_then(|file| file.metadata()) {
             Err(_) if number <= 2 => return Ok(To::Descriptor(number)),
-            Err(e) => return Err(self.cannot(said, &e)),
+            Err(e) => return Err(self.cannot(typed, &e)),
             Ok(facts) => facts,
         };
         if facts.file_type().is_block_device() {
-            return Err(self.usage(said, "is a block device, and never written to; send it into a file"));
+            return Err(self.usage(typed, "is a block device, and never written to; send it into a file"));
         }
         match self.spared.what(&PathBuf::from(format!("/proc/self/fd/{number}"))) {
             Some(what) => {
                 Err(self
-                    .usage(said, &format!("is {what}, and never written over; send it into another file")))
+                    .usage(typed, &format!("is {what}, and never written over; send it into another file")))
             }
             None => Ok(To::Descriptor(number)),
         }
     }
 
     /// Tests whether a new file can be created there, with an unnamed one.
-    fn room_for(&self, said: &Path, path: &Path) -> Result<(), Failure> {
+    fn room_for(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
         let dir = files::directory(path);
         if !dir.is_dir() {
             return Err(self.usage(
-                said,
+                typed,
                 &format!("is in no directory: there is no {}; make it, or type another name", shown(dir)),
             ));
         }
-        self.refuse_synthetic(said, dir)?;
-        self.refuse_ours(said, path)?;
-        tempfile::tempfile_in(dir).map(|_| ()).map_err(|e| self.cannot(said, &e))
+        self.refuse_synthetic(typed, dir)?;
+        self.refuse_ours(typed, path)?;
+        tempfile::tempfile_in(dir).map(|_| ()).map_err(|e| self.cannot(typed, &e))
     }
 
     /// Tests whether a regular file may be replaced.
-    fn replaceable(&self, said: &Path, path: &Path) -> Result<(), Failure> {
+    fn replaceable(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
         if let Some(what) = self.spared.what(path) {
-            return Err(self.usage(said, &format!("is {what}, and never written over; type another name")));
+            return Err(self.usage(typed, &format!("is {what}, and never written over; type another name")));
         }
-        self.refuse_synthetic(said, path)?;
-        self.refuse_ours(said, path)?;
+        self.refuse_synthetic(typed, path)?;
+        self.refuse_ours(typed, path)?;
         // Opening changes nothing, and shows missing permissions, read-only mounts and running programs.
-        open_for_writing(path).map_err(|e| self.cannot(said, &e))?;
-        let content = Content::scan(path).map_err(|e| self.cannot(said, &e))?;
+        open_for_writing(path).map_err(|e| self.cannot(typed, &e))?;
+        let content = Content::scan(path).map_err(|e| self.cannot(typed, &e))?;
         match content {
             Content::Replaceable => Ok(()),
             Content::Kept(what) => {
-                Err(self.usage(said, &format!("is {what}, and never written over; type another name")))
+                Err(self.usage(typed, &format!("is {what}, and never written over; type another name")))
             }
             Content::Foreign(what) if self.replace != Replace::Anything => {
                 let force = if self.replace == Replace::Text { ", or --force to replace it" } else { "" };
                 Err(self.usage(
-                    said,
+                    typed,
                     &format!("{what}, and may be of value to somebody; type another name{force}"),
                 ))
             }
@@ -328,44 +329,44 @@ impl Rules {
     }
 
     /// Refuses files of the kernel, which appear as text or empty.
-    fn refuse_synthetic(&self, said: &Path, path: &Path) -> Result<(), Failure> {
+    fn refuse_synthetic(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
         let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-        let file = File::from(opened.map_err(|e| self.cannot(said, &e.into()))?);
+        let file = File::from(opened.map_err(|e| self.cannot(typed, &e.into()))?);
         match machine::file_systems::synthetic(&file) {
             Ok(None) => Ok(()),
             Ok(Some(system)) => {
                 let why = format!("it is on {system}, where files are the kernel itself; type another name");
-                Err(self.cannot(said, &io::Error::other(why)))
+                Err(self.cannot(typed, &io::Error::other(why)))
             }
-            Err(why) => Err(self.cannot(said, &io::Error::other(why))),
+            Err(why) => Err(self.cannot(typed, &io::Error::other(why))),
         }
     }
 
     /// Refuses every path in a session directory.
-    fn refuse_ours(&self, said: &Path, path: &Path) -> Result<(), Failure> {
+    fn refuse_ours(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
         let dir = files::directory(path).canonicalize().unwrap_or_default();
         let kept = session::directories().into_iter().filter_map(|d| d.canonicalize().ok());
         if kept.into_iter().any(|d| d == dir) {
             return Err(
-                self.usage(said, "is among the sessions, where only they are kept; type another directory")
+                self.usage(typed, "is among the sessions, where only they are kept; type another directory")
             );
         }
         Ok(())
     }
 
-    fn usage(&self, said: &Path, why: &str) -> Failure {
-        Failure::Usage(format!("{} {} {why}", self.flag, shown(said)))
+    fn usage(&self, typed: &Path, why: &str) -> Failure {
+        Failure::Usage(format!("{} {} {why}", self.flag, shown(typed)))
     }
 
-    fn cannot(&self, said: &Path, error: &io::Error) -> Failure {
-        Failure::Refused(format!("{} {} cannot be written: {error}{}", self.flag, shown(said), cause(error)))
+    fn cannot(&self, typed: &Path, error: &io::Error) -> Failure {
+        Failure::Refused(format!("{} {} cannot be written: {error}{}", self.flag, shown(typed), cause(error)))
     }
 }
 
 /// Follows links to the final path, which may not exist yet.
-fn followed(said: &Path) -> io::Result<PathBuf> {
-    let mut path = said.to_owned();
-    for _ in 0..MOST_LINKS {
+fn resolve_links(typed: &Path) -> io::Result<PathBuf> {
+    let mut path = typed.to_owned();
+    for _ in 0..MAX_LINKS {
         match path.symlink_metadata() {
             Ok(facts) if facts.is_symlink() => {
                 path = files::directory(&path).join(std::fs::read_link(&path)?);
@@ -379,14 +380,14 @@ fn followed(said: &Path) -> io::Result<PathBuf> {
 }
 
 /// Describes a character device that must not be written.
-fn not_for_reports(facts: &Metadata) -> Option<String> {
+fn describe_protected_device(facts: &Metadata) -> Option<String> {
     let (major, minor) = (major(facts.rdev()), minor(facts.rdev()));
     if major == MEMORY.0 && MEMORY.1.contains(&minor) {
         return Some("the memory of the machine".into());
     }
     let class = std::fs::read_link(format!("/sys/dev/char/{major}:{minor}/subsystem")).ok()?;
     let class = class.file_name()?.to_str()?.to_owned();
-    NOT_FOR_REPORTS.contains(&class.as_str()).then_some(class)
+    PROTECTED_DEVICES.contains(&class.as_str()).then_some(class)
 }
 
 /// Opens a FIFO or a character device, and verifies that it still is one.
@@ -407,7 +408,7 @@ fn open_stream(path: &Path) -> io::Result<File> {
     };
     let facts = file.metadata()?;
     let kind = facts.file_type();
-    if kind.is_fifo() || (kind.is_char_device() && not_for_reports(&facts).is_none()) {
+    if kind.is_fifo() || (kind.is_char_device() && describe_protected_device(&facts).is_none()) {
         return Ok(file);
     }
     Err(changed())
@@ -422,12 +423,12 @@ fn put(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
     let was = path.metadata().ok();
     match files::replace_as(path, bytes, was.as_ref()) {
         // A directory of another user, or a file that is a mount point, as in containers.
-        Err(e) if was.is_some() && no_rename(&e) => put_in_place(path, bytes, rules),
+        Err(e) if was.is_some() && is_rename_impossible(&e) => overwrite(path, bytes, rules),
         done => done,
     }
 }
 
-fn no_rename(error: &io::Error) -> bool {
+fn is_rename_impossible(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::PermissionDenied
@@ -440,7 +441,7 @@ fn no_rename(error: &io::Error) -> bool {
 }
 
 /// Overwrites the content of a file after reserving space.
-fn put_in_place(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
+fn overwrite(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
     let file = open_for_writing(path)?;
     let facts = file.metadata()?;
     let opened = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
@@ -467,7 +468,7 @@ fn shown(path: &Path) -> String {
 }
 
 /// Content beyond this is not scanned: no report is as long.
-const MOST_LOOKED_AT: u64 = 64 << 20;
+const MAX_SCAN_BYTES: u64 = 64 << 20;
 
 /// The content of a file that would be replaced.
 pub(crate) enum Content {
@@ -488,7 +489,7 @@ impl Content {
         let mut bytes = Vec::new();
         // A file that is writable but not readable, such as another program's log, is not a report.
         match File::open(path) {
-            Ok(file) => file.take(MOST_LOOKED_AT + 1).read_to_end(&mut bytes)?,
+            Ok(file) => file.take(MAX_SCAN_BYTES + 1).read_to_end(&mut bytes)?,
             Err(e) if e.kind() == ErrorKind::PermissionDenied => {
                 return Ok(Self::Foreign("may not be read by this user".into()));
             }
@@ -497,10 +498,10 @@ impl Content {
         if bytes.starts_with(MAGIC.as_bytes()) {
             return Ok(Self::Kept("a session"));
         }
-        if bytes.len() as u64 > MOST_LOOKED_AT {
+        if bytes.len() as u64 > MAX_SCAN_BYTES {
             return Ok(Self::Foreign(format!(
                 "has more than {} MiB, which no report has",
-                MOST_LOOKED_AT >> 20
+                MAX_SCAN_BYTES >> 20
             )));
         }
         let text = str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0'));
@@ -588,8 +589,8 @@ mod tests {
         for (name, content, word) in table {
             let path = dir.path().join(name);
             std::fs::write(&path, content)?;
-            let said = why(&rules(&[], false), &path);
-            assert!(said.contains(word), "{name}: {said}");
+            let typed = why(&rules(&[], false), &path);
+            assert!(typed.contains(word), "{name}: {typed}");
             let forced = why(&rules(&[], true), &path);
             assert_eq!(forced.starts_with("File"), word != "a session", "{name}: {forced}");
         }
@@ -607,8 +608,8 @@ mod tests {
         symlink("soft.json", &chain)?;
         for path in [&target, &hard, &soft, &chain] {
             for force in [false, true] {
-                let said = why(&rules(&[&target], force), path);
-                assert!(said.contains("a target of this call"), "{said}");
+                let typed = why(&rules(&[&target], force), path);
+                assert!(typed.contains("a target of this call"), "{typed}");
             }
         }
         Ok(())
@@ -687,7 +688,7 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("r.json");
         std::fs::write(&path, "a longer one")?;
-        put_in_place(&path, b"short", &rules(&[], false))?;
+        overwrite(&path, b"short", &rules(&[], false))?;
         assert_eq!(std::fs::read(&path)?, b"short");
         Ok(())
     }

@@ -76,7 +76,7 @@ const HEADLINE: &str = "pread";
 /// The place, and common settings.
 struct Setup<'a> {
     request: &'a Request,
-    said: PathBuf,
+    given: PathBuf,
     place: Place,
     found: Target,
     span: u64,
@@ -161,9 +161,9 @@ pub(super) fn compare(
     (root, memory, denial): (&Root, Option<u64>, Option<&str>),
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
-    let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
-    let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
-    let (found, place) = target::inspect_target(root, &said, &path)?;
+    let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
+    let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
+    let (found, place) = target::inspect_target(root, &given, &path)?;
     let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let memory = [memory, machine::limits::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
@@ -182,7 +182,7 @@ pub(super) fn compare(
         "fathom api",
     );
     let works = works(spec.rw, sizes, origins)?;
-    let guarded = target::guard_writing(request, root, &said, &path, found.role);
+    let guarded = target::guard_writing(request, root, &given, &path, found.role);
     let may_write = match guarded {
         // A user who named the target wants it written, so report the refusal.
         Err(why) if !request.destroy.is_empty() => return Err(why),
@@ -197,7 +197,7 @@ pub(super) fn compare(
     }
     let interfaces = chosen(named, all, denial.is_some());
     let denial = denial.map(str::to_owned);
-    let setup = Setup { request, said, place, found, span, depth, denial, may_write };
+    let setup = Setup { request, given, place, found, span, depth, denial, may_write };
     let mut asked = Jobs::default();
     let mut comparison = InterfaceComparison::default();
     let mut renews = false;
@@ -262,8 +262,8 @@ fn reasons(missing: &[NotMeasured]) -> String {
 }
 
 /// Both orders and both directions, unless the user gave one work.
-fn works(said: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
-    if let Some(rw) = said.filter(|rw| rw.fixed_mix().is_none_or(|m| m.does(Kind::Trim))) {
+fn works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
+    if let Some(rw) = given.filter(|rw| rw.fixed_mix().is_none_or(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(
             "--rw {}: interfaces are compared by reads and by writes; type read, write, randread or randwrite",
             rw.word()
@@ -271,17 +271,17 @@ fn works(said: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<W
     }
     let all = vec![Rw::Read, Rw::Randread, Rw::Write, Rw::Randwrite];
     let words = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
-    let rws = origins.choose("--rw", said.map(|rw| vec![rw]), all, words);
+    let rws = origins.choose("--rw", given.map(|rw| vec![rw]), all, words);
     let words = |all: &[u32]| all.iter().map(|b| show_block((*b).into())).collect::<Vec<_>>().join(", ");
     let (value, from) = match sizes {
         [] => (format!("{}; random {}", words(SIZES), words(RANDOM_SIZES)), "default"),
-        said => (words(said), "command line"),
+        given => (words(given), "command line"),
     };
     origins.fixed("--bs", &value, from);
     let of = |rw: Rw| match (sizes, rw.is_random()) {
         ([], true) => RANDOM_SIZES,
         ([], false) => SIZES,
-        (said, _) => said,
+        (given, _) => given,
     };
     Ok(rws.into_iter().flat_map(|rw| of(rw).iter().map(move |b| Work { rw, block_bytes: *b })).collect())
 }
@@ -319,7 +319,7 @@ impl Setup<'_> {
         let random = work.rw.is_random();
         let size = Sizes::Fixed(work.block_bytes);
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
-            stream.target = vec![model::name::text(&self.said)];
+            stream.target = vec![model::name::text(&self.given)];
             stream.rw = Some(work.rw);
             stream.cache = Some(interface.cache);
             stream.bs = Some(PerKind::all(size.clone()));

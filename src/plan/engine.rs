@@ -23,9 +23,9 @@ use model::{kernel_files, shell};
 /// The engine that may be denied.
 pub(super) const WANTED: &str = "io_uring";
 /// The engine that replaces it.
-const INSTEAD: &str = "libaio";
+const FALLBACK: &str = "libaio";
 /// Flags that a suggested command replaces.
-const REPLACED: [&str; 3] = ["--engine", "--depth", "--workers"];
+const REPLACED_FLAGS: [&str; 3] = ["--engine", "--depth", "--workers"];
 
 /// What denies io_uring on this machine; `None` if it works.
 pub(super) fn denial(machine: &Machine) -> Option<&str> {
@@ -34,12 +34,12 @@ pub(super) fn denial(machine: &Machine) -> Option<&str> {
 
 /// The engine for fathom's own work, such as filling a target.
 pub(super) fn default_engine(denial: Option<&str>) -> Option<&'static Entry> {
-    engines::find(if denial.is_some() { INSTEAD } else { WANTED })
+    engines::find(if denial.is_some() { FALLBACK } else { WANTED })
 }
 
 /// Why libaio cannot do the work of a stream; `None` if it can.
 pub(super) fn unable(stream: &Stream) -> Option<&'static str> {
-    let able = engines::find(INSTEAD).map_or(&[][..], |engine| engine.kinds);
+    let able = engines::find(FALLBACK).map_or(&[][..], |engine| engine.kinds);
     if stream.kinds().any(|kind| !able.contains(&kind)) {
         return Some("libaio, which could replace it, has no trims");
     }
@@ -65,7 +65,7 @@ pub(super) fn replace_denied(
     origins: &mut Origins,
 ) -> Result<(), Failure> {
     let Some(cause) = denial else { return Ok(()) };
-    let Some(entry) = engines::find(INSTEAD) else { return Ok(()) };
+    let Some(entry) = engines::find(FALLBACK) else { return Ok(()) };
     // An open loop of `limit` has more operations in flight than the typed job.
     let closed = jobs.first().and_then(|job| Some(&job.phases.first()?.1.first()?.stream));
     let product = |stream: &Stream| u64::from(stream.depth) * u64::from(stream.workers);
@@ -85,12 +85,12 @@ pub(super) fn replace_denied(
             )));
         }
         draft.engine = entry;
-        draft.stream.engine = INSTEAD.into();
+        draft.stream.engine = FALLBACK.into();
         draft.stream.engine_fallback = Some(EngineFallback { wanted: WANTED.into(), cause: cause.into() });
         is_replaced = true;
     }
     if is_replaced {
-        origins.replace_engine(WANTED, INSTEAD, cause);
+        origins.replace_engine(WANTED, FALLBACK, cause);
     }
     Ok(())
 }
@@ -170,7 +170,7 @@ fn split_words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
-/// A fathom command line with these flags instead of those in [`REPLACED`].
+/// A fathom command line with these flags instead of those in [`REPLACED_FLAGS`].
 fn with_flags(command: &[String], flags: Vec<String>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut all = command.iter();
@@ -179,9 +179,9 @@ fn with_flags(command: &[String], flags: Vec<String>) -> Vec<String> {
             out.extend(flags.iter().cloned().chain([word.clone()]).chain(all.cloned()));
             return out;
         }
-        if REPLACED.contains(&word.as_str()) {
+        if REPLACED_FLAGS.contains(&word.as_str()) {
             all.next();
-        } else if !REPLACED
+        } else if !REPLACED_FLAGS
             .iter()
             .any(|flag| word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')))
         {
@@ -225,29 +225,29 @@ pub(super) fn default_of(spec: &StreamSpec) -> &'static str {
 /// Unsupported options and engines in a job.
 pub(crate) fn problems(job: &JobSpec) -> Vec<Problem> {
     let streams = job.phases.iter().enumerate().flat_map(|(phase, spec)| {
-        spec.streams.iter().enumerate().map(move |(stream, said)| (phase, stream, said))
+        spec.streams.iter().enumerate().map(move |(stream, given)| (phase, stream, given))
     });
-    let wrong = streams.filter_map(|(phase, stream, said)| {
-        let problem = find(said).err()?;
+    let wrong = streams.filter_map(|(phase, stream, given)| {
+        let problem = find(given).err()?;
         Some(Problem { phase, stream, ..problem })
     });
     wrong.collect()
 }
 
 /// Finds the engine of a stream, and checks its options.
-pub(super) fn find(said: &StreamSpec) -> Result<&'static Entry, Problem> {
+pub(super) fn find(given: &StreamSpec) -> Result<&'static Entry, Problem> {
     let problem =
         |keys: &[&'static str], message| Problem { keys: keys.to_vec(), phase: 0, stream: 0, message };
-    let name = said.engine.as_ref().map_or(default_of(said), |e| &e.name);
+    let name = given.engine.as_ref().map_or(default_of(given), |e| &e.name);
     let entry = engines::find(name).ok_or_else(|| {
         let known: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
         let known = known.join(", ");
         problem(&["engine"], format!("{{engine {name}}}: there is no such engine; type one of {known}"))
     })?;
-    if let Some(asked) = &said.engine {
+    if let Some(asked) = &given.engine {
         options(entry, asked).map_err(|why| problem(&["engine"], format!("{{engine {name}}}: {why}")))?;
     }
-    if let Some(cache) = said.cache.filter(|c| !entry.caches.contains(c)) {
+    if let Some(cache) = given.cache.filter(|c| !entry.caches.contains(c)) {
         let known: Vec<&str> = entry.caches.iter().map(|c| c.word()).collect();
         let message = format!(
             "{{cache {}}}: the engine {name} works with {} only; type one of these, or another {{engine}}",

@@ -39,7 +39,7 @@ pub(super) struct LayerJobs {
 struct Setup<'a> {
     request: &'a Request,
     root: &'a Root,
-    said: PathBuf,
+    given: PathBuf,
     path: PathBuf,
     place: Place,
     role: Role,
@@ -56,9 +56,9 @@ pub(super) fn of_each(
     (root, denial): (&Root, Option<&str>),
     origins: &mut Origins,
 ) -> Result<LayerJobs, Failure> {
-    let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
-    let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
-    let (found, place) = target::inspect_target(root, &said, &path)?;
+    let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
+    let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
+    let (found, place) = target::inspect_target(root, &given, &path)?;
     let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
     let engine = crate::plan::engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !engine.moves_bytes {
@@ -80,7 +80,7 @@ pub(super) fn of_each(
             "io_uring cannot be used ({cause}), and libaio does buffered operations one at a time; type --depth 1 for this row"
         )
     });
-    let setup = Setup { request, root, said, path, place, role: found.role, engine, no_buffered, bs, span };
+    let setup = Setup { request, root, given, path, place, role: found.role, engine, no_buffered, bs, span };
     let mut jobs = LayerJobs::default();
     for rw in works {
         setup.work(rw, &mut jobs)?;
@@ -100,8 +100,8 @@ pub(super) fn of_each(
 }
 
 /// Random reads and writes, unless the user gave one work.
-fn works(said: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
-    if let Some(rw) = said.filter(|rw| rw.fixed_mix().is_some_and(|m| m.does(Kind::Trim))) {
+fn works(given: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
+    if let Some(rw) = given.filter(|rw| rw.fixed_mix().is_some_and(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(
             "--rw {}: layers are compared by reads and writes; type read, write, rw, randread, randwrite or randrw",
             rw.word()
@@ -109,7 +109,7 @@ fn works(said: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
     }
     let both = vec![Rw::Randread, Rw::Randwrite];
     let words = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
-    Ok(origins.choose("--rw", said.map(|rw| vec![rw]), both, words))
+    Ok(origins.choose("--rw", given.map(|rw| vec![rw]), both, words))
 }
 
 /// Heading of the rows of a work.
@@ -169,7 +169,7 @@ impl Setup<'_> {
     }
 
     fn may_write(&self) -> Result<(), Failure> {
-        target::guard_writing(self.request, self.root, &self.said, &self.path, self.role)
+        target::guard_writing(self.request, self.root, &self.given, &self.path, self.role)
     }
 
     /// Adds one cache mode at the place itself.
@@ -201,7 +201,7 @@ impl Setup<'_> {
             jobs,
             ComparedLayer { job: 0, name, work: heading(rw).into(), below, warm, stored: false },
             rw,
-            (&self.said, cache, self.span),
+            (&self.given, cache, self.span),
         ))
     }
 

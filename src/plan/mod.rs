@@ -74,12 +74,12 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let memory = machine.memory_bytes.as_ref().ok().copied();
     let denial = engine::denial(&machine).map(str::to_owned);
     let denial = denial.as_deref();
-    let (mut origins, asked) = asked(request, &root, (memory, denial))?;
-    let mut drafts = drafts(request, &asked, &mut origins)?;
-    let (mut study, mut headline, schedule) = (asked.study, asked.headline, asked.schedule);
-    if let Some(steps) = steps(request, &mut drafts, &mut origins)? {
+    let (mut origins, requested) = jobs_of_request(request, &root, (memory, denial))?;
+    let mut drafts = drafts(request, &requested, &mut origins)?;
+    let (mut study, mut headline, schedule) = (requested.study, requested.headline, requested.schedule);
+    if let Some(host_steps) = host_steps(request, &mut drafts, &mut origins)? {
         headline = Some(drafts.len() - 1);
-        study = Study::Hosts(steps);
+        study = Study::Hosts(host_steps);
     }
     if let Some(latency_target) = latency_target(request, &mut drafts, &mut origins)? {
         study = Study::Limit(latency_target);
@@ -110,7 +110,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let touched = targets.iter().any(|t| t.role != Role::None);
     let cold = is_cold(request, (&jobs, &targets), (&study, strategy), &mut origins);
     let foreign = request.job.typed.is_some() || matches!(request.source, Some(JobSource::CommandOf(_)));
-    let (seed, seed_again) = chosen(request.job.seed, (&jobs, &targets), (foreign, cold), &mut origins);
+    let (seed, seed_again) = choose_seed(request.job.seed, (&jobs, &targets), (foreign, cold), &mut origins);
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);
@@ -190,13 +190,15 @@ fn is_cold(
 
 fn title(request: &Request) -> String {
     match (&request.work, &request.source) {
-        (Work::Profile(said), _) => {
-            let quick = if said.quick { ", quick" } else { "" };
-            format!("bench {}{quick}", said.chosen().name)
+        (Work::Profile(given), _) => {
+            let quick = if given.quick { ", quick" } else { "" };
+            format!("bench {}{quick}", given.chosen().name)
         }
         (Work::Layers, _) => "layers".into(),
         (Work::Limit(_), _) => "limit".into(),
-        (Work::Sweep(said), _) => said.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name)),
+        (Work::Sweep(given), _) => {
+            given.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name))
+        }
         (Work::Api { .. }, _) => "api".into(),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(JobSource::File(file))) => format!("run {}", shown(file)),
@@ -206,19 +208,19 @@ fn title(request: &Request) -> String {
 
 /// The kernel's name of a device given by a path, which may be a link such as those in /dev/disk. A word without a slash
 /// is a name or a serial number and returned unchanged.
-fn device_name(said: &str) -> Result<String, Failure> {
-    if said.trim().is_empty() {
+fn device_name(given: &str) -> Result<String, Failure> {
+    if given.trim().is_empty() {
         return Err(Failure::Usage("--expect-device names nothing; type a device such as nvme0n1".into()));
     }
-    if !said.contains('/') {
-        return Ok(said.to_owned());
+    if !given.contains('/') {
+        return Ok(given.to_owned());
     }
-    let path = std::fs::canonicalize(said).map_err(|e| {
-        Failure::Usage(format!("--expect-device {said}: {e}; `lsblk` lists the devices that are here"))
+    let path = std::fs::canonicalize(given).map_err(|e| {
+        Failure::Usage(format!("--expect-device {given}: {e}; `lsblk` lists the devices that are here"))
     })?;
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
     name.ok_or_else(|| {
-        Failure::Usage(format!("--expect-device {said} is no device; type one such as nvme0n1"))
+        Failure::Usage(format!("--expect-device {given} is no device; type one such as nvme0n1"))
     })
 }
 
@@ -241,17 +243,17 @@ struct Jobs {
 }
 
 /// Turns the request into jobs: one from flags or a file, one per test of a profile, one per layer of a place.
-fn asked<'a>(
+fn jobs_of_request<'a>(
     request: &'a Request,
     root: &Root,
     (memory, denial): (Option<u64>, Option<&str>),
 ) -> Result<(Origins<'a>, Jobs), Failure> {
     let mut origins = Origins::new(request, &[]);
-    let asked = match &request.work {
-        Work::Profile(said) if said.compare => {
-            profile::compared_targets_jobs(request, said, root, &mut origins)?
+    let requested = match &request.work {
+        Work::Profile(given) if given.compare => {
+            profile::compared_targets_jobs(request, given, root, &mut origins)?
         }
-        Work::Profile(said) => profile::profile_jobs(request, said, root, &mut origins)?,
+        Work::Profile(given) => profile::profile_jobs(request, given, root, &mut origins)?,
         Work::Job | Work::Limit(_) => Jobs { specs: vec![request.job.clone()], ..Jobs::default() },
         Work::Layers => {
             let LayerJobs { specs, comparison, headline } =
@@ -259,19 +261,19 @@ fn asked<'a>(
             origins.leave_out(layers::OF_LAYERS);
             Jobs { specs, headline, study: Study::Layers(comparison), ..Jobs::default() }
         }
-        Work::Sweep(said) => {
-            let jobs = sweep::grid(request, said, (root, memory, denial), &mut origins)?;
+        Work::Sweep(given) => {
+            let jobs = sweep::grid(request, given, (root, memory, denial), &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
             Jobs { specs: jobs.specs, study: Study::Sweep(jobs.grid), ..Jobs::default() }
         }
         Work::Api { sizes, interfaces, all } => {
-            let asked =
+            let requested =
                 api::compare(request, (sizes, interfaces, *all), (root, memory, denial), &mut origins)?;
             origins.leave_out(api::OF_INTERFACES);
-            asked
+            requested
         }
     };
-    Ok((origins, asked))
+    Ok((origins, requested))
 }
 
 /// The latency target of `limit`. Adds the open loop that it needs.
@@ -295,9 +297,9 @@ struct DraftJob {
     phases: Vec<(Phase, Vec<Draft>)>,
 }
 
-fn drafts(request: &Request, asked: &Jobs, origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
+fn drafts(request: &Request, requested: &Jobs, origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
     let mut jobs: Vec<DraftJob> = Vec::new();
-    for spec in &asked.specs {
+    for spec in &requested.specs {
         jobs.push(draft_job(request, spec, origins)?);
     }
     Ok(jobs)
@@ -310,7 +312,7 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
         let mut drafts = Vec::new();
         for (index, stream) in phase.streams.iter().enumerate() {
             let mut stream = stream::resolve_read_back(spec, at, stream)?;
-            let replay = replay::meant(&mut stream)?;
+            let replay = replay::from_capture(&mut stream)?;
             origins.enter(&if several { stream_name(&stream, at, index) } else { String::new() });
             let mut draft = stream::draft(&stream, origins)?;
             if let Some(replay) = replay {
@@ -348,8 +350,8 @@ fn times(
     origins: &mut Origins,
 ) -> Result<Phase, Failure> {
     let (window, before) = match request.work {
-        Work::Profile(said) if said.compare && profile::is_timed(request) => profile::TIMES_NS,
-        Work::Profile(said) if said.quick => profile::times(said.chosen())?,
+        Work::Profile(given) if given.compare && profile::is_timed(request) => profile::TIMES_NS,
+        Work::Profile(given) if given.quick => profile::times(given.chosen())?,
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         // The cells of a sweep have their own times.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
@@ -471,8 +473,8 @@ fn append_baseline_jobs(
         )));
     }
     let own = old.against.as_ref().map_or(old.jobs.len(), |a| a.from.min(old.jobs.len()));
-    let matching = matching(jobs, old.jobs.get(..own).unwrap_or_default());
-    if matching.is_empty() {
+    let matching_jobs = matching_jobs(jobs, old.jobs.get(..own).unwrap_or_default());
+    if matching_jobs.is_empty() {
         let names = |jobs: &[Job]| jobs.iter().map(|j| j.name.clone()).collect::<Vec<_>>().join(", ");
         return Err(fail(&format!(
             "none of its workloads ({}) is among these ({}); name a session of the same ones",
@@ -481,31 +483,33 @@ fn append_baseline_jobs(
         )));
     }
     let from = jobs.len();
-    for index in &matching {
-        jobs.push(once_more(&record, &old.jobs[*index], denial, targets).map_err(|why| match why {
+    for index in &matching_jobs {
+        jobs.push(renumbered_job(&record, &old.jobs[*index], denial, targets).map_err(|why| match why {
             Failure::Usage(why) => fail(&why),
             other => other,
         })?);
     }
-    let headline = matching.iter().position(|index| *index == old.headline).unwrap_or(0);
+    let headline = matching_jobs.iter().position(|index| *index == old.headline).unwrap_or(0);
     let session = history::id(&file);
-    let words = format!("{} workloads of {session} again, in turns", matching.len());
+    let words = format!("{} workloads of {session} again, in turns", matching_jobs.len());
     origins.note("--against", Some(words), Clone::clone);
-    let mut then = then(&record, &file);
-    then.results.retain(|r| jobs[from..].iter().any(|j| j.name == r.job.name));
-    Ok(Rerun { session, from, headline: from + headline, then: Box::new(then) })
+    let mut baseline_report = baseline_report(&record, &file);
+    baseline_report.results.retain(|r| jobs[from..].iter().any(|j| j.name == r.job.name));
+    Ok(Rerun { session, from, headline: from + headline, then: Box::new(baseline_report) })
 }
 
 /// Indices of the earlier jobs to measure again: those with the name of a current job, or the only one if both have one.
-fn matching(now: &[Job], then: &[Job]) -> Vec<usize> {
-    if let ([_], [_]) = (now, then) {
+fn matching_jobs(now: &[Job], baseline_report: &[Job]) -> Vec<usize> {
+    if let ([_], [_]) = (now, baseline_report) {
         return vec![0];
     }
-    (0..then.len()).filter(|index| now.iter().any(|j| j.name == then[*index].name)).collect()
+    (0..baseline_report.len())
+        .filter(|index| now.iter().any(|j| j.name == baseline_report[*index].name))
+        .collect()
 }
 
 /// An earlier job with the target indices of this plan.
-fn once_more(
+fn renumbered_job(
     record: &Record,
     job: &Job,
     denial: Option<&str>,
@@ -534,7 +538,7 @@ fn once_more(
 }
 
 /// The report of that session, without the long time series.
-fn then(record: &Record, file: &std::path::Path) -> Report {
+fn baseline_report(record: &Record, file: &std::path::Path) -> Report {
     let judging = Judging {
         session: Some(model::name::text(file)),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -583,7 +587,7 @@ pub fn resume_plan(
 ///
 /// Two sessions draw the same offsets only if seed, file and accesses are equal: another span or operation size gives
 /// other offsets, and a new file has other blocks.
-fn chosen(
+fn choose_seed(
     typed: Option<u64>,
     (jobs, targets): (&[Job], &[Target]),
     (foreign, cold): (bool, bool),
@@ -612,12 +616,12 @@ fn chosen(
 fn draws_again(seed: u64, (jobs, index, target): (&[Job], usize, &Target), before: &Record) -> bool {
     let plan = &before.header.plan;
     let Some(at) = plan.targets.iter().position(|t| t.path == target.path) else { return false };
-    let (now, then) = (drawn(jobs, index), drawn(&plan.jobs, at));
-    plan.seed == seed && !now.is_empty() && now == then && is_same_file(target, before, at)
+    let (now, baseline_report) = (random_accesses(jobs, index), random_accesses(&plan.jobs, at));
+    plan.seed == seed && !now.is_empty() && now == baseline_report && is_same_file(target, before, at)
 }
 
 /// The random accesses of a target, each with the indices that its random numbers depend on.
-fn drawn(jobs: &[Job], target: usize) -> Vec<((usize, usize, usize), &Access)> {
+fn random_accesses(jobs: &[Job], target: usize) -> Vec<((usize, usize, usize), &Access)> {
     let mut out = Vec::new();
     for (job, of_job) in jobs.iter().enumerate() {
         for (phase, of_phase) in of_job.phases.iter().enumerate() {
@@ -648,7 +652,7 @@ fn is_same_file(target: &Target, before: &Record, at: usize) -> bool {
 ///
 /// # Errors
 /// If the job has no single rate to compare.
-fn steps(
+fn host_steps(
     request: &Request,
     drafts: &mut Vec<DraftJob>,
     origins: &mut Origins,

@@ -61,11 +61,11 @@ struct Tests<'a> {
 /// Makes the jobs of a profile on one target.
 pub(super) fn compared_targets_jobs(
     request: &Request,
-    said: &BenchSpec,
+    given: &BenchSpec,
     root: &Root,
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
-    let profile = origins.choose("--profile", said.profile, said.chosen(), |p| p.name.into());
+    let profile = origins.choose("--profile", given.profile, given.chosen(), |p| p.name.into());
     let differs = profile.card.map_or(&[][..], |c| c.differs).iter().map(|d| (*d).to_owned());
     let mut tests = Tests {
         request,
@@ -111,9 +111,9 @@ fn target_facts(request: &Request, root: &Root) -> Result<Option<TargetFacts>, F
     if !entry.moves_bytes {
         return Ok(None);
     }
-    let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
-    let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
-    let (found, place) = target::inspect_target(root, &said, &path)?;
+    let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
+    let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
+    let (found, place) = target::inspect_target(root, &given, &path)?;
     let cache = spec.cache.or(entry.caches.first().copied());
     let align =
         if cache.is_some_and(model::job::Cache::is_direct) { target::whole_alignment(&place) } else { None };
@@ -171,8 +171,8 @@ impl Tests<'_> {
             origins.fixed("ends", "when everything was written, and when everything was read", &from);
         }
         let sized = tests.iter().filter_map(|t| t.span_bytes).max();
-        if let (Some(_), Some(said)) = (sized, self.said_size()) {
-            origins.fixed("--size", &show_bytes(said), "command line");
+        if let (Some(_), Some(given)) = (sized, self.said_size()) {
+            origins.fixed("--size", &show_bytes(given), "command line");
         } else if let Some(span) = sized {
             let whole = tests.iter().find(|t| t.span_bytes.is_none());
             let words = whole.map_or(String::new(), |t| format!("; {} in all of the target", t.called));
@@ -293,7 +293,7 @@ impl Tests<'_> {
 /// Total time of a quick bench, from the first written byte to the last line of the report.
 const WHOLE_NS: u64 = 10_000_000_000;
 /// Part of it for reading the machine, the self test, and the verdict.
-const AROUND_NS: u64 = 1_000_000_000;
+const OVERHEAD_AROUND_NS: u64 = 1_000_000_000;
 /// Part of it for making the test file. A slow disk gets a smaller one.
 pub(super) const MAKING_NS: u64 = 2_500_000_000;
 /// Part of it for the idle watch.
@@ -305,7 +305,7 @@ const WINDOW_NS: u64 = 500_000_000;
 const LEAST_WINDOW_NS: u64 = 300_000_000;
 
 /// Time in ns after which no row begins.
-pub(super) const ROWS_UNTIL_NS: u64 = WHOLE_NS - AROUND_NS;
+pub(super) const ROWS_UNTIL_NS: u64 = WHOLE_NS - OVERHEAD_AROUND_NS;
 
 /// Window and warm-up of each row.
 ///
@@ -313,7 +313,7 @@ pub(super) const ROWS_UNTIL_NS: u64 = WHOLE_NS - AROUND_NS;
 /// A usage failure if the rows do not fit into the time.
 pub(super) fn times(profile: &'static Profile) -> Result<(u64, u64), Failure> {
     let rows = (profile.rows().count() as u64).max(1);
-    let each = (WHOLE_NS - AROUND_NS - MAKING_NS - WATCH_NS) / rows;
+    let each = (WHOLE_NS - OVERHEAD_AROUND_NS - MAKING_NS - WATCH_NS) / rows;
     let window = each.saturating_sub(OVERHEAD_NS + WARMUP_NS).min(WINDOW_NS);
     if window < LEAST_WINDOW_NS || profile.tests.iter().any(|t| t.rewrites.is_some()) {
         return Err(Failure::Usage(format!(
@@ -335,7 +335,7 @@ const SPARE: u64 = 4;
 /// Makes the jobs of a profile on each named target.
 pub(super) fn profile_jobs(
     request: &Request,
-    said: &BenchSpec,
+    given: &BenchSpec,
     root: &Root,
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
@@ -344,13 +344,13 @@ pub(super) fn profile_jobs(
             "--compare: targets are measured in turns, and --until steady leaves no turns; leave one of them out".into(),
         ));
     }
-    refuse_two_rules(request)?;
+    refuse_conflicting_rules(request)?;
     let paths = paths(request)?;
     let mut all = Jobs::default();
     let mut sides = Vec::new();
     for (said_path, called) in request.targets.iter().zip(names(&paths)) {
         let one = Request { targets: vec![said_path.clone()], ..request.clone() };
-        let asked = profile_jobs(&one, said, root, origins)?;
+        let asked = profile_jobs(&one, given, root, origins)?;
         if sides.is_empty() {
             all.headline = asked.headline;
         }
@@ -411,7 +411,7 @@ pub(super) fn is_timed(request: &Request) -> bool {
 }
 
 /// Refuses options that conflict with the time budget.
-fn refuse_two_rules(request: &Request) -> Result<(), Failure> {
+fn refuse_conflicting_rules(request: &Request) -> Result<(), Failure> {
     let JobSpec { precision, settle, max_runs, .. } = &request.job;
     let others = [
         ("--precision", precision.is_some()),
@@ -448,17 +448,17 @@ pub(super) fn budget_ns(
 fn paths(request: &Request) -> Result<Vec<PathBuf>, Failure> {
     let mut seen: Vec<(&Path, Identity)> = Vec::new();
     let mut paths = Vec::new();
-    for said in &request.targets {
-        let path = said.canonicalize().map_err(|e| target::unreachable_path(said, &e))?;
-        let what = machine::identity::of_path(&path).map_err(|e| target::unreachable_path(said, &e))?;
+    for given in &request.targets {
+        let path = given.canonicalize().map_err(|e| target::unreachable_path(given, &e))?;
+        let what = machine::identity::of_path(&path).map_err(|e| target::unreachable_path(given, &e))?;
         if let Some((before, _)) = seen.iter().find(|(_, known)| known.is_same(&what)) {
             return Err(Failure::Usage(format!(
                 "--compare: {} and {} are the same; name different targets",
                 name::shown(before),
-                name::shown(said)
+                name::shown(given)
             )));
         }
-        seen.push((said, what));
+        seen.push((given, what));
         paths.push(path);
     }
     Ok(paths)
@@ -484,7 +484,7 @@ fn a_quick_bench_refuses_profiles_that_do_not_fit() {
         assert_eq!(times(profile).is_ok(), fits, "{}", profile.name);
         if let Ok((window, warmup)) = times(profile) {
             let rows = profile.rows().count() as u64 * (window + warmup + OVERHEAD_NS);
-            assert!(rows + MAKING_NS + WATCH_NS + AROUND_NS <= WHOLE_NS, "{}", profile.name);
+            assert!(rows + MAKING_NS + WATCH_NS + OVERHEAD_AROUND_NS <= WHOLE_NS, "{}", profile.name);
         }
     }
     let cdm = model::profile::find("cdm").and_then(|p| times(p).ok());

@@ -54,7 +54,7 @@ pub(super) fn repeats(
         Study::Limit(target) => (choose(LIMIT_RUNS), Strategy::Limit(*target)),
         // The runs of a cell are recorded along with its time.
         Study::Sweep(_) => (spec.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
-        Study::Interfaces(_) if spec.gates_a_percentile() => of_workloads(request, origins),
+        Study::Interfaces(_) if spec.gates_a_percentile() => runs_of_jobs(request, origins),
         Study::Interfaces(_) => {
             let runs = by_budget.unwrap_or(RUNS);
             (origins.choose_from("--runs", spec.runs, runs, "--budget", u32::to_string), Strategy::Fixed)
@@ -69,7 +69,7 @@ pub(super) fn repeats(
         | Study::Profile(_)
         | Study::Targets(_)
         | Study::Hosts(_)
-        | Study::Commands(_) => of_workloads(request, origins),
+        | Study::Commands(_) => runs_of_jobs(request, origins),
     }
 }
 
@@ -86,7 +86,7 @@ fn first_runs(spec: &JobSpec) -> (u32, &'static str) {
 }
 
 /// The minimum number of runs of ordinary jobs, and the strategy.
-fn of_workloads(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
+fn runs_of_jobs(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
     let spec = &request.job;
     let words = |n: &u32| n.to_string();
     if let Some(Until::Steady) = spec.until {
@@ -118,11 +118,11 @@ pub(super) fn attempts(spec: &JobSpec, origins: &mut Origins) -> u32 {
 
 /// Open-loop slots per closed-loop slot. At its capacity a closed loop has rate times mean latency in flight (Little's
 /// law), so this covers rate times p99.9 with a reserve of four if p99.9 is up to eight means.
-const PLACES: u64 = 32;
+const SLOTS_PER_DEPTH: u64 = 32;
 /// Fewest slots: a stall of 100 ms at 1000 operations per second fills this many.
-const FEWEST_PLACES: u64 = 128;
+const MIN_SLOTS: u64 = 128;
 /// Most bytes of their buffers.
-const MOST_BYTES: u64 = 256 * MIB;
+const MAX_SLOT_BYTES: u64 = 256 * MIB;
 /// Runs in the default time budget for each of `--runs` (3): those of the closed loop, 20 to 25 of a search or a curve,
 /// and some repeats.
 const RUNS_IN_BUDGET: u64 = 11;
@@ -131,7 +131,7 @@ const USUAL_RUNS: u32 = 3;
 /// Fewest runs that can answer: one at each load of a curve, or the proof of both ends.
 const FEWEST_LOAD_RUNS: u64 = 7;
 /// Most threads, for engines with one operation each.
-const MOST_WORKERS: u64 = 256;
+const MAX_WORKERS: u64 = 256;
 
 /// The time budget in ns: as typed, or enough for a search or a curve, and twice that for both.
 ///
@@ -169,7 +169,7 @@ pub(super) fn open(
     for draft in open.phases.iter_mut().flat_map(|(_, drafts)| drafts) {
         // The strategy sets the rate of each run; this is a placeholder.
         draft.stream.pace = Pace::Open { iops: 0.0, arrivals };
-        places(&mut draft.stream, draft.engine.max_depth);
+        set_slots(&mut draft.stream, draft.engine.max_depth);
         if matches!(arrivals, Arrivals::OnOff { .. }) && draft.stream.workers > 1 {
             return Err(Failure::Usage(format!(
                 "--arrivals on-off is on for one worker at a time, and the engine {} needs {} of them for an open loop; type --engine io_uring or libaio, or other --arrivals",
@@ -189,14 +189,14 @@ pub(super) fn open(
 }
 
 /// Gives a stream enough slots: deeper queues first, then more workers if the engine has no deeper ones.
-fn places(stream: &mut Stream, max_depth: u32) {
+fn set_slots(stream: &mut Stream, max_depth: u32) {
     // The targets are not known yet; assume one.
     let closed = u64::from(stream.depth) * u64::from(stream.workers);
     let block = u64::from(stream.access.largest_bytes()).max(1);
-    let wanted = (PLACES * closed).max(FEWEST_PLACES).min((MOST_BYTES / block).max(closed));
+    let wanted = (SLOTS_PER_DEPTH * closed).max(MIN_SLOTS).min((MAX_SLOT_BYTES / block).max(closed));
     let workers = u64::from(stream.workers);
     let depth = wanted.div_ceil(workers).clamp(1, u64::from(max_depth));
-    stream.workers = wanted.div_ceil(depth).clamp(workers, MOST_WORKERS.max(workers)) as u32;
+    stream.workers = wanted.div_ceil(depth).clamp(workers, MAX_WORKERS.max(workers)) as u32;
     stream.depth = depth as u32;
 }
 
@@ -204,7 +204,7 @@ fn places(stream: &mut Stream, max_depth: u32) {
 fn curve_point(block_bytes: u32, depth: u32, workers: u32, max_depth: u32) -> (u32, u32) {
     let access = model::job::Access::plain(model::job::Pattern::Random, block_bytes, 100);
     let mut stream = Stream::plain(access, depth, workers, "io_uring");
-    places(&mut stream, max_depth);
+    set_slots(&mut stream, max_depth);
     (stream.depth, stream.workers)
 }
 
@@ -244,7 +244,7 @@ pub(super) fn plan_precondition(
     origins: &mut Origins,
 ) -> Result<Option<Precondition>, Failure> {
     // A preset fills the target once, and its rounds are the measurement.
-    let filled = matches!(&request.work, Work::Sweep(said) if said.preset.is_some_and(Preset::fills));
+    let filled = matches!(&request.work, Work::Sweep(given) if given.preset.is_some_and(Preset::fills));
     if request.job.precondition != Some(true) && !filled {
         return Ok(None);
     }
@@ -259,9 +259,9 @@ pub(super) fn plan_precondition(
                     target.path
                 ))));
             }
-            let fill = fill(stream, (*index, target), denial)?;
-            if !fills.contains(&fill) {
-                fills.push(fill);
+            let fill_stream = fill_stream(stream, (*index, target), denial)?;
+            if !fills.contains(&fill_stream) {
+                fills.push(fill_stream);
             }
         }
     }
@@ -276,13 +276,17 @@ pub(super) fn plan_precondition(
     let writes = |job: &Job| streams(job).any(|s| s.access.kinds().any(|k| k == Kind::Write));
     let writing =
         jobs.iter().enumerate().filter(|(_, job)| writes(job) && !filled).map(|(at, _)| at).collect();
-    let meant = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
+    let planned = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
     if filled {
-        origins.fixed("precondition", &describe_precondition(&meant, jobs), &request.origin("precondition"));
+        origins.fixed(
+            "precondition",
+            &describe_precondition(&planned, jobs),
+            &request.origin("precondition"),
+        );
     } else {
-        origins.note("--precondition", request.job.precondition, |_| describe_precondition(&meant, jobs));
+        origins.note("--precondition", request.job.precondition, |_| describe_precondition(&planned, jobs));
     }
-    Ok(Some(meant))
+    Ok(Some(planned))
 }
 
 /// Explains why preconditioning may not write a target that the job itself only reads.
@@ -296,7 +300,11 @@ pub(super) fn explain_refusal(why: Failure) -> Failure {
 }
 
 /// The stream that fills the touched part of a target, and no more.
-fn fill(stream: &Stream, (index, target): (usize, &Target), denial: Option<&str>) -> Result<Stream, Failure> {
+fn fill_stream(
+    stream: &Stream,
+    (index, target): (usize, &Target),
+    denial: Option<&str>,
+) -> Result<Stream, Failure> {
     if !stream.turns.is_empty() {
         return Err(Failure::Usage(
             "--precondition writes one region, and turns have several; write the target before, or leave --precondition out".into(),
@@ -312,7 +320,7 @@ fn fill(stream: &Stream, (index, target): (usize, &Target), denial: Option<&str>
             target.path
         )));
     }
-    let engine = writer(stream, denial);
+    let engine = fill_engine(stream, denial);
     let access = Access {
         offset_bytes: access.offset_bytes,
         span_bytes: access.span_bytes,
@@ -323,7 +331,7 @@ fn fill(stream: &Stream, (index, target): (usize, &Target), denial: Option<&str>
 }
 
 /// The stream's own engine, or another one if that cannot write directly.
-fn writer(stream: &Stream, denial: Option<&str>) -> &'static Entry {
+fn fill_engine(stream: &Stream, denial: Option<&str>) -> &'static Entry {
     let able =
         |e: &&Entry| e.moves_bytes && e.caches.contains(&Cache::Direct) && e.kinds.contains(&Kind::Write);
     let own = engines::find(&stream.engine).filter(able);
@@ -331,23 +339,23 @@ fn writer(stream: &Stream, denial: Option<&str>) -> &'static Entry {
     own.or_else(usual).unwrap_or(&engines::ENGINES[0])
 }
 
-fn describe_precondition(meant: &Precondition, jobs: &[Job]) -> String {
+fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
     let block = show_block(u64::from(BLOCK_BYTES));
-    let fill = format!("all written {} times over ({block}, direct)", meant.passes);
+    let fill_stream = format!("all written {} times over ({block}, direct)", planned.passes);
     let of = |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
-    if meant.jobs.is_empty() {
+    if planned.jobs.is_empty() {
         let why = if jobs.iter().any(|j| streams(j).any(|s| s.access.writes())) {
             "the rounds of the sweep are the rest"
         } else {
             "nothing here writes, so no rounds"
         };
-        return format!("{fill}; {why}");
+        return format!("{fill_stream}; {why}");
     }
-    let round: u64 = meant.jobs.iter().filter_map(|at| jobs.get(*at)).map(of).fold(0, u64::saturating_add);
-    let longest = show_ns(round as f64 * f64::from(meant.rounds_at_most));
+    let round: u64 = planned.jobs.iter().filter_map(|at| jobs.get(*at)).map(of).fold(0, u64::saturating_add);
+    let longest = show_ns(round as f64 * f64::from(planned.rounds_at_most));
     format!(
-        "{fill}, then rounds of the work until its rate settles, {} at most ({longest})",
-        meant.rounds_at_most
+        "{fill_stream}, then rounds of the work until its rate settles, {} at most ({longest})",
+        planned.rounds_at_most
     )
 }
 
@@ -396,24 +404,24 @@ impl<'a> Origins<'a> {
     pub(crate) fn choose<T>(
         &mut self,
         setting: &str,
-        said: Option<T>,
+        given: Option<T>,
         default: T,
         words: impl Fn(&T) -> String,
     ) -> T {
-        self.choose_from(setting, said, default, DEFAULT, words)
+        self.choose_from(setting, given, default, DEFAULT, words)
     }
 
     /// Returns the typed value or the default, and records it. `from` describes the origin of the default.
     pub(crate) fn choose_from<T>(
         &mut self,
         setting: &str,
-        said: Option<T>,
+        given: Option<T>,
         default: T,
         from: &str,
         words: impl Fn(&T) -> String,
     ) -> T {
-        let from = if said.is_some() { self.source(setting) } else { from.to_owned() };
-        let value = said.unwrap_or(default);
+        let from = if given.is_some() { self.source(setting) } else { from.to_owned() };
+        let value = given.unwrap_or(default);
         self.fixed(setting, &words(&value), &from);
         value
     }
@@ -428,8 +436,8 @@ impl<'a> Origins<'a> {
     }
 
     /// Records a setting only if the user typed it: its default is what everybody expects.
-    pub(crate) fn note<T>(&mut self, setting: &str, said: Option<T>, words: impl Fn(&T) -> String) {
-        if let Some(value) = said {
+    pub(crate) fn note<T>(&mut self, setting: &str, given: Option<T>, words: impl Fn(&T) -> String) {
+        if let Some(value) = given {
             let from = self.source(setting);
             self.fixed(setting, &words(&value), &from);
         }
@@ -462,15 +470,15 @@ pub(super) fn conditions(
     (jobs, study): (&[Job], &Study),
     origins: &mut Origins,
 ) -> Result<Vec<Condition>, Failure> {
-    let said = spec.fail_if.clone().unwrap_or_default();
-    for condition in &said {
+    let given = spec.fail_if.clone().unwrap_or_default();
+    for condition in &given {
         check_study(condition, study)
-            .and_then(|()| check(condition, jobs))
+            .and_then(|()| check_condition(condition, jobs))
             .map_err(|why| Failure::Usage(format!("--fail-if {}: {why}", condition.to_flag())))?;
     }
-    let words = |said: &Vec<Condition>| said.iter().map(Condition::to_flag).collect::<Vec<_>>().join(",");
-    origins.note("--fail-if", spec.fail_if.as_ref(), |said| words(said));
-    Ok(said)
+    let words = |given: &Vec<Condition>| given.iter().map(Condition::to_flag).collect::<Vec<_>>().join(",");
+    origins.note("--fail-if", spec.fail_if.as_ref(), |given| words(given));
+    Ok(given)
 }
 
 /// The limit of `--fail-if-slower`.
@@ -478,22 +486,22 @@ pub(super) fn conditions(
 /// # Errors
 /// A usage failure if no earlier session is measured along with this one, or `--settle` has no condition.
 pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<Slower>, Failure> {
-    let said = request.fail_if_slower;
-    if said.is_some() && request.against.is_none() {
+    let given = request.fail_if_slower;
+    if given.is_some() && request.against.is_none() {
         return Err(Failure::Usage(
             "--fail-if-slower compares with an earlier session, and none is measured beside this one; type --against SESSION too, or `fathom compare A B --fail-if-slower 5%` for two that are there"
                 .into(),
         ));
     }
-    let gated = said.is_some() || request.job.fail_if.is_some();
+    let gated = given.is_some() || request.job.fail_if.is_some();
     if request.job.settle == Some(true) && !gated {
         return Err(Failure::Usage(
             "--settle measures until a condition can be told, and there is none; type --fail-if 'p99>10ms' or the like too, or leave it out"
                 .into(),
         ));
     }
-    origins.note("--fail-if-slower", said, Slower::to_flags);
-    Ok(said)
+    origins.note("--fail-if-slower", given, Slower::to_flags);
+    Ok(given)
 }
 
 /// Checks a condition on a study that answers one question.
@@ -514,7 +522,7 @@ fn check_study(condition: &Condition, study: &Study) -> Result<(), String> {
     }
 }
 
-fn check(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
+fn check_condition(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
     if let Limit::Time { .. } = condition.limit {
         return Err("time is a condition of `fathom time`; type p99>10ms, iops<20000 or mb/s<90 here".into());
     }
@@ -528,7 +536,7 @@ fn check(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
     let results: Vec<_> = results.collect();
     let named: Vec<_> = results
         .iter()
-        .filter(|(name, _)| condition.result.as_ref().is_none_or(|said| said == name))
+        .filter(|(name, _)| condition.result.as_ref().is_none_or(|given| given == name))
         .collect();
     if named.is_empty() {
         let names: Vec<String> = results.iter().map(|(name, _)| format!("'{name}'")).collect();
@@ -577,9 +585,9 @@ pub(super) fn plan_op_log(
 }
 
 /// Default length of the idle watch.
-const USUAL_NS: u64 = 1_000_000_000;
+const IDLE_WATCH_NS: u64 = 1_000_000_000;
 /// Shortens the idle watch in fathom's own tests.
-const VARIABLE: &str = "FATHOM_TEST_IDLE";
+const IDLE_VARIABLE: &str = "FATHOM_TEST_IDLE";
 
 /// How long the idle machine is watched before the first run. A reason for a shorter watch is recorded.
 pub(super) fn before_runs_ns(request: &Request, origins: &mut Origins) -> u64 {
@@ -587,19 +595,19 @@ pub(super) fn before_runs_ns(request: &Request, origins: &mut Origins) -> u64 {
         (Work::Profile(BenchSpec { quick: true, .. }), _) => profile::WATCH_NS,
         // Other tools start at once.
         (_, Some(JobSource::CommandOf(_))) => return 0,
-        _ => USUAL_NS,
+        _ => IDLE_WATCH_NS,
     };
     let ns = at_most_ns(usual);
     if ns < usual {
-        origins.fixed("idle watch", &show_ns(ns as f64), VARIABLE);
+        origins.fixed("idle watch", &show_ns(ns as f64), IDLE_VARIABLE);
     }
     ns
 }
 
 /// The default, or the shorter time of the environment variable.
 pub(crate) fn at_most_ns(usual: u64) -> u64 {
-    let said = std::env::var(VARIABLE).ok().and_then(|words| parse_duration_ns(&words).ok());
-    said.map_or(usual, |ns| ns.min(usual))
+    let given = std::env::var(IDLE_VARIABLE).ok().and_then(|words| parse_duration_ns(&words).ok());
+    given.map_or(usual, |ns| ns.min(usual))
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     let batch = batch(spec, engine, depth, origins)?;
     let data = data(spec);
     origins.note("data", (data != Data::default()).then_some(&data), |d| data_words(d));
-    checked(spec, engine, &data, origins)?;
+    check_verification(spec, engine, &data, origins)?;
     rules(spec, engine, origins)?;
     let mut stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
@@ -93,7 +93,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         evicts_each_pass: spec.evict_each_pass == Some(true),
         ends_others: spec.ends_others == Some(true),
         delay_ns: spec.delay.unwrap_or(0),
-        place: placed(&spec.place)?,
+        place: resolve_cpus(&spec.place)?,
         op_priorities: spec.op_priorities.clone().unwrap_or_default(),
         verify: spec.verify.clone(),
         log_interval_ns: spec.log_interval,
@@ -139,7 +139,12 @@ fn files(spec: &StreamSpec, cache: Cache, engine: &Entry, origins: &mut Origins)
 }
 
 /// Checks the verification settings: data must be moved and distinguishable.
-fn checked(spec: &StreamSpec, engine: &Entry, data: &Data, origins: &mut Origins) -> Result<(), Failure> {
+fn check_verification(
+    spec: &StreamSpec,
+    engine: &Entry,
+    data: &Data,
+    origins: &mut Origins,
+) -> Result<(), Failure> {
     let Some(verify) = &spec.verify else { return Ok(()) };
     if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
         return Err(Failure::Usage(format!(
@@ -171,12 +176,12 @@ fn check_priorities(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
 
 /// Refuses rules that are checked during a run, if the engine's clock is not real time.
 fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
-    let said = [
+    let given = [
         ("--steady-state", spec.steady.is_some()),
         ("--min-rate", spec.min_rate.is_some()),
         ("--max-latency", spec.max_latency.is_some()),
     ];
-    match said.into_iter().find(|(_, said)| *said && engine.name == "sim") {
+    match given.into_iter().find(|(_, given)| *given && engine.name == "sim") {
         Some((flag, _)) => Err(Failure::Usage(format!(
             "{flag}: the simulated device has a time of its own, which passes before anybody could look; name another engine, such as null"
         ))),
@@ -186,8 +191,8 @@ fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
 
 fn engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static Entry, Failure> {
     let entry = crate::plan::engine::find(spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
-    let said = spec.engine.as_ref().map(|e| e.name.clone());
-    origins.choose("--engine", said, crate::plan::engine::default_of(spec).into(), Clone::clone);
+    let given = spec.engine.as_ref().map(|e| e.name.clone());
+    origins.choose("--engine", given, crate::plan::engine::default_of(spec).into(), Clone::clone);
     let options = spec.engine.as_ref().map(|e| &e.options).filter(|o| !o.is_empty());
     origins.note("engine options", options, |o| parsers::options(o));
     Ok(entry)
@@ -385,7 +390,7 @@ fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
 }
 
 /// Resolves the CPUs of workers: a NUMA node without CPUs means the node's CPUs if each worker has its own.
-fn placed(place: &Placement) -> Result<Placement, Failure> {
+fn resolve_cpus(place: &Placement) -> Result<Placement, Failure> {
     let cpus = match place.node {
         Some(node) if place.split && place.cpus.is_empty() => {
             sys::thread::cpus_of(node).map_err(|e| Failure::Usage(format!("--pin --node {node}: {e}")))?
@@ -396,17 +401,17 @@ fn placed(place: &Placement) -> Result<Placement, Failure> {
 }
 
 fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -> Result<Batch, Failure> {
-    if let Some(said) = spec.batch.filter(|b| b.submit > engine.max_depth) {
+    if let Some(given) = spec.batch.filter(|b| b.submit > engine.max_depth) {
         return Err(Failure::Usage(format!(
             "--batch {}: the engine {} takes {} operation at a time; leave --batch out, or type --engine io_uring or libaio",
-            said.submit, engine.name, engine.max_depth
+            given.submit, engine.name, engine.max_depth
         )));
     }
     // Checked here, because the default depth of a test or an engine is known only now.
-    if let Some(said) = spec.batch.filter(|b| b.submit.max(b.complete) > depth) {
+    if let Some(given) = spec.batch.filter(|b| b.submit.max(b.complete) > depth) {
         return Err(Failure::Usage(format!(
             "--batch {},{} goes beyond depth {depth}; use a smaller batch, or a larger --depth",
-            said.submit, said.complete
+            given.submit, given.complete
         )));
     }
     let words = |b: &Batch| format!("{},{}", b.submit, b.complete);
@@ -423,12 +428,12 @@ fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -
 }
 
 fn flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Flush> {
-    let said = [
+    let given = [
         (SyncCall::Fsync, spec.fsync),
         (SyncCall::Fdatasync, spec.fdatasync),
         (SyncCall::SyncFileRange, spec.sync_file_range),
     ];
-    let (call, every) = said.into_iter().find_map(|(call, every)| Some((call, every?)))?;
+    let (call, every) = given.into_iter().find_map(|(call, every)| Some((call, every?)))?;
     let drain = spec.drain.unwrap_or(false);
     let how = if drain { ", drained" } else { "" };
     origins
@@ -499,7 +504,7 @@ pub(super) fn bytes(passes: Option<u32>, stream: &Stream, spans: &[u64]) -> Opti
     let one: u64 = spans.iter().map(|span| pass_bytes(stream, *span)).sum();
     let clones = if stream.clones == Some(Clones::Same) { u64::from(stream.workers) } else { 1 };
     let all = one.saturating_mul(u64::from(passes)).saturating_mul(clones);
-    Some(stream.limit.bytes.map_or(all, |said| said.min(all)).max(1))
+    Some(stream.limit.bytes.map_or(all, |given| given.min(all)).max(1))
 }
 
 /// Bytes of one pass over a span: as many operations as fit, or as belong to its zones.

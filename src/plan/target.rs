@@ -83,9 +83,10 @@ impl<'a> Targets<'a> {
         }
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
-        for (said, file) in paths.iter().flat_map(|said| made_for(draft).into_iter().map(move |f| (said, f)))
+        for (typed_path, file) in
+            paths.iter().flat_map(|typed_path| made_for(draft).into_iter().map(move |f| (typed_path, f)))
         {
-            let target = self.find((said, file), draft, from, origins)?;
+            let target = self.find((typed_path, file), draft, from, origins)?;
             // A duplicate would double the operations in flight and the bytes.
             if !stream.targets.contains(&target) {
                 stream.targets.push(target);
@@ -134,23 +135,23 @@ impl<'a> Targets<'a> {
     /// The index of a known or new target.
     fn find(
         &mut self,
-        (said, file): (&Path, MadeFor),
+        (typed_path, file): (&Path, MadeFor),
         draft: &Draft,
         from: &str,
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
-        let path = match said.canonicalize() {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.to_be_made(said) {
+        let path = match typed_path.canonicalize() {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.to_be_made(typed_path) {
                 Some(index) if draft.create.is_none() => return Ok(self.shares(index, draft)),
-                _ if draft.create.is_some() => return self.missing(said, draft, from, origins),
-                _ => return Err(unreachable_path(said, &e)),
+                _ if draft.create.is_some() => return self.missing(typed_path, draft, from, origins),
+                _ => return Err(unreachable_path(typed_path, &e)),
             },
-            path => path.map_err(|e| unreachable_path(said, &e))?,
+            path => path.map_err(|e| unreachable_path(typed_path, &e))?,
         };
-        let index = if let Some(known) = self.known(said, &path, file)? {
+        let index = if let Some(known) = self.known(typed_path, &path, file)? {
             known
         } else {
-            let (target, place) = look_for(draft, self.root, said, &path)?;
+            let (target, place) = inspect_new_or_existing(draft, self.root, typed_path, &path)?;
             self.found.push((Target { made_for: file.where_made(target.role), ..target }, place));
             origins.fixed("TARGET", &shown(&path), from);
             self.found.len() - 1
@@ -158,7 +159,7 @@ impl<'a> Targets<'a> {
         let conditioned = self.request.job.precondition == Some(true);
         let (target, place) = &mut self.found[index];
         let offset = draft.stream.access.offset_bytes;
-        let writes = changes(draft, said, target)?;
+        let writes = changes(draft, typed_path, target)?;
         if target.role == Role::Made {
             target.bytes = target.bytes.max(made_bytes(draft, usual_bytes(draft), &path, origins)?);
         } else if let Some(create) =
@@ -166,16 +167,22 @@ impl<'a> Targets<'a> {
         {
             // A file that fathom made and kept may be made again.
             make_again(target, create);
-            check_size(said, target, draft.size, offset)?;
+            check_size(typed_path, target, draft.size, offset)?;
             fits_beside(&path, target.bytes)?;
             origins.fixed("--size", &show_bytes(draft.size.unwrap_or(create.bytes)), "said");
             if writes {
                 let unseen = is_named(&self.request.unseen_users, &path);
-                machine::safety::may_write_file(self.root, said, &path, Some(&name::text(&path)), unseen)?;
+                machine::safety::may_write_file(
+                    self.root,
+                    typed_path,
+                    &path,
+                    Some(&name::text(&path)),
+                    unseen,
+                )?;
             }
-            look_once_opened(self.root, said, &path, target, place)?;
+            inspect_opened(self.root, typed_path, &path, target, place)?;
         } else {
-            check_size(said, target, draft.size, offset)?;
+            check_size(typed_path, target, draft.size, offset)?;
             let (bytes, from) = match draft.size {
                 Some(size) => (size, "said"),
                 None => (target.bytes, "all of the target"),
@@ -185,16 +192,16 @@ impl<'a> Targets<'a> {
                 return Err(Failure::Usage(format!(
                     "--engine {}: its options {NEW}, {FALLOCATE} and {GROW} drop the whole of {}; name a directory, and fathom makes a test file there",
                     draft.engine.name,
-                    name::shown(said)
+                    name::shown(typed_path)
                 )));
             }
             if writes || conditioned {
-                guard_writing(self.request, self.root, said, &path, target.role)
+                guard_writing(self.request, self.root, typed_path, &path, target.role)
                     .map_err(|why| if writes { why } else { settings::explain_refusal(why) })?;
                 target.only_by_mark |=
                     self.request.destroy.is_empty() && is_of_earlier_call(self.request, &path, target.role);
                 self.overwritten = true;
-                look_once_opened(self.root, said, &path, target, place)?;
+                inspect_opened(self.root, typed_path, &path, target, place)?;
             }
         }
         target.writable |= writes || conditioned;
@@ -206,8 +213,8 @@ impl<'a> Targets<'a> {
 
     /// The index of a known target under any of its names: links and bind mounts lead to one file, and two device nodes
     /// may be one device. In a directory each owner has one file.
-    fn known(&mut self, said: &Path, path: &Path, file: MadeFor) -> Result<Option<usize>, Failure> {
-        let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
+    fn known(&mut self, typed_path: &Path, path: &Path, file: MadeFor) -> Result<Option<usize>, Failure> {
+        let what = machine::identity::of_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
         let all = overlays::identities(self.root, path);
         // An overlay gives a file its own identity. Its storage is the same by both names.
         let below = |t: &Target| {
@@ -222,7 +229,7 @@ impl<'a> Targets<'a> {
         };
         let known = self.found.iter().position(|(t, _)| is_it(t));
         if let Some(target) = known.and_then(|at| Some(&mut self.found.get_mut(at)?.0)) {
-            let typed = shown(said).into_owned();
+            let typed = shown(typed_path).into_owned();
             if name::path(&target.path) != path && !target.other_names.contains(&typed) {
                 target.other_names.push(typed);
             }
@@ -258,7 +265,7 @@ impl<'a> Targets<'a> {
                 show_bytes(was.bytes)
             )));
         }
-        if let Some(why) = then.and_then(|then| moved(then, &place)) {
+        if let Some(why) = then.and_then(|then| describe_change(then, &place)) {
             return Err(Failure::Usage(format!("{} is not where that session measured it: {why}", was.path)));
         }
         let index = self.known(path, path, was.made_for)?.unwrap_or_else(|| {
@@ -273,7 +280,7 @@ impl<'a> Targets<'a> {
         } else if writes {
             guard_writing(self.request, self.root, path, path, target.role)?;
             self.overwritten = true;
-            look_once_opened(self.root, path, path, target, place)?;
+            inspect_opened(self.root, path, path, target, place)?;
         }
         target.writable |= writes;
         target.block_bytes = target.block_bytes.max(was.block_bytes);
@@ -335,14 +342,17 @@ pub(super) fn mark_unseen_users(
 
 /// Whether one of the paths leads to a file or device, under any of its names.
 fn is_named(all: &[PathBuf], path: &Path) -> bool {
-    all.iter().any(|named| named == path || machine::safety::is_same(named, path))
+    all.iter().any(|tool_of_extension| {
+        tool_of_extension == path || machine::safety::is_same(tool_of_extension, path)
+    })
 }
 
 /// Refuses weights unless there is one per target.
-fn check_weights(stream: &Stream, named: usize) -> Result<(), Failure> {
+fn check_weights(stream: &Stream, tool_of_extension: usize) -> Result<(), Failure> {
     match &stream.sharing {
         Sharing::Weighted(weights) if weights.len() != stream.targets.len() => {
-            let once = if named > stream.targets.len() { " (one named twice is one)" } else { "" };
+            let once =
+                if tool_of_extension > stream.targets.len() { " (one named twice is one)" } else { "" };
             Err(Failure::Usage(format!(
                 "--sharing has {} weights for {} targets{once}; type one for each",
                 weights.len(),
@@ -354,14 +364,14 @@ fn check_weights(stream: &Stream, named: usize) -> Result<(), Failure> {
 }
 
 /// Whether a stream changes a target. Refuses a device if the change needs a file.
-fn changes(draft: &Draft, said: &Path, target: &Target) -> Result<bool, Failure> {
+fn changes(draft: &Draft, typed_path: &Path, target: &Target) -> Result<bool, Failure> {
     if !draft.stream.moves_no_data() || target.role != Role::Device {
         return Ok(draft.stream.changes_targets());
     }
     Err(Failure::Usage(format!(
         "--engine {}: it changes lengths and blocks of files, and {} is a device, which has its own for good; name a file or a directory",
         draft.engine.name,
-        name::shown(said)
+        name::shown(typed_path)
     )))
 }
 
@@ -371,27 +381,40 @@ fn device_bytes(path: &Path) -> std::io::Result<u64> {
 }
 
 /// Inspects a path. A file that will be made may already exist, empty, as created by mkstemp.
-fn look_for(draft: &Draft, root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
-    if draft.create.is_some() { look_also_empty(root, said, path) } else { inspect_target(root, said, path) }
+fn inspect_new_or_existing(
+    draft: &Draft,
+    root: &Root,
+    typed_path: &Path,
+    path: &Path,
+) -> Result<(Target, Place), Failure> {
+    if draft.create.is_some() {
+        inspect_path(root, typed_path, path)
+    } else {
+        inspect_target(root, typed_path, path)
+    }
 }
 
 /// Inspects a path; refuses an empty file.
-pub(super) fn inspect_target(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
-    let found = look_also_empty(root, said, path)?;
+pub(super) fn inspect_target(
+    root: &Root,
+    typed_path: &Path,
+    path: &Path,
+) -> Result<(Target, Place), Failure> {
+    let found = inspect_path(root, typed_path, path)?;
     if found.0.bytes > 0 || found.0.role != Role::File {
         return Ok(found);
     }
     Err(Failure::Usage(format!(
         "{} is empty, so there is nothing to read or overwrite; name its directory, and fathom makes a test file there",
-        name::shown(said)
+        name::shown(typed_path)
     )))
 }
 
-fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
-    let facts = std::fs::metadata(path).map_err(|e| unreachable_path(said, &e))?;
+fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, Place), Failure> {
+    let facts = std::fs::metadata(path).map_err(|e| unreachable_path(typed_path, &e))?;
     let kind = facts.file_type();
     if kind.is_dir() || kind.is_file() {
-        machine::file_systems::refuse_synthetic_at(said, path)?;
+        machine::file_systems::refuse_synthetic_at(typed_path, path)?;
     }
     let place = machine::resolve::resolve(root, path)?;
     let (role, bytes) = if kind.is_dir() {
@@ -403,13 +426,16 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         (Role::Device, if told > 0 { told } else { device_bytes(path).unwrap_or(0) })
     } else {
         let what = "neither a directory, a file nor a block device";
-        return Err(Failure::Usage(format!("{} is {what}; name one of these", name::shown(said))));
+        return Err(Failure::Usage(format!("{} is {what}; name one of these", name::shown(typed_path))));
     };
     if bytes == 0 && role == Role::Device {
-        return Err(Failure::Refused(format!("{} has no capacity: it is not set up", name::shown(said))));
+        return Err(Failure::Refused(format!(
+            "{} has no capacity: it is not set up",
+            name::shown(typed_path)
+        )));
     }
     if role == Role::File {
-        refuse(said)?;
+        refuse(typed_path)?;
     }
     let target = Target {
         path: shown(path).into_owned(),
@@ -430,14 +456,14 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
 
 /// Reads identity and place of a target again after it was opened for writing. An overlay then copies the file to its
 /// upper directory, with another inode and possibly on another device.
-fn look_once_opened(
+fn inspect_opened(
     root: &Root,
-    said: &Path,
+    typed_path: &Path,
     path: &Path,
     target: &mut Target,
     place: &mut Place,
 ) -> Result<(), Failure> {
-    let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
+    let what = machine::identity::of_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
     target.identity = Some(machine::marks::marked(root, what));
     *place = machine::resolve::resolve(root, path)?;
     Ok(())
@@ -465,7 +491,7 @@ fn refuse_storage_of_other_targets(found: &[(Target, Place)]) -> Result<(), Fail
 }
 
 /// Describes what is below a place now but was not then; `None` if it is the same.
-fn moved(then: &Place, now: &Place) -> Option<String> {
+fn describe_change(then: &Place, now: &Place) -> Option<String> {
     let below = |place: &Place| -> Vec<String> {
         let tops = place.tops.iter().filter_map(|t| place.layers.get(*t));
         // A device name may change when the machine starts; a serial number does not.
@@ -494,13 +520,13 @@ fn is_of_earlier_call(request: &Request, path: &Path, role: Role) -> bool {
 pub(super) fn guard_writing(
     request: &Request,
     root: &Root,
-    said: &Path,
+    typed_path: &Path,
     path: &Path,
     role: Role,
 ) -> Result<(), Failure> {
     let unseen = is_named(&request.unseen_users, path);
     let allowed = |destroy: Option<&str>| match role {
-        Role::File => machine::safety::may_write_file(root, said, path, destroy, unseen),
+        Role::File => machine::safety::may_write_file(root, typed_path, path, destroy, unseen),
         Role::Device => machine::safety::may_write_device(root, path, destroy, unseen),
         Role::Made | Role::None => Ok(()),
     };
@@ -520,10 +546,10 @@ pub(super) fn guard_writing(
     }
 }
 
-pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
-    let path = name::shown(said);
+pub(super) fn unreachable_path(typed_path: &Path, error: &std::io::Error) -> Failure {
+    let path = name::shown(typed_path);
     match error.kind() {
-        std::io::ErrorKind::NotFound if said.components().count() == 1 => Failure::Usage(format!(
+        std::io::ErrorKind::NotFound if typed_path.components().count() == 1 => Failure::Usage(format!(
             "{path} does not exist, and no block device has this name; name a directory (a test file is made in it), an existing file or a \
              block device (`fathom devices` lists them)"
         )),
@@ -636,9 +662,9 @@ pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places
 
 impl Targets<'_> {
     /// The index of a missing file that is made for another stream.
-    pub(super) fn to_be_made(&self, said: &Path) -> Option<usize> {
-        let folder = said.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let path = folder.canonicalize().ok()?.join(said.file_name()?);
+    pub(super) fn to_be_made(&self, typed_path: &Path) -> Option<usize> {
+        let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let path = folder.canonicalize().ok()?.join(typed_path.file_name()?);
         self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path)
     }
 
@@ -656,21 +682,21 @@ impl Targets<'_> {
     /// The index of a missing file that is made before the first run.
     pub(super) fn missing(
         &mut self,
-        said: &Path,
+        typed_path: &Path,
         draft: &Draft,
         from: &str,
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
         let create =
             draft.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
-        let folder = said.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = said.file_name().ok_or_else(|| {
-            Failure::Usage(format!("{} has no name for a file; type one", name::shown(said)))
+        let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = typed_path.file_name().ok_or_else(|| {
+            Failure::Usage(format!("{} has no name for a file; type one", name::shown(typed_path)))
         })?;
         let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
-        machine::file_systems::refuse_synthetic_at(said, &folder)?;
+        machine::file_systems::refuse_synthetic_at(typed_path, &folder)?;
         let path = folder.join(name);
-        let index = if let Some(known) = self.to_be_made(said) {
+        let index = if let Some(known) = self.to_be_made(typed_path) {
             known
         } else {
             let place = machine::resolve::resolve(self.root, &folder)?;
@@ -694,7 +720,7 @@ impl Targets<'_> {
         };
         let (target, _) = &mut self.found[index];
         make_again(target, create);
-        check_size(said, target, draft.size, draft.stream.access.offset_bytes)?;
+        check_size(typed_path, target, draft.size, draft.stream.access.offset_bytes)?;
         fits_beside(&folder, target.bytes)?;
         Ok(self.shares(index, draft))
     }
@@ -720,7 +746,7 @@ pub(super) fn fits_beside(path: &Path, bytes: u64) -> Result<(), Failure> {
 
 /// Refuses a span beyond the end of the target.
 pub(super) fn check_size(
-    said: &Path,
+    typed_path: &Path,
     target: &Target,
     size: Option<u64>,
     offset: u64,
@@ -732,7 +758,7 @@ pub(super) fn check_size(
             "--size {} from --offset {} goes beyond {}, which has {}; type less, or leave --size out",
             show_bytes(size.unwrap_or(there)),
             show_bytes(offset),
-            name::shown(said),
+            name::shown(typed_path),
             show_bytes(there)
         )));
     }
@@ -848,22 +874,23 @@ const OF_FIO: &str = "job";
 
 /// Refuses a workload file as a target, recognised by its content, or as text by its name: its few bytes are not meant to
 /// be measured.
-pub(super) fn refuse(said: &Path) -> Result<(), Failure> {
-    let name = name::shown(said);
+pub(super) fn refuse(typed_path: &Path) -> Result<(), Failure> {
+    let name = name::shown(typed_path);
     let is_no_disk =
         |what: String, then: &str| Failure::Usage(format!("{name} is {what} and no disk to measure; {then}"));
-    if is_capture(said) {
+    if is_capture(typed_path) {
         let then = format!("`fathom run {name} TARGET` replays it, `fathom show {name}` shows it");
         return Err(is_no_disk("a capture".into(), &then));
     }
-    if let Some(language) = capture::trace_language(said) {
+    if let Some(language) = capture::trace_language(typed_path) {
         let then =
             format!("`fathom capture --import {name} -o x.capture` makes a capture of it, to be replayed");
         return Err(is_no_disk(format!("a trace ({})", language.name()), &then));
     }
-    let Small::Read(content) = files::small(said, MAX_FILE_BYTES as u64) else { return Ok(()) };
+    let Small::Read(content) = files::small(typed_path, MAX_FILE_BYTES as u64) else { return Ok(()) };
     let is_text = std::str::from_utf8(&content).is_ok_and(|text| !text.contains('\0'));
-    let Some(tool) = what_language(&content).or_else(|| named(said).filter(|_| is_text)) else {
+    let Some(tool) = what_language(&content).or_else(|| tool_of_extension(typed_path).filter(|_| is_text))
+    else {
         return Ok(());
     };
     let what = format!("a job file of {} ({})", tool.word(), show_bytes(content.len() as u64));
@@ -871,8 +898,8 @@ pub(super) fn refuse(said: &Path) -> Result<(), Failure> {
 }
 
 /// The tool whose job files have this extension.
-fn named(said: &Path) -> Option<Tool> {
-    let extension = said.extension()?;
+fn tool_of_extension(typed_path: &Path) -> Option<Tool> {
+    let extension = typed_path.extension()?;
     let of_fio = extension.eq_ignore_ascii_case(OF_FIO).then_some(Tool::Fio);
-    of_name(said).map(|language| language.tool).or(of_fio)
+    of_name(typed_path).map(|language| language.tool).or(of_fio)
 }

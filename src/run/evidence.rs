@@ -39,7 +39,7 @@ use std::time::{Duration, Instant};
 use sys::thread::RunQueue;
 
 /// Attributes of files whose direct reads go through the page cache. A probe must not change them.
-const CACHED_ANYWAY: [&str; 2] = ["journal_data", "compressed"];
+const PAGE_CACHED_ATTRIBUTES: [&str; 2] = ["journal_data", "compressed"];
 
 impl Measurement {
     /// Takes a snapshot and appends it.
@@ -135,7 +135,7 @@ impl Measurement {
             return Some(format!("{through}: it does no direct I/O (statx)"));
         }
         let attributes = place.file_system.iter().flat_map(|f| &f.attributes);
-        let found = attributes.into_iter().find(|a| CACHED_ANYWAY.contains(&a.as_str()))?;
+        let found = attributes.into_iter().find(|a| PAGE_CACHED_ATTRIBUTES.contains(&a.as_str()))?;
         Some(format!("{through}: its file system stores it as {found}"))
     }
 }
@@ -147,7 +147,7 @@ fn span(offset_bytes: u64, span_bytes: u64, target_bytes: u64) -> Range<u64> {
 }
 
 /// Lateness that no timer explains: a tick is 10 ms at most.
-const STILL_FROM: Duration = Duration::from_millis(100);
+const STALL_FROM: Duration = Duration::from_millis(100);
 /// Lengths of the sleeps, in turn: 10 ms on average.
 const NAPS_MS: [u64; 4] = [7, 12, 9, 12];
 /// Most workers whose state is read after a sleep. Each costs about 20 us.
@@ -233,7 +233,7 @@ impl Sleeper {
 
     /// Stores how much longer a sleep took than requested, minus the time that this thread waited for a CPU.
     fn returned(&mut self, late: Duration) {
-        if late < STILL_FROM && self.account.0.elapsed() < ACCOUNT_EVERY {
+        if late < STALL_FROM && self.account.0.elapsed() < ACCOUNT_EVERY {
             return;
         }
         let waited = self.waited_ns();
@@ -244,7 +244,7 @@ impl Sleeper {
 
     fn note(&mut self, late: Duration, waiting: Duration) {
         let still = late.saturating_sub(waiting);
-        if still >= STILL_FROM {
+        if still >= STALL_FROM {
             let ns = still.as_nanos() as u64;
             self.seen.times += 1;
             self.seen.longest_ns = self.seen.longest_ns.max(ns);
@@ -326,18 +326,18 @@ impl Sampler {
 }
 
 /// How often the buffers are emptied.
-const EVERY: Duration = Duration::from_millis(50);
+const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
 /// How long to wait for events that are not in the buffers yet.
-const BEHIND: Duration = Duration::from_millis(5);
+const DRAIN_WAIT: Duration = Duration::from_millis(5);
 /// Fewest operations for a median.
-const ENOUGH: u64 = 20;
+const MIN_OPERATIONS: u64 = 20;
 
 /// The requests of a running replay.
 pub(super) struct Driver {
     recording: Known<Recording>,
     due: Instant,
     /// Receives the overhead between caller and driver; `None` if no operation waits for completions.
-    told: Option<Arc<Counts>>,
+    overhead_sink: Option<Arc<Counts>>,
 }
 
 struct Recording {
@@ -350,14 +350,14 @@ impl Driver {
     pub(super) fn begin(measurement: &Measurement, phase: &Phase, specs: &[WorkerSpec]) -> Option<Self> {
         let replay = phase.streams.iter().find_map(|stream| stream.replay.as_ref())?;
         let is_dependent = replay.pace == ReplayPace::Dependent;
-        let told = specs.iter().find_map(|spec| spec.replay.clone()).filter(|_| is_dependent);
+        let overhead_sink = specs.iter().find_map(|spec| spec.replay.clone()).filter(|_| is_dependent);
         let reaches_targets = specs.iter().all(|spec| spec.engine.touches_targets());
         let recording = if reaches_targets {
             Recording::begin(measurement, phase)
         } else {
             Err("the engine asks no device for anything".into())
         };
-        Some(Self { recording, due: Instant::now() + EVERY, told })
+        Some(Self { recording, due: Instant::now() + DRAIN_INTERVAL, overhead_sink })
     }
 
     /// Takes over the recorded requests, and compares them with the operations above the driver.
@@ -366,14 +366,14 @@ impl Driver {
         if Instant::now() < self.due {
             return;
         }
-        self.due = Instant::now() + EVERY;
+        self.due = Instant::now() + DRAIN_INTERVAL;
         if let Err(why) = recording.drain() {
             self.recording = Err(why);
             return;
         }
-        let Some(counts) = &self.told else { return };
+        let Some(counts) = &self.overhead_sink else { return };
         for (kind, end) in &above.kinds {
-            if let Some(ns) = way_ns(&end.latency, recording.observed.latency(*kind)) {
+            if let Some(ns) = driver_overhead_ns(&end.latency, recording.observed.latency(*kind)) {
                 counts.set_way(*kind, ns);
             }
         }
@@ -381,14 +381,14 @@ impl Driver {
 
     /// Returns the result.
     pub(super) fn end(self) -> Known<AtDriver> {
-        std::thread::sleep(BEHIND);
+        std::thread::sleep(DRAIN_WAIT);
         self.recording?.end()
     }
 }
 
 /// How much longer the median operation takes above the driver than at it, in ns.
-fn way_ns(above: &Histogram, at_driver: &Histogram) -> Option<u64> {
-    let median = |of: &Histogram| of.supported_quantile_ns(0.5).filter(|_| of.count() >= ENOUGH);
+fn driver_overhead_ns(above: &Histogram, at_driver: &Histogram) -> Option<u64> {
+    let median = |of: &Histogram| of.supported_quantile_ns(0.5).filter(|_| of.count() >= MIN_OPERATIONS);
     Some(median(above)?.saturating_sub(median(at_driver)?))
 }
 
@@ -482,9 +482,9 @@ fn driver_overhead_is_the_difference_of_medians() {
         (0..count).for_each(|_| histogram.record(ns));
         histogram
     };
-    let way = way_ns(&of(120_000, 50), &of(80_000, 50)).unwrap_or_default();
+    let way = driver_overhead_ns(&of(120_000, 50), &of(80_000, 50)).unwrap_or_default();
     assert!((39_000..41_000).contains(&way), "{way}");
     // The device's clock lags.
-    assert_eq!(way_ns(&of(80_000, 50), &of(120_000, 50)), Some(0));
-    assert_eq!(way_ns(&of(120_000, 50), &of(80_000, 19)), None);
+    assert_eq!(driver_overhead_ns(&of(80_000, 50), &of(120_000, 50)), Some(0));
+    assert_eq!(driver_overhead_ns(&of(120_000, 50), &of(80_000, 19)), None);
 }

@@ -114,25 +114,25 @@ const PARTS: u64 = 10;
 
 /// Rules that end the streams of a phase early.
 pub(super) struct Ends {
-    streams: Vec<Watched>,
+    streams: Vec<WatchedStream>,
     /// Why all streams had to end.
     failure: Option<String>,
 }
 
 /// A stream with the rules that end it.
 #[derive(Default)]
-struct Watched {
+struct WatchedStream {
     name: String,
     ends_others: bool,
     steady: Option<(Steady, Series, Steadied)>,
-    min_rate: Option<Least>,
+    min_rate: Option<RateFloor>,
     max_latency_ns: Option<u64>,
     /// Whether an operation exceeded the latency limit.
     is_too_slow: bool,
 }
 
 /// A least rate, with the amounts since the last check.
-struct Least {
+struct RateFloor {
     rule: MinRate,
     series: Series,
     since: Option<u64>,
@@ -171,11 +171,11 @@ pub(super) fn every_ns(stream: &Stream) -> Option<u64> {
 
 impl Ends {
     pub(super) fn for_phase(phase: &Phase) -> Self {
-        let watched = |(at, stream): (usize, &Stream)| Watched {
+        let watched = |(at, stream): (usize, &Stream)| WatchedStream {
             name: if stream.name.is_empty() { format!("stream {}", at + 1) } else { stream.name.clone() },
             ends_others: stream.ends_others,
             steady: stream.steady.map(|s| (s, Series::new(s.every_ns, stream.workers), Steadied::default())),
-            min_rate: stream.min_rate.as_ref().map(|rule| Least::from_rule(rule, stream.workers)),
+            min_rate: stream.min_rate.as_ref().map(|rule| RateFloor::from_rule(rule, stream.workers)),
             max_latency_ns: stream.max_latency_ns,
             is_too_slow: false,
         };
@@ -216,7 +216,7 @@ impl Ends {
             {
                 workers.stop_stream(at);
             }
-            if let Some(words) = stream.min_rate.as_mut().and_then(Least::missed)
+            if let Some(words) = stream.min_rate.as_mut().and_then(RateFloor::missed)
                 && self.failure.is_none()
             {
                 self.failure = Some(format!("{}: {words}", stream.name));
@@ -256,7 +256,7 @@ impl Ends {
                         "{} did not become steady (--steady-state {}): over its last {window} it came to {}",
                         stream.name,
                         rule.to_flag(),
-                        came_to(&rule, &seen)
+                        describe_deviation(&rule, &seen)
                     ),
                 });
             }
@@ -284,7 +284,7 @@ pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String>
 }
 
 /// How far from steady the stream ended.
-fn came_to(rule: &Steady, seen: &Steadied) -> String {
+fn describe_deviation(rule: &Steady, seen: &Steadied) -> String {
     let criterion = seen.criterion(rule).unwrap_or(0.0);
     let each = if rule.slope { format!(" per {}", show_ns(rule.every_ns as f64)) } else { String::new() };
     match rule.quantity {
@@ -316,7 +316,7 @@ fn becomes_steady(rule: &Steady, series: &mut Series, seen: &mut Steadied) -> bo
     seen.attained
 }
 
-impl Least {
+impl RateFloor {
     fn from_rule(rule: &MinRate, workers: u32) -> Self {
         let series = Series::new(rule.every_ns / PARTS, workers);
         Self { rule: rule.clone(), series, since: None, is_seen: false, done: [(0, 0); Kind::ALL.len()] }

@@ -97,14 +97,14 @@ impl Finished {
 /// # Errors
 /// Only if nothing could be measured. Later failures are in the session.
 pub fn measure(
-    meant: (Plan, Machine),
+    planned: (Plan, Machine),
     keep: bool,
     mode: Progress,
     early: Option<Early>,
     fleet: &Fleet,
     accept: Option<&[CheckId]>,
 ) -> Result<Finished, Failure> {
-    carry_out(meant, None, (keep, accept), (mode, early), fleet)
+    measure_plan(planned, None, (keep, accept), (mode, early), fleet)
 }
 
 /// Continues a sweep. The earlier results are at the beginning of a new session file.
@@ -112,7 +112,7 @@ pub fn measure(
 /// # Errors
 /// As [`measure`], and if no cell is left.
 pub fn resume(
-    meant: (Plan, Machine),
+    planned: (Plan, Machine),
     done: Record,
     keep: bool,
     mode: Progress,
@@ -121,17 +121,23 @@ pub fn resume(
     if done.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    carry_out(meant, Some(&Earlier::from_record(done)), (keep, Some(accept)), (mode, None), &Fleet::Alone)
+    measure_plan(
+        planned,
+        Some(&Earlier::from_record(done)),
+        (keep, Some(accept)),
+        (mode, None),
+        &Fleet::Alone,
+    )
 }
 
-fn carry_out(
-    meant: (Plan, Machine),
+fn measure_plan(
+    planned: (Plan, Machine),
     earlier: Option<&Earlier>,
     (keep, accept): (bool, Option<&[CheckId]>),
     (mode, early): (Progress, Option<Early>),
     fleet: &Fleet,
 ) -> Result<Finished, Failure> {
-    let mut measurement = setup::begin(meant, earlier, (keep, fleet), mode)?;
+    let mut measurement = setup::begin(planned, earlier, (keep, fleet), mode)?;
     measurement.early = early;
     measurement.accept = accept.map(<[CheckId]>::to_vec);
     let ending = match measurement.all(earlier) {
@@ -192,7 +198,7 @@ struct Measurement {
 }
 
 /// Most processes that are named.
-const MOST_NEIGHBOURS: usize = 3;
+const MAX_NEIGHBOURS: usize = 3;
 
 /// The processes that moved most, one per line: `dd (4711): 251658240`.
 fn moved_most(busy: &[Busy]) -> String {
@@ -200,7 +206,7 @@ fn moved_most(busy: &[Busy]) -> String {
         busy.iter().filter_map(|b| Some((b.io_bytes.filter(|n| *n > 0)?, b))).collect();
     moved.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
     let line = |(bytes, busy): &(u64, &Busy)| format!("{} ({}): {bytes}\n", busy.name, busy.pid);
-    moved.iter().take(MOST_NEIGHBOURS).map(line).collect()
+    moved.iter().take(MAX_NEIGHBOURS).map(line).collect()
 }
 
 impl Measurement {
@@ -407,7 +413,7 @@ impl Measurement {
     /// Measures one phase of a run.
     fn phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<Run, Failure> {
         let done = self.done.len();
-        let phase = self.meant(&start);
+        let phase = self.planned(&start);
         // In one round all interfaces touch the same blocks in the same order, and so does a repeated run.
         let competes = matches!(self.plan.study, Study::Interfaces(_));
         let course = if competes { start.repeat as usize } else { done };
@@ -486,7 +492,7 @@ impl Measurement {
     }
 
     /// The planned phase at the offered rate.
-    fn meant(&self, start: &RunStart) -> Phase {
+    fn planned(&self, start: &RunStart) -> Phase {
         let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
         if let Some(iops) = start.offered_iops {
             let here = self.plan.offered_here(iops);
@@ -645,7 +651,7 @@ fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
 }
 
 /// Consecutive failing cells after which the cause is not the cell.
-const PATIENCE: usize = 3;
+const MAX_CONSECUTIVE_FAILURES: usize = 3;
 
 /// An earlier session that is resumed.
 struct Earlier {
@@ -714,7 +720,7 @@ impl Measurement {
             match &end.ending {
                 RunEnding::Failed(why) if began => {
                     broken += 1;
-                    if broken == PATIENCE {
+                    if broken == MAX_CONSECUTIVE_FAILURES {
                         return Ok(RunEnding::Failed(why.clone()));
                     }
                 }

@@ -38,9 +38,9 @@ impl From<Failure> for Cut {
 impl Measurement {
     /// Runs the planned preconditioning and records it. Returns how the session ends, if it ends here.
     pub(super) fn precondition(&mut self) -> Result<Option<RunEnding>, Failure> {
-        let Some(meant) = &self.plan.precondition else { return Ok(None) };
+        let Some(planned) = &self.plan.precondition else { return Ok(None) };
         let mut done = Preconditioned::default();
-        match self.fill(meant, &mut done).and_then(|()| self.rounds(meant, &mut done)) {
+        match self.fill(planned, &mut done).and_then(|()| self.rounds(planned, &mut done)) {
             Ok(()) => {}
             Err(Cut::Ended(ending)) => return Ok(Some(ending)),
             Err(Cut::Failed(failure)) => return Err(failure),
@@ -50,10 +50,10 @@ impl Measurement {
     }
 
     /// Writes everything from end to end, as often as planned.
-    fn fill(&self, meant: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
+    fn fill(&self, planned: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
         let began = Instant::now();
-        for (number, fill) in meant.fills.iter().enumerate() {
-            let stream = self.writer(fill, meant.passes, &mut done.notes);
+        for (number, fill) in planned.fills.iter().enumerate() {
+            let stream = self.writer(fill, planned.passes, &mut done.notes);
             let bytes = stream.limit.bytes.unwrap_or(0);
             self.live.begin(&format!("preconditioning: writing {} from end to end", show_bytes(bytes)));
             let phase = Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: vec![stream] };
@@ -84,22 +84,22 @@ impl Measurement {
     }
 
     /// Runs the writing jobs in rounds until all their rates have settled, or the round limit is reached.
-    fn rounds(&self, meant: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
-        if meant.jobs.is_empty() {
+    fn rounds(&self, planned: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
+        if planned.jobs.is_empty() {
             return Ok(());
         }
         let began = Instant::now();
-        done.rounds = meant.jobs.iter().map(|job| Rounds { job: *job, iops: Vec::new() }).collect();
-        for round in 0..meant.rounds_at_most {
+        done.rounds = planned.jobs.iter().map(|job| Rounds { job: *job, iops: Vec::new() }).collect();
+        for round in 0..planned.rounds_at_most {
             for at in 0..done.rounds.len() {
                 let job = done.rounds[at].job;
                 let name = &self.plan.jobs[job].name;
-                let most = meant.rounds_at_most;
+                let most = planned.rounds_at_most;
                 self.live.step(
                     &format!("preconditioning: round {} of {most} at most  {name}", round + 1),
                     self.left(),
                 );
-                let number = meant.fills.len() + round as usize * meant.jobs.len() + at;
+                let number = planned.fills.len() + round as usize * planned.jobs.len() + at;
                 let ends = self.round(job, number)?;
                 done.rounds_bytes += ends.iter().map(|e| written(&e.streams)).sum::<u64>();
                 done.rounds[at].iops.push(rate(ends.iter()));

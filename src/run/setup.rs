@@ -87,7 +87,7 @@ pub(super) fn begin(
         live.say(&sentence);
     }
     let targets = prepare_targets(&root, &plan, (&stop, &live, Some(time_left(&plan, &[]).into())), fleet)?;
-    look_again_at_files(&root, &plan, &targets, &mut machine);
+    resolve_opened_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.look_at(&watch, &plan, &machine);
     let self_test = run_self_test(&plan, &supplies, clock);
@@ -216,7 +216,7 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
 
 /// Resolves the open files that fathom made or may write. A file shows more than its directory: how direct I/O works
 /// there, and where an overlay has copied a file that was opened for writing.
-fn look_again_at_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
+fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
     for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
         let may_have_moved =
             matches!(target.role, Role::Made | Role::File) && (target.writable || target.create.is_some());
@@ -595,7 +595,7 @@ impl Measurement {
 fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
     let least = TRIAL_OPERATIONS * u64::from(spec.slot_bytes);
     let bytes = bytes.max(least).div_ceil(workers);
-    spec.limit.bytes = Some(spec.limit.bytes.map_or(bytes, |said| said.min(bytes)));
+    spec.limit.bytes = Some(spec.limit.bytes.map_or(bytes, |given| given.min(bytes)));
     (spec.warmup_ns, spec.time_ns, spec.cooldown_ns) = (0, TRIAL_TIME_NS, 0);
 }
 
@@ -622,9 +622,9 @@ pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
 const FIRST_BYTES: u64 = 4 << 20;
 const TIMES_MORE: u64 = 8;
 /// Shortest time of a sufficient probe.
-const ENOUGH: Duration = Duration::from_millis(100);
+const ENOUGH_TIME: Duration = Duration::from_millis(100);
 /// Writes are sized for this multiple of a run's time, since the probed rate is approximate.
-const SPARE: f64 = 1.25;
+const RATE_MARGIN: f64 = 1.25;
 
 impl Measurement {
     /// Limits every job of an interface comparison to the size of its file.
@@ -681,7 +681,7 @@ impl Measurement {
     /// Operations of a stream at this rate in the time of a run.
     fn operations_in_a_run(&self, stream: &Stream, bytes_per_s: f64) -> u64 {
         let ns = self.plan.jobs.first().and_then(|job| job.phases.first()).map_or(0, |phase| phase.time_ns);
-        let bytes = SPARE * bytes_per_s * ns as f64 / 1e9;
+        let bytes = RATE_MARGIN * bytes_per_s * ns as f64 / 1e9;
         (bytes as u64 / block_bytes(stream)).max(1)
     }
 
@@ -697,7 +697,7 @@ impl Measurement {
             }
             let wall = outcomes.iter().map(|outcome| outcome.wall_ns).max()?;
             let took = Duration::from_nanos(wall) + synced.elapsed();
-            if took >= ENOUGH || bytes >= most_bytes || self.stopped() {
+            if took >= ENOUGH_TIME || bytes >= most_bytes || self.stopped() {
                 return Some(written as f64 / took.as_secs_f64().max(1e-9));
             }
             bytes = bytes.saturating_mul(TIMES_MORE).min(most_bytes);

@@ -28,11 +28,11 @@ use sys::open_file::OpenFile;
 const HOOK_OPERATIONS: u32 = 500;
 
 /// Most writes of a stream's workers that are remembered to read back each block once: about 70 MiB of memory.
-const MOST_REMEMBERED: u64 = 1 << 21;
+const MAX_REMEMBERED: u64 = 1 << 21;
 
 /// Indices of a worker.
 #[derive(Clone, Copy)]
-struct Number {
+struct WorkerIndex {
     /// Index of the stream in the phase.
     stream: usize,
     /// Index in the stream.
@@ -86,8 +86,12 @@ impl Measurement {
                     None => Arc::clone(&shared),
                 };
                 let overall = specs.len() as u32;
-                let number =
-                    Number { stream: stream_index, worker, overall, task: self.task(job, stream, worker) };
+                let number = WorkerIndex {
+                    stream: stream_index,
+                    worker,
+                    overall,
+                    task: self.task(job, stream, worker),
+                };
                 let drawn = u64::from(first) + u64::from(worker);
                 let own = |run: usize| {
                     let own = (run as u64) << 40 | (of_phase as u64) << 32 | drawn;
@@ -100,7 +104,7 @@ impl Measurement {
                     let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
                     let writes = self.written.get(drawn as usize).copied().unwrap_or(0);
                     let sources = || self.sources(&writer, &targets, number, &share);
-                    if writes.saturating_mul(stream.workers.into()) <= MOST_REMEMBERED
+                    if writes.saturating_mul(stream.workers.into()) <= MAX_REMEMBERED
                         && may_write_twice(&writer, &targets)
                     {
                         // Draw twice: once to count the blocks, once to read them.
@@ -163,7 +167,7 @@ impl Measurement {
         phase: &Phase,
         stream: &Stream,
         entry: &'static Entry,
-        (number, of_data): (Number, u64),
+        (number, of_data): (WorkerIndex, u64),
         share: &Share,
     ) -> Result<WorkerSpec, Failure> {
         let writes = stream.access.writes();
@@ -253,7 +257,7 @@ impl Measurement {
         &self,
         stream: &Stream,
         targets: &[&Ready],
-        number: Number,
+        number: WorkerIndex,
         share: &Share,
     ) -> Result<Vec<Box<dyn Source>>, Failure> {
         let bytes: Vec<u64> = targets.iter().map(|t| t.bytes()).collect();

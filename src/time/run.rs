@@ -52,7 +52,7 @@ const NOT_FOUND: u8 = 127;
 /// Most other processes that are named.
 const MAX_NEIGHBOURS: usize = 3;
 /// Run time from which other processes are sampled.
-const LOOK_AFTER: Duration = Duration::from_millis(50);
+const SAMPLE_OTHERS_AFTER: Duration = Duration::from_millis(50);
 /// CPU time and bytes from which another process is busy.
 const BUSY_CPU_MS: u64 = 20;
 const BUSY_BYTES: u64 = 1 << 20;
@@ -106,7 +106,7 @@ impl Runner<'_> {
         // Ended processes of earlier commands do not belong to this run.
         while let Ok(Some(_)) = sys::children::wait(false) {}
         // Start its thread before the tracer follows new processes.
-        let others_before = self.look_at_others();
+        let others_before = self.sample_others();
         let tracing = self.tracing.begin();
         let start = self.watch.around_command(Moment::Start);
         let forks_before = forks(&self.root);
@@ -226,11 +226,11 @@ impl Runner<'_> {
 
     /// Samples every process once the command has run for a while. That takes 1 ms per 20 processes, too much for a short
     /// command.
-    fn look_at_others(&self) -> LookAtOthers {
+    fn sample_others(&self) -> OthersSample {
         let (stop, is_to_stop) = channel();
         let root = self.root.clone();
         let thread = spawn(move || {
-            if is_to_stop.recv_timeout(LOOK_AFTER) != Err(RecvTimeoutError::Timeout) {
+            if is_to_stop.recv_timeout(SAMPLE_OTHERS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return None;
             }
             let seen = Processes::list(&root).ok();
@@ -238,7 +238,7 @@ impl Runner<'_> {
             let _ = is_to_stop.recv();
             seen
         });
-        LookAtOthers { stop, thread }
+        OthersSample { stop, thread }
     }
 
     /// Runs an unmeasured shell command of the user.
@@ -327,12 +327,12 @@ impl Runner<'_> {
 }
 
 /// A sample of all processes, made if the command runs long enough.
-struct LookAtOthers {
+struct OthersSample {
     stop: Sender<()>,
     thread: JoinHandle<Option<Processes>>,
 }
 
-impl LookAtOthers {
+impl OthersSample {
     /// Returns the sample; `None` if the command ended before.
     fn stop(self) -> Option<Processes> {
         let _ = self.stop.send(());

@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Longest delay of a requested end, and how often event buffers are emptied.
-const PIECE: Duration = Duration::from_millis(50);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The user's request.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ fn run(
     shown.begin(request)?;
     let mut deadline = Instant::now();
     for number in 0.. {
-        deadline = following(deadline, request.interval);
+        deadline = next_deadline(deadline, request.interval);
         if request.count == Some(number)
             || !wait_until(deadline, stop, &mut || drain(&mut events, calls.as_mut(), shown))
         {
@@ -187,7 +187,7 @@ fn whose(root: &Root, pid: Option<u32>) -> Result<Whose, Failure> {
 }
 
 /// The next end of an interval. Missed ends are skipped.
-fn following(deadline: Instant, interval: Duration) -> Instant {
+fn next_deadline(deadline: Instant, interval: Duration) -> Instant {
     let next = deadline + interval;
     let now = Instant::now();
     if next > now { next } else { now + interval }
@@ -199,7 +199,7 @@ fn drain(events: &mut Events, calls: Option<&mut Calls>, shown: &mut Shown) -> b
     if let Some(calls) = calls {
         calls.drain();
     }
-    shown.obey()
+    shown.handle_keys()
 }
 
 /// Waits, and calls `often` meanwhile. Returns whether to continue.
@@ -212,7 +212,7 @@ fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut() -> b
         if left.is_zero() {
             return true;
         }
-        std::thread::sleep(left.min(PIECE));
+        std::thread::sleep(left.min(STOP_CHECK_INTERVAL));
     }
 }
 
@@ -317,7 +317,7 @@ impl Devices {
             remarks.clear();
         }
         for device in &mut self.all {
-            remarks.extend(device.exchanged(&self.root, &self.measured));
+            remarks.extend(device.detect_replacement(&self.root, &self.measured));
         }
         let of = |d: &Device| counted.iter().find(|c| c.name == d.name && c.number == d.number);
         let devices = self.all.iter_mut().map(|d| {
@@ -336,9 +336,9 @@ impl Devices {
                 }
                 let is_top = target.place.tops.contains(&at);
                 // A kernel name is not a path.
-                let is_path = is_top && target.said.exists();
+                let is_path = is_top && target.typed.exists();
                 let to_bench =
-                    if is_path { name::shown(&target.said) } else { format!("/dev/{}", layer.name) };
+                    if is_path { name::shown(&target.typed) } else { format!("/dev/{}", layer.name) };
                 let place = (&target.place.layers[..], layer, levels[at]);
                 self.all.push(Device::new(&self.root, place, &to_bench, &self.measured));
                 if self.selection.partitions && is_top {
@@ -434,7 +434,7 @@ impl Device {
     }
 
     /// Restarts if another device, medium or file has the name now.
-    fn exchanged(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
+    fn detect_replacement(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
         let sequence = disk_stats::sequence(root, &self.name);
         if sequence == self.sequence || sequence.is_none() {
             return None;
@@ -534,7 +534,7 @@ fn levels(layers: &[Layer]) -> Vec<usize> {
 #[derive(Debug)]
 struct Target {
     /// As typed.
-    said: PathBuf,
+    typed: PathBuf,
     /// The block devices below it.
     place: Place,
 }
@@ -543,22 +543,22 @@ struct Target {
 ///
 /// # Errors
 /// For missing paths, and paths on no block device.
-fn resolve(root: &Root, said: &[PathBuf]) -> Result<Vec<Target>, Failure> {
-    said.iter().map(|said| Ok(Target { said: said.clone(), place: place(root, said)? })).collect()
+fn resolve(root: &Root, typed: &[PathBuf]) -> Result<Vec<Target>, Failure> {
+    typed.iter().map(|typed| Ok(Target { typed: typed.clone(), place: place(root, typed)? })).collect()
 }
 
-fn place(root: &Root, said: &Path) -> Result<Place, Failure> {
-    let without_node = said.strip_prefix("/dev").ok().filter(|_| !said.exists());
+fn place(root: &Root, typed: &Path) -> Result<Place, Failure> {
+    let without_node = typed.strip_prefix("/dev").ok().filter(|_| !typed.exists());
     let kernel_name = without_node.and_then(|name| Some(name.to_str()?.replace('/', "!")));
     let found = match kernel_name.and_then(|name| resolve_device(root, &name)) {
         Some(place) => place,
-        None if !said.exists() && said.parent() == Some(Path::new("")) => {
+        None if !typed.exists() && typed.parent() == Some(Path::new("")) => {
             return Err(Failure::Usage(format!(
                 "{}: there is no such file, and no block device of that name; `fathom devices` lists them",
-                name::shown(said)
+                name::shown(typed)
             )));
         }
-        None => place_of(root, said)?,
+        None => place_of(root, typed)?,
     };
     if !found.layers.is_empty() {
         return Ok(found);
@@ -567,7 +567,7 @@ fn place(root: &Root, said: &Path) -> Result<Place, Failure> {
     let why = why.unwrap_or_else(|| "the kernel shows none below it".into());
     Err(Failure::Usage(format!(
         "{} is on no block device that could be watched: {why}; name a disk, or something on one",
-        name::shown(said)
+        name::shown(typed)
     )))
 }
 
@@ -577,7 +577,7 @@ impl Target {
         let mut words = vec![self.place.kind().to_owned()];
         words.extend(self.place.layers.iter().map(|layer| layer.name.clone()));
         let blind = self.place.blind.as_ref().map_or(String::new(), |why| format!("; not known: {why}"));
-        format!("{}: {}{blind}", name::shown(&self.said), words.join(" > "))
+        format!("{}: {}{blind}", name::shown(&self.typed), words.join(" > "))
     }
 }
 
@@ -657,7 +657,7 @@ impl Shown {
     }
 
     /// Obeys key presses. Returns whether to continue.
-    fn obey(&mut self) -> bool {
+    fn handle_keys(&mut self) -> bool {
         match self.view.as_mut().map_or(KeyAction::Nothing, Watching::obey) {
             KeyAction::Nothing => true,
             KeyAction::End => false,
@@ -740,7 +740,7 @@ fn renewed(path: &Path) -> Option<&'static Format> {
 fn spared(targets: &[Target]) -> Spared {
     let mut spared = Spared::default();
     for target in targets {
-        spared.add(&target.said, "watched by this call");
+        spared.add(&target.typed, "watched by this call");
         for layer in &target.place.layers {
             if let Some(file) = &layer.backing_file {
                 spared.add(Path::new(file), &format!("the file behind {}, which is watched", layer.name));
@@ -770,9 +770,9 @@ pub struct Selection {
 fn missed_intervals_are_skipped() {
     let now = Instant::now();
     let second = Duration::from_secs(1);
-    assert_eq!(following(now, second), now + second);
+    assert_eq!(next_deadline(now, second), now + second);
     let Some(long_ago) = now.checked_sub(10 * second) else { return };
-    assert!(following(long_ago, second) >= now + second);
+    assert!(next_deadline(long_ago, second) >= now + second);
 }
 
 #[test]

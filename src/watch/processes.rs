@@ -29,9 +29,9 @@ use std::time::{Duration, Instant};
 use sys::io_calls::IO_CALLS;
 
 /// Processes that are shown.
-const MOST: usize = 5;
+const MAX_SHOWN: usize = 5;
 /// Rest time as a multiple of work time.
-const RESTS: u32 = 100;
+const REST_FACTOR: u32 = 100;
 /// Name for ended processes below a process that moved data.
 const CHILDREN: &str = "ended children";
 /// The remark about all figures, shown once.
@@ -102,7 +102,7 @@ impl Busiest {
         let processes = self.before.take().map(|(since, before)| {
             let seconds = now.duration_since(since).as_secs_f64();
             let requests = events.processes();
-            let moved = moved_or_asked(&look, &before, requests.as_ref());
+            let moved = active_processes(&look, &before, requests.as_ref());
             self.to_processes(&look, &moved, requests.as_ref(), (seconds, devices))
         });
         self.before = Some((now, look));
@@ -117,27 +117,28 @@ impl Busiest {
         (seconds, devices): (f64, &[String]),
     ) -> Processes {
         let asked = |m: &Moved| own_requests(requests?, m).map(|of| bytes_of(of, seconds));
-        let mut moved: Vec<&Moved> = moved.iter().filter(|m| self.is_told(m) || asked(m).is_some()).collect();
+        let mut moved: Vec<&Moved> =
+            moved.iter().filter(|m| self.is_shown(m) || asked(m).is_some()).collect();
         let bytes = |m: &Moved| asked(m).unwrap_or(0).max(m.counters.storage_bytes());
         moved.sort_by_key(|m| std::cmp::Reverse((bytes(m), m.counters.rchar)));
-        let most: Vec<&Moved> = moved.iter().take(MOST).copied().collect();
-        self.look_at_files(&most, devices);
+        let most: Vec<&Moved> = moved.iter().take(MAX_SHOWN).copied().collect();
+        self.read_descriptors(&most, devices);
         Processes {
             seconds,
             most: most.into_iter().map(|m| self.process(m, requests, seconds)).collect(),
-            more: moved.len().saturating_sub(MOST),
+            more: moved.len().saturating_sub(MAX_SHOWN),
             hidden: look.hidden(),
             calls_not_known: None,
         }
     }
 
     /// Whether to show it: a process if it moved data of storage, a thread of the only watched process if it did anything.
-    fn is_told(&self, moved: &Moved) -> bool {
+    fn is_shown(&self, moved: &Moved) -> bool {
         matches!(self.whose, Whose::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
     }
 
     /// Reads the descriptors of these processes, unless it rests. Then missing ones are marked unknown.
-    fn look_at_files(&mut self, most: &[&Moved], devices: &[String]) {
+    fn read_descriptors(&mut self, most: &[&Moved], devices: &[String]) {
         let now = Instant::now();
         if now < self.rests[1] {
             return;
@@ -192,7 +193,7 @@ impl Busiest {
 
     /// How long to rest from now on; no rest if that is shorter than an interval.
     fn rest(&self, began: Duration) -> Duration {
-        let rest = cpu_time().saturating_sub(began) * RESTS;
+        let rest = cpu_time().saturating_sub(began) * REST_FACTOR;
         if rest > self.interval { rest } else { Duration::ZERO }
     }
 }
@@ -203,7 +204,7 @@ fn own_requests<'r>(all: &'r Requests, moved: &Moved) -> Option<&'r ProcessReque
 }
 
 /// Processes that moved data by their own counters or had requests, except those that ended.
-fn moved_or_asked(look: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
+fn active_processes(look: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
     let mut moved = look.moved_since(before);
     let asked = requests.into_iter().flat_map(BTreeMap::keys);
     let others: Vec<Moved> = asked
@@ -421,7 +422,7 @@ struct Recording {
     events: BlockEvents,
     interval: Interval,
     /// When requests were last reported per process.
-    told: Instant,
+    reported_at: Instant,
     losses: Losses,
 }
 
@@ -500,7 +501,7 @@ impl Events {
             _ if !self.wanted => return,
             Err(why) => why.clone(),
             Ok(recording) => {
-                let unknown = recording.losses.of_interval(now_ns());
+                let unknown = recording.losses.interval_gap(now_ns());
                 let all = recording.interval.latencies();
                 for ((number, _), latencies) in self.devices.iter().zip(all) {
                     let known = unknown.clone().map_or(Ok(latencies), Err);
@@ -517,8 +518,8 @@ impl Events {
     /// Requests of processes since the last call; `None` if unknown.
     pub(super) fn processes(&mut self) -> Option<BTreeMap<u32, ProcessRequests>> {
         let recording = self.recording.as_mut().ok()?;
-        let since = std::mem::replace(&mut recording.told, Instant::now());
-        let seconds = recording.told.duration_since(since).max(Duration::from_millis(1)).as_secs_f64();
+        let since = std::mem::replace(&mut recording.reported_at, Instant::now());
+        let seconds = recording.reported_at.duration_since(since).max(Duration::from_millis(1)).as_secs_f64();
         let processes = recording.interval.processes(seconds);
         recording.losses.processes_are_known(now_ns()).then_some(processes)
     }
@@ -530,7 +531,7 @@ impl Recording {
         Ok(Self {
             events: BlockEvents::begin(&traced)?,
             interval: Interval::new(devices.len(), by_thread),
-            told: Instant::now(),
+            reported_at: Instant::now(),
             losses: Losses::default(),
         })
     }
@@ -539,21 +540,21 @@ impl Recording {
     fn drain(&mut self) -> Known<()> {
         let (events, interval) = (&mut self.events, &mut self.interval);
         events.drain(&mut |at, row, names| interval.add(at, row, names))?;
-        self.losses.see(self.events.lost(), now_ns());
+        self.losses.add_losses(self.events.lost(), now_ns());
         Ok(())
     }
 
     /// Takes over the events at the end of an interval, with the kernel's count of lost ones.
     fn end_interval(&mut self) -> Known<()> {
         self.drain()?;
-        self.losses.see(self.events.lost_by_kernel()?, now_ns());
+        self.losses.add_losses(self.events.lost_by_kernel()?, now_ns());
         Ok(())
     }
 }
 
 impl Losses {
     /// Updates the number of lost events.
-    fn see(&mut self, lost: u64, now_ns: u64) {
+    fn add_losses(&mut self, lost: u64, now_ns: u64) {
         if lost > self.lost {
             self.lost = lost;
             self.unsure_until_ns = now_ns.saturating_add(PATIENCE_NS);
@@ -561,7 +562,7 @@ impl Losses {
     }
 
     /// Why the ending interval has no figures. Begins the next one.
-    fn of_interval(&mut self, now_ns: u64) -> Option<String> {
+    fn interval_gap(&mut self, now_ns: u64) -> Option<String> {
         let lost = self.lost - std::mem::replace(&mut self.before, self.lost);
         if lost > 0 {
             return Some(format!("the kernel's tracer lost {} events", show_count(lost as f64)));
@@ -599,17 +600,17 @@ fn threads_are_sampled_and_a_missing_process_has_ended() {
 #[test]
 fn lost_events_make_figures_unknown() {
     let mut losses = Losses::default();
-    losses.see(0, 1);
-    assert_eq!(losses.of_interval(2), None);
+    losses.add_losses(0, 1);
+    assert_eq!(losses.interval_gap(2), None);
     assert!(losses.processes_are_known(2));
-    losses.see(137, 10);
-    let why = losses.of_interval(20).unwrap_or_default();
+    losses.add_losses(137, 10);
+    let why = losses.interval_gap(20).unwrap_or_default();
     assert!(why.contains("lost 137 events"), "{why}");
-    let why = losses.of_interval(30).unwrap_or_default();
+    let why = losses.interval_gap(30).unwrap_or_default();
     assert!(why.contains("may be mistaken"), "{why}");
     assert!(!losses.processes_are_known(30));
     let later = 11 + PATIENCE_NS;
-    assert_eq!(losses.of_interval(later), None);
+    assert_eq!(losses.interval_gap(later), None);
     assert!(!losses.processes_are_known(later), "a part of that time");
     assert!(losses.processes_are_known(later));
 }

@@ -6,7 +6,7 @@
 
 use crate::failure::Failure;
 use crate::plan::settings::Origins;
-use crate::plan::sweep::Doing;
+use crate::plan::sweep::CellWork;
 use crate::plan::target;
 use crate::request::{Request, SweepSpec};
 use engine::engines::{self, Entry};
@@ -37,7 +37,7 @@ const POSITION_BYTES: u64 = 4096;
 
 /// The start of a cell.
 #[derive(Clone, Copy)]
-struct Beginning {
+struct CellStart {
     /// Its first byte.
     bytes: u64,
     /// Percent of the smallest target; `None` if not given in percent.
@@ -59,12 +59,12 @@ pub(super) struct Growing<'a> {
     pub(super) specs: Vec<JobSpec>,
     pub(super) cells: Vec<Cell>,
     pub(super) skipped: Vec<Skipped>,
-    pub(super) said: &'a SweepSpec,
+    pub(super) sweep_spec: &'a SweepSpec,
 }
 
 /// One point of the axes.
 struct Point<'a> {
-    doing: &'a Doing,
+    doing: &'a CellWork,
     mode: Option<&'static Mode>,
     cache: Cache,
     engine: &'a EngineSpec,
@@ -75,7 +75,7 @@ struct Point<'a> {
     /// The path of the target, if each is used alone.
     target: Option<String>,
     /// The start, if given.
-    at: Option<Beginning>,
+    at: Option<CellStart>,
     batch: Option<u32>,
     /// Block size; the largest of an access specification.
     bs: u32,
@@ -86,15 +86,15 @@ impl Growing<'_> {
     /// Adds every cell of a work with an engine.
     pub(super) fn of_engine(
         &mut self,
-        doing: &Doing,
+        doing: &CellWork,
         engine: &EngineSpec,
         entry: &'static Entry,
     ) -> Result<(), Failure> {
-        let said = self.said;
-        let axes = &said.axes;
+        let sweep_spec = self.sweep_spec;
+        let axes = &sweep_spec.axes;
         let default = self.default_cache(entry);
         let writes = doing.writes();
-        let modes: Vec<(Option<&'static Mode>, Cache)> = match self.said.preset {
+        let modes: Vec<(Option<&'static Mode>, Cache)> = match self.sweep_spec.preset {
             Some(preset) if axes.cache.is_empty() && !preset.modes.is_empty() => preset
                 .modes
                 .iter()
@@ -105,14 +105,14 @@ impl Growing<'_> {
             _ => axes.cache.iter().map(|c| (None, *c)).collect(),
         };
         let sizes: Vec<u32> = match doing {
-            Doing::Named(spec) => vec![spec.largest_bytes()],
-            Doing::Plain(..) if axes.bs.is_empty() => (12..=22).map(|i| 1 << i).collect(),
-            Doing::Plain(..) => axes.bs.clone(),
+            CellWork::Named(spec) => vec![spec.largest_bytes()],
+            CellWork::Plain(..) if axes.bs.is_empty() => (12..=22).map(|i| 1 << i).collect(),
+            CellWork::Plain(..) => axes.bs.clone(),
         };
         let Loads { assignments, depths } = &self.loads;
         let (assignments, depths) = (assignments.clone(), depths.clone());
-        let batches = or_none(&axes.batch);
-        let offsets = or_none(&axes.offset);
+        let batches = optional_values(&axes.batch);
+        let offsets = optional_values(&axes.offset);
         // The properties of a cell besides its size and depth.
         let ways: Vec<(Assignment, Option<Offset>, Option<u32>)> = assignments
             .iter()
@@ -164,20 +164,20 @@ impl Growing<'_> {
     }
 
     /// The start of a cell. A percentage refers to the smallest target, so that each has the same bytes after it.
-    fn beginning(&self, said: Offset, assignment: Assignment) -> Beginning {
+    fn beginning(&self, sweep_spec: Offset, assignment: Assignment) -> CellStart {
         let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
         let there =
             |t: &TargetFacts| if t.role == Role::Made { size.unwrap_or(target::MADE_BYTES) } else { t.bytes };
         let there = self.used(assignment).iter().map(there).min();
         let there = there.unwrap_or(size.unwrap_or(target::MADE_BYTES));
-        let (bytes, percent) = match said {
+        let (bytes, percent) = match sweep_spec {
             Offset::Bytes(bytes) => (bytes, None),
             Offset::Percent(percent) => {
                 let bytes = (u128::from(there) * u128::from(percent) / 100) as u64;
                 (bytes / POSITION_BYTES * POSITION_BYTES, Some(percent))
             }
         };
-        Beginning { bytes, percent, left: there.saturating_sub(bytes) }
+        CellStart { bytes, percent, left: there.saturating_sub(bytes) }
     }
 
     /// Default cache mode: the engine's preference, unless the place does not support it.
@@ -240,7 +240,7 @@ impl Growing<'_> {
         if let Some(at) = point.at.filter(|at| at.left < bs) {
             return Some(format!("only {} are left behind {}", show_bytes(at.left), show_bytes(at.bytes)));
         }
-        let until_slow = self.said.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
+        let until_slow = self.sweep_spec.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
         let mut used = self.used(point.assignment).iter().filter(|_| entry.moves_bytes);
         let is_all = |t: &TargetFacts| size.or((t.role != Role::Made).then_some(t.bytes)) == Some(bs);
         if until_slow && used.clone().any(is_all) {
@@ -299,7 +299,7 @@ impl Growing<'_> {
     pub(super) fn baselines(&mut self) -> Vec<Baseline> {
         let Some(role) = self.targets.first().map(|t| t.role) else { return Vec::new() };
         // They start at the first byte of one target. With others a comparison would be meaningless.
-        let axes = &self.said.axes;
+        let axes = &self.sweep_spec.axes;
         if !axes.target.is_empty() || !axes.offset.is_empty() {
             return Vec::new();
         }
@@ -313,7 +313,7 @@ impl Growing<'_> {
             for (name, bs) in YARDSTICKS {
                 let Some(bytes) = self.yardstick_bytes(bs) else { continue };
                 let point = Point {
-                    doing: &Doing::Plain(rw, None),
+                    doing: &CellWork::Plain(rw, None),
                     mode: None,
                     cache: Cache::Buffered,
                     engine: &engine,
@@ -365,7 +365,7 @@ impl Growing<'_> {
 }
 
 /// The values of an axis, or `None` for an unset one.
-fn or_none<T: Copy>(axis: &[T]) -> Vec<Option<T>> {
+fn optional_values<T: Copy>(axis: &[T]) -> Vec<Option<T>> {
     if axis.is_empty() { vec![None] } else { axis.iter().copied().map(Some).collect() }
 }
 
@@ -380,8 +380,8 @@ fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
     let Some(align) = target.align else { return Some("its file system has no direct I/O".into()) };
     let odd = |bytes: &u32| !bytes.is_multiple_of(align);
     let (size, reply) = match point.doing {
-        Doing::Plain(..) => (Some(point.bs).filter(odd), None),
-        Doing::Named(spec) => (spec.sizes().find(odd), spec.replies().find(odd)),
+        CellWork::Plain(..) => (Some(point.bs).filter(odd), None),
+        CellWork::Named(spec) => (spec.sizes().find(odd), spec.replies().find(odd)),
     };
     if let Some(reply) = reply {
         return Some(format!(
@@ -395,8 +395,8 @@ impl Point<'_> {
     fn setting(&self) -> Setting {
         let Assignment { workers, targets, of_last, alone } = self.assignment;
         let (rw, mix, spec) = match self.doing {
-            Doing::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::describe), None),
-            Doing::Named(spec) => (String::new(), None, Some(spec.name.clone())),
+            CellWork::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::describe), None),
+            CellWork::Named(spec) => (String::new(), None, Some(spec.name.clone())),
         };
         Setting {
             block_bytes: self.bs,
@@ -421,13 +421,13 @@ impl Point<'_> {
         let mut job = base.clone();
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
             match self.doing {
-                Doing::Plain(rw, mix) => {
+                CellWork::Plain(rw, mix) => {
                     let size = Sizes::Fixed(self.bs);
                     stream.rw = Some(*rw);
                     stream.mix = *mix;
                     stream.bs = Some(PerKind::all(size));
                 }
-                Doing::Named(spec) => stream.lines.clone_from(&spec.lines),
+                CellWork::Named(spec) => stream.lines.clone_from(&spec.lines),
             }
             stream.depth = Some(self.depth);
             stream.workers = Some(self.assignment.workers);
@@ -459,15 +459,15 @@ pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetF
     let here = [PathBuf::from(".")];
     let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
     let mut all: Vec<TargetFacts> = Vec::new();
-    for said in named {
-        let path = said.canonicalize().map_err(|e| target::unreachable_path(said, &e))?;
+    for sweep_spec in named {
+        let path = sweep_spec.canonicalize().map_err(|e| target::unreachable_path(sweep_spec, &e))?;
         if all.iter().any(|known| known.path == path) {
             return Err(Failure::Usage(format!(
                 "TARGET {} is there twice; name each target once",
-                name::shown(said)
+                name::shown(sweep_spec)
             )));
         }
-        let (found, place) = target::inspect_target(root, said, &path)?;
+        let (found, place) = target::inspect_target(root, sweep_spec, &path)?;
         let direct = place.without_direct().is_none();
         all.push(TargetFacts {
             role: found.role,
@@ -483,7 +483,7 @@ pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetF
 /// Default maximum of outstanding I/Os, as in Iometer.
 const MOST_OUTSTANDING: u32 = 32;
 /// Base of exponential steps and of cycles of outstanding I/Os, as in Iometer.
-const TWO: u32 = 2;
+const STEP_FACTOR: u32 = 2;
 
 /// Workers, and the targets that they use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -506,14 +506,14 @@ pub(crate) struct Loads {
 }
 
 /// The requested loads on `targets` targets.
-pub(crate) fn loads(said: &SweepSpec, targets: u32, origins: &mut Origins) -> Result<Loads, Failure> {
-    let axes = &said.axes;
+pub(crate) fn loads(sweep_spec: &SweepSpec, targets: u32, origins: &mut Origins) -> Result<Loads, Failure> {
+    let axes = &sweep_spec.axes;
     if let Some(many) = axes.targets.iter().find(|t| **t > targets) {
         return Err(Failure::Usage(format!(
             "--targets {many}: there are {targets}; name as many, or use a smaller number"
         )));
     }
-    if said.preset.is_some_and(|p| p.name == IOMETER) {
+    if sweep_spec.preset.is_some_and(|p| p.name == IOMETER) {
         if !axes.target.is_empty() {
             return Err(Failure::Usage(
                 "--target: a test type of Iometer says itself which targets are used; name them as TARGETs"
@@ -522,22 +522,22 @@ pub(crate) fn loads(said: &SweepSpec, targets: u32, origins: &mut Origins) -> Re
         }
         let cpus = available_parallelism().map_or(1, NonZero::get);
         let cpus = u32::try_from(cpus).unwrap_or(MAX_WORKERS).min(MAX_WORKERS);
-        let cycle = said.cycle.unwrap_or(Cycle::Normal);
-        let from = if said.cycle.is_some() { "command line" } else { "default" };
+        let cycle = sweep_spec.cycle.unwrap_or(Cycle::Normal);
+        let from = if sweep_spec.cycle.is_some() { "command line" } else { "default" };
         origins.fixed("--cycle", &format!("{}: {}", cycle.word(), cycle.about()), from);
-        let loads = cycled(said, cycle, targets, cpus)?;
-        tell(said, cycle, &loads, origins);
+        let loads = cycled(sweep_spec, cycle, targets, cpus)?;
+        record_loads(sweep_spec, cycle, &loads, origins);
         return Ok(loads);
     }
-    let idle = [("cycle", said.cycle.is_some()), ("step", said.step.is_some())];
-    if let Some((flag, _)) = idle.into_iter().find(|(_, said)| *said) {
+    let idle = [("cycle", sweep_spec.cycle.is_some()), ("step", sweep_spec.step.is_some())];
+    if let Some((flag, _)) = idle.into_iter().find(|(_, sweep_spec)| *sweep_spec) {
         return Err(Failure::Usage(format!(
             "--{flag} is about the test types of Iometer; type --preset {IOMETER} too, or leave it out"
         )));
     }
-    let workers = or(&axes.workers, || vec![1]);
+    let workers = given_or(&axes.workers, || vec![1]);
     let assignments = if axes.target.is_empty() {
-        product(&workers, &or(&axes.targets, || vec![targets]))
+        product(&workers, &given_or(&axes.targets, || vec![targets]))
     } else if axes.targets.is_empty() {
         each_alone(&workers, axes.target.len())
     } else {
@@ -546,11 +546,11 @@ pub(crate) fn loads(said: &SweepSpec, targets: u32, origins: &mut Origins) -> Re
                 .into(),
         ));
     };
-    Ok(Loads { assignments, depths: or(&axes.depth, || vec![1, 2, 4, 8, 16]) })
+    Ok(Loads { assignments, depths: given_or(&axes.depth, || vec![1, 2, 4, 8, 16]) })
 }
 
-fn or(said: &[u32], default: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
-    if said.is_empty() { default() } else { said.to_vec() }
+fn given_or(sweep_spec: &[u32], default: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
+    if sweep_spec.is_empty() { default() } else { sweep_spec.to_vec() }
 }
 
 fn product(workers: &[u32], targets: &[u32]) -> Vec<Assignment> {
@@ -569,28 +569,28 @@ fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
 }
 
 /// The loads of a test type. For the rising number a flag may give the maximum, one number, or all values.
-fn cycled(said: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
-    let axes = &said.axes;
+fn cycled(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
+    let axes = &sweep_spec.axes;
     let rises = |through: bool, values: &[u32]| through && values.len() < 2;
     let workers_rise = rises(cycle.has_workers(), &axes.workers);
     let targets_rise = rises(cycle.has_targets(), &axes.targets);
     let depths_rise = rises(cycle.has_outstanding(), &axes.depth);
-    if let Some(step) = said.step.filter(|_| !workers_rise && !targets_rise && !depths_rise) {
+    if let Some(step) = sweep_spec.step.filter(|_| !workers_rise && !targets_rise && !depths_rise) {
         return Err(Failure::Usage(format!(
             "--step {} changes nothing here: no number rises by itself; leave it out, or type another --cycle",
             step.word().to_lowercase()
         )));
     }
-    let step = said.step.unwrap_or(Step::Linear);
+    let step = sweep_spec.step.unwrap_or(Step::Linear);
     let most = |values: &[u32], default: u32| values.first().copied().unwrap_or(default);
     let values = |rises: bool, values: &[u32], default: u32| {
-        if rises { up_to(most(values, default), step) } else { or(values, || vec![default]) }
+        if rises { up_to(most(values, default), step) } else { given_or(values, || vec![default]) }
     };
     let depths = if depths_rise {
-        let step = said.step.unwrap_or(Step::Exponential);
-        step.values(1, most(&axes.depth, MOST_OUTSTANDING), TWO).collect()
+        let step = sweep_spec.step.unwrap_or(Step::Exponential);
+        step.values(1, most(&axes.depth, MOST_OUTSTANDING), STEP_FACTOR).collect()
     } else {
-        or(&axes.depth, || vec![1])
+        given_or(&axes.depth, || vec![1])
     };
     let assignments = if cycle.increments() {
         let list = [("workers", &axes.workers), ("targets", &axes.targets)];
@@ -610,7 +610,7 @@ fn cycled(said: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loa
 
 /// From one to the maximum, which always comes last, as in Iometer.
 fn up_to(most: u32, step: Step) -> Vec<u32> {
-    let by = if step == Step::Linear { 1 } else { TWO };
+    let by = if step == Step::Linear { 1 } else { STEP_FACTOR };
     let below = step.values(1, most.saturating_sub(1), by);
     below.chain([most]).collect()
 }
@@ -627,7 +627,7 @@ fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Assignment> 
 }
 
 /// Records the numbers and their cause.
-fn tell(said: &SweepSpec, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
+fn record_loads(sweep_spec: &SweepSpec, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
     let Loads { assignments, depths } = loads;
     let list = |of: fn(&Assignment) -> u32| {
         let mut all: Vec<u32> = assignments.iter().map(of).collect();
@@ -635,8 +635,8 @@ fn tell(said: &SweepSpec, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
         all.dedup();
         format_list(&all)
     };
-    let axes = &said.axes;
-    let law = said.step.map_or("its default steps", Step::word);
+    let axes = &sweep_spec.axes;
+    let law = sweep_spec.step.map_or("its default steps", Step::word);
     let from = |rises: bool, values: &[u32], default: &str| match (rises, values) {
         (_, [_, _, ..]) | (false, [_]) => "command line".to_owned(),
         (true, [_]) => format!("{}, {law}; the most from the command line", cycle.word()),
@@ -676,22 +676,23 @@ fn sweep(cycle: Cycle, step: Option<Step>) -> SweepSpec {
 
 /// Results on three targets with two CPUs: workers, targets and targets of the last worker for each assignment.
 #[cfg(test)]
-struct Through {
+struct TestCase {
     assignments: Vec<(u32, u32, u32)>,
     depths: Vec<u32>,
 }
 
 #[cfg(test)]
-fn through(said: &SweepSpec) -> Result<Through, String> {
-    let cycle = said.cycle.unwrap_or(Cycle::Normal);
-    let Loads { assignments, depths } = cycled(said, cycle, 3, 2).map_err(|e| e.message().to_owned())?;
+fn through(sweep_spec: &SweepSpec) -> Result<TestCase, String> {
+    let cycle = sweep_spec.cycle.unwrap_or(Cycle::Normal);
+    let Loads { assignments, depths } =
+        cycled(sweep_spec, cycle, 3, 2).map_err(|e| e.message().to_owned())?;
     let assignments = assignments.iter().map(|c| (c.workers, c.targets, c.of_last.unwrap_or(0))).collect();
-    Ok(Through { assignments, depths })
+    Ok(TestCase { assignments, depths })
 }
 
 #[cfg(test)]
-fn done(said: &SweepSpec) -> Through {
-    through(said).unwrap_or_else(|e| panic!("{e}"))
+fn done(sweep_spec: &SweepSpec) -> TestCase {
+    through(sweep_spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
@@ -727,27 +728,27 @@ fn steps_and_flags_change_the_loads() {
     assert_eq!(targets, [(2, 1, 0), (2, 2, 0), (2, 3, 0)], "the last too");
     let odd: Vec<u32> = (1..32).step_by(2).collect();
     assert_eq!(of(Cycle::Outstanding, Step::Linear).depths, odd, "by two, as Iometer's step is");
-    let mut said = sweep(Cycle::IncrementSerial, Some(Step::Exponential));
-    said.axes.workers = vec![5];
-    assert_eq!(done(&said).assignments, [(1, 1, 0), (1, 2, 0), (2, 3, 1), (3, 3, 2), (5, 3, 0)]);
-    said.axes.workers = vec![1, 2];
-    assert!(through(&said).is_err_and(|e| e.contains("one number")));
-    let mut said = sweep(Cycle::Workers, Some(Step::Linear));
-    said.axes.workers = vec![4, 8];
-    assert!(through(&said).is_err_and(|e| e.contains("--step linear changes nothing")));
-    said.step = None;
-    assert_eq!(done(&said).assignments, [(4, 3, 0), (8, 3, 0)]);
-    said.axes.workers = vec![3];
-    assert_eq!(done(&said).assignments, [(1, 3, 0), (2, 3, 0), (3, 3, 0)], "one number is the most");
-    let mut said = sweep(Cycle::OutstandingAndTargets, None);
-    (said.axes.depth, said.axes.targets) = (vec![5], vec![2]);
-    let seen = done(&said);
+    let mut sweep_spec = sweep(Cycle::IncrementSerial, Some(Step::Exponential));
+    sweep_spec.axes.workers = vec![5];
+    assert_eq!(done(&sweep_spec).assignments, [(1, 1, 0), (1, 2, 0), (2, 3, 1), (3, 3, 2), (5, 3, 0)]);
+    sweep_spec.axes.workers = vec![1, 2];
+    assert!(through(&sweep_spec).is_err_and(|e| e.contains("one number")));
+    let mut sweep_spec = sweep(Cycle::Workers, Some(Step::Linear));
+    sweep_spec.axes.workers = vec![4, 8];
+    assert!(through(&sweep_spec).is_err_and(|e| e.contains("--step linear changes nothing")));
+    sweep_spec.step = None;
+    assert_eq!(done(&sweep_spec).assignments, [(4, 3, 0), (8, 3, 0)]);
+    sweep_spec.axes.workers = vec![3];
+    assert_eq!(done(&sweep_spec).assignments, [(1, 3, 0), (2, 3, 0), (3, 3, 0)], "one number is the most");
+    let mut sweep_spec = sweep(Cycle::OutstandingAndTargets, None);
+    (sweep_spec.axes.depth, sweep_spec.axes.targets) = (vec![5], vec![2]);
+    let seen = done(&sweep_spec);
     assert_eq!(
         (seen.assignments.len(), seen.depths),
         (2, vec![1, 2, 4]),
         "none above the end, as in Iometer"
     );
-    let mut said = sweep(Cycle::IncrementParallel, None);
-    said.axes.targets = vec![1];
-    assert_eq!(done(&said).assignments, [(1, 1, 0), (2, 1, 0)]);
+    let mut sweep_spec = sweep(Cycle::IncrementParallel, None);
+    sweep_spec.axes.targets = vec![1];
+    assert_eq!(done(&sweep_spec).assignments, [(1, 1, 0), (2, 1, 0)]);
 }

@@ -59,11 +59,11 @@ pub(in crate::plan) struct GridJobs {
 /// Makes the grid.
 pub(in crate::plan) fn grid(
     request: &Request,
-    said: &SweepSpec,
+    sweep_spec: &SweepSpec,
     (root, memory, denial): (&Root, Option<u64>, Option<&str>),
     origins: &mut Origins,
 ) -> Result<GridJobs, Failure> {
-    let axes = &said.axes;
+    let axes = &sweep_spec.axes;
     if let Some(cause) = denial.filter(|_| axes.engine.iter().any(|engine| engine.name == engine::WANTED)) {
         return Err(engine::refuse_axis(cause));
     }
@@ -72,22 +72,22 @@ pub(in crate::plan) fn grid(
     let entries: Vec<&'static Entry> = engines.iter().map(|e| entry(e)).collect::<Result<_, _>>()?;
     let targets =
         if entries.iter().any(|e| e.moves_bytes) { target_facts(request, root)? } else { Vec::new() };
-    let loads = cell::loads(said, (targets.len() as u32).max(1), origins)?;
-    let works = works(request, said, &targets, origins)?;
-    let measures = measures(said, &works, origins);
-    let memory_bytes = memory_cap(said, memory, origins);
-    let base = base(request, said, &targets);
+    let loads = cell::loads(sweep_spec, (targets.len() as u32).max(1), origins)?;
+    let works = works(request, sweep_spec, &targets, origins)?;
+    let measures = measures(sweep_spec, &works, origins);
+    let memory_bytes = memory_cap(sweep_spec, memory, origins);
+    let base = base(request, sweep_spec, &targets);
     let mut growing = Growing {
         base,
         memory_bytes,
         targets,
         loads,
         denial: denial.filter(|_| axes.engine.is_empty()).map(str::to_owned),
-        cache_said: said.flags.contains(&"cache"),
+        cache_said: sweep_spec.flags.contains(&"cache"),
         specs: Vec::new(),
         cells: Vec::new(),
         skipped: Vec::new(),
-        said,
+        sweep_spec,
     };
     for work in works {
         for (engine, entry) in engines.iter().zip(&entries) {
@@ -103,34 +103,34 @@ pub(in crate::plan) fn grid(
             "no cell of the grid can be measured: {why}; `--skipped` names all of them"
         )));
     }
-    tell_axes(axes, said, origins);
+    record_axes(axes, sweep_spec, origins);
     origins.fixed("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
-    if let Some(preset) = said.preset.filter(|p| p.is_in_order()) {
-        return in_order(request, said, growing, preset.rounds(), origins);
+    if let Some(preset) = sweep_spec.preset.filter(|p| p.is_in_order()) {
+        return in_order(request, sweep_spec, growing, preset.rounds(), origins);
     }
     let baselines = growing.baselines();
     let works = model::sweep::works(&growing.cells);
     let runs = request.job.runs.unwrap_or(CELL_RUNS);
     let jobs = growing.specs.len() - baselines.len();
     let finals = works.len() * 2 * FRESH + baselines.len() * FRESH;
-    let tolerance = origins.choose("--tolerance", said.tolerance, TOLERANCE, |share| {
+    let tolerance = origins.choose("--tolerance", sweep_spec.tolerance, TOLERANCE, |share| {
         format!("{}%", (1000.0 * share).round() / 10.0)
     });
-    let search = search(said, (jobs, finals, runs), &growing, request, origins)?;
+    let search = search(sweep_spec, (jobs, finals, runs), &growing, request, origins)?;
     let Growing { specs, cells, skipped, .. } = growing;
-    let preset = said.preset.map(|p| p.name.to_owned());
+    let preset = sweep_spec.preset.map(|p| p.name.to_owned());
     Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search, tolerance, measures } })
 }
 
 /// Most bytes of a cell's buffers: the limit of searches, or the machine's memory if a preset has none.
-fn memory_cap(said: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
-    let (default, from) = match said.preset.map(|p| p.way) {
+fn memory_cap(sweep_spec: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
+    let (default, from) = match sweep_spec.preset.map(|p| p.way) {
         Some(Procedure::UntilSlow { .. }) => {
             (memory.map_or(MEMORY_BYTES, |m| m / crate::plan::BUFFER_SHARE), "half of what the machine has")
         }
         _ => (MEMORY_BYTES, "default"),
     };
-    origins.choose_from("--memory", said.memory, default, from, |b| show_bytes(*b))
+    origins.choose_from("--memory", sweep_spec.memory, default, from, |b| show_bytes(*b))
 }
 
 fn default_engine(axes: &Axes, denial: Option<&str>) -> EngineSpec {
@@ -140,8 +140,8 @@ fn default_engine(axes: &Axes, denial: Option<&str>) -> EngineSpec {
     EngineSpec { name: name.into(), options: model::job::Options::new() }
 }
 
-fn entry(said: &EngineSpec) -> Result<&'static Entry, Failure> {
-    let stream = StreamSpec { engine: Some(said.clone()), ..StreamSpec::default() };
+fn entry(sweep_spec: &EngineSpec) -> Result<&'static Entry, Failure> {
+    let stream = StreamSpec { engine: Some(sweep_spec.clone()), ..StreamSpec::default() };
     let entry = crate::plan::engine::find(&stream).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if entry.touches_targets() && !entry.moves_bytes {
         return Err(Failure::Usage(format!(
@@ -153,7 +153,7 @@ fn entry(said: &EngineSpec) -> Result<&'static Entry, Failure> {
 }
 
 /// The common settings of all jobs.
-fn base(request: &Request, said: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
+fn base(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
     let mut job = request.job.clone();
     // A preset's size is fathom's default, not the user's. If it does not fit, the usual size is used, and shrinks.
     let room = |bytes: &u64| {
@@ -161,15 +161,15 @@ fn base(request: &Request, said: &SweepSpec, targets: &[TargetFacts]) -> JobSpec
             |t: &TargetFacts| t.role == Role::Made && machine::test_file::fits(&t.path, *bytes).is_ok();
         !targets.is_empty() && targets.iter().all(fits)
     };
-    let wished = said.preset.map(|p| p.size_bytes).filter(room);
+    let wished = sweep_spec.preset.map(|p| p.size_bytes).filter(room);
     for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
         stream.size = stream.size.or(wished);
     }
     for phase in &mut job.phases {
-        let whole = phase.time.unwrap_or(said.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
-        let in_order = said.preset.is_some_and(Preset::is_in_order);
+        let whole = phase.time.unwrap_or(sweep_spec.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
+        let in_order = sweep_spec.preset.is_some_and(Preset::is_in_order);
         // A percentile needs many operations, and short runs have few.
-        let whole_at_once = said.exhaustive || in_order || said.by == Some(Measure::P99);
+        let whole_at_once = sweep_spec.exhaustive || in_order || sweep_spec.by == Some(Measure::P99);
         let parts = if whole_at_once { 1 } else { PIECES };
         phase.time = Some((whole / parts).max(MIN_TIME_NS));
         phase.warmup = Some(phase.warmup.unwrap_or(0));
@@ -178,19 +178,19 @@ fn base(request: &Request, said: &SweepSpec, targets: &[TargetFacts]) -> JobSpec
 }
 
 /// Records each axis with its values and their origin.
-fn tell_axes(axes: &Axes, said: &SweepSpec, origins: &mut Origins) {
-    let preset = said.preset.map(|p| format!("preset {}", p.name));
-    let cycled = said.preset.is_some_and(|p| p.name == IOMETER);
+fn record_axes(axes: &Axes, sweep_spec: &SweepSpec, origins: &mut Origins) {
+    let preset = sweep_spec.preset.map(|p| format!("preset {}", p.name));
+    let cycled = sweep_spec.preset.is_some_and(|p| p.name == IOMETER);
     // A test type records these itself.
     let of_cycle = |axis: &str| cycled && ["depth", "workers", "targets"].contains(&axis);
     for axis in AXES.iter().filter(|axis| !of_cycle(axis.name)) {
         let values = (axis.words)(axes);
         if !values.is_empty() {
-            let from = preset.as_deref().filter(|_| !said.flags.contains(&axis.name));
+            let from = preset.as_deref().filter(|_| !sweep_spec.flags.contains(&axis.name));
             origins.fixed(&format!("axis {}", axis.name), &values, from.unwrap_or("command line"));
         }
     }
-    let modes = said.preset.filter(|_| axes.cache.is_empty()).map_or(&[][..], |p| p.modes);
+    let modes = sweep_spec.preset.filter(|_| axes.cache.is_empty()).map_or(&[][..], |p| p.modes);
     for mode in modes {
         let value = format!("{}: {}", mode.name, mode.cache.word());
         let from = preset.as_deref().unwrap_or_default();
@@ -203,7 +203,7 @@ fn tell_axes(axes: &Axes, said: &SweepSpec, origins: &mut Origins) {
 }
 
 /// The work of a cell.
-enum Doing {
+enum CellWork {
     /// One order and direction.
     Plain(Rw, Option<Mix>),
     /// An access specification.
@@ -213,15 +213,20 @@ enum Doing {
 /// The works of a sweep. Writes to a user's file or device require its name in --destroy.
 fn works(
     request: &Request,
-    said: &SweepSpec,
+    sweep_spec: &SweepSpec,
     targets: &[TargetFacts],
     origins: &mut Origins,
-) -> Result<Vec<Doing>, Failure> {
-    let mut all = if said.axes.spec.is_empty() { plain_works(said)? } else { named_works(request, said)? };
+) -> Result<Vec<CellWork>, Failure> {
+    let mut all = if sweep_spec.axes.spec.is_empty() {
+        plain_works(sweep_spec)?
+    } else {
+        named_works(request, sweep_spec)?
+    };
     let theirs = targets.iter().any(|t| t.role != Role::Made);
-    let asked = said.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
+    let asked =
+        sweep_spec.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
     if theirs && !asked && request.destroy.is_empty() {
-        if let Some(preset) = said.preset.filter(|p| p.rounds().is_some()) {
+        if let Some(preset) = sweep_spec.preset.filter(|p| p.rounds().is_some()) {
             let path = targets.first().map(|t| model::name::shown(&t.path)).unwrap_or_default();
             return Err(Failure::Refused(format!(
                 "--preset {} writes over all of {path}; type --destroy {path} if nothing on it is needed, or name a \
@@ -236,15 +241,15 @@ fn works(
             "TARGET exists already; --destroy with its name adds writes",
         );
     }
-    idle(request, "random", all.iter().any(Doing::is_random), "--rw randread")?;
+    refuse_unused_flag(request, "random", all.iter().any(CellWork::is_random), "--rw randread")?;
     for key in ["compress", "dedup"] {
-        idle(request, key, all.iter().any(Doing::writes), "--rw write")?;
+        refuse_unused_flag(request, key, all.iter().any(CellWork::writes), "--rw write")?;
     }
     Ok(all)
 }
 
-fn plain_works(said: &SweepSpec) -> Result<Vec<Doing>, Failure> {
-    let axes = &said.axes;
+fn plain_works(sweep_spec: &SweepSpec) -> Result<Vec<CellWork>, Failure> {
+    let axes = &sweep_spec.axes;
     let all = if axes.rw.is_empty() { vec![Rw::Read, Rw::Write] } else { axes.rw.clone() };
     if !axes.mix.is_empty() && !all.iter().any(|rw| rw.is_mixed()) {
         return Err(Failure::Usage(
@@ -253,30 +258,31 @@ fn plain_works(said: &SweepSpec) -> Result<Vec<Doing>, Failure> {
         ));
     }
     let mixes = if axes.mix.is_empty() { vec![Mix::EVEN] } else { axes.mix.clone() };
-    let of = |rw: Rw| -> Vec<Doing> {
+    let of = |rw: Rw| -> Vec<CellWork> {
         if rw.is_mixed() {
-            mixes.iter().map(|m| Doing::Plain(rw, Some(*m))).collect()
+            mixes.iter().map(|m| CellWork::Plain(rw, Some(*m))).collect()
         } else {
-            vec![Doing::Plain(rw, None)]
+            vec![CellWork::Plain(rw, None)]
         }
     };
     Ok(all.into_iter().flat_map(of).collect())
 }
 
 /// Access specifications define order, direction and size.
-fn named_works(request: &Request, said: &SweepSpec) -> Result<Vec<Doing>, Failure> {
-    let flags = || said.flags.iter().chain(&request.flags);
-    if let Some(flag) = ["rw", "mix", "bs", "random", "align"].iter().find(|f| flags().any(|said| said == *f))
+fn named_works(request: &Request, sweep_spec: &SweepSpec) -> Result<Vec<CellWork>, Failure> {
+    let flags = || sweep_spec.flags.iter().chain(&request.flags);
+    if let Some(flag) =
+        ["rw", "mix", "bs", "random", "align"].iter().find(|f| flags().any(|sweep_spec| sweep_spec == *f))
     {
         return Err(Failure::Usage(format!(
             "--{flag} does not go with access specifications, which say it themselves; leave it out, or sweep without --spec and --line"
         )));
     }
-    Ok(said.axes.spec.iter().cloned().map(Doing::Named).collect())
+    Ok(sweep_spec.axes.spec.iter().cloned().map(CellWork::Named).collect())
 }
 
 /// Refuses a flag that would change no cell.
-fn idle(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Failure> {
+fn refuse_unused_flag(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Failure> {
     if used || !request.flags.contains(&key) {
         return Ok(());
     }
@@ -286,23 +292,27 @@ fn idle(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Fail
 }
 
 /// The measure that ranks the cells of each work. Cells in order are not ranked.
-fn measures(said: &SweepSpec, works: &[Doing], origins: &mut Origins) -> BTreeMap<String, Measure> {
-    if said.preset.is_some_and(Preset::is_in_order) {
+fn measures(sweep_spec: &SweepSpec, works: &[CellWork], origins: &mut Origins) -> BTreeMap<String, Measure> {
+    if sweep_spec.preset.is_some_and(Preset::is_in_order) {
         return BTreeMap::new();
     }
     let all: BTreeMap<String, Measure> =
-        works.iter().map(|doing| (doing.name(), said.by.unwrap_or(doing.measure()))).collect();
+        works.iter().map(|doing| (doing.name(), sweep_spec.by.unwrap_or(doing.measure()))).collect();
     let mut words: Vec<&str> = Vec::new();
     for measure in all.values().map(|m| m.word()) {
         if !words.contains(&measure) {
             words.push(measure);
         }
     }
-    origins.fixed("--by", &words.join(", "), if said.by.is_some() { "command line" } else { "default" });
+    origins.fixed(
+        "--by",
+        &words.join(", "),
+        if sweep_spec.by.is_some() { "command line" } else { "default" },
+    );
     all
 }
 
-impl Doing {
+impl CellWork {
     /// Name of the work, as in [`Setting::work`](model::sweep::Setting::work).
     fn name(&self) -> String {
         match self {
@@ -366,12 +376,12 @@ const OVERHEAD_NS: u64 = 20_000_000;
 /// A grid whose cells are measured in order.
 fn in_order(
     request: &Request,
-    said: &SweepSpec,
+    sweep_spec: &SweepSpec,
     growing: Growing,
     in_rounds: Option<Rounds>,
     origins: &mut Origins,
 ) -> Result<GridJobs, Failure> {
-    let until = in_rounds.map_or(Ok(Until::Slow), |said| rounds(&growing, said))?;
+    let until = in_rounds.map_or(Ok(Until::Slow), |sweep_spec| rounds(&growing, sweep_spec))?;
     let time = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
     let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
     let from = if timed { "command line".into() } else { request.origin("time") };
@@ -390,7 +400,7 @@ fn in_order(
     origins.fixed("ends by", &words, &request.origin("preset"));
     let Growing { specs, cells, skipped, .. } = growing;
     let grid = Grid {
-        preset: said.preset.map(|p| p.name.to_owned()),
+        preset: sweep_spec.preset.map(|p| p.name.to_owned()),
         cells,
         skipped,
         baselines: Vec::new(),
@@ -402,11 +412,11 @@ fn in_order(
 }
 
 /// When rounds end. The tracked cell must be among them.
-fn rounds(growing: &Growing, said: Rounds) -> Result<Until, Failure> {
-    let Rounds { tracked_bytes, variable, capacities, at_most } = said;
+fn rounds(growing: &Growing, sweep_spec: Rounds) -> Result<Until, Failure> {
+    let Rounds { tracked_bytes, variable, capacities, at_most } = sweep_spec;
     let is = |c: &&Cell| c.setting.block_bytes == tracked_bytes && c.setting.only_writes();
     let Some(tracked) = growing.cells.iter().find(is).map(|c| c.job) else {
-        let preset = growing.said.preset.map_or("pts", |p| p.name);
+        let preset = growing.sweep_spec.preset.map_or("pts", |p| p.name);
         return Err(Failure::Usage(format!(
             "--preset {preset} follows writes of {} until they are steady, and no cell that can be measured does them; \
              leave that size in --bs, and 0 in --mix",
@@ -421,7 +431,7 @@ fn rounds(growing: &Growing, said: Rounds) -> Result<Until, Failure> {
 
 /// The time budget and strategy of a search.
 fn search(
-    said: &SweepSpec,
+    sweep_spec: &SweepSpec,
     (jobs, finals, runs): (usize, usize, u32),
     growing: &Growing,
     request: &Request,
@@ -434,7 +444,7 @@ fn search(
     let each = |window: u64| window + warmup + OVERHEAD_NS;
     let from = |set: bool| if set { "command line" } else { "default" };
     let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
-    if said.exhaustive {
+    if sweep_spec.exhaustive {
         let exhaustive = looks(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
         origins.fixed("--time", &format!("{} a run, {runs} runs a cell", show_ns(whole as f64)), from(timed));
         origins.fixed("time", &format!("about {}", minutes(exhaustive)), "all cells");
