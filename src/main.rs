@@ -117,8 +117,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     }
     let job_file = request.source.as_ref().and_then(JobSource::path);
     let protected_files = protected_files(&planned, job_file);
-    let rules =
-        Rules { flag: "--op-log", spared: protected_files.clone(), replace: showing.replace };
+    let rules = Rules { flag: "--op-log", spared: protected_files.clone(), replace: showing.replace };
     let logs = collector::Files::decide(&planned.0, rules, &showing.outputs)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
     let finished = run::measure(planned, request.keep, showing.watched, None, fleet, Some(&showing.accept))?

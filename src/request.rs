@@ -1,7 +1,7 @@
 //! The request: what the user asked for, checked without reading the machine. The plan fills in the defaults.
 
-use crate::cli::recipe::Recipe;
-use crate::plan::api::Interface;
+use crate::interfaces::Interface;
+use crate::recipes::Recipe;
 use dialect::Tool;
 use model::gate::Slower;
 use model::measure::Measure;

@@ -47,7 +47,7 @@ use std::time::{Duration, Instant};
 /// The user's options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The target.
+    /// Directory, file or device to verify.
     pub target: Option<PathBuf>,
     /// Write or check.
     pub task: Task,
@@ -191,7 +191,7 @@ fn outlets(
     show::outlets(outputs, verify_options.replace, spared)
 }
 
-/// The task of this host.
+/// Write or check, with the state that belongs to this host.
 enum HostTask<'a> {
     /// Write and read back; the state file, if one is kept.
     Write(&'a ToWrite, Option<PathBuf>),
@@ -284,7 +284,7 @@ fn to_request(verify_options: &Options, host_task: &HostTask) -> Request {
     }
 }
 
-/// The target of a check.
+/// The typed target, or the one that the state names.
 fn check_target(verify_options: &Options, state: &State) -> PathBuf {
     verify_options.target.clone().unwrap_or_else(|| name::path(&state.target))
 }

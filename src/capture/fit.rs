@@ -40,7 +40,7 @@ const JOB_FILE: &str = "job.toml";
 /// A request to fit a job.
 #[derive(Debug)]
 pub struct Request {
-    /// The capture.
+    /// Path of the capture file.
     pub capture: PathBuf,
     /// The job file; `None` means standard output.
     pub output: Option<PathBuf>,
@@ -51,7 +51,7 @@ pub struct Request {
 /// A request to check a fit.
 #[derive(Debug)]
 pub struct CheckRequest {
-    /// The capture.
+    /// Path of the capture file.
     pub capture: PathBuf,
     /// What the job runs on.
     pub target: PathBuf,

@@ -5,8 +5,7 @@ use crate::cli::shared_flags::{
     BudgetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, WHAT,
 };
 use crate::failure::Failure;
-use crate::plan::api;
-use crate::plan::api::{INTERFACES, Interface};
+use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use crate::stdout;
@@ -94,7 +93,7 @@ fn size(text: &str) -> Result<u32, String> {
 }
 
 fn interface(text: &str) -> Result<&'static Interface, String> {
-    api::find(text.trim()).ok_or_else(|| {
+    interfaces::find(text.trim()).ok_or_else(|| {
         let names: Vec<&str> = INTERFACES.iter().map(|i| i.name).collect();
         let near = names
             .iter()

@@ -24,7 +24,7 @@ mod list;
 mod man;
 mod note;
 pub mod other_tools;
-pub mod recipe;
+mod recipe;
 mod run;
 mod shared_flags;
 mod show;

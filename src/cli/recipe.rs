@@ -1,11 +1,9 @@
-//! `fathom recipe`: its flags, and the table of recipes.
-//!
-//! A recipe is a job with a question, which stands for an application or an article. Its content is a job file in
-//! `recipes/` with its source. A source that names a limit is a `fail-if` condition.
+//! `fathom recipe`: its flags.
 
 use crate::cli::shared_flags::{InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs};
 use crate::cli::{run, shared_flags};
 use crate::failure::Failure;
+use crate::recipes::{self, RECIPES, Recipe};
 use crate::request::{JobSource, Request, Work};
 use crate::show::Showing;
 use crate::stdout;
@@ -49,7 +47,7 @@ fn of_a_recipe(arg: Arg) -> Arg {
 fn names() -> impl TypedValueParser<Value = &'static Recipe> {
     let values = RECIPES.iter().map(|r| PossibleValue::new(r.name).help(r.about));
     PossibleValuesParser::new(values)
-        .try_map(|name| find(&name).ok_or_else(|| format!("there is no recipe {name}")))
+        .try_map(|name| recipes::find(&name).ok_or_else(|| format!("there is no recipe {name}")))
 }
 
 impl Args {
@@ -90,88 +88,6 @@ fn conditions(recipe: &Recipe) -> Vec<String> {
     let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::problems).ok();
     let given = job.and_then(|job| job.fail_if).unwrap_or_default();
     given.iter().map(Condition::to_flag).collect()
-}
-
-/// A job file of fathom, and its question.
-#[derive(Debug)]
-pub struct Recipe {
-    /// Its name on the command line, and of its file.
-    pub name: &'static str,
-    /// Its question, in a line.
-    pub about: &'static str,
-    /// The job file.
-    pub text: &'static str,
-}
-
-const fn recipe(name: &'static str, about: &'static str, text: &'static str) -> Recipe {
-    Recipe { name, about, text }
-}
-
-/// All recipes: applications first, then articles.
-pub const RECIPES: &[Recipe] = &[
-    recipe(
-        "etcd",
-        "etcd's log: fdatasync after each 2300-byte write",
-        include_str!("../../recipes/etcd.toml"),
-    ),
-    recipe(
-        "postgres-wal",
-        "PostgreSQL's log: fdatasync after each 8 KiB block",
-        include_str!("../../recipes/postgres-wal.toml"),
-    ),
-    recipe(
-        "postgres-pages",
-        "PostgreSQL's pages: random 8 KiB reads, one after another",
-        include_str!("../../recipes/postgres-pages.toml"),
-    ),
-    recipe(
-        "mysql",
-        "InnoDB's pages: random 16 KiB reads, then writes, 4 threads",
-        include_str!("../../recipes/mysql.toml"),
-    ),
-    recipe(
-        "kafka",
-        "a Kafka broker: 8 threads append 16 KiB, buffered",
-        include_str!("../../recipes/kafka.toml"),
-    ),
-    recipe(
-        "sqlite",
-        "SQLite's log: fsync after each frame of one page",
-        include_str!("../../recipes/sqlite.toml"),
-    ),
-    recipe("backup", "a full backup: sequential 512 KiB writes", include_str!("../../recipes/backup.toml")),
-    recipe(
-        "video",
-        "8K video: sequential writes that keep up 90 MB/s",
-        include_str!("../../recipes/video.toml"),
-    ),
-    recipe(
-        "vm-boot",
-        "a virtual machine that boots: random 8 KiB, 95 % reads",
-        include_str!("../../recipes/vm-boot.toml"),
-    ),
-    recipe("swap", "pages back from swap: random 32 KiB reads", include_str!("../../recipes/swap.toml")),
-    recipe("ccsio", "article: bulk I/O with 8 buffers of 512 KiB", include_str!("../../recipes/ccsio.toml")),
-    recipe(
-        "six-patterns",
-        "article: six common patterns one after another",
-        include_str!("../../recipes/six-patterns.toml"),
-    ),
-    recipe(
-        "bypass-cache",
-        "article: random 8 KiB past the cache, 32 in flight",
-        include_str!("../../recipes/bypass-cache.toml"),
-    ),
-    recipe(
-        "iops-threads",
-        "article: random 4 KiB reads by 32 threads",
-        include_str!("../../recipes/iops-threads.toml"),
-    ),
-];
-
-/// Finds a recipe by name.
-pub fn find(name: &str) -> Option<&'static Recipe> {
-    RECIPES.iter().find(|r| r.name == name)
 }
 
 #[test]

@@ -35,7 +35,7 @@ use sys::clock::Clock;
 /// The user's request.
 #[derive(Debug)]
 pub struct Request {
-    /// The target.
+    /// Directory, file or device to inspect.
     pub target: PathBuf,
     /// The format of the answer.
     pub format: &'static Format,

@@ -129,7 +129,7 @@ fn descriptor(typed: &Path) -> Option<i32> {
 }
 
 impl Outlet {
-    /// The path as typed.
+    /// The path in the form that messages show.
     pub fn path_as_typed(&self) -> &Path {
         &self.typed
     }

@@ -10,16 +10,16 @@
 //! new one also shows how the machine aged, filled and was updated; runs in turns within the same minutes differ by the
 //! change alone.
 
-pub mod api;
+mod api;
 mod engine;
 mod layers;
 mod profile;
+mod replay;
 pub(crate) mod settings;
 pub(crate) mod stream;
 mod sweep;
 mod target;
 
-use crate::capture::replay;
 use crate::failure::Failure;
 use crate::request::{BenchSpec, JobSource, Request, Work};
 use crate::{history, session};

@@ -11,9 +11,9 @@
 use super::stream::Draft;
 use super::{DraftJob, shown};
 use crate::capture::capture_file::is_capture;
-use crate::capture::replay;
 use crate::failure::Failure;
 use crate::files::Small;
+use crate::plan::replay;
 use crate::plan::settings::Origins;
 use crate::plan::{settings, stream};
 use crate::request::{JobSource, Request};

@@ -533,7 +533,7 @@ fn levels(layers: &[Layer]) -> Vec<usize> {
 /// A target as typed, and its place.
 #[derive(Debug)]
 struct Target {
-    /// As typed.
+    /// The name or path on the command line.
     typed: PathBuf,
     /// The block devices below it.
     place: Place,

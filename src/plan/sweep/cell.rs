@@ -35,7 +35,7 @@ const YARDSTICK_BYTES: u64 = 256 * MIB;
 /// Positions in percent are multiples of this, for direct I/O.
 const POSITION_BYTES: u64 = 4096;
 
-/// The start of a cell.
+/// Where a cell begins on its targets, and what is left after it.
 #[derive(Clone, Copy)]
 struct CellStart {
     /// Its first byte.

@@ -202,7 +202,7 @@ fn record_axes(axes: &Axes, sweep_spec: &SweepSpec, origins: &mut Origins) {
     }
 }
 
-/// The work of a cell.
+/// Order and direction, or an access specification.
 enum CellWork {
     /// One order and direction.
     Plain(Rw, Option<Mix>),

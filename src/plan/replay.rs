@@ -1,0 +1,297 @@
+//! Plans a replay (`--replay`, `fathom run x.capture`): settings that the user did not give come from the capture, and its operations must
+//! fit on the target. `capture::replay` reads the file.
+
+use crate::capture::replay::{Scanned, scan};
+use crate::failure::Failure;
+use crate::plan::settings::Origins;
+use crate::plan::stream::Draft;
+use crate::request::Request;
+use engine::engines::ENGINES;
+use machine::test_file::LEAST_BYTES;
+use model::job::{
+    Arrivals, Cache, Changes, Create, Filling, Kind, Mix, Order, Original, PerKind, Percent, Replay,
+    ReplayPace, Sizes, Stream,
+};
+use model::name;
+use model::plan::{Role, Target};
+use model::spec::limits::{MAX_BLOCK_BYTES, MAX_DEPTH};
+use model::spec::{Rw, StreamSpec};
+use model::units::{MIB, show_bytes, show_count, show_ns};
+use std::path::Path;
+
+/// Minimum room for operations in flight.
+const MIN_DEPTH: u32 = 32;
+/// Most bytes of buffers if no depth is given.
+const MAX_BUFFER_BYTES: u64 = 256 * MIB;
+/// Smallest share of a direction that is not rounded away.
+const MIN_SHARE: f64 = 1e-7;
+/// Size of an operation of an absent kind.
+const PLACEHOLDER_SIZE: u32 = 4096;
+
+/// A captured load of a stream, and the files that its trace names.
+pub(crate) struct ReplayPlan {
+    replay: Replay,
+    files: Vec<String>,
+}
+
+/// Completes a replaying stream with the settings of its load. `None` if the stream replays none.
+pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failure> {
+    let Some(given) = stream.replay.clone() else { return Ok(None) };
+    let path = &name::path(&given.file);
+    let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
+    let Scanned { load, original, files } = scan(path, &given.changes)?;
+    if load.operations() == 0 {
+        return Err(usage(
+            "it holds no request that could be replayed; `fathom show` prints what a capture holds".into(),
+        ));
+    }
+    let pace = match given.pace {
+        Some(ReplayPace::Dependent) if !load.has_completions() => {
+            return Err(usage(
+                "it does not say when requests completed, so none can wait for another; type --pace timed, or --pace fast".into(),
+            ));
+        }
+        None if !load.has_completions() => ReplayPace::Timed,
+        pace => pace.unwrap_or_default(),
+    };
+    let largest =
+        Kind::MOVING.iter().filter_map(|kind| original.for_kind(*kind)).map(|kind| kind.sizes[1]).max();
+    let largest = largest.unwrap_or(u64::from(PLACEHOLDER_SIZE));
+    if largest > MAX_BLOCK_BYTES {
+        return Err(usage(format!(
+            "it has a request of {}, and the largest operation that fathom submits is {}",
+            show_bytes(largest),
+            show_bytes(MAX_BLOCK_BYTES)
+        )));
+    }
+    let replay = Replay {
+        file: given.file,
+        pace,
+        speed: given.speed.unwrap_or(1.0),
+        changes: given.changes,
+        dense: false,
+        stable_writes: load.has_stable_writes(),
+        largest_bytes: largest as u32,
+        original,
+    };
+    let original = &replay.original;
+    (stream.rw, stream.mix, stream.bs) =
+        (Some(Rw::Randrw), Some(mix(original)), Some(sizes(original, largest as u32)));
+    stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
+    // The source ends the stream: syncs are not counted, and the last ones must not be left out.
+    let counted = original.operations() - original.count(Kind::Sync);
+    if stream.limit.operations != Some(0) {
+        stream.limit.operations = Some(counted.max(1));
+    }
+    stream.depth = stream.depth.or(Some(depth(&replay)));
+    if pace == ReplayPace::Timed {
+        let seconds = replay.expected_ns().unwrap_or(0).max(1) as f64 / 1e9;
+        (stream.rate, stream.arrivals) = (Some(counted.max(1) as f64 / seconds), Some(Arrivals::Constant));
+    }
+    Ok(Some(ReplayPlan { replay, files }))
+}
+
+/// Twice the original operations in flight, as far as the buffers allow.
+fn depth(replay: &Replay) -> u32 {
+    let twice = replay.original.depth_max.saturating_mul(2).clamp(MIN_DEPTH, MAX_DEPTH);
+    let most = MAX_BUFFER_BYTES / u64::from(replay.largest_bytes.max(1));
+    twice.min(u32::try_from(most).unwrap_or(u32::MAX)).max(replay.original.depth_max.clamp(1, MIN_DEPTH))
+}
+
+/// Shares of directions. A direction that occurs keeps at least a tiny share, because without writes the file is opened
+/// read-only.
+fn mix(original: &Original) -> Mix {
+    let counts = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| original.count(kind) as f64);
+    let all: f64 = counts.iter().sum();
+    if all == 0.0 {
+        return Mix::of_percents(100, 0);
+    }
+    let [reads, writes, trims] =
+        counts.map(|count| if count > 0.0 { count.max(all * MIN_SHARE) } else { 0.0 });
+    let percent = |count: f64| Percent::nearest(100.0 * count / (reads + writes + trims)).unwrap_or_default();
+    let trim_percent = percent(trims);
+    let read_percent = if writes == 0.0 { trim_percent.rest(Percent::NONE) } else { percent(reads) };
+    Mix { read_percent, trim_percent }
+}
+
+/// Smallest and largest size of each direction. A trim has no buffer, whatever its size.
+fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
+    let of = |kind: Kind| {
+        let Some([least, most]) = original.for_kind(kind).map(|of| of.sizes) else {
+            return Sizes::Fixed(PLACEHOLDER_SIZE.min(largest));
+        };
+        let [least, most] = [least, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX).min(largest));
+        if least == most { Sizes::Fixed(most) } else { Sizes::Range(least, most) }
+    };
+    PerKind { read: of(Kind::Read), write: of(Kind::Write), trim: of(Kind::Trim) }
+}
+
+/// Makes a drafted stream the replay of a capture.
+pub(crate) fn fill(
+    request: &Request,
+    (spec, from_capture): (&StreamSpec, ReplayPlan),
+    draft: &mut Draft,
+    origins: &mut Origins,
+) -> Result<(), Failure> {
+    let ReplayPlan { mut replay, files } = from_capture;
+    let given = spec.replay.as_ref();
+    let pace = given.and_then(|given| given.pace);
+    let from = if replay.pace == ReplayPace::Timed { "no completions are known" } else { "default" };
+    origins.choose_from("--pace", pace, replay.pace, from, |pace| pace.word().into());
+    origins.choose("--speed", given.and_then(|given| given.speed), 1.0, f64::to_string);
+    note_changes(&replay.changes, origins);
+    let original = &replay.original;
+    origins.fixed("capture", &describe_original(original), &replay.file);
+    name_files(request, (&replay, files), draft)?;
+    let stream = &mut draft.stream;
+    if stream.moves_no_data() {
+        return Err(Failure::Usage(format!(
+            "--engine {} moves no data, and a capture is of data that were moved; name another one",
+            stream.engine
+        )));
+    }
+    // In a directory, fathom makes a file of the touched size.
+    let is_folder = |path: &Path| path.is_dir();
+    let named = draft.paths.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
+    let made = draft.engine.touches_targets() && named.is_none_or(|path| is_folder(&path));
+    if made {
+        draft.size = Some(original.footprint_bytes.max(LEAST_BYTES).next_multiple_of(MIB));
+    }
+    replay.dense = made;
+    if replay.stable_writes && stream.cache == Cache::Mmap {
+        return Err(Failure::Usage(
+            "--cache mmap: the capture has writes that must be stable at once (FUA), and a mapping has none; type --cache direct".into(),
+        ));
+    }
+    stream.replay = Some(Box::new(replay));
+    match stream.kinds().find(|kind| !draft.engine.kinds.contains(kind)) {
+        Some(kind) => {
+            let able: Vec<&str> =
+                ENGINES.iter().filter(|e| e.kinds.contains(&kind)).map(|e| e.name).collect();
+            Err(Failure::Usage(format!(
+                "the capture has {}s, which the engine {} cannot do; type --engine with one of {}",
+                kind.word(),
+                stream.engine,
+                able.join(", ")
+            )))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Notes how the operations are changed.
+fn note_changes(changes: &Changes, origins: &mut Origins) {
+    origins.note("--replay-scale", Some(changes.divide).filter(|n| *n > 0), u64::to_string);
+    origins.note("--replay-align", Some(changes.align_bytes).filter(|n| *n > 0), |n| show_bytes(*n));
+    let kinds = |skip: &Vec<Kind>| skip.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(",");
+    origins.note("--replay-skip", Some(&changes.skip).filter(|skip| !skip.is_empty()), |skip| kinds(skip));
+}
+
+/// Sends the operations of a trace to the files that it names if the user names no target. Missing files are created if
+/// they are written.
+fn name_files(
+    request: &Request,
+    (replay, files): (&Replay, Vec<String>),
+    draft: &mut Draft,
+) -> Result<(), Failure> {
+    if files.len() > 1 {
+        return Err(Failure::Usage(format!(
+            "{}: its operations are those of {} files ({}, {} ...), and a replay is of one; write a log for each job and file",
+            replay.file,
+            files.len(),
+            files[0],
+            files[1]
+        )));
+    }
+    let is_named = !draft.paths.is_empty() || !request.targets.is_empty() || !draft.engine.touches_targets();
+    let original = &replay.original;
+    if is_named || files.is_empty() {
+        return Ok(());
+    }
+    let filling = if original.count(Kind::Read) > 0 { Filling::Data } else { Filling::Blocks };
+    let writes = original.count(Kind::Write) > 0;
+    draft.create = writes.then_some(Create { bytes: original.end_bytes, filling, unlink: false });
+    draft.paths = files;
+    Ok(())
+}
+
+/// Example: `98,026 operations of vda in 12.1 s, 6 tasks`.
+fn describe_original(original: &Original) -> String {
+    format!(
+        "{} operations of {} in {}, {} tasks, {} touched",
+        show_count(original.operations() as f64),
+        original.device,
+        show_ns(original.elapsed_ns as f64),
+        original.tasks,
+        show_bytes(original.footprint_bytes)
+    )
+}
+
+/// Decides where a replay's operations go on its target, or refuses if they do not fit. Replays in another tool's language
+/// keep all offsets.
+pub(crate) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) -> Result<(), Failure> {
+    let is_direct = stream.cache.is_direct();
+    let Some(replay) = &mut stream.replay else { return Ok(()) };
+    let original = &replay.original;
+    let [target] = targets else {
+        return Err(Failure::Usage(
+            "a capture is of one device, and is replayed on one target; name one".into(),
+        ));
+    };
+    let align = if is_direct { target.block_bytes.max(1) } else { 1 };
+    if !original.align_bytes.is_multiple_of(align) && align > original.align_bytes {
+        return Err(Failure::Usage(format!(
+            "{} has requests at multiples of {} bytes, and direct I/O to {} needs multiples of {align}; name a target with smaller blocks, or type --cache buffered",
+            replay.file, original.align_bytes, target.path
+        )));
+    }
+    if target.role == Role::Made {
+        return Ok(());
+    }
+    replay.dense = original.end_bytes > target.bytes;
+    if replay.dense && is_foreign {
+        return Err(Failure::Usage(format!(
+            "{} reads and writes up to {}, and {} has {}; name a larger target, or divide its offsets by replay_scale with replay_align",
+            replay.file,
+            show_bytes(original.end_bytes),
+            target.path,
+            show_bytes(target.bytes)
+        )));
+    }
+    if replay.dense && original.footprint_bytes > target.bytes {
+        return Err(Failure::Usage(format!(
+            "{} reads and writes {} in all, and {} has {}; name a target at least as large as that",
+            replay.file,
+            show_bytes(original.footprint_bytes),
+            target.path,
+            show_bytes(target.bytes)
+        )));
+    }
+    Ok(())
+}
+
+#[test]
+fn absent_directions_have_no_share() {
+    let of = |reads: u64, writes: u64, trims: u64| {
+        let kinds = [(Kind::Read, reads), (Kind::Write, writes), (Kind::Trim, trims)];
+        let kind = |(kind, operations)| model::job::OriginalKind {
+            kind,
+            operations,
+            bytes: 0,
+            sizes: [4096; 2],
+            p50_ns: None,
+            p99_ns: None,
+        };
+        mix(&Original { kinds: kinds.map(kind).to_vec(), ..Original::default() })
+    };
+    assert_eq!(of(5, 0, 0), Mix::of_percents(100, 0));
+    assert_eq!(
+        [of(0, 5, 0), of(0, 0, 5), of(3, 1, 0), of(0, 0, 0)].map(Mix::describe),
+        ["write", "trim", "75/25", "read"]
+    );
+    for (reads, writes, trims) in [(u64::MAX, 1, 0), (1, 1, u64::MAX), (u64::MAX, 0, 1), (1, 0, u64::MAX)] {
+        let mix = of(reads, writes, trims);
+        let does = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| mix.does(kind));
+        assert_eq!(does, [reads > 0, writes > 0, trims > 0], "{mix:?}");
+    }
+}
