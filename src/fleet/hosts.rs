@@ -43,12 +43,12 @@ pub struct Hosts {
     pub(super) names: Vec<String>,
     orders: Sender<Order>,
     pub(super) shared: Arc<Shared>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<MeasurementState>,
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What changes while it is measured.
-pub(super) struct State {
+pub(super) struct MeasurementState {
     letters: Receiver<(usize, Envelope)>,
     /// Letters that nobody has asked for yet, by rank.
     waiting: Vec<VecDeque<Envelope>>,
@@ -71,7 +71,7 @@ pub(super) struct State {
     pub(super) whole: Whole,
 }
 
-impl State {
+impl MeasurementState {
     /// What is asked of the plan while it is measured.
     fn follow(&mut self, plan: &Plan) {
         self.steps = if let Study::Hosts(steps) = &plan.study { Some(steps.clone()) } else { None };
@@ -122,7 +122,7 @@ impl Hosts {
         let thread = thread.map_err(|e| Failure::Refused(format!("fathom cannot start a thread: {e}")))?;
         let ended = || Failure::Refused("the launcher's MPI ended before it had begun".into());
         let (rank, size) = told.recv().map_err(|_| ended())?.map_err(Failure::Refused)?;
-        let state = State {
+        let state = MeasurementState {
             letters,
             waiting: (0..size).map(|_| VecDeque::new()).collect(),
             readings: Vec::new(),
@@ -249,7 +249,7 @@ impl Hosts {
         self.names.get(rank).cloned().unwrap_or_else(|| format!("rank {rank}"))
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, MeasurementState> {
         // Whoever panicked with it left values that are still true.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

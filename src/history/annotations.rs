@@ -2,7 +2,7 @@
 //!
 //! For: a small file that is whole at every moment. Not for: what may be said (`model::annotations`), nor saying it ([`super::say`]).
 
-use super::files::WORDS;
+use super::files::ANNOTATIONS_SUFFIX;
 use super::id;
 use crate::{input, stderr, whole};
 use model::annotations::Annotations;
@@ -51,5 +51,5 @@ pub(super) fn write(session: &Path, words: &Annotations) -> io::Result<()> {
 
 /// The file that holds what is said about a session.
 pub(super) fn annotations_path(session: &Path) -> PathBuf {
-    session.with_file_name(format!("{}{WORDS}", id(session)))
+    session.with_file_name(format!("{}{ANNOTATIONS_SUFFIX}", id(session)))
 }

@@ -11,14 +11,14 @@ use model::capacity::Capacity;
 use model::watch::MeasuredIn;
 
 /// Sessions that are asked, the newest; older ones say little about a device of today.
-const MOST: u32 = 1000;
+const SESSIONS_MAX: u32 = 1000;
 
 /// All of them, as the index knows them.
 ///
 /// # Errors
 /// As asking the index.
 pub fn capacities() -> Result<Vec<(MeasuredIn, Capacity)>, Failure> {
-    let entries = index::with(&Files::scan(), |index| index.entries(&Filter::default(), Some(MOST)))?;
+    let entries = index::with(&Files::scan(), |index| index.entries(&Filter::default(), Some(SESSIONS_MAX)))?;
     let with_session = |entry: model::entry::Entry| {
         let session = MeasuredIn { session: entry.id, started: entry.started };
         entry.capacities.into_iter().map(move |capacity| (session.clone(), capacity))

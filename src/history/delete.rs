@@ -29,7 +29,7 @@ pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
     let files = Files::scan();
     let mut meant: Vec<&SessionFile> = Vec::new();
     for word in &request.sessions {
-        let found = one(&files, word, request.sure)?;
+        let found = resolve(&files, word, request.sure)?;
         if !meant.contains(&found) {
             meant.push(found);
         }

@@ -11,9 +11,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What the names of files with the user's words end in, behind the id.
-pub(super) const WORDS: &str = ".words.json";
+pub(super) const ANNOTATIONS_SUFFIX: &str = ".words.json";
 /// Files of which it takes too long for one thread to read size and times.
-const MANY: usize = 2000;
+const TWO_THREADS_FROM: usize = 2000;
 
 /// Every session file, wherever sessions may lie.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ impl Files {
             let Ok(name) = entry.file_name().into_string() else { continue };
             let session = name.strip_suffix(EXTENSION).and_then(|n| n.strip_suffix('.'));
             // What is removed while we look is not there.
-            let (Some(id), Some(facts)) = (session.or(name.strip_suffix(WORDS)), facts) else {
+            let (Some(id), Some(facts)) = (session.or(name.strip_suffix(ANNOTATIONS_SUFFIX)), facts) else {
                 continue;
             };
             if id.is_empty() || !facts.is_file() {
@@ -114,7 +114,7 @@ impl Files {
 /// Reads size, owner and times of each file; `None` for one that has been removed meanwhile. Of many files a second thread reads one half.
 fn facts_of(entries: &[DirEntry]) -> Vec<Option<Metadata>> {
     let read = |part: &[DirEntry]| part.iter().map(|entry| entry.metadata().ok()).collect::<Vec<_>>();
-    if entries.len() < MANY {
+    if entries.len() < TWO_THREADS_FROM {
         return read(entries);
     }
     let (first, second) = entries.split_at(entries.len() / 2);
@@ -161,12 +161,12 @@ mod tests {
     #[test]
     fn of_many_files_each_has_its_own_size() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
-        for at in 0..=MANY {
+        for at in 0..=TWO_THREADS_FROM {
             std::fs::write(dir.path().join(format!("{at}.fathom")), "x".repeat(at % 97))?;
         }
         let mut files = Files::default();
         files.look_in(dir.path())?;
-        assert_eq!(files.by_id.len(), MANY + 1);
+        assert_eq!(files.by_id.len(), TWO_THREADS_FROM + 1);
         for (id, file) in &files.by_id {
             let size = id.parse::<i64>().map_or(-1, |at| at % 97);
             assert_eq!((file.stamp.bytes, file.path.ends_with(format!("{id}.fathom"))), (size, true));

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
     let mut wrong = Vec::new();
     for path in paths {
-        match one(path) {
+        match import_one(path) {
             Ok(said) => stdout::text(&format!("{}: {said}\n", name::shown(path)))?,
             Err(Failure::Usage(why)) => wrong.push(format!("{}: {why}", name::shown(path))),
             Err(other) => return Err(other),
@@ -33,7 +33,7 @@ pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
 }
 
 /// One session; gives what became of it.
-fn one(path: &Path) -> Result<String, Failure> {
+fn import_one(path: &Path) -> Result<String, Failure> {
     let bytes = session::bytes(path).map_err(|e| Failure::Usage(e.to_string()))?;
     let (record, torn) = frame::decode(&bytes)
         .map_err(|e| Failure::Usage(format!("{e}; import takes what `fathom export` writes")))?;

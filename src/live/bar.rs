@@ -20,9 +20,9 @@ const BAR_COLUMNS: usize = 24;
 const CLEAR: &str = "\r\x1b[K";
 
 /// A progress line on standard error.
-pub(super) struct Bar(Mutex<State>);
+pub(super) struct Bar(Mutex<BarState>);
 
-struct State {
+struct BarState {
     is_shown: bool,
     drawn: Option<Instant>,
     message: String,
@@ -38,7 +38,7 @@ impl Bar {
     pub(super) fn hidden() -> Self {
         let gauge = Look::here().gauge();
         let (message, left, done) = (String::new(), None, (0, 0));
-        Self(Mutex::new(State { is_shown: false, drawn: None, message, left, done, gauge }))
+        Self(Mutex::new(BarState { is_shown: false, drawn: None, message, left, done, gauge }))
     }
 
     /// Returns a line that is drawn.
@@ -74,7 +74,7 @@ impl Bar {
     pub(super) fn say(&self, words: &str) {
         let mut state = self.state();
         if state.is_shown {
-            write(&format!("{CLEAR}{}\n", visible(words)));
+            write_stderr(&format!("{CLEAR}{}\n", visible(words)));
             state.draw();
         }
     }
@@ -83,34 +83,34 @@ impl Bar {
     pub(super) fn clear(&self) {
         let mut state = self.state();
         if state.is_shown && state.drawn.is_some() {
-            write(CLEAR);
+            write_stderr(CLEAR);
         }
         state.is_shown = false;
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BarState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl BarState {
     fn draw(&mut self) {
         if self.is_shown {
             let columns = stream::columns(Some(rustix::stdio::stderr()));
             let left = self.left.map(Left::describe).unwrap_or_default();
-            write(&format!("{CLEAR}{}", line(&self.message, self.done, &left, (self.gauge, columns))));
+            write_stderr(&format!("{CLEAR}{}", render_bar(&self.message, self.done, &left, (self.gauge, columns))));
             self.drawn = Some(Instant::now());
         }
     }
 }
 
 /// Writes to standard error. An error is ignored: the terminal may be closed.
-fn write(text: &str) {
+fn write_stderr(text: &str) {
     let _ = stream::write(rustix::stdio::stderr(), text.as_bytes());
 }
 
 /// Renders the line, at least one column narrower than the terminal: some terminals wrap a full line.
-fn line(
+fn render_bar(
     message: &str,
     (done, total): (u64, u64),
     left: &str,
@@ -137,20 +137,20 @@ fn cut(text: &str, columns: usize) -> String {
 #[test]
 fn the_line_fits_the_terminal_and_shows_the_share_that_is_done() {
     let gauge = ["#", "-"];
-    let half = line("reading", (1, 2), "3 s left", (gauge, 60));
+    let half = render_bar("reading", (1, 2), "3 s left", (gauge, 60));
     assert_eq!(half, format!("reading{} {}{} 3 s left", " ".repeat(18), "#".repeat(12), "-".repeat(12)));
     assert_eq!(half.len(), 59);
     assert_eq!(
-        line(&"x".repeat(99), (9, 3), "", (gauge, 40)),
+        render_bar(&"x".repeat(99), (9, 3), "", (gauge, 40)),
         format!("{} {} ", "x".repeat(13), "#".repeat(24))
     );
     // Characters of two columns, and a total of 0.
-    let wide = line("\u{6e2c}\u{5b9a}\u{4e2d}", (0, 0), "1 s left", (gauge, 40));
+    let wide = render_bar("\u{6e2c}\u{5b9a}\u{4e2d}", (0, 0), "1 s left", (gauge, 40));
     assert_eq!(Span::raw(&wide).width(), 39, "{wide}");
     // A terminal narrower than the bar: a wrapped line would be repeated at each draw.
-    assert_eq!(line("reading", (1, 2), "1 s left", (gauge, 10)), format!(" {}", "#".repeat(8)));
+    assert_eq!(render_bar("reading", (1, 2), "1 s left", (gauge, 10)), format!(" {}", "#".repeat(8)));
     for columns in 0..60 {
-        let narrow = line("\u{6e2c}\u{5b9a}", (1, 3), "1 s left", (gauge, columns));
+        let narrow = render_bar("\u{6e2c}\u{5b9a}", (1, 3), "1 s left", (gauge, columns));
         assert!(Span::raw(&narrow).width() <= columns.saturating_sub(1), "{columns}: {narrow}");
     }
 }

@@ -2,15 +2,13 @@
 //!
 //! For: plain data that can be drawn. Not for: drawing ([`super::draw`]), nor the terminal ([`super::watching`]).
 
-use super::state::Points;
+use super::state::{POINTS_MAX, Points};
 use model::watch::{CpuShares, Processes, Watched, WatchedDevice};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Points of a course that are kept: more than the widest terminal shows.
-const MOST_POINTS: usize = 400;
 /// Remarks that are kept.
-const MOST_REMARKS: usize = 8;
+const REMARKS_MAX: usize = 8;
 
 /// All of it.
 #[derive(Clone, Debug, Default)]
@@ -45,14 +43,14 @@ impl Observed {
             self.processes.clone_from(&watched.processes);
         }
         self.remarks.extend(watched.remarks.iter().cloned());
-        let more = self.remarks.len().saturating_sub(MOST_REMARKS);
+        let more = self.remarks.len().saturating_sub(REMARKS_MAX);
         self.remarks.drain(..more);
         self.courses.retain(|name, _| watched.devices.iter().any(|device| device.name == *name));
         for device in &watched.devices {
             let course = self.courses.entry(device.name.clone()).or_default();
             let rate = device.figures.as_ref().ok();
             course.push_back(rate.map(|figures| figures.read.per_s + figures.write.per_s));
-            if course.len() > MOST_POINTS {
+            if course.len() > POINTS_MAX {
                 course.pop_front();
             }
         }

@@ -12,11 +12,11 @@ use model::units::{show_ns, show_rate};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Points of a course that are kept: more than the widest terminal shows.
-const MOST_POINTS: usize = 400;
+pub(super) const POINTS_MAX: usize = 400;
 /// Findings that are kept.
-const MOST_FINDINGS: usize = 32;
+const FINDINGS_MAX: usize = 32;
 /// Notes that are kept.
-const MOST_NOTES: usize = 8;
+const NOTES_MAX: usize = 8;
 
 /// What a view shows.
 #[derive(Clone, Debug, Default)]
@@ -223,7 +223,7 @@ impl State {
             self.findings.push(CountedFinding { finding, runs: 1 });
         }
         self.findings.sort_by_key(|f| f.finding.severity);
-        self.findings.truncate(MOST_FINDINGS);
+        self.findings.truncate(FINDINGS_MAX);
     }
 
     /// Nothing goes on between two runs.
@@ -234,7 +234,7 @@ impl State {
     /// Something was said.
     pub(super) fn say(&mut self, words: &str) {
         self.notes.push_back(words.to_owned());
-        let more = self.notes.len().saturating_sub(MOST_NOTES);
+        let more = self.notes.len().saturating_sub(NOTES_MAX);
         self.notes.drain(..more);
     }
 
@@ -249,7 +249,7 @@ impl Course {
         let all = [&mut self.iops, &mut self.p99_ns, &mut self.device_iops, &mut self.device_ns];
         for (course, point) in all.into_iter().zip(points) {
             course.push_back(point);
-            let more = course.len().saturating_sub(MOST_POINTS);
+            let more = course.len().saturating_sub(POINTS_MAX);
             course.drain(..more);
         }
     }
@@ -297,7 +297,7 @@ fn what_is_not_known_has_no_point_and_what_comes_seldom_stays() {
     state.begin(1);
     assert_eq!((state.course.iops.len(), state.course.iops.back()), (5, Some(&None)));
     (0..1_000).for_each(|_| state.pulse(Pulse::default()));
-    assert_eq!(state.course.iops.len(), MOST_POINTS);
+    assert_eq!(state.course.iops.len(), POINTS_MAX);
 }
 
 #[test]

@@ -15,16 +15,16 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{RenderDirection, Sparkline};
 
 /// Not known.
-const UNKNOWN: &str = "-";
+pub(super) const UNKNOWN: &str = "-";
 /// Columns of labels, and of figures beside a course, on a wide screen and on a narrow one.
 const WIDE_COLUMNS: (usize, usize) = (12, 44);
 const NARROW_COLUMNS: (usize, usize) = (9, 23);
 /// Columns from which a course says anything.
-const LEAST_COURSE: usize = 4;
+pub(super) const SPARKLINE_COLUMNS_MIN: usize = 4;
 /// Heights that a character shows beside none.
-const HEIGHTS: u64 = 8;
+const SPARKLINE_LEVELS: u64 = 8;
 /// Least rows for the figures and what else is shown, below which the two of the device are one.
-const ROOMY: u16 = 12;
+const DEVICE_LATENCY_ROWS: u16 = 12;
 
 /// One line.
 struct Figure<'a> {
@@ -46,11 +46,11 @@ impl<'a> Figure<'a> {
 }
 
 /// Draws them on the uppermost rows of what is left.
-pub(super) fn figures(frame: &mut Frame, rest: &mut Rect, state: &State, look: Look) {
+pub(super) fn draw_figures(frame: &mut Frame, rest: &mut Rect, state: &State, look: Look) {
     let narrow = rest.width < NARROW;
-    let mut all = ours(state, narrow);
-    all.extend(devices(state, narrow, rest.height >= ROOMY));
-    all.extend(machine(state, narrow));
+    let mut all = workload_figures(state, narrow);
+    all.extend(device_figures(state, narrow, rest.height >= DEVICE_LATENCY_ROWS));
+    all.extend(machine_figures(state, narrow));
     let (label, words) = if narrow { NARROW_COLUMNS } else { WIDE_COLUMNS };
     let paint = Paint(look.colours);
     for figure in all {
@@ -61,7 +61,7 @@ pub(super) fn figures(frame: &mut Frame, rest: &mut Rect, state: &State, look: L
         let room = usize::from(at.width).saturating_sub(label);
         // Courses end on the right, so that they are told by the same time however much stands before them.
         let words = words.max(Span::raw(figure.words.as_str()).width() + 1);
-        let course = figure.course.filter(|_| room >= words + LEAST_COURSE);
+        let course = figure.course.filter(|_| room >= words + SPARKLINE_COLUMNS_MIN);
         let room = if course.is_some() { words } else { room };
         let style = if figure.bad { paint.style(Color::Yellow) } else { ratatui::style::Style::new() };
         let spans = [
@@ -71,17 +71,17 @@ pub(super) fn figures(frame: &mut Frame, rest: &mut Rect, state: &State, look: L
         frame.render_widget(Line::from_iter(spans), at);
         if let Some(points) = course {
             let left = (label + words) as u16;
-            draw_course(frame, Rect { x: at.x + left, width: at.width - left, ..at }, points, look);
+            draw_sparkline(frame, Rect { x: at.x + left, width: at.width - left, ..at }, points, look);
         }
     }
 }
 
-pub(super) fn draw_course(frame: &mut Frame, at: Rect, points: &Points, look: Look) {
+pub(super) fn draw_sparkline(frame: &mut Frame, at: Rect, points: &Points, look: Look) {
     // Newest first and on the right, so that what was there before moves and nothing else.
     let whole = |point: &Option<f64>| point.map(|value| value.max(0.0).round() as u64);
     let newest: Vec<Option<u64>> = points.iter().rev().take(at.width.into()).map(whole).collect();
     // What is more than nothing is no zero, however small it is beside the others.
-    let least = newest.iter().flatten().max().map_or(0, |most| most.div_ceil(HEIGHTS));
+    let least = newest.iter().flatten().max().map_or(0, |most| most.div_ceil(SPARKLINE_LEVELS));
     let newest = newest.into_iter().map(|point| point.map(|n| if n > 0 { n.max(least) } else { 0 }));
     let line = Sparkline::default()
         .data(newest)
@@ -92,13 +92,13 @@ pub(super) fn draw_course(frame: &mut Frame, at: Rect, points: &Points, look: Lo
     frame.render_widget(line, at);
 }
 
-fn ours(state: &State, narrow: bool) -> Vec<Figure<'_>> {
-    let rate = state.pulse.rate.map(|r| rates(r.iops, r.bytes_per_s, narrow));
+fn workload_figures(state: &State, narrow: bool) -> Vec<Figure<'_>> {
+    let rate = state.pulse.rate.map(|r| show_rates(r.iops, r.bytes_per_s, narrow));
     let rate = match (&state.run, rate) {
         (Some(_), None) => "- warming up".to_owned(),
         (_, rate) => rate.unwrap_or_else(|| UNKNOWN.into()),
     };
-    let [p50, p99, max] = state.pulse.latency_ns.map(|ns| time(ns.map(|ns| ns as f64)));
+    let [p50, p99, max] = state.pulse.latency_ns.map(|ns| show_latency(ns.map(|ns| ns as f64)));
     let depth = match (state.pulse.rate, &state.run) {
         (Some(rate), Some(run)) => format!("{} of {}", show_rate(rate.depth), show_count(run.depth as f64)),
         _ => UNKNOWN.into(),
@@ -107,39 +107,39 @@ fn ours(state: &State, narrow: bool) -> Vec<Figure<'_>> {
     if narrow {
         lines.push(Figure::new("p50 p99", format!("{p50}  {p99}")).over(&state.course.p99_ns));
         lines.push(Figure::new("max", max));
-        lines.push(Figure::new("depth", format!("{depth}, CPU {}", busiest(state.seen.as_ref()))));
+        lines.push(Figure::new("depth", format!("{depth}, CPU {}", busiest_worker(state.seen.as_ref()))));
     } else {
         let latency = format!("p50 {p50}  p99 {p99}  max {max}");
         lines.push(Figure::new("latency", latency).over(&state.course.p99_ns));
-        lines.push(Figure::new("depth", depth + &in_device(state)));
+        lines.push(Figure::new("depth", depth + &device_depth(state)));
     }
     lines
 }
 
 /// `, 31.2 in the device`.
-fn in_device(state: &State) -> String {
+fn device_depth(state: &State) -> String {
     let Some(Ok(device)) = state.seen.as_ref().map(|s| &s.counted.device) else { return String::new() };
     format!(", {} in the device", show_rate(device.in_flight))
 }
 
-fn devices(state: &State, narrow: bool, roomy: bool) -> Vec<Figure<'_>> {
+fn device_figures(state: &State, narrow: bool, roomy: bool) -> Vec<Figure<'_>> {
     let label = "device";
     let device = match state.seen.as_ref().map(|s| &s.counted.device) {
         None => return vec![Figure::new(label, UNKNOWN.into()).over(&state.course.device_iops)],
         Some(Err(why)) => return vec![Figure::new(label, format!("not counted: {why}"))],
         Some(Ok(device)) => device,
     };
-    let rate = rates(device.iops, device.bytes_per_s, narrow);
+    let rate = show_rates(device.iops, device.bytes_per_s, narrow);
     let name = if narrow { String::new() } else { format!("  {}", device.name) };
     let mut lines = vec![Figure::new(label, rate + &name).over(&state.course.device_iops)];
     if roomy {
-        let words = format!("{} a request, mean", time(device.latency_ns));
+        let words = format!("{} a request, mean", show_latency(device.latency_ns));
         lines.push(Figure::new("", words).over(&state.course.device_ns));
     }
     lines
 }
 
-fn machine(state: &State, narrow: bool) -> Vec<Figure<'_>> {
+fn machine_figures(state: &State, narrow: bool) -> Vec<Figure<'_>> {
     let seen = state.seen.as_ref();
     let pressure = seen.map(|s| &s.counted.pressure);
     let waited = match pressure {
@@ -151,7 +151,7 @@ fn machine(state: &State, narrow: bool) -> Vec<Figure<'_>> {
             format!("I/O {io}  CPU {cpu}  {last} {memory}")
         }
     };
-    let (words, bad) = others(seen);
+    let (words, bad) = other_processes(seen);
     let mut lines = vec![Figure::new("pressure", waited), Figure { bad, ..Figure::new("others", words) }];
     if !narrow {
         let cpu = match seen.map(|s| &s.busiest) {
@@ -163,16 +163,16 @@ fn machine(state: &State, narrow: bool) -> Vec<Figure<'_>> {
     lines
 }
 
-fn busiest(seen: Option<&Sample>) -> String {
-    seen.map_or_else(|| UNKNOWN.into(), |s| share(&s.busiest))
+fn busiest_worker(seen: Option<&Sample>) -> String {
+    seen.map_or_else(|| UNKNOWN.into(), |s| show_known_share(&s.busiest))
 }
 
-fn share(of: &Known<f64>) -> String {
+fn show_known_share(of: &Known<f64>) -> String {
     of.as_ref().map_or_else(|_| UNKNOWN.into(), |share| show_share(*share))
 }
 
 /// What others do on our disks, and who.
-fn others(seen: Option<&Sample>) -> (String, bool) {
+fn other_processes(seen: Option<&Sample>) -> (String, bool) {
     match seen.map(|s| (&s.counted.others, &s.culprit)) {
         None => (UNKNOWN.into(), false),
         Some((Err(why), _)) => (format!("{UNKNOWN} ({why})"), false),
@@ -183,11 +183,11 @@ fn others(seen: Option<&Sample>) -> (String, bool) {
 }
 
 /// `78,912 IOPS  323 MB/s`.
-fn rates(iops: f64, bytes_per_s: f64, narrow: bool) -> String {
+fn show_rates(iops: f64, bytes_per_s: f64, narrow: bool) -> String {
     let between = if narrow { " " } else { "  " };
     format!("{} IOPS{between}{} MB/s", show_rate(iops), show_rate(bytes_per_s / 1e6))
 }
 
-fn time(ns: Option<f64>) -> String {
+fn show_latency(ns: Option<f64>) -> String {
     ns.map_or_else(|| UNKNOWN.into(), show_ns)
 }

@@ -2,7 +2,7 @@
 //!
 //! For: how far each is, those that need a look where not all have room. Not for: which those are (`crate::fleet`).
 
-use super::table::row;
+use super::table::table_row;
 use super::{NARROW, Paint, take};
 use crate::live::state::{HostRow, HostState, State};
 use model::finding::Severity;
@@ -13,20 +13,20 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 /// Columns, on a wide screen and on a narrow one.
-const WIDE: &[&str] = &["IOPS", "p99", "state"];
-const SLIM: &[&str] = &["IOPS", "state"];
+const WIDE_HOST_HEADINGS: &[&str] = &["IOPS", "p99", "state"];
+const NARROW_HOST_HEADINGS: &[&str] = &["IOPS", "state"];
 /// Rows of what is left of the screen from which they have a title, and a blank row behind them.
-const ROOMY: u16 = 6;
+const HOST_TITLE_ROWS: u16 = 6;
 
 /// Draws them on the uppermost rows of what is left, half of it at most.
-pub(super) fn hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
-    let roomy = rest.height >= ROOMY;
+pub(super) fn draw_hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
+    let roomy = rest.height >= HOST_TITLE_ROWS;
     let room = usize::from(rest.height.div_ceil(2)).saturating_sub(if roomy { 2 } else { 0 });
     let shown = state.hosts.len().min(room);
     if shown == 0 {
         return;
     }
-    let columns = if rest.width < NARROW { SLIM } else { WIDE };
+    let columns = if rest.width < NARROW { NARROW_HOST_HEADINGS } else { WIDE_HOST_HEADINGS };
     if roomy {
         let all = show_count(state.hosts_in_all as f64);
         let title = if shown < state.hosts_in_all {
@@ -36,7 +36,7 @@ pub(super) fn hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Pa
         };
         let at = take(rest, 1);
         let headings = columns.iter().map(|name| (*name).to_owned());
-        frame.render_widget(Line::styled(row(&title, headings, at.width), paint.label()), at);
+        frame.render_widget(Line::styled(table_row(&title, headings, at.width), paint.label()), at);
     }
     let mut rows: Vec<&HostRow> = state.hosts.iter().take(shown).collect();
     if shown == state.hosts_in_all {
@@ -49,16 +49,16 @@ pub(super) fn hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Pa
             HostState::Waiting => paint.label(),
             HostState::Measuring => Style::new(),
         };
-        let cells = columns.iter().map(|name| cell(host, name));
-        frame.render_widget(Line::styled(row(&host.name, cells, at.width), style), at);
+        let cells = columns.iter().map(|name| host_cell(host, name));
+        frame.render_widget(Line::styled(table_row(&host.name, cells, at.width), style), at);
     }
     if roomy {
         take(rest, 1);
     }
 }
 
-/// A figure of a row; what is not known is no zero.
-fn cell(host: &HostRow, column: &str) -> String {
+/// A figure of a table_row; what is not known is no zero.
+fn host_cell(host: &HostRow, column: &str) -> String {
     let words = match column {
         "IOPS" => host.iops.map(show_rate),
         "p99" => host.p99_ns.map(|ns| show_ns(ns as f64)),

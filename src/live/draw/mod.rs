@@ -13,8 +13,8 @@ mod tests;
 use super::left::Left;
 use super::look::Look;
 use super::state::{CountedFinding, End, State};
-use figures::figures;
-use hosts::hosts;
+use figures::draw_figures;
+use hosts::draw_hosts;
 use model::finding::Severity;
 use model::units::show_share;
 use model::visible::visible;
@@ -24,7 +24,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
-use table::table;
+use table::draw_results;
 
 /// Columns below which words are shortened.
 const NARROW: u16 = 60;
@@ -87,13 +87,13 @@ pub(super) fn draw(frame: &mut Frame, state: &State, look: Look) {
         let lines: Vec<Line> = HELP.iter().map(|l| Line::raw(*l)).collect();
         frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), rest);
     } else {
-        figures(frame, &mut rest, state, look);
+        draw_figures(frame, &mut rest, state, look);
         if airy {
             take(&mut rest, 1);
         }
-        hosts(frame, &mut rest, state, paint);
+        draw_hosts(frame, &mut rest, state, paint);
         findings(frame, &mut rest, state, paint);
-        table(frame, rest, state, paint);
+        draw_results(frame, rest, state, paint);
     }
     footer(frame, foot, state, paint);
     if !look.unicode {

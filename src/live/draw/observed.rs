@@ -2,7 +2,7 @@
 //!
 //! For: any size of a screen; less shows what fits. Not for: the state ([`crate::live::observed`]).
 
-use super::figures::draw_course;
+use super::figures::{SPARKLINE_COLUMNS_MIN, UNKNOWN, draw_sparkline};
 use super::{AIRY, NARROW, Paint, fitting, only_ascii, take, wrapped};
 use crate::live::look::Look;
 use crate::live::observed::Observed;
@@ -13,26 +13,22 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
-/// Not known.
-const UNKNOWN: &str = "-";
 /// Columns of a name, of a figure, and of the load.
-const NAME: usize = 12;
-const FIGURE: usize = 8;
-const LOAD: usize = 11;
+const NAME_COLUMNS: usize = 12;
+const FIGURE_COLUMNS: usize = 8;
+const LOAD_COLUMNS: usize = 11;
 /// Columns of a process's name with its number.
-const WHO: usize = 24;
+const PROCESS_COLUMNS: usize = 24;
 /// Before a conclusion.
 const INDENT: &str = "  ";
 /// Calls of a process that are told.
 const MOST_CALLS: usize = 2;
-/// Columns from which a course says anything, and a blank before it.
-const LEAST_COURSE: u16 = 5;
 
 /// A figure of a device: what it is called, and the columns of the screen from which it is shown.
-type Column = (&'static str, u16, fn(&DeviceInterval) -> Option<f64>);
+type DeviceColumn = (&'static str, u16, fn(&DeviceInterval) -> Option<f64>);
 
 /// All of them, from left to right.
-const COLUMNS: [Column; 7] = [
+const DEVICE_COLUMNS: [DeviceColumn; 7] = [
     ("r/s", 0, |d| Some(d.read.per_s)),
     ("w/s", 0, |d| Some(d.write.per_s)),
     ("MB/s", 60, |d| Some(d.read.mb_per_s + d.write.mb_per_s)),
@@ -48,7 +44,7 @@ pub(in crate::live) fn draw_observed(frame: &mut Frame, observed: &Observed, loo
     let mut rest = frame.area();
     let airy = rest.height >= AIRY;
     let at = take(&mut rest, 1);
-    title(frame, at, observed, paint);
+    watch_title(frame, at, observed, paint);
     if let Some(cpu) = observed.cpu.filter(|_| airy) {
         let at = take(&mut rest, 1);
         frame.render_widget(Line::styled(fitting(&cpu_line(cpu), at.width.into()), paint.label()), at);
@@ -58,15 +54,15 @@ pub(in crate::live) fn draw_observed(frame: &mut Frame, observed: &Observed, loo
     }
     let foot = Rect { y: rest.bottom().saturating_sub(1), height: rest.height.min(1), ..rest };
     rest.height = rest.height.saturating_sub(1);
-    devices(frame, &mut rest, observed, look);
+    device_rows(frame, &mut rest, observed, look);
     if airy {
         take(&mut rest, 1);
     }
-    processes(frame, &mut rest, observed, paint);
+    process_rows(frame, &mut rest, observed, paint);
     if airy {
         take(&mut rest, 1);
     }
-    remarks(frame, rest, observed, paint);
+    remark_rows(frame, rest, observed, paint);
     let words = fitting("q end   p plain lines", foot.width.into());
     frame.render_widget(Line::styled(words, paint.label()), foot);
     if !look.unicode {
@@ -74,7 +70,7 @@ pub(in crate::live) fn draw_observed(frame: &mut Frame, observed: &Observed, loo
     }
 }
 
-fn title(frame: &mut Frame, at: Rect, observed: &Observed, paint: Paint) {
+fn watch_title(frame: &mut Frame, at: Rect, observed: &Observed, paint: Paint) {
     let every = show_ns(observed.interval.as_secs_f64() * 1e9);
     let when = match observed.time.get(11..19) {
         Some(time) if at.width >= NARROW => time.to_owned(),
@@ -98,17 +94,17 @@ fn cpu_line(cpu: CpuShares) -> String {
     )
 }
 
-fn devices(frame: &mut Frame, rest: &mut Rect, observed: &Observed, look: Look) {
+fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, look: Look) {
     let paint = Paint(look.colours);
-    let columns: Vec<&Column> = COLUMNS.iter().filter(|(_, least, _)| rest.width >= *least).collect();
+    let columns: Vec<&DeviceColumn> = DEVICE_COLUMNS.iter().filter(|(_, least, _)| rest.width >= *least).collect();
     let has_load =
         rest.width >= NARROW && observed.devices.iter().any(|device| matches!(device.load, Some(Ok(_))));
     if observed.devices.is_empty() {
         return;
     }
-    let names: Vec<String> = columns.iter().map(|(name, ..)| format!("{name:>FIGURE$}")).collect();
+    let names: Vec<String> = columns.iter().map(|(name, ..)| format!("{name:>FIGURE_COLUMNS$}")).collect();
     let names = names.concat();
-    let load = if has_load { format!("{:>LOAD$}", "load") } else { String::new() };
+    let load = if has_load { format!("{:>LOAD_COLUMNS$}", "load") } else { String::new() };
     let head = fitting(&format!("{:NAME$}{names}{load}", "device"), rest.width.into());
     let at = take(rest, 1);
     frame.render_widget(Line::styled(head, paint.label()), at);
@@ -117,23 +113,23 @@ fn devices(frame: &mut Frame, rest: &mut Rect, observed: &Observed, look: Look) 
         if at.height == 0 {
             return;
         }
-        let mut words = format!("{:NAME$}", name(device));
+        let mut words = format!("{:NAME$}", device_name(device));
         match &device.figures {
             Ok(figures) => {
-                let cell = |column: &&Column| column.2(figures).map_or_else(|| UNKNOWN.into(), show_rate);
-                words.extend(columns.iter().map(|column| format!("{:>FIGURE$}", cell(column))));
+                let cell = |column: &&DeviceColumn| column.2(figures).map_or_else(|| UNKNOWN.into(), show_rate);
+                words.extend(columns.iter().map(|column| format!("{:>FIGURE_COLUMNS$}", cell(column))));
             }
             Err(why) => words += why,
         }
         if has_load && device.figures.is_ok() {
-            words += &format!("{:>LOAD$}", load_words(device));
+            words += &format!("{:>LOAD_COLUMNS$}", show_load(device));
         }
         let used = Span::raw(words.as_str()).width() as u16;
         frame.render_widget(Line::raw(fitting(&words, at.width.into())), at);
-        if let Some(points) = observed.courses.get(&device.name).filter(|_| used + LEAST_COURSE < at.width) {
-            draw_course(frame, Rect { x: at.x + used + 1, width: at.width - used - 1, ..at }, points, look);
+        if let Some(points) = observed.courses.get(&device.name).filter(|_| usize::from(used) + SPARKLINE_COLUMNS_MIN + 1 < at.width.into()) {
+            draw_sparkline(frame, Rect { x: at.x + used + 1, width: at.width - used - 1, ..at }, points, look);
         }
-        latencies(frame, rest, device, paint);
+        device_latencies(frame, rest, device, paint);
         for conclusion in &device.conclusions {
             for line in wrapped(&conclusion.text, usize::from(rest.width).saturating_sub(INDENT.len())) {
                 let at = take(rest, 1);
@@ -143,14 +139,14 @@ fn devices(frame: &mut Frame, rest: &mut Rect, observed: &Observed, look: Look) 
     }
 }
 
-fn name(device: &WatchedDevice) -> String {
-    let indent = " ".repeat(device.level.min(NAME / 3));
-    let words = fitting(&device.name, NAME - 1 - indent.len());
+fn device_name(device: &WatchedDevice) -> String {
+    let indent = " ".repeat(device.level.min(NAME_COLUMNS / 3));
+    let words = fitting(&device.name, NAME_COLUMNS - 1 - indent.len());
     format!("{indent}{words}")
 }
 
 /// `25 to 40 %`; that a limit is not known is among the remarks.
-fn load_words(device: &WatchedDevice) -> String {
+fn show_load(device: &WatchedDevice) -> String {
     let Some(Ok(Load { at_least_percent, at_most_percent, .. })) = &device.load else {
         return UNKNOWN.into();
     };
@@ -164,12 +160,12 @@ fn load_words(device: &WatchedDevice) -> String {
 }
 
 /// How long requests took, where the events of them are recorded; why that is not known.
-fn latencies(frame: &mut Frame, rest: &mut Rect, device: &WatchedDevice, paint: Paint) {
+fn device_latencies(frame: &mut Frame, rest: &mut Rect, device: &WatchedDevice, paint: Paint) {
     let (words, style) = match &device.latency {
         None => return,
         Some(Err(why)) => (format!("  latencies not known: {why}"), paint.style(Color::Yellow)),
         Some(Ok(all)) => {
-            let parts: Vec<String> = all.all().map(|(name, of)| format!("{name} {}", times(&of))).collect();
+            let parts: Vec<String> = all.all().map(|(name, of)| format!("{name} {}", show_percentiles(&of))).collect();
             if parts.is_empty() {
                 return;
             }
@@ -180,13 +176,13 @@ fn latencies(frame: &mut Frame, rest: &mut Rect, device: &WatchedDevice, paint: 
     frame.render_widget(Line::styled(fitting(&words, at.width.into()), style), at);
 }
 
-fn times(of: &Latency) -> String {
+fn show_percentiles(of: &Latency) -> String {
     [of.p50_ms, of.p99_ms, Some(of.max_ms)].map(|ms| ms.map_or_else(|| UNKNOWN.into(), show_rate)).join("/")
 }
 
-fn processes(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Paint) {
+fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Paint) {
     let Some(processes) = observed.processes.as_ref().filter(|p| !p.most.is_empty()) else { return };
-    let head = format!("{:WHO$}{:>FIGURE$}{:>FIGURE$}", "process", "rMB/s", "wMB/s");
+    let head = format!("{:WHO$}{:>FIGURE_COLUMNS$}{:>FIGURE_COLUMNS$}", "process", "rMB/s", "wMB/s");
     let at = take(rest, 1);
     frame.render_widget(Line::styled(fitting(&head, at.width.into()), paint.label()), at);
     if let Some(why) = &processes.calls_not_known {
@@ -197,12 +193,12 @@ fn processes(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Pai
     for process in &processes.most {
         let at = take(rest, 1);
         let id = process.tid.unwrap_or(process.pid).to_string();
-        let who = fitting(&process.name, WHO.saturating_sub(id.len() + 4));
+        let who = fitting(&process.name, PROCESS_COLUMNS.saturating_sub(id.len() + 4));
         let [read, write] = [process.read_mb_per_s, process.write_mb_per_s].map(show_rate);
-        let mut words = format!("{:WHO$}{read:>FIGURE$}{write:>FIGURE$}", format!("{who} ({id})"));
+        let mut words = format!("{:WHO$}{read:>FIGURE_COLUMNS$}{write:>FIGURE_COLUMNS$}", format!("{who} ({id})"));
         // On a narrow screen there is room for the figures alone.
         if at.width >= NARROW {
-            words += &format!("  {}", how(process));
+            words += &format!("  {}", describe_process(process));
         }
         frame.render_widget(Line::raw(fitting(&words, at.width.into())), at);
     }
@@ -214,7 +210,7 @@ fn processes(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Pai
 }
 
 /// What it asks the devices for, which calls it makes, and how it has files open.
-fn how(process: &WatchedProcess) -> String {
+fn describe_process(process: &WatchedProcess) -> String {
     if let Some(parent) = &process.children_of {
         return format!("of {parent}");
     }
@@ -239,7 +235,7 @@ fn how(process: &WatchedProcess) -> String {
 }
 
 /// The newest that there is room for.
-fn remarks(frame: &mut Frame, mut rest: Rect, observed: &Observed, paint: Paint) {
+fn remark_rows(frame: &mut Frame, mut rest: Rect, observed: &Observed, paint: Paint) {
     let mut lines: Vec<String> = Vec::new();
     for remark in observed.remarks.iter().rev() {
         let parts = wrapped(remark, rest.width.into());

@@ -11,30 +11,30 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 /// Columns of a figure.
-const FIGURE: usize = 11;
+const CELL_COLUMNS: usize = 11;
 /// What columns are called, on a wide screen and on a narrow one.
-const WIDE: &[&str] = &["runs", "IOPS", "MB/s", "p50", "p99", "max"];
-const MEDIUM: &[&str] = &["IOPS", "MB/s", "p99"];
-const SLIM: &[&str] = &["IOPS"];
+const WIDE_HEADINGS: &[&str] = &["runs", "IOPS", "MB/s", "p50", "p99", "max"];
+const MEDIUM_HEADINGS: &[&str] = &["IOPS", "MB/s", "p99"];
+const NARROW_HEADINGS: &[&str] = &["IOPS"];
 /// Columns of a screen from which all of them are shown.
-const ROOMY: u16 = 100;
+const WIDE_TABLE_COLUMNS: u16 = 100;
 
 /// Draws it on all that is left.
-pub(super) fn table(frame: &mut Frame, mut rest: Rect, state: &State, paint: Paint) {
+pub(super) fn draw_results(frame: &mut Frame, mut rest: Rect, state: &State, paint: Paint) {
     if state.rows.is_empty() || rest.height == 0 {
         return;
     }
     let columns = match rest.width {
-        w if w < NARROW => SLIM,
-        w if w < ROOMY => MEDIUM,
-        _ => WIDE,
+        w if w < NARROW => NARROW_HEADINGS,
+        w if w < WIDE_TABLE_COLUMNS => MEDIUM_HEADINGS,
+        _ => WIDE_HEADINGS,
     };
     if rest.height > 1 {
         let all = state.rows_in_all.map_or(String::new(), |n| format!(" of {}", show_count(n as f64)));
         let title = format!("results: {}{all}", show_count(state.rows.len() as f64));
         let cells = columns.iter().map(|name| (*name).to_owned());
         let at = take(&mut rest, 1);
-        frame.render_widget(Line::styled(row(&title, cells, at.width), paint.label()), at);
+        frame.render_widget(Line::styled(table_row(&title, cells, at.width), paint.label()), at);
     }
     let shown = usize::from(rest.height);
     // So many from the top that the last one is in sight.
@@ -42,22 +42,22 @@ pub(super) fn table(frame: &mut Frame, mut rest: Rect, state: &State, paint: Pai
     for (index, named) in state.rows.iter().enumerate().skip(from).take(shown) {
         let at = take(&mut rest, 1);
         let style = if index == state.last_row { paint.title() } else { Style::new() };
-        let cells = columns.iter().map(|name| cell(named, name));
-        frame.render_widget(Line::styled(row(&named.name, cells, at.width), style), at);
+        let cells = columns.iter().map(|name| result_cell(named, name));
+        frame.render_widget(Line::styled(table_row(&named.name, cells, at.width), style), at);
     }
 }
 
 /// A name, and figures below each other.
-pub(super) fn row(name: &str, cells: impl ExactSizeIterator<Item = String>, width: u16) -> String {
-    let room = usize::from(width).saturating_sub(cells.len() * FIGURE);
+pub(super) fn table_row(name: &str, cells: impl ExactSizeIterator<Item = String>, width: u16) -> String {
+    let room = usize::from(width).saturating_sub(cells.len() * CELL_COLUMNS);
     let name = fitting(name, room.saturating_sub(1));
     let blanks = room.saturating_sub(ratatui::text::Span::raw(name.as_str()).width());
     let start = format!("{name}{}", " ".repeat(blanks));
-    cells.fold(start, |line, cell| format!("{line}{cell:>FIGURE$}"))
+    cells.fold(start, |line, cell| format!("{line}{cell:>CELL_COLUMNS$}"))
 }
 
 /// A figure of a row; what is not known is no zero.
-fn cell(named: &Named, column: &str) -> String {
+fn result_cell(named: &Named, column: &str) -> String {
     let row = &named.row;
     let [p50, p99, max] = row.latency_ns.map(|ns| ns.map(|ns| show_ns(ns as f64)));
     let words = match column {
