@@ -6,7 +6,6 @@
 use super::clock::Readings;
 use super::host_reports::HostReports;
 use super::merge::{CommonTimes, RunParts, Times};
-use super::net::PACKET_BYTES;
 use model::histogram::Histogram;
 use model::machine::Machine;
 use model::plan::Plan;
@@ -17,6 +16,9 @@ use model::verified::Verified;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
+/// Largest packet in bytes. Every MPI hands packets of this size over without asking the receiver first, so that one that has begun to
+/// arrive is there, and a host that stands still keeps nobody waiting.
+pub(super) const PACKET_BYTES: usize = 2048;
 /// Longest letter that is put together; a host that sends more is not one of ours.
 const MOST_BYTES: usize = 256 << 20;
 

@@ -4,7 +4,8 @@
 //! No call here waits for another rank: sends are buffered ones, receives take what a probe has matched, and each packet is small enough
 //! to have arrived whole by then.
 
-use super::net::{Net, PACKET_BYTES};
+use super::letter::PACKET_BYTES;
+use super::net::Net;
 use mpi::Threading;
 use mpi::datatype::Equivalence;
 use mpi::environment::Universe;

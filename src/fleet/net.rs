@@ -2,9 +2,8 @@
 //!
 //! For: what MPI has to give ([`super::mpi`]), and the same between threads for tests. Not for: what packets mean ([`super::letter`]).
 
-/// Largest packet in bytes. Every MPI hands packets of this size over without asking the receiver first, so that one that has begun to
-/// arrive is there, and a host that stands still keeps nobody waiting.
-pub(super) const PACKET_BYTES: usize = 2048;
+#[cfg(test)]
+use super::letter::PACKET_BYTES;
 
 /// Packets between ranks.
 pub(super) trait Net {

@@ -39,7 +39,7 @@ pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
     removed.map(|()| ExitCode::SUCCESS)
 }
 
-fn one<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFile, Failure> {
+fn resolve<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFile, Failure> {
     if word.contains('/') {
         return Err(Failure::Usage(format!(
             "{word}: delete takes ids of sessions in the history, as `fathom list` shows them; a file elsewhere is removed with rm"

@@ -6,7 +6,7 @@
 use super::files::Files;
 use super::filter::Filter;
 use super::index;
-use super::table::table;
+use super::table::table_of_latest;
 use crate::failure::Failure;
 use crate::{session, stderr, stdout};
 use model::entry::Listing;
@@ -62,7 +62,7 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
         let beyond = asked_for.saturating_sub(entries.len() as u64);
         let format = report::that_writes::<SessionTable>(request.format).map_err(Failure::Usage)?;
         let is_job_chosen = request.filter.job.is_some();
-        let table = SessionTable { is_job_chosen, ..table(&entries, rows_of, beyond) };
+        let table = SessionTable { is_job_chosen, ..table_of_latest(&entries, rows_of, beyond) };
         stdout::report(format, &table, Style::default())?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -6,7 +6,7 @@ use model::entry::{Device, Entry, Figure};
 use model::session_table::{Column, OtherWork, Row, RowsOf, SessionTable};
 
 /// The table of these entries, newest first. Its columns are what the newest of them measured that has results side by side.
-pub(super) fn table(entries: &[Entry], rows_of: RowsOf, beyond_limit: u64) -> SessionTable {
+pub(super) fn table_of_latest(entries: &[Entry], rows_of: RowsOf, beyond_limit: u64) -> SessionTable {
     let newest = entries.iter().find(|e| !e.figures.is_empty()).map_or(&[][..], |e| &e.figures);
     let column = |f: &Figure| Column { name: f.name.clone(), unit: f.unit.clone() };
     let columns: Vec<Column> = newest.iter().map(column).collect();
@@ -126,7 +126,7 @@ fn columns_are_those_of_the_newest_and_rows_all_that_share_one() {
     let two = entry("4", device("sda", None), &[("a", 1.0), ("b", 2.0)]);
     let one = entry("3", device("sda", None), &[("b", 3.0)]);
     let other = entry("2", device("sda", None), &[("c", 4.0)]);
-    let table = table(&[none, two, one, other], RowsOf::Sessions, 7);
+    let table = table_of_latest(&[none, two, one, other], RowsOf::Sessions, 7);
     assert_eq!(table.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(table.rows.iter().map(|r| r.session.as_str()).collect::<Vec<_>>(), ["4", "3"]);
     assert!(table.rows[1].figures[0].is_none() && table.rows[1].figures[1].is_some());
@@ -159,10 +159,10 @@ fn a_disk_is_itself_under_another_name_and_has_its_newest_session() {
         named("2", "loop0", None),
         named("1", "loop0", None),
     ];
-    let table = table(&all, RowsOf::Devices, 0);
+    let table = table_of_latest(&all, RowsOf::Devices, 0);
     let rows: Vec<(&str, &str)> =
         table.rows.iter().map(|r| (r.session.as_str(), r.device.as_deref().unwrap_or_default())).collect();
     assert_eq!((rows, table.older), (vec![("5", "sda Disk"), ("3", "sda Disk"), ("2", "loop0")], 2));
     let nowhere = Entry { devices: Vec::new(), targets: vec!["/a".into()], ..named("9", "x", None) };
-    assert_eq!(super::table::table(&[nowhere.clone(), nowhere], RowsOf::Devices, 0).rows.len(), 1);
+    assert_eq!(table_of_latest(&[nowhere.clone(), nowhere], RowsOf::Devices, 0).rows.len(), 1);
 }

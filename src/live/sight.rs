@@ -3,7 +3,8 @@
 //! For: the kernel's counters of the run that goes on, CPU time of its workers, and who else uses the disks. Not for: what they mean
 //! (crate `analysis`).
 
-use analysis::under_way::counters::{Counted, Going, SoFar};
+use super::state::Sample;
+use analysis::under_way::counters::{Going, SoFar};
 use machine::others::Processes;
 use machine::root::Root;
 use machine::snapshot::Watch;
@@ -38,16 +39,6 @@ pub(super) struct Sight {
 struct Workers {
     at: Instant,
     cpu_ns: Vec<(u32, u64)>,
-}
-
-/// What was seen in one look.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sample {
-    pub(super) counted: Counted,
-    /// Share of a CPU that the busiest worker used, or why that is not known.
-    pub(super) busiest: Known<f64>,
-    /// The process that moved most, where others use the disks; or why it is not known.
-    pub(super) culprit: Known<String>,
 }
 
 impl Sight {

@@ -5,8 +5,9 @@
 
 use super::left::Left;
 use super::recent::Pulse;
-use super::sight::Sample;
+use analysis::under_way::counters::Counted;
 use analysis::under_way::row::Row;
+use model::Known;
 use model::finding::Finding;
 use model::units::{show_ns, show_rate};
 use std::collections::{BTreeSet, VecDeque};
@@ -53,6 +54,16 @@ pub(super) struct State {
     pub(super) end: End,
     /// Whether help is shown.
     pub(super) help: bool,
+}
+
+/// What was seen in one look.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sample {
+    pub(super) counted: Counted,
+    /// Share of a CPU that the busiest worker used, or why that is not known.
+    pub(super) busiest: Known<f64>,
+    /// The process that moved most, where others use the disks; or why it is not known.
+    pub(super) culprit: Known<String>,
 }
 
 /// A run that goes on.

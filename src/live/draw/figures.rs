@@ -4,8 +4,7 @@
 
 use super::{NARROW, Paint, fitting, take};
 use crate::live::look::Look;
-use crate::live::sight::Sample;
-use crate::live::state::{Points, State};
+use crate::live::state::{Points, Sample, State};
 use model::Known;
 use model::units::{show_count, show_ns, show_rate, show_share};
 use ratatui::Frame;
@@ -146,7 +145,7 @@ fn machine_figures(state: &State, narrow: bool) -> Vec<Figure<'_>> {
         None => UNKNOWN.into(),
         Some([Err(why), Err(_), Err(_)]) => format!("not counted: {why}"),
         Some(all) => {
-            let [io, cpu, memory] = all.each_ref().map(share);
+            let [io, cpu, memory] = all.each_ref().map(show_known_share);
             let last = if narrow { "mem" } else { "memory" };
             format!("I/O {io}  CPU {cpu}  {last} {memory}")
         }

@@ -105,7 +105,7 @@ fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, look: Lo
     let names: Vec<String> = columns.iter().map(|(name, ..)| format!("{name:>FIGURE_COLUMNS$}")).collect();
     let names = names.concat();
     let load = if has_load { format!("{:>LOAD_COLUMNS$}", "load") } else { String::new() };
-    let head = fitting(&format!("{:NAME$}{names}{load}", "device"), rest.width.into());
+    let head = fitting(&format!("{:NAME_COLUMNS$}{names}{load}", "device"), rest.width.into());
     let at = take(rest, 1);
     frame.render_widget(Line::styled(head, paint.label()), at);
     for device in &observed.devices {
@@ -113,7 +113,7 @@ fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, look: Lo
         if at.height == 0 {
             return;
         }
-        let mut words = format!("{:NAME$}", device_name(device));
+        let mut words = format!("{:NAME_COLUMNS$}", device_name(device));
         match &device.figures {
             Ok(figures) => {
                 let cell = |column: &&DeviceColumn| column.2(figures).map_or_else(|| UNKNOWN.into(), show_rate);
@@ -182,7 +182,7 @@ fn show_percentiles(of: &Latency) -> String {
 
 fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Paint) {
     let Some(processes) = observed.processes.as_ref().filter(|p| !p.most.is_empty()) else { return };
-    let head = format!("{:WHO$}{:>FIGURE_COLUMNS$}{:>FIGURE_COLUMNS$}", "process", "rMB/s", "wMB/s");
+    let head = format!("{:PROCESS_COLUMNS$}{:>FIGURE_COLUMNS$}{:>FIGURE_COLUMNS$}", "process", "rMB/s", "wMB/s");
     let at = take(rest, 1);
     frame.render_widget(Line::styled(fitting(&head, at.width.into()), paint.label()), at);
     if let Some(why) = &processes.calls_not_known {
@@ -195,7 +195,7 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
         let id = process.tid.unwrap_or(process.pid).to_string();
         let who = fitting(&process.name, PROCESS_COLUMNS.saturating_sub(id.len() + 4));
         let [read, write] = [process.read_mb_per_s, process.write_mb_per_s].map(show_rate);
-        let mut words = format!("{:WHO$}{read:>FIGURE_COLUMNS$}{write:>FIGURE_COLUMNS$}", format!("{who} ({id})"));
+        let mut words = format!("{:PROCESS_COLUMNS$}{read:>FIGURE_COLUMNS$}{write:>FIGURE_COLUMNS$}", format!("{who} ({id})"));
         // On a narrow screen there is room for the figures alone.
         if at.width >= NARROW {
             words += &format!("  {}", describe_process(process));
