@@ -1,13 +1,10 @@
-//! Thousands of hosts, simulated: what each says is packed, sent and added up as it is between real ones, one after the other.
-//!
-//! For: bytes and time at rank 0, and that the tree comes to the same as rank 0 alone would. Not for: the steps of the protocol
-//! ([`super::tests`]), nor what MPI takes.
+//! Thousands of simulated hosts: messages are encoded, sent and added up one after another, to measure bytes and time at rank 0 and to check
+//! that the tree gives the same sums as rank 0 alone.
 
-use super::floors;
-use super::host_reports::HostReports;
-use super::letter::{self, Letter};
-use super::merge::{self, CommonTimes, Phase, RunParts, Times};
-use super::tree::Sum;
+use crate::fleet::hosts::Sum;
+use crate::fleet::merge::{CommonTimes, HostReports, Phase, RunParts, Times};
+use crate::fleet::message::Message;
+use crate::fleet::{merge, message, transport};
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::fleet::{CheckedOnHosts, HostResult, HostSeen, Limited};
@@ -17,9 +14,9 @@ use model::record::{Cell, Interval, KindEnd, Run, RunEnd, RunEnding, RunStart, S
 use model::report::{Limiter, Verdict};
 use std::time::{Duration, Instant};
 
-/// Bytes that rank 0 may be sent of each host, all letters of a run and of the end together.
+/// Bytes that rank 0 may be sent of each host, all messages of a run and of the end together.
 const MOST_BYTES_OF_A_HOST: usize = 400;
-/// Bytes that a letter about a run may have, of however many hosts it is.
+/// Bytes that a message about a run may have, of however many hosts it is.
 const MOST_BYTES_OF_A_RUN: usize = 32 << 10;
 /// How long rank 0 may take to read and add up what comes to it; without optimization ten times as long.
 const MOST_TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 1 });
@@ -64,11 +61,11 @@ pub(super) fn simulated_run(rank: u64) -> (Run, Vec<Interval>) {
 }
 
 fn ran(rank: usize, common: Option<&CommonTimes>) -> RunParts {
-    let (run, course) = simulated_run(rank as u64);
-    let phases = Phase::from_run(rank as u32, &run, &course, Some(rank as u64)).into_iter().collect();
+    let (run, intervals) = simulated_run(rank as u64);
+    let phases = Phase::from_run(rank as u32, &run, &intervals, Some(rank as u64)).into_iter().collect();
     let mut ran = RunParts { phases, disturbed: Vec::new() };
     if let Some(common) = common {
-        ran.cut(std::slice::from_ref(&course), common);
+        ran.cut(std::slice::from_ref(&intervals), common);
     }
     ran
 }
@@ -137,19 +134,19 @@ fn host_reports(rank: usize) -> HostReports {
     }
 }
 
-/// What the letters of a sum came to.
+/// What the messages of a sum came to.
 #[derive(Debug, Default)]
 struct Traffic {
     /// Bytes that rank 0 was sent, and that all were.
     bytes: [usize; 2],
-    /// Of the largest letter.
+    /// Of the largest message.
     most: usize,
     /// How long rank 0 read and added up.
     at_rank_0: Duration,
 }
 
 /// Adds up what so many hosts say through the tree. Gives the sum of a rank and all below it, and when it has that where each host works by
-/// itself and letters take no time.
+/// itself and messages take no time.
 fn through_the_tree<S: Sum>(
     rank: usize,
     size: usize,
@@ -158,17 +155,17 @@ fn through_the_tree<S: Sum>(
 ) -> (S, Duration) {
     let (mut sum, mut ready) = (own(rank), Duration::ZERO);
     let mut worked = Duration::ZERO;
-    for lower in floors::below(rank, size) {
+    for lower in transport::children(rank, size) {
         let (its, its_ready) = through_the_tree(lower, size, own, traffic);
         let began = Instant::now();
-        let packets = its.letter().packets();
+        let packets = its.message().packets();
         ready = ready.max(its_ready + began.elapsed());
         let bytes: usize = packets.iter().map(Vec::len).sum();
         traffic.bytes[1] += bytes;
         traffic.most = traffic.most.max(bytes);
         let began = Instant::now();
-        let came = letter::read(&packets).unwrap_or_else(|| panic!("no letter"));
-        sum.add(S::from_letter(came).unwrap_or_else(|other: Letter| panic!("{other:?}")));
+        let came = message::read(&packets).unwrap_or_else(|| panic!("no letter"));
+        sum.add(S::from_letter(came).unwrap_or_else(|other: Message| panic!("{other:?}")));
         worked += began.elapsed();
         if rank == 0 {
             traffic.bytes[0] += bytes;
@@ -242,7 +239,7 @@ fn simulate(size: usize) -> usize {
 }
 
 #[test]
-fn what_a_thousand_hosts_say_comes_to_rank_0_as_a_few_letters() {
+fn rank_0_gets_few_messages_from_a_thousand_hosts() {
     simulate(1_000);
 }
 
