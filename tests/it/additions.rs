@@ -96,7 +96,7 @@ impl Scratch {
         }
         for Edit { file, old, new } in &addition.edits {
             let text = self.read(file);
-            assert_eq!(text.matches(old).count(), 1, "this story follows {file}, where once stood:\n{old}");
+            assert_eq!(text.matches(old).count(), 1, "this test follows {file}, where once stood:\n{old}");
             std::fs::write(self.path(file), text.replacen(old, new, 1)).unwrap();
         }
         (addition.generate)(self);
@@ -205,7 +205,7 @@ fn format() -> Addition {
     let others = others.collect::<Vec<_>>().join("\n    ");
     let file = r#"//! The format `count`: how many results there are.
 //!
-//! For: this story. Not for: anything else.
+//! For: this test. Not for: anything else.
 
 use crate::format::{Content, Format, Style, Writer};
 use model::report::Report;
@@ -292,7 +292,7 @@ fn language() -> Addition {
     let table = "crates/dialect/src/lib.rs";
     let file = r#"//! The language `words`: a stream as `KEY=VALUE`, with blanks between.
 //!
-//! For: this story. Not for: anything else.
+//! For: this test. Not for: anything else.
 
 use crate::language::{Language, Objections, Tool};
 use crate::trouble::{Mark, Trouble};
@@ -327,7 +327,7 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
 
 #[test]
 #[ignore = "long"]
-fn each_addition_takes_the_files_that_the_table_names_and_can_be_used() {
+fn each_addition_needs_exactly_the_files_named_in_the_table() {
     let copy = Scratch::new();
     // The check last: what generates its page has all of them in it.
     for addition in [engine(), format(), setting(), language(), check()] {

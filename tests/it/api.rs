@@ -23,7 +23,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn the_list_names_every_interface_once() {
+fn interface_list_has_no_duplicates() {
     let stage = Stage::beside_others();
     let out = stage.fathom("api --list", Path::new(""));
     let lines: Vec<&str> = out.stdout.lines().collect();
@@ -58,7 +58,7 @@ fn the_list_names_every_interface_once() {
 }
 
 #[test]
-fn the_common_interfaces_are_compared_unless_others_are_named() {
+fn common_interfaces_are_compared_by_default() {
     let stage = Stage::beside_others();
     let file = stage.file("mine", 4);
     let out = stage.fathom(&format!("api --rw randread --bs 4k {SHORT}"), &file);
@@ -74,7 +74,7 @@ fn the_common_interfaces_are_compared_unless_others_are_named() {
 }
 
 #[test]
-fn a_budget_is_announced_and_kept() {
+fn time_budget_is_announced_and_kept() {
     let stage = Stage::new();
     let file = stage.file("mine", 16);
     let begun = Instant::now();
@@ -101,7 +101,7 @@ fn a_budget_is_announced_and_kept() {
 }
 
 #[test]
-fn writes_get_as_many_operations_as_the_storage_takes_in_a_run() {
+fn write_rows_are_sized_by_the_speed_of_the_storage() {
     let stage = Stage::new();
     let dir = stage.folder("place");
     let words =
@@ -116,7 +116,7 @@ fn writes_get_as_many_operations_as_the_storage_takes_in_a_run() {
 }
 
 #[test]
-fn every_interface_touches_the_same_bytes_from_a_cold_start() {
+fn every_interface_reads_the_same_bytes_from_a_cold_start() {
     let stage = Stage::beside_others();
     let file = stage.file("mine", 1);
     for (rw, kind, bytes) in [
@@ -145,7 +145,7 @@ fn every_interface_touches_the_same_bytes_from_a_cold_start() {
 }
 
 #[test]
-fn who_drops_the_blocks_of_a_file_has_one_of_its_own() {
+fn interfaces_that_deallocate_use_their_own_file() {
     let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let words = format!("api --size 16m --bs 64k --interface pread,fallocate {SHORT}");
@@ -161,7 +161,7 @@ fn who_drops_the_blocks_of_a_file_has_one_of_its_own() {
 }
 
 #[test]
-fn system_calls_are_those_that_strace_counts() {
+fn system_call_counts_match_strace() {
     if !is_root() {
         return;
     }
@@ -207,7 +207,7 @@ fn calls_of(stage: &Stage, words: &str, file: &Path, call: &str) -> u64 {
 }
 
 #[test]
-fn without_root_everything_works_but_the_counting_of_calls() {
+fn without_root_only_call_counts_are_missing() {
     if !is_root() {
         return;
     }
@@ -224,7 +224,7 @@ fn without_root_everything_works_but_the_counting_of_calls() {
 }
 
 #[test]
-fn a_file_of_yours_is_only_read_unless_it_is_named() {
+fn user_files_are_only_read_unless_named_for_writing() {
     let stage = Stage::beside_others();
     let file = stage.file("mine", 4);
     let before = std::fs::read(&file).unwrap();
@@ -250,7 +250,7 @@ fn a_file_of_yours_is_only_read_unless_it_is_named() {
 }
 
 #[test]
-fn the_table_is_there_as_text_and_for_spreadsheets() {
+fn table_is_available_as_text_and_csv() {
     let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let csv = stage.path("rows.csv");
@@ -273,7 +273,7 @@ fn the_table_is_there_as_text_and_for_spreadsheets() {
 }
 
 #[test]
-fn wrong_words_are_answered_with_words_to_type() {
+fn wrong_options_are_answered_with_valid_ones() {
     let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let refused = |words: &str, expected: &str| {

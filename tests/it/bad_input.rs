@@ -20,7 +20,7 @@ fn refused(out: &Outcome, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn what_nobody_could_do_is_a_usage_error() {
+fn impossible_options_are_usage_errors() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let table: [(&str, &[&str]); 53] = [
@@ -86,7 +86,7 @@ fn what_nobody_could_do_is_a_usage_error() {
 }
 
 #[test]
-fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can() {
+fn unsuitable_formats_are_refused_with_suitable_ones() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let table: [(&str, &[&str]); 13] = [
@@ -112,7 +112,7 @@ fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can()
 }
 
 #[test]
-fn targets_that_cannot_be_are_named() {
+fn impossible_targets_are_named() {
     let stage = Stage::beside_others();
     let empty = stage.file("empty", 0);
     let small = stage.file("small", 1);
@@ -129,7 +129,7 @@ fn targets_that_cannot_be_are_named() {
 }
 
 #[test]
-fn what_is_no_session_is_not_shown() {
+fn non_sessions_are_not_shown() {
     let stage = Stage::beside_others();
     let text = stage.path("text");
     std::fs::write(&text, "hello\n").unwrap();
@@ -152,7 +152,7 @@ fn what_is_no_session_is_not_shown() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_refused_before_anything_is_measured() {
+fn unwritable_reports_are_refused_before_measuring() {
     let stage = Stage::beside_others();
     let report = stage.path("missing/report.json").display().to_string();
     let words = format!("run --engine sim --depth 4 --time 20ms --warmup 0 --runs 1 --quiet -o {report}");
@@ -162,7 +162,7 @@ fn a_report_that_cannot_be_written_is_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn a_place_without_permission_is_refused_with_a_cure() {
+fn missing_permission_is_refused_with_a_fix() {
     if !is_root() {
         return;
     }
@@ -178,7 +178,7 @@ fn a_place_without_permission_is_refused_with_a_cure() {
 }
 
 #[test]
-fn a_read_only_mount_is_refused_with_a_cure() {
+fn read_only_mounts_are_refused_with_a_fix() {
     if !is_root() {
         return;
     }
@@ -190,7 +190,7 @@ fn a_read_only_mount_is_refused_with_a_cure() {
 }
 
 #[test]
-fn a_check_that_there_is_not_is_answered_with_the_nearest() {
+fn unknown_check_ids_are_answered_with_the_nearest() {
     let stage = Stage::beside_others();
     refused(&stage.fathom("explain cache_servd", Path::new("")), 2, &["cache_servd", "A01 CACHE_SERVED"]);
     let page = stage.fathom("explain cache_served", Path::new(""));
@@ -199,7 +199,7 @@ fn a_check_that_there_is_not_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn the_defaults_of_help_are_those_that_are_taken() {
+fn defaults_in_help_are_the_real_defaults() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     for command in [
@@ -266,7 +266,7 @@ fn default_in(help: &str, flag: &str) -> Option<String> {
 }
 
 #[test]
-fn explaining_touches_nothing() {
+fn explain_touches_nothing() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let out = stage.fathom("bench --explain", &folder);
@@ -276,7 +276,7 @@ fn explaining_touches_nothing() {
 }
 
 #[test]
-fn explaining_says_settings_as_they_are_typed() {
+fn explain_prints_settings_as_typed() {
     let stage = Stage::beside_others();
     let (one, other) = (stage.folder("one"), stage.folder("other"));
     let typed = "--sharing weighted:3,1 --cpus 0-1 --rate 100 --arrivals constant --engine io_uring:sqpoll=1";
@@ -291,7 +291,7 @@ fn explaining_says_settings_as_they_are_typed() {
 }
 
 #[test]
-fn what_was_typed_is_quoted_in_one_line() {
+fn user_input_is_quoted_in_one_line() {
     let stage = Stage::beside_others();
     for line in [
         "'ru\nn'",

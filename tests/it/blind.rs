@@ -38,7 +38,7 @@ fn on(stage: &Stage, mounts: &str, words: &str, target: &Path) -> Outcome {
 }
 
 #[test]
-fn it_is_measured_and_never_valid() {
+fn results_without_proc_and_sys_are_never_valid() {
     if !is_root() {
         return;
     }
@@ -59,7 +59,7 @@ fn it_is_measured_and_never_valid() {
 }
 
 #[test]
-fn a_device_is_measured_there_or_said_not_to_be_shown() {
+fn devices_are_measured_without_sys_or_reported_as_hidden() {
     if !is_root() {
         return;
     }
@@ -80,7 +80,7 @@ fn a_device_is_measured_there_or_said_not_to_be_shown() {
 }
 
 #[test]
-fn what_cannot_be_written_safely_there_is_refused_in_words() {
+fn unsafe_writes_without_proc_and_sys_are_refused() {
     if !is_root() {
         return;
     }

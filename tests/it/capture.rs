@@ -22,12 +22,12 @@ fn start(stage: &Stage, words: &str, target: &Path) -> Running {
     running
 }
 
-/// The capture file of a story, in memory: so it is not among what is captured.
+/// The capture file of a test, in memory: so it is not among what is captured.
 fn file(stage: &Stage) -> PathBuf {
     PathBuf::from("/dev/shm").join(format!("{}.capture", stage.name()))
 }
 
-/// Removes it with the story.
+/// Removes it with the test.
 struct Removed(PathBuf);
 
 impl Drop for Removed {
@@ -102,7 +102,7 @@ fn device(stage: &Stage) -> Option<Device> {
     Device::new(stage, 64, Image::Direct)
 }
 
-/// A device of compressed memory of the story's own.
+/// A device of compressed memory of the test's own.
 struct Memory(String);
 
 impl Memory {
@@ -132,7 +132,7 @@ impl Drop for Memory {
 }
 
 #[test]
-fn a_capture_has_what_the_device_counted_and_what_fio_did() {
+fn capture_matches_device_counters_and_fio() {
     let stage = Stage::beside_others();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
@@ -165,7 +165,7 @@ fn a_capture_has_what_the_device_counted_and_what_fio_did() {
 }
 
 #[test]
-fn what_is_shown_can_be_listed_and_restricted() {
+fn captured_requests_can_be_listed_and_filtered() {
     let stage = Stage::beside_others();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
@@ -198,7 +198,7 @@ fn what_is_shown_can_be_listed_and_restricted() {
 }
 
 #[test]
-fn what_the_kernel_wrote_over_is_counted_to_the_event() {
+fn overwritten_trace_events_are_counted_exactly() {
     let stage = Stage::beside_others();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
@@ -229,8 +229,8 @@ fn overrun(stage: &Stage, device: &Path) -> (u64, u64) {
 }
 
 #[test]
-fn a_killed_capture_is_readable_and_the_next_one_removes_what_it_left() {
-    // Alone: another story's capture would be the next one.
+fn killed_capture_is_readable_and_cleaned_up_by_the_next() {
+    // Alone: another test's capture would be the next one.
     let stage = Stage::new();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
@@ -258,7 +258,7 @@ fn a_killed_capture_is_readable_and_the_next_one_removes_what_it_left() {
 }
 
 #[test]
-fn a_partition_is_captured_by_its_own_sectors() {
+fn partitions_are_captured_with_their_own_sectors() {
     let stage = Stage::beside_others();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
@@ -280,7 +280,7 @@ fn a_partition_is_captured_by_its_own_sectors() {
 }
 
 #[test]
-fn compressed_memory_is_captured_by_its_bios() {
+fn zram_is_captured_by_bios() {
     let stage = Stage::beside_others();
     let Some(memory) = Memory::new() else { return };
     let _removed = Removed(file(&stage));
@@ -295,7 +295,7 @@ fn compressed_memory_is_captured_by_its_bios() {
 }
 
 #[test]
-fn a_directory_is_captured_by_the_device_of_its_file_system() {
+fn directories_are_captured_on_the_device_of_their_file_system() {
     let stage = Stage::beside_others();
     if !is_root() {
         return;
@@ -327,7 +327,7 @@ fn both(disk: &Disk) -> [[u64; 2]; 2] {
 }
 
 #[test]
-fn files_are_captured_by_their_extents_and_what_is_beside_them_is_counted() {
+fn files_are_captured_by_extents_and_other_requests_are_counted() {
     let stage = Stage::beside_others();
     if !is_root() {
         return;
@@ -360,7 +360,7 @@ fn files_are_captured_by_their_extents_and_what_is_beside_them_is_counted() {
 }
 
 #[test]
-fn one_process_is_captured_alone_and_others_are_counted() {
+fn one_process_can_be_captured_and_others_are_counted() {
     let stage = Stage::beside_others();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
@@ -393,7 +393,7 @@ fn one_process_is_captured_alone_and_others_are_counted() {
 }
 
 #[test]
-fn a_log_of_fio_goes_in_and_out_and_fio_replays_it() {
+fn fio_logs_are_imported_exported_and_replayed_by_fio() {
     let stage = Stage::beside_others();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
@@ -439,7 +439,7 @@ fn a_log_of_fio_goes_in_and_out_and_fio_replays_it() {
 }
 
 #[test]
-fn whoever_may_not_trace_is_told_what_to_type() {
+fn capture_without_trace_permission_prints_a_fix() {
     let stage = Stage::beside_others();
     if !is_root() {
         return;
@@ -454,7 +454,7 @@ fn whoever_may_not_trace_is_told_what_to_type() {
 }
 
 #[test]
-fn what_cannot_be_captured_or_read_is_told_in_words() {
+fn impossible_captures_are_refused_with_a_reason() {
     let stage = Stage::beside_others();
     let put = |name: &str, bytes: &[u8]| {
         let path = stage.path(name);

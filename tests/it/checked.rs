@@ -27,7 +27,7 @@ fn damage(path: &Path, at: u64) {
 }
 
 #[test]
-fn what_fio_verifies_is_written_read_back_and_found_again_by_a_later_call() {
+fn fio_verify_data_is_read_back_by_a_later_call() {
     let stage = Stage::beside_others();
     let file = stage.path("data");
     for (rw, engine, sizes) in [
@@ -72,7 +72,7 @@ fn what_fio_verifies_is_written_read_back_and_found_again_by_a_later_call() {
 }
 
 #[test]
-fn damage_is_error_84_with_its_place_as_in_fio() {
+fn damage_is_error_84_with_its_offset_as_in_fio() {
     let stage = Stage::beside_others();
     let file = stage.path("data");
     let words = format!("--name=j --filename={} --rw=write --bs=4k --size=256k --verify=md5", file.display());
@@ -102,7 +102,7 @@ fn damage_is_error_84_with_its_place_as_in_fio() {
 }
 
 #[test]
-fn patterns_are_in_the_file_and_compared() {
+fn verify_patterns_are_written_and_compared() {
     let stage = Stage::beside_others();
     let file = stage.path("data");
     let words = format!("--name=j --filename={} --bs=16k --size=32k --output-format=json", file.display());
@@ -122,7 +122,7 @@ fn patterns_are_in_the_file_and_compared() {
 }
 
 #[test]
-fn a_job_file_of_ours_reads_back_what_it_wrote() {
+fn fathom_job_files_verify_what_they_wrote() {
     let stage = Stage::new();
     let (file, toml) = (stage.file("data", 4), stage.path("job.toml"));
     let text = format!(

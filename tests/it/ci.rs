@@ -83,7 +83,7 @@ impl Pipeline {
 }
 
 #[test]
-fn the_workflow_for_github_measures_keeps_and_compares() {
+fn github_workflow_measures_stores_and_compares() {
     let pipeline = Pipeline::new();
     let steps = steps(&example("github.yml"));
     let [measure, fetch, compare] = steps.as_slice() else { panic!("{steps:#?}") };
@@ -108,7 +108,7 @@ fn the_workflow_for_github_measures_keeps_and_compares() {
 }
 
 #[test]
-fn the_workflow_for_gitlab_measures_keeps_and_compares() {
+fn gitlab_workflow_measures_stores_and_compares() {
     let pipeline = Pipeline::new();
     let steps = steps(&example("gitlab.yml"));
     let [measure, compare] = steps.as_slice() else { panic!("{steps:#?}") };
@@ -125,7 +125,7 @@ fn the_workflow_for_gitlab_measures_keeps_and_compares() {
 }
 
 #[test]
-fn the_job_of_the_workflows_is_one() {
+fn workflows_share_one_job() {
     let stage = Stage::beside_others();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/ci/storage.toml");
     let out = stage.fathom(&format!("run {} --explain", file.display()), &stage.folder("place"));
@@ -133,7 +133,7 @@ fn the_job_of_the_workflows_is_one() {
 }
 
 #[test]
-fn the_filters_for_benchmark_services_use_stable_names() {
+fn benchmark_service_filters_use_stable_names() {
     if tool(&[&"jq", &"--version"]).is_err() {
         return skip("jq is not installed");
     }

@@ -19,7 +19,7 @@ fn device(out: &Outcome, name: &str) -> Value {
 }
 
 #[test]
-fn a_loop_device_is_shown_with_its_file_and_whoever_mounts_it() {
+fn devices_lists_a_loop_device_with_its_file_and_mounts() {
     if !is_root() {
         return;
     }
@@ -59,7 +59,7 @@ fn a_loop_device_is_shown_with_its_file_and_whoever_mounts_it() {
 }
 
 #[test]
-fn a_device_is_found_by_its_kernel_name_unless_a_file_here_has_it() {
+fn devices_are_found_by_kernel_name_unless_a_file_has_it() {
     if !is_root() {
         return;
     }
@@ -118,7 +118,7 @@ fn a_device_is_found_by_its_kernel_name_unless_a_file_here_has_it() {
 }
 
 #[test]
-fn devices_need_no_rights() {
+fn devices_works_without_rights() {
     let stage = Stage::beside_others();
     let out = stage.fathom_as_nobody("devices", nothing());
     assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
@@ -140,7 +140,7 @@ fn completed(script: &Path, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn bash_completes_commands_flags_and_values() {
+fn bash_completes_commands_options_and_values() {
     let stage = Stage::beside_others();
     for shell in ["bash", "zsh", "fish"] {
         let out = stage.fathom(&format!("completions {shell}"), nothing());
@@ -160,7 +160,7 @@ fn bash_completes_commands_flags_and_values() {
 }
 
 #[test]
-fn manual_pages_replace_older_ones_all_or_none_and_nothing_else() {
+fn manual_pages_are_replaced_atomically() {
     let stage = Stage::beside_others();
     let (dir, elsewhere) = (stage.folder("man1"), stage.path("elsewhere"));
     let write = || stage.fathom("man", &dir);
@@ -195,7 +195,7 @@ fn manual_pages_replace_older_ones_all_or_none_and_nothing_else() {
 }
 
 #[test]
-fn every_command_has_a_manual_page_that_man_reads() {
+fn every_command_has_a_readable_manual_page() {
     let stage = Stage::beside_others();
     let dir = stage.folder("man1");
     let out = stage.fathom("man", &dir);

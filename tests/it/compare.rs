@@ -33,7 +33,7 @@ fn finding<'v>(comparison: &'v Value, id: &str) -> &'v Value {
 }
 
 #[test]
-fn what_cannot_be_told_does_not_pass_a_gate() {
+fn inconclusive_comparisons_do_not_pass_a_gate() {
     let stage = Stage::beside_others();
     let once = ["a.json", "b.json"].map(|name| simulated(&stage, "--depth 4 --runs 1", name));
     let out = compare(&stage, once[0].to_str().unwrap(), once[1].to_str().unwrap(), "--fail-if-slower 5%");
@@ -47,7 +47,7 @@ fn what_cannot_be_told_does_not_pass_a_gate() {
 }
 
 #[test]
-fn the_same_thing_twice_is_the_same_in_every_form() {
+fn equal_sides_are_reported_as_equal_in_every_format() {
     let stage = Stage::beside_others();
     let a = simulated(&stage, "--depth 4 --runs 5", "a.json");
     let b = simulated(&stage, "--depth 4 --runs 5", "b.json");
@@ -95,7 +95,7 @@ fn the_same_thing_twice_is_the_same_in_every_form() {
 }
 
 #[test]
-fn other_work_is_refused_by_name_and_compared_where_that_is_accepted() {
+fn different_work_is_refused_unless_accepted() {
     let stage = Stage::beside_others();
     let four = simulated(&stage, "--depth 4 --runs 5", "four.json");
     let eight = simulated(&stage, "--depth 8 --runs 5", "eight.json");
@@ -127,7 +127,7 @@ fn other_work_is_refused_by_name_and_compared_where_that_is_accepted() {
 }
 
 #[test]
-fn three_runs_tell_no_difference_and_say_how_many_would() {
+fn three_runs_are_too_few_and_the_needed_number_is_given() {
     let stage = Stage::beside_others();
     let four = simulated(&stage, "--depth 4 --runs 3", "four.json");
     let eight = simulated(&stage, "--depth 8 --runs 3", "eight.json");
@@ -142,7 +142,7 @@ fn three_runs_tell_no_difference_and_say_how_many_would() {
 const NOISY: &str = "run --engine sim --rate 100 --time 1s --warmup 0 --quiet --no-history --runs 5";
 
 #[test]
-fn what_is_not_told_apart_has_a_bound() {
+fn undetected_differences_have_a_bound() {
     let stage = Stage::beside_others();
     let [a, b] = ["7", "8"].map(|seed| {
         let to = stage.path(&format!("{seed}.json"));
@@ -159,7 +159,7 @@ fn what_is_not_told_apart_has_a_bound() {
 }
 
 #[test]
-fn several_sessions_are_one_side() {
+fn several_sessions_can_form_one_side() {
     let stage = Stage::beside_others();
     for name in ["1.json", "2.json", "3.json", "4.json"] {
         simulated(&stage, "--depth 4 --runs 3", name);
@@ -182,7 +182,7 @@ fn several_sessions_are_one_side() {
 }
 
 #[test]
-fn each_of_several_is_compared_with_the_first_in_one_table() {
+fn each_side_is_compared_with_the_first_in_one_table() {
     let stage = Stage::beside_others();
     let paths: Vec<PathBuf> = [(4, "a"), (4, "b"), (8, "c"), (2, "d")]
         .iter()
@@ -223,7 +223,7 @@ fn each_of_several_is_compared_with_the_first_in_one_table() {
 }
 
 #[test]
-fn the_page_cache_is_not_compared_with_the_device() {
+fn page_cache_is_not_compared_with_the_device() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 64);
     let measured = |cache: &str| {
@@ -244,7 +244,7 @@ fn the_page_cache_is_not_compared_with_the_device() {
 }
 
 #[test]
-fn a_throttled_side_fails_the_gate_and_is_named() {
+fn throttled_side_fails_the_gate_and_is_named() {
     if !is_root() {
         return;
     }
@@ -279,7 +279,7 @@ fn a_throttled_side_fails_the_gate_and_is_named() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_a_usage_error_with_words_to_type() {
+fn incomparable_sides_are_usage_errors_with_a_fix() {
     let stage = Stage::beside_others();
     let a = simulated(&stage, "--depth 4 --runs 1", "a.json");
     let b = simulated(&stage, "--depth 4 --runs 1", "b.json");
@@ -314,7 +314,7 @@ fn what_cannot_be_compared_is_a_usage_error_with_words_to_type() {
 }
 
 #[test]
-fn a_side_without_a_number_is_invalid_whatever_inconclusive_counts_as() {
+fn a_side_without_a_number_is_always_invalid() {
     let stage = Stage::beside_others();
     let (data, sparse) = (stage.file("data", 16), stage.path("sparse"));
     std::fs::File::create(&sparse).unwrap().set_len(16 << 20).unwrap();

@@ -76,7 +76,7 @@ fn without_io_uring(stage: &Stage, errno: u32, words: &str, target: &Path) -> Ou
 }
 
 #[test]
-fn a_kernel_without_newer_calls_is_measured_with_its_mount_and_devices() {
+fn old_kernels_are_measured_with_mount_and_devices() {
     let stage = Stage::beside_others();
     let dir = stage.folder("d");
     let old = |errno: &str, words: &str| {
@@ -212,7 +212,7 @@ fn matrix(stage: &Stage, restrictions: &[&str], must_answer: bool) -> Vec<String
 }
 
 #[test]
-fn every_command_answers_under_all_restrictions_of_a_container_at_once() {
+fn every_command_works_or_refuses_under_all_container_restrictions() {
     if !is_root() {
         return;
     }
@@ -225,7 +225,7 @@ fn every_command_answers_under_all_restrictions_of_a_container_at_once() {
 
 #[test]
 #[ignore = "long"]
-fn every_command_answers_or_refuses_under_each_restriction_alone() {
+fn every_command_works_or_refuses_under_each_container_restriction() {
     if !is_root() {
         return;
     }
@@ -237,7 +237,7 @@ fn every_command_answers_or_refuses_under_each_restriction_alone() {
 }
 
 #[test]
-fn without_io_uring_libaio_has_the_same_depth_and_the_record_says_why() {
+fn libaio_replaces_io_uring_at_the_same_depth_with_a_reason() {
     let stage = Stage::beside_others();
     let dir = stage.folder("d");
     for (errno, word) in [(1, "EPERM"), (38, "ENOSYS")] {
@@ -265,7 +265,7 @@ fn without_io_uring_libaio_has_the_same_depth_and_the_record_says_why() {
 }
 
 #[test]
-fn what_libaio_cannot_do_is_refused_with_a_command_that_works() {
+fn options_that_libaio_lacks_are_refused_with_a_working_command() {
     let stage = Stage::beside_others();
     let dir = stage.folder("d");
     let short = "--size 16m --time 50ms --warmup 0 --runs 1 --attempts 1 --no-history --quiet";
@@ -298,7 +298,7 @@ fn what_libaio_cannot_do_is_refused_with_a_command_that_works() {
 }
 
 #[test]
-fn io_uring_that_was_named_is_refused_in_the_language_that_was_typed() {
+fn denied_io_uring_is_refused_in_the_syntax_of_the_command() {
     let stage = Stage::beside_others();
     let dir = stage.folder("d");
     let toml = stage.path("job.toml");
@@ -337,7 +337,7 @@ fn io_uring_that_was_named_is_refused_in_the_language_that_was_typed() {
 }
 
 #[test]
-fn a_ring_that_needs_what_the_device_does_not_have_is_refused_before_a_file_is_made() {
+fn unsupported_ring_options_are_refused_before_a_file_is_made() {
     let stage = Stage::beside_others();
     let dir = stage.folder("d");
     for words in [
@@ -366,7 +366,7 @@ fn image(stage: &Stage) -> PathBuf {
 }
 
 #[test]
-fn an_empty_root_directory_without_dev_and_proc_has_the_same_engine() {
+fn chroot_without_dev_and_proc_uses_the_same_engine() {
     if !is_root() {
         return;
     }
@@ -385,7 +385,7 @@ fn an_empty_root_directory_without_dev_and_proc_has_the_same_engine() {
 
 #[test]
 #[ignore = "long"]
-fn in_a_container_of_podman_it_measures_a_volume() {
+fn measures_a_volume_in_a_podman_container() {
     if !is_root() {
         return;
     }

@@ -45,7 +45,7 @@ fn forge_session(session: &str, lie: Lie) -> String {
 }
 
 #[test]
-fn a_session_that_contradicts_itself_is_found_out() {
+fn contradictory_sessions_are_detected() {
     let stage = Stage::watching();
     let file = stage.file("data", 64);
     let words = "run --rw randread --depth 4 --time 300ms --warmup 50ms --runs 2 --quiet --format json";

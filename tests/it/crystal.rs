@@ -1,6 +1,6 @@
 //! CrystalDiskMark's text to the column, and KDiskMark's own calls of fio with fathom in fio's place.
 //!
-//! For: what forums and KDiskMark read. Not for: the tests of the profiles, which other stories tell.
+//! For: what forums and KDiskMark read. Not for: the tests of the profiles, which other tests tell.
 
 use crate::fio::fio;
 use crate::stage::Stage;
@@ -11,7 +11,7 @@ use std::path::Path;
 const LINE: &str = "  SEQ    1MiB (Q=  8, T= 1):  5585.875 MB/s [   5327.1 IOPS] <  1390.62 us>";
 
 #[test]
-fn the_text_of_a_profile_is_crystaldiskmarks_to_the_column() {
+fn profile_text_matches_crystaldiskmark_to_the_column() {
     let stage = Stage::beside_few();
     let words = "bench --profile cdm --size 16m --time 60ms --warmup 0 --runs 2 --quiet --format cdm";
     let out = stage.fathom(words, &stage.folder("here"));
@@ -48,7 +48,7 @@ fn the_text_of_a_profile_is_crystaldiskmarks_to_the_column() {
 }
 
 #[test]
-fn what_crystaldiskmark_has_no_line_for_is_counted_and_not_left_out_in_silence() {
+fn results_without_a_crystaldiskmark_line_are_counted() {
     let stage = Stage::beside_others();
     let words =
         "run --rw read --bs 4k/60:64k/40 --size 16m --time 60ms --warmup 0 --runs 1 --quiet --format cdm";
@@ -59,7 +59,7 @@ fn what_crystaldiskmark_has_no_line_for_is_counted_and_not_left_out_in_silence()
 
 /// As KDiskMark 3 does it: asks for the version, makes an empty file, has it laid out, and measures in it.
 #[test]
-fn kdiskmarks_own_calls_work_with_fathom_in_fios_place() {
+fn kdiskmark_commands_work_with_fathom_as_fio() {
     let stage = Stage::beside_others();
     let version = fio(&stage, "--version");
     assert!(version.stdout.starts_with("fio-"), "{version:?}");

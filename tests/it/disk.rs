@@ -1,6 +1,6 @@
-//! Disks of a story's own: an image file as a loop device, a file system on it, mounted where nobody else sees it.
+//! Disks of a test's own: an image file as a loop device, a file system on it, mounted where nobody else sees it.
 //!
-//! For: real block devices and file systems that are gone at the end, whatever the story did. Not for: running the program
+//! For: real block devices and file systems that are gone at the end, whatever the test did. Not for: running the program
 //! without one ([`crate::stage`]).
 //! A mounted device is marked for automatic clearing, and its mount lives in the namespace of a process that ends with its
 //! standard input, and so do programs that serve a mount. So even a killed test run leaves no mount, loop device or process.
@@ -73,7 +73,7 @@ impl Device {
         // What waits to be written to the disk that the image lies on would be traffic of others below.
         let _ = tool(&[&"sync", &"-f", &file]);
         let device = Self::attach(&[&direct, &"--offset", &offset], file).map_err(|why| skip(&why)).ok()?;
-        // A story that was killed may have left some.
+        // A test that was killed may have left some.
         device.remove_partitions();
         Some(device)
     }
@@ -336,7 +336,7 @@ impl Drop for Switched {
     }
 }
 
-/// A process beside the story, ended with it and all that it started.
+/// A process beside the test, ended with it and all that it started.
 pub(crate) struct Beside(Child);
 
 impl Beside {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 const MIB: usize = 1 << 20;
 
-/// fathom by the name of diskspd, in the folder of the story.
+/// fathom by the name of diskspd, in the folder of the test.
 fn diskspd(stage: &Stage, words: &str) -> Outcome {
     diskspd_with(stage, words, &[])
 }
@@ -49,7 +49,7 @@ fn counts(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn caching_is_what_its_letters_say_and_the_ledger_agrees() {
+fn caching_options_match_the_ledger() {
     let stage = Stage::beside_others();
     for (words, cache, engine) in [
         ("-Su -o1", "direct", "sync"),
@@ -81,7 +81,7 @@ fn caching_is_what_its_letters_say_and_the_ledger_agrees() {
 }
 
 #[test]
-fn writes_are_where_base_stride_and_parts_say_and_nowhere_else() {
+fn writes_follow_base_stride_and_thread_ranges() {
     let stage = Stage::beside_others();
     for (words, is_touched) in [
         ("-B1M:1M -r -b64K", (|at: usize| (16..32).contains(&at)) as fn(usize) -> bool),
@@ -104,7 +104,7 @@ fn writes_are_where_base_stride_and_parts_say_and_nowhere_else() {
 }
 
 #[test]
-fn what_is_written_is_what_z_says() {
+fn write_source_follows_z() {
     let stage = Stage::beside_others();
     let source = stage.folder("here").join("source");
     std::fs::write(&source, b"seven b").unwrap();
@@ -131,7 +131,7 @@ fn what_is_written_is_what_z_says() {
 }
 
 #[test]
-fn threads_are_told_apart_by_targets_and_take_their_cpus_in_turn() {
+fn threads_are_listed_per_target_with_their_cpus() {
     let stage = Stage::beside_others();
     let rows = |out: &Outcome| {
         let (_, total) = out.stdout.split_once("Total IO\n").unwrap();
@@ -196,7 +196,7 @@ fn of_each(xml: &str) -> Vec<(u32, String, u64)> {
 }
 
 #[test]
-fn operations_of_a_thread_are_shared_among_its_targets_by_weight() {
+fn thread_operations_are_shared_by_target_weight() {
     let stage = Stage::beside_others();
     let xml = done(&stage, "-c4M -b64K -F2 -O6 -r -Su -w30 -Rxml one two").stdout;
     let all = of_each(&xml);
@@ -239,7 +239,7 @@ fn operations_of_a_thread_are_shared_among_its_targets_by_weight() {
 }
 
 #[test]
-fn intervals_may_be_a_millisecond_long() {
+fn intervals_of_one_millisecond_work() {
     let stage = Stage::beside_others();
     let xml = done(&stage, "-D1 -L -Rxml -c4M -b4K -r -Su -o4 -w20 data").stdout;
     let (of_all, _) = xml.split_once("<Thread>").unwrap();
@@ -255,7 +255,7 @@ fn intervals_may_be_a_millisecond_long() {
 }
 
 #[test]
-fn runs_begin_in_the_parts_that_a_distribution_names() {
+fn distributions_select_the_ranges_of_runs() {
     let stage = Stage::beside_others();
     done(&stage, "-c4M -b64K -w100 -Su -rs25 -r -rdpct100/25:0/75 -f4M parts");
     let result = last(&stage).remove(0);
@@ -272,7 +272,7 @@ fn runs_begin_in_the_parts_that_a_distribution_names() {
 }
 
 #[test]
-fn a_profile_as_windows_redirects_it_is_read() {
+fn utf16_profiles_are_read() {
     let stage = Stage::beside_others();
     let printed = diskspd(&stage, "-Rpxml -d1 -W0 -c1M -r -Su data").stdout;
     let units: Vec<u8> = std::iter::once(0xfeff)
@@ -285,7 +285,7 @@ fn a_profile_as_windows_redirects_it_is_read() {
 }
 
 #[test]
-fn throughput_and_bursts_are_kept_by_each_thread() {
+fn each_thread_keeps_its_throughput_and_bursts() {
     let stage = Stage::beside_few();
     let iops = |stage: &Stage| last(stage)[0]["total"]["iops"].as_f64().unwrap();
     for (words, expected) in [("-g100i -t2", 200.0), ("-g4096 -t1", 1000.0), ("-i10 -j100 -o1 -t1", 99.0)] {
@@ -296,7 +296,7 @@ fn throughput_and_bursts_are_kept_by_each_thread() {
 }
 
 #[test]
-fn latencies_and_intervals_stand_where_readers_look() {
+fn latencies_and_intervals_are_where_parsers_expect_them() {
     let stage = Stage::beside_few();
     let out = diskspd(&stage, "-d2 -W1 -C1 -D500 -L -c4M -b4K -r -Su -o4 -w20 -v data");
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -327,7 +327,7 @@ fn latencies_and_intervals_stand_where_readers_look() {
 }
 
 #[test]
-fn a_profile_is_printed_and_carried_out_with_all_of_its_time_spans() {
+fn profiles_are_printed_and_run_with_all_time_spans() {
     // It tells the time that both of them took.
     let stage = Stage::new();
     let printed = diskspd(&stage, "-Rpxml -d1 -W0 -L -c2M -b8K -r -Su -o4 data");
@@ -370,7 +370,7 @@ fn a_profile_is_printed_and_carried_out_with_all_of_its_time_spans() {
 }
 
 #[test]
-fn its_files_are_its_own_and_no_other_is_written() {
+fn only_files_made_by_c_are_written() {
     let stage = Stage::beside_others();
     let out = done(&stage, "-c2M -w100 -Su kept");
     assert!(out.stdout.contains("Command Line: -d1 -W0 -c2M -w100 -Su kept\n"), "{out:?}");
@@ -393,7 +393,7 @@ fn its_files_are_its_own_and_no_other_is_written() {
 }
 
 #[test]
-fn what_is_wrong_is_told_before_anything_is_made_with_exit_code_1() {
+fn errors_exit_with_1_before_anything_is_made() {
     let stage = Stage::beside_others();
     for (words, told) in [
         ("-c1M -t0 a", "from 1 on"),
@@ -419,7 +419,7 @@ fn what_is_wrong_is_told_before_anything_is_made_with_exit_code_1() {
 }
 
 #[test]
-fn a_file_that_c_made_is_written_by_the_next_call_and_another_file_is_not() {
+fn the_next_call_writes_a_file_made_by_c_but_no_other() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let run = |words: &str| {
@@ -437,7 +437,7 @@ fn a_file_that_c_made_is_written_by_the_next_call_and_another_file_is_not() {
 }
 
 #[test]
-fn a_profile_that_rp_wrote_runs_and_dashes_of_a_web_page_are_recognised() {
+fn profiles_of_rp_run_and_typographic_dashes_are_recognised() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let run = |words: &str| {

@@ -50,7 +50,7 @@ fn within_run(running: &mut Running, words: &str) {
 }
 
 #[test]
-fn a_burst_in_one_run_of_five_is_told_and_the_run_measured_again() {
+fn a_disturbed_run_is_reported_and_repeated() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     let mut running = disk.start(&stage, WORDS, &disk.dir);
@@ -81,7 +81,7 @@ fn a_burst_in_one_run_of_five_is_told_and_the_run_measured_again() {
 }
 
 #[test]
-fn a_neighbour_that_is_there_before_the_first_run_is_named_and_nothing_is_measured_again() {
+fn permanent_neighbour_is_named_without_repeats() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     let _neighbour = disk.sh_beside(NEIGHBOUR);
@@ -105,7 +105,7 @@ fn a_neighbour_that_is_there_before_the_first_run_is_named_and_nothing_is_measur
 }
 
 #[test]
-fn a_limit_that_is_set_in_mid_run_is_told_and_waited_out() {
+fn limit_set_during_a_run_is_reported_and_waited_out() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     let Some(group) = Group::limited(&disk, &("blkio", LIMIT, "$NUMBER 1000000")) else { return };
@@ -136,13 +136,13 @@ fn a_limit_that_is_set_in_mid_run_is_told_and_waited_out() {
 
 #[test]
 #[ignore = "long"]
-fn three_seconds_of_others_in_a_bench_leave_no_row_without_a_number() {
+fn a_short_disturbance_of_bench_leaves_every_row_a_number() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     let mut running = disk.start(&stage, "bench --size 64m --time 500ms --format json", &disk.dir);
     running.until_it_says("run 12 of");
     disk.sh(&format!("timeout 3 sh -c '{NEIGHBOUR}' || true"));
-    // 40 runs of a bench, some of them again, outlast a story's usual limit on a busy machine.
+    // 40 runs of a bench, some of them again, outlast a test's usual limit on a busy machine.
     let report = running.end_within(Duration::from_secs(180)).report();
     let results = report.0["results"].as_array().unwrap();
     assert!(results.iter().all(|r| runs(r) == 5 && r["total"]["iops"].as_f64() > Some(0.0)));
@@ -170,7 +170,7 @@ fn is_again(line: &str) -> bool {
 // Where a host takes CPU time of every other run, nothing is measured again: for a quiet machine.
 #[test]
 #[ignore = "long"]
-fn where_runs_are_compared_the_round_of_a_burst_is_measured_again() {
+fn a_disturbed_round_of_a_comparison_is_repeated() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     // Longer than the burst and what is around it, so that one run is hit.
@@ -200,7 +200,7 @@ fn where_runs_are_compared_the_round_of_a_burst_is_measured_again() {
 
 #[test]
 #[ignore = "long"]
-fn a_load_is_measured_again_at_once_and_a_cell_before_the_next_round() {
+fn disturbed_loads_repeat_at_once_and_cells_before_the_next_round() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     let burst = |words: &str, at: &str| {

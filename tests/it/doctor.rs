@@ -46,7 +46,7 @@ impl Diagnosis {
 }
 
 #[test]
-fn a_written_file_on_ext4_is_in_order_once_its_cure_was_typed() {
+fn written_file_on_ext4_is_clean_after_the_suggested_fix() {
     if !is_root() {
         return;
     }
@@ -71,7 +71,7 @@ fn a_written_file_on_ext4_is_in_order_once_its_cure_was_typed() {
 }
 
 #[test]
-fn holes_are_found_before_they_are_measured() {
+fn holes_are_found_before_measuring() {
     let stage = Stage::beside_others();
     let hollow = stage.path("it's hollow");
     std::fs::File::create(&hollow).unwrap().set_len(64 << 20).unwrap();
@@ -86,7 +86,7 @@ fn holes_are_found_before_they_are_measured() {
 }
 
 #[test]
-fn a_directory_is_looked_at_and_nothing_is_made_in_it() {
+fn doctor_makes_nothing_in_a_directory() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let seen = Diagnosis::from_outcome(&stage.fathom(WORDS, &folder));
@@ -99,7 +99,7 @@ fn a_directory_is_looked_at_and_nothing_is_made_in_it() {
 }
 
 #[test]
-fn memory_is_called_memory() {
+fn tmpfs_is_reported_as_memory() {
     if !std::fs::read_to_string("/proc/mounts").unwrap_or_default().contains(" /dev/shm tmpfs ") {
         return skip("/dev/shm is no tmpfs here");
     }
@@ -109,7 +109,7 @@ fn memory_is_called_memory() {
 }
 
 #[test]
-fn a_loop_device_through_the_page_cache_is_found_and_its_cure_works() {
+fn cached_loop_device_is_found_and_the_suggested_fix_works() {
     if !is_root() {
         return;
     }
@@ -126,7 +126,7 @@ fn a_loop_device_through_the_page_cache_is_found_and_its_cure_works() {
 }
 
 #[test]
-fn a_limit_is_found_inside_the_cgroup_that_has_it_and_not_outside() {
+fn cgroup_limit_is_found_only_inside_the_cgroup() {
     if !is_root() {
         return;
     }
@@ -142,7 +142,7 @@ fn a_limit_is_found_inside_the_cgroup_that_has_it_and_not_outside() {
 }
 
 #[test]
-fn counters_that_are_off_and_a_neighbour_are_found() {
+fn disabled_counters_and_neighbours_are_found() {
     if !is_root() {
         return;
     }
@@ -164,7 +164,7 @@ fn counters_that_are_off_and_a_neighbour_are_found() {
 }
 
 #[test]
-fn whoever_owns_nothing_is_told_what_could_not_be_looked_at() {
+fn users_without_rights_see_what_was_not_checked() {
     if !is_root() {
         return;
     }
@@ -181,7 +181,7 @@ fn whoever_owns_nothing_is_told_what_could_not_be_looked_at() {
 }
 
 #[test]
-fn what_is_no_target_is_a_usage_error() {
+fn non_targets_are_usage_errors() {
     let stage = Stage::beside_others();
     let table = [
         (WORDS, stage.path("missing"), "does not exist"),

@@ -1,4 +1,4 @@
-//! Stories of evidence: what a session holds beside the counters, whoever runs it.
+//! Tests of evidence: what a session holds beside the counters, whoever runs it.
 //!
 //! For: that every name of the catalogue is in the file, with a text or a reason. Not for: what is concluded from it.
 
@@ -45,7 +45,7 @@ fn probe(record: &Record) -> Option<&Result<Probe, String>> {
 }
 
 #[test]
-fn everything_that_checks_ask_for_is_in_the_session_file() {
+fn session_file_contains_all_evidence_of_the_checks() {
     let stage = Stage::beside_others();
     stage.fathom("run --rw randrw --size 16m --time 700ms --runs 1 --quiet", &stage.folder("place"));
     let record = record(&stage.path("xdg"));
@@ -60,7 +60,7 @@ fn everything_that_checks_ask_for_is_in_the_session_file() {
 }
 
 #[test]
-fn a_user_without_rights_has_reasons_and_no_failure() {
+fn users_without_rights_get_reasons_instead_of_failures() {
     if !is_root() {
         return;
     }
@@ -72,7 +72,7 @@ fn a_user_without_rights_has_reasons_and_no_failure() {
 }
 
 #[test]
-fn zeros_are_seen_before_anything_is_measured_and_what_is_not_read_is_not_probed() {
+fn zeros_are_found_before_measuring_and_unread_files_are_not_probed() {
     let stage = Stage::beside_others();
     let path = stage.path("zeros");
     std::fs::write(&path, vec![0; 8 << 20]).unwrap();
@@ -86,7 +86,7 @@ fn zeros_are_seen_before_anything_is_measured_and_what_is_not_read_is_not_probed
 }
 
 #[test]
-fn evidence_inside_windows_can_be_left_out_to_measure_its_cost() {
+fn evidence_during_runs_can_be_disabled() {
     let stage = Stage::beside_others();
     let words = "run --rw randread --size 16m --time 700ms --runs 1 --quiet --test-hook no-evidence";
     stage.fathom(words, &stage.folder("place"));

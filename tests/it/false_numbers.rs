@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 1 --quiet --format json";
 
-/// A loop device on a file of so many MiB in a directory of the disk's, which is a tmpfs; detached with the story.
+/// A loop device on a file of so many MiB in a directory of the disk's, which is a tmpfs; detached with the test.
 fn in_memory(disk: &Disk, mib: usize) -> Device {
     let script = format!(
         "mkdir -p memory && mountpoint -q memory || mount -t tmpfs none memory; \
@@ -27,7 +27,7 @@ fn not_valid(report: &Report) {
 }
 
 #[test]
-fn half_a_raid_in_memory_is_told_with_its_share() {
+fn raid_half_in_memory_is_reported_with_its_share() {
     if !is_root() {
         return;
     }
@@ -62,7 +62,7 @@ fn half_a_raid_in_memory_is_told_with_its_share() {
 }
 
 #[test]
-fn an_image_whose_name_was_removed_is_found_by_its_number() {
+fn unlinked_image_is_found_by_inode() {
     if !is_root() {
         return;
     }
@@ -82,7 +82,7 @@ fn an_image_whose_name_was_removed_is_found_by_its_number() {
 }
 
 #[test]
-fn without_proc_or_with_nonsense_in_it_nothing_is_valid() {
+fn missing_or_corrupt_proc_prevents_valid() {
     if !is_root() {
         return;
     }
@@ -107,7 +107,7 @@ fn without_proc_or_with_nonsense_in_it_nothing_is_valid() {
 }
 
 #[test]
-fn operations_that_the_queue_splits_are_not_counted_twice() {
+fn split_operations_are_not_counted_twice() {
     if !is_root() {
         return;
     }
@@ -137,7 +137,7 @@ fn operations_that_the_queue_splits_are_not_counted_twice() {
 }
 
 #[test]
-fn a_few_operations_or_a_millisecond_are_no_rate() {
+fn a_few_operations_or_a_millisecond_give_no_rate() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 64);
     for words in ["--rw randread --limit-iops 1 --time 100ms", "--rw randread --time 1ms"] {
@@ -151,7 +151,7 @@ fn a_few_operations_or_a_millisecond_are_no_rate() {
 }
 
 #[test]
-fn a_loop_device_that_begins_within_a_block_is_misaligned() {
+fn misaligned_loop_device_is_reported() {
     if !is_root() {
         return;
     }
@@ -179,7 +179,7 @@ fn a_loop_device_that_begins_within_a_block_is_misaligned() {
 }
 
 #[test]
-fn a_program_that_was_stopped_says_that_it_stood_still() {
+fn stopped_program_reports_its_stall() {
     let stage = Stage::beside_few();
     let file = stage.file("data", 64);
     let words =
@@ -198,7 +198,7 @@ fn a_program_that_was_stopped_says_that_it_stood_still() {
 }
 
 #[test]
-fn a_single_worker_in_a_freezer_is_named_although_the_rest_of_the_program_ran() {
+fn frozen_worker_is_named_while_the_program_runs() {
     if !is_root() {
         return;
     }
@@ -226,7 +226,7 @@ fn a_single_worker_in_a_freezer_is_named_although_the_rest_of_the_program_ran() 
 }
 
 #[test]
-fn a_loop_device_in_memory_is_named_although_another_devices_directory_covers_its_own() {
+fn loop_device_in_memory_is_named_even_if_its_sysfs_is_covered() {
     if !is_root() {
         return;
     }
@@ -250,7 +250,7 @@ fn a_loop_device_in_memory_is_named_although_another_devices_directory_covers_it
 }
 
 #[test]
-fn writes_deeper_than_the_devices_queue_are_measured_whatever_the_kernel_charged() {
+fn writes_deeper_than_the_device_queue_are_measured() {
     if !is_root() {
         return;
     }
@@ -271,7 +271,7 @@ const FREEZERS: [(&str, &str, [&str; 2]); 2] =
     [("freezer", "freezer.state", ["FROZEN", "THAWED"]), ("unified", "cgroup.freeze", ["1", "0"])];
 
 #[test]
-fn a_program_that_a_freezer_stopped_says_that_it_stood_still() {
+fn frozen_program_reports_its_stall() {
     if !is_root() {
         return;
     }
@@ -299,7 +299,7 @@ fn a_program_that_a_freezer_stopped_says_that_it_stood_still() {
 }
 
 #[test]
-fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
+fn other_load_below_a_loop_device_is_distinguished_from_ours() {
     if !is_root() {
         return;
     }
@@ -385,7 +385,7 @@ const ANSWERS: &str = "#include <aio.h>\n#include <stdio.h>\n#include <string.h>
     size_t fread(void *b, size_t s, size_t n, FILE *f) { return n; }\n";
 
 #[test]
-fn reads_that_never_reach_the_kernel_have_no_number() {
+fn reads_without_system_calls_have_no_number() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 64);
     let (source, library) = (stage.path("answers.c"), stage.path("answers.so"));
@@ -428,7 +428,7 @@ fn started(mut running: Running) -> Running {
 }
 
 #[test]
-fn a_file_that_is_changed_while_it_is_read_is_found() {
+fn files_changed_during_reads_are_reported() {
     if !is_root() {
         return;
     }
@@ -494,7 +494,7 @@ fn a_file_that_is_changed_while_it_is_read_is_found() {
 }
 
 #[test]
-fn writes_of_parts_of_pages_say_that_pages_were_read_first() {
+fn partial_page_writes_report_the_page_reads() {
     if !is_root() {
         return;
     }
@@ -527,7 +527,7 @@ fn about<'r>(report: &'r Report, id: &str, stream: &str) -> &'r serde_json::Valu
 }
 
 #[test]
-fn a_slow_stream_in_the_page_cache_is_found_next_to_a_fast_direct_one_and_not_mistaken_for_it() {
+fn slow_cached_stream_is_found_next_to_a_fast_direct_one() {
     let stage = Stage::beside_few();
     let (direct, cached, job) = (stage.file("direct", 16), stage.file("cached", 4), stage.path("two.toml"));
     let fill_cache = || assert_eq!(std::fs::read(&cached).unwrap().len(), 4 << 20);
@@ -575,7 +575,7 @@ fn a_slow_stream_in_the_page_cache_is_found_next_to_a_fast_direct_one_and_not_mi
 }
 
 #[test]
-fn a_fast_stream_on_a_disk_is_not_called_memory_for_another_stream() {
+fn fast_disk_stream_is_not_called_memory() {
     let stage = Stage::beside_few();
     let memory = std::path::PathBuf::from(format!("/dev/shm/fathom-two-streams-{}", std::process::id()));
     let (disk, job) = (stage.file("disk", 16), stage.path("two.toml"));
@@ -596,7 +596,7 @@ fn a_fast_stream_on_a_disk_is_not_called_memory_for_another_stream() {
 }
 
 #[test]
-fn what_the_page_cache_answered_in_one_phase_is_not_told_of_the_streams_of_another() {
+fn page_cache_hits_of_one_phase_do_not_count_for_another() {
     let stage = Stage::beside_few();
     let (direct, cached, job) =
         (stage.file("direct", 16), stage.file("cached", 4), stage.path("phases.toml"));
@@ -635,7 +635,7 @@ fn what_the_page_cache_answered_in_one_phase_is_not_told_of_the_streams_of_anoth
 }
 
 #[test]
-fn a_stream_of_which_one_target_is_in_memory_is_not_valid() {
+fn stream_with_one_target_in_memory_is_not_valid() {
     let stage = Stage::beside_few();
     let memory = std::path::PathBuf::from(format!("/dev/shm/fathom-two-targets-{}", std::process::id()));
     let disk = stage.file("disk", 16);

@@ -19,7 +19,7 @@ pub(crate) fn fio_with(stage: &Stage, words: &str, set: &[(&str, &str)]) -> Outc
 }
 
 #[test]
-fn a_job_file_of_fio_makes_its_files_and_touches_each_block_once() {
+fn fio_job_file_makes_its_files_and_touches_each_block_once() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let file = stage.path("mine.fio");
@@ -48,7 +48,7 @@ fn a_job_file_of_fio_makes_its_files_and_touches_each_block_once() {
 }
 
 #[test]
-fn in_a_sequential_mix_each_direction_goes_on_from_its_own_last_operation() {
+fn sequential_mixes_advance_each_direction_separately() {
     let stage = Stage::beside_others();
     for (mine, depth, block) in [("psync", 1, 4096), ("libaio --direct=1", 8, 8192)] {
         let file = stage.path("mixed");
@@ -70,7 +70,7 @@ fn in_a_sequential_mix_each_direction_goes_on_from_its_own_last_operation() {
 }
 
 #[test]
-fn a_random_job_with_a_number_goes_on_from_each_offset_that_it_draws() {
+fn rw_sequencer_numbers_continue_from_each_random_offset() {
     let stage = Stage::beside_others();
     let file = stage.path("rows");
     std::fs::write(&file, vec![0; 4 << 20]).unwrap();
@@ -88,7 +88,7 @@ fn a_random_job_with_a_number_goes_on_from_each_offset_that_it_draws() {
 }
 
 #[test]
-fn what_a_job_file_of_fio_cannot_have_here_is_refused_by_its_name() {
+fn unsupported_fio_options_are_refused_by_name() {
     let stage = Stage::beside_others();
     let file = stage.path("mine.fio");
     std::fs::write(&file, "[a]\nsize=1m\nzonemode=zbd\n").unwrap();
@@ -97,7 +97,7 @@ fn what_a_job_file_of_fio_cannot_have_here_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_program_that_calls_fio_for_json_gets_it_and_nothing_else() {
+fn json_callers_of_fio_get_only_json() {
     let stage = Stage::beside_others();
     let file = stage.path("data");
     // As KDiskMark types it, but for the size.
@@ -123,7 +123,7 @@ fn a_program_that_calls_fio_for_json_gets_it_and_nothing_else() {
 }
 
 #[test]
-fn text_goes_where_fio_puts_it_and_the_verdict_beside_it() {
+fn text_output_goes_where_fio_puts_it() {
     let stage = Stage::beside_others();
     let (job, to) = (stage.path("two.fio"), stage.path("out"));
     let text = "[global]\nioengine=null\nsize=1m\n[a]\nrw=read\n[b]\nstonewall\nrw=randwrite\nthread\n";
@@ -160,7 +160,7 @@ fn text_goes_where_fio_puts_it_and_the_verdict_beside_it() {
 }
 
 #[test]
-fn what_is_not_measured_answers_as_fio_does() {
+fn informational_commands_answer_as_fio() {
     let stage = Stage::beside_others();
     let job = stage.path("one.fio");
     std::fs::write(&job, "[a]\nsize=1m\nrw=write\n").unwrap();
@@ -186,7 +186,7 @@ fn what_is_not_measured_answers_as_fio_does() {
 }
 
 #[test]
-fn a_file_of_somebody_is_written_only_where_that_is_said() {
+fn user_files_are_written_only_when_allowed() {
     let stage = Stage::beside_others();
     let file = stage.path("data");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
@@ -207,7 +207,7 @@ fn a_file_of_somebody_is_written_only_where_that_is_said() {
 }
 
 #[test]
-fn the_kernel_is_told_the_order_of_accesses_as_it_was_said() {
+fn fadvise_hints_match_the_options() {
     let stage = Stage::beside_others();
     if tool(&[&"strace", &"-V"]).is_err() {
         return skip("there is no strace");
@@ -236,7 +236,7 @@ fn the_kernel_is_told_the_order_of_accesses_as_it_was_said() {
 }
 
 #[test]
-fn a_file_is_evicted_before_each_pass_where_fio_does_it() {
+fn files_are_evicted_before_each_pass_as_in_fio() {
     let stage = Stage::beside_few();
     let (file, job) = (stage.file("data", 16), stage.path("mine.fio"));
     let once = "--runs 1 --format json --no-history";
@@ -268,7 +268,7 @@ fn a_file_is_evicted_before_each_pass_where_fio_does_it() {
 }
 
 #[test]
-fn workers_have_the_priorities_that_were_said() {
+fn workers_get_the_requested_priorities() {
     let stage = Stage::beside_others();
     if !is_root() {
         return;
@@ -301,7 +301,7 @@ fn workers_have_the_priorities_that_were_said() {
 }
 
 #[test]
-fn the_end_of_one_job_is_that_of_all_where_it_is_said() {
+fn exitall_ends_all_jobs_with_the_first() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words = |exitall: &str| {
@@ -320,7 +320,7 @@ fn the_end_of_one_job_is_that_of_all_where_it_is_said() {
 }
 
 #[test]
-fn a_share_of_a_file_is_of_what_is_there() {
+fn percent_sizes_refer_to_existing_files() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 8);
     let read = |words: &str| {

@@ -25,7 +25,7 @@ const KUBESTR: &str = "[global]\nrandrepeat=0\nverify=0\nioengine=libaio\ndirect
     [job2]\nname=write_bw\nbs=128K\niodepth=64\nsize=4M\nreadwrite=randwrite\ntime_based\nramp_time=50ms\nruntime=200ms\n";
 
 #[test]
-fn kubestr_gets_its_jobs_with_their_names_and_options() {
+fn kubestr_reads_jobs_with_names_and_options() {
     let stage = Stage::beside_others();
     let (file, folder) = (stage.path("job"), stage.folder("dataset"));
     std::fs::write(&file, KUBESTR).unwrap();
@@ -51,7 +51,7 @@ fn kubestr_gets_its_jobs_with_their_names_and_options() {
 }
 
 #[test]
-fn perfkit_gets_one_result_for_each_section_and_reads_that_it_is_so() {
+fn perfkit_reads_one_result_per_section() {
     let stage = Stage::beside_others();
     let (file, data) = (stage.path("job"), stage.path("data"));
     let text = format!(
@@ -85,7 +85,7 @@ fn perfkit_gets_one_result_for_each_section_and_reads_that_it_is_so() {
 }
 
 #[test]
-fn yabs_finds_rates_at_their_places_in_a_terse_line() {
+fn yabs_reads_rates_from_terse_output() {
     let stage = Stage::beside_others();
     let data = stage.path("test.fio");
     let words = format!(
@@ -104,7 +104,7 @@ fn yabs_finds_rates_at_their_places_in_a_terse_line() {
 }
 
 #[test]
-fn kbench_finds_rates_and_the_time_without_work_of_the_cpus() {
+fn kbench_reads_rates_and_cpu_idleness() {
     let stage = Stage::beside_others();
     let (file, common, data) = (stage.path("iops.fio"), stage.path("common.fio"), stage.path("data"));
     std::fs::write(
@@ -143,7 +143,7 @@ fn kbench_finds_rates_and_the_time_without_work_of_the_cpus() {
 /// Benchmarks a directory by the program of that name, which calls fio, and draws what came out. It is installed for this.
 #[test]
 #[ignore = "long"]
-fn bench_fio_and_fio_plot_find_in_path_what_they_call_and_read_it() {
+fn bench_fio_and_fio_plot_work_with_fathom_in_path() {
     let stage = Stage::beside_others();
     let (place, results, data) = (stage.path("python"), stage.path("results"), stage.folder("data"));
     let venv = tool(&[&"python3", &"-m", &"venv", &place]);

@@ -72,7 +72,7 @@ fn counts(json: &Value, direction: &str) -> [Option<u64>; 2] {
 }
 
 #[test]
-fn ftruncate_sets_the_lengths_that_fio_sets() {
+fn ftruncate_engine_sets_the_same_lengths_as_fio() {
     let stage = Stage::beside_others();
     let words = "--ioengine=ftruncate --rw=write --bs=4k --size=1m";
     let Some([ours, theirs]) = both(&stage, "ftruncate", words) else { return };
@@ -88,7 +88,7 @@ fn ftruncate_sets_the_lengths_that_fio_sets() {
 }
 
 #[test]
-fn falloc_leaves_files_as_long_and_with_as_many_blocks_as_fio_does() {
+fn falloc_engine_leaves_the_same_sizes_and_blocks_as_fio() {
     let stage = Stage::beside_others();
     for (rw, direction, options) in [
         ("write", "write", "--fallocate=none"),
@@ -117,7 +117,7 @@ fn falloc_leaves_files_as_long_and_with_as_many_blocks_as_fio_does() {
 }
 
 #[test]
-fn vsync_joins_as_many_neighbours_as_fio_does() {
+fn vsync_engine_joins_as_many_neighbours_as_fio() {
     let stage = Stage::beside_others();
     for (words, direction, expected) in [
         ("--iodepth_batch=8 --rw=read", "read", Some([8].repeat(32))),
@@ -151,7 +151,7 @@ fn vsync_joins_as_many_neighbours_as_fio_does() {
 }
 
 #[test]
-fn memory_comes_from_the_nodes_that_fio_takes_it_from() {
+fn memory_comes_from_the_same_numa_nodes_as_in_fio() {
     let stage = Stage::beside_others();
     if std::fs::read_to_string("/sys/devices/system/node/has_memory").is_err() {
         return skip("the kernel shows no NUMA nodes");
@@ -175,7 +175,7 @@ fn memory_comes_from_the_nodes_that_fio_takes_it_from() {
 }
 
 #[test]
-fn what_moves_no_data_is_named_so_and_has_operations_for_a_rate() {
+fn engines_without_data_report_operations() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     for (engine, rw, words) in [
@@ -207,7 +207,7 @@ fn what_moves_no_data_is_named_so_and_has_operations_for_a_rate() {
 }
 
 #[test]
-fn files_of_others_and_devices_are_not_cut_off() {
+fn user_files_and_devices_are_not_truncated() {
     let stage = Stage::beside_others();
     let file = stage.file("mine", 2);
     for words in
@@ -244,7 +244,7 @@ fn files_of_others_and_devices_are_not_cut_off() {
 }
 
 #[test]
-fn a_file_that_is_read_behind_one_that_cut_it_off_is_not_said_to_be_changed_by_others() {
+fn own_truncation_is_not_reported_as_a_foreign_change() {
     let stage = Stage::beside_others();
     let job = stage.path("two.fio");
     let text = format!(
@@ -259,7 +259,7 @@ fn a_file_that_is_read_behind_one_that_cut_it_off_is_not_said_to_be_changed_by_o
 }
 
 #[test]
-fn copies_of_a_working_set_leave_as_many_distinct_blocks_as_in_fio() {
+fn dedupe_working_set_gives_as_many_distinct_blocks_as_fio() {
     let stage = Stage::beside_others();
     let words = "--ioengine=psync --rw=write --bs=4k --size=16m --dedupe_percentage=40 --dedupe_mode=working_set \
                  --dedupe_working_set_percentage=10";
@@ -279,7 +279,7 @@ fn copies_of_a_working_set_leave_as_many_distinct_blocks_as_in_fio() {
 }
 
 #[test]
-fn jobs_that_share_their_working_sets_have_as_many_distinct_blocks_together_as_in_fio() {
+fn shared_dedupe_working_sets_give_as_many_distinct_blocks_as_fio() {
     if tool(&[&"fio", &"--version"]).is_err() {
         return skip("there is no fio");
     }
@@ -307,7 +307,7 @@ fn jobs_that_share_their_working_sets_have_as_many_distinct_blocks_together_as_i
 }
 
 #[test]
-fn writes_are_atomic_where_the_file_system_takes_them() {
+fn atomic_writes_work_where_supported() {
     if !is_root() {
         return;
     }
@@ -357,7 +357,7 @@ fn writes_are_atomic_where_the_file_system_takes_them() {
 }
 
 #[test]
-fn libaio_trims_in_the_call_as_under_fio() {
+fn libaio_trims_synchronously_as_fio() {
     if tool(&[&"fio", &"--version"]).is_err() || tool(&[&"strace", &"-V"]).is_err() || !is_root() {
         return skip("there is no fio, no strace, or no root");
     }

@@ -24,7 +24,7 @@ fn json(out: &Outcome) -> Value {
 }
 
 #[test]
-fn a_job_goes_on_where_its_operations_fail_if_it_is_to() {
+fn continue_on_error_continues_after_failures() {
     if !is_root() {
         return;
     }
@@ -77,7 +77,7 @@ fn a_job_goes_on_where_its_operations_fail_if_it_is_to() {
 }
 
 #[test]
-fn files_are_made_and_nothing_else_is_done_with_create_only() {
+fn create_only_makes_files_and_stops() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     // As KDiskMark types it before it measures, but for the size.
@@ -107,7 +107,7 @@ fn files_are_made_and_nothing_else_is_done_with_create_only() {
 }
 
 #[test]
-fn all_jobs_end_with_one_or_those_of_its_group_do() {
+fn exitall_and_group_exit_end_the_right_jobs() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let counts = |out: Outcome| -> Vec<u64> {
@@ -135,7 +135,7 @@ fn all_jobs_end_with_one_or_those_of_its_group_do() {
 }
 
 #[test]
-fn operations_on_the_same_bytes_are_in_flight_one_by_one() {
+fn serialize_overlap_runs_overlapping_operations_one_by_one() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 1);
     let depth = |more: &str| {

@@ -60,7 +60,7 @@ pub(crate) fn both(stage: &Stage, words: &str) -> (Logs, Option<Logs>) {
 }
 
 #[test]
-fn logs_of_each_operation_are_those_of_fio_but_for_times() {
+fn operation_logs_match_fio_except_times() {
     let stage = Stage::beside_others();
     let words = "--name=j --filename=DATA --rw=read --bs=4k --size=1m --numjobs=2 --write_lat_log=PREFIX --write_iops_log=PREFIX \
                  --write_bw_log=PREFIX --log_offset=1 --log_prio=1";
@@ -79,7 +79,7 @@ fn logs_of_each_operation_are_those_of_fio_but_for_times() {
 }
 
 #[test]
-fn reading_back_takes_no_number_from_the_jobs_behind_it() {
+fn verify_phases_do_not_shift_log_numbers() {
     let stage = Stage::beside_others();
     let words = "--name=w --filename=DATA --rw=write --bs=4k --size=1m --verify=crc32c --write_iops_log=PREFIX --name=r --stonewall \
                  --filename=DATA --rw=read --bs=4k --size=1m --write_iops_log=PREFIX";
@@ -91,7 +91,7 @@ fn reading_back_takes_no_number_from_the_jobs_behind_it() {
 }
 
 #[test]
-fn a_random_log_has_every_block_once_and_both_directions_where_they_are_mixed() {
+fn random_logs_contain_every_block_once_with_both_directions() {
     let stage = Stage::beside_others();
     let words = "--name=j --filename=DATA --rw=randrw --bs=4k --size=1m --ioengine=libaio --iodepth=8 --write_lat_log=PREFIX --log_offset=1";
     let (ours, theirs) = both(&stage, words);
@@ -104,7 +104,7 @@ fn a_random_log_has_every_block_once_and_both_directions_where_they_are_mixed() 
 }
 
 #[test]
-fn blocks_of_several_sizes_come_once_each_and_an_iolog_is_replayed_by_fio() {
+fn mixed_block_sizes_appear_once_and_fio_replays_the_iolog() {
     let stage = Stage::beside_others();
     let words = "--name=j --filename=DATA --rw=randread --bsrange=512-8k --size=1m --write_lat_log=PREFIX --log_offset=1 --write_iolog=PREFIX";
     let (ours, theirs) = both(&stage, words);
@@ -135,7 +135,7 @@ fn blocks_of_several_sizes_come_once_each_and_an_iolog_is_replayed_by_fio() {
 }
 
 #[test]
-fn averages_are_as_many_as_those_of_fio_and_sum_up_to_the_work() {
+fn averaged_logs_have_as_many_lines_as_fio_and_sum_up() {
     let stage = Stage::beside_few();
     let words = "--name=j --filename=DATA --rw=randrw --bs=4k --size=1m --time_based --runtime=1 --rate_iops=200 --write_lat_log=PREFIX \
                  --write_iops_log=PREFIX --write_bw_log=PREFIX --log_avg_msec=100 --write_hist_log=PREFIX --log_hist_msec=300";
@@ -164,7 +164,7 @@ fn averages_are_as_many_as_those_of_fio_and_sum_up_to_the_work() {
 }
 
 #[test]
-fn a_log_of_ours_has_every_operation_that_is_told() {
+fn op_log_contains_every_reported_operation() {
     let stage = Stage::beside_others();
     let log = stage.path("operations.csv");
     let words = format!(
@@ -203,7 +203,7 @@ fn a_log_of_ours_has_every_operation_that_is_told() {
 }
 
 #[test]
-fn what_cannot_be_logged_is_told_before_anything_is_made() {
+fn impossible_logs_are_refused_before_anything_is_made() {
     let stage = Stage::beside_others();
     let here = stage.folder("here");
     let told = |words: &str| {

@@ -24,7 +24,7 @@ fn done(words: &str) -> (Vec<[u64; 3]>, Option<Vec<[u64; 3]>>) {
 }
 
 #[test]
-fn a_write_follows_each_trim_on_the_same_bytes_as_in_fio() {
+fn trimwrite_writes_each_trimmed_block_as_fio() {
     for (words, count) in [
         ("--rw=trimwrite --size=64k", 32),
         ("--rw=trimwrite --size=64k --loops=2", 64),
@@ -55,7 +55,7 @@ fn a_write_follows_each_trim_on_the_same_bytes_as_in_fio() {
 }
 
 #[test]
-fn sizes_are_drawn_as_often_as_in_fio() {
+fn block_sizes_are_drawn_as_often_as_in_fio() {
     for words in [
         "--bsrange=4k-10k",
         "--bsrange=3k-12k",
@@ -85,7 +85,7 @@ fn sizes_are_drawn_as_often_as_in_fio() {
 }
 
 #[test]
-fn sizes_that_are_drawn_in_order_end_with_the_file_as_in_fio() {
+fn sequential_mixed_sizes_end_with_the_file_as_in_fio() {
     for words in [
         "--rw=write --bsrange=512-8k",
         "--rw=read --bssplit=512/10:4k/60:16k/30",
@@ -104,7 +104,7 @@ fn sizes_that_are_drawn_in_order_end_with_the_file_as_in_fio() {
 }
 
 #[test]
-fn trims_and_writes_change_the_device_that_they_name_and_are_counted_apart() {
+fn trims_and_writes_change_their_device_and_are_counted_separately() {
     let stage = Stage::beside_others();
     let image = stage.path("image");
     std::fs::write(&image, vec![7; 1 << 20]).unwrap();
@@ -134,7 +134,7 @@ fn trims_and_writes_change_the_device_that_they_name_and_are_counted_apart() {
 }
 
 #[test]
-fn a_file_is_trimmed_by_our_own_command() {
+fn files_are_trimmed_by_fathoms_own_command() {
     let stage = Stage::beside_others();
     let file = stage.path("data");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
@@ -147,7 +147,7 @@ fn a_file_is_trimmed_by_our_own_command() {
 }
 
 #[test]
-fn zones_are_gone_through_as_in_fio() {
+fn zones_are_traversed_as_in_fio() {
     for (words, count) in [
         ("--rw=read --size=64k --zonesize=8k", 16),
         ("--rw=read --size=64k --zonesize=8k --zoneskip=8k", 16),
@@ -193,7 +193,7 @@ fn zones_are_gone_through_as_in_fio() {
 }
 
 #[test]
-fn jobs_at_once_are_held_to_their_shares_until_one_ends() {
+fn flow_keeps_the_shares_of_concurrent_jobs() {
     // Threads that begin late end late, and do more than their share then.
     let stage = Stage::new();
     let job = stage.path("flow.fio");

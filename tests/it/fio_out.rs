@@ -92,7 +92,7 @@ fn covers(path: &str, theirs: &Value, ours: &Value, wrong: &mut Vec<String>) {
 }
 
 #[test]
-fn every_key_of_fios_json_is_there_with_its_type() {
+fn json_has_every_key_of_fio_with_its_type() {
     let stage = Stage::beside_others();
     let Some(theirs) = fio(&stage, "--output-format=json+") else { return };
     let out = measured(&stage);
@@ -136,7 +136,7 @@ fn shape(field: &str) -> String {
 }
 
 #[test]
-fn terse_lines_have_fios_columns_in_each_version() {
+fn terse_output_has_the_columns_of_fio_in_each_version() {
     let stage = Stage::beside_others();
     if fio(&stage, "--output-format=terse").is_none() {
         return;
@@ -155,7 +155,7 @@ fn terse_lines_have_fios_columns_in_each_version() {
 }
 
 #[test]
-fn lines_of_the_text_are_fios() {
+fn text_lines_match_fio() {
     let stage = Stage::beside_others();
     let Some(theirs) = fio(&stage, "--output-format=normal --time_based --runtime=1200ms") else { return };
     measured(&stage);
@@ -182,7 +182,7 @@ fn lines_of_the_text_are_fios() {
 const READERS: &str = include_str!("fio_readers.py");
 
 #[test]
-fn what_reads_fios_outputs_reads_these() {
+fn parsers_of_fio_read_our_output() {
     let stage = Stage::beside_others();
     let out = measured(&stage);
     let files = [("json", out.stdout), ("text", shown(&stage, "fio")), ("terse", shown(&stage, "fio-terse"))];
@@ -203,7 +203,7 @@ fn what_reads_fios_outputs_reads_these() {
 }
 
 #[test]
-fn a_file_gets_the_format_that_was_asked_for_and_void_results_keep_their_verdict() {
+fn output_files_use_the_requested_format_and_keep_verdicts() {
     let stage = Stage::beside_others();
     let file = stage.path("out.json");
     let words = format!(
@@ -248,7 +248,7 @@ fn comparable_parts(json: &str) -> Vec<Value> {
 }
 
 #[test]
-fn groups_and_typed_options_are_told_as_fio_tells_them() {
+fn groups_and_options_are_reported_as_in_fio() {
     let stage = Stage::beside_others();
     let file = kept(&stage, "grouped.fio", GROUPED);
     let theirs = match tool(&[&"fio", &"--output-format=json", &file]) {

@@ -59,7 +59,7 @@ fn log(stage: &Stage, file: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_log_of_fio_is_carried_out_at_its_times_or_as_fast_as_it_goes() {
+fn fio_logs_are_replayed_at_their_times_or_at_full_speed() {
     let stage = Stage::beside_others();
     let data = stage.path("data");
     let words =
@@ -87,7 +87,7 @@ fn a_log_of_fio_is_carried_out_at_its_times_or_as_fast_as_it_goes() {
 }
 
 #[test]
-fn a_log_goes_to_another_file_with_what_is_changed_of_it() {
+fn logs_are_replayed_on_another_file_with_changes() {
     let stage = Stage::beside_others();
     let (data, other) = (stage.path("data"), stage.path("other"));
     for file in [&data, &other] {
@@ -118,7 +118,7 @@ fn a_log_goes_to_another_file_with_what_is_changed_of_it() {
 }
 
 #[test]
-fn a_replay_is_a_stream_like_others_in_a_job_file_of_ours() {
+fn fathom_job_files_accept_replays_as_streams() {
     let stage = Stage::beside_others();
     let data = stage.path("data");
     std::fs::write(&data, vec![7; 1 << 20]).unwrap();
@@ -141,7 +141,7 @@ fn a_replay_is_a_stream_like_others_in_a_job_file_of_ours() {
 }
 
 #[test]
-fn single_operations_have_priorities_and_their_latencies_stand_apart() {
+fn prioritised_operations_have_separate_latencies() {
     let stage = Stage::beside_others();
     let data = stage.path("data");
     for engine in ["libaio", "io_uring"] {
@@ -168,7 +168,7 @@ fn single_operations_have_priorities_and_their_latencies_stand_apart() {
 }
 
 #[test]
-fn pauses_come_by_time_and_keep_the_cpu_busy_where_they_are_to() {
+fn thinktime_pauses_by_time_and_spins_when_requested() {
     // What keeps a CPU busy is seen where others leave it one.
     let stage = Stage::beside_few();
     let data = stage.path("data");
@@ -189,7 +189,7 @@ fn pauses_come_by_time_and_keep_the_cpu_busy_where_they_are_to() {
 }
 
 #[test]
-fn an_identical_sequence_comes_to_each_place_so_often() {
+fn rw_sequencer_identical_repeats_each_offset() {
     let stage = Stage::beside_others();
     let words = "--name=s --filename=DATA --size=1m --bs=4k --rw=randread:4 --rw_sequencer=identical --write_lat_log=PREFIX --log_offset=1";
     let (ours, theirs) = crate::fio_logs::both(&stage, words);
@@ -240,7 +240,7 @@ fn logged(file: &Path) -> Vec<[u64; 3]> {
 }
 
 #[test]
-fn a_file_of_blktrace_is_carried_out_operation_by_operation_as_by_fio() {
+fn blktrace_files_are_replayed_as_by_fio() {
     let stage = Stage::beside_others();
     let data = stage.path("data");
     std::fs::write(&data, vec![1; 4 << 20]).unwrap();

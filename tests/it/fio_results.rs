@@ -30,7 +30,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_job_moves_as_much_as_under_fio() {
+fn jobs_move_as_many_bytes_as_under_fio() {
     let stage = Stage::beside_others();
     for (at, (words, moved)) in [
         ("--rw=read:64k --size=256k", vec![[64, 0]]),
@@ -65,7 +65,7 @@ fn a_job_moves_as_much_as_under_fio() {
 }
 
 #[test]
-fn a_block_that_was_written_twice_is_verified_once_as_under_fio() {
+fn blocks_written_twice_are_verified_once_as_under_fio() {
     let stage = Stage::beside_others();
     let words = "--name=x --directory=DIR --rw=randwrite --norandommap --size=256k --verify=crc32c --write_iolog=DIR/log \
                  --output-format=json";
@@ -85,7 +85,7 @@ fn a_block_that_was_written_twice_is_verified_once_as_under_fio() {
 }
 
 #[test]
-fn each_filename_adds_files_as_under_fio() {
+fn repeated_filename_options_add_files_as_under_fio() {
     let stage = Stage::beside_others();
     let words = "--filename=DIR/a --name=x --filename=DIR/b --rw=write --size=64k --output-format=json";
     for (who, out, folder) in both(&stage, "names", words) {
@@ -95,7 +95,7 @@ fn each_filename_adds_files_as_under_fio() {
 }
 
 #[test]
-fn what_fio_ends_with_an_error_ends_here_too_and_makes_no_file() {
+fn errors_of_fio_are_errors_here_and_make_no_file() {
     let stage = Stage::beside_others();
     for (name, words, why, makes) in [
         ("folder", "--name=x --filename=DIR --rw=read --size=64k", "is a directory", false),
@@ -115,7 +115,7 @@ fn what_fio_ends_with_an_error_ends_here_too_and_makes_no_file() {
 }
 
 #[test]
-fn percentiles_are_those_that_were_typed() {
+fn percentile_list_is_used_as_typed() {
     let stage = Stage::beside_others();
     let always = "--name=x --directory=DIR --rw=read --size=1m --percentile_list=99.9:50:97";
     for (at, more) in
@@ -156,7 +156,7 @@ fn percentiles_are_those_that_were_typed() {
 }
 
 #[test]
-fn operations_in_flight_are_counted_at_every_depth() {
+fn depth_distribution_counts_every_depth() {
     let stage = Stage::beside_others();
     for (at, (words, level, submit)) in [
         ("--iodepth=8", 3, 1),
@@ -228,7 +228,7 @@ fn units_and_descriptions_are_printed_as_under_fio() {
 }
 
 #[test]
-fn logs_begin_at_the_end_of_the_ramp() {
+fn logs_start_after_the_ramp() {
     let stage = Stage::beside_others();
     let words = "--name=x --directory=DIR --rw=randread --size=1m --ramp_time=1 --runtime=1 --time_based --rate_iops=50 \
                  --write_lat_log=DIR/l";

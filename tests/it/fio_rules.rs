@@ -27,7 +27,7 @@ const STEADY: &str = "--name=s --ioengine=null --size=1g --rw=randread --bs=4k -
                       --ss=iops:20% --ss_dur=3 --ss_ramp=1 --output-format=json";
 
 #[test]
-fn a_job_ends_as_soon_as_it_is_steady_as_under_fio() {
+fn steady_state_ends_a_job_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
@@ -50,7 +50,7 @@ fn a_job_ends_as_soon_as_it_is_steady_as_under_fio() {
 }
 
 #[test]
-fn a_job_that_never_becomes_steady_says_so() {
+fn unsteady_jobs_are_reported() {
     let stage = Stage::beside_others();
     let never = STEADY
         .replace("20%", "0.0000001%")
@@ -69,7 +69,7 @@ fn moved(job: &Value, kind: &str) -> (f64, f64) {
 }
 
 #[test]
-fn each_direction_of_a_mix_goes_at_its_own_rate_as_under_fio() {
+fn each_direction_keeps_its_own_rate_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
@@ -111,7 +111,7 @@ fn each_direction_of_a_mix_goes_at_its_own_rate_as_under_fio() {
 }
 
 #[test]
-fn a_limit_of_one_direction_leaves_the_other_and_stands_in_its_name() {
+fn a_rate_limit_of_one_direction_leaves_the_other_free() {
     let stage = Stage::beside_few();
     let file = stage.folder("mix");
     let words = "run --rw randrw --bs 4k --limit-iops write=200 --cache buffered --size 16m --time 1s --runs 1 --attempts 1 \
@@ -136,7 +136,7 @@ fn a_limit_of_one_direction_leaves_the_other_and_stands_in_its_name() {
 }
 
 #[test]
-fn what_is_slower_than_it_must_be_ends_with_an_error_as_under_fio() {
+fn rates_below_rate_min_end_with_an_error_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
@@ -157,7 +157,7 @@ fn what_is_slower_than_it_must_be_ends_with_an_error_as_under_fio() {
 }
 
 #[test]
-fn what_takes_longer_than_it_may_ends_with_an_error_as_under_fio() {
+fn latencies_above_max_latency_end_with_an_error_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
@@ -191,7 +191,7 @@ fn what_takes_longer_than_it_may_ends_with_an_error_as_under_fio() {
 }
 
 #[test]
-fn a_stream_of_ours_ends_so_too_and_says_what_became_of_it() {
+fn fathom_streams_end_at_the_same_limits_and_report_it() {
     let stage = Stage::beside_others();
     // Not the simulated device, whose time is none that could be watched.
     let run =
@@ -230,7 +230,7 @@ fn a_stream_of_ours_ends_so_too_and_says_what_became_of_it() {
 }
 
 #[test]
-fn the_largest_depth_that_a_latency_target_allows_is_found_as_under_fio() {
+fn latency_target_finds_the_largest_depth_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
@@ -263,7 +263,7 @@ fn the_largest_depth_that_a_latency_target_allows_is_found_as_under_fio() {
 }
 
 #[test]
-fn the_bandwidth_of_all_jobs_together_is_written_by_half_seconds() {
+fn aggregate_bandwidth_log_has_a_line_per_half_second() {
     let stage = Stage::beside_others();
     let folder = stage.folder("logs");
     let words = "--name=a --ioengine=null --size=1g --rw=randrw --bs=4k --rate_iops=500,500 --time_based --runtime=3 --bandwidth-log \
@@ -283,7 +283,7 @@ fn the_bandwidth_of_all_jobs_together_is_written_by_half_seconds() {
 }
 
 #[test]
-fn the_output_so_far_is_written_at_each_interval() {
+fn status_interval_prints_the_output_so_far() {
     let stage = Stage::beside_others();
     let words = "--name=a --ioengine=null --size=1g --rw=randread --bs=4k --rate_iops=1000 --time_based --runtime=2 \
                  --name=b --stonewall --ioengine=null --size=1g --rw=read --bs=4k --rate_iops=500 --time_based --runtime=2 \
@@ -349,7 +349,7 @@ fn a_status_is_printed_on_sigusr1_and_the_run_continues() {
 }
 
 #[test]
-fn after_a_signal_what_was_measured_until_then_is_told_as_under_fio() {
+fn a_signal_prints_the_results_so_far_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
@@ -436,7 +436,7 @@ fn results(stage: &Stage, program: &str, words: &str) -> Moved {
 }
 
 #[test]
-fn what_fio_accepts_moves_the_same_bytes_here() {
+fn accepted_fio_options_move_the_same_bytes() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
@@ -490,7 +490,7 @@ fn what_fio_accepts_moves_the_same_bytes_here() {
 }
 
 #[test]
-fn files_are_visited_in_the_order_of_fio() {
+fn file_service_order_matches_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
@@ -524,7 +524,7 @@ fn files_are_visited_in_the_order_of_fio() {
 }
 
 #[test]
-fn directories_in_names_pipes_and_calls_without_a_job_are_taken() {
+fn directory_names_pipes_and_calls_without_a_job_are_accepted() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let run = |words: &str| {
@@ -548,7 +548,7 @@ fn directories_in_names_pipes_and_calls_without_a_job_are_taken() {
 }
 
 #[test]
-fn messages_name_options_of_the_tool_whose_command_was_typed() {
+fn messages_use_the_options_of_the_typed_tool() {
     let stage = Stage::beside_others();
     let out = fio(&stage, "--name=x --rw=read --size=1m --direct=1 --bs=1000 --ioengine=psync");
     assert!(out.code == Some(1) && out.stderr.contains("bs"), "{out:?}");

@@ -28,7 +28,7 @@ fn reads(stage: &Stage) -> PathBuf {
 }
 
 #[test]
-fn a_fitted_job_runs_as_it_is_and_has_the_rate_and_the_sizes_of_its_capture() {
+fn fitted_job_has_the_rate_and_sizes_of_its_capture() {
     let stage = Stage::beside_others();
     let file = reads(&stage);
     let job = stage.path("job.toml");
@@ -57,7 +57,7 @@ fn a_fitted_job_runs_as_it_is_and_has_the_rate_and_the_sizes_of_its_capture() {
 }
 
 #[test]
-fn what_cannot_be_fitted_is_refused_in_words() {
+fn captures_that_cannot_be_fitted_are_refused() {
     let stage = Stage::beside_others();
     let file = reads(&stage);
     let refused = |words: &str, on: &Path, why: &str| {
@@ -122,7 +122,7 @@ fn difference(check: &Value, name: &str) -> f64 {
 }
 
 #[test]
-fn a_captured_mix_is_fitted_and_its_job_is_held_against_it() {
+fn fitted_mix_is_compared_with_its_capture() {
     let stage = Stage::new();
     if !is_root() {
         return;
@@ -190,7 +190,7 @@ fn a_captured_mix_is_fitted_and_its_job_is_held_against_it() {
 }
 
 #[test]
-fn a_job_with_turns_does_one_thing_after_the_other() {
+fn jobs_with_phases_run_them_in_sequence() {
     let stage = Stage::beside_others();
     let (job, log) = (stage.path("turns.toml"), stage.path("ops.csv"));
     let text = format!(

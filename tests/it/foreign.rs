@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 #[test]
-fn names_that_are_no_text_are_measured_and_shown_escaped() {
+fn non_utf8_names_are_measured_and_shown_escaped() {
     let stage = Stage::beside_others();
     let odd = stage.path("").join(OsStr::from_bytes(b"odd\xff\x1b[31m\n"));
     std::fs::create_dir(&odd).unwrap();
@@ -122,7 +122,7 @@ fn taint(value: &mut serde_json::Value, words: &str) {
 }
 
 #[test]
-fn inputs_that_never_end_are_refused() {
+fn endless_inputs_are_refused() {
     let stage = Stage::beside_others();
     let here = stage.folder("here");
     let fifo = stage.path("fifo.json");
@@ -172,7 +172,7 @@ fn inputs_that_never_end_are_refused() {
 }
 
 #[test]
-fn a_job_file_of_another_tool_is_no_disk_whatever_its_name_is() {
+fn job_files_of_other_tools_are_not_measured_as_targets() {
     let stage = Stage::beside_others();
     let fio = "[global]\nbs=4k\n[a]\nrw=read\nsize=1g\n".repeat(10);
     let icf = format!("Version 1.1.0 \n'TEST SETUP ===\n{}", "'Run Time\n".repeat(100));
@@ -211,7 +211,7 @@ fn a_job_file_of_another_tool_is_no_disk_whatever_its_name_is() {
 }
 
 #[test]
-fn a_capture_or_a_trace_is_no_disk_and_neither_is_touched() {
+fn captures_and_traces_are_not_measured_as_targets() {
     let stage = Stage::beside_others();
     let log = stage.path("log");
     let text = "fio version 3 iolog\n0 /x add\n0 /x open\n5 /x read 0 4096\n1000 /x close\n";
@@ -237,7 +237,7 @@ fn a_capture_or_a_trace_is_no_disk_and_neither_is_touched() {
 }
 
 #[test]
-fn a_job_of_ours_is_carried_out_whatever_its_name_is_and_data_are_measured_whatever_theirs_is() {
+fn job_files_are_recognised_by_content_not_by_name() {
     let stage = Stage::beside_others();
     let job = stage.path("job.txt");
     let text = "rw = \"read\"\ndepth = 1\nsize = \"16m\"\ntime = \"60ms\"\nwarmup = \"0\"\nruns = 1\n";
@@ -249,7 +249,7 @@ fn a_job_of_ours_is_carried_out_whatever_its_name_is_and_data_are_measured_whate
 }
 
 #[test]
-fn a_name_that_acts_on_a_terminal_is_shown_by_its_bytes_in_every_refusal() {
+fn refusals_escape_control_characters_in_names() {
     let stage = Stage::beside_others();
     let odd = |name: &[u8]| stage.path("").join(OsStr::from_bytes(&[b"odd\xff\x1b[2J", name].concat()));
     let (empty, full, absent) = (odd(b"empty"), odd(b"full"), odd(b"absent"));

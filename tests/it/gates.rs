@@ -1,7 +1,7 @@
 //! Gates: what an answer that cannot be told counts as, how it is settled, and that something is slower than what is measured beside it.
 //!
 //! For: words, exit codes and how often is measured. Not for: how often the words are right, which is simulated beside the rules, and
-//! below, where a long story provokes what they are about.
+//! below, where a long test provokes what they are about.
 
 use crate::disk::{Device, Disk, Image};
 use crate::group::Group;
@@ -29,7 +29,7 @@ fn says(out: &Outcome, code: i32, first: &str) {
 }
 
 #[test]
-fn what_cannot_be_told_counts_as_what_is_said_and_keeps_its_word() {
+fn inconclusive_results_count_as_configured_and_keep_their_verdict() {
     let stage = Stage::beside_others();
     let near = format!("{NOISY} --fail-if iops<100");
     says(&stage.fathom(&near, nothing()), 4, "INCONCLUSIVE  IOPS of ");
@@ -67,7 +67,7 @@ fn what_cannot_be_told_counts_as_what_is_said_and_keeps_its_word() {
 }
 
 #[test]
-fn what_five_runs_cannot_tell_is_settled_by_as_many_as_they_ask_for() {
+fn inconclusive_gates_are_settled_by_the_requested_number_of_runs() {
     let stage = Stage::beside_others();
     let near = format!("{NOISY} --fail-if iops<92 --format json");
     let once = stage.fathom(&near, nothing());
@@ -94,7 +94,7 @@ fn what_five_runs_cannot_tell_is_settled_by_as_many_as_they_ask_for() {
 }
 
 #[test]
-fn rows_of_layers_and_of_interfaces_have_conditions_too() {
+fn layers_and_api_rows_accept_conditions() {
     let stage = Stage::new();
     let folder = stage.folder("here");
     let layers = "layers --rw randread --size 16m --time 100ms --warmup 0 --quiet --format json";
@@ -112,7 +112,7 @@ fn rows_of_layers_and_of_interfaces_have_conditions_too() {
 }
 
 #[test]
-fn a_load_curve_and_a_sweep_are_asked_for_what_they_answer() {
+fn limit_and_sweep_accept_conditions_about_their_answers() {
     let stage = Stage::beside_others();
     let limit = "limit --engine sim:servers=4 --time 400ms --warmup 0 --runs 3 --quiet --format json";
     let gate = |words: &str, condition: &str| {
@@ -154,7 +154,7 @@ fn a_load_curve_and_a_sweep_are_asked_for_what_they_answer() {
 }
 
 #[test]
-fn settling_ends_at_the_bound_and_says_so() {
+fn settling_stops_at_the_limit_and_reports_it() {
     let stage = Stage::beside_others();
     let words = format!("{NOISY} --fail-if iops<92 --settle --max-runs 6");
     let out = stage.fathom(&words, nothing());
@@ -170,7 +170,7 @@ fn settling_ends_at_the_bound_and_says_so() {
 }
 
 #[test]
-fn beside_an_earlier_session_slower_fails_and_as_fast_passes() {
+fn against_an_earlier_session_slower_fails_and_equal_passes() {
     let stage = Stage::beside_others();
     assert_eq!(stage.fathom(&format!("{SIM} --depth 8"), nothing()).code, Some(0));
     let first = stage.sessions().remove(0);
@@ -196,7 +196,7 @@ fn beside_an_earlier_session_slower_fails_and_as_fast_passes() {
 }
 
 #[test]
-fn both_sides_are_measured_more_often_in_turns_until_it_is_settled() {
+fn both_sides_alternate_until_the_comparison_is_settled() {
     let stage = Stage::beside_others();
     // One server that is busy for half of the time: how long the slowest wait is chance.
     let queue = "run --engine sim:servers=1 --depth 64 --rate 5k --time 200ms --warmup 0 --seed 7";
@@ -295,13 +295,13 @@ fn table(title: &str, times: usize, ask: fn(&Stage, &Group, [&Disk; 2]) -> Strin
 
 #[test]
 #[ignore = "long"]
-fn sessions_of_what_is_slower_by_a_known_part_are_told_apart() {
+fn sessions_with_a_known_slowdown_are_distinguished() {
     table("two sessions", long::pairs(), apart);
 }
 
 #[test]
 #[ignore = "long"]
-fn what_is_slower_by_a_known_part_is_settled_in_turns() {
+fn known_slowdown_is_settled_by_alternating_runs() {
     // Where nothing is slower, each takes a minute and more.
     table("in turns, with --settle", long::pairs().div_ceil(2), in_turns);
 }

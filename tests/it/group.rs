@@ -1,6 +1,6 @@
-//! Cgroups of a story's own, with limits.
+//! Cgroups of a test's own, with limits.
 //!
-//! For: throttles and quotas that end with the story. Not for: the group that the program makes for itself in them.
+//! For: throttles and quotas that end with the test. Not for: the group that the program makes for itself in them.
 
 use crate::disk::Disk;
 use crate::stage::skip;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Where the controllers of version 1 are, on machines that have them.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// So that each has a name of its own, whatever stories run side by side.
+/// So that each has a name of its own, whatever tests run side by side.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// A group of one controller, gone with the story.
+/// A group of one controller, gone with the test.
 pub(crate) struct Group(PathBuf);
 
 impl Group {

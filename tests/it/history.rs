@@ -76,7 +76,7 @@ fn id(entry: &Value) -> String {
 }
 
 #[test]
-fn sessions_are_listed_newest_first_and_found_by_any_word_that_means_one() {
+fn sessions_are_listed_newest_first_and_found_by_id_tag_or_last() {
     let stage = Stage::beside_others();
     assert!(stage.must("list").contains("fathom bench"));
     assert_eq!(stage.list(""), Vec::<Value>::new());
@@ -124,7 +124,7 @@ fn sessions_are_listed_newest_first_and_found_by_any_word_that_means_one() {
 }
 
 #[test]
-fn filters_leave_what_is_like_them() {
+fn filters_select_matching_sessions() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let first = stage.measured(1);
@@ -154,7 +154,7 @@ fn filters_leave_what_is_like_them() {
 }
 
 #[test]
-fn tags_and_notes_stay_beside_the_session_and_outlive_the_index() {
+fn tags_and_notes_survive_the_index() {
     let stage = Stage::beside_others();
     let ids = stage.measured(2);
     assert!(stage.must(&format!("tag {} baseline old-cable", ids[0])).contains("tags baseline old-cable"));
@@ -194,7 +194,7 @@ fn tags_and_notes_stay_beside_the_session_and_outlive_the_index() {
 }
 
 #[test]
-fn what_came_and_went_without_fathom_is_noticed() {
+fn sessions_added_or_removed_externally_are_noticed() {
     let stage = Stage::beside_others();
     let ids = stage.measured(3);
     let away = stage.path("away.fathom");
@@ -225,7 +225,7 @@ fn what_came_and_went_without_fathom_is_noticed() {
 }
 
 #[test]
-fn a_session_travels_with_its_words_and_is_never_written_over() {
+fn export_and_import_keep_annotations_and_never_overwrite() {
     let here = Stage::beside_others();
     let ids = here.measured(2);
     here.must(&format!("tag {} travelled", ids[0]));
@@ -280,7 +280,7 @@ fn a_session_travels_with_its_words_and_is_never_written_over() {
 }
 
 #[test]
-fn only_what_was_named_exactly_is_removed() {
+fn delete_removes_only_exactly_named_sessions() {
     let stage = Stage::beside_others();
     let ids = stage.measured(3);
     stage.must(&format!("tag {} old", ids[0]));
@@ -298,7 +298,7 @@ fn only_what_was_named_exactly_is_removed() {
 }
 
 #[test]
-fn a_session_under_way_is_listed_as_running_and_not_removed() {
+fn running_sessions_are_listed_and_not_removed() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words = "run --rw randread --size 16m --time 200ms --warmup 0 --runs 200 --format json";
@@ -315,7 +315,7 @@ fn a_session_under_way_is_listed_as_running_and_not_removed() {
 }
 
 #[test]
-fn the_last_session_is_the_last_that_has_ended_and_a_running_one_is_named() {
+fn last_means_the_last_ended_session() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words = "run --rw randread --size 16m --time 200ms --warmup 0 --runs 200 --format json";
@@ -340,7 +340,7 @@ fn the_last_session_is_the_last_that_has_ended_and_a_running_one_is_named() {
 }
 
 #[test]
-fn without_history_nothing_stays() {
+fn no_history_keeps_nothing() {
     let stage = Stage::beside_others();
     let out = stage.say(&format!("{QUICK} --no-history"));
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -354,7 +354,7 @@ fn without_history_nothing_stays() {
 }
 
 #[test]
-fn an_index_that_is_damaged_is_set_aside_and_made_anew() {
+fn damaged_index_is_moved_aside_and_rebuilt() {
     let stage = Stage::beside_others();
     let ids = stage.measured(2);
     let db = stage.history("history.db");
@@ -375,7 +375,7 @@ fn an_index_that_is_damaged_is_set_aside_and_made_anew() {
 }
 
 #[test]
-fn an_index_from_the_future_is_refused_until_it_is_set_aside() {
+fn newer_index_is_refused_until_it_is_moved_aside() {
     let stage = Stage::beside_others();
     let ids = stage.measured(1);
     let db = stage.history("history.db");
@@ -393,7 +393,7 @@ fn an_index_from_the_future_is_refused_until_it_is_set_aside() {
 }
 
 #[test]
-fn where_nothing_can_be_written_the_list_comes_from_the_files() {
+fn list_works_without_a_writable_index() {
     if !is_root() {
         return;
     }
@@ -413,7 +413,7 @@ fn where_nothing_can_be_written_the_list_comes_from_the_files() {
 }
 
 #[test]
-fn two_fathoms_at_once_lose_nothing() {
+fn concurrent_processes_lose_nothing() {
     let stage = Stage::beside_others();
     let together: Vec<Running> = (0..4).map(|_| stage.start(QUICK, Path::new(NOTHING))).collect();
     for one in together {
@@ -431,7 +431,7 @@ fn two_fathoms_at_once_lose_nothing() {
 }
 
 #[test]
-fn ten_kills_lose_no_run_that_had_ended() {
+fn ten_kills_lose_no_completed_run() {
     let stage = Stage::beside_others();
     kills(&stage, 10);
 }

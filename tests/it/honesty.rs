@@ -10,7 +10,7 @@ use crate::stage::{Stage, is_root, undisturbed};
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 3 --quiet --format json";
 
 #[test]
-fn a_seed_typed_twice_draws_the_same_offsets_twice() {
+fn equal_seeds_draw_equal_offsets() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 16);
     let drawn = |seed: u32| {
@@ -40,7 +40,7 @@ fn a_seed_typed_twice_draws_the_same_offsets_twice() {
 }
 
 #[test]
-fn the_fixed_seeds_of_fio_and_diskspd_are_no_finding_where_no_cache_could_hold_their_blocks() {
+fn fixed_seeds_are_no_finding_without_a_cache_that_holds_the_blocks() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 16);
     let fio = "fio --name=job --rw=randread --bs=4k --io_size=256k";
@@ -62,7 +62,7 @@ fn the_fixed_seeds_of_fio_and_diskspd_are_no_finding_where_no_cache_could_hold_t
 }
 
 #[test]
-fn the_first_word_is_about_all_rows_and_not_only_the_first() {
+fn verdict_covers_all_rows() {
     let stage = Stage::beside_few();
     let (data, sparse) = (stage.file("data", 16), stage.path("sparse"));
     std::fs::File::create(&sparse).unwrap().set_len(16 << 20).unwrap();
@@ -99,7 +99,7 @@ fn the_first_word_is_about_all_rows_and_not_only_the_first() {
 }
 
 #[test]
-fn a_virtual_machine_is_told_from_one_of_metal() {
+fn virtual_machines_are_detected() {
     let stage = Stage::beside_others();
     let report = stage.fathom(&format!("run --rw randread {SHORT}"), &stage.file("data", 16)).report();
     let virtual_one = std::fs::read_to_string("/proc/cpuinfo").unwrap().contains("hypervisor");
@@ -107,7 +107,7 @@ fn a_virtual_machine_is_told_from_one_of_metal() {
 }
 
 #[test]
-fn memory_that_a_host_takes_and_gives_is_named_and_no_other() {
+fn memory_balloon_is_named() {
     let stage = Stage::watching();
     let folder = stage.path("folder");
     std::fs::create_dir(&folder).unwrap();
@@ -127,8 +127,8 @@ fn memory_that_a_host_takes_and_gives_is_named_and_no_other() {
 }
 
 #[test]
-fn reads_of_a_file_just_read_are_about_the_page_cache() {
-    // As fast as a CPU, of which beside another story it has less than it could use.
+fn repeated_reads_are_relabelled_as_page_cache() {
+    // As fast as a CPU, of which beside another test it has less than it could use.
     let Some(out) = scene::CACHED_FILE.tell(&Stage::new().watching_as_for_users()) else { return };
     let report = out.report();
     assert!(report.name().contains("page cache"), "{}", report.name());
@@ -183,12 +183,12 @@ fn direct_reads_arrive(kind: &str) {
 }
 
 #[test]
-fn a_truncated_file_has_no_number() {
+fn truncated_files_have_no_number() {
     hollow(&scene::TRUNCATED);
 }
 
 #[test]
-fn an_allocated_and_never_written_file_has_no_number() {
+fn allocated_unwritten_files_have_no_number() {
     hollow(&scene::ALLOCATED);
 }
 
@@ -201,7 +201,7 @@ fn hollow(scene: &Scene) {
 }
 
 #[test]
-fn memory_is_called_memory() {
+fn tmpfs_is_reported_as_memory() {
     let Some(out) = scene::MEMORY.tell(&Stage::beside_others()) else { return };
     let report = out.report();
     report.must_say("A11", "finding");
@@ -210,7 +210,7 @@ fn memory_is_called_memory() {
 }
 
 #[test]
-fn a_loop_device_on_a_cached_image_is_found_out() {
+fn cached_loop_device_is_detected() {
     let Some(out) = scene::CACHED_IMAGE.tell(&Stage::new()) else { return };
     let report = out.report();
     report.must_say("A12", "finding");
@@ -219,7 +219,7 @@ fn a_loop_device_on_a_cached_image_is_found_out() {
 }
 
 #[test]
-fn counters_that_are_switched_off_are_no_pass() {
+fn disabled_counters_do_not_pass() {
     let Some(out) = scene::UNCOUNTED.tell(&Stage::beside_others()) else { return };
     let report = out.report();
     let blind = report.must_say("A13", "not_checked");
@@ -232,13 +232,13 @@ fn counters_that_are_switched_off_are_no_pass() {
 }
 
 #[test]
-fn others_on_the_same_disk_are_noticed() {
+fn other_load_on_the_disk_is_noticed() {
     let Some(report) = scene::BESIDE_OTHERS.must_be_seen(&Stage::watching()) else { return };
     assert_ne!(report.verdict(), "VALID");
 }
 
 #[test]
-fn an_engine_that_does_one_at_a_time_cannot_claim_a_depth() {
+fn synchronous_engines_cannot_claim_a_depth() {
     let Some(out) = scene::WITHOUT_DEPTH.tell(&Stage::beside_others()) else { return };
     let report = out.report();
     report.must_say("B05", "finding");
@@ -248,7 +248,7 @@ fn an_engine_that_does_one_at_a_time_cannot_claim_a_depth() {
 }
 
 #[test]
-fn writes_that_a_full_file_system_below_a_device_lost_invalidate_the_result() {
+fn writes_lost_below_a_device_invalidate_the_result() {
     if !is_root() {
         return;
     }

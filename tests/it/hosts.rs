@@ -1,13 +1,13 @@
-//! Stories of several hosts: launchers whose processes do not find each other, ranks on one machine, and hosts that are lost.
+//! Tests of several hosts: launchers whose processes do not find each other, ranks on one machine, and hosts that are lost.
 //!
 //! For: what is measured together, and what is said of whom. Not for: how well MPI carries it.
-//! Hosts are network and UTS namespaces with a server of ssh each ([`crate::lab`]); those stories are told by `./test --hosts`.
+//! Hosts are network and UTS namespaces with a server of ssh each ([`crate::lab`]); those tests are told by `./test --hosts`.
 
 use crate::stage::{Stage, wait};
 use std::path::Path;
 
 #[test]
-fn a_launcher_whose_processes_do_not_find_each_other_is_refused() {
+fn launcher_processes_that_do_not_meet_are_refused() {
     let stage = Stage::beside_others();
     let mut command = stage.command(&[], "run --engine null --time 100ms --runs 1", Path::new(""));
     let out = wait(command.env("OMPI_COMM_WORLD_SIZE", "4").env("OMPI_COMM_WORLD_RANK", "0"));
@@ -24,7 +24,7 @@ fn a_launcher_whose_processes_do_not_find_each_other_is_refused() {
 }
 
 #[test]
-fn a_step_of_srun_is_several_processes_and_a_shell_of_its_allocation_is_one() {
+fn srun_steps_count_as_launchers_and_allocation_shells_do_not() {
     if cfg!(feature = "mpi") {
         // Its MPI would ask a server of Slurm that is not there.
         return;
@@ -43,7 +43,7 @@ fn a_step_of_srun_is_several_processes_and_a_shell_of_its_allocation_is_one() {
 }
 
 #[test]
-fn ranks_of_a_host_are_no_setting_where_it_measures_alone() {
+fn ranks_per_host_is_refused_on_a_single_host() {
     let stage = Stage::beside_others();
     for said in ["--ranks-per-host 2", "--hosts 1,2"] {
         let out = stage.fathom(&format!("run --engine null {said}"), Path::new(""));
@@ -112,7 +112,7 @@ mod together {
     }
 
     #[test]
-    fn two_ranks_measure_as_one_and_no_operation_is_lost() {
+    fn two_ranks_merge_without_losing_operations() {
         let words = "run --rw randread --engine sync --size 16m --time 300ms --runs 3 --format json --ranks-per-host 2";
         let (stage, out) = undisturbed(words);
         let report = out.report();
@@ -139,7 +139,7 @@ mod together {
     }
 
     #[test]
-    fn a_sparse_file_ends_it_before_the_first_run_for_all_hosts() {
+    fn sparse_file_on_one_host_stops_all_before_the_first_run() {
         let stage = Stage::new();
         let file = stage.path("sparse");
         std::fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
@@ -165,7 +165,7 @@ mod together {
     }
 
     #[test]
-    fn a_neighbour_that_is_busy_on_one_host_is_named_and_no_host_repeats_its_runs() {
+    fn busy_neighbour_on_one_host_is_named_without_repeats() {
         if !is_root() {
             return;
         }
@@ -195,7 +195,7 @@ mod together {
     }
 
     #[test]
-    fn a_stream_in_the_page_cache_is_not_valid_on_two_ranks_of_one_kernel() {
+    fn cached_stream_is_not_valid_on_two_ranks_of_one_kernel() {
         let stage = Stage::new();
         let (direct, cached) = (stage.file("direct", 16), stage.file("cached", 4));
         assert_eq!(std::fs::read(&cached).unwrap().len(), 4 << 20);
@@ -217,7 +217,7 @@ mod together {
     }
 
     #[test]
-    fn growing_numbers_of_hosts_say_what_each_brings() {
+    fn scaling_steps_report_the_gain_of_each_host() {
         let words = "run --rw randread --engine sync --size 16m --time 200ms --runs 3 --ranks-per-host 2 --format json --hosts";
         let (stage, out) = undisturbed(&format!("{words} 1,2"));
         let report = out.report().0;
@@ -247,7 +247,7 @@ mod together {
     }
 
     #[test]
-    fn a_load_is_offered_by_all_hosts_together() {
+    fn offered_load_is_split_over_all_hosts() {
         let stage = Stage::new();
         let words = "limit --rw randread --engine sync --size 16m --time 200ms --warmup 20ms --runs 1 --p99 1s --curve --budget 60s --ranks-per-host 2 --format json";
         let out = two_ranks(&stage, words, &stage.folder("target"));
@@ -276,7 +276,7 @@ mod together {
 
     /// Both ranks measure the same cells at the same moments, whatever decides which comes next, and the rate of a cell is that of both.
     #[test]
-    fn all_hosts_of_a_sweep_measure_one_cell_after_the_other_together() {
+    fn hosts_of_a_sweep_measure_each_cell_together() {
         for way in ["--exhaustive --runs 2", "--budget 3s"] {
             let stage = Stage::new();
             let words = format!(
@@ -309,7 +309,7 @@ mod together {
 
     /// A cell that one host cannot begin is left out on all of them, and named with the host.
     #[test]
-    fn a_cell_that_one_host_cannot_begin_none_measures() {
+    fn no_host_measures_a_cell_that_one_cannot_begin() {
         let stage = Stage::new();
         let words = "sweep --rw randread --bs 4k --depth 1 --workers 1,60 --engine sync --size 16m --time 50ms --exhaustive --runs 1 --attempts 1 --ranks-per-host 2 --format json";
         let target = stage.folder("target");
@@ -336,7 +336,7 @@ mod together {
 
     /// The file system of one rank stands still while its program, its host and its signs of life go on.
     #[test]
-    fn storage_that_hangs_on_one_host_is_named_within_five_seconds() {
+    fn hung_storage_on_one_host_is_named_within_five_seconds() {
         if !is_root() {
             return;
         }
@@ -364,7 +364,7 @@ mod together {
     }
 
     #[test]
-    fn two_ranks_on_one_host_are_refused_and_so_is_what_one_host_measures() {
+    fn two_ranks_on_one_host_and_single_host_commands_are_refused() {
         let stage = Stage::beside_others();
         let out = two_ranks(&stage, "run --engine null --time 100ms", Path::new(""));
         assert!(out.code == Some(2) && out.stderr.contains("--ranks-per-host 2"), "{out:?}");
@@ -378,7 +378,7 @@ mod together {
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn three_hosts_begin_together_and_have_a_row_each() {
+    fn three_hosts_start_together_and_have_one_row_each() {
         if !is_root() {
             return;
         }
@@ -428,7 +428,7 @@ mod together {
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn a_host_that_is_killed_is_named() {
+    fn killed_host_is_named() {
         for n in [2, 3] {
             lost(|| lab::signal(n, "KILL"), &format!("fathom-lab-{n}"));
         }
@@ -436,13 +436,13 @@ mod together {
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn a_host_that_stands_still_is_named() {
+    fn stopped_host_is_named() {
         lost(|| lab::signal(2, "STOP"), "fathom-lab-2");
     }
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn a_host_that_is_cut_off_is_named() {
+    fn disconnected_host_is_named() {
         let down = || {
             tool(&[&"ip", &"netns", &"exec", &lab::SWITCH, &"ip", &"link", &"set", &"p2", &"down"]).unwrap();
         };
@@ -451,7 +451,7 @@ mod together {
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn without_rank_0_the_others_stop_their_load() {
+    fn losing_rank_0_stops_the_load_of_the_others() {
         if !is_root() {
             return;
         }

@@ -47,7 +47,7 @@ fn iometer(stage: &Stage, words: &str) -> Outcome {
 }
 
 #[test]
-fn three_workers_four_specifications_and_a_cycle_are_as_many_tests_with_a_row_for_all_that_worked() {
+fn workers_specifications_and_cycles_give_the_expected_tests() {
     let stage = Stage::beside_others();
     let words = file(&stage, "CYCLE_OUTSTANDING_IOS");
     let out = iometer(&stage, &words);
@@ -98,7 +98,7 @@ fn three_workers_four_specifications_and_a_cycle_are_as_many_tests_with_a_row_fo
 }
 
 #[test]
-fn managers_of_one_host_have_rows_of_their_own() {
+fn managers_of_one_host_have_separate_rows() {
     let stage = Stage::beside_others();
     file(&stage, "CYCLE_WORKERS");
     let here = stage.folder("here");
@@ -143,7 +143,7 @@ fn managers_of_one_host_have_rows_of_their_own() {
 }
 
 #[test]
-fn a_file_is_a_job_of_fathom_too_and_its_specifications_are_those_of_a_sweep() {
+fn icf_files_work_with_run_and_sweep() {
     let stage = Stage::beside_others();
     file(&stage, "NORMAL");
     let here = stage.folder("here");
@@ -165,7 +165,7 @@ fn a_file_is_a_job_of_fathom_too_and_its_specifications_are_those_of_a_sweep() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told_before_anything_is_made() {
+fn file_errors_are_reported_before_anything_is_made() {
     let stage = Stage::beside_others();
     file(&stage, "NORMAL");
     for (words, told) in [
@@ -187,7 +187,7 @@ fn what_is_wrong_with_a_file_is_told_before_anything_is_made() {
 }
 
 #[test]
-fn tests_are_explained_and_nothing_is_measured() {
+fn explain_lists_tests_without_measuring() {
     let stage = Stage::beside_others();
     file(&stage, "CYCLE_OUTSTANDING_IOS");
     let out = iometer(&stage, "--explain /c x.icf");

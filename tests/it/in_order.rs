@@ -60,7 +60,7 @@ fn inside(stage: &Stage, (disk, group): &(Disk, Group), words: &str) -> Outcome 
 }
 
 #[test]
-fn iops_doubles_upward_from_512_bytes_with_32_threads() {
+fn iops_doubles_sizes_from_512_bytes_with_32_threads() {
     let stage = Stage::beside_others();
     let list = stage.fathom("sweep --preset iops --engine sim --list", nothing());
     let lines: Vec<&str> = list.stdout.lines().collect();
@@ -82,7 +82,7 @@ fn iops_doubles_upward_from_512_bytes_with_32_threads() {
 }
 
 #[test]
-fn iops_by_its_name_takes_its_own_options() {
+fn iops_program_name_accepts_its_own_options() {
     let stage = Stage::beside_others();
     let file = stage.folder("here").join("file");
     crate::stage::fill(&file, 8);
@@ -100,7 +100,7 @@ fn iops_by_its_name_takes_its_own_options() {
 
 #[test]
 #[ignore = "long"]
-fn iops_on_a_device_prints_the_layout_of_the_article_and_agrees_with_fio() {
+fn iops_prints_the_published_layout_and_agrees_with_fio() {
     const SIZES: [&str; 3] = ["512", "4k", "64k"];
     if !is_root() {
         return;
@@ -161,7 +161,7 @@ fn fio((disk, group): &(Disk, Group), device: &str, bs: &str) -> f64 {
 
 #[test]
 #[ignore = "long"]
-fn iops_ends_where_a_quarter_of_the_threads_is_not_served_in_a_second() {
+fn iops_ends_when_a_quarter_of_the_threads_gets_no_service() {
     if !is_root() {
         return;
     }
@@ -178,7 +178,7 @@ fn iops_ends_where_a_quarter_of_the_threads_is_not_served_in_a_second() {
 }
 
 #[test]
-fn iops_by_its_own_command_goes_on_too_and_answers_in_its_own_flags() {
+fn iops_command_resumes_and_answers_in_its_own_options() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 16);
     for (said, flag) in [
@@ -205,7 +205,7 @@ fn iops_by_its_own_command_goes_on_too_and_answers_in_its_own_flags() {
 }
 
 #[test]
-fn iops_goes_on_where_it_was_interrupted() {
+fn iops_resumes_after_an_interrupt() {
     let stage = Stage::beside_others();
     let words = "sweep --preset iops --engine null --bs 512..8k --time 1s --seed 3";
     let mut running = stage.start(words, nothing());
@@ -225,7 +225,7 @@ fn iops_goes_on_where_it_was_interrupted() {
 }
 
 #[test]
-fn pts_goes_round_until_the_tracked_cell_is_steady() {
+fn pts_repeats_rounds_until_the_tracked_cell_is_steady() {
     let stage = Stage::beside_others();
     let words = "sweep --preset pts --engine sim --bs 4k,512 --time 5ms --quiet";
     let list = stage.fathom("sweep --preset pts --engine sim --list", nothing());
@@ -248,7 +248,7 @@ fn pts_goes_round_until_the_tracked_cell_is_steady() {
 }
 
 #[test]
-fn pts_on_a_file_is_written_twice_over_before_its_rounds() {
+fn pts_preconditions_a_file_with_two_passes() {
     let stage = Stage::beside_others();
     let folder = stage.folder("place");
     let small = "--size 16m --time 200ms --quiet --format json";
@@ -277,7 +277,7 @@ fn pts_on_a_file_is_written_twice_over_before_its_rounds() {
 
 #[test]
 #[ignore = "long"]
-fn pts_goes_on_and_writes_over_what_is_new_alone() {
+fn pts_resumes_and_preconditions_only_new_files() {
     let stage = Stage::watching();
     let theirs = stage.file("theirs", 16);
     let words = "sweep --preset pts-latency --bs 4k --mix 65,0 --time 200ms --seed 3";
@@ -304,7 +304,7 @@ fn pts_goes_on_and_writes_over_what_is_new_alone() {
 }
 
 #[test]
-fn several_numbers_of_threads_make_a_surface() {
+fn several_thread_counts_give_a_surface() {
     let stage = Stage::beside_others();
     let words = "sweep --preset iops --engine sim --bs 4k,64k --workers 1,8 --time 50ms --seed 3 --quiet";
     let out = stage.fathom(words, Path::new(""));
@@ -326,7 +326,7 @@ fn several_numbers_of_threads_make_a_surface() {
 }
 
 #[test]
-fn what_does_not_go_with_an_order_is_refused() {
+fn options_that_conflict_with_an_order_are_refused() {
     let stage = Stage::beside_others();
     let folder = stage.folder("place");
     for (words, code, must) in [

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1 --quiet";
-/// Long enough that what a story does as the first run begins is done before the second.
+/// Long enough that what a test does as the first run begins is done before the second.
 const TWO_RUNS: &str = "--size 16m --time 1s --warmup 0 --runs 2";
 
 fn destroy(stage: &Stage, target: &Path) -> Outcome {
@@ -83,7 +83,7 @@ pub(crate) fn python(stage: &Stage, words: &str, path: &Path) -> Beside {
 }
 
 #[test]
-fn a_program_with_a_file_of_a_dead_server_keeps_nobody_waiting() {
+fn hung_network_files_of_other_programs_do_not_block() {
     if !is_root() {
         return;
     }
@@ -96,7 +96,7 @@ fn a_program_with_a_file_of_a_dead_server_keeps_nobody_waiting() {
     );
     let _holds = disk.sh_beside(&script);
     until("the server is dead", || dead.exists());
-    // What waits for the server ends with it, so it has to go first, whatever becomes of the story.
+    // What waits for the server ends with it, so it has to go first, whatever becomes of the test.
     let _server = disk;
     // Whoever has this one open is looked for among all that programs have open.
     let file = stage.file("data", 16);
@@ -105,7 +105,7 @@ fn a_program_with_a_file_of_a_dead_server_keeps_nobody_waiting() {
 }
 
 #[test]
-fn a_mounted_image_is_refused_under_a_second_name_when_the_first_is_gone() {
+fn mounted_image_is_refused_under_a_second_name() {
     if !is_root() {
         return;
     }
@@ -126,7 +126,7 @@ fn a_mounted_image_is_refused_under_a_second_name_when_the_first_is_gone() {
 }
 
 #[test]
-fn an_image_that_a_container_mounts_by_a_path_of_its_own_is_refused() {
+fn image_mounted_in_a_container_is_refused() {
     if !is_root() {
         return;
     }
@@ -148,7 +148,7 @@ fn an_image_that_a_container_mounts_by_a_path_of_its_own_is_refused() {
 }
 
 #[test]
-fn what_is_behind_a_loop_device_is_refused_through_any_number_of_them() {
+fn backing_files_of_stacked_loop_devices_are_refused() {
     if !is_root() {
         return;
     }
@@ -168,7 +168,7 @@ fn what_is_behind_a_loop_device_is_refused_through_any_number_of_them() {
 }
 
 #[test]
-fn a_loop_device_is_refused_while_other_bytes_of_its_file_are_in_use() {
+fn loop_device_is_refused_while_its_file_is_in_use() {
     if !is_root() {
         return;
     }
@@ -182,7 +182,7 @@ fn a_loop_device_is_refused_while_other_bytes_of_its_file_are_in_use() {
 }
 
 #[test]
-fn a_disk_is_refused_while_a_partition_of_it_is_in_use_and_the_one_beside_that_is_not() {
+fn disk_is_refused_while_a_partition_is_in_use_and_its_sibling_is_not() {
     if !is_root() {
         return;
     }
@@ -216,7 +216,7 @@ fn writer_of(stage: &Stage, path: &Path) -> Beside {
 }
 
 #[test]
-fn a_partition_is_refused_while_a_program_writes_its_disk_or_what_that_is_built_on() {
+fn partition_is_refused_while_its_disk_is_written() {
     if !is_root() {
         return;
     }
@@ -248,7 +248,7 @@ fn a_partition_is_refused_while_a_program_writes_its_disk_or_what_that_is_built_
 }
 
 #[test]
-fn a_device_whose_users_may_be_hidden_is_written_only_with_unseen_users() {
+fn devices_with_hidden_users_need_unseen_users() {
     if !is_root() {
         return;
     }
@@ -287,7 +287,7 @@ fn a_device_whose_users_may_be_hidden_is_written_only_with_unseen_users() {
 }
 
 #[test]
-fn commands_of_other_tools_take_unseen_users_from_the_environment() {
+fn unseen_users_can_be_set_in_the_environment() {
     if !is_root() {
         return;
     }
@@ -310,7 +310,7 @@ fn commands_of_other_tools_take_unseen_users_from_the_environment() {
 }
 
 #[test]
-fn a_mounted_device_is_refused_through_a_node_of_another_name() {
+fn mounted_device_is_refused_through_another_node() {
     if !is_root() {
         return;
     }
@@ -341,7 +341,7 @@ impl Drop for Swap<'_> {
 }
 
 #[test]
-fn a_swap_file_is_refused_under_a_second_name() {
+fn swap_file_is_refused_under_a_second_name() {
     if !is_root() {
         return;
     }
@@ -361,7 +361,7 @@ fn a_swap_file_is_refused_under_a_second_name() {
 }
 
 #[test]
-fn a_file_that_a_program_writes_is_refused_with_its_name_and_one_that_is_read_is_not() {
+fn file_open_for_writing_is_refused_and_open_for_reading_is_not() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 32);
     let writer = python(&stage, "f = open(sys.argv[1], 'r+b')", &file);
@@ -382,11 +382,11 @@ fn a_file_that_a_program_writes_is_refused_with_its_name_and_one_that_is_read_is
 }
 
 #[test]
-fn a_program_of_another_user_counts_also_where_it_is_hidden() {
+fn programs_of_other_users_count_even_if_hidden() {
     if !is_root() {
         return;
     }
-    // Without rights nobody can tell what is behind a loop device whose file has no name here, as some of other stories.
+    // Without rights nobody can tell what is behind a loop device whose file has no name here, as some of other tests.
     let stage = Stage::new();
     let folder = stage.folder_of_nobody("theirs");
     let file = folder.join("data");
@@ -406,7 +406,7 @@ fn a_program_of_another_user_counts_also_where_it_is_hidden() {
 }
 
 #[test]
-fn a_device_that_a_program_writes_is_refused_with_its_name() {
+fn device_open_for_writing_is_refused_with_the_program() {
     if !is_root() {
         return;
     }
@@ -464,17 +464,17 @@ fn renamed_over(rw: &str) {
 }
 
 #[test]
-fn a_file_put_in_the_place_of_one_that_is_written_is_not_touched() {
+fn replaced_write_target_is_not_touched() {
     renamed_over("randwrite");
 }
 
 #[test]
-fn a_file_put_in_the_place_of_one_that_is_read_is_not_measured() {
+fn replaced_read_target_is_not_measured() {
     renamed_over("randread");
 }
 
 #[test]
-fn what_was_measured_is_kept_when_the_target_is_removed() {
+fn results_are_kept_when_the_target_is_removed() {
     let stage = Stage::beside_others();
     let target = stage.file("target", 32);
     let remove = || fs::remove_file(&target).unwrap();
@@ -489,7 +489,7 @@ fn what_was_measured_is_kept_when_the_target_is_removed() {
 }
 
 #[test]
-fn another_device_behind_the_node_is_not_touched() {
+fn replaced_device_node_is_not_touched() {
     if !is_root() {
         return;
     }
@@ -507,7 +507,7 @@ fn another_device_behind_the_node_is_not_touched() {
 }
 
 #[test]
-fn another_file_behind_a_loop_device_is_not_measured() {
+fn replaced_loop_backing_file_is_not_measured() {
     if !is_root() {
         return;
     }
@@ -525,7 +525,7 @@ fn another_file_behind_a_loop_device_is_not_measured() {
 }
 
 #[test]
-fn one_file_under_several_names_is_one_target() {
+fn several_names_of_a_file_are_one_target() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 32);
     let link = hard_link(&stage, &file);
@@ -549,7 +549,7 @@ fn one_file_under_several_names_is_one_target() {
 }
 
 #[test]
-fn one_device_under_two_nodes_is_one_target() {
+fn two_nodes_of_a_device_are_one_target() {
     if !is_root() {
         return;
     }

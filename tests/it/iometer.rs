@@ -31,7 +31,7 @@ fn two_folders(stage: &Stage) -> String {
 }
 
 #[test]
-fn the_library_is_printed_and_each_of_its_names_can_be_typed() {
+fn library_specifications_are_listed_and_accepted() {
     let stage = Stage::beside_others();
     let out = stage.fathom("sweep --list-specs", nothing());
     let names: Vec<&str> = out.stdout.lines().filter(|l| !l.starts_with(' ')).collect();
@@ -56,7 +56,7 @@ fn the_library_is_printed_and_each_of_its_names_can_be_typed() {
 }
 
 #[test]
-fn each_test_type_has_its_cells() {
+fn each_test_type_gives_its_cells() {
     let stage = Stage::beside_others();
     let folders = two_folders(&stage);
     let list = |words: &str| {
@@ -101,7 +101,7 @@ fn each_test_type_has_its_cells() {
 }
 
 #[test]
-fn what_is_outstanding_decides_on_a_device_that_serves_all_at_once() {
+fn outstanding_ios_decide_on_a_parallel_device() {
     let stage = Stage::beside_others();
     let words = format!("{SIM} --cycle cycle_outstanding_ios --workers 2 --spec file-server,database");
     let sweep = sweep(&stage.fathom(&words, nothing()));
@@ -119,7 +119,7 @@ fn what_is_outstanding_decides_on_a_device_that_serves_all_at_once() {
 }
 
 #[test]
-fn eight_servers_are_full_with_eight_outstanding() {
+fn eight_servers_saturate_with_eight_outstanding_ios() {
     let stage = Stage::beside_others();
     let words = SIM.replace("--engine sim", "--engine sim:servers=8");
     let words = format!("{words} --cycle cycle_outstanding_ios --workers 1 --spec database");
@@ -134,7 +134,7 @@ fn eight_servers_are_full_with_eight_outstanding() {
 }
 
 #[test]
-fn workers_cycle_and_a_budget_searches() {
+fn worker_cycles_and_budgeted_searches_work() {
     let stage = Stage::beside_others();
     let words = format!("{SIM} --cycle cycle_workers --workers 1..4 --spec workstation");
     let sweep_all = sweep(&stage.fathom(&words, nothing()));
@@ -158,7 +158,7 @@ fn workers_cycle_and_a_budget_searches() {
 }
 
 #[test]
-fn targets_are_used_as_the_cell_says() {
+fn targets_are_used_as_their_cell_requires() {
     let stage = Stage::beside_others();
     let words = format!(
         "sweep --preset iometer --cycle increment_targets_parallel --workers 2 --spec 4K-OLTP --size 16m --time 100ms --runs 1 --quiet --format json {}",
@@ -184,7 +184,7 @@ fn targets_are_used_as_the_cell_says() {
 }
 
 #[test]
-fn files_of_the_users_are_only_read() {
+fn user_files_are_only_read() {
     let stage = Stage::beside_others();
     let files = format!("{} {}", stage.file("one", 4).display(), stage.file("two", 4).display());
     let list =
@@ -202,7 +202,7 @@ fn files_of_the_users_are_only_read() {
 }
 
 #[test]
-fn what_iometer_has_no_word_for_is_refused() {
+fn options_unknown_to_iometer_are_refused() {
     let stage = Stage::beside_others();
     let folder = stage.folder("place");
     for (words, must) in [

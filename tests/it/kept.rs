@@ -5,7 +5,7 @@ use crate::stage::{Outcome, Stage, is_root, skip, wait};
 use std::path::Path;
 
 #[test]
-fn limits_of_the_process_are_errors_with_a_cause() {
+fn process_limits_are_errors_with_a_cause() {
     let stage = Stage::beside_others();
     let table: [(&str, &str, &[&str]); 7] = [
         ("-f 1000", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -f"]),
@@ -29,7 +29,7 @@ fn limits_of_the_process_are_errors_with_a_cause() {
 }
 
 #[test]
-fn a_session_that_outgrows_the_limit_on_file_sizes_is_still_reported() {
+fn session_beyond_the_file_size_limit_is_still_reported() {
     let stage = Stage::beside_others();
     for (more, kept) in [("", "only the report that follows has the rest"), ("--no-history", "")] {
         let run = "run --rw randread --engine sim --time 50ms --warmup 0 --runs 1 --quiet";
@@ -39,7 +39,7 @@ fn a_session_that_outgrows_the_limit_on_file_sizes_is_still_reported() {
 }
 
 #[test]
-fn buffers_beyond_the_memory_limit_of_a_cgroup_are_refused_before_anything_is_made() {
+fn buffers_beyond_the_cgroup_memory_limit_are_refused() {
     if !is_root() {
         return;
     }
@@ -72,7 +72,7 @@ fn buffers_beyond_the_memory_limit_of_a_cgroup_are_refused_before_anything_is_ma
 }
 
 #[test]
-fn without_a_place_for_sessions_it_is_measured_and_said() {
+fn measures_without_a_session_directory_and_reports_it() {
     let stage = Stage::beside_others();
     let nowhere = "XDG_DATA_HOME=/proc/nowhere HOME=/proc/nowhere TMPDIR=/proc/nowhere";
     let out = shell(&stage, &format!("{nowhere} \"$F\" {RUN} \"$D\""));
@@ -84,7 +84,7 @@ fn without_a_place_for_sessions_it_is_measured_and_said() {
 }
 
 #[test]
-fn where_everything_is_read_only_what_can_be_read_is_measured_and_nothing_is_made_before_a_refusal() {
+fn read_only_systems_allow_reads_and_refuse_writes() {
     if !is_root() {
         return;
     }
@@ -112,7 +112,7 @@ fn where_everything_is_read_only_what_can_be_read_is_measured_and_nothing_is_mad
 }
 
 #[test]
-fn a_session_file_that_fills_the_disk_does_not_end_the_measurement() {
+fn full_disk_for_sessions_does_not_end_the_measurement() {
     if !is_root() {
         return;
     }
@@ -133,7 +133,7 @@ fn a_session_file_that_fills_the_disk_does_not_end_the_measurement() {
 }
 
 #[test]
-fn sessions_in_the_directory_for_temporary_files_are_read_only_where_there_is_no_other() {
+fn sessions_in_tmp_are_read_only_without_another_directory() {
     let stage = Stage::beside_others();
     let nobody_home = "XDG_DATA_HOME=/proc/nowhere HOME=/proc/nowhere";
     let kept = shell(
@@ -153,7 +153,7 @@ fn sessions_in_the_directory_for_temporary_files_are_read_only_where_there_is_no
 }
 
 #[test]
-fn sessions_of_other_users_are_left_out_and_said() {
+fn sessions_of_other_users_are_skipped_and_reported() {
     if !is_root() {
         return;
     }
@@ -177,7 +177,7 @@ fn sessions_of_other_users_are_left_out_and_said() {
 }
 
 #[test]
-fn a_session_killed_before_its_first_run_is_called_that() {
+fn session_killed_before_its_first_run_is_named() {
     let stage = Stage::beside_others();
     let dir = stage.folder("xdg/fathom/sessions");
     std::fs::write(dir.join("20261121-161226-1.fathom"), "fathom session 1\n").unwrap();
@@ -196,7 +196,7 @@ fn a_session_killed_before_its_first_run_is_called_that() {
 }
 
 #[test]
-fn a_kill_at_any_moment_before_the_first_run_leaves_a_session_that_says_so_or_none() {
+fn kill_before_the_first_run_leaves_a_readable_session_or_none() {
     let stage = Stage::beside_others();
     let here = stage.folder("here");
     for ms in [1, 20, 60, 150, 400] {
@@ -215,7 +215,7 @@ fn a_kill_at_any_moment_before_the_first_run_leaves_a_session_that_says_so_or_no
 }
 
 #[test]
-fn what_was_measured_before_a_target_went_is_kept_and_said() {
+fn results_before_a_target_vanished_are_kept_and_reported() {
     let stage = Stage::beside_few();
     let file = stage.file("data", 32);
     let words = "run --rw randread --time 300ms --warmup 0 --runs 40";

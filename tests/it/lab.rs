@@ -13,7 +13,7 @@ const HOSTS: u32 = 3;
 /// The namespace of its bridge.
 pub(crate) const SWITCH: &str = "fathom-lab-sw";
 
-/// Three hosts, gone with the story. One lab at a time: a story of hosts has the machine to itself.
+/// Three hosts, gone with the test. One lab at a time: a test of hosts has the machine to itself.
 pub(crate) struct Lab {
     dir: TempDir,
 }

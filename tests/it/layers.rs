@@ -36,7 +36,7 @@ fn difference(entry: &Value) -> f64 {
 }
 
 #[test]
-fn a_file_system_on_a_loop_device_has_every_row_and_its_device_beside_it() {
+fn file_system_on_a_loop_device_has_every_row() {
     if !is_root() {
         return;
     }
@@ -77,7 +77,7 @@ fn a_file_system_on_a_loop_device_has_every_row_and_its_device_beside_it() {
 }
 
 #[test]
-fn a_device_below_is_read_where_the_file_is_stored_and_not_at_its_first_bytes() {
+fn device_row_reads_where_the_file_is_stored() {
     if !is_root() {
         return;
     }
@@ -96,7 +96,7 @@ fn a_device_below_is_read_where_the_file_is_stored_and_not_at_its_first_bytes() 
 }
 
 #[test]
-fn where_a_file_system_does_not_tell_its_blocks_the_row_says_so() {
+fn file_systems_without_block_mapping_are_reported() {
     if !is_root() {
         return;
     }
@@ -113,7 +113,7 @@ fn where_a_file_system_does_not_tell_its_blocks_the_row_says_so() {
 }
 
 #[test]
-fn the_ledger_names_every_layer_and_agrees_where_nothing_is_cached() {
+fn ledger_names_every_layer_and_agrees_without_caching() {
     if !is_root() {
         return;
     }
@@ -138,7 +138,7 @@ fn the_ledger_names_every_layer_and_agrees_where_nothing_is_cached() {
 }
 
 #[test]
-fn the_page_cache_is_accepted_by_the_command_itself_and_that_is_said() {
+fn layers_accepts_the_page_cache_row_and_reports_it() {
     let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let out = stage.fathom(&format!("layers --rw randread --size 64m {SHORT} --format json"), &dir);
@@ -154,7 +154,7 @@ fn the_page_cache_is_accepted_by_the_command_itself_and_that_is_said() {
 }
 
 #[test]
-fn a_device_of_yours_is_read_only_unless_it_is_named() {
+fn user_devices_are_only_read_unless_named() {
     if !is_root() {
         return;
     }
@@ -179,7 +179,7 @@ fn a_device_of_yours_is_read_only_unless_it_is_named() {
 }
 
 #[test]
-fn a_file_of_yours_is_written_when_it_is_named_as_it_was_typed() {
+fn user_files_are_written_when_named_as_typed() {
     let stage = Stage::beside_others();
     let file = stage.file("mine", 64);
     let before = std::fs::read(&file).unwrap();
@@ -197,7 +197,7 @@ fn a_file_of_yours_is_written_when_it_is_named_as_it_was_typed() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_with_words_to_type() {
+fn incomparable_layers_are_refused_with_a_fix() {
     let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let refused = |words: &str, expected: &str| {

@@ -12,7 +12,7 @@ const LONG: &str =
     "run --rw randread --size 64m --time 300ms --warmup 0 --runs 40 --attempts 1 --format json";
 
 #[test]
-fn a_user_without_rights_gets_a_whole_bench() {
+fn users_without_rights_get_a_complete_bench() {
     if !is_root() {
         return;
     }
@@ -32,7 +32,7 @@ fn a_user_without_rights_gets_a_whole_bench() {
 }
 
 #[test]
-fn what_was_measured_before_a_kill_can_be_shown_and_no_file_is_left() {
+fn killed_session_can_be_shown_and_leaves_no_file() {
     if !is_root() {
         return;
     }
@@ -55,7 +55,7 @@ fn what_was_measured_before_a_kill_can_be_shown_and_no_file_is_left() {
 }
 
 #[test]
-fn a_run_killed_where_files_must_have_names_leaves_one_that_the_next_run_names() {
+fn killed_run_with_named_files_is_reported_by_the_next_run() {
     if !is_root() {
         return;
     }
@@ -99,17 +99,17 @@ fn a_run_killed_where_files_must_have_names_leaves_one_that_the_next_run_names()
 }
 
 #[test]
-fn an_interrupt_keeps_what_was_measured() {
+fn interrupt_keeps_results() {
     interrupted_by(Signal::INT);
 }
 
 #[test]
-fn a_termination_keeps_what_was_measured() {
+fn termination_keeps_results() {
     interrupted_by(Signal::TERM);
 }
 
 #[test]
-fn an_alarm_keeps_what_was_measured() {
+fn alarm_keeps_results() {
     interrupted_by(Signal::ALARM);
 }
 
@@ -131,7 +131,7 @@ fn interrupted_by(signal: Signal) {
 }
 
 #[test]
-fn an_interrupt_before_anything_was_measured_leaves_nothing() {
+fn interrupt_before_the_first_run_leaves_nothing() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let mut running = stage.start("run --size 2g", &folder);
@@ -143,7 +143,7 @@ fn an_interrupt_before_anything_was_measured_leaves_nothing() {
 }
 
 #[test]
-fn a_fault_in_a_worker_is_named() {
+fn worker_fault_is_named() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words = "run --rw randread --size 64m --test-hook panic-worker --quiet --format json";
@@ -158,12 +158,12 @@ fn a_fault_in_a_worker_is_named() {
 
 #[test]
 #[ignore = "long"]
-fn a_file_system_that_never_answers_is_named_with_engine_sync() {
+fn hung_file_system_is_named_with_engine_sync() {
     stalled("sync");
 }
 
 #[test]
-fn a_file_system_that_never_answers_is_named_with_engine_io_uring() {
+fn hung_file_system_is_named_with_engine_io_uring() {
     stalled("io_uring");
 }
 
@@ -193,7 +193,7 @@ fn stalled(engine: &str) {
 }
 
 #[test]
-fn a_file_that_a_killed_run_left_is_named_and_stays_the_users_to_remove() {
+fn file_of_a_killed_run_is_named_and_kept() {
     let stage = Stage::beside_others();
     let folder = stage.folder("left");
     // Above the largest process id that Linux gives, so nobody holds it.

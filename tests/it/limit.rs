@@ -63,7 +63,7 @@ fn on_a_simulated_device(words: &str, time: &str) -> Report {
 }
 
 #[test]
-fn capacity_knee_and_promise_of_a_known_server_are_those_of_theory() {
+fn known_server_has_the_theoretical_capacity_knee_and_latency_target() {
     let report = on_a_simulated_device("--engine sim:servers=1 --p99 500us --curve", "20s");
     let curve = curve(&report);
     near("capacity", number(&curve["capacity_iops"]), 10_000.0, 0.01);
@@ -86,7 +86,7 @@ fn capacity_knee_and_promise_of_a_known_server_are_those_of_theory() {
 }
 
 #[test]
-fn several_servers_have_their_capacity_and_a_latency_is_quoted_with_its_load() {
+fn several_servers_reach_their_capacity_and_latencies_name_their_load() {
     let report = on_a_simulated_device("--engine sim:servers=4", "2s");
     near("capacity", number(&curve(&report)["capacity_iops"]), 40_000.0, 0.01);
     assert!(curve(&report)["promise"].is_null());
@@ -102,7 +102,7 @@ fn several_servers_have_their_capacity_and_a_latency_is_quoted_with_its_load() {
 }
 
 #[test]
-fn a_promise_that_overload_breaks_is_looked_for_beyond_the_curve() {
+fn latency_targets_are_searched_beyond_the_curve() {
     let report = on_a_simulated_device("--engine sim:servers=1 --p99 1s --arrivals constant", "5s");
     let latency_target = &curve(&report)["promise"];
     // Evenly spaced arrivals do not queue up to the capacity; the first load beyond is overload, whatever the latency target.
@@ -120,7 +120,7 @@ fn a_promise_that_overload_breaks_is_looked_for_beyond_the_curve() {
 /// one rate. Where nothing is queued the kernel begins to fill anew, though, and serves 4 % less or 6 % more than was typed.
 #[test]
 #[ignore = "long"]
-fn a_throttle_is_found_at_its_rate() {
+fn throttle_is_found_at_its_rate() {
     if !is_root() {
         return;
     }
@@ -154,7 +154,7 @@ fn a_throttle_is_found_at_its_rate() {
 
 #[test]
 #[ignore = "long"]
-fn a_promise_fails_where_an_open_loop_beside_it_sees_it_fail() {
+fn latency_target_fails_where_an_open_loop_fails() {
     if !is_root() {
         return;
     }
@@ -182,7 +182,7 @@ fn a_promise_fails_where_an_open_loop_beside_it_sees_it_fail() {
 }
 
 #[test]
-fn a_search_answers_within_its_budget_and_says_what_it_measured() {
+fn search_keeps_its_budget_and_reports_its_loads() {
     let stage = Stage::beside_others();
     let words = "limit --engine sim:servers=1 --p99 500us --time 1s --warmup 0 --budget 12s --seed 3 --quiet --format json";
     let since = std::time::Instant::now();
@@ -202,7 +202,7 @@ fn a_search_answers_within_its_budget_and_says_what_it_measured() {
 }
 
 #[test]
-fn what_makes_no_curve_is_refused_with_words_to_type() {
+fn impossible_curves_are_refused_with_a_fix() {
     let stage = Stage::beside_others();
     let refused = |words: &str, expected: &str| {
         let Outcome { code, stderr, .. } = stage.fathom(&format!("limit --quiet {words}"), Path::new(""));
@@ -223,7 +223,7 @@ fn what_makes_no_curve_is_refused_with_words_to_type() {
 }
 
 #[test]
-fn an_interrupted_curve_keeps_the_loads_that_were_measured() {
+fn interrupted_curve_keeps_its_measured_loads() {
     let stage = Stage::beside_few();
     let file = stage.file("data", 16);
     let words = "limit --depth 4 --time 200ms --warmup 0 --runs 1 --seed 2 --format json";
@@ -242,7 +242,7 @@ fn an_interrupted_curve_keeps_the_loads_that_were_measured() {
 }
 
 #[test]
-fn the_plan_says_how_many_places_the_open_loop_has() {
+fn plan_shows_the_slots_of_the_open_loop() {
     let stage = Stage::beside_others();
     let out = stage.fathom("limit --engine sim --depth 16 --p99.9 2ms --explain", Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -254,7 +254,7 @@ fn the_plan_says_how_many_places_the_open_loop_has() {
 }
 
 #[test]
-fn holes_and_zeros_end_a_measurement_before_its_first_run_unless_they_are_accepted() {
+fn holes_and_zeros_stop_before_the_first_run_unless_accepted() {
     let stage = Stage::beside_others();
     let make = |name: &str, bytes: u64| {
         let path = stage.path(name);

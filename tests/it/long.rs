@@ -1,4 +1,4 @@
-//! Long stories: how often a check cries without a reason, and how often it is silent with one.
+//! Long tests: how often a check cries without a reason, and how often it is silent with one.
 //!
 //! For: hundreds of honest runs, each provocation over and over, a hundred kills, ten thousand sessions; `./test --long` tells
 //! these and prints what came of them. Not for: `./test`, which they would make take an hour; nor for figures.
@@ -184,7 +184,7 @@ impl Alarms {
 
 #[test]
 #[ignore = "long"]
-fn honest_runs_raise_no_alarm() {
+fn honest_runs_raise_no_findings() {
     let stage = Stage::watching();
     let file = stage.file("data", FILE_MIB);
     let mut alarms = Alarms::default();
@@ -226,7 +226,7 @@ fn caught(scene: &Scene, times: usize, stage: fn() -> Stage) -> (usize, usize) {
 
 #[test]
 #[ignore = "long"]
-fn what_is_provoked_is_caught_each_time() {
+fn provoked_problems_are_found_each_time() {
     let times = (runs() / RUNS_PER_PROVOCATION).max(1);
     // What plays beside a measurement is played by a shared machine, which is late now and then.
     let is_missed = |(caught, told): (usize, usize)| caught * 10 < told * 9;
@@ -306,7 +306,7 @@ fn count(answers: &[Value], word: &str) -> usize {
 
 #[test]
 #[ignore = "long"]
-fn the_same_measured_twice_is_hardly_ever_told_apart() {
+fn equal_measurements_rarely_differ() {
     let Some(all) = answers(None) else { return };
     let wrong = count(&all, "FASTER") + count(&all, "SLOWER");
     println!("{wrong} of {} pairs of the same were told apart", all.len());
@@ -315,7 +315,7 @@ fn the_same_measured_twice_is_hardly_ever_told_apart() {
 
 #[test]
 #[ignore = "long"]
-fn a_tenth_less_is_seen_or_the_runs_that_would_show_it_are_said() {
+fn ten_percent_slowdown_is_found_or_the_needed_runs_are_given() {
     let Some(all) = answers(Some(0.9)) else { return };
     let seen = count(&all, "SLOWER");
     println!("SLOWER said of {seen} of {} pairs with a tenth less", all.len());
@@ -328,7 +328,7 @@ fn a_tenth_less_is_seen_or_the_runs_that_would_show_it_are_said() {
 
 #[test]
 #[ignore = "long"]
-fn a_hundred_kills_lose_no_run_that_had_ended() {
+fn hundred_kills_lose_no_completed_run() {
     history::kills(&Stage::watching(), 100);
 }
 
@@ -339,7 +339,7 @@ fn ten_thousand_sessions_are_listed() {
 }
 
 #[test]
-fn the_first_runs_already_mix_all_axes_and_all_runs_visit_every_shape() {
+fn first_runs_mix_all_axes_and_all_runs_cover_every_shape() {
     let all = ORDERS.len() * SIZES.len() * DEPTHS.len() * CACHES.len();
     let words = |runs: usize| {
         (0..runs).map(|r| Shape::for_run(r).describe()).collect::<std::collections::BTreeSet<_>>()
@@ -361,7 +361,7 @@ const COPY_MIB: usize = 256;
 
 /// Where some kernels of guests say after how many milliseconds they give free memory back to their host.
 const GIVEN_BACK_AFTER_MS: &str = "/sys/module/page_reporting/parameters/min_free_ms";
-/// Longer than the story takes.
+/// Longer than the test takes.
 const LONG_MS: &str = "300000";
 
 /// Free memory that a guest keeps, until this is dropped: taking it from the host again costs a buffered copy up to three times what
@@ -425,7 +425,7 @@ fn made(stage: &Stage, cell: &Value) -> f64 {
 
 #[test]
 #[ignore = "long"]
-fn the_rows_of_cp_and_dd_are_as_fast_as_cp_and_dd() {
+fn rows_of_cp_and_dd_are_as_fast_as_the_programs() {
     let stage = Stage::new();
     let _kept = KeptMemory::new();
     let (folder, source) = (stage.folder("place"), stage.file("source", COPY_MIB));

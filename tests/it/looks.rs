@@ -5,7 +5,7 @@ use crate::stage::{Stage, wait, wait_long};
 use std::path::Path;
 
 #[test]
-fn what_it_takes_is_said_before_and_in_explain_alike() {
+fn cost_is_announced_as_in_explain() {
     let stage = Stage::beside_others();
     let here = stage.folder("here");
     for words in [
@@ -30,7 +30,7 @@ fn what_it_takes_is_said_before_and_in_explain_alike() {
 }
 
 #[test]
-fn a_quick_look_takes_ten_seconds_and_claims_no_more_than_it_can() {
+fn quick_bench_takes_ten_seconds_and_claims_little() {
     let stage = Stage::new();
     let here = stage.folder("here");
     let mut command = stage.command(&[], "bench --quick", &here);
@@ -69,7 +69,7 @@ fn a_quick_look_takes_ten_seconds_and_claims_no_more_than_it_can() {
 }
 
 #[test]
-fn the_same_tests_on_two_targets_are_compared_row_by_row() {
+fn two_targets_are_compared_row_by_row() {
     let stage = Stage::beside_others();
     let (a, b) = (stage.folder("one"), stage.folder("two"));
     let words =
@@ -119,7 +119,7 @@ fn the_same_tests_on_two_targets_are_compared_row_by_row() {
 }
 
 #[test]
-fn targets_are_compared_until_the_time_is_up() {
+fn target_comparison_uses_its_time_budget() {
     let stage = Stage::beside_others();
     let (a, b) = (stage.folder("one"), stage.folder("two"));
     let words = "bench --profile peak --size 16m --time 50ms --warmup 0 --attempts 1 --budget 15s --quiet \

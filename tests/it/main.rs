@@ -1,9 +1,9 @@
-//! Stories told to the built binary, on real files, devices and file systems.
+//! Tests told to the built binary, on real files, devices and file systems.
 //!
 //! For: what a user sees: exit codes, messages, JSON, and what is left behind. Not for: figures themselves, which no test
 //! can know; the simulated device is the exception.
-//! A story that judges speed has the machine to itself; others run side by side ([`stage::Stage::beside_others`]). One that cannot run here says so with [`stage::skip`].
-#![allow(clippy::unwrap_used)] // A story that cannot be set up has failed.
+//! A test that judges speed has the machine to itself; others run side by side ([`stage::Stage::beside_others`]). One that cannot run here says so with [`stage::skip`].
+#![allow(clippy::unwrap_used)] // A test that cannot be set up has failed.
 
 mod additions;
 mod api;

@@ -14,7 +14,7 @@ fn every_engine_moves_every_byte_on_ext4() {
 
 #[test]
 #[ignore = "long"]
-fn every_engine_moves_every_byte_in_every_mode() {
+fn every_engine_moves_every_byte_in_every_cache_mode() {
     on("ext4", Modes::All);
 }
 

@@ -52,7 +52,7 @@ fn bound(over: &Path, how: &str) -> Device {
 }
 
 #[test]
-fn a_file_that_somebody_begins_to_use_before_the_first_run_is_not_written() {
+fn file_in_use_before_the_first_run_is_not_written() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 32);
     let alone = (file.as_path(), file.as_path());
@@ -68,7 +68,7 @@ fn a_file_that_somebody_begins_to_use_before_the_first_run_is_not_written() {
 }
 
 #[test]
-fn a_device_that_somebody_begins_to_use_before_the_first_run_is_not_written() {
+fn device_in_use_before_the_first_run_is_not_written() {
     if !is_root() {
         return;
     }
@@ -84,7 +84,7 @@ fn a_device_that_somebody_begins_to_use_before_the_first_run_is_not_written() {
 }
 
 #[test]
-fn a_file_that_becomes_swap_space_before_the_first_run_is_not_written() {
+fn file_turned_into_swap_before_the_first_run_is_not_written() {
     if !is_root() {
         return;
     }
@@ -107,7 +107,7 @@ fn a_file_that_becomes_swap_space_before_the_first_run_is_not_written() {
 }
 
 #[test]
-fn an_image_that_is_mounted_between_two_phases_stays_whole() {
+fn image_mounted_between_phases_is_not_written() {
     if !is_root() {
         return;
     }
@@ -148,7 +148,7 @@ fn ended_early(stage: &Stage, out: &Outcome, runs: usize, words: &[&str]) {
 }
 
 #[test]
-fn a_program_that_opens_the_file_between_two_runs_ends_the_session() {
+fn file_opened_between_runs_ends_the_session() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 32);
     let words = "run --rw randwrite --size 16m --time 2s --warmup 0 --runs 2 --destroy";
@@ -163,7 +163,7 @@ fn a_program_that_opens_the_file_between_two_runs_ends_the_session() {
 const CELLS: &str = "--bs 4k..64k --depth 1..4 --time 1s --warmup 0 --runs 1 --exhaustive";
 
 #[test]
-fn a_sweep_ends_at_once_where_its_target_was_replaced() {
+fn sweep_ends_when_its_target_was_replaced() {
     let stage = Stage::beside_others();
     let (file, other) = (stage.file("data", 32), stage.file("other", 32));
     let run = stage.start(&format!("sweep --rw randread {CELLS}"), &file);
@@ -179,7 +179,7 @@ fn a_sweep_ends_at_once_where_its_target_was_replaced() {
 }
 
 #[test]
-fn a_sweep_ends_at_once_where_somebody_begins_to_use_its_target() {
+fn sweep_ends_when_its_target_comes_into_use() {
     let stage = Stage::beside_others();
     let file = stage.file("data", 32);
     let run = stage.start(&format!("sweep --rw randwrite {CELLS} --destroy {}", file.display()), &file);
@@ -194,7 +194,7 @@ fn a_sweep_ends_at_once_where_somebody_begins_to_use_its_target() {
 
 /// What fathom itself has had open must never count, whoever closes it and however late.
 #[test]
-fn a_session_that_nobody_comes_to_writes_in_every_run() {
+fn undisturbed_session_writes_in_every_run() {
     let stage = Stage::beside_others();
     let engines = ["sync", "io_uring", "io_uring:sqpoll", "io_uring:plain-files", "libaio", "mmap"];
     let all = |run: &dyn Fn(&str) -> Outcome, place: &str| {

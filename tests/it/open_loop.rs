@@ -26,7 +26,7 @@ fn percentile(report: &Report, of: &str, rank: &str) -> Option<f64> {
 }
 
 #[test]
-fn a_closed_loop_asks_nothing_while_the_storage_stalls() {
+fn closed_loop_hides_a_stall() {
     let Some(report) = on_a_stalling_file(Stage::beside_few, "--ops 3000") else { return };
     // Fifteen stalls are half a percent of the operations, and a third of the time or more.
     let p99 = percentile(&report, "latency_ns", "99").unwrap();
@@ -38,8 +38,8 @@ fn a_closed_loop_asks_nothing_while_the_storage_stalls() {
 }
 
 #[test]
-fn an_open_loop_shows_what_arrivals_wait_during_a_stall() {
-    // So many workers that none of them has two arrivals during one stall. With another story beside them they begin too late.
+fn open_loop_shows_the_waiting_during_a_stall() {
+    // So many workers that none of them has two arrivals during one stall. With another test beside them they begin too late.
     let words = "--rate 500 --arrivals constant --workers 128 --time 4s";
     let Some(report) = on_a_stalling_file(Stage::new, words) else { return };
     let p99 = percentile(&report, "latency_ns", "99").unwrap();
@@ -48,7 +48,7 @@ fn an_open_loop_shows_what_arrivals_wait_during_a_stall() {
 }
 
 #[test]
-fn a_percentile_that_is_mostly_our_own_lateness_is_withheld() {
+fn percentiles_dominated_by_own_lateness_are_withheld() {
     // One worker: what arrives during a stall queues up in front of it, and its own service times look harmless.
     let Some(report) = on_a_stalling_file(Stage::beside_few, "--rate 500 --workers 1 --time 4s") else {
         return;

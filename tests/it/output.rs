@@ -29,7 +29,7 @@ pub(crate) fn says(out: &Outcome, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn a_target_is_never_a_report_under_any_name() {
+fn targets_are_never_overwritten_by_reports() {
     let stage = Stage::beside_others();
     let data = stage.path("data.json");
     std::fs::write(&data, "text ".repeat(1 << 20)).unwrap();
@@ -57,7 +57,7 @@ fn a_target_is_never_a_report_under_any_name() {
 }
 
 #[test]
-fn inputs_sessions_and_their_directory_are_never_reports() {
+fn inputs_and_sessions_are_never_overwritten_by_reports() {
     let stage = Stage::beside_others();
     let here = stage.folder("here");
     assert!(matches!(stage.fathom(RUN, &here).code, Some(0 | 1)));
@@ -90,7 +90,7 @@ fn inputs_sessions_and_their_directory_are_never_reports() {
 }
 
 #[test]
-fn a_report_replaces_text_as_a_whole_and_anything_else_only_by_force() {
+fn reports_replace_text_files_and_others_only_with_force() {
     let stage = Stage::beside_others();
     let here = stage.folder("here");
     let report = stage.path("r.json");
@@ -124,7 +124,7 @@ fn a_report_replaces_text_as_a_whole_and_anything_else_only_by_force() {
 }
 
 #[test]
-fn no_block_device_is_a_report_whatever_the_way_to_it() {
+fn reports_are_never_written_to_block_devices() {
     if !is_root() {
         return;
     }
@@ -163,7 +163,7 @@ fn no_block_device_is_a_report_whatever_the_way_to_it() {
 }
 
 #[test]
-fn streams_are_written_to_as_they_are() {
+fn reports_are_written_to_streams_in_place() {
     let stage = Stage::beside_others();
     let lines: [(&str, &str); 6] = [
         ("\"$F\" RUN --format json -o - \"$D\"", "{"),
@@ -187,7 +187,7 @@ fn streams_are_written_to_as_they_are() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
+fn unwritable_outputs_are_refused_before_measuring() {
     let stage = Stage::beside_others();
     let here = stage.folder("here");
     let missing = stage.path("missing").display().to_string();
@@ -206,7 +206,7 @@ fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn a_file_in_a_directory_that_takes_no_other_is_written_in_place() {
+fn report_in_an_unwritable_directory_is_written_in_place() {
     if !is_root() {
         return;
     }
@@ -227,7 +227,7 @@ fn a_file_in_a_directory_that_takes_no_other_is_written_in_place() {
 }
 
 #[test]
-fn a_full_disk_leaves_the_old_report_and_the_new_one_is_printed() {
+fn full_disk_keeps_the_old_report_and_prints_the_new_one() {
     if !is_root() {
         return;
     }
@@ -250,7 +250,7 @@ fn a_full_disk_leaves_the_old_report_and_the_new_one_is_printed() {
 }
 
 #[test]
-fn every_command_ends_in_words_where_a_stream_takes_nothing() {
+fn every_command_reports_a_full_output_stream() {
     let stage = Stage::beside_others();
     assert!(matches!(stage.fathom(RUN, &stage.folder("here")).code, Some(0 | 1)));
     let commands = [
@@ -318,7 +318,7 @@ fn every_command_ends_in_words_where_a_stream_takes_nothing() {
 }
 
 #[test]
-fn a_report_that_nothing_keeps_goes_where_it_can_still_be_read() {
+fn report_without_a_session_goes_to_standard_error() {
     let stage = Stage::beside_others();
     let kept = shell(&stage, &format!("\"$F\" {RUN} \"$D\" > /dev/full"));
     says(&kept, 3, &["the session is kept", "fathom show"]);
@@ -328,7 +328,7 @@ fn a_report_that_nothing_keeps_goes_where_it_can_still_be_read() {
 }
 
 #[test]
-fn an_export_is_whole_or_not_there() {
+fn exports_are_complete_or_absent() {
     if !is_root() {
         return;
     }

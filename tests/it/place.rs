@@ -8,7 +8,7 @@ use crate::stage::{Stage, is_root};
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 1 --quiet --format json";
 
 #[test]
-fn a_number_from_another_device_than_the_one_that_was_meant_is_withheld() {
+fn results_from_an_unexpected_device_are_withheld() {
     if !is_root() {
         return;
     }
@@ -36,7 +36,7 @@ fn a_number_from_another_device_than_the_one_that_was_meant_is_withheld() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_refused_before_anything_is_touched() {
+fn missing_expected_device_is_refused_before_anything_is_touched() {
     let stage = Stage::beside_others();
     let out = stage.fathom(&format!("run --expect-device /dev/nosuchdisk {SHORT}"), &stage.folder("dir"));
     assert_eq!(out.code, Some(2));
@@ -45,7 +45,7 @@ fn a_device_that_is_not_there_is_refused_before_anything_is_touched() {
 }
 
 #[test]
-fn zeros_are_too_easy_and_fathoms_own_data_are_not() {
+fn zeros_are_reported_as_too_easy_and_default_data_are_not() {
     let stage = Stage::beside_others();
     let dir = stage.folder("dir");
     let run = |data: &str| {

@@ -127,7 +127,7 @@ fn counts_calls(report: &Report) {
 
 #[test]
 #[ignore = "long"]
-fn a_sweep_of_a_disk_keeps_its_ledger_and_names_the_page_cache() {
+fn sweep_of_a_disk_keeps_its_ledger_and_names_the_page_cache() {
     let stage = Stage::new();
     if !is_root() {
         return;
@@ -148,7 +148,7 @@ fn a_sweep_of_a_disk_keeps_its_ledger_and_names_the_page_cache() {
 }
 
 #[test]
-fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
+fn sweep_of_memory_is_named_and_uses_no_direct_io() {
     let stage = Stage::beside_others();
     if !is_root() {
         return;
@@ -177,7 +177,7 @@ fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
 }
 
 #[test]
-fn a_sweep_of_an_encrypting_program_says_what_lies_between() {
+fn sweep_of_an_encrypting_file_system_names_the_program() {
     let stage = Stage::beside_others();
     if !is_root() {
         return;
@@ -187,7 +187,7 @@ fn a_sweep_of_an_encrypting_program_says_what_lies_between() {
 }
 
 #[test]
-fn a_sweep_over_the_network_says_so() {
+fn sweep_over_the_network_is_named() {
     let stage = Stage::beside_others();
     if !is_root() {
         return;
@@ -210,7 +210,7 @@ fn elsewhere(stage: &Stage, disk: &Disk, name: &str, why: &str) {
 }
 
 #[test]
-fn interfaces_on_a_disk_are_told_with_what_it_moved() {
+fn api_on_a_disk_reports_the_bytes_of_the_device() {
     let stage = Stage::beside_others();
     if !is_root() {
         return;
@@ -228,7 +228,7 @@ fn interfaces_on_a_disk_are_told_with_what_it_moved() {
 }
 
 #[test]
-fn interfaces_on_memory_have_no_direct_ones_and_no_cold_start() {
+fn api_on_memory_has_no_direct_rows_and_no_cold_start() {
     let stage = Stage::beside_others();
     if !is_root() {
         return;
@@ -250,7 +250,7 @@ fn interfaces_on_memory_have_no_direct_ones_and_no_cold_start() {
 
 #[test]
 #[ignore = "long"]
-fn interfaces_above_an_encrypting_program_work_or_are_named() {
+fn api_on_an_encrypting_file_system_works_or_names_failures() {
     let stage = Stage::new();
     if !is_root() {
         return;
@@ -261,7 +261,7 @@ fn interfaces_above_an_encrypting_program_work_or_are_named() {
 
 #[test]
 #[ignore = "long"]
-fn interfaces_over_the_network_work_or_are_named() {
+fn api_over_the_network_works_or_names_failures() {
     let stage = Stage::new();
     if !is_root() {
         return;

@@ -27,7 +27,7 @@ fn note(report: &Report, words: &str) -> bool {
 }
 
 #[test]
-fn a_quiet_device_is_measured_as_often_as_it_takes_and_no_more() {
+fn precise_results_need_no_further_runs() {
     let stage = Stage::beside_others();
     let report = stage.fathom(&format!("{SIM} --precision 2.5%"), Path::new("")).report();
     assert_eq!(runs(&report).len(), 5);
@@ -39,7 +39,7 @@ fn a_quiet_device_is_measured_as_often_as_it_takes_and_no_more() {
 }
 
 #[test]
-fn a_noisy_one_is_left_alone_at_the_limit_and_told_what_it_would_take() {
+fn noisy_results_stop_at_the_limit_and_report_the_needed_runs() {
     let stage = Stage::beside_others();
     let out = stage.fathom(&format!("{NOISY} --precision 1% --max-runs 8"), Path::new(""));
     let report = out.report();
@@ -49,7 +49,7 @@ fn a_noisy_one_is_left_alone_at_the_limit_and_told_what_it_would_take() {
 }
 
 #[test]
-fn a_steady_device_is_steady_after_five_rounds() {
+fn steady_device_is_steady_after_five_rounds() {
     let stage = Stage::beside_others();
     let out = stage.fathom(&format!("{SIM} --until steady"), Path::new(""));
     let report = out.report();
@@ -58,7 +58,7 @@ fn a_steady_device_is_steady_after_five_rounds() {
 }
 
 #[test]
-fn what_never_becomes_steady_keeps_that_in_its_name() {
+fn unsteady_results_are_named_so() {
     let stage = Stage::beside_others();
     let words = format!("{NOISY} --until steady --max-runs 7");
     let out = stage.fathom(&words, Path::new(""));
@@ -72,7 +72,7 @@ fn what_never_becomes_steady_keeps_that_in_its_name() {
 }
 
 #[test]
-fn rounds_on_a_disk_follow_one_another() {
+fn rounds_on_a_disk_are_consecutive() {
     let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let words =
@@ -86,7 +86,7 @@ fn rounds_on_a_disk_follow_one_another() {
 }
 
 #[test]
-fn a_job_file_says_it_too_and_the_plan_shows_it() {
+fn job_files_accept_precision_and_the_plan_shows_it() {
     let stage = Stage::beside_others().watching_as_for_users();
     let file = stage.path("job.toml");
     let said = |text: &str, words: &str| {
@@ -112,7 +112,7 @@ fn a_job_file_says_it_too_and_the_plan_shows_it() {
 }
 
 #[test]
-fn wrong_words_are_refused_with_what_to_type() {
+fn wrong_values_are_refused_with_a_fix() {
     let stage = Stage::beside_others();
     for (words, expected) in [
         ("run --engine sim --precision 0", "such as 2.5%"),
@@ -144,7 +144,7 @@ fn iops(report: &Value) -> f64 {
 }
 
 #[test]
-fn an_earlier_session_is_measured_again_in_turns() {
+fn earlier_session_is_remeasured_in_alternation() {
     let stage = Stage::beside_others();
     assert_eq!(stage.fathom(&format!("{SIM} --depth 4"), Path::new("")).code, Some(0));
     let out =
@@ -187,7 +187,7 @@ fn an_earlier_session_is_measured_again_in_turns() {
 }
 
 #[test]
-fn on_a_disk_both_are_measured_on_the_same_file() {
+fn alternating_comparison_uses_the_same_file() {
     let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let words = "run --rw randread --size 32m --time 200ms --warmup 50ms --runs 3 --format json --quiet";

@@ -28,7 +28,7 @@ fn row<'a>(card: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn a_known_latency_has_a_known_score() {
+fn known_latency_gives_the_known_score() {
     let stage = Stage::beside_others();
     let words =
         "bench --profile asssd --engine sim --time 5ms --warmup 0 --runs 3 --seed 7 --quiet --format json";
@@ -57,7 +57,7 @@ fn a_known_latency_has_a_known_score() {
 }
 
 #[test]
-fn atto_leaves_out_and_names_what_does_not_fit() {
+fn atto_skips_and_names_sizes_that_do_not_fit() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words = "bench --profile atto --size 16m --time 10ms --warmup 0 --runs 1 --quiet --format json";
@@ -76,7 +76,7 @@ fn atto_leaves_out_and_names_what_does_not_fit() {
 }
 
 #[test]
-fn sectors_of_4_kib_leave_small_sizes_out_and_raise_the_access_time() {
+fn four_kib_sectors_skip_small_sizes_and_raise_the_access_time() {
     if !is_root() {
         return;
     }
@@ -101,7 +101,7 @@ fn sectors_of_4_kib_leave_small_sizes_out_and_raise_the_access_time() {
 }
 
 #[test]
-fn a_file_of_the_users_is_only_read_and_scores_of_writes_are_withheld() {
+fn user_file_is_only_read_and_write_scores_are_withheld() {
     let stage = Stage::beside_others();
     let file = stage.file("mine", 64);
     let before = std::fs::read(&file).unwrap();
@@ -119,7 +119,7 @@ fn a_file_of_the_users_is_only_read_and_scores_of_writes_are_withheld() {
 }
 
 #[test]
-fn a_void_number_withholds_the_score_and_the_access_time_goes_over_all_of_the_target() {
+fn invalid_results_withhold_the_score_and_access_time_spans_the_target() {
     let stage = Stage::beside_others();
     let file = stage.path("holes");
     File::create(&file).unwrap().set_len(3 << 29).unwrap();
@@ -140,7 +140,7 @@ fn a_void_number_withholds_the_score_and_the_access_time_goes_over_all_of_the_ta
 }
 
 #[test]
-fn each_point_of_the_compression_curve_is_written_and_then_read() {
+fn compression_curve_writes_then_reads_each_point() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words = "bench --profile asssd-compression --size 32m --runs 1 --quiet --format json";
@@ -162,7 +162,7 @@ fn each_point_of_the_compression_curve_is_written_and_then_read() {
 }
 
 #[test]
-fn what_a_profile_cannot_do_is_said_before_anything_is_touched() {
+fn impossible_profile_options_are_refused_first() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let file = stage.path("mine");
@@ -184,7 +184,7 @@ fn what_a_profile_cannot_do_is_said_before_anything_is_touched() {
 }
 
 #[test]
-fn the_plan_of_a_profile_says_where_its_settings_come_from() {
+fn profile_plan_names_the_origins_of_settings() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let out = stage.fathom("bench --profile atto --explain", &folder).stdout;

@@ -14,7 +14,7 @@ const ROWS: [(&str, &str); 3] = [("pread", "pread"), ("fread", "fread"), ("mmap 
 const ONCE: f64 = 2.0;
 
 #[test]
-fn three_rows_count_what_programs_of_their_shape_do() {
+fn three_rows_count_the_same_calls_as_equivalent_programs() {
     if !is_root() {
         return;
     }

@@ -1,6 +1,6 @@
 //! Provocations: throttles, journals, compression, switched-off flushes, and a second witness.
 //!
-//! For: what the checks must see where it was done on purpose. Not for: the first stories of each kind ([`crate::honesty`]).
+//! For: what the checks must see where it was done on purpose. Not for: the first tests of each kind ([`crate::honesty`]).
 
 use crate::disk::{Disk, Image, Room};
 use crate::scene;
@@ -12,7 +12,7 @@ use std::time::Duration;
 const SHORT: &str = "--time 1s --warmup 100ms --runs 1 --quiet --format json";
 
 #[test]
-fn a_throttle_is_named_with_its_limit_and_is_what_limits() {
+fn throttle_is_named_as_the_limiter() {
     let Some(report) = scene::THROTTLED.must_be_seen(&Stage::watching()) else { return };
     let limit = report.must_say("D04", "finding");
     assert!(limit["sentence"].as_str().unwrap().contains("250"), "{limit:#}");
@@ -23,7 +23,7 @@ fn a_throttle_is_named_with_its_limit_and_is_what_limits() {
 }
 
 #[test]
-fn a_throttle_that_begins_in_mid_run_is_a_cliff_above_the_device() {
+fn throttle_starting_during_a_run_is_a_cliff() {
     let Some(report) = scene::THROTTLED_MEANWHILE.must_be_seen(&Stage::watching()) else { return };
     let cliff = report.must_say("E02", "finding");
     let sentence = cliff["sentence"].as_str().unwrap();
@@ -39,20 +39,20 @@ fn a_throttle_that_begins_in_mid_run_is_a_cliff_above_the_device() {
 }
 
 #[test]
-fn direct_writes_through_a_data_journal_are_called_what_they_are() {
+fn direct_writes_through_a_data_journal_are_named() {
     let Some(report) = scene::JOURNALLED.must_be_seen(&Stage::beside_others()) else { return };
     assert!(!report.name().ends_with("direct"), "{}", report.name());
 }
 
 #[test]
-fn data_that_compress_are_found_out_on_btrfs_in_the_file_and_in_the_writes() {
+fn compressible_data_on_btrfs_are_found() {
     let Some(report) = scene::COMPRESSED.must_be_seen(&Stage::beside_others()) else { return };
     let found = |id| report.says(id, "finding");
     assert!(found("A02") || found("A03") || found("A07"), "{report:#?}");
 }
 
 #[test]
-fn an_overlay_is_named_and_followed_to_its_disk() {
+fn overlays_are_named_and_resolved_to_their_disk() {
     let Some(report) = scene::OVERLAY.must_be_seen(&Stage::beside_others()) else { return };
     for device in report.devices() {
         let of = |name: &str| device[name].as_f64().unwrap_or_else(|| panic!("no {name}: {device}"));
@@ -66,7 +66,7 @@ const UPPER_IN_MEMORY: &str = "mkdir -p lower/sub memory merged && head -c 4M /d
     mount -t overlay overlay -o lowerdir=$PWD/lower,upperdir=$PWD/memory/upper,workdir=$PWD/memory/work merged";
 
 #[test]
-fn what_is_written_in_an_overlay_is_where_its_upper_directory_is() {
+fn overlay_writes_are_placed_in_the_upper_directory() {
     if !is_root() {
         return;
     }
@@ -104,7 +104,7 @@ fn what_is_written_in_an_overlay_is_where_its_upper_directory_is() {
 }
 
 #[test]
-fn a_file_of_an_overlay_with_metacopy_is_not_said_to_be_on_either_device() {
+fn overlay_metacopy_files_have_no_certain_device() {
     if !is_root() {
         return;
     }
@@ -127,7 +127,7 @@ fn a_file_of_an_overlay_with_metacopy_is_not_said_to_be_on_either_device() {
 }
 
 #[test]
-fn a_file_system_that_a_program_serves_is_no_local_disk() {
+fn fuse_file_systems_are_not_local_disks() {
     if !is_root() {
         return;
     }
@@ -146,7 +146,7 @@ fn a_file_system_that_a_program_serves_is_no_local_disk() {
 }
 
 #[test]
-fn syncs_that_never_reach_the_device_are_not_durable() {
+fn syncs_without_device_flushes_are_not_durable() {
     for scene in [scene::WRITE_THROUGH, scene::WITHOUT_BARRIERS] {
         let Some(report) = scene.must_be_seen(&Stage::beside_few()) else { return };
         assert!(report.name().contains("not durable"), "{}", report.name());
@@ -159,7 +159,7 @@ fn syncs_that_never_reach_the_device_are_not_durable() {
 }
 
 #[test]
-fn iostat_beside_a_run_sees_the_same() {
+fn iostat_agrees_with_a_run() {
     if !is_root() {
         return;
     }

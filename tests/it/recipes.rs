@@ -6,7 +6,7 @@ use crate::stage::{Outcome, Stage, is_root, undisturbed, wait, wait_long};
 use serde_json::Value;
 use std::path::Path;
 
-/// A run that others disturb is not measured again: these stories are about the answer.
+/// A run that others disturb is not measured again: these tests are about the answer.
 const SHORT: &str = "--time 400ms --attempts 1 --quiet";
 
 fn nothing() -> &'static Path {
@@ -32,7 +32,7 @@ fn names(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn recipes_are_listed_and_each_explains_itself_with_its_source() {
+fn recipes_are_listed_and_explained_with_their_source() {
     let stage = Stage::beside_others();
     let dir = stage.folder("dir");
     let names = names(&stage);
@@ -51,7 +51,7 @@ fn recipes_are_listed_and_each_explains_itself_with_its_source() {
 }
 
 #[test]
-fn a_recipe_that_there_is_not_and_flags_of_a_list_are_refused() {
+fn unknown_recipes_and_list_options_are_refused() {
     let stage = Stage::beside_others();
     let unknown = stage.fathom("recipe etdc", nothing());
     assert!(unknown.code == Some(2) && unknown.stderr.contains("etcd"), "{unknown:?}");
@@ -90,7 +90,7 @@ fn etcd_passes_on_a_fast_disk_and_fails_on_a_throttled_one() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    // How fast a disk is no story knows; that it keeps this is sure, and that a short run has enough syncs for it.
+    // How fast a disk is no test knows; that it keeps this is sure, and that a short run has enough syncs for it.
     let easy = format!("recipe etcd {SHORT} --format json --fail-if sync.p90>5s");
     let fast = undisturbed(|| wait(&mut ahead_of_others(&stage.command(&disk.enter(), &easy, &disk.dir))));
     let (word, gate) = answer(&fast);
@@ -119,7 +119,7 @@ fn etcd_passes_on_a_fast_disk_and_fails_on_a_throttled_one() {
 }
 
 #[test]
-fn the_page_cache_passes_for_no_storage() {
+fn page_cache_does_not_pass_a_recipe() {
     if !is_root() {
         return;
     }
@@ -141,7 +141,7 @@ fn the_page_cache_passes_for_no_storage() {
 }
 
 #[test]
-fn conditions_pass_fail_and_are_refused_where_nothing_has_the_number() {
+fn conditions_pass_fail_or_are_refused_without_a_value() {
     let stage = Stage::beside_others();
     let sim = "run --rw randread --engine sim --depth 1 --time 100ms --warmup 0 --quiet --format json";
     // The simulated device serves one operation in 100 us.

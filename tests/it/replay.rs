@@ -51,7 +51,7 @@ fn figure(replay: &Value, name: &str) -> (f64, f64) {
 }
 
 #[test]
-fn on_a_device_of_known_latency_a_replay_takes_what_its_gaps_and_that_latency_come_to() {
+fn replay_on_a_known_device_takes_the_expected_time() {
     let stage = Stage::beside_others();
     // In the original each read took twice as long as the simulated device does.
     let (reads, gap_us) = (200, 300);
@@ -85,7 +85,7 @@ fn on_a_device_of_known_latency_a_replay_takes_what_its_gaps_and_that_latency_co
 }
 
 #[test]
-fn what_is_submitted_too_late_has_no_latency() {
+fn late_submissions_have_no_latency() {
     let stage = Stage::beside_others();
     // Twenty at once every 10 ms: with one in flight at a time the last of each is late by all before it.
     let all: Vec<_> = (0..2000_u64).map(|at| (at / 20 * 10_000, "Read", at * 4096, 4096, 50)).collect();
@@ -102,7 +102,7 @@ fn what_is_submitted_too_late_has_no_latency() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused_in_words() {
+fn impossible_replays_are_refused_with_a_reason() {
     let stage = Stage::beside_others();
     let file = chain(&stage, "chain", 20, 200, 300);
     let refused = |words: &str, on: &Path, why: &str| {
@@ -146,7 +146,7 @@ fn what_cannot_be_replayed_is_refused_in_words() {
 }
 
 #[test]
-fn a_smaller_target_gets_what_was_touched_moved_together_where_that_fits() {
+fn smaller_targets_get_the_touched_blocks_compacted() {
     let stage = Stage::beside_others();
     // Reads all over 64 GiB, of 8 MiB in all.
     let all: Vec<_> =
@@ -197,7 +197,7 @@ fn requests(stage: &Stage, capture: &Path, tasks: &[&str]) -> (Vec<(String, u64,
 }
 
 #[test]
-fn a_captured_mix_comes_back_to_a_device_as_it_was_and_not_without_leave() {
+fn captured_mix_is_replayed_unchanged_and_only_with_permission() {
     let stage = Stage::beside_others();
     if !is_root() {
         return;
@@ -258,7 +258,7 @@ fn a_captured_mix_comes_back_to_a_device_as_it_was_and_not_without_leave() {
 }
 
 #[test]
-fn what_is_trimmed_of_a_device_is_discarded_through_io_uring_too() {
+fn replayed_trims_discard_through_io_uring() {
     let stage = Stage::beside_others();
     let Some(device) = is_root().then(|| Device::new(&stage, 64, Image::Direct)).flatten() else { return };
     // Of `stat`: discards completed, and their sectors.

@@ -32,7 +32,7 @@ fn needs_the_name(out: &Outcome) {
 }
 
 #[test]
-fn a_blank_device_is_written_only_when_it_is_named() {
+fn blank_device_is_written_only_when_named() {
     if !is_root() {
         return;
     }
@@ -44,14 +44,14 @@ fn a_blank_device_is_written_only_when_it_is_named() {
     let other = stage.fathom(&format!("run {SHORT} --destroy /dev/null"), &device.path);
     needs_the_name(&other);
     assert_eq!(device.checksum(), before);
-    // Without this the stories below would pass for a program that never writes.
+    // Without this the tests below would pass for a program that never writes.
     let named = write_to(&stage, &device.path);
     assert!(matches!(named.code, Some(0 | 1)), "{named:?}");
     assert_ne!(device.checksum(), before);
 }
 
 #[test]
-fn reading_a_device_changes_nothing() {
+fn reads_do_not_change_a_device() {
     if !is_root() {
         return;
     }
@@ -94,7 +94,7 @@ fn every_signature_protects_its_device() {
 }
 
 #[test]
-fn signatures_that_no_tool_here_makes_protect_too() {
+fn recorded_signatures_protect_their_device() {
     if !is_root() {
         return;
     }
@@ -127,7 +127,7 @@ const MBR: [u8; 66] = {
 };
 
 #[test]
-fn a_mounted_device_is_refused() {
+fn mounted_device_is_refused() {
     if !is_root() {
         return;
     }
@@ -146,7 +146,7 @@ fn a_mounted_device_is_refused() {
 }
 
 #[test]
-fn a_device_that_another_program_holds_is_refused() {
+fn exclusively_opened_device_is_refused() {
     if !is_root() {
         return;
     }
@@ -165,7 +165,7 @@ fn a_device_that_another_program_holds_is_refused() {
 }
 
 #[test]
-fn the_image_below_a_loop_device_is_refused() {
+fn image_below_a_loop_device_is_refused() {
     if !is_root() {
         return;
     }
@@ -176,7 +176,7 @@ fn the_image_below_a_loop_device_is_refused() {
 }
 
 #[test]
-fn a_file_of_the_users_is_overwritten_only_when_it_is_named() {
+fn user_file_is_overwritten_only_when_named() {
     let stage = Stage::beside_others();
     let file = stage.file("precious", 32);
     let sum = || tool(&[&"cksum", &file]).unwrap();
@@ -190,7 +190,7 @@ fn a_file_of_the_users_is_overwritten_only_when_it_is_named() {
 }
 
 #[test]
-fn what_the_user_puts_into_a_file_that_fathom_made_is_theirs() {
+fn user_data_in_a_file_of_fathom_are_protected() {
     let stage = Stage::beside_others();
     let measure = "--time 100ms --warmup 0 --runs 1 --attempts 1 --quiet --no-history";
     let makers = [
@@ -228,7 +228,7 @@ fn what_the_user_puts_into_a_file_that_fathom_made_is_theirs() {
 }
 
 #[test]
-fn a_file_whose_writer_was_killed_needs_the_name_and_one_whose_writer_was_stopped_does_not() {
+fn file_of_a_killed_writer_needs_its_name_again() {
     let stage = Stage::beside_others();
     let here = stage.folder("here");
     let own = here.join("own");
@@ -257,7 +257,7 @@ fn a_file_whose_writer_was_killed_needs_the_name_and_one_whose_writer_was_stoppe
 }
 
 #[test]
-fn every_front_end_refuses_files_of_the_kernel() {
+fn every_front_end_refuses_kernel_files() {
     let stage = Stage::beside_others();
     // Writing this one would give the program another name.
     let target = "/proc/self/comm";
@@ -285,7 +285,7 @@ fn every_front_end_refuses_files_of_the_kernel() {
 }
 
 #[test]
-fn a_name_that_was_there_with_nothing_in_it_stays() {
+fn empty_existing_file_is_kept() {
     let stage = Stage::beside_others();
     let run = |line: &str| {
         let out = shell(&stage, &format!("cd \"$D\"; {line}"));

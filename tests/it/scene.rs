@@ -1,6 +1,6 @@
 //! Scenes: each belief that a number can be taken for, provoked on purpose on real storage.
 //!
-//! For: the checks of the catalogue that a script on a disk of the story's own can make fire; one line of [`TOLD`] or [`UNTOLD`] is one
+//! For: the checks of the catalogue that a script on a disk of the test's own can make fire; one line of [`TOLD`] or [`UNTOLD`] is one
 //! of them. Not for: what a finding must say beside its id ([`crate::honesty`], [`crate::provoke`] and others do that), nor
 //! for hardware, which has recorded text in the checks' own tests.
 
@@ -175,7 +175,7 @@ pub(crate) const OVERLAY: Scene = Scene {
     ..PLAIN
 };
 
-/// Those that stories of their own play, and ask more of.
+/// Those that tests of their own play, and ask more of.
 pub(crate) const TOLD: &[Scene] = &[
     CACHED_FILE,
     JOURNALLED,
@@ -517,11 +517,11 @@ pub(crate) fn wanted(scene: &Scene) -> bool {
 /// All in `scenes` that their checks do not see: side by side at first, and what others may have hidden then on a machine of its own.
 fn missed<'s>(scenes: impl Iterator<Item = &'s Scene>) -> Vec<&'s Scene> {
     let (mut left, beside): (Vec<&Scene>, Vec<&Scene>) = scenes.partition(|s| s.is_alone);
-    let story = std::thread::current();
+    let test = std::thread::current();
     std::thread::scope(|threads| {
         let play = |scene: &'s Scene| {
-            // What cannot be played is said of the story.
-            let thread = std::thread::Builder::new().name(story.name().unwrap_or_default().to_owned());
+            // What cannot be played is said of the test.
+            let thread = std::thread::Builder::new().name(test.name().unwrap_or_default().to_owned());
             let play = move || !scene.is_seen(&Stage::beside_others());
             (scene, thread.spawn_scoped(threads, play).unwrap())
         };
@@ -536,7 +536,7 @@ fn missed<'s>(scenes: impl Iterator<Item = &'s Scene>) -> Vec<&'s Scene> {
 }
 
 #[test]
-fn what_is_provoked_is_seen() {
+fn provoked_problems_are_found() {
     let missed = missed(UNTOLD.iter().filter(|s| wanted(s)));
     let named: Vec<String> = missed.iter().map(|s| format!("{} by {}", s.id, s.words)).collect();
     assert!(named.is_empty(), "{named:#?}");

@@ -21,7 +21,7 @@ fn conform(schema: &Path, documents: &[PathBuf]) -> Result<(), String> {
 }
 
 #[test]
-fn the_schema_is_that_of_every_report() {
+fn schema_matches_every_report() {
     let stage = Stage::beside_others();
     if tool(&[&"jsonschema", &"--help"]).is_err() {
         return skip("jsonschema is not installed (package python3-jsonschema)");
@@ -75,7 +75,7 @@ fn the_schema_is_that_of_every_report() {
 }
 
 #[test]
-fn the_schemas_of_lists_tables_and_watched_intervals_are_those_of_what_is_printed() {
+fn schemas_match_lists_tables_and_watch_output() {
     let stage = Stage::beside_others();
     if tool(&[&"jsonschema", &"--help"]).is_err() {
         return skip("jsonschema is not installed (package python3-jsonschema)");

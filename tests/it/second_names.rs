@@ -15,7 +15,7 @@ const WRITE: &str = "run --rw randwrite --time 200ms --warmup 0 --runs 1 --quiet
 const OVERLAY: &str = "mkdir lower upper work merged && mount -t overlay none -o lowerdir=$PWD/lower,upperdir=$PWD/upper,workdir=$PWD/work merged";
 
 #[test]
-fn a_mounted_image_is_refused_by_the_name_that_an_overlay_gives_it_and_by_the_one_that_it_has_below() {
+fn mounted_image_is_refused_through_an_overlay() {
     if !is_root() {
         return;
     }
@@ -56,7 +56,7 @@ fn a_mounted_image_is_refused_by_the_name_that_an_overlay_gives_it_and_by_the_on
 }
 
 #[test]
-fn a_mounted_image_is_refused_by_the_name_that_a_program_gives_it_and_by_the_one_that_it_mirrors() {
+fn mounted_image_is_refused_through_a_fuse_mirror() {
     if !is_root() {
         return;
     }
@@ -91,7 +91,7 @@ fn a_mounted_image_is_refused_by_the_name_that_a_program_gives_it_and_by_the_one
 }
 
 #[test]
-fn an_image_is_refused_through_a_program_that_does_not_say_what_it_mirrors() {
+fn image_is_refused_through_an_anonymous_fuse_mirror() {
     if !is_root() {
         return;
     }
@@ -133,7 +133,7 @@ fn an_image_is_refused_through_a_program_that_does_not_say_what_it_mirrors() {
 }
 
 #[test]
-fn a_target_is_no_report_by_the_name_that_an_overlay_gives_it() {
+fn target_is_not_overwritten_by_a_report_through_an_overlay() {
     if !is_root() {
         return;
     }
@@ -155,7 +155,7 @@ fn a_target_is_no_report_by_the_name_that_an_overlay_gives_it() {
 }
 
 #[test]
-fn a_file_that_is_mounted_as_it_is_is_in_use() {
+fn file_mounted_without_a_loop_device_is_in_use() {
     if !is_root() {
         return;
     }
@@ -175,7 +175,7 @@ if libc.mount(os.path.abspath("image").encode(), b"inside", b"erofs", 1, None): 
 }
 
 #[test]
-fn messages_go_neither_into_a_target_nor_onto_a_disk() {
+fn messages_are_never_written_to_a_target_or_disk() {
     if !is_root() {
         return;
     }
@@ -199,7 +199,7 @@ fn messages_go_neither_into_a_target_nor_onto_a_disk() {
 }
 
 #[test]
-fn what_cannot_be_converted_takes_the_place_of_nothing() {
+fn failed_conversions_replace_nothing() {
     let stage = Stage::beside_others();
     let good = "128166372003061629,hm,0,Read,383496192,32768,413\n";
     for (name, text) in [("good.csv", good.to_owned()), ("bad.csv", format!("{good}not,a,line\n"))] {
@@ -221,7 +221,7 @@ fn what_cannot_be_converted_takes_the_place_of_nothing() {
 }
 
 #[test]
-fn what_a_command_wrote_under_fathom_is_the_users() {
+fn output_of_a_timed_command_is_protected() {
     let stage = Stage::beside_others();
     fill(&stage.path("precious"), 2);
     let of = |line: &str| shell(&stage, &format!("cd {} && {line}", stage.path("").display()));
@@ -239,7 +239,7 @@ fn what_a_command_wrote_under_fathom_is_the_users() {
 }
 
 #[test]
-fn words_are_said_of_sessions_alone() {
+fn only_sessions_can_be_annotated() {
     let stage = Stage::beside_others();
     assert!(matches!(stage.fathom(RUN, &stage.folder("here")).code, Some(0 | 1)));
     let file = stage.path("plain");

@@ -1,4 +1,4 @@
-//! Stories of files of several hosts: one that all share, one for each worker, and what another host wrote.
+//! Tests of files of several hosts: one that all share, one for each worker, and what another host wrote.
 //!
 //! For: which bytes are touched by whom, and that no file is left. Not for: launchers and hosts that are lost ([`crate::hosts`]), nor where
 //! blocks lie, which is arithmetic (`model::job::OwnBlocks`).
@@ -46,7 +46,7 @@ fn strace(trace: &Path) -> Vec<String> {
 }
 
 #[test]
-fn workers_of_one_host_share_a_file_by_blocks_in_turns() {
+fn workers_share_a_file_by_interleaved_blocks() {
     if tool(&[&"strace", &"-V"]).is_err() {
         return crate::stage::skip("strace is not here");
     }
@@ -62,7 +62,7 @@ fn workers_of_one_host_share_a_file_by_blocks_in_turns() {
 }
 
 #[test]
-fn what_one_host_alone_cannot_share_is_refused() {
+fn sharing_that_needs_several_hosts_is_refused() {
     let stage = Stage::beside_others();
     let (target, file) = (stage.folder("target"), stage.path("file"));
     std::fs::write(&file, vec![7; 16 << 20]).unwrap();
@@ -86,7 +86,7 @@ fn what_one_host_alone_cannot_share_is_refused() {
 }
 
 #[test]
-fn profiles_of_ior_work_on_one_host_with_its_workers() {
+fn ior_profiles_work_with_workers_of_one_host() {
     let stage = Stage::beside_others();
     let target = stage.folder("target");
     let words =
@@ -129,7 +129,7 @@ mod together {
     }
 
     #[test]
-    fn two_hosts_share_a_file_and_each_reads_what_the_other_one_wrote() {
+    fn two_hosts_share_a_file_and_read_each_others_data() {
         const BLOCK: u64 = 64 << 10;
         if tool(&[&"strace", &"-V"]).is_err() {
             return crate::stage::skip("strace is not here");
@@ -163,7 +163,7 @@ mod together {
     }
 
     #[test]
-    fn each_worker_has_a_file_and_reads_that_of_the_next_host() {
+    fn file_per_worker_reads_the_file_of_the_next_host() {
         let stage = Stage::beside_others();
         let target = stage.folder("target");
         let words = "run --rw read --engine sync --bs 64k --depth 1 --workers 2 --own --passes 1 --size 16m --runs 1 --attempts 1 --shift-hosts 1 --format json";
@@ -182,7 +182,7 @@ mod together {
     }
 
     #[test]
-    fn profiles_of_ior_are_measured_by_two_ranks() {
+    fn ior_profiles_work_with_two_ranks() {
         let stage = Stage::beside_others();
         let target = stage.folder("target");
         for profile in ["ior-easy", "ior-hard"] {
@@ -200,7 +200,7 @@ mod together {
     }
 
     #[test]
-    fn a_directory_that_is_not_shared_is_named() {
+    fn unshared_directory_is_named() {
         let stage = Stage::beside_others();
         let (here, there) = (stage.folder("here"), stage.folder("there"));
         let launcher = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 1";
@@ -243,13 +243,13 @@ mod together {
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn the_others_remove_a_shared_file_whose_maker_is_killed() {
+    fn shared_file_of_a_killed_maker_is_removed_by_the_others() {
         left_without(1);
     }
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn its_maker_removes_a_shared_file_when_another_host_is_killed() {
+    fn shared_file_is_removed_by_its_maker_when_another_host_is_killed() {
         left_without(3);
     }
 }

@@ -106,12 +106,12 @@ fn agrees_with_blkid(rows: &[Row]) {
 }
 
 #[test]
-fn a_signature_has_the_name_that_blkid_prints_and_none_is_left_by_wipefs() {
+fn signatures_are_named_as_by_blkid_and_gone_after_wipefs() {
     agrees_with_blkid(USUAL);
 }
 
 #[test]
 #[ignore = "makes every file system that Debian has tools for; ./test --long runs it"]
-fn every_signature_that_debian_can_make_has_the_name_that_blkid_prints() {
+fn every_debian_signature_is_named_as_by_blkid() {
     agrees_with_blkid(RARE);
 }

@@ -4,7 +4,7 @@ use crate::stage::Stage;
 use std::path::Path;
 
 #[test]
-fn a_known_device_is_measured_as_it_is() {
+fn known_device_is_measured_exactly() {
     let stage = Stage::beside_others();
     let words = "run --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 7 --format json --quiet";
     let out = stage.fathom(words, Path::new(""));
@@ -22,7 +22,7 @@ fn a_known_device_is_measured_as_it_is() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_figures() {
+fn equal_seeds_give_equal_figures() {
     let stage = Stage::beside_others();
     let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --seed 7 --format json --quiet";
     let results = || {
@@ -46,7 +46,7 @@ fn the_same_seed_gives_the_same_figures() {
 }
 
 #[test]
-fn a_device_that_never_changes_is_steady_from_a_minute_on_and_unproven_before() {
+fn constant_device_is_steady_after_a_minute() {
     let stage = Stage::beside_others();
     let said = |runs: &str| {
         let words = format!("run --engine sim --depth 1 --warmup 0 {runs} --seed 7 --format json --quiet");
@@ -68,7 +68,7 @@ fn a_device_that_never_changes_is_steady_from_a_minute_on_and_unproven_before() 
 }
 
 #[test]
-fn half_a_percent_more_than_is_served_is_an_overload() {
+fn half_a_percent_above_capacity_is_an_overload() {
     let stage = Stage::beside_others();
     // Four servers of 100 us serve 40,000 a second.
     let said = |rate: u32, seconds: u32| {
@@ -82,7 +82,7 @@ fn half_a_percent_more_than_is_served_is_an_overload() {
 }
 
 #[test]
-fn a_session_shown_again_is_the_same_report() {
+fn show_prints_the_same_report() {
     let stage = Stage::beside_others();
     let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --format json --quiet";
     let first = stage.fathom(words, Path::new(""));

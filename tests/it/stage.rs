@@ -1,6 +1,6 @@
 //! The stage: a directory of its own, the program, and what came of running it.
 //!
-//! For: stories that read as such. Not for: block devices and file systems ([`crate::disk`]).
+//! For: tests that read as such. Not for: block devices and file systems ([`crate::disk`]).
 
 use crate::turns::Turn;
 use rustix::process::Signal;
@@ -16,10 +16,10 @@ use tempfile::TempDir;
 
 /// The user that owns nothing.
 const NOBODY: u32 = 65534;
-/// A run that takes longer is a failure of the story; nothing here measures for more than a few seconds.
+/// A run that takes longer is a failure of the test; nothing here measures for more than a few seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What `fathom` watches the idle machine for where that is not what a story is about.
+/// What `fathom` watches the idle machine for where that is not what a test is about.
 const SHORT_WATCH: &str = "100ms";
 
 /// Commands whose runs are measured again where others disturb them.
@@ -54,10 +54,10 @@ pub(crate) struct Running {
     since: Instant,
 }
 
-/// Says that the story of this thread could not be told, and why. `./test` prints these, and CI fails on them.
+/// Says that the test of this thread could not be told, and why. `./test` prints these, and CI fails on them.
 pub(crate) fn skip(reason: &str) {
     let thread = std::thread::current();
-    let line = format!("SKIPPED {}: {reason}\n", thread.name().unwrap_or("a story"));
+    let line = format!("SKIPPED {}: {reason}\n", thread.name().unwrap_or("a test"));
     eprint!("{line}");
     if let Some(list) = std::env::var_os("FATHOM_SKIPS") {
         let mut list = File::options().append(true).create(true).open(list).unwrap();
@@ -65,7 +65,7 @@ pub(crate) fn skip(reason: &str) {
     }
 }
 
-/// Whether root tells this story; says that it is skipped otherwise.
+/// Whether root tells this test; says that it is skipped otherwise.
 pub(crate) fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
@@ -75,23 +75,23 @@ pub(crate) fn is_root() -> bool {
 }
 
 impl Stage {
-    /// For a story that judges speed or counters of the whole machine, or takes something from it.
+    /// For a test that judges speed or counters of the whole machine, or takes something from it.
     pub(crate) fn new() -> Self {
         Self::holding(Turn::alone())
     }
 
-    /// For a story that is about the idle watch, or about what others do to the disk.
+    /// For a test that is about the idle watch, or about what others do to the disk.
     pub(crate) fn watching() -> Self {
         Self::new().watching_as_for_users()
     }
 
-    /// For a story that needs a processor of its own and tells nothing of what others do to the disk: its device and its counters are
+    /// For a test that needs a processor of its own and tells nothing of what others do to the disk: its device and its counters are
     /// its own, or its time is that of sleeping and of throttles.
     pub(crate) fn beside_few() -> Self {
         Self::holding(Turn::beside_few())
     }
 
-    /// For a story that others of this kind cannot disturb: what is done, refused, written or counted of its own, and no speed.
+    /// For a test that others of this kind cannot disturb: what is done, refused, written or counted of its own, and no speed.
     pub(crate) fn beside_others() -> Self {
         Self::holding(Turn::beside_others())
     }
@@ -108,7 +108,7 @@ impl Stage {
         Self { dir, watches: false, _turn: turn }
     }
 
-    /// Gives the program its words, and has it look at what others do no more than a story needs that is about something else: how
+    /// Gives the program its words, and has it look at what others do no more than a test needs that is about something else: how
     /// many runs there are, and how long they take, must not depend on who else uses this machine.
     fn give_words(&self, command: &mut Command, words: &str) {
         let mut split = words.split_whitespace();
@@ -166,7 +166,7 @@ impl Stage {
     pub(crate) fn fathom_as_nobody(&self, words: &str, target: &Path) -> Outcome {
         // Where the build directory is root's, the program in it is out of reach.
         let program = self.path("fathom");
-        // By another process: one that a story beside this starts would hold the copy open for writing, and it could not run.
+        // By another process: one that a test beside this starts would hold the copy open for writing, and it could not run.
         tool(&[&"cp", &env!("CARGO_BIN_EXE_fathom"), &program]).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
         let who = NOBODY.to_string();
@@ -202,7 +202,7 @@ impl Stage {
         command.env("XDG_DATA_HOME", self.folder("xdg")).env("TMPDIR", self.folder("tmp"));
         // What is named without a folder must not lie in the source.
         command.current_dir(self.folder("cwd"));
-        // Stories that look for words in tables have room for them; those about widths say their own.
+        // Tests that look for words in tables have room for them; those about widths say their own.
         command.env("COLUMNS", WIDE);
         command
     }
@@ -316,7 +316,7 @@ impl Running {
 
     /// Has it stand still while something is done, however long that takes on a machine in use.
     pub(crate) fn held<T>(&self, meanwhile: impl FnOnce() -> T) -> T {
-        /// Lets it go on, also where the story fails.
+        /// Lets it go on, also where the test fails.
         struct GoesOn<'r>(&'r Running);
         impl Drop for GoesOn<'_> {
             fn drop(&mut self) {
@@ -328,12 +328,12 @@ impl Running {
         meanwhile()
     }
 
-    /// Waits for the end. A program that outlasts the limit is killed, and the story fails.
+    /// Waits for the end. A program that outlasts the limit is killed, and the test fails.
     pub(crate) fn end(self) -> Outcome {
         self.end_within(LIMIT)
     }
 
-    /// Waits for the end. A program that outlasts this limit is killed, and the story fails.
+    /// Waits for the end. A program that outlasts this limit is killed, and the test fails.
     pub(crate) fn end_within(mut self, limit: Duration) -> Outcome {
         let out = self.child.stdout.take().unwrap();
         let reading = std::thread::spawn(move || std::io::read_to_string(out).unwrap_or_default());

@@ -8,7 +8,7 @@ use crate::stage::{Stage, fill, is_root, tool};
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 1 --quiet --format json";
 
 #[test]
-fn a_file_in_its_inode_is_named_so() {
+fn inline_files_are_named() {
     if !is_root() {
         return;
     }
@@ -24,7 +24,7 @@ fn a_file_in_its_inode_is_named_so() {
 }
 
 #[test]
-fn a_compressed_file_is_fewer_bytes_on_the_disk() {
+fn compressed_files_occupy_fewer_bytes() {
     if !is_root() {
         return;
     }
@@ -40,7 +40,7 @@ fn a_compressed_file_is_fewer_bytes_on_the_disk() {
 }
 
 #[test]
-fn writes_whose_blocks_are_given_back_meanwhile_have_no_number() {
+fn writes_to_deallocated_blocks_have_no_number() {
     if !is_root() {
         return;
     }
@@ -61,7 +61,7 @@ fn writes_whose_blocks_are_given_back_meanwhile_have_no_number() {
 }
 
 #[test]
-fn zeros_are_no_data_and_what_was_filled_is() {
+fn zeros_do_not_count_as_data_and_filled_files_do() {
     let stage = Stage::beside_few();
     let zeros = stage.path("zeros");
     std::fs::write(&zeros, vec![0; 64 << 20]).unwrap();
@@ -72,7 +72,7 @@ fn zeros_are_no_data_and_what_was_filled_is() {
 }
 
 #[test]
-fn overwriting_a_file_that_shares_its_blocks_is_not_in_place() {
+fn overwriting_shared_blocks_is_not_in_place() {
     if !is_root() {
         return;
     }
@@ -88,7 +88,7 @@ fn overwriting_a_file_that_shares_its_blocks_is_not_in_place() {
 }
 
 #[test]
-fn blocks_that_a_cache_below_keeps_are_slower_the_first_time() {
+fn blocks_in_a_cache_below_are_slower_at_first() {
     if !is_root() {
         return;
     }

@@ -18,7 +18,7 @@ const THROTTLE: &str = "blkio.throttle.write_bps_device";
 
 #[test]
 #[ignore = "long"]
-fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
+fn write_burst_has_its_size_and_both_rates() {
     if !is_root() {
         return;
     }
@@ -26,7 +26,7 @@ fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let first = format!("$NUMBER {}", RATES[0]);
     let Some(group) = Group::limited(&disk, &("blkio", THROTTLE, &first)) else { return };
-    // A file of the story's own: then all that the group writes is the work itself.
+    // A file of the test's own: then all that the group writes is the work itself.
     let file = disk.file("data", 64);
     let number = disk.number();
     let words = format!(
@@ -70,7 +70,7 @@ fn until(group: &Group, device: &str, bytes: u64) -> (u64, Instant) {
     }
 }
 
-/// The group that fathom made below the story's.
+/// The group that fathom made below the test's.
 fn of_fathom(group: &Group) -> Option<PathBuf> {
     names(group.dir()).into_iter().find(|p| p.is_dir())
 }
@@ -87,7 +87,7 @@ fn written(group: &Group, device: &str) -> u64 {
 const SHORT: &str = "--size 32m --time 200ms --warmup 0 --runs 1";
 
 #[test]
-fn the_device_is_written_over_twice_before_the_first_run() {
+fn preconditioning_writes_the_device_twice() {
     if !is_root() {
         return;
     }
@@ -122,7 +122,7 @@ fn sectors_written(session: &Path, moment: &str, file: &str) -> u64 {
 }
 
 #[test]
-fn an_interrupt_while_preconditioning_leaves_no_file() {
+fn interrupt_during_preconditioning_leaves_no_file() {
     if !is_root() {
         return;
     }
@@ -141,7 +141,7 @@ fn an_interrupt_while_preconditioning_leaves_no_file() {
 }
 
 #[test]
-fn what_would_be_written_is_said_before() {
+fn preconditioning_is_announced() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let explained = |words: &str| {
@@ -168,7 +168,7 @@ fn what_would_be_written_is_said_before() {
 }
 
 #[test]
-fn a_file_of_the_users_is_written_over_only_when_it_is_named() {
+fn user_file_is_preconditioned_only_when_named() {
     let stage = Stage::beside_others();
     let file = stage.file("mine", 16);
     let before = std::fs::read(&file).unwrap();
@@ -186,7 +186,7 @@ fn a_file_of_the_users_is_written_over_only_when_it_is_named() {
 }
 
 #[test]
-fn nothing_is_written_outside_of_what_is_measured() {
+fn preconditioning_stays_within_the_measured_span() {
     let stage = Stage::beside_others();
     let file = stage.file("mine", 16);
     let before = std::fs::read(&file).unwrap();
@@ -202,7 +202,7 @@ fn nothing_is_written_outside_of_what_is_measured() {
 }
 
 #[test]
-fn a_device_is_written_over_only_when_it_is_named() {
+fn device_is_preconditioned_only_when_named() {
     if !is_root() {
         return;
     }
@@ -221,7 +221,7 @@ fn a_device_is_written_over_only_when_it_is_named() {
 }
 
 #[test]
-fn what_touches_nothing_cannot_be_preconditioned() {
+fn jobs_without_targets_cannot_be_preconditioned() {
     let stage = Stage::beside_others();
     let out = stage.fathom("run --engine null --rw randwrite --precondition --quiet", Path::new(""));
     assert_eq!(out.code, Some(2), "{out:?}");

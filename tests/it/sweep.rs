@@ -28,7 +28,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn ccsio_has_285_cells_and_names_the_15_that_it_skips() {
+fn ccsio_has_285_cells_and_names_15_skipped_ones() {
     let stage = Stage::beside_others();
     let folder = stage.folder("place");
     let list = stage.fathom("sweep --preset ccsio --list", &folder);
@@ -48,7 +48,7 @@ fn ccsio_has_285_cells_and_names_the_15_that_it_skips() {
 }
 
 #[test]
-fn every_axis_of_help_makes_cells() {
+fn every_axis_in_help_gives_cells() {
     let stage = Stage::beside_others();
     let places = [stage.folder("one"), stage.folder("two")];
     let help = stage.fathom("sweep --help", Path::new("")).stdout;
@@ -90,7 +90,7 @@ fn every_axis_of_help_makes_cells() {
 }
 
 #[test]
-fn the_fastest_cell_of_a_known_device_wins_and_has_its_true_rate() {
+fn fastest_cell_of_a_known_device_wins_with_its_true_rate() {
     let stage = Stage::beside_few();
     let out = stage.fathom(&format!("{SIM} --rw read --bs 4k..64k --depth 1..8"), nothing());
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -116,7 +116,7 @@ fn the_fastest_cell_of_a_known_device_wins_and_has_its_true_rate() {
 }
 
 #[test]
-fn the_tolerance_decides_which_settings_are_as_fast() {
+fn tolerance_decides_which_settings_are_equally_fast() {
     let stage = Stage::beside_others();
     let answer = |tolerance: &str| {
         let words = format!("{SIM} --rw read --bs 64k --depth 4..8+1 {tolerance}");
@@ -146,7 +146,7 @@ fn the_tolerance_decides_which_settings_are_as_fast() {
 }
 
 #[test]
-fn a_question_that_stays_open_takes_its_budget_and_states_what_is_known() {
+fn undecided_search_uses_its_budget_and_reports_what_is_known() {
     let stage = Stage::beside_few();
     let file = stage.file("disk", 64);
     let budget_s = 15.0;
@@ -174,7 +174,7 @@ fn a_question_that_stays_open_takes_its_budget_and_states_what_is_known() {
 }
 
 #[test]
-fn the_default_budget_of_a_default_grid_is_less_than_two_minutes() {
+fn default_grid_takes_less_than_two_minutes() {
     let stage = Stage::beside_others();
     let folder = stage.folder("place");
     for words in ["sweep --explain", "sweep --preset ccsio --explain", "sweep --rw read --explain"] {
@@ -189,7 +189,7 @@ fn the_default_budget_of_a_default_grid_is_less_than_two_minutes() {
 }
 
 #[test]
-fn the_measure_that_is_said_decides_who_wins() {
+fn requested_measure_decides_the_winner() {
     let stage = Stage::beside_others();
     // Eight servers of 100 us each: what waits behind them has a longer latency, and no more operations come of it.
     let words = SIM.replace("--engine sim", "--engine sim:servers=8");
@@ -223,7 +223,7 @@ fn the_measure_that_is_said_decides_who_wins() {
 }
 
 #[test]
-fn positions_are_shares_of_what_is_there() {
+fn positions_are_shares_of_the_target() {
     let stage = Stage::beside_others();
     let file = stage.file("disk", 16);
     let words = "sweep --offset 0%,50%,99% --rw read --bs 64k --depth 1 --time 50ms --exhaustive --quiet --format json";
@@ -252,7 +252,7 @@ fn positions_are_shares_of_what_is_there() {
 }
 
 #[test]
-fn zones_are_measured_from_the_first_byte_to_the_end() {
+fn zones_cover_the_target_from_start_to_end() {
     let stage = Stage::beside_others();
     let list = stage.fathom("sweep --preset zones --engine sim --list", nothing());
     let lines: Vec<&str> = list.stdout.lines().collect();
@@ -262,7 +262,7 @@ fn zones_are_measured_from_the_first_byte_to_the_end() {
 }
 
 #[test]
-fn places_named_as_an_axis_are_measured_alone() {
+fn targets_as_an_axis_are_measured_separately() {
     let stage = Stage::beside_others();
     let places = [stage.folder("one"), stage.folder("two")];
     let both = format!("{},{}", places[0].display(), places[1].display());
@@ -287,7 +287,7 @@ fn places_named_as_an_axis_are_measured_alone() {
 }
 
 #[test]
-fn works_race_apart_and_an_exhaustive_search_measures_all_alike() {
+fn directions_are_searched_separately_and_exhaustive_search_measures_all() {
     let stage = Stage::beside_others();
     let words = format!("{SIM} --rw read,randwrite --bs 4k,8k --depth 2,4 --exhaustive --runs 4");
     let sweep = sweep(&stage.fathom(&words, nothing()));
@@ -304,7 +304,7 @@ fn works_race_apart_and_an_exhaustive_search_measures_all_alike() {
 }
 
 #[test]
-fn a_cell_measured_once_may_win_and_one_cell_wins_nothing() {
+fn a_cell_measured_once_can_win_but_not_a_single_cell() {
     let stage = Stage::beside_others();
     let words = format!("{SIM} --rw read,write --bs 4k..64k --depth 1..8 --exhaustive --runs 1");
     let once = stage.fathom(&words, nothing()).report().0;
@@ -325,7 +325,7 @@ fn a_cell_measured_once_may_win_and_one_cell_wins_nothing() {
 }
 
 #[test]
-fn the_text_says_who_wins_and_draws_the_map() {
+fn text_names_the_winner_and_draws_the_map() {
     let stage = Stage::beside_others();
     let words =
         "sweep --engine sim --rw read --bs 4k..32k --depth 1..64 --memory 1m --time 100ms --quiet --verbose";
@@ -345,7 +345,7 @@ fn the_text_says_who_wins_and_draws_the_map() {
 }
 
 #[test]
-fn an_interrupted_sweep_goes_on_where_it_stopped() {
+fn interrupted_sweep_resumes() {
     let stage = Stage::beside_few();
     let words = "sweep --engine null --rw read --bs 4k..64k --depth 1 --workers 1,2 --time 300ms --seed 3 --budget 10s";
     let mut running = stage.start(words, nothing());
@@ -371,7 +371,7 @@ fn an_interrupted_sweep_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_killed_sweep_goes_on_too() {
+fn killed_sweep_resumes() {
     let stage = Stage::beside_others();
     let folder = stage.folder("place");
     let words = "sweep --rw read --bs 64k..256k --depth 1,2 --size 32m --time 250ms --budget 10s";
@@ -394,7 +394,7 @@ fn a_killed_sweep_goes_on_too() {
 }
 
 #[test]
-fn a_disk_has_a_winner_in_each_direction_and_losses_of_cp_and_dd() {
+fn disk_has_a_winner_per_direction_and_losses_of_cp_and_dd() {
     if !is_root() {
         return;
     }
@@ -444,7 +444,7 @@ fn a_disk_has_a_winner_in_each_direction_and_losses_of_cp_and_dd() {
 }
 
 #[test]
-fn what_makes_no_grid_is_refused_with_words_to_type() {
+fn impossible_grids_are_refused_with_a_fix() {
     let stage = Stage::beside_others();
     let folder = stage.folder("place");
     for (words, must) in [
@@ -474,7 +474,7 @@ fn what_makes_no_grid_is_refused_with_words_to_type() {
 }
 
 #[test]
-fn a_sweep_of_a_sparse_file_measures_no_cell_and_says_why() {
+fn sweep_of_a_sparse_file_is_refused() {
     let stage = Stage::beside_others();
     let file = stage.path("sparse");
     std::fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
@@ -490,7 +490,7 @@ fn a_sweep_of_a_sparse_file_measures_no_cell_and_says_why() {
 }
 
 #[test]
-fn of_cells_that_are_measured_once_whatever_is_above_the_winner_is_not_told_apart_from_it() {
+fn cells_measured_once_above_the_winner_are_not_distinguished() {
     let stage = Stage::beside_few();
     let out = stage.fathom(
         "sweep --rw read --bs 64k,1m --depth 1,8 --cache direct,buffered --size 64m --exhaustive --runs 1 --time 150ms --warmup 0 --quiet --format json",

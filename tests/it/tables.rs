@@ -17,7 +17,7 @@ fn say(stage: &Stage, words: &str) -> Outcome {
 }
 
 #[test]
-fn sessions_stand_as_rows_and_results_of_one_work_as_columns() {
+fn table_has_sessions_as_rows_and_results_as_columns() {
     let stage = Stage::beside_others();
     assert!(say(&stage, "list --table").stdout.contains("fathom bench"));
     for depth in [8, 4, 4] {
@@ -54,7 +54,7 @@ fn sessions_stand_as_rows_and_results_of_one_work_as_columns() {
 }
 
 #[test]
-fn a_device_has_the_row_of_its_newest_session() {
+fn device_table_shows_the_newest_session() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     for _ in 0..2 {
@@ -72,7 +72,7 @@ fn a_device_has_the_row_of_its_newest_session() {
 }
 
 #[test]
-fn a_load_curve_shows_the_loads_that_matter_most_and_all_where_asked() {
+fn load_curve_shows_important_loads_or_all() {
     let stage = Stage::beside_others();
     say(&stage, "limit --engine sim:servers=1 --p99 300us --curve --time 5s --warmup 100ms --seed 7 --quiet");
     let json: Value = serde_json::from_str(&say(&stage, "show last --format json").stdout).unwrap();
@@ -92,7 +92,7 @@ fn a_load_curve_shows_the_loads_that_matter_most_and_all_where_asked() {
 }
 
 #[test]
-fn sessions_that_are_named_stand_side_by_side_in_every_format_and_the_worst_decides() {
+fn named_sessions_are_tabulated_in_every_format() {
     let stage = Stage::beside_others();
     for words in ["--depth 8", "--depth 4", "--depth 4 --fail-if iops<1000000"] {
         let out = stage.fathom(&format!("{SIM} {words}"), Path::new(""));

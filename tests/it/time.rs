@@ -49,7 +49,7 @@ fn finds(report: &Value, id: &str) -> bool {
 const MIB: f64 = 1_048_576.0;
 
 #[test]
-fn exit_codes_and_streams_are_those_of_the_command() {
+fn exit_codes_and_streams_pass_through() {
     let stage = Stage::beside_others();
     for (words, code) in [
         ("-- true", 0),
@@ -92,7 +92,7 @@ fn signals_reach_the_command() {
 }
 
 #[test]
-fn the_page_cache_and_the_disk_share_the_reads_as_they_did() {
+fn reads_are_split_between_page_cache_and_disk() {
     let stage = Stage::beside_few();
     std::fs::create_dir_all(stage.path("here")).unwrap();
     crate::stage::fill(&stage.path("here/data"), 64);
@@ -114,7 +114,7 @@ fn the_page_cache_and_the_disk_share_the_reads_as_they_did() {
 }
 
 #[test]
-fn holes_and_sparse_output_are_named() {
+fn holes_and_sparse_output_are_reported() {
     let stage = Stage::beside_others();
     std::fs::create_dir_all(stage.path("here")).unwrap();
     shell(&stage, "cd \"$D\" && truncate -s 32M holes");
@@ -129,7 +129,7 @@ fn holes_and_sparse_output_are_named() {
 }
 
 #[test]
-fn what_is_left_in_memory_is_made_stable_and_the_rate_includes_that() {
+fn rate_includes_the_sync_of_dirty_data() {
     let stage = Stage::beside_few();
     std::fs::create_dir_all(stage.path("here")).unwrap();
     shell(&stage, "sync");
@@ -145,7 +145,7 @@ fn what_is_left_in_memory_is_made_stable_and_the_rate_includes_that() {
 }
 
 #[test]
-fn syncs_and_how_files_are_opened_are_counted_for_root() {
+fn root_sees_syncs_and_open_flags() {
     let stage = Stage::beside_few();
     if !is_root() {
         return;
@@ -165,7 +165,7 @@ fn syncs_and_how_files_are_opened_are_counted_for_root() {
 }
 
 #[test]
-fn children_that_have_ended_count_and_those_that_still_run_are_named() {
+fn ended_children_count_and_running_ones_are_named() {
     let stage = Stage::beside_few();
     std::fs::create_dir_all(stage.path("here")).unwrap();
     crate::stage::fill(&stage.path("here/data"), 1);
@@ -187,7 +187,7 @@ fn children_that_have_ended_count_and_those_that_still_run_are_named() {
 }
 
 #[test]
-fn a_throttle_is_the_limiter_and_a_neighbour_is_not_the_command() {
+fn throttle_is_the_limiter_and_neighbours_are_not_counted() {
     let stage = Stage::new();
     if !is_root() {
         return;
@@ -222,7 +222,7 @@ fn a_throttle_is_the_limiter_and_a_neighbour_is_not_the_command() {
 }
 
 #[test]
-fn a_pipe_is_no_storage() {
+fn pipes_do_not_count_as_storage() {
     let stage = Stage::beside_few();
     std::fs::create_dir_all(stage.path("here/dir")).unwrap();
     crate::stage::fill(&stage.path("here/dir/data"), 8);
@@ -235,7 +235,7 @@ fn a_pipe_is_no_storage() {
 }
 
 #[test]
-fn a_user_without_rights_is_told_what_is_missing() {
+fn users_without_rights_see_what_is_missing() {
     let stage = Stage::beside_few();
     if !is_root() {
         return;
@@ -257,7 +257,7 @@ fn a_user_without_rights_is_told_what_is_missing() {
 }
 
 #[test]
-fn conditions_and_comparisons_are_answered() {
+fn conditions_and_comparisons_work() {
     let stage = Stage::beside_few();
     for (words, code) in [
         ("--fail-if 'time>10s' -- true", 0),
@@ -282,7 +282,7 @@ fn conditions_and_comparisons_are_answered() {
 }
 
 #[test]
-fn two_sessions_of_a_command_are_compared() {
+fn sessions_of_a_command_can_be_compared() {
     let stage = Stage::beside_few();
     shell(&stage, "\"$F\" time --runs 4 -- sleep 0.02");
     shell(&stage, "\"$F\" time --runs 4 -- sleep 0.1");

@@ -1,11 +1,11 @@
 //! What block devices got: the kernel's own events of the requests that it handed to their drivers.
 //!
-//! For: stories that hold what was asked for against what arrived, request by request. Not for: counters (the ledger has
+//! For: tests that hold what was asked for against what arrived, request by request. Not for: counters (the ledger has
 //! those), nor for whoever is not root.
 //!
 //! `block_rq_issue` is the event that tells what a device got: `block_bio_queue` comes before splitting and merging, and
 //! what is merged away has no other. With `block_rq_complete` it gives the requests in flight. The events go to an instance
-//! of the tracer of the story's own (Documentation/trace/ftrace.rst), so nobody else's tracing is disturbed. The process
+//! of the tracer of the test's own (Documentation/trace/ftrace.rst), so nobody else's tracing is disturbed. The process
 //! that keeps the mount removes the instance when its standard input ends: even a killed test run leaves no tracing behind.
 
 use crate::disk::Room;
@@ -157,7 +157,7 @@ fn event(line: &str) -> Option<Event> {
 }
 
 #[test]
-fn the_text_of_a_trace_is_read_word_for_word() {
+fn trace_text_is_parsed() {
     let text = "\
 # tracer: nop
 #

@@ -1,20 +1,20 @@
-//! Turns: which stories run at once.
+//! Turns: which tests run at once.
 //!
-//! For: the machine to itself for a story that judges speed or the counters of the whole machine; before those the stories that need
-//! a processor, one for each; and before them all others side by side. Not for: what a story finds on its stage
+//! For: the machine to itself for a test that judges speed or the counters of the whole machine; before those the tests that need
+//! a processor, one for each; and before them all others side by side. Not for: what a test finds on its stage
 //! ([`crate::stage`]).
-//! Threads wait here, not at the runner of the tests: it starts stories in the order of their names, so that those that wait for
-//! the machine would keep the others from starting. Every story has a thread, as `./test` runs them.
+//! Threads wait here, not at the runner of the tests: it starts tests in the order of their names, so that those that wait for
+//! the machine would keep the others from starting. Every test has a thread, as `./test` runs them.
 
 use std::fs::File;
 use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A file to which each story appends how long it had its turn, in tenths of a second, in which company, and its name.
+/// A file to which each test appends how long it had its turn, in tenths of a second, in which company, and its name.
 const TIMES: &str = "FATHOM_TURNS";
 
-/// How many others a story can have beside it. Whoever bears more goes first, so that the machine is full until it is divided no more.
+/// How many others a test can have beside it. Whoever bears more goes first, so that the machine is full until it is divided no more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Company {
     /// As many as keep the processors busy; they mostly wait for storage.
@@ -28,7 +28,7 @@ enum Company {
 impl Company {
     const ALL: [Self; 3] = [Self::Many, Self::Few, Self::Nobody];
 
-    /// Stories of it at once.
+    /// Tests of it at once.
     fn width(self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         match self {
@@ -57,7 +57,7 @@ struct Now {
 }
 
 impl Now {
-    /// Whether one more story of this company can begin: none that goes before waits, and there are so few that each bears it.
+    /// Whether one more test of this company can begin: none that goes before waits, and there are so few that each bears it.
     fn lets_in(&self, company: Company) -> bool {
         let here = Company::ALL.into_iter().filter(|c| *c == company || self.have[*c as usize] > 0);
         let most = here.map(Company::width).min().unwrap_or_default();
@@ -65,7 +65,7 @@ impl Now {
     }
 }
 
-/// A story's turn, until it is dropped.
+/// A test's turn, until it is dropped.
 pub(crate) struct Turn {
     company: Company,
     since: Instant,
@@ -117,7 +117,7 @@ impl Turn {
         let thread = std::thread::current();
         let (name, how) = (thread.name().unwrap_or("?"), self.company.word());
         let line = format!("{:5} {how} {name}\n", self.since.elapsed().as_millis() / 100);
-        // A story is not wrong because its time is not known.
+        // A test is not wrong because its time is not known.
         let _ = File::options()
             .append(true)
             .create(true)

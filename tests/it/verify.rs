@@ -91,7 +91,7 @@ fn damaged(out: &Outcome, right: &[(u64, &str)]) {
 
 #[test]
 #[ignore = "long"]
-fn every_engine_verifies_in_every_mode_and_leaves_nothing() {
+fn every_engine_verifies_in_every_mode_without_leftovers() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     for engine in ENGINES.iter().filter(|e| e.moves_bytes) {
@@ -113,7 +113,7 @@ fn every_engine_verifies_in_every_mode_and_leaves_nothing() {
 }
 
 #[test]
-fn damage_by_hand_is_named_with_its_offset() {
+fn manual_damage_is_named_with_its_offset() {
     let stage = Stage::beside_others();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 2");
@@ -166,7 +166,7 @@ fn damage_by_hand_is_named_with_its_offset() {
 }
 
 #[test]
-fn a_killed_writer_left_what_it_promised() {
+fn killed_writer_left_its_stable_data() {
     for (cache, marks) in [("direct", 5), ("buffered", 70), ("direct-sync", 30), ("direct", 131)] {
         let stage = Stage::beside_others();
         let written = Written::new(&stage);
@@ -182,7 +182,7 @@ fn a_killed_writer_left_what_it_promised() {
 }
 
 #[test]
-fn what_a_killed_writer_promised_and_is_gone_is_damage() {
+fn lost_stable_data_of_a_killed_writer_are_damage() {
     let stage = Stage::beside_others();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 40");
@@ -211,7 +211,7 @@ fn what_a_killed_writer_promised_and_is_gone_is_damage() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_after_it_was_written_is_damaged_with_the_range_that_is_lost() {
+fn truncated_file_is_damaged_with_its_lost_range() {
     let stage = Stage::beside_others();
     let written = Written::new(&stage);
     verified(&written.start(&stage, "").end());
@@ -231,7 +231,7 @@ fn a_file_that_was_cut_off_after_it_was_written_is_damaged_with_the_range_that_i
 }
 
 #[test]
-fn a_write_in_flight_may_be_torn_and_a_stable_one_may_not() {
+fn only_writes_in_flight_may_be_torn() {
     let stage = Stage::beside_others();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 40");
@@ -261,7 +261,7 @@ fn a_write_in_flight_may_be_torn_and_a_stable_one_may_not() {
 }
 
 #[test]
-fn an_interrupt_leaves_nothing() {
+fn interrupt_leaves_nothing() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     for words in ["making a test file", "writing pass 1", "writing pass 2"] {
@@ -283,7 +283,7 @@ fn an_interrupt_leaves_nothing() {
 }
 
 #[test]
-fn an_interrupted_writer_can_be_checked() {
+fn interrupted_writer_can_be_checked() {
     let stage = Stage::beside_others();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 40");
@@ -296,7 +296,7 @@ fn an_interrupted_writer_can_be_checked() {
 }
 
 #[test]
-fn a_time_limit_reads_back_what_was_written() {
+fn time_limit_verifies_what_was_written() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words =
@@ -312,7 +312,7 @@ fn a_time_limit_reads_back_what_was_written() {
 }
 
 #[test]
-fn where_the_reads_came_from_is_said() {
+fn source_of_verification_reads_is_reported() {
     let stage = Stage::beside_others();
     let file = stage.file("target", 32);
     let words = format!("verify --cache buffered --quiet --destroy {}", file.display());
@@ -325,7 +325,7 @@ fn where_the_reads_came_from_is_said() {
 }
 
 #[test]
-fn a_file_above_an_image_in_the_page_cache_was_not_read_back_from_the_device() {
+fn cached_image_below_a_file_is_not_read_from_the_device() {
     if !is_root() {
         return;
     }
@@ -337,7 +337,7 @@ fn a_file_above_an_image_in_the_page_cache_was_not_read_back_from_the_device() {
 }
 
 #[test]
-fn a_device_is_verified_and_checked_only_when_it_is_named() {
+fn device_is_verified_only_when_named() {
     if !is_root() {
         return;
     }
@@ -363,7 +363,7 @@ fn a_device_is_verified_and_checked_only_when_it_is_named() {
 }
 
 #[test]
-fn blocks_that_cannot_be_read_are_named_with_the_error() {
+fn unreadable_blocks_are_named_with_the_error() {
     if !is_root() {
         return;
     }
@@ -384,7 +384,7 @@ fn blocks_that_cannot_be_read_are_named_with_the_error() {
 }
 
 #[test]
-fn a_file_system_without_room_is_no_damage() {
+fn full_file_system_is_not_damage() {
     if !is_root() {
         return;
     }
@@ -401,7 +401,7 @@ fn a_file_system_without_room_is_no_damage() {
 }
 
 #[test]
-fn what_cannot_be_verified_is_refused_and_nothing_is_written() {
+fn impossible_verification_is_refused_without_writing() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let file = stage.file("precious", 32);
@@ -435,7 +435,7 @@ fn what_cannot_be_verified_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_state_without_a_stable_write_proves_nothing() {
+fn state_without_a_stable_write_proves_nothing() {
     let stage = Stage::beside_others();
     let written = Written::new(&stage);
     verified(&written.start(&stage, "--passes 1").end());
@@ -450,7 +450,7 @@ fn a_state_without_a_stable_write_proves_nothing() {
 }
 
 #[test]
-fn the_outcome_is_also_written_to_a_file_and_never_over_the_state() {
+fn outcome_file_never_overwrites_the_state() {
     let stage = Stage::beside_others();
     let written = Written::new(&stage);
     let out = written.start(&stage, "--passes 1").end();

@@ -26,7 +26,7 @@ fn hosts(report: &Value) -> &Vec<Value> {
 }
 
 #[test]
-fn each_host_reads_back_what_the_next_one_wrote_and_no_file_is_left() {
+fn each_host_verifies_the_data_of_the_next_without_leftovers() {
     let stage = Stage::beside_others();
     let target = stage.folder("target");
     for how in ["", "--shift-hosts 1", "--shared segmented", "--shared segmented --shift-hosts 2"] {
@@ -51,7 +51,7 @@ fn each_host_reads_back_what_the_next_one_wrote_and_no_file_is_left() {
 }
 
 #[test]
-fn damage_is_found_by_whoever_reads_it_after_both_have_gone() {
+fn damage_is_found_by_the_reading_host() {
     let stage = Stage::beside_others();
     let (file, state, kept) = (stage.path("file"), stage.path("state"), stage.path("outcome.json"));
     File::create(&file).unwrap().set_len(16 << 20).unwrap();
@@ -80,7 +80,7 @@ fn damage_is_found_by_whoever_reads_it_after_both_have_gone() {
 
 #[test]
 #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-fn a_host_that_is_lost_while_it_verifies_is_named_and_the_others_have_said_what_they_found() {
+fn host_lost_during_verification_is_named_and_others_report() {
     if !is_root() {
         return;
     }

@@ -50,7 +50,7 @@ fn total(lines: &[Value], of: fn(&Value) -> &Value) -> f64 {
 }
 
 #[test]
-fn totals_are_those_of_iostat_within_a_percent() {
+fn totals_agree_with_iostat_within_one_percent() {
     if !is_root() {
         return;
     }
@@ -99,7 +99,7 @@ fn totals_are_those_of_iostat_within_a_percent() {
 }
 
 #[test]
-fn a_load_is_told_as_the_share_of_what_was_measured_on_this_device() {
+fn load_is_a_share_of_the_measured_capacity() {
     if !is_root() {
         return;
     }
@@ -163,7 +163,7 @@ pub(crate) fn until_busy(name: &str) {
 }
 
 #[test]
-fn a_process_is_named_with_how_it_has_files_open() {
+fn processes_are_named_with_their_open_modes() {
     if !is_root() {
         return;
     }
@@ -189,7 +189,7 @@ fn a_process_is_named_with_how_it_has_files_open() {
 }
 
 #[test]
-fn threads_of_one_process_are_told_and_its_end_ends_watching() {
+fn threads_of_a_process_are_listed_until_it_ends() {
     let stage = Stage::beside_others();
     let mut dd = Command::new("sh");
     dd.args(["-c", "sleep 0.3; timeout 1 dd if=/dev/zero of=$0/file bs=4k oflag=dsync status=none; exit 0"])
@@ -203,7 +203,7 @@ fn threads_of_one_process_are_told_and_its_end_ends_watching() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_refused_in_words() {
+fn impossible_watch_targets_are_refused() {
     let stage = Stage::beside_others();
     for (words, said) in [
         ("watch no-such-disk", "no block device of that name"),
@@ -228,7 +228,7 @@ fn what_cannot_be_watched_is_refused_in_words() {
 }
 
 #[test]
-fn what_is_watched_is_not_written_over() {
+fn watched_targets_are_not_overwritten() {
     let stage = Stage::beside_others();
     let file = stage.path("watched.prom");
     std::fs::write(&file, "text\n").unwrap();
@@ -248,7 +248,7 @@ fn what_is_watched_is_not_written_over() {
 }
 
 #[test]
-fn a_file_for_monitoring_is_renewed_whole_and_nothing_is_printed_beside_it() {
+fn monitoring_file_is_replaced_atomically_without_other_output() {
     let stage = Stage::beside_others();
     let file = stage.path("fathom.prom");
     let watching =
@@ -273,7 +273,7 @@ fn a_file_for_monitoring_is_renewed_whole_and_nothing_is_printed_beside_it() {
 }
 
 #[test]
-fn without_a_target_all_disks_in_use_are_shown_in_lines_that_fit() {
+fn all_used_disks_are_shown_by_default() {
     let stage = Stage::beside_others();
     let at = |columns: &str| {
         let mut command = stage.command(&[], "watch 100ms 2", Path::new(""));
@@ -296,7 +296,7 @@ fn without_a_target_all_disks_in_use_are_shown_in_lines_that_fit() {
 }
 
 #[test]
-fn it_ends_with_a_signal_and_where_nobody_reads_any_more() {
+fn watch_ends_with_a_signal_or_a_closed_pipe() {
     let stage = Stage::beside_few();
     let watching = stage.start("watch 200ms", Path::new(""));
     sleep(Duration::from_millis(700));
@@ -321,7 +321,7 @@ fn it_ends_with_a_signal_and_where_nobody_reads_any_more() {
 }
 
 #[test]
-fn a_disk_that_comes_goes_or_gets_another_file_is_said_and_has_no_wild_figure() {
+fn disks_that_appear_or_vanish_are_reported() {
     if !is_root() {
         return;
     }
@@ -345,7 +345,7 @@ fn a_disk_that_comes_goes_or_gets_another_file_is_said_and_has_no_wild_figure() 
 }
 
 #[test]
-fn options_of_iostat_select_the_same_parts_as_iostat() {
+fn iostat_options_select_the_same_parts() {
     if !is_root() {
         return;
     }
@@ -404,7 +404,7 @@ fn options_of_iostat_select_the_same_parts_as_iostat() {
 }
 
 #[test]
-fn requests_at_max_sectors_kb_are_concluded_and_explained() {
+fn requests_at_max_sectors_kb_are_explained() {
     if !is_root() {
         return;
     }
@@ -442,7 +442,7 @@ fn requests_at_max_sectors_kb_are_concluded_and_explained() {
 }
 
 #[test]
-fn a_page_of_the_load_over_time_is_written_at_the_end() {
+fn page_of_the_load_over_time_is_written_at_the_end() {
     if !is_root() {
         return;
     }

@@ -26,7 +26,7 @@ fn until_reads(name: &str, reads: u64) -> bool {
 }
 
 #[test]
-fn latencies_and_what_a_process_asks_for_are_those_of_a_load_that_is_known() {
+fn latencies_and_requests_match_a_known_load() {
     if !is_root() {
         return;
     }
@@ -97,7 +97,7 @@ fn lines_of(out: &Outcome, pid: u32) -> Vec<Value> {
 }
 
 #[test]
-fn calls_of_a_process_are_counted_where_that_is_asked_for() {
+fn calls_of_a_process_are_counted_on_request() {
     if !is_root() {
         return;
     }
@@ -140,7 +140,7 @@ fn calls_of_a_process_are_counted_where_that_is_asked_for() {
 }
 
 #[test]
-fn lost_events_make_latencies_unknown_and_are_counted() {
+fn lost_events_are_counted_and_hide_latencies() {
     if !is_root() {
         return;
     }
@@ -177,7 +177,7 @@ fn lost_events_make_latencies_unknown_and_are_counted() {
 }
 
 #[test]
-fn the_tracers_instance_goes_with_every_end_and_one_of_a_killed_watch_with_the_next() {
+fn tracer_instances_are_always_removed() {
     if !is_root() {
         return;
     }
@@ -205,7 +205,7 @@ fn the_tracers_instance_goes_with_every_end_and_one_of_a_killed_watch_with_the_n
 }
 
 #[test]
-fn a_user_who_may_not_trace_is_told_once_what_is_missing() {
+fn users_without_trace_permission_are_told_once() {
     let stage = Stage::beside_others();
     if !is_root() {
         return;

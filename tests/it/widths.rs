@@ -1,4 +1,4 @@
-//! Stories about terminals: of many widths, without colours, and none at all.
+//! Tests about terminals: of many widths, without colours, and none at all.
 //!
 //! For: what every command prints fits. Not for: what it says.
 
@@ -22,7 +22,7 @@ fn fits(out: &Outcome, columns: usize, words: &str) {
 }
 
 #[test]
-fn no_report_of_a_measurement_is_wider_than_the_terminal() {
+fn reports_fit_the_terminal() {
     let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let quick = "--time 60ms --warmup 0 --runs 1 --quiet";
@@ -53,7 +53,7 @@ fn no_report_of_a_measurement_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn nothing_else_that_is_printed_is_wider_than_the_terminal() {
+fn other_output_fits_the_terminal() {
     let stage = Stage::beside_others();
     let dir = stage.folder("place");
     for columns in WIDTHS {
@@ -68,7 +68,7 @@ fn nothing_else_that_is_printed_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn a_pipe_has_80_columns_and_a_terminal_its_own() {
+fn pipes_get_80_columns_and_terminals_their_own() {
     let stage = Stage::beside_others();
     let out = stage.fathom("run --engine sim --time 60ms --warmup 0 --runs 1 --quiet", Path::new(""));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
@@ -99,7 +99,7 @@ fn unpainted(text: &str) -> String {
 }
 
 #[test]
-fn a_measurement_is_pasted_as_markdown_whole_and_as_one_block() {
+fn markdown_output_is_one_block() {
     let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let pasted = stage.path("report.md");

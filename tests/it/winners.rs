@@ -85,7 +85,7 @@ fn held_against_each_other(name: &str, storage: &Storage) {
 
 #[test]
 #[ignore = "long"]
-fn a_quick_search_of_a_disk_finds_what_a_whole_one_finds() {
+fn quick_search_of_a_disk_finds_the_exhaustive_winner() {
     if !is_root() {
         return;
     }
@@ -96,7 +96,7 @@ fn a_quick_search_of_a_disk_finds_what_a_whole_one_finds() {
 
 #[test]
 #[ignore = "long"]
-fn a_quick_search_of_a_throttled_disk_finds_what_a_whole_one_finds() {
+fn quick_search_of_a_throttled_disk_finds_the_exhaustive_winner() {
     if !is_root() {
         return;
     }

@@ -4,7 +4,7 @@
 //! for: how sources draw (their unit tests see every operation), nor for speed.
 //!
 //! A share that is drawn may miss by five standard deviations, a distribution by what happens once in 10^5 times. So a
-//! story that fails without a cause is one of some hundred thousand.
+//! test that fails without a cause is one of some hundred thousand.
 
 mod orders;
 mod queues;
@@ -142,26 +142,26 @@ fn extents(text: &str) -> Vec<Extent> {
     all
 }
 
-/// Tells a story on a device itself, and on a file of ext4.
-fn on_both(words: &str, story: impl Fn(&[Request])) {
-    on(&[Storage::device, Storage::ext4], Stage::beside_others, words, story);
+/// Tells a test on a device itself, and on a file of ext4.
+fn on_both(words: &str, test: impl Fn(&[Request])) {
+    on(&[Storage::device, Storage::ext4], Stage::beside_others, words, test);
 }
 
-/// Tells a story on a device itself. A file system would only move the offsets, and split what lies across two extents.
-fn on_device(words: &str, story: impl Fn(&[Request])) {
-    on(&[Storage::device], Stage::beside_others, words, story);
+/// Tells a test on a device itself. A file system would only move the offsets, and split what lies across two extents.
+fn on_device(words: &str, test: impl Fn(&[Request])) {
+    on(&[Storage::device], Stage::beside_others, words, test);
 }
 
-/// Tells a story on a device itself, where nobody else keeps the program from its times.
-fn on_device_beside_few(words: &str, story: impl Fn(&[Request])) {
-    on(&[Storage::device], Stage::beside_few, words, story);
+/// Tells a test on a device itself, where nobody else keeps the program from its times.
+fn on_device_beside_few(words: &str, test: impl Fn(&[Request])) {
+    on(&[Storage::device], Stage::beside_few, words, test);
 }
 
 fn on(
     storages: &[fn(&Stage) -> Option<Storage>],
     stage: fn() -> Stage,
     words: &str,
-    story: impl Fn(&[Request]),
+    test: impl Fn(&[Request]),
 ) {
     if !is_root() {
         return;
@@ -170,7 +170,7 @@ fn on(
         let stage = stage();
         let Some(storage) = storage(&stage) else { return };
         let Some(trace) = Trace::start(&stage, &[storage.name()]) else { return };
-        story(&storage.requests(&stage, &trace, &format!("run {words}")));
+        test(&storage.requests(&stage, &trace, &format!("run {words}")));
     }
 }
 
@@ -282,14 +282,14 @@ fn shells(counts: &[u64]) -> Vec<u64> {
     sums
 }
 
-/// Tells a story about times up to three times: a neighbour that takes a CPU for a moment moves what was punctual. A defect
+/// Tells a test about times up to three times: a neighbour that takes a CPU for a moment moves what was punctual. A defect
 /// of ours is there each time.
-fn undisturbed(story: impl Fn() + std::panic::RefUnwindSafe) {
+fn undisturbed(test: impl Fn() + std::panic::RefUnwindSafe) {
     for _ in 0..2 {
-        if std::panic::catch_unwind(&story).is_ok() {
+        if std::panic::catch_unwind(&test).is_ok() {
             return;
         }
         println!("disturbed perhaps; once more");
     }
-    story();
+    test();
 }

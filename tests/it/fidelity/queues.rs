@@ -50,7 +50,7 @@ fn depth(words: &str, asked: u32) {
 }
 
 #[test]
-fn the_depth_asked_for_is_in_flight_at_the_device() {
+fn requested_depth_is_in_flight_at_the_device() {
     undisturbed(|| {
         depth("--depth 8", 8);
         depth("--depth 16 --workers 2", 32);
@@ -58,7 +58,7 @@ fn the_depth_asked_for_is_in_flight_at_the_device() {
 }
 
 #[test]
-fn one_call_at_a_time_is_depth_one_per_worker() {
+fn synchronous_engines_have_depth_one_per_worker() {
     undisturbed(|| {
         depth("--engine sync --depth 1", 1);
         depth("--engine sync --depth 1 --workers 3", 3);
@@ -66,7 +66,7 @@ fn one_call_at_a_time_is_depth_one_per_worker() {
 }
 
 /// Runs on two devices; the requests of all workers with the index of their device, and all events.
-fn on_two(words: &str, story: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
+fn on_two(words: &str, test: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
     if !is_root() {
         return;
     }
@@ -80,11 +80,11 @@ fn on_two(words: &str, story: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
     went_well(&stage.fathom(&words, &two.path));
     let (events, numbers) = (trace.take(), [number(one.name()), number(two.name())]);
     let of = events.iter().filter(|e| is_of_a_worker(e)).map(|e| usize::from(e.device == numbers[1]));
-    story(&of.collect::<Vec<_>>(), &events, numbers);
+    test(&of.collect::<Vec<_>>(), &events, numbers);
 }
 
 #[test]
-fn targets_take_turns() {
+fn targets_alternate() {
     let words = "--rw randread --sharing round-robin --depth 8 --ops 2000";
     on_two(&format!("{words} {COUNTED}"), |of, _, _| {
         assert_eq!(of, (0..2000).map(|i| i % 2).collect::<Vec<_>>());
@@ -92,7 +92,7 @@ fn targets_take_turns() {
 }
 
 #[test]
-fn targets_have_their_weights() {
+fn targets_follow_their_weights() {
     let words = "--rw randread --sharing weighted:3,1 --depth 8 --ops 8000";
     on_two(&format!("{words} {COUNTED}"), |of, _, _| {
         share(of.iter().filter(|d| **d == 0).count(), 8000, 0.75);
@@ -100,7 +100,7 @@ fn targets_have_their_weights() {
 }
 
 #[test]
-fn each_target_has_a_depth_of_its_own() {
+fn each_target_has_its_own_depth() {
     on_two(&format!("--rw randread --random once --depth 4 --time 300ms {TIMED}"), |_, events, devices| {
         for device in devices {
             assert_eq!(in_flight(events, device).0, 4, "{device:?}");
@@ -109,7 +109,7 @@ fn each_target_has_a_depth_of_its_own() {
 }
 
 #[test]
-fn operations_and_bytes_end_a_stream_exactly() {
+fn operation_and_byte_limits_are_exact() {
     let one_by_one = |count: usize| {
         move |all: &[Request]| {
             assert_eq!(all.len(), count);
@@ -121,7 +121,7 @@ fn operations_and_bytes_end_a_stream_exactly() {
 }
 
 #[test]
-fn a_flush_comes_behind_every_so_many_writes() {
+fn flushes_follow_every_nth_write() {
     if !is_root() {
         return;
     }

@@ -39,7 +39,7 @@ fn cpu_of_view(id: u32) -> Duration {
 }
 
 #[test]
-fn three_sizes_show_the_measurement_as_it_goes_and_leave_the_report() {
+fn view_works_at_three_sizes_and_leaves_the_report() {
     let stage = Stage::beside_others();
     let mut screens = Vec::new();
     for (size, more) in [
@@ -74,7 +74,7 @@ fn three_sizes_show_the_measurement_as_it_goes_and_leave_the_report() {
 }
 
 #[test]
-fn it_takes_no_more_than_a_hundredth_of_a_cpu() {
+fn view_uses_at_most_one_percent_of_a_cpu() {
     let stage = Stage::beside_others();
     let Some(screen) = Screen::new(&stage, "cpu", (120, 40)) else { return };
     screen.fathom(&format!("{NULL} {LONG}"));
@@ -91,7 +91,7 @@ fn it_takes_no_more_than_a_hundredth_of_a_cpu() {
 }
 
 #[test]
-fn the_key_to_end_lets_the_run_end_and_keeps_it() {
+fn q_ends_after_the_run_and_keeps_it() {
     let stage = Stage::beside_others();
     let Some(screen) = Screen::new(&stage, "q", MIDDLE) else { return };
     screen.fathom(&format!("{NULL} --time 2s --runs 5 --live --format json"));
@@ -119,7 +119,7 @@ fn the_key_to_end_lets_the_run_end_and_keeps_it() {
 }
 
 #[test]
-fn signals_and_panics_leave_the_terminal_as_it_was_with_the_report_below() {
+fn signals_and_panics_restore_the_terminal() {
     let stage = Stage::beside_others();
     let Some(screen) = Screen::new(&stage, "signals", MIDDLE) else { return };
     for which in [Signal::INT, Signal::TERM, Signal::HUP] {
@@ -148,7 +148,7 @@ fn signals_and_panics_leave_the_terminal_as_it_was_with_the_report_below() {
 }
 
 #[test]
-fn after_a_signal_that_nobody_can_catch_reset_brings_the_terminal_back() {
+fn reset_restores_the_terminal_after_sigkill() {
     let stage = Stage::beside_others();
     let Some(screen) = Screen::new(&stage, "kill", MIDDLE) else { return };
     screen.fathom(&format!("{NULL} {LONG}"));
@@ -168,7 +168,7 @@ fn after_a_signal_that_nobody_can_catch_reset_brings_the_terminal_back() {
 }
 
 #[test]
-fn a_stop_gives_the_terminal_back_and_it_is_taken_again_when_it_goes_on() {
+fn stop_and_continue_restore_and_retake_the_terminal() {
     let stage = Stage::beside_others();
     let Some(screen) = Screen::new(&stage, "stop", MIDDLE) else { return };
     screen.fathom(&format!("{NULL} {LONG}"));
@@ -191,7 +191,7 @@ fn a_stop_gives_the_terminal_back_and_it_is_taken_again_when_it_goes_on() {
 }
 
 #[test]
-fn without_unicode_there_is_nothing_but_ascii_and_without_a_view_one_line() {
+fn ascii_locale_shows_only_ascii_and_no_live_shows_one_line() {
     let stage = Stage::beside_others();
     let Some(screen) = Screen::new(&stage, "plain", MIDDLE) else { return };
     let raw = stage.path("raw");
@@ -218,7 +218,7 @@ fn without_unicode_there_is_nothing_but_ascii_and_without_a_view_one_line() {
 }
 
 #[test]
-fn a_view_that_cannot_be_had_is_refused() {
+fn impossible_view_is_refused() {
     let stage = Stage::beside_others();
     let out = stage.fathom(&format!("{NULL} {LONG}"), Path::new(""));
     assert_eq!(out.code, Some(2), "{out:?}");
@@ -230,7 +230,7 @@ fn a_view_that_cannot_be_had_is_refused() {
 }
 
 #[test]
-fn others_are_named_while_they_use_the_disk() {
+fn view_names_other_processes_on_the_disk() {
     if !is_root() {
         return;
     }
@@ -265,7 +265,7 @@ fn others_are_named_while_they_use_the_disk() {
 }
 
 #[test]
-fn what_is_watched_is_renewed_on_the_terminal_until_a_key_ends_it() {
+fn watch_redraws_until_a_key_ends_it() {
     let stage = Stage::beside_others();
     let Some(screen) = Screen::new(&stage, "watched", (100, 30)) else { return };
     let renewed = |screen: &Screen| {

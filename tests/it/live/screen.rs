@@ -21,7 +21,7 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// A terminal of so many columns and rows; skips the story where there is no tmux.
+    /// A terminal of so many columns and rows; skips the test where there is no tmux.
     pub(crate) fn new(stage: &Stage, name: &str, (columns, rows): (u16, u16)) -> Option<Self> {
         let socket = stage.path(name);
         let line = format!(

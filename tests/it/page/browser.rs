@@ -1,4 +1,4 @@
-//! A browser for stories about pages: Chromium without a window, driven by its debugging protocol over a pipe.
+//! A browser for tests about pages: Chromium without a window, driven by its debugging protocol over a pipe.
 //!
 //! For: opening a file, asking it for values, and everything that it complained about. Not for: what a page should be.
 //! One process for all; it is ended when it is dropped.
@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// An answer that takes longer is a failure of the story.
+/// An answer that takes longer is a failure of the test.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// How a page is looked at.

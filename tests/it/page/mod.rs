@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::sync::mpsc::channel;
 
 #[test]
-fn pages_are_read_by_everybody_and_say_what_the_json_says() {
+fn pages_are_accessible_and_match_the_json() {
     let stage = Stage::beside_few();
     let Some(mut browser) = Browser::start(&stage.folder("browser")) else {
         return skip("there is no chromium");
