@@ -300,7 +300,7 @@ impl Hosts {
 
     /// Notes what each host had completed of the broken run, as far as known.
     fn broken_run_notes(&self, done: &[(u64, u64)]) -> Vec<String> {
-        let of = |(rank, (ops, bytes)): (usize, &(u64, u64))| {
+        let describe_progress = |(rank, (ops, bytes)): (usize, &(u64, u64))| {
             let name = self.name(rank);
             if *ops > 0 {
                 let (ops, bytes) = (show_count(*ops as f64), show_bytes(*bytes));
@@ -314,7 +314,7 @@ impl Hosts {
                 format!("of the run that was broken off {name} had carried out {ops} operations when it was last heard")
             })
         };
-        let mut all: Vec<String> = done.iter().enumerate().filter_map(of).collect();
+        let mut all: Vec<String> = done.iter().enumerate().filter_map(describe_progress).collect();
         let more = all.len().saturating_sub(BROKEN_RUN_NOTES_MAX);
         all.truncate(BROKEN_RUN_NOTES_MAX);
         all.extend((more > 0).then(|| format!("{more} more hosts had begun the run that was broken off")));

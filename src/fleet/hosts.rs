@@ -16,8 +16,7 @@ use crate::fleet::message::{Agreed, EarlyEnd, Envelope, Hello, Message, Planned}
 use crate::fleet::transport::{Network, Order, Shared, Transport, children, parent};
 use crate::fleet::{membership, merge, settle};
 use crate::live::HostRow;
-use analysis::strategy;
-use analysis::strategy::Summary;
+use analysis::strategy::{self, Summary};
 use model::Known;
 use model::fleet::RunSeen;
 use model::machine::Machine;

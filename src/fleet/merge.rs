@@ -77,11 +77,11 @@ pub(super) fn add_times(all: &mut Times, others: Times) {
 
 /// The times in which all hosts ran.
 pub(super) fn common_times(all: &Times) -> CommonTimes {
-    let of = |windows: &Windows| -> BTreeMap<usize, [u64; 2]> {
+    let unequal_windows = |windows: &Windows| -> BTreeMap<usize, [u64; 2]> {
         let unlike = windows.iter().filter(|(_, window)| !ran_equally_long(window));
         unlike.map(|(stream, window)| (*stream, [window.from_ns, window.until_ns])).collect()
     };
-    all.iter().map(|(phase, windows)| (*phase, of(windows))).collect()
+    all.iter().map(|(phase, windows)| (*phase, unequal_windows(windows))).collect()
 }
 
 /// Whether all hosts ran for equally long.
@@ -218,8 +218,8 @@ impl Phase {
             let Some(counted) = self.common.as_ref().and_then(|common| common.get(&stream.stream)) else {
                 continue;
             };
-            let whole = |n: u64| (n as f64 / THOUSANDTHS).round() as u64;
-            let kinds = counted.iter().map(|(kind, sums)| (*kind, sums.map(whole))).collect();
+            let from_thousandths = |n: u64| (n as f64 / THOUSANDTHS).round() as u64;
+            let kinds = counted.iter().map(|(kind, sums)| (*kind, sums.map(from_thousandths))).collect();
             stream.common = Some(Common { window_ns: window.together_ns(), kinds });
         }
         let common_ns = self.windows.values().map(Window::together_ns).min().unwrap_or(0);
@@ -610,7 +610,7 @@ impl HostReports {
         let report =
             analysis::judge(record, &Judging { session: file.clone(), version, ..Judging::default() });
         let Report { verdict, verdict_reason, results, findings, .. } = report;
-        let of =
+        let count =
             |outcome: Outcome| findings.iter().filter(|f: &&Finding| f.outcome == outcome).count() as u32;
         let (rows, limits): (Vec<HostResult>, Vec<Limiter>) = results.into_iter().map(result).unzip();
         let mut limited = Vec::new();
@@ -625,7 +625,7 @@ impl HostReports {
             verdict: Some(verdict),
             reason: verdict_reason,
             results: rows,
-            findings: [of(Outcome::Finding), of(Outcome::NotChecked)],
+            findings: [count(Outcome::Finding), count(Outcome::NotChecked)],
             kernel: None,
             target_bytes: record.runs.last().map_or_else(Vec::new, |run| run.start.target_bytes.clone()),
         };
@@ -768,14 +768,14 @@ fn loads_of_a_curve_are_not_merged() {
 #[test]
 fn notes_of_all_hosts_have_no_names_and_notes_of_many_have_few() {
     let names: Vec<String> = (0..100).map(|rank| format!("h{rank}")).collect();
-    let of = |rank: u32| {
+    let notes_of = |rank: u32| {
         let own = (rank == 7).then(|| "its own".to_owned());
         let most = (rank != 7).then(|| "most of them".to_owned());
         Notes::from_host(rank, ["said by all".to_owned()].into_iter().chain(own).chain(most))
     };
     let sum = |ranks: &mut dyn Iterator<Item = u32>| {
         let mut all = Notes::default();
-        ranks.for_each(|rank| all.add(of(rank)));
+        ranks.for_each(|rank| all.add(notes_of(rank)));
         all
     };
     let all = sum(&mut (0..100));
@@ -789,11 +789,11 @@ fn notes_of_all_hosts_have_no_names_and_notes_of_many_have_few() {
 
 #[test]
 fn notes_beyond_the_limit_are_counted() {
-    let of = |rank: u32| Notes::from_host(rank, [format!("{rank:03} pages stayed")].into_iter());
+    let notes_of = |rank: u32| Notes::from_host(rank, [format!("{rank:03} pages stayed")].into_iter());
     let (mut all, mut other) = (Notes::default(), Notes::default());
-    (0..300).for_each(|rank| all.add(of(rank)));
-    (150..300).rev().for_each(|rank| other.add(of(rank)));
-    (0..150).for_each(|rank| other.add(of(rank)));
+    (0..300).for_each(|rank| all.add(notes_of(rank)));
+    (150..300).rev().for_each(|rank| other.add(notes_of(rank)));
+    (0..150).for_each(|rank| other.add(notes_of(rank)));
     assert_eq!(all, other);
     let lines = all.merge_in_order(&[], 300);
     assert_eq!((lines.len(), lines[0].as_str()), (NOTES_MAX + 1, "rank 0: 000 pages stayed"));

@@ -67,7 +67,7 @@ fn a_host_that_cannot_measure_ends_the_measurement_and_is_named() {
         match (hosts.rank, ended) {
             (0, Some(Failure::Refused(why))) => {
                 assert!(why.starts_with("h1 cannot measure: no space"), "{why}");
-                // The others hear of it before this one is gone.
+                // The others receive it before this host leaves.
                 std::thread::sleep(Duration::from_millis(100));
             }
             (2, Some(Failure::Elsewhere(3))) => {}
@@ -87,7 +87,7 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
         let stop = Arc::default();
         hosts.shared.stops(&stop);
         if hosts.rank == 1 {
-            // Gone without a word: its post ends with its orders.
+            // Ends without a message: its transport thread ends when its requests end.
             return;
         }
         let since = Instant::now();
@@ -99,7 +99,7 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
                 std::thread::sleep(Duration::from_millis(100));
             }
             (2, Some(Failure::Elsewhere(3))) => {
-                // Of rank 0, which still speaks.
+                // Checked on rank 0, which still sends.
                 assert_eq!(hosts.shared.over().map(|(over, _)| over.rank), Some(1));
             }
             (rank, other) => panic!("rank {rank}: {other:?}"),
@@ -132,7 +132,7 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
         let is_gone = AtomicBool::new(lost.is_none());
         met(TWO_FLOORS, |hosts| {
             if Some(hosts.rank) == lost {
-                // Gone when its post is: that answers until it notices.
+                // Ends with its transport thread, which answers until it notices.
                 let transport = hosts.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
                 drop(hosts);
                 if let Some(transport) = transport {
@@ -147,7 +147,7 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
                 let readings = hosts.clocks();
                 *read.lock().unwrap_or_else(PoisonError::into_inner) = Some(readings);
             }
-            // The others answer as long as they are there.
+            // The others answer as long as they exist.
             while read.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -156,14 +156,14 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
         let readings = read.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_default();
         assert_eq!(readings.len(), TWO_FLOORS);
         for (rank, reading) in readings.iter().enumerate() {
-            // All of them count alike here, so a reading is wrong by what its clock seems to be ahead.
+            // All clocks are equal here, so a reading is wrong by its offset.
             let is_right = reading.is_some_and(|r| r.offset_ns.unsigned_abs() <= r.error_ns() + 2);
             assert_eq!(is_right, Some(rank) != lost, "{rank}: {readings:?}");
         }
     }
 }
 
-/// What a host came to, which others disturbed on some.
+/// The summary of a run on a host, disturbed on some hosts.
 fn summary(rank: usize) -> Summary {
     let at = Attempt { job: 0, repeat: 0, attempt: 0, offered_iops: None, disturbed: false, complete: true };
     let by = vec![Disturbance::StolenCpu { share: 0.2 }];
@@ -206,7 +206,7 @@ fn tree_neighbours_without_heartbeats_are_not_lost_between_runs() {
     });
 }
 
-/// The session of a host that has measured nothing.
+/// The session of a host without measurements.
 fn session(name: &str) -> Session {
     let crate::fleet::message::Planned { plan, machine } = super::settle::planned("sync", 1 << 30, "6.1");
     let mut session = Session::open(name, false).unwrap_or_else(|why| panic!("{why:?}"));
@@ -223,7 +223,7 @@ fn header(plan: model::plan::Plan, machine: model::machine::Machine) -> Header {
     Header { format: 1, version, started, plan, hosts, clock, self_test: model::record::SelfTest::default() }
 }
 
-/// What rank 0 has in the end where these fall silent before they say anything.
+/// The result on rank 0 if these hosts fall silent before they report.
 fn gathered(silent: &[usize]) -> model::fleet::Fleet {
     let all = Mutex::new(None);
     met(TWO_FLOORS, |hosts| {
@@ -264,8 +264,8 @@ fn losing_an_inner_host_keeps_the_reports_of_hosts_below_it() {
     assert_eq!((silent, fleet.hosts.len()), (vec!["h1"], TWO_FLOORS));
 }
 
-/// What rank 0 concludes about the lost host if host 1 is killed at 450 ms and the launcher sends a signal to the others at 1,400 ms.
-/// Host 2 gets the signal earlier than rank 0 by `earlier`, and MPI returns from no call on it in `pause`, in ms.
+/// The conclusion of rank 0 about the lost host if host 1 is killed at 450 ms and the launcher sends a signal to the others at 1,400 ms.
+/// Host 2 gets the signal `earlier` than rank 0, and no MPI call on it returns during `pause`, in ms.
 fn lost_host(earlier: Duration, pause: Option<[u64; 2]>) -> model::fleet::Fleet {
     let (began, ms) = (Instant::now(), Duration::from_millis);
     let mut nets = ThreadNetwork::connect(3);

@@ -8,8 +8,7 @@
 //! to hosts that it heard just now: it answers heartbeats instead of sending its own, and holds messages to a silent host until it is heard
 //! again.
 
-use crate::fleet::clock;
-use crate::fleet::clock::{PINGS, Reading, Readings, SERIES, SHORT_NS};
+use crate::fleet::clock::{self, PINGS, Reading, Readings, SERIES, SHORT_NS};
 #[cfg(test)]
 use crate::fleet::message::PACKET_BYTES;
 use crate::fleet::message::{EarlyEnd, Envelope, Inbox, LoadProgress, Message};

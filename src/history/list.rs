@@ -113,8 +113,8 @@ pub(super) fn table_of_named(entries: &[Entry]) -> SessionTable {
             columns.push(column);
         }
     }
-    let of = |entry: &Entry, c: &Column| entry.figures.iter().find(|f| column(f) == *c).cloned();
-    let rows = entries.iter().map(|entry| row(entry, columns.iter().map(|c| of(entry, c)).collect()));
+    let figure_of = |entry: &Entry, c: &Column| entry.figures.iter().find(|f| column(f) == *c).cloned();
+    let rows = entries.iter().map(|entry| row(entry, columns.iter().map(|c| figure_of(entry, c)).collect()));
     SessionTable { rows: rows.collect(), columns: columns.clone(), ..SessionTable::default() }
 }
 
@@ -159,8 +159,8 @@ fn shown(device: &Device) -> String {
 /// Identifies the disks: by serial number, which is permanent; otherwise by name on this host, and without a device by the targets.
 fn identity(entry: &Entry) -> Vec<String> {
     let here = |name: &str| format!("{} {name}", entry.hosts.join(","));
-    let of = |d: &Device| d.serial.clone().unwrap_or_else(|| here(&shown(d)));
-    let disks: Vec<String> = disks(entry).map(of).collect();
+    let disk_identity = |d: &Device| d.serial.clone().unwrap_or_else(|| here(&shown(d)));
+    let disks: Vec<String> = disks(entry).map(disk_identity).collect();
     if disks.is_empty() { entry.targets.iter().map(|t| here(t)).collect() } else { disks }
 }
 

@@ -156,21 +156,21 @@ const LOOK: Theme = Theme { unicode: true, colours: true };
 #[test]
 fn view_appears_by_default_on_a_suitable_terminal() {
     let minute = Cost { time_ns: 60_000_000_000, ..Cost::default() };
-    let of = |place: Output| place.choose(Progress::Auto, &minute, LOOK);
-    assert_eq!(of(TERMINAL), Ok(DisplayKind::View(LOOK)));
-    assert_eq!(of(Output { is_ci: true, ..TERMINAL }), Ok(DisplayKind::Lines));
+    let choose = |place: Output| place.choose(Progress::Auto, &minute, LOOK);
+    assert_eq!(choose(TERMINAL), Ok(DisplayKind::View(LOOK)));
+    assert_eq!(choose(Output { is_ci: true, ..TERMINAL }), Ok(DisplayKind::Lines));
     for other in [
         Output { size: (39, 24), ..TERMINAL },
         Output { size: (80, 9), ..TERMINAL },
         Output { is_ours: false, ..TERMINAL },
         Output { stdout_is_pipe: true, ..TERMINAL },
     ] {
-        assert_eq!(of(other), Ok(DisplayKind::ProgressLine), "{other:?}");
+        assert_eq!(choose(other), Ok(DisplayKind::ProgressLine), "{other:?}");
     }
     for other in
         [Output { kind: StandardError::Stream, ..TERMINAL }, Output { kind: StandardError::Dumb, ..TERMINAL }]
     {
-        assert_eq!(of(other), Ok(DisplayKind::Lines), "{other:?}");
+        assert_eq!(choose(other), Ok(DisplayKind::Lines), "{other:?}");
     }
     let short = Cost { time_ns: 3_000_000_000, ..Cost::default() };
     assert_eq!(TERMINAL.choose(Progress::Auto, &short, LOOK), Ok(DisplayKind::ProgressLine));
@@ -179,14 +179,14 @@ fn view_appears_by_default_on_a_suitable_terminal() {
 #[test]
 fn progress_options_are_obeyed_or_refused() {
     let short = Cost::default();
-    let of = |place: Output, mode| place.choose(mode, &short, LOOK);
-    assert_eq!(of(TERMINAL, Progress::View), Ok(DisplayKind::View(LOOK)));
+    let choose = |place: Output, mode| place.choose(mode, &short, LOOK);
+    assert_eq!(choose(TERMINAL, Progress::View), Ok(DisplayKind::View(LOOK)));
     assert_eq!(
-        of(Output { is_ci: true, size: (20, 5), ..TERMINAL }, Progress::View),
+        choose(Output { is_ci: true, size: (20, 5), ..TERMINAL }, Progress::View),
         Ok(DisplayKind::View(LOOK))
     );
-    assert!(of(Output { kind: StandardError::Stream, ..TERMINAL }, Progress::View).is_err());
-    assert!(of(Output { kind: StandardError::Dumb, ..TERMINAL }, Progress::View).is_err());
-    assert_eq!(of(TERMINAL, Progress::Plain), Ok(DisplayKind::ProgressLine));
-    assert_eq!(of(TERMINAL, Progress::Quiet), Ok(DisplayKind::Quiet));
+    assert!(choose(Output { kind: StandardError::Stream, ..TERMINAL }, Progress::View).is_err());
+    assert!(choose(Output { kind: StandardError::Dumb, ..TERMINAL }, Progress::View).is_err());
+    assert_eq!(choose(TERMINAL, Progress::Plain), Ok(DisplayKind::ProgressLine));
+    assert_eq!(choose(TERMINAL, Progress::Quiet), Ok(DisplayKind::Quiet));
 }

@@ -1,7 +1,7 @@
 //! Progress on standard error while fathom measures: a full-screen view, one line that changes, one line per step, or nothing.
 //!
 //! [`Live`] receives steps, progress and results from the measurement and passes them to the chosen display. The progress line clears and
-//! rewrites itself: a new step at once, a change of progress at most [`DRAWS_PER_S`] times a second. It is cut to the width of the terminal,
+//! rewrites itself: a new step at once, a change of progress at most eight times a second. It is cut to the width of the terminal,
 //! because a wrapped line could not be cleared.
 
 mod display_mode;

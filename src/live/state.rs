@@ -219,8 +219,8 @@ impl State {
 
     /// Shows the result of a run and its findings.
     pub(super) fn ended(&mut self, named: Named, findings: Vec<Finding>) {
-        let of = |n: &Named| (n.row.job, n.row.offered_iops);
-        let at = self.rows.iter().position(|known| of(known) == of(&named));
+        let key = |n: &Named| (n.row.job, n.row.offered_iops);
+        let at = self.rows.iter().position(|known| key(known) == key(&named));
         self.last_row = at.unwrap_or(self.rows.len());
         match self.rows.get_mut(self.last_row) {
             Some(known) => *known = named,

@@ -1,7 +1,5 @@
-//! Additions: the table "Where do I add" of ARCHITECTURE.md names the files that an addition takes, no more and no fewer.
-//!
-//! For: one addition of each kind that people make, in a copy of this repository, built and used there. Not for: what is added,
-//! which is the least that can be told apart.
+//! The table "Where do I add" of ARCHITECTURE.md: adds one minimal item of each kind in a copy of this repository, builds it and uses it. Each
+//! addition must need exactly the files that the table names.
 
 use crate::turns::Turn;
 use std::collections::BTreeSet;
@@ -15,23 +13,23 @@ const TABLE: &str = "## Where do I add ...";
 /// Once, and kept nowhere.
 const SHORT: &str = "--runs 1 --attempts 1 --no-history --quiet";
 
-/// A change of a file, in words that stand in it once.
+/// A change of a file: text that occurs in it once.
 struct Edit {
     file: &'static str,
     old: &'static str,
     new: &'static str,
 }
 
-/// What somebody adds.
+/// An addition.
 struct Addition {
-    /// Its row in the table.
+    /// The row of the table.
     row: &'static str,
     /// Files that are new, with what is in them.
     new: Vec<(&'static str, String)>,
     edits: Vec<Edit>,
-    /// Where it acts, which the row leaves open.
+    /// The place that the row leaves open.
     acts: &'static [&'static str],
-    /// What writes anew what is generated.
+    /// The command that updates generated files.
     generate: fn(&Scratch),
 }
 
@@ -42,9 +40,9 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// Of every file that git knows or would know, as it is now.
+    /// All files that git knows or would add, with their content.
     fn new() -> Self {
-        let turn = Turn::alone();
+        let turn = Turn::exclusive();
         let copy = Self { dir: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), _turn: turn };
         let known = output_of(
             Command::new("git").args(["ls-files", "--cached", "--others", "--exclude-standard"]),
@@ -106,21 +104,21 @@ impl Scratch {
     }
 }
 
-/// What a command that succeeds prints.
+/// The output of a command that succeeds.
 fn output_of(command: &mut Command, dir: impl AsRef<Path>) -> String {
     said_with(&[0], command, dir)
 }
 
-/// What a command prints that ends with one of these exit codes.
+/// The output of a command that ends with one of these exit codes.
 fn said_with(codes: &[i32], command: &mut Command, dir: impl AsRef<Path>) -> String {
     let out = command.current_dir(dir).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     let ended_well = out.status.code().is_some_and(|code| codes.contains(&code));
-    let [stdout, stderr] = [&out.stdout, &out.stderr].map(|said| String::from_utf8_lossy(said));
+    let [stdout, stderr] = [&out.stdout, &out.stderr].map(|printed| String::from_utf8_lossy(printed));
     assert!(ended_well, "{command:?}: {}\n{stdout}\n{stderr}", out.status);
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// The files and folders that a row of the table names: what stands in backquotes and has a slash.
+/// The files and folders in a row of the table: texts in backquotes with a slash.
 fn named(row: &str) -> Vec<String> {
     let map = std::fs::read_to_string(Path::new(ROOT).join("ARCHITECTURE.md")).unwrap();
     let (_, table) = map.split_once(TABLE).unwrap_or_else(|| panic!("ARCHITECTURE.md has no '{TABLE}'"));
@@ -205,7 +203,7 @@ fn format() -> Addition {
     let others = others.collect::<Vec<_>>().join("\n    ");
     let file = r#"//! The format `count`: how many results there are.
 //!
-//! For: this test. Not for: anything else.
+//! Added by the test.
 
 use crate::format::{Content, Format, Style, Writer};
 use model::report::Report;
@@ -292,7 +290,7 @@ fn language() -> Addition {
     let table = "crates/dialect/src/lib.rs";
     let file = r#"//! The language `words`: a stream as `KEY=VALUE`, with blanks between.
 //!
-//! For: this test. Not for: anything else.
+//! Added by the test.
 
 use crate::language::{Language, Objections, Tool};
 use crate::trouble::{Mark, Trouble};

@@ -24,7 +24,7 @@ fn number(value: &Value) -> f64 {
 
 #[test]
 fn interface_list_has_no_duplicates() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let out = stage.fathom("api --list", Path::new(""));
     let lines: Vec<&str> = out.stdout.lines().collect();
     assert!(out.code == Some(0) && lines.len() >= 28, "{out:?}");
@@ -59,7 +59,7 @@ fn interface_list_has_no_duplicates() {
 
 #[test]
 fn common_interfaces_are_compared_by_default() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("mine", 4);
     let out = stage.fathom(&format!("api --rw randread --bs 4k {SHORT}"), &file);
     let report = out.report().0;
@@ -117,7 +117,7 @@ fn write_rows_are_sized_by_the_speed_of_the_storage() {
 
 #[test]
 fn every_interface_reads_the_same_bytes_from_a_cold_start() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("mine", 1);
     for (rw, kind, bytes) in [
         ("read", "read", 1 << 20),
@@ -146,7 +146,7 @@ fn every_interface_reads_the_same_bytes_from_a_cold_start() {
 
 #[test]
 fn interfaces_that_deallocate_use_their_own_file() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let words = format!("api --size 16m --bs 64k --interface pread,fallocate {SHORT}");
     let report = stage.fathom(&words, &dir).report().0;
@@ -156,8 +156,8 @@ fn interfaces_that_deallocate_use_their_own_file() {
         "{fresh:#}"
     );
     assert!(plain["stored_before"]["Ok"]["largest_piece_bytes"].is_u64(), "{plain:#}");
-    // Nobody found holes where others had dropped blocks.
-    assert!(!crate::stage::Report(report).says("A04", "finding"));
+    // Deallocated blocks of other rows are not found as holes.
+    assert!(!crate::stage::Report(report).has_answer("A04", "finding"));
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn system_call_counts_match_strace() {
     if tool(&[&"strace", &"-V"]).is_err() {
         return skip("there is no strace");
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("data", 16);
     let names = "pread,fread 64K,BufReader";
     let mut command =
@@ -211,10 +211,12 @@ fn without_root_only_call_counts_are_missing() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
-    let dir = stage.folder_of_nobody("theirs");
-    let out = stage
-        .fathom_as_nobody(&format!("api --size 16m --bs 4k --rw read --interface pread,mmap {SHORT}"), &dir);
+    let stage = Stage::shared();
+    let dir = stage.unprivileged_folder("theirs");
+    let out = stage.fathom_unprivileged(
+        &format!("api --size 16m --bs 4k --rw read --interface pread,mmap {SHORT}"),
+        &dir,
+    );
     let report = out.report().0;
     for name in ["pread", "mmap"] {
         let why = row(&report, name)["calls_per_mib"]["Err"].as_str().unwrap();
@@ -225,7 +227,7 @@ fn without_root_only_call_counts_are_missing() {
 
 #[test]
 fn user_files_are_only_read_unless_named_for_writing() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("mine", 4);
     let before = std::fs::read(&file).unwrap();
     let words = format!("api --bs 64k --interface pread,fallocate {SHORT}");
@@ -251,7 +253,7 @@ fn user_files_are_only_read_unless_named_for_writing() {
 
 #[test]
 fn table_is_available_as_text_and_csv() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let csv = stage.path("rows.csv");
     let words = format!(
@@ -274,7 +276,7 @@ fn table_is_available_as_text_and_csv() {
 
 #[test]
 fn wrong_options_are_answered_with_valid_ones() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let refused = |words: &str, expected: &str| {
         let Outcome { code, stderr, .. } = stage.fathom(&format!("api {words}"), &dir);

@@ -1,9 +1,7 @@
-//! Captures of real devices: what they hold, what they say of what they do not hold, and what they leave behind.
-//!
-//! For: `fathom capture`, `fathom show` of what it wrote, and traces of other tools in and out. Not for: figures of a profile, which
-//! the crate's own tests hold.
+//! `fathom capture` on real devices: what a capture contains, what it reports as missing, what it leaves behind, and the import and export of
+//! traces of other tools.
 
-use crate::disk::{Beside, Device, Disk, Image};
+use crate::disk::{Background, Device, Disk, Image};
 use crate::stage::{Outcome, Running, Stage, is_root, skip, tool};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -11,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Where devices of compressed memory are made.
+/// The control file for zram devices.
 const ZRAM: &str = "/sys/class/zram-control";
 
 /// Starts to capture, and waits until events are recorded.
 fn start(stage: &Stage, words: &str, target: &Path) -> Running {
     let file = file(stage);
     let mut running = stage.start(&format!("capture -o {} {words}", file.display()), target);
-    running.until_it_says("capturing ");
+    running.wait_for_output("capturing ");
     running
 }
 
@@ -36,7 +34,7 @@ impl Drop for Removed {
     }
 }
 
-/// Ends a capture as somebody at a terminal does.
+/// Ends a capture like Ctrl-C at a terminal.
 fn stop(running: Running) -> Outcome {
     running.signal(Signal::INT);
     running.end()
@@ -72,7 +70,7 @@ fn requests(capture: &Value, op: &str) -> u64 {
     all.iter().find(|of| of["op"] == op).map_or(0, |of| of["requests"].as_u64().unwrap())
 }
 
-/// What the device counted, and what was captured.
+/// Compares a capture with the counters of the device.
 fn counter(capture: &Value, name: &str) -> (u64, u64) {
     let all = capture["completeness"]["counters"].as_array().unwrap();
     let counter = all.iter().find(|counter| counter["name"] == name).unwrap_or_else(|| panic!("{all:?}"));
@@ -87,7 +85,7 @@ fn instances(stage: &Stage) -> Vec<String> {
     all.lines().filter(|name| name.starts_with("fathom-")).map(str::to_owned).collect()
 }
 
-/// Those of a process.
+/// The requests of a process.
 pub(crate) fn instances_of(stage: &Stage, id: u32) -> Vec<String> {
     let mut all = instances(stage);
     all.retain(|name| name.starts_with(&format!("fathom-{id}-")));
@@ -106,7 +104,7 @@ fn device(stage: &Stage) -> Option<Device> {
 struct Memory(String);
 
 impl Memory {
-    /// `None`, and said, where the kernel adds none.
+    /// Skips the test and returns `None` if the kernel adds none.
     fn new() -> Option<Self> {
         if !is_root() {
             return None;
@@ -133,7 +131,7 @@ impl Drop for Memory {
 
 #[test]
 fn capture_matches_device_counters_and_fio() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let running = start(&stage, "--queue", &device.path);
@@ -166,7 +164,7 @@ fn capture_matches_device_counters_and_fio() {
 
 #[test]
 fn captured_requests_can_be_listed_and_filtered() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let running = start(&stage, "", &device.path);
@@ -199,7 +197,7 @@ fn captured_requests_can_be_listed_and_filtered() {
 
 #[test]
 fn overwritten_trace_events_are_counted_exactly() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let (events, counted) = overrun(&stage, &device.path);
@@ -259,7 +257,7 @@ fn killed_capture_is_readable_and_cleaned_up_by_the_next() {
 
 #[test]
 fn partitions_are_captured_with_their_own_sectors() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let part = match device.partition(1, 32_768, 65_536) {
@@ -281,7 +279,7 @@ fn partitions_are_captured_with_their_own_sectors() {
 
 #[test]
 fn zram_is_captured_by_bios() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(memory) = Memory::new() else { return };
     let _removed = Removed(file(&stage));
     let running = start(&stage, "", &memory.path());
@@ -296,7 +294,7 @@ fn zram_is_captured_by_bios() {
 
 #[test]
 fn directories_are_captured_on_the_device_of_their_file_system() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
@@ -328,7 +326,7 @@ fn both(disk: &Disk) -> [[u64; 2]; 2] {
 
 #[test]
 fn files_are_captured_by_extents_and_other_requests_are_counted() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
@@ -340,7 +338,7 @@ fn files_are_captured_by_extents_and_other_requests_are_counted() {
     let words = format!("capture --force --extents -o {}", file(&stage).display());
     for target in ["sub/one", "sub"] {
         let mut running = disk.start(&stage, &words, &disk.dir.join(target));
-        running.until_it_says("capturing ");
+        running.wait_for_output("capturing ");
         let [[reads, writes], [other_reads, other_writes]] = both(&disk);
         let out = stop(running);
         assert_eq!(out.code, Some(0), "{out:?}");
@@ -361,7 +359,7 @@ fn files_are_captured_by_extents_and_other_requests_are_counted() {
 
 #[test]
 fn one_process_can_be_captured_and_others_are_counted() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let load = |size: &str| {
@@ -375,7 +373,7 @@ fn one_process_can_be_captured_and_others_are_counted() {
             "--runtime=20",
         ]);
         fio.args(["--time_based", "--size=32m", &format!("--bs={size}"), "--output=/dev/null"]);
-        Beside::start(fio.arg(format!("--filename={}", device.path.display())))
+        Background::start(fio.arg(format!("--filename={}", device.path.display())))
     };
     let (one, _other) = (load("4k"), load("16k"));
     let words = format!("capture --queue --time 1s --pid {} -o {}", one.id(), file(&stage).display());
@@ -394,14 +392,14 @@ fn one_process_can_be_captured_and_others_are_counted() {
 
 #[test]
 fn fio_logs_are_imported_exported_and_replayed_by_fio() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let running = start(&stage, "--queue", &device.path);
     fio(&["--rw=randrw", "--bs=4k", "--size=2m", "--fdatasync=8"], &device.path);
     assert_eq!(stop(running).code, Some(0));
     let original = shown(&stage, "");
-    // In a directory by the name of the capture, whatever stands in it, and over nothing.
+    // In a directory with the name of the capture, whatever it contains, and without overwriting.
     let (logs, dated) = (stage.folder("logs"), stage.path("load.1.capture"));
     std::fs::copy(file(&stage), &dated).unwrap();
     let into = format!("export -o {}", logs.display());
@@ -440,11 +438,11 @@ fn fio_logs_are_imported_exported_and_replayed_by_fio() {
 
 #[test]
 fn capture_without_trace_permission_prints_a_fix() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
-    let out = stage.fathom_as_nobody("capture -o /tmp/none.capture", Path::new("/var/tmp"));
+    let out = stage.fathom_unprivileged("capture -o /tmp/none.capture", Path::new("/var/tmp"));
     assert_eq!(out.code, Some(3), "{out:?}");
     assert!(
         out.stderr.contains("requests cannot be captured") && out.stderr.contains("run as root"),
@@ -455,7 +453,7 @@ fn capture_without_trace_permission_prints_a_fix() {
 
 #[test]
 fn impossible_captures_are_refused_with_a_reason() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let put = |name: &str, bytes: &[u8]| {
         let path = stage.path(name);
         std::fs::write(&path, bytes).unwrap();

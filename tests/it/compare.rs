@@ -1,5 +1,5 @@
-//! Comparisons of two sides by the built binary: the words where the truth is known, refusals by name, and the exit codes that a pipeline
-//! acts on. How often the words are right is simulated next to the statistics.
+//! `fathom compare`: the verdict where the truth is known, refusals, and the exit codes that a pipeline uses. How often the verdicts are right
+//! is simulated next to the statistics.
 
 use crate::disk::{Disk, Image};
 use crate::group::Group;
@@ -34,7 +34,7 @@ fn finding<'v>(comparison: &'v Value, id: &str) -> &'v Value {
 
 #[test]
 fn inconclusive_comparisons_do_not_pass_a_gate() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let once = ["a.json", "b.json"].map(|name| simulated(&stage, "--depth 4 --runs 1", name));
     let out = compare(&stage, once[0].to_str().unwrap(), once[1].to_str().unwrap(), "--fail-if-slower 5%");
     assert!(out.code == Some(4) && out.stdout.starts_with("INCONCLUSIVE  Whether it is slower"), "{out:?}");
@@ -48,7 +48,7 @@ fn inconclusive_comparisons_do_not_pass_a_gate() {
 
 #[test]
 fn equal_sides_are_reported_as_equal_in_every_format() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let a = simulated(&stage, "--depth 4 --runs 5", "a.json");
     let b = simulated(&stage, "--depth 4 --runs 5", "b.json");
     let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
@@ -96,7 +96,7 @@ fn equal_sides_are_reported_as_equal_in_every_format() {
 
 #[test]
 fn different_work_is_refused_unless_accepted() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let four = simulated(&stage, "--depth 4 --runs 5", "four.json");
     let eight = simulated(&stage, "--depth 8 --runs 5", "eight.json");
     let (four, eight) = (four.to_str().unwrap(), eight.to_str().unwrap());
@@ -120,7 +120,7 @@ fn different_work_is_refused_unless_accepted() {
         back.stdout.starts_with("FAIL  Slower by more than 5.0 %") && back.stdout.contains("\nSLOWER  "),
         "{back:?}"
     );
-    // What cannot be compared is no gate that cannot be told.
+    // Incomparable sides are an error, not an inconclusive gate.
     let apart = compare(&stage, four, eight, "--fail-if-slower 5% --inconclusive pass");
     assert!(apart.code == Some(2) && apart.stdout.starts_with("INCOMPARABLE  "), "{apart:?}");
     assert!(!apart.stdout.contains("cannot be told"), "{apart:?}");
@@ -128,7 +128,7 @@ fn different_work_is_refused_unless_accepted() {
 
 #[test]
 fn three_runs_are_too_few_and_the_needed_number_is_given() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let four = simulated(&stage, "--depth 4 --runs 3", "four.json");
     let eight = simulated(&stage, "--depth 8 --runs 3", "eight.json");
     let words = "--accept E14 --format json";
@@ -143,7 +143,7 @@ const NOISY: &str = "run --engine sim --rate 100 --time 1s --warmup 0 --quiet --
 
 #[test]
 fn undetected_differences_have_a_bound() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let [a, b] = ["7", "8"].map(|seed| {
         let to = stage.path(&format!("{seed}.json"));
         let out = stage.fathom(&format!("{NOISY} --seed {seed} -o {}", to.display()), Path::new(""));
@@ -160,7 +160,7 @@ fn undetected_differences_have_a_bound() {
 
 #[test]
 fn several_sessions_can_form_one_side() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     for name in ["1.json", "2.json", "3.json", "4.json"] {
         simulated(&stage, "--depth 4 --runs 3", name);
     }
@@ -183,7 +183,7 @@ fn several_sessions_can_form_one_side() {
 
 #[test]
 fn each_side_is_compared_with_the_first_in_one_table() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let paths: Vec<PathBuf> = [(4, "a"), (4, "b"), (8, "c"), (2, "d")]
         .iter()
         .map(|(depth, name)| simulated(&stage, &format!("--depth {depth} --runs 5"), &format!("{name}.json")))
@@ -192,7 +192,7 @@ fn each_side_is_compared_with_the_first_in_one_table() {
     let words = "--accept E14 --fail-if-slower 5%";
     let out = compare(&stage, a, &format!("{b} {c} {d}"), words);
     assert_eq!(out.code, Some(1), "the slowest decides: {out:?}");
-    let said = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "B: Not slower",
         "C: Not slower",
@@ -200,7 +200,7 @@ fn each_side_is_compared_with_the_first_in_one_table() {
         "C is faster than A",
         "D is slower than A",
     ] {
-        assert!(said.contains(words), "{words}: {}", out.stdout);
+        assert!(printed.contains(words), "{words}: {}", out.stdout);
     }
     let heading = out.stdout.lines().find(|l| l.starts_with("number ")).unwrap();
     assert_eq!(heading.split_whitespace().collect::<Vec<_>>(), ["number", "A", "B", "C", "D"]);
@@ -224,7 +224,7 @@ fn each_side_is_compared_with_the_first_in_one_table() {
 
 #[test]
 fn page_cache_is_not_compared_with_the_device() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("data", 64);
     let measured = |cache: &str| {
         let report = stage.path(&format!("{cache}.json"));
@@ -237,9 +237,9 @@ fn page_cache_is_not_compared_with_the_device() {
     let out = compare(&stage, &direct, &buffered, "");
     assert_eq!(out.code, Some(2), "{out:?}");
     assert!(out.stdout.starts_with("INCOMPARABLE  "), "{out:?}");
-    let said = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in ["cache direct -> buffered", "E14 NOT_ALIKE (invalidates)", "--accept E14"] {
-        assert!(said.contains(words), "{words}: {}", out.stdout);
+        assert!(printed.contains(words), "{words}: {}", out.stdout);
     }
 }
 
@@ -273,14 +273,14 @@ fn throttled_side_fails_the_gate_and_is_named() {
     assert!(sentence.contains("limits blkio.throttle.read_iops_device"), "{sentence}");
     let back = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5%");
     assert!(back.code == Some(0) && back.stdout.starts_with("PASS  "), "{back:?}");
-    // Of all numbers some cannot be told, which does not pass either.
+    // Some of the numbers are inconclusive, which does not pass either.
     let all = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5% --fail-on all");
     assert!(matches!(all.code, Some(0 | 4)), "{all:?}");
 }
 
 #[test]
 fn incomparable_sides_are_usage_errors_with_a_fix() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let a = simulated(&stage, "--depth 4 --runs 1", "a.json");
     let b = simulated(&stage, "--depth 4 --runs 1", "b.json");
     let empty = stage.path("empty.json");
@@ -315,7 +315,7 @@ fn incomparable_sides_are_usage_errors_with_a_fix() {
 
 #[test]
 fn a_side_without_a_number_is_always_invalid() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let (data, sparse) = (stage.file("data", 16), stage.path("sparse"));
     std::fs::File::create(&sparse).unwrap().set_len(16 << 20).unwrap();
     let measured = |name: &str, target: &Path, more: &str| {

@@ -1,8 +1,8 @@
-//! fathom in containers: what it does where a runtime denies io_uring, hides files, takes rights away and limits memory.
+//! fathom in containers: a runtime that denies io_uring, hides files, removes rights and limits memory.
 //!
-//! `container.sh` sets restrictions up in a mount namespace of their own, and `deny_calls.py` is the seccomp filter. Each
-//! command must answer, or refuse in words before it makes anything. The fast tests apply all restrictions at once; the long
-//! ones apply each alone, and run in a container of podman.
+//! `container.sh` sets up restrictions in a private mount namespace, and `deny_calls.py` is the seccomp filter. Each command must work, or
+//! refuse before it makes anything. The fast tests apply all restrictions at once; the long tests apply each one alone, and run in a podman
+//! container.
 
 use crate::group::Group;
 use crate::stage::{Outcome, Stage, fill, is_root, names, skip, tool, wait};
@@ -77,7 +77,7 @@ fn without_io_uring(stage: &Stage, errno: u32, words: &str, target: &Path) -> Ou
 
 #[test]
 fn old_kernels_are_measured_with_mount_and_devices() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let dir = stage.folder("d");
     let old = |errno: &str, words: &str| {
         let prefix = ["python3", &script("deny_calls.py").to_string_lossy(), "new", errno].map(str::to_owned);
@@ -177,7 +177,7 @@ fn has_answered(name: &str, restrictions: &[&str], cell: &Cell, out: &Outcome) -
 /// Runs commands under restrictions, some at once, and gives the first lines of each answer.
 fn matrix(stage: &Stage, restrictions: &[&str], must_answer: bool) -> Vec<String> {
     let left: Mutex<Vec<_>> = Mutex::new(COMMANDS.iter().rev().collect());
-    let told = Mutex::new(Vec::new());
+    let reported = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
@@ -198,7 +198,7 @@ fn matrix(stage: &Stage, restrictions: &[&str], must_answer: bool) -> Vec<String
                     };
                     let lines: Vec<&str> =
                         text.lines().filter(|line| !line.trim().is_empty()).take(3).collect();
-                    told.lock().unwrap().push(format!(
+                    reported.lock().unwrap().push(format!(
                         "{} | {name} | exit code {}\n    {}",
                         restrictions.join(" "),
                         out.code.unwrap_or(-1),
@@ -208,7 +208,7 @@ fn matrix(stage: &Stage, restrictions: &[&str], must_answer: bool) -> Vec<String
             });
         }
     });
-    told.into_inner().unwrap()
+    reported.into_inner().unwrap()
 }
 
 #[test]
@@ -216,11 +216,11 @@ fn every_command_works_or_refuses_under_all_container_restrictions() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     share_program(&stage);
     let all: Vec<&str> = RESTRICTIONS.into_iter().filter(|r| *r != "enosys").collect();
-    let told = matrix(&stage, &all, true);
-    assert_eq!(told.len(), COMMANDS.len());
+    let reported = matrix(&stage, &all, true);
+    assert_eq!(reported.len(), COMMANDS.len());
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn every_command_works_or_refuses_under_each_container_restriction() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     share_program(&stage);
     for restriction in RESTRICTIONS {
         println!("{}", matrix(&stage, &[restriction], true).join("\n"));
@@ -238,7 +238,7 @@ fn every_command_works_or_refuses_under_each_container_restriction() {
 
 #[test]
 fn libaio_replaces_io_uring_at_the_same_depth_with_a_reason() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let dir = stage.folder("d");
     for (errno, word) in [(1, "EPERM"), (38, "ENOSYS")] {
         let words = "run --rw randread --depth 4 --workers 2 --size 16m --time 50ms --warmup 0 --runs 1 --attempts 1 --no-history --quiet --format json";
@@ -266,7 +266,7 @@ fn libaio_replaces_io_uring_at_the_same_depth_with_a_reason() {
 
 #[test]
 fn options_that_libaio_lacks_are_refused_with_a_working_command() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let dir = stage.folder("d");
     let short = "--size 16m --time 50ms --warmup 0 --runs 1 --attempts 1 --no-history --quiet";
     for words in [
@@ -299,7 +299,7 @@ fn options_that_libaio_lacks_are_refused_with_a_working_command() {
 
 #[test]
 fn denied_io_uring_is_refused_in_the_syntax_of_the_command() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let dir = stage.folder("d");
     let toml = stage.path("job.toml");
     std::fs::write(
@@ -338,7 +338,7 @@ fn denied_io_uring_is_refused_in_the_syntax_of_the_command() {
 
 #[test]
 fn unsupported_ring_options_are_refused_before_a_file_is_made() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let dir = stage.folder("d");
     for words in [
         "run --engine io_uring:sqpoll=4096 --size 16m",
@@ -370,7 +370,7 @@ fn chroot_without_dev_and_proc_uses_the_same_engine() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let image = image(&stage);
     let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --attempts 1 --no-history --quiet --format json";
     let engine = |out: &Outcome| {
@@ -393,7 +393,7 @@ fn measures_a_volume_in_a_podman_container() {
     let (Ok(runtime), Ok(_)) = (runtime, tool(&[&"podman", &"--version"])) else {
         return skip("podman is not installed");
     };
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let (image, volume) = (image(&stage), stage.folder("volume"));
     let storage = [("--root", "podman"), ("--runroot", "podman-run")]
         .map(|(flag, name)| [flag.to_owned(), stage.folder(name).display().to_string()]);

@@ -1,8 +1,6 @@
-//! Command lines of DISKSPD: what they do to files, threads and rates, with the ledger beside them, and its manners.
-//!
-//! For: `fathom diskspd` and the program by the name of diskspd. Not for: the language and the formats, which have unit tests.
+//! `fathom diskspd`, also under the program name diskspd: effects on files, threads and rates, compared with the ledger.
 
-use crate::output::says;
+use crate::output::check_outcome;
 use crate::stage::{Outcome, Stage, fill, wait};
 use serde_json::Value;
 use std::path::Path;
@@ -28,7 +26,7 @@ fn done(stage: &Stage, words: &str) -> Outcome {
     out
 }
 
-/// The results of the last session, as fathom tells them.
+/// The results of the last session, in fathom's own report.
 fn last(stage: &Stage) -> Vec<Value> {
     let report = stage.fathom("show last --format json", Path::new("")).report();
     report.0["results"].as_array().cloned().unwrap_or_default()
@@ -50,7 +48,7 @@ fn counts(bytes: &[u8]) -> bool {
 
 #[test]
 fn caching_options_match_the_ledger() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     for (words, cache, engine) in [
         ("-Su -o1", "direct", "sync"),
         ("-Sh -o4 -w50", "direct-dsync", "io_uring"),
@@ -82,7 +80,7 @@ fn caching_options_match_the_ledger() {
 
 #[test]
 fn writes_follow_base_stride_and_thread_ranges() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     for (words, is_touched) in [
         ("-B1M:1M -r -b64K", (|at: usize| (16..32).contains(&at)) as fn(usize) -> bool),
         ("-f1M -s -b64K", |at| at < 16),
@@ -105,7 +103,7 @@ fn writes_follow_base_stride_and_thread_ranges() {
 
 #[test]
 fn write_source_follows_z() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let source = stage.folder("here").join("source");
     std::fs::write(&source, b"seven b").unwrap();
     let written = |z: &str| {
@@ -123,7 +121,7 @@ fn write_source_follows_z() {
     let blocks: std::collections::HashSet<&[u8]> = copies.chunks(4096).collect();
     assert!((1..=16).contains(&blocks.len()), "{} blocks of a buffer of sixteen", blocks.len());
     fill(&source, 1);
-    says(
+    check_outcome(
         &diskspd(&stage, "-d1 -w100 -c1M -Z64K,source written"),
         1,
         &["all of which are written", "-Z1048576,source"],
@@ -132,7 +130,7 @@ fn write_source_follows_z() {
 
 #[test]
 fn threads_are_listed_per_target_with_their_cpus() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let rows = |out: &Outcome| {
         let (_, total) = out.stdout.split_once("Total IO\n").unwrap();
         let (total, _) = total.split_once("\nRead IO").unwrap();
@@ -160,7 +158,7 @@ fn threads_are_listed_per_target_with_their_cpus() {
     assert!(counts.len() == 2 && counts[0].abs_diff(counts[1]) < counts[0] / 4, "{counts:?}");
     done(&stage, "-c4M -b64K -F2 -O3 -r -Su one");
     assert_eq!(stream(&last(&stage)[0])["depth"], 3);
-    // Workers that begin elsewhere, together, or from one position: what each is said to be.
+    // Start offsets of workers: different, equal, or from one position.
     for (words, start) in [("-T1M", "every"), ("-si", "interlocked"), ("", "same")] {
         done(&stage, &format!("-c4M -b64K -t2 {words} -Su one"));
         let result = last(&stage).remove(0);
@@ -197,7 +195,7 @@ fn of_each(xml: &str) -> Vec<(u32, String, u64)> {
 
 #[test]
 fn thread_operations_are_shared_by_target_weight() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let xml = done(&stage, "-c4M -b64K -F2 -O6 -r -Su -w30 -Rxml one two").stdout;
     let all = of_each(&xml);
     let names: Vec<_> = all.iter().map(|(thread, path, _)| (*thread, path.as_str())).collect();
@@ -240,7 +238,7 @@ fn thread_operations_are_shared_by_target_weight() {
 
 #[test]
 fn intervals_of_one_millisecond_work() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let xml = done(&stage, "-D1 -L -Rxml -c4M -b4K -r -Su -o4 -w20 data").stdout;
     let (of_all, _) = xml.split_once("<Thread>").unwrap();
     let buckets: Vec<&str> = of_all.split("<Bucket SampleMillisecond=").skip(1).collect();
@@ -256,7 +254,7 @@ fn intervals_of_one_millisecond_work() {
 
 #[test]
 fn distributions_select_the_ranges_of_runs() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     done(&stage, "-c4M -b64K -w100 -Su -rs25 -r -rdpct100/25:0/75 -f4M parts");
     let result = last(&stage).remove(0);
     let line = &stream(&result)["access"]["lines"][0];
@@ -273,7 +271,7 @@ fn distributions_select_the_ranges_of_runs() {
 
 #[test]
 fn utf16_profiles_are_read() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let printed = diskspd(&stage, "-Rpxml -d1 -W0 -c1M -r -Su data").stdout;
     let units: Vec<u8> = std::iter::once(0xfeff)
         .chain(printed.replace('\n', "\r\n").encode_utf16())
@@ -286,7 +284,7 @@ fn utf16_profiles_are_read() {
 
 #[test]
 fn each_thread_keeps_its_throughput_and_bursts() {
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let iops = |stage: &Stage| last(stage)[0]["total"]["iops"].as_f64().unwrap();
     for (words, expected) in [("-g100i -t2", 200.0), ("-g4096 -t1", 1000.0), ("-i10 -j100 -o1 -t1", 99.0)] {
         done(&stage, &format!("-c4M -b4K -r {words} paced"));
@@ -297,7 +295,7 @@ fn each_thread_keeps_its_throughput_and_bursts() {
 
 #[test]
 fn latencies_and_intervals_are_where_parsers_expect_them() {
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let out = diskspd(&stage, "-d2 -W1 -C1 -D500 -L -c4M -b4K -r -Su -o4 -w20 -v data");
     assert_eq!(out.code, Some(0), "{out:?}");
     for words in [
@@ -328,7 +326,7 @@ fn latencies_and_intervals_are_where_parsers_expect_them() {
 
 #[test]
 fn profiles_are_printed_and_run_with_all_time_spans() {
-    // It tells the time that both of them took.
+    // It reports the time of both.
     let stage = Stage::new();
     let printed = diskspd(&stage, "-Rpxml -d1 -W0 -L -c2M -b8K -r -Su -o4 data");
     assert_eq!(
@@ -366,20 +364,20 @@ fn profiles_are_printed_and_run_with_all_time_spans() {
         stage.fathom("run --runs 1 --attempts 1 --time 100ms --format json --quiet", &here.join("own.xml"));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     assert_eq!(out.report().0["results"][0]["runs"].as_array().map(Vec::len), Some(1));
-    says(&diskspd(&stage, "-Xtwo.xml"), 1, &["template target '*1' was not substituted"]);
+    check_outcome(&diskspd(&stage, "-Xtwo.xml"), 1, &["template target '*1' was not substituted"]);
 }
 
 #[test]
 fn only_files_made_by_c_are_written() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let out = done(&stage, "-c2M -w100 -Su kept");
     assert!(out.stdout.contains("Command Line: -d1 -W0 -c2M -w100 -Su kept\n"), "{out:?}");
     done(&stage, "-c4M -w100 -Su kept");
     assert_eq!(here(&stage, "kept").len(), 4 * MIB, "it is made again, and larger");
     let foreign = stage.folder("here").join("foreign");
     std::fs::write(&foreign, vec![7; MIB]).unwrap();
-    says(&diskspd(&stage, "-d1 -W0 -w100 foreign"), 1, &["--destroy", "foreign"]);
-    says(&diskspd(&stage, "-d1 -W0 -c2M foreign"), 1, &["fathom did not make it", "leave -c out"]);
+    check_outcome(&diskspd(&stage, "-d1 -W0 -w100 foreign"), 1, &["--destroy", "foreign"]);
+    check_outcome(&diskspd(&stage, "-d1 -W0 -c2M foreign"), 1, &["fathom did not make it", "leave -c out"]);
     assert!(here(&stage, "foreign").iter().all(|byte| *byte == 7));
     done(&stage, "-f64M foreign");
     let set = [("FATHOM_DESTROY", foreign.to_str().unwrap())];
@@ -388,14 +386,14 @@ fn only_files_made_by_c_are_written() {
     assert!(counts(&here(&stage, "foreign")));
     std::fs::write(&foreign, vec![7; MIB]).unwrap();
     done(&stage, &format!("--destroy={} -w100 -Su foreign", foreign.display()));
-    says(&diskspd(&stage, "-d1 absent"), 1, &["does not exist", "-c1G"]);
-    says(&diskspd(&stage, "-d1 ."), 1, &["is a directory"]);
+    check_outcome(&diskspd(&stage, "-d1 absent"), 1, &["does not exist", "-c1G"]);
+    check_outcome(&diskspd(&stage, "-d1 ."), 1, &["is a directory"]);
 }
 
 #[test]
 fn errors_exit_with_1_before_anything_is_made() {
-    let stage = Stage::beside_others();
-    for (words, told) in [
+    let stage = Stage::shared();
+    for (words, reported) in [
         ("-c1M -t0 a", "from 1 on"),
         ("-c1M -x a", "completion routines"),
         ("-c1M -eDISK_IO a", "fathom capture"),
@@ -406,7 +404,7 @@ fn errors_exit_with_1_before_anything_is_made() {
         ("a -c1M", "options before targets"),
         ("-c1M", "at least one target"),
     ] {
-        says(&diskspd(&stage, words), 1, &[told]);
+        check_outcome(&diskspd(&stage, words), 1, &[reported]);
     }
     assert_eq!(std::fs::read_dir(stage.folder("here")).unwrap().count(), 0);
     let help = diskspd(&stage, "-?");
@@ -420,7 +418,7 @@ fn errors_exit_with_1_before_anything_is_made() {
 
 #[test]
 fn the_next_call_writes_a_file_made_by_c_but_no_other() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let run = |words: &str| {
         wait(stage.command(&[], &format!("diskspd {words}"), Path::new("")).current_dir(&folder))
@@ -438,7 +436,7 @@ fn the_next_call_writes_a_file_made_by_c_but_no_other() {
 
 #[test]
 fn profiles_of_rp_run_and_typographic_dashes_are_recognised() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let run = |words: &str| {
         wait(stage.command(&[], &format!("diskspd {words}"), Path::new("")).current_dir(&folder))

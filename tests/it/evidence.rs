@@ -1,6 +1,4 @@
-//! Tests of evidence: what a session holds beside the counters, whoever runs it.
-//!
-//! For: that every name of the catalogue is in the file, with a text or a reason. Not for: what is concluded from it.
+//! Evidence in session files: every item of the catalogue has a text or a reason, for root and for other users.
 
 use crate::stage::{Stage, is_root};
 use fathom_io::session;
@@ -46,7 +44,7 @@ fn probe(record: &Record) -> Option<&Result<Probe, String>> {
 
 #[test]
 fn session_file_contains_all_evidence_of_the_checks() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     stage.fathom("run --rw randrw --size 16m --time 700ms --runs 1 --quiet", &stage.folder("place"));
     let record = record(&stage.path("xdg"));
     everything_is_there(&record);
@@ -64,16 +62,16 @@ fn users_without_rights_get_reasons_instead_of_failures() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
-    let folder = stage.folder_of_nobody("place");
+    let stage = Stage::shared();
+    let folder = stage.unprivileged_folder("place");
     let words = "run --rw randrw --size 16m --time 700ms --runs 1 --quiet";
-    stage.fathom_as_nobody(words, &folder);
+    stage.fathom_unprivileged(words, &folder);
     everything_is_there(&record(&stage.path("xdg-of-nobody")));
 }
 
 #[test]
 fn zeros_are_found_before_measuring_and_unread_files_are_not_probed() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let path = stage.path("zeros");
     std::fs::write(&path, vec![0; 8 << 20]).unwrap();
     std::fs::File::open(&path).unwrap().sync_all().unwrap();
@@ -87,7 +85,7 @@ fn zeros_are_found_before_measuring_and_unread_files_are_not_probed() {
 
 #[test]
 fn evidence_during_runs_can_be_disabled() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words = "run --rw randread --size 16m --time 700ms --runs 1 --quiet --test-hook no-evidence";
     stage.fathom(words, &stage.folder("place"));
     let record = record(&stage.path("xdg"));

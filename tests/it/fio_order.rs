@@ -1,6 +1,4 @@
-//! Orders of fio beside the plain ones, compared with what fio itself does: writes behind trims, zones, shares of jobs at once.
-//!
-//! For: which operation comes after which, and how many there are. Not for: the language, which has unit tests, nor figures.
+//! Special access orders of fio: writes after trims, zones, and shares of concurrent jobs, compared with fio.
 
 use crate::disk::{Device, Image};
 use crate::fio::fio;
@@ -17,7 +15,7 @@ fn operations(logs: &Logs) -> Vec<[u64; 3]> {
 
 /// The operations of these words by fathom and by fio, on nothing.
 fn done(words: &str) -> (Vec<[u64; 3]>, Option<Vec<[u64; 3]>>) {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let always = "--name=j --ioengine=null --bs=4k --write_bw_log=PREFIX --log_offset=1";
     let (ours, theirs) = both(&stage, format!("{always} {words}").trim());
     (operations(&ours), theirs.map(|theirs| operations(&theirs)))
@@ -105,7 +103,7 @@ fn sequential_mixed_sizes_end_with_the_file_as_in_fio() {
 
 #[test]
 fn trims_and_writes_change_their_device_and_are_counted_separately() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let image = stage.path("image");
     std::fs::write(&image, vec![7; 1 << 20]).unwrap();
     let Some(disk) = Device::on(&image, Image::Direct) else { return };
@@ -127,7 +125,7 @@ fn trims_and_writes_change_their_device_and_are_counted_separately() {
         let ios = |kind: &str| json["jobs"][0][kind]["total_ios"].as_u64();
         let read = if more.contains("verify") { 256 } else { 0 };
         assert_eq!((ios("trim"), ios("write"), ios("read")), (Some(256), Some(256), Some(read)), "{more}");
-        // Had a trim come behind its write, there would be zeros.
+        // If a trim came after its write, there would be zeros.
         let data = std::fs::read(&disk.path).unwrap();
         assert!(data.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)), "{more}");
     }
@@ -135,14 +133,14 @@ fn trims_and_writes_change_their_device_and_are_counted_separately() {
 
 #[test]
 fn files_are_trimmed_by_fathoms_own_command() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.path("data");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
     // With the engine's capability asked for both.
-    let said = |words: &str| stage.fathom(&format!("run {words} --ops 32 --runs 1"), &file);
-    let pairs = said(&format!("--rw trimwrite --bs 64k --destroy {}", file.display()));
+    let printed = |words: &str| stage.fathom(&format!("run {words} --ops 32 --runs 1"), &file);
+    let pairs = printed(&format!("--rw trimwrite --bs 64k --destroy {}", file.display()));
     assert!(pairs.stdout.contains("64K sequential trimwrite"), "{pairs:?}");
-    let unable = said(&format!("--rw trimwrite --engine libaio --destroy {}", file.display()));
+    let unable = printed(&format!("--rw trimwrite --engine libaio --destroy {}", file.display()));
     assert!(unable.code == Some(2) && unable.stderr.contains("libaio cannot trim"), "{unable:?}");
 }
 
@@ -182,14 +180,14 @@ fn zones_are_traversed_as_in_fio() {
         }
     }
     // By our own word.
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("data", 1);
-    let said = |zones: &str| {
+    let printed = |zones: &str| {
         stage.fathom(&format!("run --rw read --bs 4k --strided {zones} --ops 64 --runs 1"), &file)
     };
-    let out = said("64k,128k,64k");
+    let out = printed("64k,128k,64k");
     assert!(out.stdout.contains("in zones of 128K (64K each), 64K apart"), "{out:?}");
-    assert!(said("64k,2m").stderr.contains("a zone of 2"), "{:?}", said("64k,2m"));
+    assert!(printed("64k,2m").stderr.contains("a zone of 2"), "{:?}", printed("64k,2m"));
 }
 
 #[test]

@@ -1,6 +1,4 @@
-//! The history: sessions are listed, found again, given words, handed on, removed; and nothing is lost whatever happens.
-//!
-//! For: what a user sees of many sessions. Not for: what a report says of one.
+//! The history of sessions: list, find, tag, export, import and delete; and nothing is lost in a crash.
 
 use crate::stage::{Outcome, Running, Stage, is_root, names};
 use model::record::{Frame, frame};
@@ -12,7 +10,7 @@ use std::time::Duration;
 
 /// A run that is over at once, on a device that is none.
 const QUICK: &str = "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 3 --quiet";
-/// Where a target is not wanted.
+/// A placeholder for commands without a target.
 const NOTHING: &str = "";
 
 impl Stage {
@@ -38,7 +36,7 @@ impl Stage {
         }
     }
 
-    /// Measures so many sessions; gives their ids, oldest first.
+    /// Measures this many sessions, and returns their ids, oldest first.
     fn measured(&self, sessions: usize) -> Vec<String> {
         for _ in 0..sessions {
             self.must(QUICK);
@@ -77,7 +75,7 @@ fn id(entry: &Value) -> String {
 
 #[test]
 fn sessions_are_listed_newest_first_and_found_by_id_tag_or_last() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     assert!(stage.must("list").contains("fathom bench"));
     assert_eq!(stage.list(""), Vec::<Value>::new());
     stage.must_not(2, "show last", &["no sessions yet"]);
@@ -125,7 +123,7 @@ fn sessions_are_listed_newest_first_and_found_by_id_tag_or_last() {
 
 #[test]
 fn filters_select_matching_sessions() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let first = stage.measured(1);
     let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --quiet";
@@ -155,7 +153,7 @@ fn filters_select_matching_sessions() {
 
 #[test]
 fn tags_and_notes_survive_the_index() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let ids = stage.measured(2);
     assert!(stage.must(&format!("tag {} baseline old-cable", ids[0])).contains("tags baseline old-cable"));
     assert!(stage.must("note baseline measured before the move").contains("one note"));
@@ -175,7 +173,7 @@ fn tags_and_notes_survive_the_index() {
     assert_eq!(stage.ids("--tag baseline"), ids[..1]);
     assert_eq!(stage.ids("--tag baseline --rebuild"), ids[..1]);
 
-    // An edit by hand is noticed, and one that went wrong is said and never written over.
+    // A manual edit is noticed, and an invalid one is reported and never overwritten.
     let words = stage.history("sessions").join(format!("{}.words.json", ids[0]));
     std::fs::write(&words, r#"{"tags": ["by-hand"]}"#).unwrap();
     assert_eq!(stage.ids("--tag by-hand"), ids[..1]);
@@ -195,7 +193,7 @@ fn tags_and_notes_survive_the_index() {
 
 #[test]
 fn sessions_added_or_removed_externally_are_noticed() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let ids = stage.measured(3);
     let away = stage.path("away.fathom");
     std::fs::rename(stage.session(&ids[1]), &away).unwrap();
@@ -226,7 +224,7 @@ fn sessions_added_or_removed_externally_are_noticed() {
 
 #[test]
 fn export_and_import_keep_annotations_and_never_overwrite() {
-    let here = Stage::beside_others();
+    let here = Stage::shared();
     let ids = here.measured(2);
     here.must(&format!("tag {} travelled", ids[0]));
     let out = here.folder("out");
@@ -281,7 +279,7 @@ fn export_and_import_keep_annotations_and_never_overwrite() {
 
 #[test]
 fn delete_removes_only_exactly_named_sessions() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let ids = stage.measured(3);
     stage.must(&format!("tag {} old", ids[0]));
     stage.must_not(2, "delete last", &[&format!("means {}", ids[2]), "--yes"]);
@@ -289,8 +287,8 @@ fn delete_removes_only_exactly_named_sessions() {
     stage.must_not(2, &format!("delete {} nothing", ids[0]), &["nothing"]);
     stage.must_not(2, &format!("delete {}", stage.session(&ids[0]).display()), &["takes ids", "rm"]);
     assert_eq!(stage.ids("").len(), 3);
-    let said = stage.must("delete old --yes");
-    assert!(said.contains(&ids[0]) && said.contains("what was said"), "{said}");
+    let printed = stage.must("delete old --yes");
+    assert!(printed.contains(&ids[0]) && printed.contains("what was said"), "{printed}");
     assert!(stage.must(&format!("delete {}", ids[2])).contains("KiB"));
     assert_eq!(stage.ids(""), ids[1..2]);
     let left: Vec<PathBuf> = names(&stage.history("sessions"));
@@ -299,11 +297,11 @@ fn delete_removes_only_exactly_named_sessions() {
 
 #[test]
 fn running_sessions_are_listed_and_not_removed() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words = "run --rw randread --size 16m --time 200ms --warmup 0 --runs 200 --format json";
     let mut running = stage.start(words, &folder);
-    running.until_it_says("run 2 of");
+    running.wait_for_output("run 2 of");
     let entry = &stage.list("")[0];
     assert_eq!((&entry["running"], &entry["ending"]["how"]), (&true.into(), &"cut".into()));
     assert!(stage.must("list").contains("running"));
@@ -316,11 +314,11 @@ fn running_sessions_are_listed_and_not_removed() {
 
 #[test]
 fn last_means_the_last_ended_session() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words = "run --rw randread --size 16m --time 200ms --warmup 0 --runs 200 --format json";
     let mut first = stage.start(words, &folder);
-    first.until_it_says("run 2 of");
+    first.wait_for_output("run 2 of");
     let running = format!("still running (pid {})", first.id());
     stage.must_not(3, "show last", &[&running]);
     first.signal(Signal::INT);
@@ -328,7 +326,7 @@ fn last_means_the_last_ended_session() {
     let first = id(&stage.list("")[0]);
 
     let mut second = stage.start(words, &folder);
-    second.until_it_says("run 2 of");
+    second.wait_for_output("run 2 of");
     let running = format!("still running (pid {})", second.id());
     let last = stage.say("show last --format json");
     assert!(last.stderr.contains(&running), "{last:?}");
@@ -341,7 +339,7 @@ fn last_means_the_last_ended_session() {
 
 #[test]
 fn no_history_keeps_nothing() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let out = stage.say(&format!("{QUICK} --no-history"));
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(out.stdout.contains("Session not kept\n"), "{}", out.stdout);
@@ -355,7 +353,7 @@ fn no_history_keeps_nothing() {
 
 #[test]
 fn damaged_index_is_moved_aside_and_rebuilt() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let ids = stage.measured(2);
     let db = stage.history("history.db");
     // All of it; and of a whole one a piece in the middle.
@@ -376,7 +374,7 @@ fn damaged_index_is_moved_aside_and_rebuilt() {
 
 #[test]
 fn newer_index_is_refused_until_it_is_moved_aside() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let ids = stage.measured(1);
     let db = stage.history("history.db");
     // Bytes 60 to 63 of an SQLite file hold the user version.
@@ -397,16 +395,16 @@ fn list_works_without_a_writable_index() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
-    assert_eq!(stage.fathom_as_nobody(QUICK, Path::new(NOTHING)).code, Some(0));
-    // From here on the directory is root's, and nobody may only read it.
+    let stage = Stage::shared();
+    assert_eq!(stage.fathom_unprivileged(QUICK, Path::new(NOTHING)).code, Some(0));
+    // From here on the directory belongs to root, and the unprivileged user may only read it.
     let home = stage.path("xdg-of-nobody/fathom");
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(home.join(format!("history.db{suffix}")));
     }
     std::os::unix::fs::chown(&home, Some(0), Some(0)).unwrap();
     std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let out = stage.fathom_as_nobody("list --format json", Path::new(NOTHING));
+    let out = stage.fathom_unprivileged("list --format json", Path::new(NOTHING));
     let all: Vec<Value> = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
     assert_eq!(all.len(), 1, "{out:?}");
     assert!(!home.join("history.db").exists());
@@ -414,7 +412,7 @@ fn list_works_without_a_writable_index() {
 
 #[test]
 fn concurrent_processes_lose_nothing() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let together: Vec<Running> = (0..4).map(|_| stage.start(QUICK, Path::new(NOTHING))).collect();
     for one in together {
         let out = one.end();
@@ -432,7 +430,7 @@ fn concurrent_processes_lose_nothing() {
 
 #[test]
 fn ten_kills_lose_no_completed_run() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     kills(&stage, 10);
 }
 
@@ -449,7 +447,7 @@ pub(crate) fn kills(stage: &Stage, times: usize) {
     std::fs::remove_file(&ours).unwrap();
     let mut cut = [0, 0];
     for round in 0..times {
-        // From the first instruction to behind the last, in an order that is mixed.
+        // At times from the first instruction to after the last, in mixed order.
         let share = 1.2 * ((round * 37) % times) as f64 / times as f64;
         let run = stage.start(QUICK, Path::new(NOTHING));
         std::thread::sleep(whole[0].mul_f64(share));
@@ -494,7 +492,7 @@ fn ended_are_there(stage: &Stage, ids: &[String]) -> Vec<String> {
     all.iter().map(id).collect()
 }
 
-/// Lists as many sessions as nobody has, made from one by leaving out its course; says how long that takes.
+/// Lists a very large number of sessions, copied from one without its intervals, and prints the time.
 pub(crate) fn list_many(stage: &Stage, many: usize) {
     let origin = stage.session(&stage.measured(1)[0]);
     let text = std::fs::read_to_string(origin).unwrap();

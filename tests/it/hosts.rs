@@ -1,21 +1,20 @@
-//! Tests of several hosts: launchers whose processes do not find each other, ranks on one machine, and hosts that are lost.
+//! Measurements on several hosts: launchers whose processes do not find each other, ranks on one machine, and lost hosts.
 //!
-//! For: what is measured together, and what is said of whom. Not for: how well MPI carries it.
-//! Hosts are network and UTS namespaces with a server of ssh each ([`crate::lab`]); those tests are told by `./test --hosts`.
+//! Hosts are network and UTS namespaces with an ssh server each ([`crate::lab`]); `./test --hosts` runs those tests.
 
 use crate::stage::{Stage, wait};
 use std::path::Path;
 
 #[test]
 fn launcher_processes_that_do_not_meet_are_refused() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let mut command = stage.command(&[], "run --engine null --time 100ms --runs 1", Path::new(""));
     let out = wait(command.env("OMPI_COMM_WORLD_SIZE", "4").env("OMPI_COMM_WORLD_RANK", "0"));
     assert_eq!(out.code, Some(2), "{out:?}");
     for words in ["started 4 processes", "OMPI_COMM_WORLD_SIZE=4", "env -u OMPI_COMM_WORLD_SIZE fathom"] {
         assert!(out.stderr.contains(words), "{words}: {}", out.stderr);
     }
-    // What is wrong with all of them one of them tells.
+    // One of the processes reports a problem that all of them have.
     let other = wait(command.env("OMPI_COMM_WORLD_RANK", "1"));
     assert_eq!((other.code, other.stderr.contains("started 4 processes")), (Some(2), false), "{other:?}");
     let mut list = stage.command(&[], "list", Path::new(""));
@@ -29,7 +28,7 @@ fn srun_steps_count_as_launchers_and_allocation_shells_do_not() {
         // Its MPI would ask a server of Slurm that is not there.
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let mut command = stage.command(&[], "run --engine null --time 100ms --runs 1", Path::new(""));
     let shell = wait(command.env("SLURM_NTASKS", "3").env("SLURM_PROCID", "0"));
     assert_eq!(shell.code, Some(1), "one run has a finding of its own: {shell:?}");
@@ -44,9 +43,9 @@ fn srun_steps_count_as_launchers_and_allocation_shells_do_not() {
 
 #[test]
 fn ranks_per_host_is_refused_on_a_single_host() {
-    let stage = Stage::beside_others();
-    for said in ["--ranks-per-host 2", "--hosts 1,2"] {
-        let out = stage.fathom(&format!("run --engine null {said}"), Path::new(""));
+    let stage = Stage::shared();
+    for printed in ["--ranks-per-host 2", "--hosts 1,2"] {
+        let out = stage.fathom(&format!("run --engine null {printed}"), Path::new(""));
         assert!(out.code == Some(2) && out.stderr.contains("this host measures alone"), "{out:?}");
     }
     for wrong in ["2", "2,1", "1,1"] {
@@ -87,12 +86,12 @@ mod together {
 
     /// Two ranks of this machine, measured again where others leave no number; with the stage of it.
     fn undisturbed(words: &str) -> (Stage, Outcome) {
-        let told = || {
+        let reported = || {
             let stage = Stage::new();
             let out = two_ranks(&stage, words, &stage.folder("target"));
             (stage, out)
         };
-        (0..4).map(|_| told()).find(|(_, out)| !out.report().is_withheld_by_others()).unwrap_or_else(told)
+        (0..4).map(|_| reported()).find(|(_, out)| !out.report().is_disturbed()).unwrap_or_else(reported)
     }
 
     /// The sessions of single ranks, and the one of all.
@@ -116,9 +115,13 @@ mod together {
         let words = "run --rw randread --engine sync --size 16m --time 300ms --runs 3 --format json --ranks-per-host 2";
         let (stage, out) = undisturbed(words);
         let report = out.report();
-        let one = report.must_say("F04", "finding");
+        let one = report.expect_answer("F04", "finding");
         assert!(one["sentence"].as_str().unwrap().contains("run on one kernel"), "{one:#}");
-        assert!(report.says("F02", "holds") && report.says("F05", "holds"), "{:#}", report.0["findings"]);
+        assert!(
+            report.has_answer("F02", "holds") && report.has_answer("F05", "holds"),
+            "{:#}",
+            report.0["findings"]
+        );
         let report = report.0;
         assert_eq!(report["hosts"].as_array().map(Vec::len), Some(2), "{report}");
         let hosts = report["fleet"]["hosts"].as_array().unwrap();
@@ -174,7 +177,7 @@ mod together {
         disk.file("data", 32);
         disk.sh("sync");
         let _neighbour =
-            disk.sh_beside("while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done");
+            disk.spawn_sh("while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done");
         let words = "run --rw randread --engine sync --size 16m --time 300ms --warmup 0 --runs 3 --ranks-per-host 2 --format json";
         let targets = [&stage.folder("target"), &disk.dir];
         let out = wait(&mut two_targets(&stage, &disk.enter(), words, targets));
@@ -208,8 +211,8 @@ mod together {
         );
         std::fs::write(&job, text).unwrap();
         let report = two_ranks(&stage, "run --quiet --ranks-per-host 2 --format json", &job).report();
-        // The counters of a kernel that both ranks run on cannot tell whose reads the device did.
-        let answer = report.must_say("A01", "not_checked");
+        // With one kernel for both ranks, its counters do not show which rank caused the device's reads.
+        let answer = report.expect_answer("A01", "not_checked");
         assert!(answer["about"].as_array().unwrap().contains(&"two, cached".into()), "{answer:#}");
         for result in report.0["results"].as_array().unwrap() {
             assert_ne!(result["verdict"], "VALID", "{result:#}");
@@ -274,7 +277,7 @@ mod together {
         }
     }
 
-    /// Both ranks measure the same cells at the same moments, whatever decides which comes next, and the rate of a cell is that of both.
+    /// Both ranks measure the same cells at the same time, and the rate of a cell is the sum.
     #[test]
     fn hosts_of_a_sweep_measure_each_cell_together() {
         for way in ["--exhaustive --runs 2", "--budget 3s"] {
@@ -334,7 +337,7 @@ mod together {
         assert_eq!((began(&own[0]), began(&own[1])), (began(&all), began(&all)));
     }
 
-    /// The file system of one rank stands still while its program, its host and its signs of life go on.
+    /// The file system of one rank hangs while its program, its host and its heartbeats continue.
     #[test]
     fn hung_storage_on_one_host_is_named_within_five_seconds() {
         if !is_root() {
@@ -348,11 +351,11 @@ mod together {
         let targets = [&stage.folder("target"), &disk.dir];
         let mut command = two_targets(&stage, &disk.enter(), &words, targets);
         let mut running = Running::start(&mut command);
-        running.until_it_says("run 1 of 1");
+        running.wait_for_output("run 1 of 1");
         std::thread::sleep(Duration::from_secs(3));
         disk.sh("fsfreeze -f .");
         let frozen = Instant::now();
-        running.until_it_says("does not answer");
+        running.wait_for_output("does not answer");
         let named = frozen.elapsed();
         disk.sh("fsfreeze -u .");
         let out = running.end();
@@ -365,7 +368,7 @@ mod together {
 
     #[test]
     fn two_ranks_on_one_host_and_single_host_commands_are_refused() {
-        let stage = Stage::beside_others();
+        let stage = Stage::shared();
         let out = two_ranks(&stage, "run --engine null --time 100ms", Path::new(""));
         assert!(out.code == Some(2) && out.stderr.contains("--ranks-per-host 2"), "{out:?}");
         let layers = two_ranks(&stage, "layers --engine null", Path::new(""));
@@ -394,7 +397,7 @@ mod together {
         assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "no test file is left");
     }
 
-    /// What is done to a measurement of ten seconds after four of them, and what is said then of whom.
+    /// A fault after four of ten seconds of measurement, and the expected report about the host.
     fn lost(fault: impl Fn(), who: &str) {
         if !is_root() {
             return;
@@ -406,12 +409,12 @@ mod together {
         let words = "run --rw randread --engine sync --rate 200 --size 16m --time 10s --runs 1 -o";
         let words = format!("{words} {}", file.display());
         let mut running = Running::start(&mut lab.command(&stage, &words, &target));
-        running.until_it_says("run 1 of 1");
+        running.wait_for_output("run 1 of 1");
         std::thread::sleep(Duration::from_secs(4));
         let before = Instant::now();
         fault();
-        let others_ended = lab::until_no_load(Duration::from_secs(8), &[who]);
-        lab::until_the_launcher_has_ended(Duration::from_secs(15));
+        let others_ended = lab::wait_until_idle(Duration::from_secs(8), &[who]);
+        lab::wait_for_launcher_exit(Duration::from_secs(15));
         lab::end();
         let out = running.end_within(Duration::from_secs(60));
         assert!(out.code.is_none_or(|code| code != 0), "{out:?}");
@@ -458,10 +461,10 @@ mod together {
         let (stage, lab) = (Stage::new(), Lab::up());
         let words = "run --rw randread --engine sync --rate 200 --size 16m --time 20s --runs 1";
         let mut running = Running::start(&mut lab.command(&stage, words, &stage.folder("target")));
-        running.until_it_says("run 1 of 1");
+        running.wait_for_output("run 1 of 1");
         std::thread::sleep(Duration::from_secs(4));
         lab::signal(1, "STOP");
-        let ended = lab::until_no_load(Duration::from_secs(6), &["fathom-lab-1"]);
+        let ended = lab::wait_until_idle(Duration::from_secs(6), &["fathom-lab-1"]);
         assert!(ended.is_some_and(|took| took < Duration::from_secs(4)), "{ended:?}");
         lab::end();
         drop(running.end_within(Duration::from_secs(40)));

@@ -1,7 +1,5 @@
-//! Sweeps that measure their cells in order: the presets `iops` and `pts`.
-//!
-//! For: the layout of the program that `iops` stands in for, its rates beside fio's, what ends a sweep, the rounds of the
-//! SNIA's specification, and going on. Not for: sweeps that seek the best cell (`sweep.rs`).
+//! Sweeps that measure their cells in order, the presets `iops` and `pts`: layout, rates compared with fio, what ends a sweep, the rounds of the
+//! SNIA specification, and resuming.
 
 use crate::disk::{Device, Disk, Image};
 use crate::group::Group;
@@ -61,7 +59,7 @@ fn inside(stage: &Stage, (disk, group): &(Disk, Group), words: &str) -> Outcome 
 
 #[test]
 fn iops_doubles_sizes_from_512_bytes_with_32_threads() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let list = stage.fathom("sweep --preset iops --engine sim --list", nothing());
     let lines: Vec<&str> = list.stdout.lines().collect();
     assert_eq!(lines.first(), Some(&"randread 1 x 512 B direct, sim, 32 workers"), "{list:?}");
@@ -83,18 +81,18 @@ fn iops_doubles_sizes_from_512_bytes_with_32_threads() {
 
 #[test]
 fn iops_program_name_accepts_its_own_options() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.folder("here").join("file");
     crate::stage::fill(&file, 8);
     let by_name = ["bash", "-c", "exec -a /usr/local/bin/iops \"$0\" \"$@\""].map(str::to_owned);
     let out = crate::stage::wait(&mut stage.command(&by_name, "-n 2 -t 1 -b 8k -p sequential", &file));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    // Whether a number is behind it is up to what else the machine does.
+    // Whether a number follows depends on other load.
     let sizes: Vec<&str> = out.stdout.lines().filter(|line| line.contains(" blocks: ")).collect();
     assert!(matches!(sizes.as_slice(), [size] if size.starts_with("   8 KiB blocks: ")), "{out:?}");
     assert!(out.stdout.contains(", 2 threads:\n"), "{out:?}");
-    for (words, told) in [("-m", "--format csv"), ("-b x", "'x'"), ("-p sideways", "sideways")] {
-        crate::output::says(&stage.fathom(&format!("iops {words}"), &file), 2, &[told]);
+    for (words, reported) in [("-m", "--format csv"), ("-b x", "'x'"), ("-p sideways", "sideways")] {
+        crate::output::check_outcome(&stage.fathom(&format!("iops {words}"), &file), 2, &[reported]);
     }
 }
 
@@ -179,15 +177,15 @@ fn iops_ends_when_a_quarter_of_the_threads_gets_no_service() {
 
 #[test]
 fn iops_command_resumes_and_answers_in_its_own_options() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("data", 16);
-    for (said, flag) in [
+    for (printed, flag) in [
         ("-n 0", "-n 0: "),
         ("-b much", "-b much: "),
         ("-t 0", "-t 0s: "),
         ("-p up", "-p up: type random or sequential"),
     ] {
-        let out = stage.fathom(&format!("iops {said}"), &file);
+        let out = stage.fathom(&format!("iops {printed}"), &file);
         assert!(
             out.code == Some(2) && out.stderr.contains(flag) && !out.stderr.contains("--workers"),
             "{out:?}"
@@ -196,7 +194,7 @@ fn iops_command_resumes_and_answers_in_its_own_options() {
     for words in ["iops -t 1 -n 2", "sweep --resume last --no-live"] {
         let target = if words.starts_with("iops") { &*file } else { nothing() };
         let mut running = stage.start(words, target);
-        running.until_it_says(if words.starts_with("iops") { "cell 2 of" } else { "cell 3 of" });
+        running.wait_for_output(if words.starts_with("iops") { "cell 2 of" } else { "cell 3 of" });
         running.signal(rustix::process::Signal::INT);
         let cut = running.end();
         assert_eq!(cut.code, Some(130), "{cut:?}");
@@ -206,10 +204,10 @@ fn iops_command_resumes_and_answers_in_its_own_options() {
 
 #[test]
 fn iops_resumes_after_an_interrupt() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words = "sweep --preset iops --engine null --bs 512..8k --time 1s --seed 3";
     let mut running = stage.start(words, nothing());
-    running.until_it_says("cell 3 of at most 5");
+    running.wait_for_output("cell 3 of at most 5");
     running.signal(rustix::process::Signal::INT);
     let cut = running.end();
     assert_eq!(cut.code, Some(130), "{cut:?}");
@@ -226,7 +224,7 @@ fn iops_resumes_after_an_interrupt() {
 
 #[test]
 fn pts_repeats_rounds_until_the_tracked_cell_is_steady() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words = "sweep --preset pts --engine sim --bs 4k,512 --time 5ms --quiet";
     let list = stage.fathom("sweep --preset pts --engine sim --list", nothing());
     assert_eq!(list.stdout.lines().count(), 7 * 8, "{list:?}");
@@ -249,7 +247,7 @@ fn pts_repeats_rounds_until_the_tracked_cell_is_steady() {
 
 #[test]
 fn pts_preconditions_a_file_with_two_passes() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("place");
     let small = "--size 16m --time 200ms --quiet --format json";
     let out = stage.fathom(&format!("sweep --preset pts-latency --bs 4k --mix 100,0 {small}"), &folder);
@@ -289,7 +287,7 @@ fn pts_resumes_and_preconditions_only_new_files() {
             format!("{words} --destroy {}", theirs.display())
         };
         let mut running = stage.start(&words, &target);
-        running.until_it_says("round 2 of at most 25");
+        running.wait_for_output("round 2 of at most 25");
         running.signal(rustix::process::Signal::INT);
         let cut = running.end();
         assert!(cut.code == Some(130) && cut.stdout.contains("Steady state: not reached"), "{cut:?}");
@@ -305,7 +303,7 @@ fn pts_resumes_and_preconditions_only_new_files() {
 
 #[test]
 fn several_thread_counts_give_a_surface() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words = "sweep --preset iops --engine sim --bs 4k,64k --workers 1,8 --time 50ms --seed 3 --quiet";
     let out = stage.fathom(words, Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -327,7 +325,7 @@ fn several_thread_counts_give_a_surface() {
 
 #[test]
 fn options_that_conflict_with_an_order_are_refused() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("place");
     for (words, code, must) in [
         ("--preset iops --rw randwrite", 2, "--pattern"),

@@ -1,4 +1,4 @@
-//! Lifecycle: users without rights, signals, faults and dead file systems. Something is said, and nothing is left behind.
+//! Users without rights, signals, faults and hung file systems: each is reported, and no file remains.
 
 use crate::disk::{Disk, Image, Room};
 use crate::stage::{Running, Stage, is_root, names};
@@ -16,10 +16,10 @@ fn users_without_rights_get_a_complete_bench() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
-    let folder = stage.folder_of_nobody("own");
+    let stage = Stage::shared();
+    let folder = stage.unprivileged_folder("own");
     let words = "bench --profile real --size 64m --time 300ms --warmup 50ms --runs 3 --quiet --format json";
-    let out = stage.fathom_as_nobody(words, &folder);
+    let out = stage.fathom_unprivileged(words, &folder);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     let report = out.report();
     assert_eq!(report.0["results"].as_array().unwrap().len(), 4);
@@ -36,10 +36,10 @@ fn killed_session_can_be_shown_and_leaves_no_file() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let mut running = disk.start(&stage, LONG, &disk.dir);
-    running.until_it_says("run 3 of");
+    running.wait_for_output("run 3 of");
     let id = running.id();
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);
@@ -59,7 +59,7 @@ fn killed_run_with_named_files_is_reported_by_the_next_run() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let (real, dir) = (stage.folder("real"), stage.folder("shown"));
     // Shows a directory through FUSE, which has no files without a name.
     let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
@@ -70,16 +70,16 @@ fn killed_run_with_named_files_is_reported_by_the_next_run() {
     };
     let start = |words: &str| Running::start(&mut stage.command(&room.enter(), words, &dir));
     let mut killed = start(LONG);
-    killed.until_it_says("run 3 of");
+    killed.wait_for_output("run 3 of");
     killed.signal(Signal::KILL);
     assert_eq!(killed.end().code, None);
     let left = names(&real);
     assert!(left.len() == 1 && left[0].to_string_lossy().contains("fathom-test-"), "{left:?}");
     let name = left[0].file_name().unwrap().to_string_lossy().into_owned();
 
-    // One run that lives and one that looks: the dead one's file is named, the living one's never.
+    // One live run and one killed run: only the file of the killed one is named.
     let mut alive = start(LONG);
-    alive.until_it_says("run 2 of");
+    alive.wait_for_output("run 2 of");
     let short = "run --size 16m --time 50ms --warmup 0 --runs 1";
     let looked = start(short).end();
     assert!(looked.stderr.contains(&name) && looked.stderr.contains("rm "), "{}", looked.stderr);
@@ -88,7 +88,7 @@ fn killed_run_with_named_files_is_reported_by_the_next_run() {
     assert!(!others.is_empty() && others.iter().all(|o| !looked.stderr.contains(o)), "{others:?} {looked:?}");
     alive.signal(Signal::INT);
     assert_eq!(alive.end().code, Some(130));
-    // FUSE keeps a removed file that was open under a name of its own until the kernel has told it of the end.
+    // FUSE keeps a removed open file under another name until the kernel reports its release.
     let since = Instant::now();
     while names(&real) != left && since.elapsed() < Duration::from_secs(10) {
         std::thread::sleep(Duration::from_millis(50));
@@ -114,10 +114,10 @@ fn alarm_keeps_results() {
 }
 
 fn interrupted_by(signal: Signal) {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let mut running = stage.start(LONG, &folder);
-    running.until_it_says("run 3 of");
+    running.wait_for_output("run 3 of");
     let id = running.id();
     running.signal(signal);
     let out = running.end();
@@ -132,10 +132,10 @@ fn interrupted_by(signal: Signal) {
 
 #[test]
 fn interrupt_before_the_first_run_leaves_nothing() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let mut running = stage.start("run --size 2g", &folder);
-    running.until_it_says("preparing");
+    running.wait_for_output("preparing");
     running.signal(Signal::INT);
     let out = running.end();
     assert_eq!(out.code, Some(130), "{out:?}");
@@ -144,7 +144,7 @@ fn interrupt_before_the_first_run_leaves_nothing() {
 
 #[test]
 fn worker_fault_is_named() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words = "run --rw randread --size 64m --test-hook panic-worker --quiet --format json";
     let out = stage.fathom(words, &folder);
@@ -171,7 +171,7 @@ fn stalled(engine: &str) {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::slow(&stage, "dies 200") else { return };
     let report = stage.path("report.json");
     let words = format!(
@@ -194,9 +194,9 @@ fn stalled(engine: &str) {
 
 #[test]
 fn file_of_a_killed_run_is_named_and_kept() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("left");
-    // Above the largest process id that Linux gives, so nobody holds it.
+    // Above the largest process id of Linux, so no process holds it.
     let dead = folder.join(".fathom-test-4194999-00000000000000ff.tmp");
     std::fs::write(&dead, "data").unwrap();
     let out = stage.fathom("run --size 16m --time 100ms --runs 1", &folder);

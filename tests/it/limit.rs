@@ -1,16 +1,14 @@
-//! Load curves: capacity, knee and latency targets where the truth is known, and what becomes of a curve that is cut off.
-//!
-//! For: a simulated device whose queueing theory is solved, a throttle whose rate was typed in, a file that stalls. Not for: the
-//! search itself (unit tests of the strategy) nor the schedule of an open loop ([`crate::open_loop`]).
+//! Load curves: capacity, knee and latency targets on a simulated device with known queueing theory, on a throttle and on a stalling file; and
+//! interrupted curves.
 
-use crate::disk::{Disk, Image, ahead_of_others};
+use crate::disk::{Disk, Image, with_high_priority};
 use crate::group::Group;
 use crate::stage::{Outcome, Report, Stage, is_root, wait, wait_long};
 use serde_json::Value;
 use std::path::Path;
 
 const MS: f64 = 1e6;
-/// What an operation of the simulated device takes, in seconds.
+/// Service time of the simulated device, in seconds.
 const SERVICE_S: f64 = 100e-6;
 
 fn number(value: &Value) -> f64 {
@@ -32,7 +30,7 @@ fn near(what: &str, got: f64, truth: f64, share: f64) {
     assert!((got / truth - 1.0).abs() <= share, "{what}: {got} for {truth}");
 }
 
-/// Chance that an arrival at a server with constant service and random arrivals waits no longer than so many services
+/// Probability that an arrival at a server with constant service and random arrivals waits at most this many service times.
 /// (Erlang 1909, M/D/1).
 fn waits_within(load: f64, services: u32) -> f64 {
     let mut factorial = 1.0;
@@ -44,7 +42,7 @@ fn waits_within(load: f64, services: u32) -> f64 {
     (1.0 - load) * terms.sum::<f64>()
 }
 
-/// The load of such a server at which p99 of the latency is so many services.
+/// The load of such a server at which p99 of the latency is this many service times.
 fn true_load(services: u32) -> f64 {
     let (mut low, mut high) = (0.01, 0.99);
     while high - low > 1e-9 {
@@ -55,7 +53,7 @@ fn true_load(services: u32) -> f64 {
 }
 
 fn on_a_simulated_device(words: &str, time: &str) -> Report {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words = format!("limit --time {time} --warmup 100ms --seed 7 --quiet --format json {words}");
     let out = stage.fathom(&words, Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -137,7 +135,7 @@ fn throttle_is_found_at_its_rate() {
              --seed {seed} --quiet --format json"
         );
         let inside = stage.command(&[disk.enter(), group.enter()].concat(), &words, &disk.dir);
-        let report = wait_long(&mut ahead_of_others(&inside)).report();
+        let report = wait_long(&mut with_high_priority(&inside)).report();
         let curve = curve(&report);
         near("capacity", number(&curve["capacity_iops"]), 2000.0, 0.05);
         near("kept", number(&curve["promise"]["kept_iops"]), 2000.0, 0.1);
@@ -161,19 +159,19 @@ fn latency_target_fails_where_an_open_loop_fails() {
     let stage = Stage::new();
     // 50 ms of silence after every 20 reads: some 380 a second, and a tail that grows where stalls follow one another.
     let Some(disk) = Disk::slow(&stage, "stalls 20 0.05") else { return };
-    let told = |words: &str| -> Outcome {
+    let reported = |words: &str| -> Outcome {
         let words = format!("{words} --engine sync --warmup 100ms --seed 5 --quiet --format json");
-        wait_long(&mut ahead_of_others(&stage.command(&disk.enter(), &words, &disk.dir.join("file"))))
+        wait_long(&mut with_high_priority(&stage.command(&disk.enter(), &words, &disk.dir.join("file"))))
     };
-    let report = told("limit --workers 8 --p90 80ms --time 2s --runs 2").report();
+    let report = reported("limit --workers 8 --p90 80ms --time 2s --runs 2").report();
     let latency_target = &curve(&report)["promise"];
     let (kept, broken) = (number(&latency_target["kept_iops"]), number(&latency_target["broken_iops"]));
     assert!(broken > kept && broken < 1.5 * kept, "{latency_target:#}");
     // A tenth to either side of the bracket, measured for longer with as many places.
     let p90 = |rate: f64| {
-        let out = told(&format!("run --rate {rate} --workers 256 --time 5s --runs 2"));
+        let out = reported(&format!("run --rate {rate} --workers 256 --time 5s --runs 2"));
         let latency = &out.report().0["results"][0]["read"]["latency_ns"];
-        // Beyond what is served there is no percentile, and the maximum tells.
+        // Above capacity there is no percentile, and the maximum shows the overload.
         latency["percentiles"]["90"].as_f64().unwrap_or_else(|| number(&latency["max"]))
     };
     let (below, above) = (p90(0.9 * kept), p90(1.1 * broken));
@@ -183,7 +181,7 @@ fn latency_target_fails_where_an_open_loop_fails() {
 
 #[test]
 fn search_keeps_its_budget_and_reports_its_loads() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words = "limit --engine sim:servers=1 --p99 500us --time 1s --warmup 0 --budget 12s --seed 3 --quiet --format json";
     let since = std::time::Instant::now();
     let report = stage.fathom(words, Path::new("")).report();
@@ -203,7 +201,7 @@ fn search_keeps_its_budget_and_reports_its_loads() {
 
 #[test]
 fn impossible_curves_are_refused_with_a_fix() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let refused = |words: &str, expected: &str| {
         let Outcome { code, stderr, .. } = stage.fathom(&format!("limit --quiet {words}"), Path::new(""));
         assert!(code == Some(2) && stderr.contains(expected), "{words}: {code:?} {stderr}");
@@ -224,11 +222,11 @@ fn impossible_curves_are_refused_with_a_fix() {
 
 #[test]
 fn interrupted_curve_keeps_its_measured_loads() {
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let file = stage.file("data", 16);
     let words = "limit --depth 4 --time 200ms --warmup 0 --runs 1 --seed 2 --format json";
     let mut running = stage.start(words, &file);
-    running.until_it_says("run 5 of");
+    running.wait_for_output("run 5 of");
     running.signal(rustix::process::Signal::INT);
     let out = running.end();
     assert_eq!(out.code, Some(130), "{out:?}");
@@ -243,7 +241,7 @@ fn interrupted_curve_keeps_its_measured_loads() {
 
 #[test]
 fn plan_shows_the_slots_of_the_open_loop() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let out = stage.fathom("limit --engine sim --depth 16 --p99.9 2ms --explain", Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
     for words in ["512 in flight", "p99.9 within 2.00 ms", "poisson", "loads", "--budget", "default: 33 runs"]
@@ -255,7 +253,7 @@ fn plan_shows_the_slots_of_the_open_loop() {
 
 #[test]
 fn holes_and_zeros_stop_before_the_first_run_unless_accepted() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let make = |name: &str, bytes: u64| {
         let path = stage.path(name);
         std::fs::File::create(&path).unwrap().set_len(bytes).unwrap();
@@ -283,7 +281,7 @@ fn holes_and_zeros_stop_before_the_first_run_unless_accepted() {
         let since = std::time::Instant::now();
         let out = stage.fathom(&format!("{command} {long}"), target);
         let report = out.report().0;
-        // A file system that tells no extents, or none of direct reads, cannot know it before.
+        // A file system without extents, or without direct reads, cannot know it earlier.
         if report["ending"]["how"] != "not_measured"
             && report["findings"]
                 .as_array()

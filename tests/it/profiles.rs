@@ -1,4 +1,4 @@
-//! Profiles that show results as a well-known tool does: their tests, their cards, their scores.
+//! Profiles that print results like a well-known tool: their tests, cards and scores.
 //!
 //! Source of AS SSD's score: <https://ssd-tester.com/text_score.php>.
 
@@ -17,7 +17,7 @@ fn names(rows: &Value) -> Vec<&str> {
     rows.as_array().unwrap().iter().map(|r| r["name"].as_str().unwrap()).collect()
 }
 
-/// Everything that is said to differ from the tool.
+/// All reported differences from the original tool.
 fn differs(card: &Value) -> String {
     card["differs"].as_array().unwrap().iter().map(|d| d.as_str().unwrap()).collect::<Vec<_>>().join("\n")
 }
@@ -29,7 +29,7 @@ fn row<'a>(card: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn known_latency_gives_the_known_score() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words =
         "bench --profile asssd --engine sim --time 5ms --warmup 0 --runs 3 --seed 7 --quiet --format json";
     let out = stage.fathom(words, Path::new(""));
@@ -58,7 +58,7 @@ fn known_latency_gives_the_known_score() {
 
 #[test]
 fn atto_skips_and_names_sizes_that_do_not_fit() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words = "bench --profile atto --size 16m --time 10ms --warmup 0 --runs 1 --quiet --format json";
     let out = stage.fathom(words, &folder);
@@ -80,7 +80,7 @@ fn four_kib_sectors_skip_small_sizes_and_raise_the_access_time() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Buffered) else { return };
     tool(&[&"losetup", &"--sector-size", &"4096", &device.path]).unwrap();
     let quick = "--time 10ms --warmup 0 --runs 1 --quiet --format json";
@@ -102,7 +102,7 @@ fn four_kib_sectors_skip_small_sizes_and_raise_the_access_time() {
 
 #[test]
 fn user_file_is_only_read_and_write_scores_are_withheld() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("mine", 64);
     let before = std::fs::read(&file).unwrap();
     let quick = "--time 20ms --warmup 0 --runs 2 --quiet --format json";
@@ -120,13 +120,13 @@ fn user_file_is_only_read_and_write_scores_are_withheld() {
 
 #[test]
 fn invalid_results_withhold_the_score_and_access_time_spans_the_target() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.path("holes");
     File::create(&file).unwrap().set_len(3 << 29).unwrap();
     let out =
         stage.fathom("bench --profile asssd --time 10ms --warmup 0 --runs 1 --quiet --format json", &file);
     let report = out.report();
-    report.must_say("A04", "finding");
+    report.expect_answer("A04", "finding");
     let card = card(&out);
     let read = &card["score"]["read"];
     assert!(read["value"].is_null(), "{read}");
@@ -141,7 +141,7 @@ fn invalid_results_withhold_the_score_and_access_time_spans_the_target() {
 
 #[test]
 fn compression_curve_writes_then_reads_each_point() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words = "bench --profile asssd-compression --size 32m --runs 1 --quiet --format json";
     let out = stage.fathom(words, &folder);
@@ -163,7 +163,7 @@ fn compression_curve_writes_then_reads_each_point() {
 
 #[test]
 fn impossible_profile_options_are_refused_first() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let file = stage.path("mine");
     File::create(&file).unwrap();
@@ -185,16 +185,17 @@ fn impossible_profile_options_are_refused_first() {
 
 #[test]
 fn profile_plan_names_the_origins_of_settings() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let out = stage.fathom("bench --profile atto --explain", &folder).stdout;
     let size = out.lines().find(|l| l.starts_with("--size")).unwrap();
     assert!(size.contains("256 MiB") && size.ends_with("profile atto"), "{size}");
     assert!(out.contains("SEQ1M Q4T1 read  (headline)"), "{out}");
     for profile in ["cdm", "asssd", "asssd-compression"] {
-        let said = stage.fathom(&format!("bench --profile {profile} --size 32m --explain"), &folder).stdout;
-        let sizes: Vec<&str> = said.lines().filter(|l| l.starts_with("--size")).collect();
-        let [size] = sizes.as_slice() else { panic!("{said}") };
+        let printed =
+            stage.fathom(&format!("bench --profile {profile} --size 32m --explain"), &folder).stdout;
+        let sizes: Vec<&str> = printed.lines().filter(|l| l.starts_with("--size")).collect();
+        let [size] = sizes.as_slice() else { panic!("{printed}") };
         assert!(size.contains("32 MiB") && size.ends_with("command line"), "{size}");
     }
 }

@@ -1,6 +1,4 @@
-//! Provocations: throttles, journals, compression, switched-off flushes, and a second witness.
-//!
-//! For: what the checks must see where it was done on purpose. Not for: the first tests of each kind ([`crate::honesty`]).
+//! Provoked problems that checks must find: throttles, journals, compression, disabled flushes; and iostat as a second witness.
 
 use crate::disk::{Disk, Image, Room};
 use crate::scene;
@@ -13,10 +11,10 @@ const SHORT: &str = "--time 1s --warmup 100ms --runs 1 --quiet --format json";
 
 #[test]
 fn throttle_is_named_as_the_limiter() {
-    let Some(report) = scene::THROTTLED.must_be_seen(&Stage::watching()) else { return };
-    let limit = report.must_say("D04", "finding");
+    let Some(report) = scene::THROTTLED.must_be_found(&Stage::watching()) else { return };
+    let limit = report.expect_answer("D04", "finding");
     assert!(limit["sentence"].as_str().unwrap().contains("250"), "{limit:#}");
-    let above = report.must_say("D05", "finding");
+    let above = report.expect_answer("D05", "finding");
     let share = above["evidence"]["above_share"].as_f64().unwrap_or_else(|| panic!("{above:#}"));
     assert!(share >= 0.95, "{share} of the waiting was above the device");
     assert_eq!(report.0["limiter"]["name"], "throttle", "{:#}", report.0["limiter"]);
@@ -24,8 +22,8 @@ fn throttle_is_named_as_the_limiter() {
 
 #[test]
 fn throttle_starting_during_a_run_is_a_cliff() {
-    let Some(report) = scene::THROTTLED_MEANWHILE.must_be_seen(&Stage::watching()) else { return };
-    let cliff = report.must_say("E02", "finding");
+    let Some(report) = scene::THROTTLED_MEANWHILE.must_be_found(&Stage::watching()) else { return };
+    let cliff = report.expect_answer("E02", "finding");
     let sentence = cliff["sentence"].as_str().unwrap();
     assert!(sentence.contains("so the cause is above it"), "{sentence}");
     let of = |name: &str| cliff["evidence"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {cliff:#}"));
@@ -40,20 +38,20 @@ fn throttle_starting_during_a_run_is_a_cliff() {
 
 #[test]
 fn direct_writes_through_a_data_journal_are_named() {
-    let Some(report) = scene::JOURNALLED.must_be_seen(&Stage::beside_others()) else { return };
+    let Some(report) = scene::JOURNALLED.must_be_found(&Stage::shared()) else { return };
     assert!(!report.name().ends_with("direct"), "{}", report.name());
 }
 
 #[test]
 fn compressible_data_on_btrfs_are_found() {
-    let Some(report) = scene::COMPRESSED.must_be_seen(&Stage::beside_others()) else { return };
-    let found = |id| report.says(id, "finding");
+    let Some(report) = scene::COMPRESSED.must_be_found(&Stage::shared()) else { return };
+    let found = |id| report.has_answer(id, "finding");
     assert!(found("A02") || found("A03") || found("A07"), "{report:#?}");
 }
 
 #[test]
 fn overlays_are_named_and_resolved_to_their_disk() {
-    let Some(report) = scene::OVERLAY.must_be_seen(&Stage::beside_others()) else { return };
+    let Some(report) = scene::OVERLAY.must_be_found(&Stage::shared()) else { return };
     for device in report.devices() {
         let of = |name: &str| device[name].as_f64().unwrap_or_else(|| panic!("no {name}: {device}"));
         assert!((of("ios") / of("issued_ops") - 1.0).abs() < 0.01, "{device}");
@@ -70,7 +68,7 @@ fn overlay_writes_are_placed_in_the_upper_directory() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh(UPPER_IN_MEMORY);
     let run = |words: &str, target: &str| {
@@ -85,8 +83,8 @@ fn overlay_writes_are_placed_in_the_upper_directory() {
     };
     // Only read, the file is on the disk.
     let read = run("--rw randread --cache direct", "merged/file");
-    read.must_say("A14", "holds");
-    read.must_say("A11", "holds");
+    read.expect_answer("A14", "holds");
+    read.expect_answer("A11", "holds");
     // Written, it is copied to memory; its other name still leads to the disk.
     let write = "--rw randwrite --engine sync --cache direct-dsync --destroy $TARGET";
     for (words, target) in [
@@ -95,11 +93,11 @@ fn overlay_writes_are_placed_in_the_upper_directory() {
         ("--rw randread --size 16m", "merged/sub"),
     ] {
         let report = run(words, target);
-        assert_eq!(report.must_say("A14", "finding")["severity"], "void", "{target}");
-        report.must_say("A11", "finding");
+        assert_eq!(report.expect_answer("A14", "finding")["severity"], "void", "{target}");
+        report.expect_answer("A11", "finding");
         assert!(report.name().contains("memory (tmpfs)"), "{}", report.name());
     }
-    run("--rw randread --cache direct", "merged/link").must_say("A14", "holds");
+    run("--rw randread --cache direct", "merged/link").expect_answer("A14", "holds");
     disk.sh("test -s memory/upper/file && test ! -e memory/upper/link && umount merged memory");
 }
 
@@ -108,7 +106,7 @@ fn overlay_metacopy_files_have_no_certain_device() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     // Another owner is all that the upper directory has of it.
     disk.sh(&format!(
@@ -121,8 +119,8 @@ fn overlay_metacopy_files_have_no_certain_device() {
         disk.name()
     );
     let report = disk.fathom(&stage, &words, &path).report();
-    report.must_say("A11", "not_checked");
-    report.must_say("A14", "not_checked");
+    report.expect_answer("A11", "not_checked");
+    report.expect_answer("A14", "not_checked");
     disk.sh("umount merged memory");
 }
 
@@ -131,7 +129,7 @@ fn fuse_file_systems_are_not_local_disks() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let (real, shown) = (stage.folder("real"), stage.folder("shown"));
     let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
                   mountpoint -q \"$2\" || exit 1; echo ready; cat; umount --lazy \"$2\"; kill $!; wait";
@@ -140,22 +138,22 @@ fn fuse_file_systems_are_not_local_disks() {
     let Some(room) = Room::keep(&mut serve) else { return };
     let words = format!("run --rw randread --engine sync --depth 1 --size 16m {SHORT}");
     let report = wait(&mut stage.command(&room.enter(), &words, &shown)).report();
-    let remote = report.must_say("D24", "finding");
+    let remote = report.expect_answer("D24", "finding");
     assert_eq!(remote["severity"], "rename");
-    report.must_say("A13", "not_checked");
+    report.expect_answer("A13", "not_checked");
 }
 
 #[test]
 fn syncs_without_device_flushes_are_not_durable() {
     for scene in [scene::WRITE_THROUGH, scene::WITHOUT_BARRIERS] {
-        let Some(report) = scene.must_be_seen(&Stage::beside_few()) else { return };
+        let Some(report) = scene.must_be_found(&Stage::one_per_cpu()) else { return };
         assert!(report.name().contains("not durable"), "{}", report.name());
     }
-    let Some(honest) = scene::SYNCED.tell(&Stage::beside_few()) else { return };
+    let Some(honest) = scene::SYNCED.play(&Stage::one_per_cpu()) else { return };
     let honest = honest.report();
     // How long a flush takes is the host's: some answer within 100 us now, and take longer in an hour.
-    assert!(honest.says("C03", "finding") || honest.says("C03", "holds"), "{honest:#?}");
-    assert!(!honest.says("C01", "finding") && !honest.name().contains("not durable"), "{honest:#?}");
+    assert!(honest.has_answer("C03", "finding") || honest.has_answer("C03", "holds"), "{honest:#?}");
+    assert!(!honest.has_answer("C01", "finding") && !honest.name().contains("not durable"), "{honest:#?}");
 }
 
 #[test]
@@ -166,7 +164,7 @@ fn iostat_agrees_with_a_run() {
     if Command::new("iostat").arg("-V").output().is_err() {
         return skip("iostat is not installed (package sysstat)");
     }
-    let stage = Stage::beside_few().watching_as_for_users();
+    let stage = Stage::one_per_cpu().watching_as_for_users();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 64);
     let count = |text: &str| -> f64 {

@@ -1,4 +1,4 @@
-//! Safety: a device that somebody uses, or that bears anything, is not written, whatever was typed.
+//! Devices and files that are in use or contain data are not written, whatever the command line.
 
 use crate::disk::{Device, Disk, Image, make};
 use crate::output::shell;
@@ -18,8 +18,8 @@ fn write_to(stage: &Stage, device: &Path) -> Outcome {
 #[track_caller]
 fn refused(out: &Outcome, words: &str, device: &Device, before: &str) {
     assert_eq!(out.code, Some(3), "{out:?}");
-    let said = out.stderr.to_lowercase();
-    assert!(said.contains(&words.to_lowercase()), "'{words}' is not in: {}", out.stderr);
+    let printed = out.stderr.to_lowercase();
+    assert!(printed.contains(&words.to_lowercase()), "'{words}' is not in: {}", out.stderr);
     assert_eq!(out.stdout, "");
     assert_eq!(device.checksum(), before, "it was written");
 }
@@ -36,7 +36,7 @@ fn blank_device_is_written_only_when_named() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     let unnamed = stage.fathom(&format!("run {SHORT}"), &device.path);
@@ -55,12 +55,12 @@ fn reads_do_not_change_a_device() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     let words = "bench --profile peak --time 100ms --warmup 0 --runs 1 --quiet --format json";
     let out = stage.fathom(words, &device.path);
-    // The profile writes too; nobody allowed that, so it only reads.
+    // The profile also writes; without permission it only reads.
     let results = out.report().0["results"].clone();
     assert_eq!(results.as_array().map(Vec::len), Some(2), "{out:?}");
     assert!(results[0]["write"].is_null() && results[1]["write"].is_null());
@@ -74,7 +74,7 @@ fn every_signature_protects_its_device() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     // Smaller than this, xfs and btrfs are not made.
     for (kind, words, mib) in [
         ("ext4", "ext4", 32),
@@ -98,8 +98,8 @@ fn recorded_signatures_protect_their_device() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
-    // Offsets and bytes as libblkid looks for them.
+    let stage = Stage::shared();
+    // Offsets and bytes that libblkid searches for.
     let by_hand: [(&str, u64, &[u8]); 2] =
         [("LUKS", 0, b"LUKS\xba\xbe\x00\x02\x00\x00\x00\x00\x00\x00\x40\x00"), ("dos", 446, &MBR)];
     for (words, at, bytes) in by_hand {
@@ -107,7 +107,7 @@ fn recorded_signatures_protect_their_device() {
         let file = std::fs::File::create(&image).unwrap();
         file.set_len(64 << 20).unwrap();
         file.write_all_at(bytes, at).unwrap();
-        // Whoever has it open to write uses it.
+        // A program that has the device open for writing uses it.
         drop(file);
         let Some(device) = Device::on(&image, Image::Direct) else { return };
         let before = device.checksum();
@@ -131,7 +131,7 @@ fn mounted_device_is_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("echo kept > keep && sync");
     for out in [
@@ -150,7 +150,7 @@ fn exclusively_opened_device_is_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
@@ -169,7 +169,7 @@ fn image_below_a_loop_device_is_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     refused(&write_to(&stage, &device.image), device.name(), &device, &before);
@@ -177,7 +177,7 @@ fn image_below_a_loop_device_is_refused() {
 
 #[test]
 fn user_file_is_overwritten_only_when_named() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("precious", 32);
     let sum = || tool(&[&"cksum", &file]).unwrap();
     let before = sum();
@@ -191,7 +191,7 @@ fn user_file_is_overwritten_only_when_named() {
 
 #[test]
 fn user_data_in_a_file_of_fathom_are_protected() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let measure = "--time 100ms --warmup 0 --runs 1 --attempts 1 --quiet --no-history";
     let makers = [
         (format!("run --create 1m --rw write --bs 64k {measure} own"), "own"),
@@ -229,7 +229,7 @@ fn user_data_in_a_file_of_fathom_are_protected() {
 
 #[test]
 fn file_of_a_killed_writer_needs_its_name_again() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let here = stage.folder("here");
     let own = here.join("own");
     let measure = "--warmup 0 --runs 1 --attempts 1 --quiet --no-history";
@@ -258,7 +258,7 @@ fn file_of_a_killed_writer_needs_its_name_again() {
 
 #[test]
 fn every_front_end_refuses_kernel_files() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     // Writing this one would give the program another name.
     let target = "/proc/self/comm";
     for line in [
@@ -286,7 +286,7 @@ fn every_front_end_refuses_kernel_files() {
 
 #[test]
 fn empty_existing_file_is_kept() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let run = |line: &str| {
         let out = shell(&stage, &format!("cd \"$D\"; {line}"));
         assert!(matches!(out.code, Some(0 | 1)), "{out:?}");

@@ -1,6 +1,4 @@
-//! The schema: what `fathom export --schema` prints is true of every report.
-//!
-//! For: real reports of every kind of measurement, and the golden ones. Not for: what a report says.
+//! The JSON schema of `fathom export --schema` matches real reports of every kind of measurement, and the golden ones.
 
 use crate::stage::{Stage, names, skip, tool};
 use serde_json::Value;
@@ -22,7 +20,7 @@ fn conform(schema: &Path, documents: &[PathBuf]) -> Result<(), String> {
 
 #[test]
 fn schema_matches_every_report() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     if tool(&[&"jsonschema", &"--help"]).is_err() {
         return skip("jsonschema is not installed (package python3-jsonschema)");
     }
@@ -68,15 +66,15 @@ fn schema_matches_every_report() {
         }
         kept(&format!("bent-{key}"), &report.to_string())
     });
-    let said = conform(&schema, &bent).unwrap_err();
+    let printed = conform(&schema, &bent).unwrap_err();
     for path in &bent {
-        assert!(said.contains(&format!("({})", path.display())), "{}: {said}", path.display());
+        assert!(printed.contains(&format!("({})", path.display())), "{}: {printed}", path.display());
     }
 }
 
 #[test]
 fn schemas_match_lists_tables_and_watch_output() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     if tool(&[&"jsonschema", &"--help"]).is_err() {
         return skip("jsonschema is not installed (package python3-jsonschema)");
     }

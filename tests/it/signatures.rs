@@ -1,4 +1,4 @@
-//! Signatures of real tools: what they make is refused, under the name that `blkid` prints, and accepted after `wipefs`.
+//! Signatures that real tools write: refused under the name that `blkid` prints, and accepted after `wipefs`.
 //!
 //! Each row of `TABLE` makes an image with a tool of Debian. `./test` runs the rows whose tools it installs anyway, `./test --long` all.
 
@@ -6,7 +6,7 @@ use crate::stage::{Stage, skip};
 use std::fs::File;
 use std::process::Command;
 
-/// What is made, MiB of the image, and the shell command that makes it in `$F`. `d` is a directory with a file, `data` a file.
+/// Name, MiB of the image, and the shell command that makes it in `$F`. `d` is a directory with a file, `data` a file.
 struct Row(&'static str, u64, &'static str);
 
 /// Rows of tools that every Debian has, or that `./test` installs for other tests too.
@@ -83,7 +83,7 @@ fn names(stage: &Stage, image: &str) -> Vec<String> {
 
 #[track_caller]
 fn agrees_with_blkid(rows: &[Row]) {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     std::fs::write(stage.folder("d").join("file"), "content").unwrap();
     File::create(stage.path("data")).unwrap().set_len(1 << 20).unwrap();
     for Row(what, mib, line) in rows {

@@ -1,6 +1,4 @@
-//! Tables over many sessions, and those of one that show what matters most.
-//!
-//! For: which rows and columns stand in them, and that every format has them. Not for: their layout, which golden files hold.
+//! Tables of many sessions, and short tables of one: their rows and columns, in every format.
 
 use crate::stage::{Outcome, Stage};
 use serde_json::Value;
@@ -18,7 +16,7 @@ fn say(stage: &Stage, words: &str) -> Outcome {
 
 #[test]
 fn table_has_sessions_as_rows_and_results_as_columns() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     assert!(say(&stage, "list --table").stdout.contains("fathom bench"));
     for depth in [8, 4, 4] {
         say(&stage, &format!("{SIM} --depth {depth}"));
@@ -55,7 +53,7 @@ fn table_has_sessions_as_rows_and_results_as_columns() {
 
 #[test]
 fn device_table_shows_the_newest_session() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     for _ in 0..2 {
         let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --quiet";
@@ -73,7 +71,7 @@ fn device_table_shows_the_newest_session() {
 
 #[test]
 fn load_curve_shows_important_loads_or_all() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     say(&stage, "limit --engine sim:servers=1 --p99 300us --curve --time 5s --warmup 100ms --seed 7 --quiet");
     let json: Value = serde_json::from_str(&say(&stage, "show last --format json").stdout).unwrap();
     let points = json["limit"]["points"].as_array().unwrap();
@@ -93,7 +91,7 @@ fn load_curve_shows_important_loads_or_all() {
 
 #[test]
 fn named_sessions_are_tabulated_in_every_format() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     for words in ["--depth 8", "--depth 4", "--depth 4 --fail-if iops<1000000"] {
         let out = stage.fathom(&format!("{SIM} {words}"), Path::new(""));
         assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
@@ -102,7 +100,7 @@ fn named_sessions_are_tabulated_in_every_format() {
     let [json, page, csv] = ["all.json", "all.html", "all.csv"].map(|name| stage.path(name));
     let files = [&json, &page, &csv].map(|path| format!("-o {}", path.display())).join(" ");
     let text = say(&stage, &format!("show deep last~1 {files}")).stdout;
-    // In the order typed; each measured one thing, so these have one column, and words that tell them apart.
+    // In the typed order. Each measured one thing, so they share one column, with names that distinguish them.
     let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("---")).skip(1).take(2).collect();
     assert!(rows[0].starts_with("deep ") && rows[0].contains("80,000"), "{text}");
     assert!(

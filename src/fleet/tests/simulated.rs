@@ -14,11 +14,11 @@ use model::record::{Cell, Interval, KindEnd, Run, RunEnd, RunEnding, RunStart, S
 use model::report::{Limiter, Verdict};
 use std::time::{Duration, Instant};
 
-/// Bytes that rank 0 may be sent of each host, all messages of a run and of the end together.
+/// Bytes per host that rank 0 may receive, for all messages of a run and of the end.
 const MOST_BYTES_OF_A_HOST: usize = 400;
-/// Bytes that a message about a run may have, of however many hosts it is.
+/// Bytes of a message about a run, for any number of hosts.
 const MOST_BYTES_OF_A_RUN: usize = 32 << 10;
-/// How long rank 0 may take to read and add up what comes to it; without optimization ten times as long.
+/// How long rank 0 may take to decode and add up all messages; ten times as long without optimization.
 const MOST_TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 1 });
 
 pub(super) fn first_run() -> RunStart {
@@ -26,7 +26,7 @@ pub(super) fn first_run() -> RunStart {
     RunStart { job: 0, phase: 0, repeat, attempt, offered_iops, host: 0, at_ns: 0, target_bytes: vec![4096] }
 }
 
-/// A run of ten seconds on a host, of which some take longer: a latency of every size from 50 us on, and a row for each interval.
+/// A run of ten seconds on a host; some hosts take longer. It has latencies of every size from 50 us on, and a row for each interval.
 pub(super) fn simulated_run(rank: u64) -> (Run, Vec<Interval>) {
     let mut latency = Histogram::new();
     (0..2_000).for_each(|i: u64| latency.record(50_000 + (i * i * 7) % (3_000_000 + rank)));
@@ -70,7 +70,7 @@ fn ran(rank: usize, common: Option<&CommonTimes>) -> RunParts {
     ran
 }
 
-/// What a host says of one result in the end: most checks hold, one could not look, and one has found something on some.
+/// The final report of a host with one result: most checks hold, one could not check, and one has a finding on some hosts.
 fn host_reports(rank: usize) -> HostReports {
     let of = |(at, id): (usize, &CheckId)| {
         let (outcome, severity) = match at {
@@ -134,19 +134,19 @@ fn host_reports(rank: usize) -> HostReports {
     }
 }
 
-/// What the messages of a sum came to.
+/// The cost of the messages of a sum.
 #[derive(Debug, Default)]
 struct Traffic {
-    /// Bytes that rank 0 was sent, and that all were.
+    /// Bytes that rank 0 received, and that all hosts received.
     bytes: [usize; 2],
-    /// Of the largest message.
+    /// Size of the largest message.
     most: usize,
-    /// How long rank 0 read and added up.
+    /// How long rank 0 decoded and added up.
     at_rank_0: Duration,
 }
 
-/// Adds up what so many hosts say through the tree. Gives the sum of a rank and all below it, and when it has that where each host works by
-/// itself and messages take no time.
+/// Adds up the values of `size` hosts through the tree. Returns the sum of a rank and all hosts below it, and the time when it is
+/// complete if each host works in parallel and messages take no time.
 fn through_the_tree<S: Sum>(
     rank: usize,
     size: usize,
@@ -177,7 +177,7 @@ fn through_the_tree<S: Sum>(
     (sum, ready + worked)
 }
 
-/// What so many hosts say, as rank 0 alone would add it up, which hears from every host.
+/// The sum of all hosts if rank 0 received every message itself.
 fn flat<S: Sum>(size: usize, own: &dyn Fn(usize) -> S) -> S {
     let mut all = own(0);
     (1..size).for_each(|rank| all.add(own(rank)));
@@ -190,8 +190,8 @@ fn resident() -> usize {
     text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
 }
 
-/// Adds up a run and what is said in the end of so many hosts, and holds both against what rank 0 alone would come to. Gives the bytes by which
-/// memory grew until rank 0 had everything.
+/// Adds up a run and the final reports of `size` hosts, and compares both with the sums of rank 0 alone. Returns the growth of memory in
+/// bytes until rank 0 had everything.
 fn simulate(size: usize) -> usize {
     let before = resident();
     let mut traffic = [(); 3].map(|()| Traffic::default());

@@ -289,8 +289,8 @@ fn draw_figures(frame: &mut Frame, rest: &mut Rect, state: &State, theme: Theme)
 
 fn draw_sparkline(frame: &mut Frame, at: Rect, points: &Points, theme: Theme) {
     // Newest point first, at the right.
-    let whole = |point: &Option<f64>| point.map(|value| value.max(0.0).round() as u64);
-    let newest: Vec<Option<u64>> = points.iter().rev().take(at.width.into()).map(whole).collect();
+    let to_height = |point: &Option<f64>| point.map(|value| value.max(0.0).round() as u64);
+    let newest: Vec<Option<u64>> = points.iter().rev().take(at.width.into()).map(to_height).collect();
     // A value above zero is never drawn as zero.
     let least = newest.iter().flatten().max().map_or(0, |most| most.div_ceil(SPARKLINE_LEVELS));
     let newest = newest.into_iter().map(|point| point.map(|n| if n > 0 { n.max(least) } else { 0 }));

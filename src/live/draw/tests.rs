@@ -39,7 +39,7 @@ fn painted((width, height): (u16, u16), paint: impl FnOnce(&mut Frame)) -> Strin
     lines.collect()
 }
 
-/// In the middle of a run, with all that can be known.
+/// The middle of a run, with all values known.
 fn busy() -> State {
     let mut state = State { rows_in_all: Some(8), ..State::default() };
     state.step("run 12 of 40  4K random read, depth 32", None);
@@ -126,7 +126,7 @@ fn process(name: &str, pid: u32, kernel: bool) -> WatchedProcess {
     }
 }
 
-/// What `fathom watch` sees on a loop device with its disk below.
+/// `fathom watch` of a loop device and the disk below.
 fn observed() -> Observed {
     let requests = |per_s: f64, await_ms| Requests {
         per_s,
@@ -208,7 +208,7 @@ fn observed() -> Observed {
     observed
 }
 
-/// Where nothing is counted.
+/// A run without counters.
 fn blind() -> State {
     let mut state = busy();
     state.rows.clear();

@@ -1,6 +1,4 @@
-//! Which blocks, of which size, in which order and direction.
-//!
-//! For: what is drawn, told by its requests. Not for: when they come.
+//! Order, size and direction of the requests.
 
 use super::{
     BLOCK, COUNTED, KIB, MIB, Request, TARGET_MIB, by_worker, even, fits, fits_sorted, offsets, on_both,
@@ -70,7 +68,7 @@ fn random_reads_cover_exactly_their_span() {
     on_both(&format!("--rw randread --depth 32 --offset 8m --size 16m --ops 60000 {COUNTED}"), |all| {
         assert_eq!(all.len(), 60_000);
         even(&per_block(all, 8 * MIB..24 * MIB));
-        // Nor does the place of one tell that of the next.
+        // The position of one draw does not predict the next.
         let steps: Vec<usize> = offsets(all)
             .windows(2)
             .map(|w| ((w[1] + 16 * MIB - w[0]) % (16 * MIB) / (128 * KIB)) as usize)

@@ -1,6 +1,4 @@
-//! How many operations are in flight, at which of several targets, and when a stream ends or flushes.
-//!
-//! For: depth and shares told by the device's own queue. Not for: which blocks.
+//! Queue depth, shares of several targets, flushes, and the end of a stream, as seen in the queue of the device.
 
 use super::{
     BLOCK, COUNTED, MIB, NEVER_WRITTEN, Request, Storage, TARGET_MIB, TIMED, is_of_a_worker, on_both, share,
@@ -34,7 +32,7 @@ fn depth(words: &str, asked: u32) {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few().watching_as_for_users();
+    let stage = Stage::one_per_cpu().watching_as_for_users();
     let Some(Storage::Device(device)) = Storage::full_device(&stage) else { return };
     let Some(trace) = Trace::start(&stage, &[device.name()]) else { return };
     // Without a block twice in flight: its sector is what a request is known by.
@@ -43,10 +41,13 @@ fn depth(words: &str, asked: u32) {
     went_well(&out);
     let (most, mean) = in_flight(&trace.take(), number(device.name()));
     assert_eq!(most, asked, "never more at the device than asked for, and at times as many");
-    let said = out.report().0["results"][0]["read"]["depth_mean"].as_f64().unwrap() * 1.02;
+    let printed = out.report().0["results"][0]["read"]["depth_mean"].as_f64().unwrap() * 1.02;
     // Between a completion at the device and the next request lies our own time, which on a busy machine is the longer.
     let least = f64::from(asked) * 0.3;
-    assert!((least..said).contains(&mean), "{mean} in flight on average, {asked} asked for, {said} reported");
+    assert!(
+        (least..printed).contains(&mean),
+        "{mean} in flight on average, {asked} asked for, {printed} reported"
+    );
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn on_two(words: &str, test: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(Storage::Device(one)) = Storage::device(&stage) else { return };
     let image = stage.path("second");
     std::fs::File::create(&image).unwrap().set_len(TARGET_MIB as u64 * MIB).unwrap();
@@ -125,7 +126,7 @@ fn flushes_follow_every_nth_write() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(Storage::Device(device)) = Storage::device(&stage) else { return };
     let Some(trace) = Trace::start(&stage, &[device.name()]) else { return };
     let words = format!("run --rw randwrite --depth 1 --fsync 8 --ops 400 {COUNTED}");

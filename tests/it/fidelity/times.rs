@@ -1,6 +1,4 @@
-//! When operations arrive and how fast they may follow one another.
-//!
-//! For: arrivals, limits and pauses, told by the times of requests. Not for: which blocks they are for.
+//! Arrival times, rate limits and pauses, by the times of the requests.
 
 use super::{COUNTED, MS, TIMED, on_device_beside_few, share, undisturbed};
 
