@@ -39,7 +39,7 @@ const LOST_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
 
 /// The outcome of the measurement on this host.
 pub struct HostOutcome<'s> {
-    /// The session of this host.
+    /// The record of what this host measured, in its own file.
     pub session: &'s Session,
     /// Whether a signal ended it.
     pub interrupted: bool,

@@ -72,7 +72,7 @@ pub(super) enum Message {
     Pong(u32, u64),
 }
 
-/// The progress of a load.
+/// How far a load is, as heartbeats report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LoadProgress {
     /// Completed operations.

@@ -394,7 +394,7 @@ pub struct Filter {
     pub job: Option<String>,
     /// The verdict of the report.
     pub verdict: Option<Verdict>,
-    /// A tag.
+    /// A label that the user gave the session, spelled exactly.
     pub tag: Option<String>,
     /// The earliest start, in ns since 1970.
     pub since: Option<i64>,

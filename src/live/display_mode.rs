@@ -24,7 +24,7 @@ pub enum Progress {
     View,
     /// `--no-live`.
     Plain,
-    /// `--quiet`.
+    /// No output (`--quiet`).
     Quiet,
 }
 

@@ -84,7 +84,7 @@ pub(super) struct Going {
 pub struct HostRow {
     /// Rank of the host, from 0.
     pub rank: usize,
-    /// Name of the host.
+    /// The host name, with the rank if several hosts share it.
     pub name: String,
     /// Recent operations per second.
     pub iops: Option<f64>,

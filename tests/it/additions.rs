@@ -20,7 +20,7 @@ struct Edit {
     new: &'static str,
 }
 
-/// An addition.
+/// One of the kinds in the table, with the files that it needs.
 struct Addition {
     /// The row of the table.
     row: &'static str,

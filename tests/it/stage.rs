@@ -377,7 +377,7 @@ impl Report {
         self.0["headline"]["name"].as_str().unwrap()
     }
 
-    /// The verdict.
+    /// The first word of a report.
     pub(crate) fn verdict(&self) -> &str {
         self.0["verdict"].as_str().unwrap()
     }
