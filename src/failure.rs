@@ -1,6 +1,4 @@
-//! Failures that end the program without a report, each with its exit code.
-//!
-//! For: one message for people on standard error. Not for: findings, which are results.
+//! Failures that end the program without a report, each with its exit code and one message on standard error.
 
 use crate::stderr;
 use std::process::ExitCode;
@@ -9,9 +7,9 @@ pub(crate) use sys::cause;
 /// Why there is no report.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was asked for cannot be done by anybody: exit 2.
+    /// The request is impossible on any machine: exit 2.
     Usage(String),
-    /// What a typed text asks for cannot be done by anybody; the message shows the place in it, on a terminal in colours: exit 2.
+    /// A typed text is invalid. The message points at the place, in colours on a terminal: exit 2.
     Pointed {
         /// The message.
         plain: String,
@@ -20,14 +18,14 @@ pub enum Failure {
     },
     /// The machine or its owner refuses: exit 3.
     Refused(String),
-    /// A signal ended it before anything was measured: exit 130.
+    /// A signal ended the call before it measured anything: exit 130.
     Interrupted,
-    /// Another process of the same measurement tells why; this one only has the exit code.
+    /// Another process of the same measurement prints the reason; this one only sets the exit code.
     Elsewhere(u8),
 }
 
 impl Failure {
-    /// The message alone.
+    /// The message without the prefix.
     pub fn message(&self) -> &str {
         match self {
             Self::Usage(text) | Self::Refused(text) | Self::Pointed { plain: text, .. } => text,
@@ -36,7 +34,7 @@ impl Failure {
         }
     }
 
-    /// The exit code that it asks for.
+    /// The exit code of this failure.
     pub fn code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Pointed { .. } => 2,
@@ -46,7 +44,7 @@ impl Failure {
         }
     }
 
-    /// Prints the message and gives the exit code.
+    /// Prints the message and returns the exit code.
     pub fn tell(&self) -> ExitCode {
         match self {
             Self::Elsewhere(_) => {}

@@ -1,53 +1,55 @@
-//! The table of interfaces that `fathom api` compares.
+//! The table of interfaces that `fathom api` compares: their names, and the engine of each.
 //!
-//! For: what each is called, and which engine stands for it. Not for: how an engine works (crate `engine`), nor what the
-//! machine grants. The order is from plain to special: of two that are equally fast the first one is recommended.
+//! The order is from plain to special: of two equally fast interfaces the first one is recommended.
 
 use model::job::{Cache, FALLOCATE, NEW};
+
+/// The cargo feature of the only optional interface.
+pub(crate) const CXX: &str = "cxx";
 
 /// One interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface {
-    /// What the table calls it.
+    /// Its name in the table.
     pub name: &'static str,
     /// One line for `--list`.
     pub about: &'static str,
     /// Its engine, with options as in `--engine`.
     pub engine: &'static str,
-    /// What the file is opened with.
+    /// Cache mode of its file.
     pub cache: Cache,
-    /// Directions that it is for.
+    /// Supported directions.
     pub ways: Directions,
-    /// How it has several operations in flight.
+    /// How it keeps several operations in flight.
     pub many: Many,
-    /// Whether the bytes reach the program's memory, or come from it.
+    /// Whether the bytes pass through the program's memory.
     pub sees: bool,
 }
 
-/// Directions that an interface is for.
+/// Directions that an interface supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directions {
     /// Reading and writing.
     Both,
-    /// Reading alone.
+    /// Only reading.
     In,
-    /// Writing alone.
+    /// Only writing.
     Out,
 }
 
-/// How an interface has several operations in flight.
+/// How an interface keeps several operations in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Many {
-    /// It has one.
+    /// One operation at a time.
     One,
-    /// By itself.
+    /// By its own queue depth.
     Depth,
-    /// It has one, and so it is done by that many threads.
+    /// By several threads with one operation each.
     Threads,
 }
 
 impl Interface {
-    /// Whether its writes go to a file that is new.
+    /// Whether its writes go to a new file.
     pub(crate) fn renews_file(&self) -> bool {
         [NEW, FALLOCATE].iter().any(|option| self.engine.ends_with(option))
     }
@@ -74,7 +76,7 @@ const fn blind(interface: Interface) -> Interface {
     Interface { sees: false, ..interface }
 }
 
-/// Every interface there is.
+/// All interfaces.
 pub const INTERFACES: &[Interface] = &[
     plain("pread", "sync", "pread and pwrite"),
     plain("read", "rw", "read and write from the position of the file, lseek where it jumps"),
@@ -190,12 +192,12 @@ pub const INTERFACES: &[Interface] = &[
     only(Directions::Out, plain("pwritev2 DSYNC", "vsync:dsync", "pwritev2 with RWF_DSYNC on each call")),
 ];
 
-/// Compared unless others are named: what most programs choose among.
+/// Default interfaces: the usual choices of programs.
 const COMMON: [&str; 6] = ["pread", "BufReader", "mmap", "io_uring", "pread O_DIRECT", "io_uring O_DIRECT"];
 /// Compared too if io_uring is denied.
 const INSTEAD_OF_IO_URING: [&str; 2] = ["libaio", "libaio O_DIRECT"];
 
-/// The interfaces that are compared unless others are named, in the order of the table.
+/// The default interfaces, in the order of the table.
 pub fn common(is_io_uring_denied: bool) -> impl Iterator<Item = &'static Interface> {
     let is_common = move |i: &&Interface| {
         COMMON.contains(&i.name) || (is_io_uring_denied && INSTEAD_OF_IO_URING.contains(&i.name))
@@ -203,7 +205,7 @@ pub fn common(is_io_uring_denied: bool) -> impl Iterator<Item = &'static Interfa
     INTERFACES.iter().filter(is_common)
 }
 
-/// The interface of that name, in any case.
+/// Finds an interface by name, in any case.
 pub fn find(name: &str) -> Option<&'static Interface> {
     INTERFACES.iter().find(|i| i.name.eq_ignore_ascii_case(name))
 }
@@ -216,13 +218,13 @@ fn six_interfaces_are_common_and_libaio_joins_them_if_io_uring_is_denied() {
 }
 
 #[test]
-fn names_differ_and_what_is_said_of_engines_is_true() {
+fn interface_names_are_unique_and_engines_exist() {
     use model::spec::parsers;
     for (at, one) in INTERFACES.iter().enumerate() {
         assert!(INTERFACES[..at].iter().all(|i| !i.name.eq_ignore_ascii_case(one.name)), "{}", one.name);
         assert!(!one.name.contains(','), "a comma parts names in --interface: {}", one.name);
         let spec = parsers::engine(one.engine).unwrap_or_else(|e| panic!("{}: {e}", one.engine));
-        let Some(entry) = engine::engines::find(&spec.name) else {
+        let Some(entry) = ::engine::engines::find(&spec.name) else {
             assert_eq!(one.name, "fstream");
             continue;
         };

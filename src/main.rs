@@ -1,26 +1,25 @@
-//! The program `fathom`: the flow from command line to exit code, and nothing else.
+//! The program `fathom`: dispatches each command and maps its outcome to the exit code.
 
+use fathom_io::capture::{capture_file, fit};
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
+use fathom_io::cli::{compare, devices, other_tools};
 use fathom_io::failure::Failure;
+use fathom_io::files::output::{Rules, Spared};
 use fathom_io::fleet::{self, Fleet};
-use fathom_io::output::Rules;
 use fathom_io::request::{JobSource, Request};
-use fathom_io::spared::Spared;
-use fathom_io::{
-    capture, captured, compare, devices, doctor, fit, foreign, history, op_log, plan, run, session, show,
-    signals, stderr, verify, watch,
-};
+use fathom_io::run::collector;
+use fathom_io::{capture, doctor, history, plan, run, session, show, signals, stderr, verify, watch};
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::Record;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Memory that is refused ends the program in words.
+/// Ends the program with a message when an allocation fails.
 #[global_allocator]
 static ALLOCATOR: sys::allocator::OrEnd = sys::allocator::OrEnd;
 
-/// Stack of the thread that does everything: the first one has what `ulimit -s` left it.
+/// Stack of the main worker thread. `ulimit -s` limits only the initial thread.
 const STACK_BYTES: usize = 8 << 20;
 /// The exit code that Rust gives after a panic.
 const PANICKED: u8 = 101;
@@ -30,7 +29,7 @@ fn main() -> ExitCode {
         std::thread::Builder::new().name("fathom".into()).stack_size(STACK_BYTES).spawn(fathom)
     });
     match started {
-        // A panic was told where it happened.
+        // The panic hook has already printed the message.
         Ok(thread) => thread.join().unwrap_or(ExitCode::from(PANICKED)),
         Err(e) => Failure::Refused(format!("fathom cannot start a thread: {e}{}", sys::cause(&e))).tell(),
     }
@@ -38,47 +37,47 @@ fn main() -> ExitCode {
 
 fn fathom() -> ExitCode {
     stderr::spare_disks();
-    let said = match Cli::read() {
-        Ok(said) => said,
+    let parsed = match Cli::read() {
+        Ok(parsed) => parsed,
         Err(code) => return code,
     };
-    let outcome = match said.command {
+    let outcome = match parsed.command {
         Command::Bench(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Limit(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Watch(args) => args.request().and_then(|request| watch::watch(&request)),
-        Command::Sweep(args) => args.to_action().and_then(sweep),
-        Command::Iops(args) => args.to_sweep_action().and_then(sweep),
-        Command::Api(args) => args.request().and_then(|said| match said {
+        Command::Sweep(args) => args.into_action().and_then(sweep),
+        Command::Iops(args) => args.into_sweep_action().and_then(sweep),
+        Command::Api(args) => args.request().and_then(|parsed| match parsed {
             Some((request, showing)) => measure(&request, &showing),
             None => Ok(ExitCode::SUCCESS),
         }),
-        Command::Recipe(args) => args.request().and_then(|said| match said {
+        Command::Recipe(args) => args.request().and_then(|parsed| match parsed {
             Some((request, showing)) => measure(&request, &showing),
             None => Ok(ExitCode::SUCCESS),
         }),
-        Command::Fio(args) => return foreign::answer(args.request()),
+        Command::Fio(args) => return other_tools::answer(args.request()),
         Command::Time(args) => return args.run(),
-        Command::Diskspd(args) => return foreign::answer(args.request()),
-        Command::Iometer(args) => return foreign::answer(args.request()),
-        Command::Show(args) => args.to_action().and_then(|said| match said {
+        Command::Diskspd(args) => return other_tools::answer(args.request()),
+        Command::Iometer(args) => return other_tools::answer(args.request()),
+        Command::Show(args) => args.into_action().and_then(|parsed| match parsed {
             ShowAction::Sessions(files, showing) => judge_again(&files, &showing),
-            ShowAction::Capture(request) => captured::show(&request),
+            ShowAction::Capture(request) => capture_file::show(&request),
         }),
         Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
         Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),
-        Command::Export(args) => args.to_action().and_then(|said| match said {
+        Command::Export(args) => args.into_action().and_then(|parsed| match parsed {
             ExportAction::Schema(text) => history::schema(text),
             ExportAction::Sessions(request) => history::export(&request),
-            ExportAction::Capture(request) => captured::export(&request),
+            ExportAction::Capture(request) => capture_file::export(&request),
         }),
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
         Command::Capture(args) => args.request().and_then(|request| capture::capture(&request)),
-        Command::Fit(args) => args.to_action().and_then(|said| match said {
+        Command::Fit(args) => args.into_action().and_then(|parsed| match parsed {
             fit::Action::Fit(request) => fit::fit(&request),
             fit::Action::Check(request) => fit::check(&request),
         }),
@@ -101,8 +100,8 @@ fn measure(request: &Request, showing: &show::Showing) -> Result<ExitCode, Failu
 }
 
 fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
-    let meant = fleet.settle(plan::plan(request))?;
-    show::check_gated(meant.0.is_gated(), showing)?;
+    let planned = fleet.settle(plan::plan(request))?;
+    show::check_gated(planned.0.is_gated(), showing)?;
     if showing.explain && !showing.outputs.is_empty() {
         return Err(Failure::Usage(
             "--explain prints what would be measured, and makes no report for -o; leave one of them out"
@@ -114,25 +113,25 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     }
     if showing.explain {
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
-        return show::explain(meant, recipe, showing.format);
+        return show::explain(planned, recipe, showing.format);
     }
     let job_file = request.source.as_ref().and_then(JobSource::path);
-    let spared = spared(&meant, job_file);
-    let rules = Rules { flag: "--op-log", spared: spared.clone(), replace: showing.replace };
-    let logs = op_log::Files::decide(&meant.0, rules, &showing.outputs)?;
-    let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
-    let seen = run::measure(meant, request.keep, showing.watched, None, fleet, Some(&showing.accept))?
+    let protected_files = protected_files(&planned, job_file);
+    let rules = Rules { flag: "--op-log", spared: protected_files.clone(), replace: showing.replace };
+    let logs = collector::Files::decide(&planned.0, rules, &showing.outputs)?;
+    let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
+    let finished = run::measure(planned, request.keep, showing.watched, None, fleet, Some(&showing.accept))?
         .of_all(fleet)?;
     if !fleet.tells() {
         return Ok(ExitCode::SUCCESS);
     }
-    let logged = logs.write(&seen.op_log);
-    // What is refused to a log is told behind the report.
-    conclude(&seen, showing, &outlets).and_then(|code| logged.map(|()| code))
+    let logged = logs.write(&finished.op_log);
+    // Report a log that cannot be written after the report.
+    conclude(&finished, showing, &outlets).and_then(|code| logged.map(|()| code))
 }
 
-fn sweep(said: SweepAction) -> Result<ExitCode, Failure> {
-    match said {
+fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
+    match parsed {
         SweepAction::Measure(request, showing) => measure(&request, &showing),
         SweepAction::List(request) => plan::plan(&request).and_then(|(plan, _)| show::cells(&plan)),
         SweepAction::Skipped(request) => plan::plan(&request).and_then(|(plan, _)| show::skipped(&plan)),
@@ -140,45 +139,50 @@ fn sweep(said: SweepAction) -> Result<ExitCode, Failure> {
         SweepAction::Resume(word, showing) => {
             fleet::alone()?;
             let before = session::read(&history::find(&word)?)?;
-            let (meant, keep) =
-                plan::resume::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
-            show::check_gated(meant.0.is_gated(), &showing)?;
-            let outlets = show::outlets(&showing.outputs, showing.replace, spared(&meant, None))?;
-            conclude(&run::resume(meant, before, keep, showing.watched, &showing.accept)?, &showing, &outlets)
+            let (planned, keep) =
+                plan::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
+            show::check_gated(planned.0.is_gated(), &showing)?;
+            let outlets = show::outlets(&showing.outputs, showing.replace, protected_files(&planned, None))?;
+            conclude(
+                &run::resume(planned, before, keep, showing.watched, &showing.accept)?,
+                &showing,
+                &outlets,
+            )
         }
     }
 }
 
-/// What this call reads or measures, over which no report is written.
-fn spared((plan, machine): &(Plan, Machine), job_file: Option<&Path>) -> Spared {
-    let mut spared = Spared::from_plan(plan, &machine.places);
+/// Collects the files that this call reads or measures. Reports must not overwrite them.
+fn protected_files((plan, machine): &(Plan, Machine), job_file: Option<&Path>) -> Spared {
+    let mut protected_files = Spared::from_plan(plan, &machine.places);
     if let Some(file) = job_file {
-        spared.add(file, "the job file of this call");
+        protected_files.add(file, "the job file of this call");
     }
-    spared
+    protected_files
 }
 
 fn conclude(
-    seen: &run::Finished,
+    finished: &run::Finished,
     showing: &show::Showing,
     outlets: &show::Outlets,
 ) -> Result<ExitCode, Failure> {
-    let kept = seen.session.is_kept();
-    let file = kept.then(|| seen.session.path());
-    let code = seen.session.record().and_then(|record| judge(&record, file, showing, outlets, Some(seen)));
+    let kept = finished.session.is_kept();
+    let file = kept.then(|| finished.session.path());
+    let code =
+        finished.session.record().and_then(|record| judge(&record, file, showing, outlets, Some(finished)));
     if kept {
         history::remember();
     }
     code
 }
 
-/// Judges a session of before, or several side by side.
+/// Judges stored sessions again: one as a report, several as a table.
 fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, Failure> {
-    let mut spared = Spared::default();
+    let mut protected_files = Spared::default();
     for file in files {
-        spared.add(file, "a session that is shown");
+        protected_files.add(file, "a session that is shown");
     }
-    let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
+    let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
     for file in files {
         if let Some(running) = session::running(file) {
             let id = history::id(file);
@@ -208,12 +212,12 @@ fn judge(
     kept: Option<&Path>,
     showing: &show::Showing,
     outlets: &show::Outlets,
-    seen: Option<&run::Finished>,
+    finished: Option<&run::Finished>,
 ) -> Result<ExitCode, Failure> {
     let words = kept.map(history::read_annotations).unwrap_or_default();
     let report = show::judge(record, kept, words, showing);
     show::report(&report, showing, outlets, kept)?;
-    // How it ended comes before what was found.
-    let ended = seen.and_then(run::Finished::exit_code);
+    // An interruption or failure takes precedence over the verdict.
+    let ended = finished.and_then(run::Finished::exit_code);
     Ok(ended.unwrap_or_else(|| ExitCode::from(analysis::exit_code(&report))))
 }

@@ -1,14 +1,13 @@
-//! The table of recipes: jobs with a question, each of which stands for one application or one article.
+//! The table of recipes: jobs with a question, each of which stands for an application or an article.
 //!
-//! For: what `fathom recipe` lists and runs. Not for: their contents, which are job files in `recipes/`, each with its source.
-//! A recipe whose source names a limit has it as `fail-if`.
+//! The content of a recipe is a job file in `recipes/` with its source. A source that names a limit is a `fail-if` condition.
 
-/// A job file of ours, and what it asks.
+/// A job file of fathom, and its question.
 #[derive(Debug)]
 pub struct Recipe {
-    /// What `fathom recipe` takes; its file is called so too.
+    /// Its name on the command line, and of its file.
     pub name: &'static str,
-    /// What it asks of a place, in a line.
+    /// Its question, in a line.
     pub about: &'static str,
     /// The job file.
     pub text: &'static str,
@@ -18,7 +17,7 @@ const fn recipe(name: &'static str, about: &'static str, text: &'static str) -> 
     Recipe { name, about, text }
 }
 
-/// Every recipe there is: applications first, then the articles.
+/// All recipes: applications first, then articles.
 pub const RECIPES: &[Recipe] = &[
     recipe("etcd", "etcd's log: fdatasync after each 2300-byte write", include_str!("../recipes/etcd.toml")),
     recipe(
@@ -76,7 +75,7 @@ pub const RECIPES: &[Recipe] = &[
     ),
 ];
 
-/// The recipe of that name.
+/// Finds a recipe by name.
 pub fn find(name: &str) -> Option<&'static Recipe> {
     RECIPES.iter().find(|r| r.name == name)
 }

@@ -1,70 +1,67 @@
-//! The request: what the user said, checked as far as that needs no look at the machine.
-//!
-//! For: the value between the command line and the plan. Not for: defaults, which the plan fills in and gives a reason for.
+//! The request: what the user asked for, checked without reading the machine. The plan fills in the defaults.
 
 use crate::interfaces::Interface;
 use crate::recipes::Recipe;
 use dialect::Tool;
-use model::gate::Slower;
-use model::measure::Measure;
 use model::plan::{Hook, LatencyTarget};
 use model::profile::{PROFILES, Profile};
 use model::spec::JobSpec;
-use model::spec::axes::Axes;
-use model::spec::cycle::{Cycle, Step};
-use model::spec::presets::Preset;
+use model::spec::axes::{Axes, Preset};
+use model::spec::iometer::{Cycle, Step};
+use model::sweep::Measure;
+use model::verdict::Slower;
 use std::path::{Path, PathBuf};
 
-/// What the user said.
+/// The user's request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The command line as typed.
     pub command: Vec<String>,
     /// What to measure.
     pub work: Work,
-    /// What was said about it: always at least one phase with one stream. For a profile they hold for all of its tests.
+    /// Settings of the job: always at least one phase with one stream. For a profile they apply to all of its tests.
     pub job: JobSpec,
-    /// Where the job was read from, if not from flags alone; what these said is in it already.
+    /// Where the job was read from, if not only from flags. The flags are already applied.
     pub source: Option<JobSource>,
-    /// Keys that were said by flags, in the order of help.
+    /// Keys set by flags, in the order of help.
     pub flags: Vec<&'static str>,
-    /// Where, for streams that name no target of their own; empty where nothing was said.
+    /// Targets of streams that name none of their own.
     pub targets: Vec<PathBuf>,
-    /// Names or serials of what may be overwritten.
+    /// Names or serials of targets that may be overwritten.
     pub destroy: Vec<String>,
-    /// Paths of what may be written though users of it may be hidden.
+    /// Paths of targets that may be written although their users may be hidden.
     pub unseen_users: Vec<PathBuf>,
-    /// A fault on purpose.
+    /// A fault injected on purpose.
     pub hook: Option<Hook>,
-    /// Word for the earlier session whose jobs are to be measured again beside these.
+    /// The earlier session whose jobs are measured again along with these.
     pub against: Option<String>,
-    /// By how much these may be slower than those.
+    /// How much slower these jobs may be than the earlier ones.
     pub fail_if_slower: Option<Slower>,
-    /// Whether the session stays in the history.
+    /// Whether the session remains in the history.
     pub keep: bool,
-    /// The device that should be below every target: its name, path or serial number.
+    /// The device expected below every target: name, path or serial number.
     pub expect_device: Option<String>,
-    /// Time budget in ns of a command that answers a question, if it was typed.
+    /// Time budget in ns of a command that answers a question, if typed.
     pub budget_ns: Option<u64>,
-    /// How many ranks of a launcher may be on one host, where that was said.
+    /// How many ranks of a launcher may run on one host, if typed.
     pub ranks_per_host: Option<u32>,
-    /// Numbers of hosts that are to measure it one after another, in ascending order; empty where all do and nothing was said.
+    /// Numbers of hosts to measure one after another, in ascending order; empty means all hosts at once.
     pub hosts: Vec<u32>,
 }
 
 /// Where a job was read from.
 #[derive(Clone, Debug)]
 pub enum JobSource {
-    /// A job file of the user's.
+    /// A job file of the user.
     File(PathBuf),
-    /// A job file of ours.
+    /// A job file of fathom.
     Recipe(&'static Recipe),
-    /// A command line of another tool's, whose manners are kept.
+    /// A command line of another tool, whose conventions apply.
     CommandOf(Tool),
 }
 
 impl JobSource {
-    /// What it is called: `job.toml`, `recipe etcd`.
+    /// Name of the source: `job.toml`, `recipe etcd`.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => model::name::text(path),
@@ -73,7 +70,7 @@ impl JobSource {
         }
     }
 
-    /// What a job is called that has no name of its own.
+    /// Default name of a job from this source.
     pub fn stem(&self) -> String {
         match self {
             Self::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
@@ -82,12 +79,12 @@ impl JobSource {
         }
     }
 
-    /// The user's file.
+    /// Path of the user's job file.
     pub fn path(&self) -> Option<&Path> {
         if let Self::File(path) = self { Some(path) } else { None }
     }
 
-    /// The text of ours.
+    /// Text of the recipe.
     pub fn recipe(&self) -> Option<&'static str> {
         if let Self::Recipe(recipe) = self { Some(recipe.text) } else { None }
     }
@@ -98,21 +95,21 @@ impl JobSource {
 pub enum Work {
     /// All tests of a profile.
     Profile(BenchSpec),
-    /// The job that was said.
+    /// The job of the request.
     Job,
-    /// The job that was said, at every layer of its target.
+    /// The job, at every layer of its target.
     Layers,
-    /// The job that was said as a closed loop, and at loads up to what it serves and a latency target allows.
+    /// The job as a closed loop, then as an open loop at several loads, to find the highest load within a latency target.
     Limit(LatencyTarget),
-    /// The job that was said, at every setting of a grid.
+    /// The job, at every setting of a grid.
     Sweep(Box<SweepSpec>),
     /// The same bytes through interfaces.
     Api {
-        /// Sizes of operations; empty where nothing was said.
+        /// Sizes of operations; empty means the default.
         sizes: Vec<u32>,
-        /// The interfaces that were named; the common ones if none was.
+        /// The named interfaces; empty means the common ones.
         interfaces: Vec<&'static Interface>,
-        /// All interfaces instead.
+        /// Measure all interfaces.
         all: bool,
     },
 }
@@ -120,27 +117,27 @@ pub enum Work {
 /// How a profile is to be measured.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchSpec {
-    /// Which; `None` where none was named.
+    /// The named profile.
     pub profile: Option<&'static Profile>,
-    /// In ten seconds, whatever can be said then.
+    /// Use only ten seconds.
     pub quick: bool,
-    /// On each target in turns, which are compared.
+    /// Measure each target in turns and compare them.
     pub compare: bool,
 }
 
 impl BenchSpec {
-    /// Which it is.
+    /// The named profile, or the default.
     pub fn chosen(&self) -> &'static Profile {
         self.profile.unwrap_or(&PROFILES[0])
     }
 }
 
-/// The grid that was asked for, and how it is searched.
+/// The requested grid and how to search it.
 #[derive(Clone, Debug)]
 pub struct SweepSpec {
-    /// Values of each axis, those of the preset among them.
+    /// Values of each axis, including those of the preset.
     pub axes: Axes,
-    /// Axes that were said by flags.
+    /// Axes set by flags.
     pub flags: Vec<&'static str>,
     /// The named grid.
     pub preset: Option<&'static Preset>,
@@ -148,26 +145,26 @@ pub struct SweepSpec {
     pub memory: Option<u64>,
     /// Measure every cell equally often.
     pub exhaustive: bool,
-    /// What cells are ranked by; what their work is about where nothing was said.
+    /// Measure that ranks cells; the default depends on the work.
     pub by: Option<Measure>,
-    /// By how much a cell may be faster than the winner, as a share.
+    /// How much faster than the winner a cell may be, as a share.
     pub tolerance: Option<f64>,
     /// Test type of Iometer.
     pub cycle: Option<Cycle>,
-    /// By which law its numbers rise.
+    /// How the numbers of a test type rise.
     pub step: Option<Step>,
 }
 
 impl Request {
-    /// Where a setting that was said came from: `command line`, the name of the job file, or that of a preset or a profile.
+    /// Where a setting came from: `command line`, or the name of the job file, preset or profile.
     pub fn origin(&self, key: &str) -> String {
         match (&self.source, &self.work) {
             (Some(source), _) if !self.flags.contains(&key) => source.name(),
-            (_, Work::Sweep(said)) if !self.flags.contains(&key) => {
-                said.preset.map_or_else(|| "the sweep".into(), |p| format!("preset {}", p.name))
+            (_, Work::Sweep(given)) if !self.flags.contains(&key) => {
+                given.preset.map_or_else(|| "the sweep".into(), |p| format!("preset {}", p.name))
             }
-            (_, Work::Profile(said)) if !self.flags.contains(&key) => {
-                format!("profile {}", said.chosen().name)
+            (_, Work::Profile(given)) if !self.flags.contains(&key) => {
+                format!("profile {}", given.chosen().name)
             }
             _ => "command line".into(),
         }

@@ -1,13 +1,12 @@
-//! The session file: where it lies, appending frames to it, reading it back.
+//! The session file: its location, appending frames, reading it back.
 //!
-//! Frames go to a file in the user's data directory, or in the directory for temporary files, or to an unnamed file. If a write fails, the
-//! session continues in memory, so that the report still follows. What a frame holds is in crate `model`.
+//! Frames go to a file in the user's data directory, in the directory for temporary files, or to an unnamed file. If a
+//! write fails, the session continues in memory, so that the report still follows. Crate `model` defines the frames.
 
 use crate::failure::{Failure, cause};
-use crate::{input, stderr};
-use model::name;
-use model::record::frame::{self, MAGIC, MAX_FILE_BYTES, Unreadable};
-use model::record::{Frame, Record};
+use crate::{files, stderr};
+use model::record::{Frame, MAGIC, MAX_FILE_BYTES, Record, Unreadable};
+use model::{name, record};
 use rustix::fs::{Access, AtFlags, CWD, accessat, statfs};
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Write};
@@ -16,14 +15,15 @@ use std::path::{Path, PathBuf};
 
 /// Extension of session files.
 pub(crate) const EXTENSION: &str = "fathom";
-/// Size at which a session stops keeping its course (intervals and evidence inside windows); ends of runs are always kept.
+/// Size from which a session no longer stores its time series (intervals and evidence inside windows). Ends of runs are
+/// always stored.
 const LIMIT_BYTES: u64 = 64 << 20;
 
-/// What comes behind a directory for data.
+/// Path of the sessions below a data directory.
 const BELOW: &str = "fathom/sessions";
 /// Most names that are tried for a session.
 const MAX_TRIES: u32 = 10_000;
-/// Bits of a mode by which others than the owner may write.
+/// Mode bits that let others than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// An open session file.
@@ -33,9 +33,9 @@ pub struct Session {
     path: PathBuf,
     bytes: u64,
     left_out: u64,
-    /// Whether it has a name and stays.
+    /// Whether it has a name and remains.
     kept: bool,
-    /// Runs that are whole in it.
+    /// Complete runs in it.
     runs: u32,
 }
 
@@ -43,22 +43,22 @@ pub struct Session {
 #[derive(Debug)]
 enum Store {
     File(File),
-    /// The program's own memory. A file in memory would not do: `ulimit -f` limits it too.
+    /// The program's own memory. `ulimit -f` would also limit a file in memory.
     Memory(Vec<u8>),
 }
 
 impl Session {
-    /// Creates the file of a session, which stays where `keep` says so.
+    /// Creates the session's file. It remains if `keep` is set.
     ///
     /// # Errors
-    /// [`Failure::Refused`] where neither a file nor memory can be had.
+    /// [`Failure::Refused`] if neither a file nor memory is available.
     pub fn open(started: &str, keep: bool) -> Result<Self, Failure> {
         if keep { Self::create(started) } else { Self::create_unkept() }
     }
 
-    /// Creates the file of a session that began at `started` (a file name part), in the user's data directory, or in the
-    /// directory for temporary files where that cannot be written. Where none can, it is said, and the session is gone when this
-    /// is dropped.
+    /// Creates the file of a session that began at `started` (part of the file name), in the user's data directory or else
+    /// in the directory for temporary files. If neither works, prints a warning; the session is then lost when this is
+    /// dropped.
     fn create(started: &str) -> Result<Self, Failure> {
         let mut problems = Vec::new();
         for dir in directories() {
@@ -84,8 +84,8 @@ impl Session {
         Self::create_unkept()
     }
 
-    /// Creates the file of a session that nobody wants to keep: it has no name, and is gone when this is dropped or the
-    /// process has ended, however it ends. It is in memory where no temporary file can be made.
+    /// Creates the file of a session that is not kept: it has no name and disappears with the process. It is in memory if
+    /// no temporary file can be made.
     fn create_unkept() -> Result<Self, Failure> {
         let store = tempfile::tempfile().map_or_else(|_| Store::Memory(Vec::new()), Store::File);
         let unkept = Self { store, path: PathBuf::new(), bytes: 0, left_out: 0, kept: false, runs: 0 };
@@ -95,7 +95,7 @@ impl Session {
     fn create_in(dir: &Path, started: &str) -> io::Result<Self> {
         create_directory(dir)?;
         let (path, file) = create_new(dir, started, std::process::id())?;
-        // Only so that others see that it is still being written; not every file system has locks.
+        // The lock only shows others that the file is still being written; not every file system has locks.
         let _ = file.lock();
         Self { store: Store::File(file), path, bytes: 0, left_out: 0, kept: true, runs: 0 }.begin()
     }
@@ -105,7 +105,7 @@ impl Session {
         Ok(self)
     }
 
-    /// Reads back what was appended, by the descriptor: it may have no name.
+    /// Reads back the appended frames by the descriptor: the file may have no name.
     ///
     /// # Errors
     /// As [`read`].
@@ -113,12 +113,12 @@ impl Session {
         let (record, _torn) = self
             .content()
             .map_err(Unreadable::from)
-            .and_then(|bytes| frame::decode(&bytes))
+            .and_then(|bytes| record::decode(&bytes))
             .map_err(|e| Failure::Refused(format!("the session cannot be read back: {e}")))?;
         Ok(record)
     }
 
-    /// Its bytes so far.
+    /// Returns the bytes so far.
     ///
     /// # Errors
     /// Why they cannot be read.
@@ -133,17 +133,17 @@ impl Session {
         }
     }
 
-    /// Where it lies; empty where it has no name.
+    /// Path of the file; empty if it has no name.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it stays.
+    /// Whether the file remains.
     pub fn is_kept(&self) -> bool {
         self.kept
     }
 
-    /// Runs that are whole in it.
+    /// Complete runs in the file.
     pub fn runs(&self) -> u32 {
         self.runs
     }
@@ -153,13 +153,13 @@ impl Session {
         self.left_out
     }
 
-    /// Appends a frame: in the hands of the kernel when this returns, so a crash of fathom loses nothing. Where the file refuses,
-    /// the session goes on in memory.
+    /// Appends a frame. The kernel has it when this returns, so a crash of fathom loses nothing. If the file refuses, the
+    /// session continues in memory.
     ///
     /// # Errors
-    /// [`Failure::Refused`] where memory has no room either.
+    /// [`Failure::Refused`] if memory has no room either.
     pub fn append(&mut self, frame: &Frame) -> Result<(), Failure> {
-        let line = frame::encode(frame).map_err(|e| self.refuse(&e))?;
+        let line = record::encode(frame).map_err(|e| self.refuse(&e))?;
         if self.bytes + line.len() as u64 > LIMIT_BYTES
             && matches!(frame, Frame::Intervals(_) | Frame::Evidence(_))
         {
@@ -171,10 +171,10 @@ impl Session {
         Ok(())
     }
 
-    /// Makes what was appended survive a crash of the machine. Never inside a measured window.
+    /// Makes the appended frames survive a crash of the machine. Never call it inside a measured window.
     ///
     /// # Errors
-    /// [`Failure::Refused`] where the disk refuses, and memory has no room.
+    /// [`Failure::Refused`] if the disk refuses and memory has no room.
     pub fn sync(&mut self) -> Result<(), Failure> {
         match &self.store {
             Store::File(file) => match file.sync_data() {
@@ -199,16 +199,16 @@ impl Session {
         Ok(())
     }
 
-    /// What was measured must not be lost with the file: a full disk, mostly.
+    /// Moves the session into memory, so that results survive a file error, usually a full disk.
     fn go_on_in_memory(&mut self, why: &io::Error) -> io::Result<()> {
         let content = self.content()?;
         if self.kept {
-            // Without a header the file would be a session of nothing.
+            // A session without a header is empty.
             let what_remains = if self.bytes <= MAGIC.len() as u64 {
                 let _ = std::fs::remove_file(&self.path);
                 "this session is not kept, and the report that follows is all there is"
             } else {
-                // A reader would drop a torn frame at its end; so there is none.
+                // Remove a torn frame at the end of the file.
                 if let Store::File(file) = &self.store {
                     let _ = file.set_len(self.bytes);
                 }
@@ -231,15 +231,15 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Without a header it would be a session of nothing.
+        // A session without a header is empty.
         if self.kept && self.bytes <= MAGIC.len() as u64 {
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// Creates the file of a session that began at `started`. Its name ends in the number of this process, or in the next free number:
-/// in another PID namespace a process may have the same one.
+/// Creates the file of a session that began at `started`. Its name ends in this process's number or the next free one,
+/// since a process in another PID namespace can have the same number.
 fn create_new(dir: &Path, started: &str, process: u32) -> io::Result<(PathBuf, File)> {
     let mut number = process;
     loop {
@@ -261,10 +261,10 @@ fn no_memory(error: &io::Error) -> Failure {
     Failure::Refused(format!("memory has no room for what is measured: {error}{}", cause(error)))
 }
 
-/// Reads a session back.
+/// Reads a session.
 ///
 /// # Errors
-/// [`Failure::Usage`] for anything but a session file, with what is wrong with it; [`Failure::Refused`] where nothing was measured.
+/// [`Failure::Usage`] with the reason if the file is not a session; [`Failure::Refused`] if it has no measurement.
 pub fn read(path: &Path) -> Result<Record, Failure> {
     load(path).map_err(|e| {
         let words = format!("{}: {e}", name::shown(path));
@@ -272,30 +272,30 @@ pub fn read(path: &Path) -> Result<Record, Failure> {
     })
 }
 
-/// Reads a session back.
+/// Reads a session.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why it is invalid.
 pub(crate) fn load(path: &Path) -> Result<Record, Unreadable> {
-    let (record, _torn) = frame::decode(&bytes(path)?)?;
+    let (record, _torn) = record::decode(&bytes(path)?)?;
     Ok(record)
 }
 
-/// The bytes of a file, where it may be a session's.
+/// Reads the bytes of a file that may be a session.
 ///
 /// # Errors
-/// Where it cannot be read, or is larger than any session.
+/// If it cannot be read or is larger than any session.
 pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    input::read(path, MAX_FILE_BYTES)
+    files::read(path, MAX_FILE_BYTES)
 }
 
-/// Whether a fathom that lives is still writing to it.
+/// Whether a running fathom still writes to it.
 pub(crate) fn is_running(path: &Path) -> bool {
     let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    input::open(path).is_ok_and(locked)
+    files::open(path).is_ok_and(locked)
 }
 
-/// `still running (pid 4711)`, if a living fathom writes to a session file.
+/// Returns `still running (pid 4711)` if a running fathom writes to the session file.
 pub fn running(path: &Path) -> Option<String> {
     if !is_running(path) {
         return None;
@@ -306,7 +306,7 @@ pub fn running(path: &Path) -> Option<String> {
     Some(writer.map_or_else(|| "still running".into(), |pid| format!("still running (pid {pid})")))
 }
 
-/// Whether nothing was measured into a session file yet.
+/// Whether a session file has no measurement yet.
 pub fn is_headless(path: &Path) -> bool {
     matches!(load(path), Err(Unreadable::Headless))
 }
@@ -324,8 +324,8 @@ fn flock_writer(locks: &str, inode: u64) -> Option<u32> {
     found.next().is_none().then_some(pid)
 }
 
-/// Where sessions may lie, best first. Our directory among the temporary files is one of them only where the user's own cannot be
-/// written: everybody sees its name, and what lies there is not asked for by whoever has another place.
+/// Directories that may hold sessions, best first. The shared directory among the temporary files is included only if the
+/// user's own is not writable: its name is public, and other users may have put files there.
 pub(crate) fn directories() -> Vec<PathBuf> {
     let home = home();
     let usable = home.as_deref().is_some_and(is_usable);
@@ -339,26 +339,26 @@ fn home() -> Option<PathBuf> {
     home.map(|d| d.join(BELOW))
 }
 
-/// What `statfs(2)` calls the file systems of the kernel's own files.
+/// Magic numbers of the kernel's file systems in `statfs(2)`.
 const PROC_SUPER_MAGIC: u64 = 0x9fa0;
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
-/// Whether a directory can be made and written to, as far as can be told without doing it.
+/// Whether a directory can be made and written, as far as this can be determined without doing it.
 fn is_usable(dir: &Path) -> bool {
     let there = dir.ancestors().find(|d| d.symlink_metadata().is_ok());
     let writable = |d: &Path| accessat(CWD, d, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();
-    // Root may write everywhere in /proc and /sys, and make files nowhere there.
+    // Root has write permission everywhere in /proc and /sys, but cannot make files there.
     let makes_files =
         |d: &Path| statfs(d).is_ok_and(|fs| ![PROC_SUPER_MAGIC, SYSFS_MAGIC].contains(&(fs.f_type as u64)));
     there.is_some_and(|d| d.is_dir() && writable(d) && makes_files(d))
 }
 
-/// Makes a directory for sessions, which are nobody else's business.
+/// Makes a private directory for sessions.
 pub(crate) fn create_directory(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// Our directory among the temporary files; none where somebody else has made one of that name, or may write to it.
+/// The session directory among the temporary files; `None` if another user made it or may write to it.
 fn shared() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let dir = std::env::temp_dir().join(format!("fathom-{user}"));
@@ -367,7 +367,7 @@ fn shared() -> Option<PathBuf> {
     ours.then(|| dir.join(BELOW))
 }
 
-/// Whether a file of the history is the user's: root may read those of everybody, and has not asked for them.
+/// Whether a file of the history belongs to the user. Root can read the files of others but did not ask for them.
 pub(crate) fn is_own(facts: &std::fs::Metadata) -> bool {
     facts.uid() == user()
 }
@@ -378,7 +378,7 @@ pub(crate) fn user() -> u32 {
 }
 
 #[test]
-fn a_session_takes_the_next_id_where_one_of_the_same_second_and_process_number_is_there() -> io::Result<()> {
+fn a_session_takes_the_next_free_id() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
     let open = || create_new(dir.path(), "20260101-000009", 7).map(|(path, _)| path);
     let names = [open()?, open()?, open()?].map(|path| path.file_name().map(std::ffi::OsStr::to_owned));
@@ -388,7 +388,7 @@ fn a_session_takes_the_next_id_where_one_of_the_same_second_and_process_number_i
 }
 
 #[test]
-fn the_process_that_writes_a_session_is_read_from_the_locks_of_the_kernel() {
+fn the_writer_of_a_session_is_read_from_proc_locks() {
     let locks = "1: POSIX  ADVISORY  WRITE 11 fe:01:77 0 EOF\n2: FLOCK  ADVISORY  WRITE 12 fe:01:77 0 EOF\n\
                  2: -> FLOCK  ADVISORY  READ 13 fe:01:77 0 EOF\n3: FLOCK  ADVISORY  WRITE -1 fe:01:78 0 EOF\n\
                  4: FLOCK  ADVISORY  WRITE 14 fe:01:79 0 EOF\n5: FLOCK  ADVISORY  WRITE 15 fe:02:79 0 EOF\n";

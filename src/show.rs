@@ -1,55 +1,53 @@
-//! Showing: from a record to bytes on standard output and in files.
+//! Shows results: judges a record, prints the report, and writes output files.
 //!
-//! For: the last two steps of the flow. Not for: concluding (crate `analysis`) nor layout (crate `report`).
+//! Conclusions are in crate `analysis`, layouts in crate `report`.
 
 use crate::failure::Failure;
+use crate::files::output;
+use crate::files::output::{Outlet, Replace, Rules, Spared};
 use crate::live::Progress;
-use crate::output::{self, Outlet, Replace, Rules};
-use crate::spared::Spared;
 use crate::stdout;
 use analysis::Judging;
-use model::annotations::Annotations;
-use model::check_id::CheckId;
-use model::explained::Explained;
+use model::finding::CheckId;
+use model::history::SessionTable;
 use model::machine::Machine;
 use model::name;
-use model::plan::Plan;
+use model::plan::{Explained, Plan};
 use model::record::Record;
-use model::report::{CountsAs, Report};
-use model::session_table::SessionTable;
-use model::spec::presets::preset;
+use model::report::{Annotations, CountsAs, Report};
+use model::spec::axes::preset;
 use report::{Detail, Format, ReportKind, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// How else a report that rests on files can be had.
+/// How to print the report again if a file cannot be written and no session exists.
 pub const SAME_COMMAND: &str = "nothing was measured; the same command prints it again";
 
-/// How the result is to be shown.
+/// How to show the result.
 #[derive(Clone, Debug)]
 pub struct Showing {
-    /// The format on standard output.
+    /// Format on standard output.
     pub format: &'static Format,
-    /// Files to write too.
+    /// Additional output files.
     pub outputs: Vec<PathBuf>,
-    /// What they may replace.
+    /// Which files they may replace.
     pub replace: Replace,
     /// Findings that the user accepts.
     pub accept: Vec<CheckId>,
     /// Show the ledger of each result.
     pub ledger: bool,
-    /// How much of the report.
+    /// How much of the report to print.
     pub detail: Detail,
-    /// How it is watched while it is measured.
+    /// How to display progress while measuring.
     pub watched: Progress,
-    /// Explain: before a measurement the plan, and stop; of a session file the course of its runs.
+    /// Before a measurement: print the plan and stop. For a session: print the time series of its runs.
     pub explain: bool,
-    /// What an answer that cannot be told counts as.
+    /// What an inconclusive answer counts as.
     pub inconclusive: Option<CountsAs>,
 }
 
 impl Showing {
-    /// A report in this format as it is, nothing accepted.
+    /// Shows the report in this format, with no accepted findings.
     pub fn plain(format: &'static Format) -> Self {
         Self {
             format,
@@ -69,7 +67,7 @@ impl Showing {
     }
 }
 
-/// Concludes. The file is that of the session, where it was kept, and the words are what the user says about it.
+/// Judges a record. `file` is the session file if it was kept; `words` are the user's tags and notes.
 pub fn judge(record: &Record, file: Option<&Path>, words: Annotations, showing: &Showing) -> Report {
     let judging = Judging {
         accept: showing.accept.clone(),
@@ -81,7 +79,7 @@ pub fn judge(record: &Record, file: Option<&Path>, words: Annotations, showing: 
     analysis::judge(record, &judging)
 }
 
-/// Refuses what was said about gates where there is none, in one session or in any of several.
+/// Refuses options about gates if no session has a gate.
 ///
 /// # Errors
 /// A usage failure that names the flag.
@@ -95,14 +93,14 @@ pub fn check_gated(is_gated: bool, showing: &Showing) -> Result<(), Failure> {
     ))
 }
 
-/// Where a report goes beside standard output, decided before anything is measured.
+/// Output files of a report, checked before measuring.
 #[derive(Debug)]
 pub struct Outlets {
     all: Vec<Outlet>,
     rules: Rules,
 }
 
-/// Decides where the report goes.
+/// Checks the output files.
 ///
 /// # Errors
 /// As [`output::decide_all`].
@@ -111,10 +109,11 @@ pub fn outlets(outputs: &[PathBuf], replace: Replace, spared: Spared) -> Result<
     Ok(Outlets { all: output::decide_all(outputs, &rules)?, rules })
 }
 
-/// Prints the report and writes the files that were asked for. What one of them refuses does not keep the others from it.
+/// Prints the report and writes the requested files. If one fails, the others are still written.
 ///
 /// # Errors
-/// [`Failure::Refused`] where one could not be written, with where the report is instead; a closed pipe is nobody's error.
+/// [`Failure::Refused`] if a file could not be written, with the place of the report instead. A closed pipe is not an
+/// error.
 pub fn report(
     judged: &Report,
     showing: &Showing,
@@ -126,7 +125,7 @@ pub fn report(
     put(judged, (showing.format, showing.style()), outlets, again.as_deref())
 }
 
-/// Prints what was concluded of several sessions side by side, and writes it.
+/// Prints the table of several sessions, and writes it to the requested files.
 ///
 /// # Errors
 /// As [`report()`].
@@ -135,7 +134,7 @@ pub fn table(of: &SessionTable, showing: &Showing, outlets: &Outlets) -> Result<
     put(of, (format, showing.style()), outlets, Some(SAME_COMMAND))
 }
 
-/// Prints a report of any kind and writes it. `again` says how else it can be had.
+/// Prints a report of any kind and writes it to the files. `again` names another way to get it.
 ///
 /// # Errors
 /// As [`report()`].
@@ -156,13 +155,13 @@ pub fn put<K: ReportKind + ?Sized>(
     let instead = match again {
         Some(again) => again.to_owned(),
         None if written => "the report is where else it was asked for".into(),
-        // The last place where it can be had.
+        // The report exists nowhere else, so the message contains it.
         None => format!("nothing else keeps the report:\n{}", stdout::in_words(printed, of, style)),
     };
     Err(Failure::Refused(format!("{}; {instead}", refused.join("; "))))
 }
 
-/// Writes a report of any kind to the files that were asked for.
+/// Writes a report of any kind to the requested files.
 ///
 /// # Errors
 /// [`Failure::Refused`] if a file cannot be written.
@@ -175,7 +174,7 @@ pub fn write_files<K: ReportKind + ?Sized>(
     if refused.is_empty() { Ok(()) } else { Err(Failure::Refused(refused.join("; "))) }
 }
 
-/// Why files were not written, and whether any was.
+/// Returns why files were not written, and whether any was.
 fn write_outlets<K: ReportKind + ?Sized>(
     of: &K,
     (printed, style): (&'static Format, Style),
@@ -194,10 +193,10 @@ fn write_outlets<K: ReportKind + ?Sized>(
     (refused, written)
 }
 
-/// Prints the plan with the origin of every setting; as text below the job file that it was made from, where that is ours.
+/// Prints the plan with the origin of every setting. Text output of a recipe begins with its job file.
 ///
 /// # Errors
-/// [`Failure::Usage`] where the format has no way to write one, [`Failure::Refused`] where it cannot be printed.
+/// [`Failure::Usage`] if the format cannot write a plan, [`Failure::Refused`] if it cannot be printed.
 pub fn explain(
     (plan, machine): (Plan, Machine),
     recipe: Option<&str>,
@@ -207,15 +206,15 @@ pub fn explain(
     if let Some(text) = recipe.filter(|_| format.name == report::TEXT.name) {
         stdout::text(&format!("{text}\n"))?;
     }
-    let cost = analysis::cost::cost(&plan);
+    let cost = analysis::strategy::cost::cost(&plan);
     stdout::report(format, &Explained { plan, machine, cost }, Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the cells of a grid, one a line.
+/// Prints the cells of a grid, one per line.
 ///
 /// # Errors
-/// Where it cannot be printed.
+/// If it cannot be printed.
 pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
     let modes = plan.study.grid().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
     let mut out = String::new();
@@ -231,10 +230,10 @@ pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the cells of a grid that would not be measured, one a line with the reason.
+/// Prints the cells of a grid that cannot be measured, one per line with the reason.
 ///
 /// # Errors
-/// Where it cannot be printed.
+/// If it cannot be printed.
 pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
     let mut out = String::new();
     for cell in plan.study.grid().into_iter().flat_map(|g| &g.skipped) {
@@ -244,13 +243,13 @@ pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the library of access specifications: names, and below each its lines as `--line` takes them.
+/// Prints the library of access specifications: each name, and its lines in the syntax of `--line`.
 ///
 /// # Errors
-/// Where it cannot be printed.
+/// If it cannot be printed.
 pub fn specs() -> Result<ExitCode, Failure> {
     let mut out = String::new();
-    for spec in model::spec::specs::library() {
+    for spec in model::spec::iometer::library() {
         out += &format!("{}\n", spec.name);
         for line in spec.to_lines() {
             out += &format!("    {line}\n");

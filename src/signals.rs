@@ -1,8 +1,8 @@
-//! Signals: the first one that would end the program asks for an orderly end, the second leaves at once.
+//! Signals: the first termination signal asks for an orderly end, the second leaves at once.
 //!
-//! One thread reads them, so that no I/O call is interrupted. `SIGUSR1` asks for a status, which only `fathom fio` prints; elsewhere it
-//! does nothing. `SIGXFSZ` does nothing, so that a write beyond the limit on file sizes fails with an error. What is done around a stop
-//! (Ctrl-Z) is here too.
+//! One thread reads the signals, so no I/O call is interrupted. `SIGUSR1` asks for a status, which only `fathom fio`
+//! prints. `SIGXFSZ` is ignored, so a write beyond the file size limit fails with an error. Handlers around a stop
+//! (Ctrl-Z) are here too.
 
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-/// Exit code after a signal: 128 + SIGINT, whichever it was.
+/// Exit code after any termination signal: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
-/// How long a second signal waits for what must be undone.
+/// How long a second signal waits for the cleanup.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Whether a status was asked for since it was last given.
+/// Whether a status was requested since the last one was printed.
 static STATUS_REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Keeps `SIGXFSZ` and `SIGUSR1` from ending the program.
@@ -30,12 +30,12 @@ pub fn survive_harmless() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether `SIGUSR1` has asked for a status that was not given yet.
+/// Whether `SIGUSR1` requested a status that was not printed yet.
 pub fn is_status_requested() -> bool {
     STATUS_REQUESTED.load(Ordering::Relaxed)
 }
 
-/// The status that was asked for is given.
+/// Clears the status request.
 pub fn status_given() {
     STATUS_REQUESTED.store(false, Ordering::Relaxed);
 }
@@ -59,8 +59,8 @@ pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBoo
     Ok(stop)
 }
 
-/// Starts the thread of [`watch`] where something in the kernel must be removed before the process ends: the second signal waits a moment
-/// for `gone` to be set, and runs `leave` then.
+/// Starts the thread of [`watch`] for callers that must remove something from the kernel before the process ends: the
+/// second signal waits briefly for `gone` and then runs `leave`.
 ///
 /// # Errors
 /// As [`watch`].
@@ -78,12 +78,12 @@ pub fn watch_until_gone(
     })
 }
 
-/// Signals that are passed on to a command of the user.
+/// Signals that are passed on to the user's command.
 const PASSED_ON: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 
-/// Calls `received` for each signal that would end this process, and for `SIGUSR1` and `SIGUSR2`, none of which then does. `received` gets the
-/// number and whether another process sent it to this one alone. A signal of the terminal reaches all processes in the foreground, so a
-/// command that was started has it already.
+/// Calls `received` for each termination signal and for `SIGUSR1` and `SIGUSR2`. None of them ends this process.
+/// `received` gets the number, and whether another process sent the signal to this process alone. A signal of the terminal
+/// reaches all foreground processes, so a started command has it already.
 ///
 /// # Errors
 /// Returns why the handlers cannot be installed.
@@ -97,7 +97,7 @@ pub fn pass_on(received: impl Fn(i32, bool) + Send + 'static) -> std::io::Result
     Ok(())
 }
 
-/// Has `before` run before this process stops at a signal of its terminal, and `after` when it continues.
+/// Runs `before` before this process stops at a signal of its terminal, and `after` when it continues.
 ///
 /// # Errors
 /// Where the handlers cannot be installed.
@@ -110,8 +110,8 @@ pub fn around_stops(
         for signal in signals.forever() {
             if signal != SIGCONT {
                 before();
-                // Where that is refused nothing happens, as if it had been ignored.
-                let _ = sys::default_action::take(signal);
+                // If the kernel refuses, the signal is ignored.
+                let _ = sys::process::take(signal);
             }
             after();
         }

@@ -1,17 +1,14 @@
-//! Standard error: words about what is going on, beside the answer.
-//!
-//! For: messages that do nothing to a terminal and never end the program. Not for: answers ([`crate::stdout`]), nor progress
-//! ([`crate::live`]), which uses this where nobody watches.
+//! Standard error: messages about progress and failures. They cannot control the terminal and never end the program.
 
 use crate::stream;
-use model::visible::visible;
+use model::name::visible;
 use rustix::fs::{FileType, fstat};
 use std::borrow::Cow;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 
-/// Sends what is said to standard output from now on, since what standard error leads to is not to be written; to nowhere where that is a
-/// disk too.
+/// Redirects standard error to standard output because its destination must not be written; discards it if standard output
+/// is a disk too.
 pub(crate) fn divert() {
     let sent = if is_disk(rustix::stdio::stdout()) {
         let null = File::options().write(true).open("/dev/null");
@@ -19,11 +16,11 @@ pub(crate) fn divert() {
     } else {
         rustix::stdio::dup2_stderr(rustix::stdio::stdout()).map_err(Into::into)
     };
-    // Without either there is nobody to tell.
+    // Without either stream there is nowhere to report an error.
     let _ = sent;
 }
 
-/// Nothing is said onto a block device, where a shell may have sent standard error by a slip.
+/// Discards standard error if a shell redirected it to a block device by mistake.
 pub fn spare_disks() {
     if is_disk(rustix::stdio::stderr()) {
         divert();
@@ -35,24 +32,24 @@ fn is_disk(stream: BorrowedFd) -> bool {
     fstat(stream).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice)
 }
 
-/// Says something, with a line feed behind it. Where it cannot be said there is nobody to tell.
+/// Prints a message and a line feed. Ignores write errors.
 pub fn say(words: &str) {
     let _ = stream::write(rustix::stdio::stderr(), format!("{}\n", visible(words)).as_bytes());
 }
 
-/// Prints bytes as they are. Where they cannot be printed there is nobody to tell.
+/// Prints bytes unchanged. Ignores write errors.
 pub fn write(bytes: &[u8]) {
     let _ = stream::write(rustix::stdio::stderr(), bytes);
 }
 
-/// Says something in the place of what was said so before, with no line feed behind it.
+/// Prints a message over the previous one, without a line feed.
 pub fn say_in_place(words: &str) {
     let _ = stream::write(rustix::stdio::stderr(), format!("\r{}", visible(words)).as_bytes());
 }
 
-/// Says something that has a form with colours too, which differs from the plain one in nothing else.
+/// Prints a message, in colours on a terminal. The coloured form differs only in escape sequences.
 pub fn say_coloured(plain: &str, coloured: &str) {
-    // Escape sequences are let through only where every one of them is ours.
+    // Print escape sequences only if fathom made all of them.
     let harmless = matches!(visible(plain), Cow::Borrowed(_));
     if harmless && stream::has_colours(&std::io::stderr()) {
         let _ = stream::write(rustix::stdio::stderr(), format!("{coloured}\n").as_bytes());

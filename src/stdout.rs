@@ -1,71 +1,71 @@
-//! Standard output: the one way to it.
+//! Standard output: prints text, reports and bytes completely or returns an error.
 //!
-//! For: bytes that arrive whole or an error that says why not, and text that does nothing to a terminal. Not for: files
-//! ([`crate::output`]), nor words about what is going on ([`crate::stderr`]).
+//! Text cannot control the terminal: escape sequences that fathom did not make are replaced. The functions below also
+//! serve other streams: width, colours and complete writes.
 
 use crate::failure::{Failure, cause};
-use crate::stream::{columns, has_colours, rows as rows_of, write};
-use model::visible::{visible, visible_json};
+use crate::stream;
+use model::name::{visible, visible_json};
 use report::{Content, Format, ReportKind, Style, TEXT};
 use rustix::fs::FileType;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
-/// The end of a line in CSV.
+/// The line end of CSV.
 const LINE_END: &str = "\r\n";
-/// The descriptor of standard output.
+/// File descriptor of standard output.
 const NUMBER: i32 = 1;
 
-/// Prints text in which nothing is coloured.
+/// Prints text without colours.
 ///
 /// # Errors
-/// [`Failure::Refused`] where it cannot be written. A pipe that nobody reads any more is nobody's error.
+/// [`Failure::Refused`] if it cannot be written. A closed pipe is not an error.
 pub fn text(text: &str) -> Result<(), Failure> {
     bytes(&harmless(text.as_bytes(), Content::Text))
 }
 
-/// Prints a report of any kind in a format, as wide as the terminal and with its colours.
+/// Prints a report of any kind in a format, fitted to the terminal's width and colours.
 ///
 /// # Errors
-/// As [`text`], and where the format has no way to write it.
+/// As [`text`], and if the format cannot write this kind of report.
 pub fn report<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<(), Failure> {
     bytes(&fitted(format, report, style, &io::stdout())?)
 }
 
-/// A report of any kind in a format, as wide as this stream and with its colours.
+/// Renders a report for standard output, fitted to its width and colours.
 ///
 /// # Errors
-/// Returns a failure if the format has no way to write it.
+/// Returns a failure if the format cannot write this kind of report.
 pub(crate) fn fitted<K: ReportKind + ?Sized>(
     format: &Format,
     report: &K,
     style: Style,
     stream: &(impl IsTerminal + AsFd),
 ) -> Result<Vec<u8>, Failure> {
-    let style = Style { width: columns(Some(stream.as_fd())), ..style };
+    let style = Style { width: stream::columns(Some(stream.as_fd())), ..style };
     let plain = render(format, report, style)?;
     let shown = harmless(&plain, format.content);
     let may_colour = format.content == Content::Text && shown == plain;
-    if may_colour && has_colours(stream) {
+    if may_colour && stream::has_colours(stream) {
         return render(format, report, Style { colour: true, ..style });
     }
     Ok(shown)
 }
 
-/// A report of any kind as [`report`] prints it where there are no colours: for files.
+/// Renders a report for a file: without colours.
 ///
 /// # Errors
-/// Where the format has no way to write it.
+/// If the format cannot write this kind of report.
 pub(crate) fn rendered<K: ReportKind + ?Sized>(
     format: &Format,
     report: &K,
     style: Style,
 ) -> Result<Vec<u8>, Failure> {
-    let style = Style { width: columns(None), ..style };
+    let style = Style { width: stream::columns(None), ..style };
     Ok(harmless(&render(format, report, style)?, format.content))
 }
 
-/// A report of any kind for a message, where it cannot be printed: in this format where that is text.
+/// Renders a report for an error message, if it cannot be printed: in this format if that is text.
 pub(crate) fn in_words<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
     let format = if format.content == Content::Bytes { TEXT } else { format };
     let bytes = render(format, report, style).unwrap_or_else(|why| why.message().as_bytes().to_vec());
@@ -77,14 +77,14 @@ fn render<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> 
     format.bytes(report, style).map_err(refuse)
 }
 
-/// Prints text, which is there twice, with colours on a terminal.
+/// Prints text, in colours on a terminal.
 ///
 /// # Errors
 /// As [`text`].
 pub fn coloured(plain: &str, coloured: &str) -> Result<(), Failure> {
-    // Escape sequences are let through only where every one of them is ours.
+    // Print escape sequences only if fathom made all of them.
     let ours = harmless(plain.as_bytes(), Content::Text) == plain.as_bytes();
-    if ours && has_colours(&io::stdout()) { bytes(coloured.as_bytes()) } else { text(plain) }
+    if ours && stream::has_colours(&io::stdout()) { bytes(coloured.as_bytes()) } else { text(plain) }
 }
 
 /// Prints JSON.
@@ -95,7 +95,7 @@ pub fn json(json: impl AsRef<[u8]>) -> Result<(), Failure> {
     bytes(&harmless(json.as_ref(), Content::Json))
 }
 
-/// Prints bytes as they are.
+/// Prints bytes unchanged.
 ///
 /// # Errors
 /// As [`text`].
@@ -103,52 +103,51 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     piece(bytes).map(|_| ())
 }
 
-/// Prints one part of what goes on, in which nothing is coloured; its lines, or `None` where nobody reads any more.
+/// Prints one part of a continuing output. Returns its line count, or `None` if the pipe is closed.
 ///
 /// # Errors
 /// As [`report`].
 pub(crate) fn part<K: ReportKind + ?Sized>(format: &Format, part: &K) -> Result<Option<usize>, Failure> {
-    let style = Style { width: columns(Some(rustix::stdio::stdout())), ..Style::default() };
+    let style = Style { width: stream::columns(Some(rustix::stdio::stdout())), ..Style::default() };
     let shown = harmless(&render(format, part, style)?, format.content);
     let lines = shown.split(|byte| *byte == b'\n').count().saturating_sub(1);
     Ok(piece(&shown)?.then_some(lines))
 }
 
-/// Lines of the terminal; `None` where it is none.
-pub(crate) fn rows() -> Option<usize> {
+/// Lines of the terminal; `None` if standard output is not a terminal.
+pub(crate) fn screen_rows() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
     }
-    rows_of(rustix::stdio::stdout())
+    stream::rows(rustix::stdio::stdout())
 }
 
-/// Prints a piece of something long, as it is; whether anybody still reads.
+/// Prints a piece of a long output. Returns whether the reader is still there.
 ///
 /// # Errors
 /// As [`text`].
 pub(crate) fn piece(bytes: &[u8]) -> Result<bool, Failure> {
     let written = match () {
-        () if sys::standard::was_closed(NUMBER) => Err(closed()),
-        // What a shell sends there by a slip destroys what is stored.
+        () if sys::process::was_closed(NUMBER) => Err(closed()),
+        // A mistaken redirection would destroy the stored data.
         () if is_block_device() => Err(io::Error::other("it is a block device, which is never written to")),
-        () => write(rustix::stdio::stdout(), bytes),
+        () => stream::write(rustix::stdio::stdout(), bytes),
     };
     match written {
         Ok(()) => Ok(true),
-        // `fathom ... | head` closes the pipe early; there is nobody left to tell.
+        // `fathom ... | head` closes the pipe early: not an error.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(e) => Err(Failure::Refused(format!("standard output cannot be written: {e}{}", cause(&e)))),
     }
 }
 
-/// A document as it may reach a terminal, which whoever reads a file of it does: text, or JSON that says the same. What is neither
-/// stays as it is.
+/// Makes a document safe for terminals: text, or JSON with escapes. Other content is unchanged.
 pub(crate) fn harmless(document: &[u8], content: Content) -> Vec<u8> {
     let text = String::from_utf8_lossy(document);
     match content {
         Content::Bytes => document.to_vec(),
         Content::Json => visible_json(&text).into_owned().into_bytes(),
-        // The ends of lines in CSV are two characters, which together do no more than end a line.
+        // `\r\n`, the line end of CSV, is harmless.
         Content::Text => {
             let lines: Vec<_> = text.split(LINE_END).map(visible).collect();
             lines.join(LINE_END).into_bytes()
@@ -165,15 +164,20 @@ fn closed() -> io::Error {
     io::Error::other("it was closed when fathom was started")
 }
 
+/// Whether the terminal can position text, judged by its name. A terminal without a name cannot.
+pub(crate) fn places_text() -> bool {
+    std::env::var_os("TERM").is_some_and(|kind| !kind.is_empty() && kind != "dumb")
+}
+
 #[test]
-fn ends_of_lines_stay_and_what_acts_on_a_terminal_does_not() {
+fn control_characters_are_removed_and_line_ends_kept() {
     let shown = |text: &str| String::from_utf8(harmless(text.as_bytes(), Content::Text)).unwrap_or_default();
     assert_eq!(shown("a,b\r\n1,\"x\ry\"\r\n"), "a,b\r\n1,\"x\\u{d}y\"\r\n");
     assert_eq!(shown("a\u{1b}[1m\n"), "a\\u{1b}[1m\n");
 }
 
 #[test]
-fn what_is_no_text_is_not_touched() {
+fn binary_content_is_unchanged() {
     let picture = b"\x89PNG\r\n\x1a\n\x00\xff";
     assert_eq!(harmless(picture, Content::Bytes), picture);
     assert_ne!(harmless(picture, Content::Text), picture);

@@ -1,6 +1,4 @@
-//! Streams: descriptors that take bytes one after another.
-//!
-//! For: writing all of something to whatever kind of file it is. Not for: which stream, nor what to do where it refuses.
+//! Width, colours and complete writes of standard output, standard error and other streams.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -8,34 +6,29 @@ use rustix::termios::tcgetwinsize;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Fewest columns that text is laid out for.
+/// Narrowest layout.
 const NARROWEST: usize = 20;
 
-/// Whether a terminal can place text, as far as its name says; one without a name is not known to.
-pub(crate) fn places_text() -> bool {
-    std::env::var_os("TERM").is_some_and(|kind| !kind.is_empty() && kind != "dumb")
-}
-
-/// Whether colours are wanted on a stream: on a terminal that has some, and not where `NO_COLOR` is set.
+/// Whether to use colours on a stream: it is a terminal with colours, and `NO_COLOR` is unset.
 pub(crate) fn has_colours(stream: &impl IsTerminal) -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
     stream.is_terminal() && !is_dumb && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Columns of a stream: as many as `COLUMNS` says, else as the terminal has; of anything else as many as fit one that says nothing.
+/// Columns of a stream: `COLUMNS`, else the terminal's width, else the default width.
 pub(crate) fn columns(stream: Option<BorrowedFd<'_>>) -> usize {
-    let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let given = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let of_terminal = || Some(usize::from(tcgetwinsize(stream?).ok()?.ws_col));
-    let known = said.filter(|columns| *columns > 0).or_else(of_terminal).filter(|columns| *columns > 0);
+    let known = given.filter(|columns| *columns > 0).or_else(of_terminal).filter(|columns| *columns > 0);
     known.unwrap_or(report::WIDTH).max(NARROWEST)
 }
 
-/// Lines of a terminal, as far as it says.
+/// Lines of a terminal, if it reports them.
 pub(crate) fn rows(terminal: BorrowedFd<'_>) -> Option<usize> {
     tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0)
 }
 
-/// Writes all of it to a file of any kind, waiting where it was opened without.
+/// Writes all bytes to a file of any kind. Waits if it is non-blocking.
 pub(crate) fn write(file: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     let file: BorrowedFd<'_> = file.as_fd();
     while !bytes.is_empty() {

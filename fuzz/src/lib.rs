@@ -3,26 +3,24 @@
 //! For: the targets beside this file, and `tests/seeds.rs`, which replays the seeds as a plain test. Not for: meaning, which unit
 //! tests hold.
 
-use capture::file::{MAGIC, Reader, Writer};
+use capture::capture_file::{MAGIC, Reader, Writer};
+use capture::completeness::completeness;
 use capture::fit::{Gathering, Head, Survey};
 use capture::foreign::Language;
-use capture::names::Names;
 use capture::profile::Profiler;
-use capture::trace::event::{Decoder, Step};
-use capture::trace::merge::Merge;
-use capture::trace::pair::{Pairing, Scope};
-use capture::verdict::completeness;
+use capture::row::Names;
+use capture::trace::pairing::{Merge, Pairing, Scope};
+use capture::trace::{Decoder, Step};
 use dialect::diskspd::{self, Here};
 use dialect::fio::{self, CommandLine};
 use dialect::iometer::{self, Here as Beside};
 use dialect::job;
-use machine::mountinfo;
+use machine::file_systems;
 use model::captured::{Captured, Ending, FORMAT, Origin, Restriction, Unit};
 use model::evidence::{BlockStat, cgroup_v1, cgroup_v2, meminfo_bytes};
-use model::record::frame;
 use model::spec::{JobSpec, keys};
-use model::units;
 use model::verification::State;
+use model::{record, units};
 
 /// Job files and flags: any text is a job that contradicts itself nowhere, or a message with its place.
 /// The input is a file, and also the values of flags, one `key value` a line.
@@ -141,7 +139,7 @@ pub fn kernel_text(text: &str) {
 
 /// `/proc/self/mountinfo`: any text is a list of mounts, at most one per line.
 pub fn mountinfo(text: &str) {
-    let mounts = mountinfo::parse(text).len();
+    let mounts = file_systems::parse(text).len();
     assert!(mounts <= text.lines().count());
 }
 
@@ -149,7 +147,7 @@ pub fn mountinfo(text: &str) {
 /// The input is a file, and also the lines of one without their checksums, which no fuzzer would guess.
 pub fn session(bytes: &[u8]) {
     check_bytes(bytes);
-    let mut file = frame::MAGIC.as_bytes().to_vec();
+    let mut file = record::MAGIC.as_bytes().to_vec();
     for line in bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
         file.extend(format!("{:08x} ", crc32fast::hash(line)).bytes());
         file.extend(line);
@@ -159,7 +157,7 @@ pub fn session(bytes: &[u8]) {
 }
 
 fn check_bytes(bytes: &[u8]) {
-    let Ok((record, _)) = frame::decode(bytes) else { return };
+    let Ok((record, _)) = record::decode(bytes) else { return };
     let report = analysis::judge(&record, &analysis::Judging::default());
     let _ = analysis::exit_code(&report);
     let style = report::Style {

@@ -1,9 +1,9 @@
 //! `fathom api`: its flags.
 
-use super::common::{BudgetArgs, LiveArgs, Measuring, ShowingArgs};
-use super::gates::InconclusiveArgs;
-use super::headings::{OUTPUT, WHAT};
-use super::target;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{
+    BudgetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, WHAT,
+};
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{Request, Work};
@@ -12,9 +12,9 @@ use crate::stdout;
 use model::units::{MIB, parse_bytes};
 use std::path::PathBuf;
 
-/// Largest record: beyond it every interface is a copy of memory.
+/// Largest operation: beyond it every interface is a memory copy.
 const MOST_BYTES: u64 = 8 * MIB;
-/// Smallest record: a sector.
+/// Smallest operation: a sector.
 const LEAST_BYTES: u64 = 512;
 
 /// Move the same bytes through several programming interfaces, and recommend one for each pattern.
@@ -29,7 +29,7 @@ const LEAST_BYTES: u64 = 512;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = target::parser())]
+    #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     /// Bytes per operation, several with commas, 512 to 8m [default: 4k,128k in order, 4k random]
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size, help_heading = WHAT)]
@@ -59,7 +59,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said; `None` where only the list was asked for, which is printed.
+    /// Returns the request; `None` after printing the list.
     ///
     /// # Errors
     /// A usage failure that names the flag.

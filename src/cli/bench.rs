@@ -1,9 +1,9 @@
 //! `fathom bench`: its flags.
 
-use super::common::{BudgetArgs, FleetArgs, LiveArgs, Measuring, ShowingArgs};
-use super::gates::{InconclusiveArgs, SlowerArgs};
-use super::headings::{OUTPUT, WHAT};
-use super::target;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{
+    BudgetArgs, FleetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, SlowerArgs, WHAT,
+};
 use crate::failure::Failure;
 use crate::request::{BenchSpec, Request, Work};
 use crate::show::Showing;
@@ -11,7 +11,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::profile;
 use std::path::PathBuf;
 
-/// What a quick look has no time for, or says itself.
+/// Flags that a quick bench has no time for, or defines itself.
 const NOT_QUICK: [&str; 13] = [
     "against",
     "compare",
@@ -35,14 +35,14 @@ const NOT_QUICK: [&str; 13] = [
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = target::parser())]
+    #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     /// Quick look in 10 s: one run of half a second per test, without confidence intervals or checks that need them
     #[arg(long, conflicts_with_all = NOT_QUICK, help_heading = WHAT)]
     quick: bool,
     /// Run each test alternately on these targets, and say for each test which is faster; the others are compared with the first. After
     /// five rounds, the tests that vary most get further runs until --budget is spent
-    #[arg(long, value_name = "TARGET", num_args = 2.., value_parser = target::parser(), conflicts_with_all = ["target", "against"], help_heading = WHAT)]
+    #[arg(long, value_name = "TARGET", num_args = 2.., value_parser = shared_flags::parser(), conflicts_with_all = ["target", "against"], help_heading = WHAT)]
     compare: Vec<PathBuf>,
     /// Named list of tests [default: cdm]
     #[arg(long, value_name = "NAME", value_parser = names(), help_heading = WHAT)]
@@ -75,7 +75,7 @@ fn names() -> PossibleValuesParser {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
     /// A usage failure that names the flag.

@@ -1,10 +1,10 @@
 //! `fathom capture`: its flags.
 
-use super::headings::{HOW_LONG, OUTPUT, WHAT, WHERE};
-use super::target;
 use crate::capture::Request;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{HOW_LONG, OUTPUT, WHAT, WHERE};
 use crate::failure::Failure;
-use crate::output::Replace;
+use crate::files::output::Replace;
 use model::units::{parse_bytes, parse_duration_ns};
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 )]
 pub struct Args {
     /// Block device, file or directory
-    #[arg(required_unless_present = "import", value_parser = target::parser())]
+    #[arg(required_unless_present = "import", value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]
@@ -49,7 +49,7 @@ pub struct Args {
     force: bool,
 }
 
-/// Bytes that the kernel can take for each CPU.
+/// Parses the buffer size of a CPU, within the kernel's limits.
 fn buffer(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text)?;
     if (8 << 10..=4 << 30).contains(&bytes) {
@@ -59,7 +59,7 @@ fn buffer(text: &str) -> Result<u64, String> {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
     /// A usage failure that names the flag.

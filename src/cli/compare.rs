@@ -1,14 +1,28 @@
-//! `fathom compare`: its flags.
+//! `fathom compare`: its flags, and the comparison of sessions and JSON reports.
+//!
+//! 1. Each side names sessions by words of the history, paths, lists or ranges.
+//! 2. Sessions are judged now, JSON reports are read as they were judged.
+//! 3. Crate `analysis` compares the sides; the answers or the gate set the exit code.
 
-use super::common::{self, OutputArgs, brief_is_known, detail, formats_of};
-use super::gates::{InconclusiveArgs, SlowerArgs, share};
-use super::headings::{OUTPUT, WHAT};
-use crate::compare::Request;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{
+    InconclusiveArgs, OUTPUT, OutputArgs, SlowerArgs, WHAT, brief_is_known, detail, formats_of, share,
+};
 use crate::failure::Failure;
-use analysis::compare::Options;
-use model::check_id::CheckId;
-use model::comparison::{Comparison, Comparisons};
-use report::Format;
+use crate::files::output::{Replace, Spared};
+use crate::show::SAME_COMMAND;
+use crate::{files, history, session, show};
+use analysis::Judging;
+use analysis::compare::{Options, accept_findings, compare_each, compare_sides};
+use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing};
+use model::finding::CheckId;
+use model::name;
+use model::report::{CountsAs, FORMAT, Report};
+use report::{Detail, Format, Style};
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// Tell whether B is faster than A, slower or the same, or how large a difference may be at most.
 ///
@@ -57,19 +71,19 @@ pub struct Args {
     brief: bool,
 }
 
-/// The check of a result, or E14, with this id.
+/// Parses a check of a result, or E14.
 fn acceptable(text: &str) -> Result<CheckId, String> {
     match text.parse()? {
         CheckId::E14 => Ok(CheckId::E14),
-        _ => common::acceptable(text),
+        _ => shared_flags::acceptable(text),
     }
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
-    /// [`Failure::Usage`] where --brief is asked of a format that has no short form, or a flag is about a gate that was not asked.
+    /// [`Failure::Usage`] if --brief is used with a format without a short form, or a flag is about an absent gate.
     pub fn request(self) -> Result<Request, Failure> {
         match self.b.as_slice() {
             [_] => self.files.check::<Comparison>()?,
@@ -104,4 +118,222 @@ impl Args {
             replace,
         })
     }
+}
+
+/// Largest JSON report that is read. One of a thousand runs of eight jobs has a few MiB.
+const MAX_REPORT_BYTES: u64 = 256 << 20;
+/// Separates the first and the last session of a range.
+const RANGE: &str = "..";
+
+/// A request to compare.
+#[derive(Debug)]
+pub struct Request {
+    /// The baseline, as typed.
+    pub a: String,
+    /// The other sides, each compared with the baseline.
+    pub others: Vec<String>,
+    /// Margin, limit and accepted findings.
+    pub options: Options,
+    /// Format of the answer.
+    pub format: &'static Format,
+    /// How much to show.
+    pub detail: Detail,
+    /// Additional output files.
+    pub outputs: Vec<PathBuf>,
+    /// Which files they may replace.
+    pub replace: Replace,
+}
+
+/// Compares, prints, and returns the exit code.
+///
+/// # Errors
+/// [`Failure::Usage`] if a side is not a session or report, or two sides share one.
+pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
+    let words = std::iter::once(&request.a).chain(&request.others);
+    let sides = words.map(|side| files(side)).collect::<Result<Vec<_>, _>>()?;
+    refuse_twice(sides.iter().flatten())?;
+    let mut spared = Spared::default();
+    for file in sides.iter().flatten() {
+        spared.add(file, "a side of this comparison");
+    }
+    let outlets = show::outlets(&request.outputs, request.replace, spared)?;
+    let read = |files: &Vec<PathBuf>| {
+        files.iter().map(|f| report(f, &request.options.accept)).collect::<Result<Vec<Report>, _>>()
+    };
+    let sides = sides.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    refuse_one_session(sides.iter().flatten())?;
+    let style = Style { detail: request.detail, ..Style::default() };
+    let (a, others) = sides.split_first().unwrap_or((const { &Vec::new() }, &[]));
+    if let [b] = others {
+        let comparison = compare_sides(a, b, &request.options);
+        show::put(&comparison, (request.format, style), &outlets, Some(SAME_COMMAND))?;
+        return Ok(exit_code(&[comparison.answer], comparison.gate.as_ref()));
+    }
+    let all = compare_each(a, others, &request.options);
+    let format = report::that_writes::<Comparisons>(request.format).map_err(Failure::Usage)?;
+    show::put(&all, (format, style), &outlets, Some(SAME_COMMAND))?;
+    let answers: Vec<Answer> = all.others.iter().map(|other| other.comparison.answer).collect();
+    Ok(exit_code(&answers, all.gate.as_ref()))
+}
+
+/// The exit code of the gate, or else of the answers: 1 for FAIL and INVALID, 2 for INCOMPARABLE, 4 for INCONCLUSIVE
+/// unless the user redefines it, else 0.
+fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
+    let outcome = gate.map(|gate| (gate.outcome, gate.counts_as));
+    match outcome {
+        Some((Passing::Failed | Passing::Invalid, _)) => ExitCode::from(1),
+        _ if answers.contains(&Answer::Invalid) => ExitCode::from(1),
+        _ if answers.contains(&Answer::Incomparable) => ExitCode::from(2),
+        Some((Passing::Undecided, Some(CountsAs::Fail))) => ExitCode::from(1),
+        Some((Passing::Undecided, None)) => ExitCode::from(4),
+        Some((Passing::Undecided, Some(CountsAs::Pass)) | (Passing::Passed, _)) | None => ExitCode::SUCCESS,
+    }
+}
+
+/// The files of a side: `a,b,c`, each a word of the history or a path; or the range `a..b`.
+fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
+    // A file name may contain a comma.
+    if side.contains(',') && Path::new(side).is_file() {
+        return Ok(vec![side.into()]);
+    }
+    let mut all = Vec::new();
+    for word in side.split(',').map(str::trim) {
+        if word.is_empty() {
+            return Err(Failure::Usage(format!(
+                "'{side}': a session is missing; type an id, a part of one, last, last~1, or a file, several with commas"
+            )));
+        }
+        match ends(word) {
+            Some((first, last)) => all.extend(range(word, &first, &last)?),
+            None => all.push(history::find(word)?),
+        }
+    }
+    Ok(all)
+}
+
+/// The ends of a range; `None` for other words. Paths can contain two dots too, so both ends must exist.
+fn ends(word: &str) -> Option<(PathBuf, PathBuf)> {
+    let there = |word: &str| history::find(word).ok().filter(|p| p.is_file());
+    let split = |at: usize| Some((there(&word[..at])?, there(&word[at + RANGE.len()..])?));
+    word.match_indices(RANGE).find_map(|(at, _)| split(at))
+}
+
+/// The sessions of a directory from the first to the last, both included. Their names begin with their start time.
+fn range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let usage = |why: String| Failure::Usage(format!("{word}: {why}"));
+    if first.parent() != last.parent() {
+        return Err(usage("a range goes from one session to another of the same directory".into()));
+    }
+    if first > last {
+        return Err(usage(
+            "the first session of a range is the older one; type it the other way round".into(),
+        ));
+    }
+    let dir = first.parent().unwrap_or(Path::new(""));
+    let entries = std::fs::read_dir(dir).map_err(|e| usage(format!("{}: {e}", name::shown(dir))))?;
+    let paths = entries.flatten().map(|e| e.path());
+    let mut all: Vec<PathBuf> = paths
+        .filter(|p| p.extension() == first.extension() && (first..=last).contains(&p.as_path()))
+        .collect();
+    all.sort();
+    Ok(all)
+}
+
+/// Refuses a file that is named twice: it would count double, or be compared with itself.
+fn refuse_twice<'p>(files: impl Iterator<Item = &'p PathBuf>) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    for file in files {
+        // A missing file is reported when it is read.
+        let whole = file.canonicalize().unwrap_or_else(|_| file.clone());
+        if !seen.insert(whole) {
+            return Err(named_twice(&name::shown(file)));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a session that is named both as itself and as its JSON report.
+fn refuse_one_session<'r>(reports: impl Iterator<Item = &'r Report>) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    for report in reports.filter(|r| r.session.is_some()) {
+        if !seen.insert((&report.session, &report.started)) {
+            return Err(named_twice(report.session.as_deref().unwrap_or_default()));
+        }
+    }
+    Ok(())
+}
+
+fn named_twice(what: &str) -> Failure {
+    Failure::Usage(format!(
+        "{what} is named twice; a comparison needs two measurements: type the id of another session, or measure again"
+    ))
+}
+
+/// Reads a JSON report as it was judged, or judges a session now. These findings are accepted in both.
+fn report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
+    if !is_json(file)? {
+        let judging = Judging {
+            accept: accept.to_vec(),
+            session: Some(name::text(file)),
+            version: env!("CARGO_PKG_VERSION").into(),
+            ..Judging::default()
+        };
+        return Ok(analysis::judge(&session::read(file)?, &judging));
+    }
+    let fail = |why: String| Failure::Usage(format!("{}: {why}", name::shown(file)));
+    let mut bytes = Vec::new();
+    let opened = files::open(file).map_err(|e| fail(e.to_string()))?;
+    opened.take(MAX_REPORT_BYTES + 1).read_to_end(&mut bytes).map_err(|e| fail(e.to_string()))?;
+    if bytes.len() as u64 > MAX_REPORT_BYTES {
+        return Err(fail(format!("more than {} MiB, which no report has", MAX_REPORT_BYTES >> 20)));
+    }
+    let not =
+        |why: String| fail(format!("no report of fathom ({why}); make one with -o {}", name::shown(file)));
+    let text = std::str::from_utf8(&bytes).map_err(|e| not(e.to_string()))?;
+    let mut report = Report::from_json(text).map_err(|why| {
+        if text.contains("\"fio version\"") {
+            return fail(
+                "a result of fio, which no check has judged; measure with `fathom fio`, and compare the ids that `fathom list` shows"
+                    .into(),
+            );
+        }
+        not(why)
+    })?;
+    if report.fathom.format > FORMAT {
+        let (its, ours) = (report.fathom.format, FORMAT);
+        return Err(fail(format!(
+            "a report of format {its}, and this fathom reads {ours}; take a newer fathom"
+        )));
+    }
+    accept_findings(&mut report, accept);
+    Ok(report)
+}
+
+/// Whether a file begins like JSON. A session file begins with its format name.
+fn is_json(file: &Path) -> Result<bool, Failure> {
+    let fail = |e: std::io::Error| Failure::Usage(format!("{}: {e}", name::shown(file)));
+    let mut start = [0; 64];
+    let read = files::open(file).and_then(|mut f| f.read(&mut start)).map_err(fail)?;
+    Ok(start[..read].trim_ascii_start().starts_with(b"{"))
+}
+
+#[test]
+fn sides_are_lists_or_ranges() {
+    let dir = std::env::temp_dir().join(format!("fathom-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap_or_default();
+    let path = |name: &str| dir.join(name);
+    for name in ["1.fathom", "2.fathom", "3.fathom", "4.fathom", "3.txt"] {
+        std::fs::write(path(name), "").unwrap_or_default();
+    }
+    let names = |word: &str| -> Result<Vec<String>, String> {
+        let found = files(&word.replace('@', &format!("{}/", dir.display())));
+        let name = |p: &PathBuf| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        found.map(|f| f.iter().map(name).collect()).map_err(|f| f.message().to_owned())
+    };
+    assert_eq!(names("@1.fathom,@3.txt"), Ok(vec!["1.fathom".into(), "3.txt".into()]));
+    let three = ["2.fathom", "3.fathom", "4.fathom"].map(str::to_owned).to_vec();
+    assert_eq!(names("@2.fathom..@4.fathom"), Ok(three));
+    assert!(names("@4.fathom..@2.fathom").is_err_and(|why| why.contains("other way round")));
+    assert!(names("@1.fathom,").is_err_and(|why| why.contains("missing")));
+    std::fs::remove_dir_all(&dir).unwrap_or_default();
 }

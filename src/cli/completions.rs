@@ -1,6 +1,5 @@
-//! `fathom completions`: what shells need to complete its commands, flags and values.
-//!
-//! For: scripts made from the same tables as `--help`. Not for: installing them, which is up to who packages.
+//! `fathom completions`: prints a shell's completion script for commands, flags and values, made from the tables of
+//! `--help`. The packager installs it.
 
 use super::Cli;
 use crate::failure::Failure;
@@ -33,7 +32,7 @@ impl Args {
     /// Prints the script.
     ///
     /// # Errors
-    /// Where it cannot be printed.
+    /// If it cannot be printed.
     pub fn print(self) -> Result<ExitCode, Failure> {
         let shell = match self.shell {
             ShellWord::Bash => Shell::Bash,

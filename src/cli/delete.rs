@@ -11,12 +11,12 @@ pub struct Args {
     #[arg(required = true, value_name = "ID")]
     sessions: Vec<String>,
     /// Also where a word is a part of an id, a tag or `last`
-    #[arg(long, help_heading = super::headings::SAFETY)]
+    #[arg(long, help_heading = crate::cli::shared_flags::SAFETY)]
     yes: bool,
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     pub fn request(self) -> Removal {
         Removal { sessions: self.sessions, sure: self.yes }
     }

@@ -1,13 +1,9 @@
-//! `fathom diskspd`: a command line of DISKSPD's as a request.
-//!
-//! For: what its own options ask of this program, and what files at hand make of them. Not for: the language (crate `dialect`), nor
-//! foreign manners ([`crate::foreign`]).
+//! `fathom diskspd`: turns a DISKSPD command line into a request, adjusted to the existing files. Crate `dialect` reads
+//! the options; [`super::other_tools`] measures and answers as DISKSPD does.
 
-use super::as_tool::request;
-use super::job_file;
-use super::tool_words::ToolWords;
+use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::run;
 use crate::failure::Failure;
-use crate::foreign::ToolOutput;
 use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
@@ -32,7 +28,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said; `None` where only something was to be printed, which is done.
+    /// Returns the request; `None` after printing help or a profile.
     ///
     /// # Errors
     /// A usage failure that names the option, or the place in a profile.
@@ -41,41 +37,42 @@ impl Args {
         if matches!(words.as_slice(), [word] if word == "--help") {
             return stdout::text(&diskspd::options::help()).map(|()| None);
         }
-        let read = |path: &str| job_file::text(&name::path(path)).map_err(|why| why.message().to_owned());
-        let pointed = |trouble| job_file::pointed(&trouble);
+        let read = |path: &str| run::text(&name::path(path)).map_err(|why| why.message().to_owned());
+        let pointed = |trouble| run::pointed(&trouble);
         let cpus = cpus();
         let here = Here { read: &read, cpus: &cpus, clock: clock() };
-        let said = CommandLine::parse(&words, &here).map_err(pointed)?;
-        if let Ask::Print(text) = &said.ask {
+        let command_line = CommandLine::parse(&words, &here).map_err(pointed)?;
+        if let Ask::Print(text) = &command_line.ask {
             return stdout::text(text).map(|()| None);
         }
-        let Some(mut job) = diskspd::job(&said, &cpus, &crate::plan::problems).map_err(pointed)? else {
-            return stdout::text(&report::diskspd_profile(&said.profile)).map(|()| None);
+        let Some(mut job) = diskspd::job(&command_line, &cpus, &crate::plan::problems).map_err(pointed)?
+        else {
+            return stdout::text(&report::diskspd_profile(&command_line.profile)).map(|()| None);
         };
-        fit(&said, &mut job)?;
-        let manners = manners(&said, &job);
-        Ok(Some((request(Tool::Diskspd, job, said.destroy, true), manners)))
+        fit_to_files(&command_line, &mut job)?;
+        let conventions = conventions(&command_line, &job);
+        Ok(Some((request(Tool::Diskspd, job, command_line.destroy, true), conventions)))
     }
 }
 
-/// The CPUs that this process may use.
+/// CPUs that this process may use.
 fn cpus() -> Vec<u32> {
     let set = rustix::thread::sched_getaffinity(None);
     set.map(|set| (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect())
         .unwrap_or_default()
 }
 
-/// A seed of the clock.
+/// A seed from the clock.
 fn clock() -> u32 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.subsec_nanos() ^ since.as_secs() as u32)
 }
 
-/// Holds what was said against the files that are there: a region ends with its file, and nothing is said of a file in vain.
-fn fit(said: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
-    for target in said.profile.spans.iter().flat_map(|span| &span.targets) {
-        look_at(target)?;
+/// Fits the job to existing files: a region ends with its file, and size options must have an effect.
+fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
+    for target in command_line.profile.spans.iter().flat_map(|span| &span.targets) {
+        check_target(target)?;
     }
     for stream in job.phases.iter_mut().flat_map(|phase| &mut phase.streams).filter(|s| s.create.is_none()) {
         let lengths = stream.target.iter().filter_map(|path| length(&name::path(path)));
@@ -86,12 +83,12 @@ fn fit(said: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The length of a plain file that is there.
+/// The length of an existing regular file.
 fn length(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
 }
 
-fn look_at(target: &Target) -> Result<(), Failure> {
+fn check_target(target: &Target) -> Result<(), Failure> {
     let path = name::path(&target.path);
     let shown = name::shown(&path);
     if path.is_dir() {
@@ -107,9 +104,9 @@ fn look_at(target: &Target) -> Result<(), Failure> {
     }
     if let (Some(bytes), Some(there)) = (target.create, there)
         && there != bytes
-        && !machine::kept_mark::is_ours(&path)
+        && !machine::kept_file::is_ours(&path)
     {
-        let whose = machine::kept_mark::void_because(&path);
+        let whose = machine::kept_file::void_because(&path);
         let whose = whose.as_deref().unwrap_or("fathom did not make it");
         return Err(Failure::Usage(format!(
             "-c{bytes}: {shown} is there with {}, and {whose}, so it is not made anew; remove it, or leave -c out",
@@ -129,8 +126,8 @@ fn look_at(target: &Target) -> Result<(), Failure> {
     }
 }
 
-fn manners(said: &CommandLine, job: &JobSpec) -> ToolOutput {
-    let format = if said.profile.xml { report::DISKSPD_XML } else { report::DISKSPD };
+fn conventions(command_line: &CommandLine, job: &JobSpec) -> ToolOutput {
+    let format = if command_line.profile.xml { report::DISKSPD_XML } else { report::DISKSPD };
     ToolOutput {
         tool: Tool::Diskspd,
         formats: report::find::<Report>(format).into_iter().collect(),
@@ -138,9 +135,9 @@ fn manners(said: &CommandLine, job: &JobSpec) -> ToolOutput {
         bandwidth_log: false,
         status_interval: None,
         status_on_signal: false,
-        job_files: said.read.iter().map(|path| name::path(path)).collect(),
+        job_files: command_line.read.iter().map(|path| name::path(path)).collect(),
         remarks: job.remarks.clone(),
         measures: true,
-        quiet: said.profile.progress == 0 && !said.profile.verbose,
+        quiet: command_line.profile.progress == 0 && !command_line.profile.verbose,
     }
 }

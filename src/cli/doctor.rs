@@ -1,10 +1,9 @@
 //! `fathom doctor`: its flags.
 
-use super::common::formats_of;
-use super::headings::OUTPUT;
-use super::target;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{OUTPUT, formats_of};
 use crate::doctor::Request;
-use model::diagnosis::Diagnosis;
+use model::finding::Diagnosis;
 use report::Format;
 use std::path::PathBuf;
 
@@ -16,7 +15,7 @@ use std::path::PathBuf;
 #[command(after_help = "Exit codes: 0 looked, whatever was found; 2 usage; 3 the machine refused.")]
 pub struct Args {
     /// Directory, file or block device
-    #[arg(default_value = ".", value_parser = target::parser())]
+    #[arg(default_value = ".", value_parser = shared_flags::parser())]
     target: PathBuf,
     /// Format of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Diagnosis>())]
@@ -24,7 +23,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     pub fn request(self) -> Request {
         Request { target: self.target, format: self.format }
     }

@@ -1,12 +1,11 @@
 //! `fathom export`: its flags.
 
-use super::common::format_names;
-use super::headings::OUTPUT;
-use crate::capture_file::is_capture;
-use crate::captured;
+use crate::capture::capture_file;
+use crate::capture::capture_file::is_capture;
+use crate::cli::shared_flags::{OUTPUT, format_names};
 use crate::failure::Failure;
+use crate::files::output::Replace;
 use crate::history::{Export, SESSION_FORM};
-use crate::output::Replace;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::report::Report;
 use report::SCHEMAS;
@@ -42,7 +41,7 @@ pub struct Args {
 
 fn forms() -> PossibleValuesParser {
     let session = PossibleValue::new(SESSION_FORM).help("the session file, which import takes");
-    let iolog = PossibleValue::new(captured::IOLOG)
+    let iolog = PossibleValue::new(capture_file::IOLOG)
         .help("of a capture: fio's log of I/O, version 3, for --read_iolog");
     PossibleValuesParser::new([session].into_iter().chain(format_names::<Report>()).chain([iolog]))
 }
@@ -53,31 +52,31 @@ fn schemas() -> impl TypedValueParser<Value = &'static str> {
         .map(|name| SCHEMAS.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| *text))
 }
 
-/// What is to be exported.
+/// What to export.
 pub enum Action {
     /// The text of a JSON schema.
     Schema(&'static str),
-    /// As they are, or as reports.
+    /// Sessions unchanged, or as reports.
     Sessions(Export),
-    /// As fio's log.
-    Capture(captured::Export),
+    /// A capture as fio's log.
+    Capture(capture_file::Export),
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
-    /// A usage failure where a capture is asked for in a form that it does not have, or among others.
-    pub fn to_action(self) -> Result<Action, Failure> {
+    /// A usage failure for a capture in an unsupported format, or along with other sessions.
+    pub fn into_action(self) -> Result<Action, Failure> {
         if let Some(text) = self.schema {
             return Ok(Action::Schema(text));
         }
         let captures = self.sessions.iter().any(|word| is_capture(word.as_ref()));
-        let as_iolog = self.format.as_deref().map(|form| form == captured::IOLOG);
+        let as_iolog = self.format.as_deref().map(|form| form == capture_file::IOLOG);
         match (captures, as_iolog) {
             (false, Some(true)) => Err(Failure::Usage(format!(
                 "--format {} is of captures, and {} is none; name what `fathom capture` wrote",
-                captured::IOLOG,
+                capture_file::IOLOG,
                 self.sessions.join(", ")
             ))),
             (false, _) => Ok(Action::Sessions(Export {
@@ -88,13 +87,13 @@ impl Args {
             })),
             (true, Some(false)) => Err(Failure::Usage(format!(
                 "a capture is exported as {} alone; type --format {}, or `fathom show` for its profile",
-                captured::IOLOG,
-                captured::IOLOG
+                capture_file::IOLOG,
+                capture_file::IOLOG
             ))),
             (true, _) if self.sessions.len() > 1 => {
                 Err(Failure::Usage("a capture is exported by itself; name it alone".into()))
             }
-            (true, _) => Ok(Action::Capture(captured::Export {
+            (true, _) => Ok(Action::Capture(capture_file::Export {
                 file: self.sessions.into_iter().next().unwrap_or_default().into(),
                 to: self.output,
                 replace: Replace::by(self.force),

@@ -1,12 +1,9 @@
-//! `fathom fio`: a command line of fio's as a request.
-//!
-//! For: what fio's own options ask of this program. Not for: the language (crate `dialect`), nor fio's manners ([`crate::foreign`]).
+//! `fathom fio`: turns a fio command line into a request. Crate `dialect` reads the options; [`super::other_tools`]
+//! measures and answers as fio does.
 
-use super::as_tool::request;
-use super::job_file;
-use super::tool_words::ToolWords;
+use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::run;
 use crate::failure::Failure;
-use crate::foreign::ToolOutput;
 use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
@@ -20,7 +17,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// A job file that is read from standard input.
+/// Name of a job file on standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// Carry out job files and command lines of fio: the same options, output, files and exit codes.
@@ -35,14 +32,14 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said; `None` where only something was to be printed, which is done.
+    /// Returns the request; `None` after printing help or a version.
     ///
     /// # Errors
     /// A usage failure that names the option, or the place in a job file.
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let words = self.words.text();
         let line = CommandLine::parse(&words, &text).map_err(Failure::Usage)?;
-        let pointed = |trouble| job_file::pointed(&trouble);
+        let pointed = |trouble| run::pointed(&trouble);
         match &line.ask {
             Ask::Print(text) => stdout::text(text).map(|()| None),
             Ask::Version => stdout::text(&format!("{}\n", report::FIO_VERSION)).map(|()| None),
@@ -57,17 +54,17 @@ impl Args {
                 if let Some(typed) = &mut job.typed {
                     typed.counts_depth = true;
                 }
-                let manners = manners(&line, &job);
-                Ok(Some((request(Tool::Fio, job, line.destroy, manners.measures), manners)))
+                let conventions = conventions(&line, &job);
+                Ok(Some((request(Tool::Fio, job, line.destroy, conventions.measures), conventions)))
             }
         }
     }
 }
 
-/// Refuses to trim a regular file, with the error that fio ends with. fathom itself would punch a hole.
+/// Refuses to trim a regular file with fio's error. fathom itself would punch a hole.
 fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
     let trims = |stream: &&StreamSpec| {
-        // These trim in their own way under fio too.
+        // These engines can trim under fio too.
         let is_able =
             stream.engine.as_ref().is_some_and(|e| ["null", "fallocate"].contains(&e.name.as_str()));
         stream.rw.and_then(Rw::fixed_mix) == Some(Mix::of_percents(0, 100)) && !is_able
@@ -84,7 +81,7 @@ fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
     }
 }
 
-/// Makes the directories that names of files have in them, as fio does. The `directory` itself has to be there.
+/// Makes the directories in file names, as fio does. `directory` itself must exist.
 fn make_directories(job: &JobSpec) -> Result<(), Failure> {
     let typed = job.typed.iter();
     let of_streams = typed.clone().flat_map(|t| &t.phases).flatten().flat_map(|stream| &stream.options);
@@ -104,13 +101,13 @@ fn make_directories(job: &JobSpec) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The text of a job file.
+/// Reads a job file.
 fn text(path: &str) -> Result<String, String> {
-    let text = if path == STANDARD_INPUT { job_file::typed() } else { job_file::text(&name::path(path)) };
+    let text = if path == STANDARD_INPUT { run::typed() } else { run::text(&name::path(path)) };
     text.map_err(|failure| failure.message().to_owned())
 }
 
-fn manners(line: &CommandLine, job: &JobSpec) -> ToolOutput {
+fn conventions(line: &CommandLine, job: &JobSpec) -> ToolOutput {
     let formats = line.formats.iter().filter_map(|name| report::find::<Report>(name)).collect();
     let files = line.pieces.iter().filter_map(|piece| match piece {
         fio::Piece::File { name, .. } => Some(name::path(name)),
@@ -127,7 +124,7 @@ fn manners(line: &CommandLine, job: &JobSpec) -> ToolOutput {
         status_on_signal: true,
         job_files: files.collect(),
         remarks: line.remarks.iter().chain(&job.remarks).cloned().collect(),
-        // fio shows progress where somebody watches, and nothing beside its JSON.
+        // fio shows progress on a terminal, but not with JSON alone.
         quiet: line.quiet || !line.formats.contains(&report::FIO) || !std::io::stderr().is_terminal(),
     }
 }

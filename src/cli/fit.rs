@@ -1,12 +1,11 @@
 //! `fathom fit`: its flags.
 
-use super::common::{UnseenArgs, formats_of};
-use super::headings::{OUTPUT, SAFETY, WHAT};
-use super::target;
+use crate::capture::fit::{Action, CheckRequest, Request};
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{OUTPUT, SAFETY, UnseenArgs, WHAT, formats_of};
 use crate::failure::Failure;
-use crate::fit::{Action, CheckRequest, Request};
-use crate::output::Replace;
-use model::fitted::FitCheck;
+use crate::files::output::Replace;
+use model::replay::FitCheck;
 use report::Format;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,7 +30,7 @@ pub struct Args {
     /// What `fathom capture` wrote
     capture: PathBuf,
     /// With --check: block device, file or directory that the job runs on
-    #[arg(required_if_eq("check", "true"), value_parser = target::parser())]
+    #[arg(required_if_eq("check", "true"), value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     /// Run the job on TARGET, and compare it with the capture
     #[arg(long, help_heading = WHAT)]
@@ -56,11 +55,11 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the action.
     ///
     /// # Errors
-    /// A usage failure where something is said that this does not use.
-    pub fn to_action(self) -> Result<Action, Failure> {
+    /// A usage failure for options that the action does not use.
+    pub fn into_action(self) -> Result<Action, Failure> {
         let replace = Replace::by(self.force);
         let Some(target) = self.target else { return self.plain(replace) };
         if !self.check {

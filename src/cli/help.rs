@@ -1,14 +1,21 @@
-//! `fathom help`: the help of a command, or a chapter of the guide.
+//! Help: `fathom help` (a command or a chapter of the guide), `fathom COMMAND -h` (the common flags, one line each), and
+//! `fathom -h` (first steps on one screen). `--help` has all flags, grouped and explained.
 //!
-//! The build script compiles the chapters in, from the pages that `docs/SUMMARY.md` lists. A topic is a command, the path of a chapter, the
-//! last part of its path, or its title. A command comes first, and its help names the chapters of the same name.
+//! The build script compiles the chapters in, from the pages that `docs/SUMMARY.md` lists. A topic is a command, the path
+//! of a chapter, the last part of its path, or its title. A command comes first, and its help names the chapters of the
+//! same name.
+//!
+//! For `-h`, [`shorten`] changes the command line that clap prints: flags in [`SHOWN`] get one line; other settings of
+//! jobs, flags in [`HIDDEN`] and exit codes are left out. Flags of a single command remain.
 
 use super::Cli;
-use crate::explain;
+use crate::cli::shared_flags::find_check;
 use crate::failure::Failure;
-use crate::{stdout, stream};
-use clap::CommandFactory;
-use model::visible::visible;
+use crate::stdout;
+use crate::stream;
+use clap::{Command, CommandFactory};
+use model::name::visible;
+use model::spec::keys;
 use std::process::ExitCode;
 
 /// A chapter of the guide.
@@ -87,9 +94,9 @@ fn page(topic: &str, width: usize) -> Result<String, Failure> {
     }
 }
 
-/// Returns what the glossary of the guide says about a term; `None` if it has no such term.
+/// Returns the glossary's entry for a term; `None` if it has none.
 ///
-/// An entry of the glossary is `- **Term**: text`, and may name several terms: `- **VALID, INVALID**: text`.
+/// An entry is `- **Term**: text`, and may name several terms: `- **VALID, INVALID**: text`.
 pub(super) fn glossary(term: &str) -> Option<String> {
     let chapter = CHAPTERS.iter().find(|chapter| chapter.path == "glossary")?;
     let term = term.trim().to_lowercase();
@@ -103,7 +110,7 @@ pub(super) fn glossary(term: &str) -> Option<String> {
 /// Describes a topic that does not exist, with the nearest one.
 fn unknown(topic: &str, cli: &clap::Command) -> String {
     let shown = visible(topic);
-    if let Ok(check) = explain::find(&topic.replace('-', "_")) {
+    if let Ok(check) = find_check(&topic.replace('-', "_")) {
         return format!("'{shown}' is a check: type `fathom explain {}`", check.id);
     }
     let commands = cli.get_subcommands().map(|command| command.get_name().to_owned());
@@ -116,17 +123,164 @@ fn unknown(topic: &str, cli: &clap::Command) -> String {
 }
 
 impl Chapter {
-    /// The names that it is found by: its path, the last part of its path, and its title.
+    /// The names of a chapter: its path, the last part of its path, and its title.
     fn names(&self) -> impl Iterator<Item = String> {
         let last = self.path.rsplit('/').next().unwrap_or(self.path);
         [slug(last), slug(self.path), slug(self.title)].into_iter()
     }
 }
 
-/// A name as it is compared: in lower case, with `-` for spaces, without the extension of a page.
+/// A name in the form used for comparison: lower case, with `-` for spaces, without the extension of a page.
 fn slug(name: &str) -> String {
     let name = name.trim().to_lowercase().replace([' ', '_'], "-");
     name.strip_suffix(".md").unwrap_or(&name).to_owned()
+}
+
+/// Flags and their line in `-h`.
+const SHOWN: [(&str, &str); 37] = [
+    ("rw", "read, write, randread, randwrite, rw, randrw, trim ..."),
+    ("mix", "Share of reads in rw and randrw, such as 70%"),
+    ("bs", "Block size, such as 4k, or sizes with weights: 4k/60:64k/40"),
+    ("size", "Size of the test file, or how much of the target is used"),
+    ("depth", "Operations in flight of each worker"),
+    ("workers", "Number of threads"),
+    ("time", "Length of the measured part of a run"),
+    ("runs", "Number of runs"),
+    ("warmup", "Time before the measured part of a run"),
+    ("rate", "Open loop: operations a second, whatever the storage does"),
+    ("cache", "direct, buffered, direct-dsync ..."),
+    ("engine", "io_uring, libaio, sync, mmap ..."),
+    ("fdatasync", "Call fdatasync after so many writes"),
+    ("precondition", "First write the target until its rate settles"),
+    ("until", "steady: run rounds until they no longer drift"),
+    ("fail-if", "Exit code 1 under a condition, such as 'p99>10ms'"),
+    ("profile", "Which tests: cdm, nvme, peak, real, atto, asssd ..."),
+    ("budget", "Time to answer in"),
+    ("tolerance", "How much faster another setting may be"),
+    ("explain", "Print what would be measured, and stop"),
+    ("output", "Also write the report to FILE, by its extension: json, html, csv, md"),
+    ("destroy", "Allow overwriting this existing file or device"),
+    ("verbose", "Show every finding, every run and every check"),
+    ("quick", "Take ten seconds, without intervals"),
+    ("compare", "Measure several in turns and say which is faster"),
+    ("all", "All of them"),
+    ("preset", "A known grid: iops, ccsio, iometer, pts, zones"),
+    ("p99", "Highest p99 latency, such as 1ms"),
+    ("curve", "With a latency target, also measure the load curve"),
+    ("by", "What settings are ranked by: iops, bandwidth, p99, latency"),
+    ("spec", "Access specifications of Iometer, such as 4k-oltp, or all"),
+    ("resume", "Continue an interrupted sweep: its id, or last"),
+    ("list", "Print the settings, one a line, and stop"),
+    ("state", "Keep in FILE what a later --check has to know"),
+    ("check", "Read back what the writer of this state must have left"),
+    ("cached", "Read back through the page cache as it is"),
+    ("sync_every", "Writes between two syncs"),
+];
+/// Flags of several commands that only `--help` has.
+const HIDDEN: [&str; 34] = [
+    "format",
+    "force",
+    "accept",
+    "ledger",
+    "brief",
+    "no_history",
+    "unseen_users",
+    "expect_device",
+    "live",
+    "no_live",
+    "quiet",
+    "ranks_per_host",
+    "hosts",
+    "inconclusive",
+    "fail_on",
+    "fail_if_slower",
+    "against",
+    "keep",
+    "own",
+    "shared",
+    "p50",
+    "p90",
+    "p95",
+    "p99_9",
+    "spec_file",
+    "cycle",
+    "step",
+    "pattern",
+    "skipped",
+    "list_specs",
+    "exhaustive",
+    "targets",
+    "memory",
+    "shift_hosts",
+];
+
+/// Heading of all flags.
+const HEADING: &str = "Flags";
+
+/// The command line as `-h` prints it.
+pub(super) fn shorten(cli: Command) -> Command {
+    let names: Vec<String> = cli.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    names.into_iter().fold(cli, |cli, name| cli.mut_subcommand(name, shorten_command))
+}
+
+fn shorten_command(command: Command) -> Command {
+    let more = format!("`fathom {} --help` explains every flag, and the exit codes.", command.get_name());
+    command.after_help(more).mut_args(|arg| {
+        let id = arg.get_id().as_str().to_owned();
+        if arg.is_hide_set() || arg.is_positional() {
+            return arg;
+        }
+        match SHOWN.iter().find(|(shown, _)| *shown == id) {
+            Some((_, line)) => {
+                arg.help(*line).hide_possible_values(true).hide_default_value(true).help_heading(HEADING)
+            }
+            None if keys::find(&id).is_some() || HIDDEN.contains(&id.as_str()) => arg.hide(true),
+            None => arg.help_heading(HEADING),
+        }
+    })
+}
+
+/// The first steps: what to type, and what it does.
+const STEPS: [(&str, &str); 5] = [
+    ("fathom bench", "the standard benchmarks, in a minute and a half"),
+    ("fathom run --rw randread --bs 4k --depth 32", "one workload"),
+    ("fathom recipe etcd", "is this fast enough for etcd? `fathom recipe` lists more"),
+    ("fathom doctor", "what would distort a result here"),
+    ("fathom limit --p99 1ms", "the highest rate that meets a latency target"),
+];
+/// Columns of a line.
+const WIDTH: usize = 80;
+
+/// The text of `fathom -h`.
+pub(super) fn text() -> String {
+    let mut out = String::from(
+        "Measures storage, and says whether the number means what you think it means.\n\n\
+         Usage: fathom COMMAND [FLAGS] [TARGET]\n\n\
+         TARGET is a directory, a file or a block device; default: current directory.\n\
+         Existing files and devices are only read, unless --destroy names them. Try:\n\n",
+    );
+    for (typed, does) in STEPS {
+        out += &format!("  {typed}\n      {does}\n");
+    }
+    out += "\nOther commands:\n";
+    out += &other_commands();
+    out += "`fathom COMMAND --help` lists the flags, `fathom help` all commands and a guide.\n";
+    out
+}
+
+/// The commands that are not in a step.
+fn other_commands() -> String {
+    let cli = Cli::command();
+    let named = |name: &str| STEPS.iter().any(|(typed, _)| typed.split(' ').nth(1) == Some(name));
+    let (mut out, mut line) = (String::new(), String::from(" "));
+    for name in cli.get_subcommands().map(clap::Command::get_name).filter(|name| !named(name)) {
+        if line.len() + 1 + name.len() > WIDTH {
+            out += &format!("{line}\n");
+            line = " ".into();
+        }
+        line += &format!(" {name}");
+    }
+    out + &line + "\n"
 }
 
 #[test]
@@ -162,7 +316,7 @@ fn terms_of_reports_are_in_the_glossary() {
 }
 
 #[test]
-fn a_wrong_topic_is_answered_with_the_nearest() {
+fn an_unknown_topic_suggests_the_nearest() {
     for (typed, answer) in [
         ("exit-code", "`fathom help exit-codes`"),
         ("sweeep", "`fathom help sweep`"),
@@ -209,7 +363,7 @@ fn settings() -> String {
         out += &format!("| `{}` | `{}` | {} |\n", key.name, cell(value), cell(key.about));
     }
     out += "\n## Engines\n\n| `--engine` | meaning |\n|---|---|\n";
-    for line in super::common::engines().lines() {
+    for line in crate::cli::shared_flags::engines().lines() {
         let (name, about) = line.trim_start().trim_start_matches("- ").split_once(": ").unwrap_or((line, ""));
         out += &format!("| `{}` | {} |\n", cell(name), cell(about));
     }
@@ -229,4 +383,35 @@ fn the_page_of_settings_has_every_flag_of_run() {
     }
     // Not `assert_eq`: it would print both pages.
     assert!(kept == now, "renew it: FATHOM_BLESS=1 cargo test -p fathom-io --lib page_of_settings");
+}
+
+#[test]
+fn the_short_help_of_every_command_fits_forty_lines() {
+    use clap::CommandFactory;
+    let mut long = Vec::new();
+    for command in shorten(crate::cli::Cli::command()).get_subcommands_mut() {
+        let text = command.render_help().to_string();
+        if text.lines().count() > 40 {
+            long.push(format!("{} has {} lines:\n{text}", command.get_name(), text.lines().count()));
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn first_steps_fit_a_screen_and_name_every_command() {
+    let text = text();
+    assert!(text.lines().count() <= 24, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    for command in Cli::command().get_subcommands() {
+        assert!(text.contains(&format!(" {}", command.get_name())), "{}: {text}", command.get_name());
+    }
+}
+
+#[test]
+fn every_step_can_be_typed() {
+    use clap::Parser;
+    for (typed, _) in STEPS {
+        assert!(Cli::try_parse_from(typed.split(' ')).is_ok(), "{typed}");
+    }
 }

@@ -1,20 +1,16 @@
-//! `fathom iometer`: a configuration file of Iometer's as a request, and its access specifications for a sweep.
-//!
-//! For: the words that Iometer takes on its command line, and targets for those of Windows that a file names. Not for: the language
-//! (crate `dialect`), nor foreign manners ([`crate::foreign`]).
+//! `fathom iometer`: turns a configuration file of Iometer into a request, and its access specifications into those of a
+//! sweep. Reads Iometer's command line, and replaces Windows targets. Crate `dialect` reads the file.
 
-use super::as_tool::request;
-use super::job_file;
-use super::tool_words::ToolWords;
+use crate::cli::other_tools::{ToolOutput, ToolWords, request};
+use crate::cli::run;
 use crate::failure::Failure;
-use crate::foreign::ToolOutput;
 use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
 use dialect::iometer::{self, Here};
 use model::name;
 use model::report::Report;
-use model::spec::specs::Spec;
+use model::spec::iometer::Spec;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -43,7 +39,7 @@ pub struct Args {
     words: ToolWords,
 }
 
-/// Files, time and targets as they were typed.
+/// Files, time and targets as typed.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct CommandLine {
     configuration: Option<String>,
@@ -56,31 +52,31 @@ struct CommandLine {
 }
 
 impl Args {
-    /// What was said; `None` where only something was to be printed, which is done.
+    /// Returns the request; `None` after printing help.
     ///
     /// # Errors
-    /// A usage failure that names the word, or the place in the file.
+    /// A usage failure that names the argument, or the place in the file.
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let words = self.words.text();
-        let said = parse(&words).map_err(Failure::Usage)?;
-        let Some(file) = said.configuration.as_deref().filter(|_| !said.helps) else {
-            if said.helps {
+        let command_line = parse(&words).map_err(Failure::Usage)?;
+        let Some(file) = command_line.configuration.as_deref().filter(|_| !command_line.helps) else {
+            if command_line.helps {
                 return stdout::text(HELP).map(|()| None);
             }
             return Err(Failure::Usage("there is no configuration file; type /c FILE".into()));
         };
-        let text = job_file::text(&name::path(file))?;
-        let here = Here { places: said.targets.clone(), seconds: said.seconds };
-        if said.explains {
-            let text = iometer::explain(file, &text, &here).map_err(|trouble| job_file::pointed(&trouble))?;
+        let text = run::text(&name::path(file))?;
+        let here = Here { places: command_line.targets.clone(), seconds: command_line.seconds };
+        if command_line.explains {
+            let text = iometer::explain(file, &text, &here).map_err(|trouble| run::pointed(&trouble))?;
             return stdout::text(&text).map(|()| None);
         }
         let job = iometer::read(file, &text, &here, &crate::plan::problems)
-            .map_err(|trouble| job_file::pointed(&trouble))?;
-        let manners = ToolOutput {
+            .map_err(|trouble| run::pointed(&trouble))?;
+        let conventions = ToolOutput {
             tool: Tool::Iometer,
             formats: report::find::<Report>(report::IOMETER).into_iter().collect(),
-            output: said.results.as_deref().map(name::path),
+            output: command_line.results.as_deref().map(name::path),
             bandwidth_log: false,
             status_interval: None,
             status_on_signal: false,
@@ -89,37 +85,39 @@ impl Args {
             measures: true,
             quiet: !std::io::stderr().is_terminal(),
         };
-        Ok(Some((request(Tool::Iometer, job, said.destroy, true), manners)))
+        Ok(Some((request(Tool::Iometer, job, command_line.destroy, true), conventions)))
     }
 }
 
-/// The words behind `iometer`.
+/// Parses the arguments after `iometer`.
 fn parse(words: &[String]) -> Result<CommandLine, String> {
-    let mut said = CommandLine::default();
+    let mut command_line = CommandLine::default();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         let mut value =
             || rest.next().cloned().ok_or_else(|| format!("{word} has no value; type one behind it"));
         match word.as_str() {
-            "/c" | "-c" => said.configuration = Some(value()?),
-            "/r" | "-r" => said.results = Some(value()?),
+            "/c" | "-c" => command_line.configuration = Some(value()?),
+            "/r" | "-r" => command_line.results = Some(value()?),
             "/t" | "-t" => {
                 let text = value()?;
                 let seconds = text.parse().ok().filter(|seconds| (1..=86_400).contains(seconds));
-                said.seconds = Some(
+                command_line.seconds = Some(
                     seconds.ok_or_else(|| format!("/t {text}: it is no time; type 1 to 86400 seconds"))?,
                 );
             }
-            "/?" | "-?" | "--help" => said.helps = true,
-            "--explain" => said.explains = true,
-            _ if word.starts_with("--destroy=") => said.destroy.push(word["--destroy=".len()..].to_owned()),
+            "/?" | "-?" | "--help" => command_line.helps = true,
+            "--explain" => command_line.explains = true,
+            _ if word.starts_with("--destroy=") => {
+                command_line.destroy.push(word["--destroy=".len()..].to_owned());
+            }
             _ if word.starts_with('-') => {
                 return Err(format!("{word} is no option; `fathom iometer /?` lists them"));
             }
-            _ => said.targets.push(word.clone()),
+            _ => command_line.targets.push(word.clone()),
         }
     }
-    Ok(said)
+    Ok(command_line)
 }
 
 /// The access specifications of a configuration file.
@@ -127,12 +125,12 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
 /// # Errors
 /// A usage failure that names the place in the file.
 pub(super) fn specs(file: &Path) -> Result<Vec<Spec>, Failure> {
-    let text = job_file::text(file)?;
-    iometer::specs(&name::shown(file), &text).map_err(|trouble| job_file::pointed(&trouble))
+    let text = run::text(file)?;
+    iometer::specs(&name::shown(file), &text).map_err(|trouble| run::pointed(&trouble))
 }
 
 #[test]
-fn words_are_those_of_iometer_and_what_is_none_of_them_is_a_target() {
+fn iometer_arguments_are_parsed() {
     let of = |line: &str| parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
     let all = of("/c a.icf -r out.csv /t 5 --destroy=/dev/sdx /data b");
     let expected = CommandLine {

@@ -1,9 +1,7 @@
-//! `fathom iops`: the options of the program iops as a sweep.
-//!
-//! For: its words. Not for: what is measured, which is the preset of that name ([`super::sweep`]), nor its lines (crate `report`).
+//! `fathom iops`: the options of the program iops, as a sweep with the preset of that name.
 
-use super::headings::{HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
 use super::{Cli, Command, sweep};
+use crate::cli::shared_flags::{HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
 use crate::failure::Failure;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
@@ -37,11 +35,11 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said, as a sweep.
+    /// Returns the sweep.
     ///
     /// # Errors
     /// A usage failure.
-    pub fn to_sweep_action(self) -> Result<sweep::Action, Failure> {
+    pub fn into_sweep_action(self) -> Result<sweep::Action, Failure> {
         if self.machine_readable {
             let why = "-m: iops prints its own lines without units; type fathom sweep --preset iops --format csv DEVICE, whose columns are named";
             return Err(Failure::Usage(why.into()));
@@ -55,21 +53,21 @@ impl Args {
         say("--bs", self.block);
         say("--pattern", self.pattern);
         words.extend(["--".into(), self.device.into_os_string()]);
-        let read = Cli::try_parse_from(words).map_err(|wrong| in_own_words(&wrong))?;
+        let read = Cli::try_parse_from(words).map_err(|wrong| in_terms_of_iops(&wrong))?;
         match read.command {
-            Command::Sweep(args) => args.to_action(),
+            Command::Sweep(args) => args.into_action(),
             _ => Err(Failure::Usage("fathom iops is a sweep; type fathom sweep --preset iops DEVICE".into())),
         }
     }
 }
 
-/// What is wrong with a value, of the flag that was typed and not of the one that it stands for.
-fn in_own_words(wrong: &clap::Error) -> Failure {
-    let said = |kind: ContextKind| match wrong.get(kind) {
+/// Describes an invalid value by the typed flag, not by the flag it stands for.
+fn in_terms_of_iops(wrong: &clap::Error) -> Failure {
+    let given = |kind: ContextKind| match wrong.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),
         _ => "",
     };
-    let flag = said(ContextKind::InvalidArg);
+    let flag = given(ContextKind::InvalidArg);
     let own = [("--workers", "-n"), ("--time", "-t"), ("--bs", "-b"), ("--pattern", "-p")];
     let own = own.iter().find(|(of_sweep, _)| flag.starts_with(of_sweep)).map_or(flag, |(_, own)| own);
     let why = match (wrong.source(), wrong.get(ContextKind::ValidValue)) {
@@ -77,5 +75,5 @@ fn in_own_words(wrong: &clap::Error) -> Failure {
         (None, Some(ContextValue::Strings(known))) => format!("type {}", known.join(" or ")),
         (None, _) => wrong.kind().to_string(),
     };
-    Failure::Usage(format!("{own} {}: {why}", said(ContextKind::InvalidValue)))
+    Failure::Usage(format!("{own} {}: {why}", given(ContextKind::InvalidValue)))
 }

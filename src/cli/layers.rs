@@ -1,15 +1,13 @@
 //! `fathom layers`: its flags.
 
-use super::common::{LiveArgs, Measuring, ShowingArgs};
-use super::gates::InconclusiveArgs;
-use super::headings::OUTPUT;
-use super::target;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use std::path::PathBuf;
 
-/// Runs below which the cost of a layer has no interval.
+/// Fewest runs for an interval of a layer's cost.
 const FEWEST_RUNS: u32 = 3;
 
 /// Run the same workload at every layer of a target, to see what each costs: devices, file system, page cache.
@@ -23,7 +21,7 @@ const FEWEST_RUNS: u32 = 3;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = target::parser())]
+    #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,
@@ -39,7 +37,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
     /// A usage failure that names the flag.

@@ -1,16 +1,15 @@
 //! `fathom limit`: its flags.
 
-use super::common::{BudgetArgs, FleetArgs, LiveArgs, Measuring, ShowingArgs};
-use super::gates::InconclusiveArgs;
-use super::headings::{OUTPUT, WHAT};
-use super::target;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{
+    BudgetArgs, FleetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, WHAT,
+};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use model::job::Arrivals;
 use model::plan::LatencyTarget;
-use model::spec::limits::MAX_TIME_NS;
-use model::spec::number::time_limit;
+use model::spec::number::{MAX_TIME_NS, time_limit};
 use std::path::PathBuf;
 
 /// The latency target: at most one.
@@ -46,7 +45,7 @@ struct LatencyTargetArgs {
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = target::parser())]
+    #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     latency_target: LatencyTargetArgs,
@@ -70,17 +69,17 @@ pub struct Args {
     live: LiveArgs,
 }
 
-/// A latency that can be a target.
+/// Parses a latency target.
 fn latency(text: &str) -> Result<u64, String> {
     time_limit(text, 1, MAX_TIME_NS)
 }
 
 impl LatencyTargetArgs {
-    /// The latency target; p99 is what the curve shows where nothing was.
+    /// The latency target. A curve without one shows p99.
     fn latency_target(&self, arrivals: Option<Arrivals>, curve: bool) -> LatencyTarget {
-        let said =
+        let given =
             [(0.5, self.p50), (0.9, self.p90), (0.95, self.p95), (0.99, self.p99), (0.999, self.p99_9)];
-        let found = said.into_iter().find(|(_, ns)| ns.is_some());
+        let found = given.into_iter().find(|(_, ns)| ns.is_some());
         let (quantile, latency_ns) = found.unwrap_or((0.99, None));
         let curve = curve || latency_ns.is_none();
         LatencyTarget { quantile, latency_ns, arrivals: arrivals.unwrap_or_default(), curve }
@@ -88,14 +87,14 @@ impl LatencyTargetArgs {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let mut request = self.measuring.request(Work::Job, self.target);
         let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
-        // It is about the open loop, and the closed one has the same flags.
+        // The option concerns the open loop, and the closed one has the same flags.
         let first = streams.next();
         let workers = first.as_ref().and_then(|s| s.workers).unwrap_or(1);
         let arrivals = first.and_then(|s| s.arrivals.take());

@@ -1,12 +1,10 @@
 //! `fathom list`: its flags.
 
-use super::common::formats_of;
-use super::headings::{OUTPUT, WHAT};
+use crate::cli::shared_flags::{OUTPUT, WHAT, formats_of};
 use crate::history::{self, Filter, ListRequest};
 use clap::ValueEnum;
-use model::entry::Listing;
+use model::history::{Listing, RowsOf};
 use model::report::Verdict;
-use model::session_table::RowsOf;
 use report::Format;
 
 /// List earlier sessions, newest first.
@@ -76,7 +74,7 @@ enum VerdictWord {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     pub fn request(self) -> ListRequest {
         let verdict = self.verdict.map(|v| match v {
             VerdictWord::Valid => Verdict::Valid,

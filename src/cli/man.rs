@@ -2,13 +2,13 @@
 //!
 //! Makes one page for each command in three steps:
 //! 1. `clap_mangen` renders name, synopsis, description and options from the tables of `--help`.
-//! 2. The exit codes and examples that end a command's help become sections.
-//! 3. The sections that a manual page has and `--help` has not (environment, files, examples, see also) come from the tables below.
+//! 2. The exit codes and examples at the end of a command's help become sections.
+//! 3. Sections that `--help` lacks (environment, files, examples, see also) come from the tables below.
 
 use super::Cli;
 use crate::failure::Failure;
-use crate::output::{self, Replace, Rules};
-use crate::spared::Spared;
+use crate::files::output;
+use crate::files::output::{Replace, Rules, Spared};
 use crate::stdout;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
@@ -31,11 +31,11 @@ impl Args {
     /// Prints the first page, or writes all of them.
     ///
     /// # Errors
-    /// Where one may not or cannot be written. If one may not, none is.
+    /// If one may not or cannot be written. If one may not, none is.
     pub fn write(self) -> Result<ExitCode, Failure> {
         let pages = pages().map_err(|e| Failure::Refused(format!("a manual page cannot be made: {e}")))?;
         let Some(dir) = self.dir else {
-            // It is a page of roff, in which nothing of ours is to be shown otherwise.
+            // A roff page is printed unchanged.
             stdout::bytes(pages.first().map_or(&[], |(_, page)| page.as_slice()))?;
             return Ok(ExitCode::SUCCESS);
         };
@@ -47,7 +47,7 @@ impl Args {
         }
         let rules = Rules { flag: "man", spared: Spared::default(), replace: Replace::TextAlone };
         let places: Vec<PathBuf> = pages.iter().map(|(name, _)| dir.join(name)).collect();
-        // All of them may be written, or none is.
+        // Check all files before writing any.
         let outlets = output::decide_all(&places, &rules)?;
         for (outlet, (_, page)) in outlets.iter().zip(&pages) {
             outlet.write(page, &rules)?;
@@ -56,9 +56,9 @@ impl Args {
     }
 }
 
-/// Each page with the name of its file, that of fathom itself first.
+/// Each page and its file name, the page of fathom itself first.
 fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
-    // Names of commands are whole only in a command that was built: fathom-bench.
+    // clap completes command names (`fathom-bench`) only when it builds the command.
     let mut cli = Cli::command();
     cli.build();
     let commands = std::iter::once(&cli).chain(cli.get_subcommands().filter(|c| !c.is_hide_set()));
@@ -97,7 +97,7 @@ fn exit_codes_in_help(command: &Command) -> Option<String> {
     Some(codes.to_owned())
 }
 
-/// Exit codes of the commands that are named after another tool.
+/// Exit codes of commands named after another tool.
 const EXIT_CODES_OF_TOOLS: [(&str, &str); 3] = [
     ("fio", "0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong."),
     ("diskspd", "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong."),
@@ -106,7 +106,7 @@ const EXIT_CODES_OF_TOOLS: [(&str, &str); 3] = [
 /// Exit codes of the commands that neither measure nor judge.
 const OTHER_EXIT_CODES: &str = "0 done; 2 usage; 3 the machine refused.";
 
-/// Adds a list of exit codes: those of the tool that the command imitates, else those that end the command's help, else those of
+/// Adds a list of exit codes: those of the imitated tool, else those at the end of the command's help, else those of
 /// `fathom` for commands that judge.
 fn exit_status(roff: &mut Roff, cli: &Command, command: &Command) {
     roff.control("SH", ["EXIT STATUS"]);
@@ -145,7 +145,7 @@ fn examples(roff: &mut Roff, command: &Command) {
     }
 }
 
-/// Adds the other pages: all commands on the page of `fathom`, and on theirs that page and the tool that they stand for.
+/// Adds references: all commands on the page of `fathom`; elsewhere that page and the imitated tool.
 fn see_also(roff: &mut Roff, cli: &Command, command: &Command) {
     roff.control("SH", ["SEE ALSO"]);
     let mut pages = Vec::new();
@@ -304,7 +304,7 @@ fn every_page_has_its_sections_and_examples_that_the_command_line_accepts() {
     for (command, line, _) in EXAMPLES {
         let words: Vec<&str> = line.split(' ').map(|word| word.trim_matches('\'')).collect();
         assert_eq!(words.get(1), Some(&command), "{line}");
-        // A quoted argument counts as several words here, which `note` takes too.
+        // A quoted argument counts as several words here, which `note` accepts.
         if let Err(error) = <Cli as clap::Parser>::try_parse_from(&words) {
             panic!("{line}: {error}");
         }

@@ -1,43 +1,36 @@
-//! The command line: one file per command, each its flags and their translation into a request. Nothing else.
+//! The command line: one file per command, with its flags and their translation into a request. Small commands that are
+//! used nowhere else are complete in their file.
 
 mod api;
-mod as_tool;
 mod bench;
 mod capture;
-mod common;
-mod compare;
+pub mod compare;
 mod completions;
 mod delete;
-mod devices;
+pub mod devices;
 mod diskspd;
 mod doctor;
 mod explain;
 mod export;
 mod fio;
-mod first_steps;
 mod fit;
-mod gates;
-mod headings;
 mod help;
 mod import;
 mod iometer;
 mod iops;
-mod iostat;
-mod job_file;
 mod layers;
 mod limit;
 mod list;
 mod man;
 mod note;
+pub mod other_tools;
 mod recipe;
 mod run;
-mod short_help;
+mod shared_flags;
 mod show;
 mod sweep;
 mod tag;
-mod target;
 mod time;
-mod tool_words;
 mod usage_error;
 mod verify;
 mod watch;
@@ -109,17 +102,17 @@ pub enum Command {
     Help(help::Args),
 }
 
-/// Tools that fathom once imitated, with what answers their question.
+/// Tools that fathom no longer imitates, and the command that replaces each.
 const RETIRED: [(&str, &str); 3] = [
     ("dd", "`fathom time -- dd ...` runs dd itself and reports what the disk did"),
     ("hdparm", "`fathom time -- hdparm ...` runs hdparm itself and reports what the disk did"),
     ("ioping", "`fathom run --rw randread --depth 1 --rate 10 DIR` measures single reads, ten a second"),
 ];
 
-/// How programs end where some of the tools come from, and so what is copied from there.
+/// Extension of programs on Windows, kept in copied command lines.
 const PROGRAM: &str = ".exe";
 
-/// The command of another tool that a word names.
+/// The imitated tool that a word names.
 fn tool(word: &OsString) -> Option<&'static str> {
     let word = word.to_str()?;
     let word = word.strip_suffix(PROGRAM).unwrap_or(word);
@@ -127,7 +120,7 @@ fn tool(word: &OsString) -> Option<&'static str> {
     dialect::COMMANDS.iter().copied().chain(retired).find(|name| *name == word)
 }
 
-/// What is called by the name of another tool is its command here; so is `fathom diskspd.exe`.
+/// Inserts the command if the program was called by another tool's name; also accepts `fathom diskspd.exe`.
 fn by_name(mut words: Vec<OsString>) -> Vec<OsString> {
     let called = words.first().and_then(|word| Path::new(word).file_name()).map(OsString::from);
     if let Some(name) = called.as_ref().and_then(tool) {
@@ -141,10 +134,10 @@ fn by_name(mut words: Vec<OsString>) -> Vec<OsString> {
 }
 
 impl Cli {
-    /// What was typed.
+    /// Reads the command line.
     ///
     /// # Errors
-    /// The exit code, where there is nothing to do: help and version were printed, or what is wrong with what was typed.
+    /// The exit code, after printing help, the version or a usage error.
     pub fn read() -> Result<Self, ExitCode> {
         let words = by_name(std::env::args_os().collect());
         let asked = words.get(1).and_then(|word| word.to_str());
@@ -153,16 +146,16 @@ impl Cli {
             return Err(ExitCode::from(2));
         }
         if words.len() == 2 && words[1] == "-h" {
-            let printed = stdout::text(&first_steps::text());
+            let printed = stdout::text(&help::text());
             return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));
         }
         if let Some(advice) = usage_error::long_dash(&words) {
             stderr::say(&format!("fathom: {advice}"));
             return Err(ExitCode::from(if asked == Some("time") { OWN_FAILURE } else { 2 }));
         }
-        Self::read_words(&words).map_err(|said| {
-            let (plain, coloured) = (said.render().to_string(), said.render().ansi().to_string());
-            if said.use_stderr() {
+        Self::read_words(&words).map_err(|typed| {
+            let (plain, coloured) = (typed.render().to_string(), typed.render().ansi().to_string());
+            if typed.use_stderr() {
                 stderr::say_coloured(plain.trim_end(), coloured.trim_end());
                 return ExitCode::from(if asked == Some("time") { OWN_FAILURE } else { 2 });
             }
@@ -172,7 +165,7 @@ impl Cli {
 
     fn read_words(words: &[OsString]) -> Result<Self, clap::Error> {
         let is_short = words.iter().take_while(|word| *word != "--").any(|word| word == "-h");
-        let command = if is_short { short_help::shorten(Self::command()) } else { Self::command() };
+        let command = if is_short { help::shorten(Self::command()) } else { Self::command() };
         let matches = command.try_get_matches_from(words);
         matches.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|error| {
             let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -182,7 +175,7 @@ impl Cli {
 }
 
 #[test]
-fn a_tool_is_its_command_by_whatever_name_it_was_called() {
+fn a_program_name_selects_the_command() {
     let of = |words: &str| {
         let words = by_name(words.split(' ').map(OsString::from).collect());
         words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")

@@ -15,7 +15,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the change.
     pub fn change(&self) -> Change {
         Change::Note(self.text.join(" "))
     }

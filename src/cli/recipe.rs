@@ -1,10 +1,7 @@
 //! `fathom recipe`: its flags.
 
-use super::common::{LiveArgs, Measuring, ShowingArgs};
-use super::gates::InconclusiveArgs;
-use super::headings::OUTPUT;
-use super::job_file;
-use super::target;
+use crate::cli::shared_flags::{InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs};
+use crate::cli::{run, shared_flags};
 use crate::failure::Failure;
 use crate::recipes::{self, RECIPES, Recipe};
 use crate::request::{JobSource, Request, Work};
@@ -12,7 +9,7 @@ use crate::show::Showing;
 use crate::stdout;
 use clap::Arg;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use model::gate::Condition;
+use model::verdict::Condition;
 use std::path::PathBuf;
 
 /// Run the I/O pattern of an application: a job file with its source, and the limit that the source names.
@@ -27,7 +24,7 @@ pub struct Args {
     #[arg(value_parser = names())]
     name: Option<&'static Recipe>,
     /// Directory, file or block device [default: the current directory]
-    #[arg(value_parser = target::parser())]
+    #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,
@@ -42,7 +39,7 @@ pub struct Args {
     live: LiveArgs,
 }
 
-/// A list has nothing to be measured or shown otherwise.
+/// Makes a flag require a recipe's name: the list measures nothing.
 fn of_a_recipe(arg: Arg) -> Arg {
     if arg.get_id() == "name" { arg } else { arg.requires("name") }
 }
@@ -54,7 +51,7 @@ fn names() -> impl TypedValueParser<Value = &'static Recipe> {
 }
 
 impl Args {
-    /// What was said; `None` where only the list was asked for, which is printed.
+    /// Returns the request; `None` after printing the list.
     ///
     /// # Errors
     /// A usage failure that names the flag.
@@ -63,16 +60,16 @@ impl Args {
             stdout::text(&list())?;
             return Ok(None);
         };
-        let said = self.measuring.typed_keys().to_vec();
+        let given = self.measuring.typed_keys().to_vec();
         let mut request = self.measuring.request(Work::Job, self.target);
         let source = JobSource::Recipe(recipe);
         let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::problems);
-        job_file::take(&mut request, &said, source, job.map_err(|trouble| job_file::pointed(&trouble))?)?;
+        run::take(&mut request, &given, source, job.map_err(|trouble| run::pointed(&trouble))?)?;
         Ok(Some((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?))))
     }
 }
 
-/// Two lines for each: what it asks, and under which condition it fails.
+/// Two lines for each recipe: its question, and its condition.
 fn list() -> String {
     let width = RECIPES.iter().map(|r| r.name.len()).max().unwrap_or(0);
     let mut out = String::new();
@@ -86,11 +83,11 @@ fn list() -> String {
     out
 }
 
-/// As they are typed.
+/// The conditions as typed.
 fn conditions(recipe: &Recipe) -> Vec<String> {
     let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::problems).ok();
-    let said = job.and_then(|job| job.fail_if).unwrap_or_default();
-    said.iter().map(Condition::to_flag).collect()
+    let given = job.and_then(|job| job.fail_if).unwrap_or_default();
+    given.iter().map(Condition::to_flag).collect()
 }
 
 #[test]
@@ -102,7 +99,7 @@ fn every_recipe_is_a_job_with_a_source() {
         assert!(problems.is_empty(), "{}: {problems:?}", recipe.name);
         assert!(job.name.is_some(), "{}: its results have a name", recipe.name);
         assert!(recipe.text.contains("\n# Source: http"), "{}", recipe.name);
-        // What can be said beside a recipe is how often and how long, so it says where itself.
+        // The command line of a recipe cannot set targets of streams, so the recipe must not need it to.
         assert!(job.phases.iter().flat_map(|p| &p.streams).all(|s| s.target.is_empty()), "{}", recipe.name);
     }
     let mut names: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();

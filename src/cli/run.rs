@@ -1,20 +1,23 @@
-//! `fathom run`: its flags.
+//! `fathom run`: its flags, and job files: reads a job file in any language, and applies the command line to its job (also
+//! for `fathom recipe`). Crate `dialect` has the languages.
 
-use super::common::{FleetArgs, LiveArgs, Measuring, ShowingArgs, TypedKey};
-use super::gates::{InconclusiveArgs, SlowerArgs};
-use super::headings::{OUTPUT, WHAT};
-use super::job_file;
-use super::target;
-use crate::capture_file::is_capture;
+use crate::capture::capture_file::is_capture;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{
+    FleetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, SlowerArgs, TypedKey, WHAT,
+};
 use crate::failure::Failure;
-use crate::input::{self, Small};
+use crate::files::Small;
 use crate::request::{JobSource, Request, Work};
 use crate::show::Showing;
-use crate::stderr;
-use dialect::{Language, MAX_FILE_BYTES, Tool};
+use crate::{files, stderr};
+use dialect::{Language, MAX_FILE_BYTES, Tool, Trouble};
 use model::name;
 use model::spec::JobSpec;
-use model::spec::keys::{self, Command};
+use model::spec::keys::{self, Command, Set};
+use std::io;
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Measure one workload, from flags or from a job file, or replay a capture.
@@ -28,7 +31,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices, and at most one job file or capture [default: the current directory]
-    #[arg(value_name = "TARGET", value_parser = target::parser())]
+    #[arg(value_name = "TARGET", value_parser = shared_flags::parser())]
     targets: Vec<PathBuf>,
     /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of that, or
     /// `last`
@@ -55,7 +58,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the request.
     ///
     /// # Errors
     /// A usage failure that names the flag, or the place in the job file.
@@ -74,7 +77,7 @@ impl Args {
                 second.display()
             )));
         }
-        let said = self.measuring.typed_keys().to_vec();
+        let given = self.measuring.typed_keys().to_vec();
         let mut request = self.measuring.request(Work::Job, targets);
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
@@ -86,7 +89,7 @@ impl Args {
             for remark in &job.remarks {
                 stderr::say(&format!("fathom: {}: {remark}", file.display()));
             }
-            job_file::take(&mut request, &said, JobSource::File(file), job)?;
+            take(&mut request, &given, JobSource::File(file), job)?;
         } else {
             let problems =
                 request.job.check().into_iter().chain(request.job.check_targets(request.targets.len()));
@@ -97,7 +100,7 @@ impl Args {
         Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
     }
 
-    /// What was said of a capture.
+    /// The request of a replay.
     fn replay(self, captures: Vec<PathBuf>, targets: Vec<PathBuf>) -> Result<(Request, Showing), Failure> {
         if !self.hosts.is_empty() {
             return Err(Failure::Usage("--hosts: a capture is replayed on one host; leave it out".into()));
@@ -114,12 +117,12 @@ impl Args {
         }
         let not_its: Option<&TypedKey> =
             self.measuring.typed_keys().iter().find(|s| !s.key.taken.contains(&Command::RunCapture));
-        if let Some(said) = not_its {
+        if let Some(given) = not_its {
             let allowed: Vec<String> =
                 keys::taken_by(Command::RunCapture).map(|key| format!("--{}", key.name)).collect();
             return Err(Failure::Usage(format!(
                 "--{} cannot be combined with the capture {}, which is the workload (flags that may be combined with it: {})",
-                said.key.name,
+                given.key.name,
                 name::shown(&file),
                 allowed.join(", ")
             )));
@@ -139,7 +142,7 @@ impl Args {
     }
 }
 
-/// Numbers of hosts that were typed, which grow.
+/// The typed numbers of hosts, which must increase.
 fn steps(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
     if hosts.len() == 1 || !hosts.is_sorted_by(|a, b| a < b) {
         return Err(Failure::Usage(
@@ -149,33 +152,170 @@ fn steps(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
     Ok(hosts)
 }
 
-/// The language of a TARGET that is a job file: told by what stands in it, or by its name where that is no more than a text.
+/// The language of a job file given as TARGET: recognised by its content, or as plain text by its name.
 fn language(path: &Path) -> Option<&'static Language> {
     let named = dialect::of_name(path);
-    match input::small(path, MAX_FILE_BYTES as u64) {
+    match files::small(path, MAX_FILE_BYTES as u64) {
         Small::Read(content) => match dialect::what_language(&content) {
             Some(tool) => dialect::of_tool(tool),
             None => named.filter(|_| !content.contains(&0)),
         },
-        // One of ours that is too large is told so, and whoever names one that is not there hears that.
+        // A fathom job file that is too large or missing gets its own message.
         Small::Large => named.filter(|language| language.tool == Tool::Fathom),
         Small::Unread => named,
         Small::NoFile => None,
     }
 }
 
-/// What a job file says.
+/// Reads a job file.
 fn read(path: &Path, language: &Language) -> Result<JobSpec, Failure> {
-    let text = job_file::text(path)?;
+    let text = text(path)?;
     (language.parse)(&path.display().to_string(), &text, &crate::plan::problems)
-        .map_err(|trouble| job_file::pointed(&trouble))
+        .map_err(|trouble| pointed(&trouble))
+}
+
+/// The failure of an invalid job file, with the place.
+pub(super) fn pointed(trouble: &Trouble) -> Failure {
+    Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() }
+}
+
+/// Reads the text of a job file.
+pub(super) fn text(path: &Path) -> Result<String, Failure> {
+    let name = path.display().to_string();
+    // The shell's <(...) is a pipe.
+    let is_pipe = std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo());
+    let opened = if is_pipe { std::fs::File::open(path) } else { files::open(path) };
+    let file = opened.map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => Failure::Usage(format!(
+            "{name} does not exist, and it looks like the name of a job file; type the path of an existing \
+             job file or target"
+        )),
+        _ => Failure::Refused(format!("{name} cannot be read: {e}")),
+    })?;
+    read_all(file, &name)
+}
+
+/// Reads the text of a job file from standard input.
+pub(super) fn typed() -> Result<String, Failure> {
+    read_all(io::stdin(), "standard input")
+}
+
+fn read_all(from: impl Read, name: &str) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    // One byte more than the limit shows that it is exceeded.
+    let most = MAX_FILE_BYTES as u64 + 1;
+    from.take(most)
+        .read_to_end(&mut bytes)
+        .map_err(|e| Failure::Refused(format!("{name} cannot be read: {e}")))?;
+    decode(bytes).map_err(|line| {
+        Failure::Usage(format!("{name} is not UTF-8 text from line {line} on; save it as UTF-8"))
+    })
+}
+
+/// Decodes UTF-8, or UTF-16 with a byte order mark, as Windows redirects output. Otherwise returns the number of the
+/// invalid line.
+fn decode(bytes: Vec<u8>) -> Result<String, usize> {
+    let units = |rest: &[u8], of: fn([u8; 2]) -> u16| -> Result<String, usize> {
+        let mut line = 1;
+        let mut text = String::with_capacity(rest.len());
+        for unit in char::decode_utf16(rest.chunks_exact(2).map(|pair| of([pair[0], pair[1]]))) {
+            let unit = unit.map_err(|_| line)?;
+            line += usize::from(unit == '\n');
+            text.push(unit);
+        }
+        if rest.len().is_multiple_of(2) { Ok(text) } else { Err(line) }
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes),
+        _ => String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1
+        }),
+    }
+}
+
+/// Puts the job of a file into the request, and applies the command line.
+///
+/// # Errors
+/// A usage failure that names the flag.
+pub(super) fn take(
+    request: &mut Request,
+    given: &[TypedKey],
+    source: JobSource,
+    mut job: JobSpec,
+) -> Result<(), Failure> {
+    let name = source.name();
+    apply_flags(&mut job, given, &name)?;
+    targets_are_used(&job, &request.targets, &name)?;
+    // The text was checked along with its lines. This checks the options of the command line.
+    let problems = job.check().into_iter().chain(job.check_targets(request.targets.len()));
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(Failure::Usage(format!("{name}: {}", problem.in_toml())));
+    }
+    request.job = job;
+    request.source = Some(source);
+    Ok(())
+}
+
+/// Applies the command line to the job of a file, or explains why they conflict.
+fn apply_flags(job: &mut JobSpec, given: &[TypedKey], file: &str) -> Result<(), Failure> {
+    let refuse = |why: String| Err(Failure::Usage(why));
+    for TypedKey { key, values } in given {
+        let name = key.name;
+        if !key.taken.contains(&Command::RunFile) {
+            let allowed: Vec<String> =
+                keys::taken_by(Command::RunFile).map(|key| format!("--{}", key.name)).collect();
+            return refuse(format!(
+                "--{name} cannot be combined with the job file {file}, which describes the workload; write \
+                 {name} into it (flags that may be combined with it: {})",
+                allowed.join(", ")
+            ));
+        }
+        if matches!(key.set, Set::Phase(_)) && job.phases.len() > 1 {
+            return refuse(format!(
+                "--{name} stands beside {file}, which has {} phases; write {name} into each of them",
+                job.phases.len()
+            ));
+        }
+        key.say(job, values.iter().map(String::as_str)).or_else(|why| refuse(format!("--{name}: {why}")))?;
+    }
+    Ok(())
+}
+
+/// Refuses a target that no stream uses.
+fn targets_are_used(job: &JobSpec, targets: &[PathBuf], file: &str) -> Result<(), Failure> {
+    let mut streams = job.phases.iter().flat_map(|p| &p.streams);
+    match targets.first() {
+        Some(target) if streams.all(|stream| !stream.target.is_empty()) => Err(Failure::Usage(format!(
+            "{} changes nothing here: every stream of {file} names its own target; leave one of them out",
+            target.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 #[test]
-fn help_names_what_may_stand_beside_a_job_file() {
+fn help_lists_the_flags_that_go_with_a_job_file() {
     let help = <Args as clap::Args>::augment_args(clap::Command::new("run"));
     let help = help.get_long_about().map(ToString::to_string).unwrap_or_default();
     for key in keys::taken_by(Command::RunFile) {
         assert!(help.contains(&format!("--{}", key.name)), "{}", key.name);
     }
+}
+
+#[test]
+fn utf_16_text_is_decoded() {
+    let text = "<a>\n  ä 😀\n</a>\n";
+    let units = |of: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(of).collect() };
+    let little = [vec![0xff, 0xfe], units(u16::to_le_bytes)].concat();
+    let big = [vec![0xfe, 0xff], units(u16::to_be_bytes)].concat();
+    assert_eq!([little.clone(), big, text.into()].map(|bytes| decode(bytes).unwrap_or_default()), [text; 3]);
+    // Half a character at the end, half a surrogate pair, and invalid UTF-8: with their line.
+    let cut = little[..little.len() - 1].to_vec();
+    let lone = [vec![0xff, 0xfe, b'a', 0, b'\n', 0], vec![0x00, 0xd8, b'x', 0]].concat();
+    assert_eq!(
+        [cut, lone, b"a\nb\n\xff".to_vec()].map(|bytes| decode(bytes).err()),
+        [Some(3), Some(2), Some(3)]
+    );
 }

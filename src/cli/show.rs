@@ -1,10 +1,8 @@
 //! `fathom show`: its flags.
 
-use super::common::ShowingArgs;
-use super::gates::InconclusiveArgs;
-use super::headings::{OUTPUT, WHAT};
-use crate::capture_file::is_capture;
-use crate::captured::{self, Events};
+use crate::capture::capture_file;
+use crate::capture::capture_file::{Events, is_capture};
+use crate::cli::shared_flags::{InconclusiveArgs, OUTPUT, ShowingArgs, WHAT};
 use crate::failure::Failure;
 use crate::history;
 use crate::show::Showing;
@@ -47,20 +45,20 @@ pub struct Args {
     showing: ShowingArgs,
 }
 
-/// What is to be shown.
+/// What to show.
 pub enum Action {
-    /// To be judged again, one alone or several side by side.
+    /// One session, or several in a table.
     Sessions(Vec<PathBuf>, Box<Showing>),
-    /// Its profile, or its requests.
-    Capture(captured::Request),
+    /// A capture's profile or requests.
+    Capture(capture_file::Request),
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the action.
     ///
     /// # Errors
     /// A usage failure that names the flag.
-    pub fn to_action(self) -> Result<Action, Failure> {
+    pub fn into_action(self) -> Result<Action, Failure> {
         let files = self.sessions.iter().map(|word| history::find(word)).collect::<Result<Vec<_>, _>>()?;
         if let [file] = files.as_slice()
             && is_capture(file)
@@ -79,7 +77,7 @@ impl Args {
             ("--to", self.to.is_some()),
             ("--task", self.task.is_some()),
         ];
-        if let Some((flag, _)) = of_captures.into_iter().find(|(_, said)| *said) {
+        if let Some((flag, _)) = of_captures.into_iter().find(|(_, given)| *given) {
             return Err(Failure::Usage(format!(
                 "{flag} is about captures, and {} is none; leave it out, or name what `fathom capture` wrote",
                 self.sessions.join(" ")
@@ -92,7 +90,7 @@ impl Args {
         Ok(Action::Sessions(files, Box::new(showing)))
     }
 
-    fn of_a_capture(self, file: PathBuf) -> Result<captured::Request, Failure> {
+    fn of_a_capture(self, file: PathBuf) -> Result<capture_file::Request, Failure> {
         if self.explain || self.inconclusive.counts_as().is_some() {
             return Err(Failure::Usage(
                 "--explain and --inconclusive are about the report of a measurement, and this is a capture; leave them out"
@@ -107,6 +105,6 @@ impl Args {
         let (format, outputs, replace) = self.showing.of_a_capture()?;
         let events = if self.events { Some(Events::from_format(format, &outputs)?) } else { None };
         let restriction = Restriction { from_ns: self.from, to_ns: self.to, task: self.task };
-        Ok(captured::Request { file, restriction, format, outputs, replace, events })
+        Ok(capture_file::Request { file, restriction, format, outputs, replace, events })
     }
 }

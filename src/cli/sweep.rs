@@ -1,24 +1,23 @@
 //! `fathom sweep`: its flags.
 
 use super::Command::{Iops, Sweep};
-use super::common::{BudgetArgs, FleetArgs, LiveArgs, Measuring, ShowingArgs};
-use super::gates::InconclusiveArgs;
-use super::headings::{self, HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
-use super::target;
 use super::{Cli, by_name};
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{
+    BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs,
+    WHAT,
+};
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
 use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser};
-use model::measure::Measure;
 use model::plan::Plan;
-use model::spec::axes::{AXES, Axes, Axis, find};
-use model::spec::cycle::{Cycle, Step};
+use model::spec::axes::{AXES, Axes, Axis, PRESETS, Preset, Procedure, find, preset};
+use model::spec::iometer::{Cycle, OWN_LINES, Spec, Step};
 use model::spec::number::{share, size};
-use model::spec::presets::{PRESETS, Preset, Procedure, preset};
-use model::spec::specs::{OWN_LINES, Spec};
 use model::spec::{LineSpec, Rw};
+use model::sweep::Measure;
 use std::path::PathBuf;
 
 /// Find the best settings for a target: block size x depth x workers x engine x cache mode.
@@ -31,7 +30,7 @@ use std::path::PathBuf;
 #[allow(clippy::struct_excessive_bools)] // Flags, each said alone.
 pub struct Args {
     /// Directories, files or block devices, all used at once [default: the current directory]
-    #[arg(value_name = "TARGET", value_parser = target::parser())]
+    #[arg(value_name = "TARGET", value_parser = shared_flags::parser())]
     places: Vec<PathBuf>,
     /// Named grid; flags of an axis replace its values
     #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = WHAT)]
@@ -98,18 +97,18 @@ enum Order {
     Sequential,
 }
 
-/// What is to be done with a grid.
+/// What to do with a grid.
 #[derive(Debug)]
 pub enum Action {
     /// Measure it.
     Measure(Request, Showing),
-    /// Print the cells that would be measured.
+    /// Print the cells to be measured.
     List(Request),
-    /// Print those that would not.
+    /// Print the cells that cannot be measured.
     Skipped(Request),
     /// Print the library of access specifications.
     Specs,
-    /// Go on with the session that this word means.
+    /// Continue the session that this word names.
     Resume(String, Showing),
 }
 
@@ -126,13 +125,13 @@ fn cycles() -> String {
     out
 }
 
-/// Takes what cells may be ranked by.
+/// Parses a measure that can rank cells.
 fn measures() -> impl TypedValueParser<Value = Measure> {
     let words = Measure::WORDS.iter().map(|(word, _, about)| PossibleValue::new(*word).help(*about));
     PossibleValuesParser::new(words).try_map(|word| Measure::find(&word).ok_or("there is no such measure"))
 }
 
-/// Takes a share in percent as a tolerance.
+/// Parses a percentage as a tolerance.
 fn tolerance(text: &str) -> Result<f64, String> {
     let percent = share(text)?;
     if (0.1..=50.0).contains(&percent) {
@@ -146,7 +145,7 @@ fn presets() -> PossibleValuesParser {
 }
 
 impl Args {
-    /// Refuses what does not go with cells that are measured in their order, and what goes with `iops` alone.
+    /// Refuses options that conflict with cells in order, and options only for `iops`.
     fn check_in_order(&self, preset: Option<&Preset>, axes: &Axes) -> Result<(), Failure> {
         let refuse = |why: String| Err(Failure::Usage(why));
         let way = preset.map_or(Procedure::Sought, |p| p.way);
@@ -201,14 +200,14 @@ impl Args {
         Ok(())
     }
 
-    /// Whether anything is said that a session says which is gone on with, or that would stop before it goes on.
+    /// Whether options were typed that a resumed session already has, or that would end it before it continues.
     fn says_more_than_resume(&self) -> bool {
         self.measuring.says_anything()
             || self.fleet.ranks_per_host.is_some()
             || self.explain
             || !self.places.is_empty()
             || self.preset.is_some()
-            || !self.axes.said.is_empty()
+            || !self.axes.given.is_empty()
             || self.by.is_some()
             || self.spec_file.is_some()
             || self.cycle.is_some()
@@ -223,11 +222,11 @@ impl Args {
             || self.skipped
     }
 
-    /// What was said.
+    /// Returns the action.
     ///
     /// # Errors
     /// A usage failure that names the flag.
-    pub fn to_action(self) -> Result<Action, Failure> {
+    pub fn into_action(self) -> Result<Action, Failure> {
         if let Some(word) = &self.resume {
             if self.says_more_than_resume() {
                 return Err(Failure::Usage(format!(
@@ -278,7 +277,7 @@ impl Args {
                 "--runs {runs} goes with --exhaustive: otherwise the sweep decides how often it measures a cell; leave one of them out"
             )));
         }
-        // What a flag is about depends on the cells, which the plan knows.
+        // Whether a flag has an effect depends on the cells, which only the plan knows.
         let mut widest = request.job.clone();
         let streams = widest.phases.iter_mut().flat_map(|p| &mut p.streams);
         streams.filter(|s| s.lines.is_empty()).for_each(|s| s.rw = Some(Rw::Randrw));
@@ -297,7 +296,7 @@ impl Args {
     }
 }
 
-/// All places: those that are measured alone, or those that are used at once.
+/// All targets: those measured one at a time, or those used together.
 fn places(axes: &Axes, at_once: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     match at_once.first() {
         Some(place) if !axes.target.is_empty() => Err(Failure::Usage(format!(
@@ -310,10 +309,10 @@ fn places(axes: &Axes, at_once: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-/// What the command line of an earlier sweep says, which `--resume` goes on with.
+/// The request of an earlier sweep's command line, for `--resume`.
 ///
 /// # Errors
-/// A usage failure where it was no sweep, or this version does not understand it.
+/// A usage failure if it was not a sweep, or this version does not understand it.
 pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
     let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
     if before.study.grid().is_none() {
@@ -322,18 +321,18 @@ pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
     let words = by_name(before.command.iter().map(|word| model::name::of_text(word)).collect());
     let cli = Cli::try_parse_from(words)
         .map_err(|_| refuse("this version does not understand its command line; begin anew"))?;
-    let said = match cli.command {
-        Sweep(args) => args.to_action()?,
-        Iops(args) => args.to_sweep_action()?,
+    let given = match cli.command {
+        Sweep(args) => args.into_action()?,
+        Iops(args) => args.into_sweep_action()?,
         _ => return Err(refuse("its command line is no sweep")),
     };
-    let Action::Measure(request, _) = said else {
+    let Action::Measure(request, _) = given else {
         return Err(refuse("its command line measures nothing"));
     };
     Ok(Request { command: before.command.clone(), ..request })
 }
 
-/// Lines are one more access specification, or the only one where none is named.
+/// Typed lines form one more access specification, or the only one.
 fn add_own_lines(request: &mut Request) {
     let streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
     let lines: Vec<LineSpec> = streams.flat_map(|s| std::mem::take(&mut s.lines)).collect();
@@ -350,18 +349,18 @@ fn add_own_lines(request: &mut Request) {
 /// The axes as flags, from their table.
 #[derive(Debug)]
 struct AxisFlags {
-    /// Those that were said, each with its values.
-    said: Vec<(&'static Axis, String)>,
+    /// The typed axes and their values.
+    given: Vec<(&'static Axis, String)>,
 }
 
 impl AxisFlags {
-    /// Puts what was said over what a preset says.
+    /// Applies the typed axes over a preset's.
     fn overrule(&self, axes: &mut Axes) -> Result<(), Failure> {
-        self.said.iter().try_for_each(|(axis, text)| say(axes, axis, text))
+        self.given.iter().try_for_each(|(axis, text)| say(axes, axis, text))
     }
 
     fn names(&self) -> Vec<&'static str> {
-        self.said.iter().map(|(axis, _)| axis.name).collect()
+        self.given.iter().map(|(axis, _)| axis.name).collect()
     }
 }
 
@@ -372,14 +371,14 @@ fn say(axes: &mut Axes, axis: &Axis, text: &str) -> Result<(), Failure> {
 impl clap::Args for AxisFlags {
     fn augment_args(command: Command) -> Command {
         command.args(AXES.iter().map(|axis| {
-            // Read once to be refused by clap, which knows the flag; and once more where it belongs.
+            // Parse here so that clap can name the flag in an error; the value is parsed again where it is used.
             let parse =
                 |text: &str| axis.say(&mut Axes::default(), text, is_engine).map(|()| text.to_owned());
             Arg::new(axis.name)
                 .long(axis.name)
                 .value_name(axis.value)
                 .help(axis.about)
-                .help_heading(headings::AXES)
+                .help_heading(shared_flags::AXES)
                 .value_parser(parse)
         }))
     }
@@ -391,8 +390,8 @@ impl clap::Args for AxisFlags {
 
 impl FromArgMatches for AxisFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let said = |axis: &'static Axis| Some((axis, matches.get_one::<String>(axis.name)?.clone()));
-        Ok(Self { said: AXES.iter().filter_map(said).collect() })
+        let given = |axis: &'static Axis| Some((axis, matches.get_one::<String>(axis.name)?.clone()));
+        Ok(Self { given: AXES.iter().filter_map(given).collect() })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

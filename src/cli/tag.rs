@@ -13,12 +13,12 @@ pub struct Args {
     #[arg(required = true, value_name = "WORD")]
     words: Vec<String>,
     /// Take the words away instead
-    #[arg(long, help_heading = super::headings::WHAT)]
+    #[arg(long, help_heading = crate::cli::shared_flags::WHAT)]
     remove: bool,
 }
 
 impl Args {
-    /// What was said.
+    /// Returns the change.
     pub fn change(&self) -> Change {
         let words = self.words.clone();
         if self.remove { Change::Untag(words) } else { Change::Tag(words) }

@@ -1,22 +1,20 @@
 //! `fathom time`: its flags.
 
-use super::common::{OutputArgs, detail, formats_of};
-use super::gates::InconclusiveArgs;
-use super::headings::{HOW_LONG, OUTPUT, WHAT};
+use crate::cli::shared_flags::{HOW_LONG, InconclusiveArgs, OUTPUT, OutputArgs, WHAT, detail, formats_of};
 use crate::failure::Failure;
 use crate::live::Progress;
 use crate::show::Showing;
 use crate::time::{self, OWN_FAILURE, Request};
 use clap::value_parser;
 use model::command::{Cold, Command};
-use model::gate::Condition;
+use model::name;
 use model::report::Report;
-use model::{name, shell};
+use model::verdict::Condition;
 use report::Format;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Runs of each command if several are compared: FASTER and SLOWER take four of each.
+/// Runs of each command if several are compared: FASTER and SLOWER need four of each.
 const COMPARED_RUNS: u32 = 5;
 
 /// Run a command and report what the storage did meanwhile: what came from the page cache, what had reached the disk, what limited it.
@@ -81,12 +79,12 @@ pub struct Args {
     sync_all: bool,
 }
 
-/// What `--fail-if` says.
+/// The conditions of `--fail-if`.
 #[derive(Clone, Debug)]
 struct Conditions(Vec<Condition>);
 
 fn conditions(text: &str) -> Result<Conditions, String> {
-    let all = model::spec::gate::conditions(text)?;
+    let all = model::spec::pace::conditions(text)?;
     match all.iter().find(|condition| !analysis::command::can_be_asked(condition)) {
         Some(other) => Err(format!("{} is not about a command; type time>2s", other.to_flag())),
         None => Ok(Conditions(all)),
@@ -117,7 +115,7 @@ impl Args {
                         .into(),
                 ));
             }
-            vec![Command { line: shell::line(&args), args }]
+            vec![Command { line: name::line(&args), args }]
         } else {
             let shell = |line: &String| Command {
                 line: line.clone(),

@@ -1,11 +1,11 @@
 //! Errors of the command line, each with what to type instead in its first line.
 //!
-//! clap finds the error. [`advise`] rewrites the kinds for which more is known than clap says:
-//! 1. an unknown option: what another tool calls a setting, a setting spelt otherwise, a command or a value typed as an option, a negative
-//!    value, an argument too many, or else the most similar option;
+//! clap finds the error. [`advise`] rewrites these kinds:
+//! 1. an unknown option: another tool's option, a different spelling, a command or a value typed as an option, a negative
+//!    value, an extra argument, or else the most similar option;
 //! 2. an unknown command: a file to measure, or the most similar command;
-//! 3. a word that is none of the values of an option: the values that contain it, or else all;
-//! 4. a missing argument: the whole line.
+//! 3. an invalid value of an option: the values that contain it, or else all;
+//! 4. a missing argument: the complete line.
 //!
 //! [`long_dash`] finds options that were pasted from a web page.
 
@@ -13,10 +13,9 @@ use super::{Cli, tool};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use dialect::LONG_DASHES;
-use model::shell;
-use model::spec::counterpart::{self, Counterpart};
+use model::name;
 use model::spec::foreign::Tool;
-use model::spec::keys::{self, Key, TARGET};
+use model::spec::keys::{self, Counterpart, Key, TARGET};
 use model::spec::number::any_of;
 use std::ffi::OsString;
 use std::path::Path;
@@ -60,7 +59,7 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
             let word = typed(ContextKind::InvalidSubcommand)?;
             let instead = match word {
                 "version" => "fathom --version".to_owned(),
-                _ if Path::new(word).exists() => format!("fathom bench {}", shell::line(&[word.to_owned()])),
+                _ if Path::new(word).exists() => format!("fathom bench {}", name::line(&[word.to_owned()])),
                 _ => typed(ContextKind::SuggestedSubcommand)
                     .map_or_else(|| "fathom --help".to_owned(), |similar| format!("fathom {similar}")),
             };
@@ -96,7 +95,7 @@ fn usage(error: &clap::Error) -> Option<String> {
     Some(usage.to_string().trim_start_matches("Usage:").trim().to_owned())
 }
 
-/// An argument after all that a command takes.
+/// An extra argument.
 fn one_too_many(argument: &str, error: &clap::Error, command: Option<&str>) -> String {
     let advice = match command {
         Some("bench") => {
@@ -107,16 +106,17 @@ fn one_too_many(argument: &str, error: &clap::Error, command: Option<&str>) -> S
     format!("'{argument}' is one argument too many: {advice}")
 }
 
-/// `fathom --bench` for `fathom bench`.
+/// Suggests `fathom bench` for `fathom --bench`.
 fn command_as_option(option: &str, words: &[String], command: Option<&str>) -> Option<String> {
     let cli = Cli::command();
-    let meant = cli.find_subcommand(option.trim_start_matches('-'))?.get_name();
+    let equivalent = cli.find_subcommand(option.trim_start_matches('-'))?.get_name();
     let rest = words.iter().skip(1).filter(|word| *word != option && Some(word.as_str()) != command);
-    let line: Vec<String> = ["fathom", meant].map(str::to_owned).into_iter().chain(rest.cloned()).collect();
-    Some(format!("type {}", shell::line(&line)))
+    let line: Vec<String> =
+        ["fathom", equivalent].map(str::to_owned).into_iter().chain(rest.cloned()).collect();
+    Some(format!("type {}", name::line(&line)))
 }
 
-/// `--json` for `--format json`.
+/// Suggests `--format json` for `--json`.
 fn value_as_option(option: &str, command: &clap::Command) -> Option<String> {
     let value = option.trim_start_matches('-');
     let takes = |arg: &&clap::Arg| {
@@ -127,7 +127,7 @@ fn value_as_option(option: &str, command: &clap::Command) -> Option<String> {
     options.next().is_none().then(|| format!("type --{long} {value}"))
 }
 
-/// `--time -3s`.
+/// Explains negative values such as `--time -3s`.
 fn negative_value(option: &str, words: &[String]) -> Option<String> {
     let is_number = option[1..].starts_with(|c: char| c.is_ascii_digit());
     let at = words.iter().position(|word| word.starts_with(option))?;
@@ -149,10 +149,10 @@ pub(super) fn long_dash(words: &[OsString]) -> Option<String> {
     Some(format!("'{typed}' begins with a long dash, as web pages print it; type {dashes}{name}"))
 }
 
-/// What DISKSPD means by a word such as `-o32`, where that can be typed.
+/// The fathom option for a DISKSPD option such as `-o32`, if there is one.
 pub(super) fn in_diskspd(word: &str) -> Option<String> {
-    let meant = counterpart::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
-    Some(of_tool(&meant, Some("run")))
+    let equivalent = keys::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
+    Some(of_tool(&equivalent, Some("run")))
 }
 
 fn tip(flag: &str, words: &[String]) -> Option<String> {
@@ -164,20 +164,20 @@ fn tip(flag: &str, words: &[String]) -> Option<String> {
     let values: Vec<&str> = value.map_or_else(|| next.into_iter().chain([""]).collect(), |v| vec![v]);
     let cli = Cli::command();
     let command = words.iter().skip(1).map(String::as_str).find(|word| cli.find_subcommand(word).is_some());
-    if let Some(meant) = counterpart::in_other_tools(name, &values) {
-        return Some(of_tool(&meant, command));
+    if let Some(equivalent) = keys::in_other_tools(name, &values) {
+        return Some(of_tool(&equivalent, command));
     }
     if let Some(key) = keys::find(&name.replace('_', "-")) {
         let value = if key.is_switch() { "true" } else { values.first().copied().unwrap_or_default() };
         return Some(of_key(key, value, word.starts_with(&flag_of(key)), command));
     }
     let glued = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    Some(of_tool(&counterpart::in_diskspd(glued)?, command))
+    Some(of_tool(&keys::in_diskspd(glued)?, command))
 }
 
-/// What a flag of another tool is here.
-fn of_tool(meant: &Counterpart, command: Option<&str>) -> String {
-    let Counterpart { tool, name, key, values } = meant;
+/// Describes fathom's equivalent of another tool's option.
+fn of_tool(equivalent: &Counterpart, command: Option<&str>) -> String {
+    let Counterpart { tool, name, key, values } = equivalent;
     let theirs = match tool {
         Tool::Other => format!("here it is {}", flag_of(key)),
         tool => format!("{}'s {name} is {}", tool.word(), flag_of(key)),
@@ -185,26 +185,26 @@ fn of_tool(meant: &Counterpart, command: Option<&str>) -> String {
     let words = typed(key, values);
     match command {
         _ if values.is_empty() => format!("{theirs}; type {} {}", flag_of(key), key.value),
-        Some(command) if reads(command, &words) => format!("{theirs}; type {}", shell::line(&words)),
+        Some(command) if reads(command, &words) => format!("{theirs}; type {}", name::line(&words)),
         Some(command) if takers(key).contains(&command.to_owned()) => {
             format!(
                 "{theirs}, which fathom {command} does not take in this form; type fathom run {}",
-                shell::line(&words)
+                name::line(&words)
             )
         }
         Some(command) => {
-            format!("{theirs}, which fathom {command} does not take; type fathom run {}", shell::line(&words))
+            format!("{theirs}, which fathom {command} does not take; type fathom run {}", name::line(&words))
         }
-        None => format!("{theirs}; type fathom run {}", shell::line(&words)),
+        None => format!("{theirs}; type fathom run {}", name::line(&words)),
     }
 }
 
-/// What to type for a key of ours that was spelt otherwise, or that this command does not take.
+/// What to type for a fathom key that was spelt differently, or that this command does not accept.
 fn of_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -> String {
     let words = typed(key, &[value.to_owned()]);
     match command {
         Some(command) if reads(command, &words) => {
-            format!("the flag is {}; type {}", flag_of(key), shell::line(&words))
+            format!("the flag is {}; type {}", flag_of(key), name::line(&words))
         }
         Some(command) if is_spelt || !takers(key).contains(&command.to_owned()) => {
             let takers: Vec<String> = takers(key).iter().map(|taker| format!("fathom {taker}")).collect();
@@ -214,14 +214,14 @@ fn of_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -> Stri
     }
 }
 
-/// Commands that take a key as a flag: from the table, as an axis, or with a parser of their own.
+/// Commands that accept a key as a flag: from the table, as an axis, or with their own parser.
 fn takers(key: &Key) -> Vec<String> {
     let cli = Cli::command();
     let takes = |c: &&clap::Command| c.get_arguments().any(|flag| flag.get_long() == Some(key.name));
     cli.get_subcommands().filter(takes).map(|c| c.get_name().to_owned()).collect()
 }
 
-/// Whether a command understands these words.
+/// Whether a command can parse these words.
 fn reads(command: &str, words: &[String]) -> bool {
     let line = ["fathom", command].into_iter().chain(words.iter().map(String::as_str));
     Cli::try_parse_from(line).is_ok()
@@ -253,9 +253,9 @@ fn refused(line: &[&str]) -> String {
 }
 
 #[test]
-fn every_name_of_another_tool_is_told_in_every_command() {
+fn names_of_other_tools_are_explained_in_every_command() {
     let cli = Cli::command();
-    // Some of them read the command lines of tools, whose names these may be.
+    // Some commands parse another tool's command line, where these names are valid.
     let reads_its_own = |name: &&str| dialect::COMMANDS.contains(name);
     let commands = cli.get_subcommands().map(clap::Command::get_name).filter(|name| !reads_its_own(name));
     let commands: Vec<&str> = commands.collect();
@@ -264,7 +264,7 @@ fn every_name_of_another_tool_is_told_in_every_command() {
         // Each name in `run` and in a quarter of the others, so that each command has every fourth name of each tool.
         let asked = commands.iter().enumerate().filter(|(i, c)| **c == "run" || (i + at) % 4 == 0);
         for (_, command) in asked {
-            // There -o is a flag of ours, as are iostat's letters of `watch`.
+            // These commands have -o, and `watch` has iostat's letters.
             let letter = name.strip_prefix('-').and_then(|rest| rest.chars().next());
             let is_ours = cli.find_subcommand(command).is_some_and(|c| {
                 c.get_arguments().any(|a| a.get_short().is_some() && a.get_short() == letter)
@@ -272,10 +272,10 @@ fn every_name_of_another_tool_is_told_in_every_command() {
             if is_ours {
                 continue;
             }
-            let said = refused(&["fathom", command, &name]);
-            let first_line = said.lines().next().unwrap_or_default();
+            let given = refused(&["fathom", command, &name]);
+            let first_line = given.lines().next().unwrap_or_default();
             let (_, tip) = first_line.split_once("': ").unwrap_or_default();
-            assert!(tip.contains(&format!("is {}", flag_of(key))), "{command} {name}: {said}");
+            assert!(tip.contains(&format!("is {}", flag_of(key))), "{command} {name}: {given}");
             let (_, instead) = tip.split_once("; type ").unwrap_or_default();
             let here = format!("fathom {command} {instead}");
             let line = if instead.starts_with("fathom ") { instead } else { &here };
@@ -286,7 +286,7 @@ fn every_name_of_another_tool_is_told_in_every_command() {
 }
 
 #[test]
-fn tips_say_the_flag_the_value_and_the_command() {
+fn tips_name_flag_value_and_command() {
     for (line, tip) in [
         ("--bench", "type fathom bench"),
         ("--list --all", "type fathom list --all"),
@@ -333,8 +333,8 @@ fn tips_say_the_flag_the_value_and_the_command() {
         ("list --norandommap", "fio's --norandommap is --random, which fathom list does not take"),
     ] {
         let words: Vec<&str> = std::iter::once("fathom").chain(line.split(' ')).collect();
-        let said = refused(&words);
-        assert!(said.lines().next().is_some_and(|first| first.contains(tip)), "{line}: {said}");
+        let given = refused(&words);
+        assert!(given.lines().next().is_some_and(|first| first.contains(tip)), "{line}: {given}");
     }
     assert!(!refused(&["fathom", "run", "--dept", "3"]).contains("fio"));
     assert!(!refused(&["fathom", "bench", "a", "time"]).contains("type --time"));
@@ -344,7 +344,7 @@ fn tips_say_the_flag_the_value_and_the_command() {
     assert!(pasted("fathom bench —-quick").is_some_and(|advice| advice.ends_with("type --quick")));
     assert_eq!(pasted("fathom time -- cat –x"), None);
     assert_eq!(pasted("fathom fio –rw=read"), None);
-    let said = in_diskspd("-o32").unwrap_or_default();
-    assert_eq!(said, "DISKSPD's -o is --depth; type --depth 32");
+    let given = in_diskspd("-o32").unwrap_or_default();
+    assert_eq!(given, "DISKSPD's -o is --depth; type --depth 32");
     assert_eq!(in_diskspd("-oreport"), None);
 }

@@ -1,8 +1,9 @@
 //! `fathom verify`: its flags.
 
-use super::common::{FleetArgs, OutputArgs, UnseenArgs, formats_of};
-use super::headings::{HOW_DEEP, HOW_LONG, OUTPUT, SAFETY, WHAT, WHERE};
-use super::target;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{
+    FleetArgs, HOW_DEEP, HOW_LONG, OUTPUT, OutputArgs, SAFETY, UnseenArgs, WHAT, WHERE, formats_of,
+};
 use crate::failure::Failure;
 use crate::verify::{Options, Task, ToWrite};
 use clap::value_parser;
@@ -11,8 +12,7 @@ use model::job::{Cache, Layout};
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, StreamSpec, keys};
 use model::stamp::SECTOR;
 use model::units::parse_bytes;
-use model::verification::MAX_BLOCK_BYTES;
-use model::verified::Verifications;
+use model::verification::{MAX_BLOCK_BYTES, Verifications};
 use report::Format;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use std::path::PathBuf;
 )]
 pub struct Args {
     /// Directory, file or block device [default: the current directory; with --check the one that was written]
-    #[arg(value_parser = target::parser())]
+    #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     /// Bytes per block, a multiple of 512
     #[arg(long, help_heading = WHAT, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]
@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(long, help_heading = WHAT, value_name = "NAME[:OPTIONS]", value_parser = parse_engine)]
     engine: Option<EngineSpec>,
     /// How the target is opened: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]
-    #[arg(long, help_heading = WHAT, value_name = "WORD", value_parser = |text: &str| said("cache", text, |_, s| s.cache))]
+    #[arg(long, help_heading = WHAT, value_name = "WORD", value_parser = |text: &str| parse_setting("cache", text, |_, s| s.cache))]
     cache: Option<Cache>,
     /// Seed of the orders of writes and reads [default: from the clock]
     #[arg(long, help_heading = WHAT)]
@@ -52,28 +52,28 @@ pub struct Args {
     #[arg(long, help_heading = WHAT)]
     cached: bool,
     /// Bytes to write, such as 4g [default: 1g for a file made in a directory, else all there is]
-    #[arg(long, help_heading = WHERE, value_parser = |text: &str| said("size", text, |_, s| s.size))]
+    #[arg(long, help_heading = WHERE, value_parser = |text: &str| parse_setting("size", text, |_, s| s.size))]
     size: Option<u64>,
     /// First byte that may be touched [default: 0]
-    #[arg(long, help_heading = WHERE, value_name = "SIZE", value_parser = |text: &str| said("offset", text, |_, s| s.offset))]
+    #[arg(long, help_heading = WHERE, value_name = "SIZE", value_parser = |text: &str| parse_setting("offset", text, |_, s| s.offset))]
     offset: Option<u64>,
     /// One file or device for all hosts, of which each has one contiguous part
     #[arg(long, help_heading = WHERE, value_name = "segmented", value_parser = parse_shared)]
     shared: Option<Layout>,
     /// Read back what the host N further on has written, and not what this one has [default: 0]
-    #[arg(long, help_heading = WHERE, value_name = "N", value_parser = |text: &str| said("shift-hosts", text, |_, s| s.shift_hosts))]
+    #[arg(long, help_heading = WHERE, value_name = "N", value_parser = |text: &str| parse_setting("shift-hosts", text, |_, s| s.shift_hosts))]
     shift_hosts: Option<u32>,
     /// Times every block is written, each time in another order
     #[arg(long, help_heading = HOW_LONG, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
     passes: u32,
     /// Time after which nothing more is written; what was written is read back
-    #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = |text: &str| said("time", text, |p, _| p.time))]
+    #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = |text: &str| parse_setting("time", text, |p, _| p.time))]
     time: Option<u64>,
     /// Writes after which everything is made stable
     #[arg(long, help_heading = HOW_LONG, value_name = "N", default_value_t = 1024, value_parser = value_parser!(u64).range(1..))]
     sync_every: u64,
     /// Operations in flight
-    #[arg(long, help_heading = HOW_DEEP, value_name = "N", default_value = "16", value_parser = |text: &str| said("depth", text, |_, s| s.depth))]
+    #[arg(long, help_heading = HOW_DEEP, value_name = "N", default_value = "16", value_parser = |text: &str| parse_setting("depth", text, |_, s| s.depth))]
     depth: u32,
     /// Format of the result
     #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Verifications>())]
@@ -92,7 +92,7 @@ pub struct Args {
     fleet: FleetArgs,
 }
 
-/// Flags that a state says already.
+/// Flags that a state file already defines.
 const WRITING: [&str; 11] = [
     "size",
     "offset",
@@ -108,7 +108,7 @@ const WRITING: [&str; 11] = [
 ];
 
 impl Args {
-    /// What was said.
+    /// Returns the options.
     ///
     /// # Errors
     /// A usage failure that names the flag.
@@ -162,17 +162,17 @@ fn parse_block(text: &str) -> Result<u32, String> {
     })
 }
 
-/// Blocks that are written in a random order of their own lie in one piece.
+/// Accepts only the segmented layout: a verification has one part of the file on each host.
 fn parse_shared(text: &str) -> Result<Layout, String> {
-    match said("shared", text, |_, s| s.shared)? {
+    match parse_setting("shared", text, |_, s| s.shared)? {
         Layout::Segmented => Ok(Layout::Segmented),
         _ => Err("a verification has one part of a file on each host; type segmented".into()),
     }
 }
 
-/// An engine that moves bytes: with any other there is nothing to verify.
+/// Accepts only engines that move bytes: others leave nothing to verify.
 fn parse_engine(text: &str) -> Result<EngineSpec, String> {
-    let engine = said("engine", text, |_, s| s.engine.clone())?;
+    let engine = parse_setting("engine", text, |_, s| s.engine.clone())?;
     if engines::find(&engine.name).is_some_and(|e| e.moves_bytes) {
         return Ok(engine);
     }
@@ -180,8 +180,8 @@ fn parse_engine(text: &str) -> Result<EngineSpec, String> {
     Err(format!("no engine {} moves bytes; type one of {}", engine.name, known.join(", ")))
 }
 
-/// A setting that other commands have too, read as they do.
-fn said<T>(
+/// Parses a setting as other commands do.
+fn parse_setting<T>(
     key: &str,
     text: &str,
     take: impl FnOnce(&PhaseSpec, &StreamSpec) -> Option<T>,

@@ -1,16 +1,14 @@
-//! `fathom watch`: its flags and arguments, which are those of iostat and more.
+//! `fathom watch`: its flags and arguments, including those of sysstat's iostat.
 
-use super::common::formats_of;
-use super::headings::{OUTPUT, SAFETY, WHAT};
-use super::iostat::{ALL, IostatArgs};
-use super::target;
+use crate::cli::shared_flags;
+use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, formats_of};
 use crate::failure::Failure;
-use crate::output::Replace;
-use crate::watch::Request;
+use crate::files::output::Replace;
+use crate::watch::{Request, Selection};
 use clap::value_parser;
 use model::name;
 use model::units::parse_duration_ns;
-use model::watch::Watched;
+use model::watch::{Layout, RateUnit, Watched};
 use report::Format;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -82,7 +80,7 @@ impl Args {
             ));
         }
         let words: Vec<OsString> = self.iostat.after_p().into_iter().chain(self.words).collect();
-        let Words { targets, is_all, interval, count } = Words::read(&words)?;
+        let Arguments { targets, is_all, interval, count } = Arguments::read(&words)?;
         let selection = self.iostat.selection(is_all);
         if !selection.devices && report::TEXT.name != self.format.name && self.format.name != "json" {
             return Err(Failure::Usage(format!(
@@ -109,7 +107,7 @@ impl Args {
 
 /// The arguments without a flag.
 #[derive(Debug, PartialEq, Eq)]
-struct Words {
+struct Arguments {
     targets: Vec<PathBuf>,
     /// Whether ALL is among the targets.
     is_all: bool,
@@ -117,7 +115,7 @@ struct Words {
     count: Option<u64>,
 }
 
-impl Words {
+impl Arguments {
     /// Sorts the arguments as iostat does: numbers are the interval and the count, wherever they are, and all others are targets.
     fn read(words: &[OsString]) -> Result<Self, Failure> {
         let (numbers, targets): (Vec<&OsString>, Vec<&OsString>) = words.iter().partition(|w| is_number(w));
@@ -131,7 +129,7 @@ impl Words {
         let count = numbers.get(1).map(|word| count(word)).transpose()?;
         let is_all = |word: &OsString| word == ALL && !Path::new(word).exists();
         let (all, targets): (Vec<&OsString>, Vec<&OsString>) = targets.into_iter().partition(|w| is_all(w));
-        let targets = targets.into_iter().map(|word| target::from_argument(word)).collect();
+        let targets = targets.into_iter().map(|word| shared_flags::from_argument(word)).collect();
         Ok(Self { targets, is_all: !all.is_empty(), interval, count })
     }
 }
@@ -140,7 +138,7 @@ fn begins_as_number(word: &OsStr) -> bool {
     word.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit)
 }
 
-/// Whether a word is a time; a file of such a name is typed with its directory.
+/// Whether a word is a number. A file with such a name needs its directory.
 fn is_number(word: &OsStr) -> bool {
     let begins = begins_as_number(word) || word.as_encoded_bytes().starts_with(b".");
     begins && word.to_str().is_some_and(|text| parse_duration_ns(text).is_ok())
@@ -163,25 +161,180 @@ fn usage(word: &OsStr, why: &str) -> Failure {
     Failure::Usage(format!("{} {why}", name::shown(Path::new(word))))
 }
 
+/// Selects all devices in place of iostat's device argument.
+pub(super) const ALL: &str = "ALL";
+
+/// Options of iostat. Options without a field in [`Selection`] or [`Layout`] describe what `fathom watch` does anyway.
+#[derive(clap::Args, Debug, Default)]
+#[command(next_help_heading = OUTPUT)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(super) struct IostatArgs {
+    /// Only the CPU line; with -d both
+    #[arg(short = 'c')]
+    cpu: bool,
+    /// Only devices, without the CPU line and processes
+    #[arg(short = 'd')]
+    devices: bool,
+    /// All columns, in several tables if the width is too small for one
+    #[arg(short = 'x')]
+    extended: bool,
+    /// Throughput in KiB/s, which iostat calls kB/s
+    #[arg(short = 'k', conflicts_with = "mebibytes")]
+    kibibytes: bool,
+    /// Throughput in MiB/s, which iostat calls MB/s
+    #[arg(short = 'm')]
+    mebibytes: bool,
+    /// The time above each interval
+    #[arg(short = 't')]
+    timestamp: bool,
+    /// The names of device mapper volumes instead of dm-0
+    #[arg(short = 'N')]
+    names: bool,
+    /// Partitions too: of these devices (with commas), or of all [default: ALL]
+    #[arg(short = 'p', value_name = "DEVICE,...", num_args = 0..=1, default_missing_value = ALL)]
+    partitions: Option<OsString>,
+    /// Leave out devices that completed no request in the interval
+    #[arg(short = 'z')]
+    active_only: bool,
+    /// As few columns as the width allows, also with -x
+    #[arg(short = 's')]
+    short: bool,
+    /// Changes nothing: since boot nothing is shown anyway
+    #[arg(short = 'y', hide = true)]
+    omit_first: bool,
+    /// Changes nothing: a device has one row anyway
+    #[arg(long = "compact", hide = true)]
+    compact: bool,
+    /// Changes nothing: figures are in units for people anyway
+    #[arg(long = "human", hide = true)]
+    human: bool,
+    /// Changes nothing: the text is for people anyway
+    #[arg(long = "pretty", hide = true)]
+    pretty: bool,
+    /// Refused
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    dec: Option<OsString>,
+    /// Refused
+    #[arg(short = 'j', hide = true, num_args = 0..=1, default_missing_value = "")]
+    identifiers: Option<OsString>,
+    /// Refused
+    #[arg(short = 'g', hide = true, num_args = 0..=1, default_missing_value = "")]
+    group: Option<OsString>,
+    /// Refused
+    #[arg(short = 'H', hide = true)]
+    group_only: bool,
+    /// Refused
+    #[arg(short = 'f', hide = true, num_args = 0..=1, default_missing_value = "")]
+    directory: Option<OsString>,
+}
+
+impl IostatArgs {
+    /// Returns the devices and numbers after `-p`, which are ordinary arguments of the command.
+    pub(super) fn after_p(&self) -> Vec<OsString> {
+        let Some(value) = &self.partitions else { return Vec::new() };
+        match value.to_str() {
+            Some(text) => text.split(',').filter(|name| !name.is_empty()).map(OsString::from).collect(),
+            None => vec![value.clone()],
+        }
+    }
+
+    /// Whether any of them was typed. The output is then lines as in iostat, not a screen.
+    pub(super) fn is_typed(&self) -> bool {
+        let Self {
+            cpu, devices, extended, kibibytes, mebibytes, timestamp, names, active_only, short, ..
+        } = *self;
+        let shown = [cpu, devices, extended, kibibytes, mebibytes, timestamp, names, active_only, short];
+        shown.contains(&true)
+            || self.partitions.is_some()
+            || self.omit_first
+            || self.compact
+            || self.human
+            || self.pretty
+    }
+
+    pub(super) fn layout(&self, explain: bool) -> Layout {
+        let unit = match (self.kibibytes, self.mebibytes) {
+            (true, _) => RateUnit::Kib,
+            (_, true) => RateUnit::Mib,
+            _ => RateUnit::Mb,
+        };
+        Layout {
+            all_columns: self.extended && !self.short,
+            time: self.timestamp,
+            volume_names: self.names,
+            active_only: self.active_only,
+            unit,
+            explain,
+        }
+    }
+
+    pub(super) fn selection(&self, unused: bool) -> Selection {
+        let is_part = self.cpu || self.devices;
+        Selection {
+            cpu: self.cpu || !self.devices,
+            devices: self.devices || !self.cpu,
+            processes: !is_part,
+            partitions: self.partitions.is_some(),
+            unused,
+        }
+    }
+
+    /// Refuses iostat options that would change the output and have no equivalent.
+    ///
+    /// # Errors
+    /// The option, with what to type instead.
+    pub(super) fn refuse_others(&self) -> Result<(), Failure> {
+        let refused = [
+            (
+                self.dec.is_some(),
+                "--dec",
+                "figures have as many digits as their column has room for; --format json has all digits",
+            ),
+            (
+                self.identifiers.is_some(),
+                "-j",
+                "devices are named by their kernel name; -N shows the names of volumes, and `fathom devices` models and serial numbers",
+            ),
+            (
+                self.group.is_some(),
+                "-g",
+                "fathom shows no sums of groups; name the devices, or the volume or RAID that they form",
+            ),
+            (
+                self.group_only,
+                "-H",
+                "fathom shows no sums of groups; name the devices, or the volume or RAID that they form",
+            ),
+            (self.directory.is_some(), "-f", "statistics come from /proc/diskstats only; name the devices"),
+        ];
+        match refused.into_iter().find(|(is_typed, ..)| *is_typed) {
+            Some((_, option, instead)) => {
+                Err(Failure::Usage(format!("{option} of iostat is not available: {instead}")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::Parser;
     use model::watch::{Layout, RateUnit};
 
-    fn read(text: &str) -> Result<Words, Failure> {
-        Words::read(&text.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    fn read(text: &str) -> Result<Arguments, Failure> {
+        Arguments::read(&text.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
     fn arguments_are_typed_as_iostat_takes_them() {
-        let words = |targets: &[&str], ms, count| Words {
+        let words = |targets: &[&str], ms, count| Arguments {
             targets: targets.iter().map(PathBuf::from).collect(),
             is_all: false,
             interval: Duration::from_millis(ms),
             count,
         };
-        for (typed, meant) in [
+        for (typed, resolved) in [
             ("", words(&[], 1000, None)),
             ("2", words(&[], 2000, None)),
             ("no-disk /data 0.5 10", words(&["no-disk", "/data"], 500, Some(10))),
@@ -189,9 +342,9 @@ mod tests {
             ("1 no-disk 5 /data", words(&["no-disk", "/data"], 1000, Some(5))),
             ("./5 .25", words(&["./5"], 250, None)),
             (". .. 500ms 1", words(&[".", ".."], 500, Some(1))),
-            ("ALL 1", Words { is_all: true, ..words(&[], 1000, None) }),
+            ("ALL 1", Arguments { is_all: true, ..words(&[], 1000, None) }),
         ] {
-            assert_eq!(read(typed).unwrap_or_else(|e| panic!("{typed}: {e:?}")), meant, "{typed}");
+            assert_eq!(read(typed).unwrap_or_else(|e| panic!("{typed}: {e:?}")), resolved, "{typed}");
         }
     }
 

@@ -1,65 +1,74 @@
-//! `fathom doctor`: a look at a place before anything is measured there.
+//! `fathom doctor`: inspects a place before anything is measured there, and reports everything that would spoil a number,
+//! with its fix.
 //!
-//! For: all that can be known beforehand and would spoil a number, each with how to fix it. Not for: measuring, nor for
-//! changing anything; the fixes are commands that the reader types.
+//! 1. `observe` collects all facts: two snapshots with a pause between them, the place, rights, processes.
+//! 2. [`storage`] and [`environment`] derive answers from the observation alone, so that they can be tested.
 //!
-//! `observation` does all the looking; every other file answers from what was observed, so that its answers can be tested.
+//! Nothing is measured or changed. Fixes are commands for the user to type.
 
-mod chain;
-mod data;
-mod device;
-mod health;
-mod host;
-mod neighbours;
-mod observation;
-mod rights;
+mod environment;
+mod storage;
 
 use crate::failure::Failure;
+use crate::plan::settings;
 use crate::{stderr, stdout};
-use model::diagnosis::{Diagnosis, FORMAT, Group, Look};
-use model::units::show_ns;
-use observation::Observation;
+use machine::error::MachineError;
+use machine::processes::{Busy, Processes};
+use machine::rights::Rights;
+use machine::root::Root;
+use machine::snapshot::Watch;
+use machine::{host, resolve, rights};
+use model::evidence::{Moment, Snapshot, TargetState};
+use model::finding::{Diagnosis, FORMAT, Group, Look};
+use model::machine::{DirectIo, Layer, Machine, Place};
+use model::units::{show_bytes, show_ns};
+use model::{Known, name};
 use report::{Format, Style};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::IsTerminal;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use sys::clock::Clock;
 
-/// What was asked for.
+/// The user's request.
 #[derive(Debug)]
 pub struct Request {
-    /// The place.
+    /// Directory, file or device to inspect.
     pub target: PathBuf,
     /// The format of the answer.
     pub format: &'static Format,
 }
 
-/// Looks, and prints what was seen.
+/// Inspects the target, and prints the diagnosis.
 ///
 /// # Errors
-/// Where the target cannot be looked at, or is neither a directory, a file nor a block device.
+/// If the target cannot be read, or is not a directory, file or block device.
 pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
     if std::io::stderr().is_terminal() {
-        stderr::say(&format!(
-            "watching for {} what others do ...",
-            show_ns(observation::watch_time().as_nanos() as f64)
-        ));
+        stderr::say(&format!("watching for {} what others do ...", show_ns(watch_time().as_nanos() as f64)));
     }
-    let seen = observation::observe(&request.target)?;
-    stdout::report(request.format, &diagnose(seen), Style::default())?;
+    let observation = observe(&request.target)?;
+    stdout::report(request.format, &diagnose(observation), Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn diagnose(seen: Observation) -> Diagnosis {
+fn diagnose(observation: Observation) -> Diagnosis {
     let group = |heading: &str, looks: Vec<Look>| Group { heading: heading.into(), looks };
     let mut groups = vec![
-        group("Where it is", chain::looks(&seen)),
-        group("What is stored there", data::looks(&seen)),
-        group("The device below", [device::looks(&seen), health::looks(&seen)].concat()),
-        group("The machine", host::looks(&seen)),
-        group("Who else is here", neighbours::looks(&seen)),
-        group("What fathom may do here", rights::looks(&seen)),
+        group("Where it is", storage::check_place(&observation)),
+        group("What is stored there", storage::check_stored_data(&observation)),
+        group(
+            "The device below",
+            [storage::check_device_settings(&observation), storage::check_device_health(&observation)]
+                .concat(),
+        ),
+        group("The machine", environment::check_host(&observation)),
+        group("Who else is here", environment::check_other_load(&observation)),
+        group("What fathom may do here", environment::check_rights(&observation)),
     ];
-    if seen.rights.sys_is_read_only {
+    if observation.rights.sys_is_read_only {
         let looks = groups.iter_mut().flat_map(|g| &mut g.looks);
         for look in looks.filter(|look| look.cure.contains("/sys/")) {
             look.cure = format!("outside of this container (/sys is read-only here), {}", look.cure);
@@ -67,26 +76,206 @@ fn diagnose(seen: Observation) -> Diagnosis {
     }
     Diagnosis {
         format: FORMAT,
-        target: seen.path.to_string_lossy().into_owned(),
-        chain: seen.place().chain(),
-        watched_ms: seen.watched_ns() / 1_000_000,
+        target: observation.path.to_string_lossy().into_owned(),
+        chain: observation.place().chain(),
+        watched_ms: observation.watched_ns() / 1_000_000,
         groups: groups.into_iter().filter(|g| !g.looks.is_empty()).collect(),
-        machine: seen.machine,
+        machine: observation.machine,
     }
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
-    model::shell::quoted(&path.to_string_lossy())
+    model::name::quoted(&path.to_string_lossy())
+}
+
+/// How long to watch others: long enough to see writes once per second, short enough to wait for.
+const WATCH_NS: u64 = 3_000_000_000;
+/// Most dirty bytes of a file whose extents are read: the kernel writes them first, a load that fathom should not cause.
+/// Any disk writes 16 MiB in a tenth of a second.
+const MOST_DIRTY_BYTES: u64 = 16 << 20;
+/// Directory entries among which a file is searched that shows direct I/O.
+const MOST_ENTRIES: usize = 256;
+const O_NONBLOCK: i32 = 0o4000;
+
+/// What a target is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TargetKind {
+    /// A directory, where a test file would be made.
+    Directory,
+    /// A file of the user.
+    File,
+    /// A block device.
+    Device,
+}
+
+/// All observed facts.
+#[derive(Clone, Debug)]
+struct Observation {
+    /// The target, absolute and without links.
+    path: PathBuf,
+    kind: TargetKind,
+    /// Bytes of a file or device; 0 for a directory.
+    bytes: u64,
+    /// With one place, that of the target.
+    machine: Machine,
+    /// For a directory: a file in it that shows how direct I/O works there.
+    witness: Option<(String, DirectIo)>,
+    /// Before the pause, without extents.
+    start: Snapshot,
+    /// After the pause.
+    end: Snapshot,
+    /// Busy processes in between.
+    busy: Known<Vec<Busy>>,
+    /// Number of processes whose I/O only root may see.
+    hidden: usize,
+    rights: Rights,
+    timing: Timing,
+}
+
+/// The quality of time stamps.
+#[derive(Clone, Debug)]
+struct Timing {
+    /// The clock that fathom would use.
+    clock: &'static str,
+    /// CPU time of a stamp, ns.
+    cost_ns: f64,
+    /// Why it is not the CPU's counter.
+    why: Option<String>,
+}
+
+impl Observation {
+    /// The target's place.
+    fn place(&self) -> &Place {
+        // `observe` adds exactly one place.
+        &self.machine.places[0]
+    }
+
+    /// Its last pages, extents and free space.
+    fn target(&self) -> Option<&TargetState> {
+        self.end.targets.first()
+    }
+
+    /// ns between the two snapshots.
+    fn watched_ns(&self) -> u64 {
+        self.end.at_ns.saturating_sub(self.start.at_ns)
+    }
+
+    /// The lowest devices.
+    fn leaves(&self) -> Vec<&Layer> {
+        self.place().leaves().collect()
+    }
+}
+
+/// Observes a target and its machine.
+///
+/// # Errors
+/// If it cannot be read, or can never be measured.
+fn observe(typed: &Path) -> Result<Observation, Failure> {
+    let root = Root::real();
+    let mut machine = host::read_host(&root);
+    machine.places.push(resolve::resolve(&root, typed)?);
+    let path = typed.canonicalize().map_err(|e| Failure::Refused(format!("{}: {e}", name::shown(typed))))?;
+    machine.places[0].path = path.to_string_lossy().into_owned();
+    let facts =
+        std::fs::metadata(&path).map_err(|e| Failure::Refused(format!("{}: {e}", name::shown(&path))))?;
+    let kind = kind(typed, &facts)?;
+    // Open without blocking: a device may have no medium, and a file a lease.
+    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
+    let bytes = match kind {
+        TargetKind::Directory => 0,
+        TargetKind::File => facts.len(),
+        // From /sys, for users who may not open it.
+        TargetKind::Device => machine.places[0].layers.first().map_or(0, |l| l.bytes),
+    };
+    let witness =
+        (kind == TargetKind::Directory).then(|| witness(&root, &path, &machine.places[0])).flatten();
+    let names: Vec<String> = machine.places[0].leaves().map(|l| l.name.clone()).collect();
+    let rights = rights::look(&root, names.iter().map(String::as_str));
+    let (clock, why) = Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
+    let timing = Timing { clock: clock.name(), cost_ns: clock.cost_ps() as f64 / 1000.0, why };
+
+    let watch = Watch::new(root.clone(), &machine, Instant::now());
+    let handle = || file.as_ref().ok().map(|file| (file, 0..u64::MAX));
+    let before = Processes::list(&root);
+    let start = watch.take(Moment::IdleStart, &[handle()], false);
+    std::thread::sleep(watch_time());
+    let dirty = dirty_bytes(&start);
+    let mut end = watch.take(Moment::IdleEnd, &[handle()], dirty <= MOST_DIRTY_BYTES);
+    let after = Processes::list(&root);
+    explain_missing(&mut end, &file, &path, dirty);
+    let hidden = after.as_ref().map_or(0, Processes::hidden);
+    let busy = before.and_then(|before| Ok(after?.busy_since(&before)));
+    Ok(Observation { path, kind, bytes, machine, witness, start, end, busy, hidden, rights, timing })
+}
+
+/// How long to watch others.
+fn watch_time() -> Duration {
+    Duration::from_nanos(settings::at_most_ns(WATCH_NS))
+}
+
+fn kind(typed: &Path, facts: &Metadata) -> Result<TargetKind, Failure> {
+    let kind = facts.file_type();
+    if kind.is_dir() {
+        Ok(TargetKind::Directory)
+    } else if kind.is_file() {
+        Ok(TargetKind::File)
+    } else if kind.is_block_device() {
+        Ok(TargetKind::Device)
+    } else {
+        Err(Failure::Usage(format!(
+            "{} cannot be measured; name a directory, a file or a block device",
+            name::shown(typed)
+        )))
+    }
+}
+
+/// Finds a file of the directory that shows direct I/O: directories do not.
+fn witness(root: &Root, dir: &Path, place: &Place) -> Option<(String, DirectIo)> {
+    let entries = std::fs::read_dir(dir).ok()?.take(MOST_ENTRIES).flatten();
+    let mut files = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_file()));
+    files.find_map(|entry| {
+        let there: Result<Place, MachineError> = resolve::resolve(root, &entry.path());
+        let there = there.ok()?;
+        // Another file may be mounted on it.
+        let mount = |p: &Place| p.file_system.as_ref().map(|f| f.mount_point.clone());
+        (mount(&there) == mount(place)).then_some(())?;
+        Some((entry.file_name().to_string_lossy().into_owned(), there.direct?))
+    })
+}
+
+fn dirty_bytes(snapshot: &Snapshot) -> u64 {
+    let pages = snapshot.targets.first().and_then(|t| t.pages.as_ref().ok());
+    pages.map_or(0, |p| p.dirty.unwrap_or(0).saturating_mul(p.page_bytes))
+}
+
+/// Explains why the target has no state, if fathom caused that.
+fn explain_missing(end: &mut Snapshot, file: &std::io::Result<File>, path: &Path, dirty: u64) {
+    let Some(target) = end.targets.first_mut() else { return };
+    if let Err(e) = file {
+        let why = match e.kind() {
+            std::io::ErrorKind::PermissionDenied => "it cannot be opened: permission denied".to_owned(),
+            _ => format!("it cannot be opened: {e}"),
+        };
+        target.pages = Err(why.clone());
+        target.extents = Some(Err(why.clone()));
+        target.room = Some(Err(why));
+    } else if dirty > MOST_DIRTY_BYTES {
+        target.extents = Some(Err(format!(
+            "{} of it are not written yet, and how they will be stored is decided then; first `sync {}`",
+            show_bytes(dirty),
+            quoted(path)
+        )));
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::observation_tests::in_order;
     use super::*;
-    use observation::tests::in_order;
     use report::TEXT;
 
-    /// Columns in which none of these sentences is broken.
+    /// Longest sentences of a diagnosis.
     const WIDE: usize = 110;
 
     fn text(diagnosis: &Diagnosis, colour: bool) -> String {
@@ -102,11 +291,11 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_order_ends_with_nothing_to_do() {
-        let mut seen = in_order();
-        // The forged machine has no CPU time between its two looks.
-        seen.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0\n".into()));
-        let text = text(&diagnose(seen), false);
+    fn a_good_place_has_nothing_to_fix() {
+        let mut observation = in_order();
+        // The simulated machine has no CPU time between its two snapshots.
+        observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0\n".into()));
+        let text = text(&diagnose(observation), false);
         assert!(!text.contains("FINDING") && !text.contains("NOT CHECKED"), "{text}");
         assert!(
             text.ends_with("Before you measure: nothing was found that would change what a number means.\n"),
@@ -115,12 +304,12 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_in_sys_is_advised_for_outside_where_sys_is_read_only() {
+    fn fixes_in_read_only_sys_are_for_outside_the_container() {
         let cures = |sys_is_read_only: bool| -> Vec<String> {
-            let mut seen = in_order();
-            seen.rights.sys_is_read_only = sys_is_read_only;
-            seen.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
-            let looks = diagnose(seen).groups.into_iter().flat_map(|g| g.looks);
+            let mut observation = in_order();
+            observation.rights.sys_is_read_only = sys_is_read_only;
+            observation.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
+            let looks = diagnose(observation).groups.into_iter().flat_map(|g| g.looks);
             looks.map(|look| look.cure).filter(|cure| cure.contains("/sys/")).collect()
         };
         assert!(cures(false).iter().all(|cure| cure.starts_with("as root: ")), "{:?}", cures(false));
@@ -133,20 +322,20 @@ mod tests {
     }
 
     #[test]
-    fn what_acts_is_listed_worst_first_and_notes_and_the_unseen_are_counted() {
-        let mut seen = in_order();
-        seen.machine.virtual_by = Ok(Some("KVM".into()));
-        seen.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
-        seen.end.targets[0].room = None;
-        if let Some(Ok(extents)) = &mut seen.end.targets[0].extents {
+    fn findings_are_listed_worst_first() {
+        let mut observation = in_order();
+        observation.machine.virtual_by = Ok(Some("KVM".into()));
+        observation.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
+        observation.end.targets[0].room = None;
+        if let Some(Ok(extents)) = &mut observation.end.targets[0].extents {
             extents.hole_bytes = extents.span_bytes;
         }
-        let diagnosis = diagnose(seen);
+        let diagnosis = diagnose(observation);
         let plain = text(&diagnosis, false);
         let (_, list) = plain.split_once("Before you measure:\n").unwrap_or_default();
         assert!(list.starts_with("  1. holes (invalidates a number, A04): "), "{list}");
         assert!(list.contains("\n  2. counters of sda (biases it, A13): as root: echo 1"), "{list}");
-        // Room, and all that needs counters or CPU time that moves.
+        // Room, and everything that needs moving counters or CPU time.
         assert!(
             list.ends_with(
                 "1 note is worth knowing. 4 things could not be checked and do not count as passed.\n"
@@ -155,5 +344,150 @@ mod tests {
         );
         assert!(text(&diagnosis, true).contains("\x1b[33mFINDING    \x1b[0m"));
         assert!(plain.lines().all(|l| l.chars().count() <= WIDE), "{plain}");
+    }
+}
+
+#[cfg(test)]
+mod observation_tests {
+    use super::*;
+    use model::evidence::{Extents, Pages, Room};
+    use model::machine::{FileSystem, LayerKind};
+    use std::collections::BTreeMap;
+
+    /// Counters of the disk before the pause.
+    const QUIET: &str = "1000 0 8000 40 500 0 4000 20 0 44 60 0 0 0 0 9 11";
+
+    /// Files of /sys with their content.
+    fn to_map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), format!("{v}\n"))).collect()
+    }
+
+    /// A partition of a good disk, and the disk.
+    fn layers() -> Vec<Layer> {
+        let queue = to_map(&[
+            ("iostats", "1"),
+            ("scheduler", "[none] mq-deadline"),
+            ("read_ahead_kb", "128"),
+            ("max_sectors_kb", "1280"),
+            ("max_hw_sectors_kb", "2048"),
+            ("nr_requests", "256"),
+            ("write_cache", "write back"),
+            ("physical_block_size", "4096"),
+            ("rotational", "0"),
+        ]);
+        let disk = Layer {
+            name: "sda".into(),
+            number: "8:0".into(),
+            driver: Some("sd".into()),
+            stat_file: "/sys/class/block/sda/stat".into(),
+            queue: queue.clone(),
+            device: to_map(&[("mq", "4"), ("irq_cpus", "0-3"), ("alignment_offset", "0")]),
+            ..Layer::default()
+        };
+        let part = Layer {
+            name: "sda1".into(),
+            number: "8:1".into(),
+            kind: LayerKind::Partition,
+            stat_file: "/sys/class/block/sda1/stat".into(),
+            queue,
+            device: to_map(&[("start", "2048"), ("alignment_offset", "0")]),
+            below: vec![1],
+            ..Layer::default()
+        };
+        vec![part, disk]
+    }
+
+    /// A file on ext4 there.
+    fn place() -> Place {
+        Place {
+            path: "/data/file".into(),
+            file_system: Some(FileSystem {
+                kind: "ext4".into(),
+                source: "/dev/sda1".into(),
+                mount_point: "/data".into(),
+                options: "rw,relatime".into(),
+                attributes: Vec::new(),
+                root: "/".into(),
+            }),
+            layers: layers(),
+            tops: vec![0],
+            direct: Some(DirectIo { memory_align: 512, offset_align: 512 }),
+            ..Place::default()
+        }
+    }
+
+    /// A good machine with that file.
+    fn machine() -> Machine {
+        let mut machine = host::read_host(&Root::at("/nonexistent-prefix".into()));
+        machine.virtual_by = Ok(None);
+        machine.clocksource = Ok("tsc".into());
+        machine.memory_bytes = Ok(64 << 30);
+        machine.facts = [
+            (model::evidence::LIMITS, ""),
+            (model::evidence::GOVERNORS, "/sys/x/scaling_governor: performance\n"),
+            (model::evidence::SLEEPS, "/sys/x/state0/latency: 0\n/sys/x/state1/latency: 2\n"),
+            (model::evidence::LIBRARIES, "/lib/libc.so.6\n"),
+        ]
+        .into_iter()
+        .map(|(k, v)| (k.to_owned(), Ok(v.to_owned())))
+        .collect();
+        machine.places = vec![place()];
+        machine
+    }
+
+    /// A file of 1 GiB on ext4 on a partition of a good disk, on a quiet machine.
+    pub(crate) fn in_order() -> Observation {
+        let map = Extents { span_bytes: 1 << 30, count: 8, physical_align: Some(4096), ..Extents::default() };
+        let target = TargetState {
+            file: None,
+            pages: Ok(Pages { page_bytes: 4096, cached: 0, dirty: Some(0) }),
+            extents: Some(Ok(map)),
+            backing: None,
+            room: Some(Ok(Room { total_bytes: 100 << 30, free_bytes: 50 << 30 })),
+            probe: None,
+        };
+        let end =
+            Snapshot { moment: Moment::IdleEnd, at_ns: 3_000_000_000, files: files(), targets: vec![target] };
+        let rights = Rights {
+            io_uring: Ok(()),
+            io_uring_advice: None,
+            libaio: Ok(()),
+            sys_is_read_only: false,
+            cgroup: Ok(2),
+            tracing: Ok(()),
+            devices: vec![("sda".into(), Ok(()))],
+            open_files: Some(1024),
+            locked_bytes: None,
+        };
+        Observation {
+            path: "/data/file".into(),
+            kind: TargetKind::File,
+            bytes: 1 << 30,
+            machine: machine(),
+            witness: None,
+            start: Snapshot { moment: Moment::IdleStart, at_ns: 0, targets: Vec::new(), ..end.clone() },
+            end,
+            busy: Ok(Vec::new()),
+            hidden: 0,
+            rights,
+            timing: Timing { clock: "tsc", cost_ns: 9.0, why: None },
+        }
+    }
+
+    fn files() -> BTreeMap<String, Known<String>> {
+        let texts = [
+            ("/sys/class/block/sda/stat", QUIET),
+            ("/sys/class/block/sda1/stat", QUIET),
+            ("/proc/stat", "cpu  100 0 100 10000 0 0 0 0 0 0\n"),
+            ("/proc/vmstat", "pswpin 5\npswpout 7\n"),
+            ("/proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 900 kB\nDirty: 12 kB\nWriteback: 0 kB\n"),
+            ("/proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"),
+            (model::evidence::HOUSEKEEPERS, "12: btrfs-cleaner\n"),
+            (
+                model::evidence::TEMPERATURES,
+                "/sys/h/hwmon0/temp1_input: 40000\n/sys/h/hwmon0/temp1_max: 80000\n",
+            ),
+        ];
+        texts.into_iter().map(|(k, v)| (k.to_owned(), Ok(v.to_owned()))).collect()
     }
 }

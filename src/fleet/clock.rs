@@ -1,47 +1,48 @@
-//! The clocks of hosts: how far each is from that of rank 0, and how well that is known.
+//! Clock readings: how far the clock of another host is from this one, and how precisely that is known.
 //!
-//! For: readings out of pings and their answers. Not for: sending them ([`super::post`]).
+//! A reading comes from a ping: the offset is taken at the middle of the round trip, and may be wrong by half of the round trip. The
+//! shortest round trip of several gives the best reading. [`super::transport`] sends the pings.
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// Pings of a series. The one that took least time is the one that waited least.
+/// Pings per series. The fastest one waited least.
 pub(super) const PINGS: u32 = 24;
-/// Series until the round trip is short enough.
+/// Series at most, until the round trip is short enough.
 pub(super) const SERIES: u32 = 5;
-/// Round trip in ns that is short enough: a start within the half of it is sooner than any storage answers.
+/// A round trip in ns that is short enough: half of it is less than any storage takes to answer.
 pub(super) const SHORT_NS: u64 = 100_000;
 
-/// A reading of a clock.
+/// The reading of another host's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reading {
-    /// ns that it is ahead of ours.
+    /// ns by which that clock is ahead of ours.
     pub(super) offset_ns: i64,
-    /// ns between asking and hearing.
+    /// ns between ping and answer.
     pub(super) round_trip_ns: u64,
 }
 
-/// Readings of clocks by rank, as they are beside that of the host that says them.
+/// Readings by rank, relative to the clock of the host that sends them.
 pub(super) type Readings = Vec<(usize, Reading)>;
 
 impl Reading {
-    /// Our own.
+    /// The reading of our own clock.
     pub(super) const OURS: Self = Self { offset_ns: 0, round_trip_ns: 0 };
 
-    /// Out of when it was asked, what it said, and when that was heard.
+    /// The reading from the time of the ping, the time in the answer, and the time when the answer arrived.
     pub(super) fn from_exchange(asked_ns: u64, said_ns: u64, heard_ns: u64) -> Self {
         let round_trip_ns = heard_ns.saturating_sub(asked_ns);
         let middle = i128::from(asked_ns) + i128::from(round_trip_ns / 2);
         Self { offset_ns: (i128::from(said_ns) - middle) as i64, round_trip_ns }
     }
 
-    /// The better one of two.
+    /// The reading with the shorter round trip.
     pub(super) fn better(self, other: Option<Self>) -> Self {
         other.filter(|other| other.round_trip_ns <= self.round_trip_ns).unwrap_or(self)
     }
 
-    /// The clock that one of this reading reads so: neither is better known than both together.
+    /// The reading of a third clock through this one. The errors add up.
     pub(super) fn then(self, its: Self) -> Self {
         Self {
             offset_ns: self.offset_ns.saturating_add(its.offset_ns),
@@ -49,39 +50,39 @@ impl Reading {
         }
     }
 
-    /// ns by which it may be wrong.
+    /// The largest possible error in ns.
     pub(super) fn error_ns(self) -> u64 {
         self.round_trip_ns / 2
     }
 
-    /// What that clock shows when ours shows `ns`.
+    /// The time of that clock when ours is at `ns`.
     pub(super) fn there(self, ns: u64) -> u64 {
         (i128::from(ns) + i128::from(self.offset_ns)) as u64
     }
 
-    /// How far it went off between two readings, in ns, with what either may be wrong by.
+    /// The drift since an earlier reading in ns, at least the error of either reading.
     pub(super) fn error_since(self, before: Self) -> u64 {
         let moved = self.offset_ns.abs_diff(before.offset_ns);
         moved.max(self.error_ns()).max(before.error_ns())
     }
 }
 
-/// ns of this host's clock, which only goes forward. Hosts count from different moments.
+/// The monotonic clock of this host in ns. Its zero differs between hosts.
 pub(super) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// A time of that clock as one that threads wait for; now where it has passed.
+/// Converts a time of the monotonic clock to an `Instant`; a time that has passed becomes now.
 pub(super) fn instant(ns: u64) -> Instant {
-    // Both are CLOCK_MONOTONIC, so nothing but the time between the two calls is lost: it is taken off again.
+    // Both are CLOCK_MONOTONIC: only the time between the two calls must be corrected.
     let (before, now) = (now_ns(), Instant::now());
     let after = now_ns();
     now + Duration::from_nanos(ns.saturating_sub(before / 2 + after / 2))
 }
 
 #[test]
-fn the_offset_is_that_of_the_middle_of_the_round_trip() {
+fn clock_offset_is_taken_at_the_middle_of_the_round_trip() {
     let reading = Reading::from_exchange(1_000, 501_100, 1_200);
     assert_eq!((reading.offset_ns, reading.round_trip_ns, reading.error_ns()), (500_000, 200, 100));
     assert_eq!(reading.there(2_000), 502_000);
@@ -97,7 +98,7 @@ fn the_offset_is_that_of_the_middle_of_the_round_trip() {
 }
 
 #[test]
-fn a_time_of_the_clock_is_waited_for_as_one_of_the_threads() {
+fn monotonic_times_convert_to_instants() {
     let at = instant(now_ns() + 3_000_000);
     let left = at.saturating_duration_since(Instant::now());
     assert!(left <= Duration::from_millis(3) && left > Duration::from_micros(500), "{left:?}");

@@ -1,41 +1,46 @@
-//! Merging: the phases of a run on several hosts as one run.
+//! Adds up what several hosts measured: phases of a run, reports of hosts, and the session file that rank 0 keeps.
 //!
-//! For: sums of what they did, of it what completed while all of them ran, and how they began. Hosts are added in any order and in groups:
-//! each adds up what those below it in the tree did ([`super::tree`]). Pure. Not for: judging any of it.
+//! Hosts are added in any order and in any groups with the same result, because each host adds up the hosts below it in the tree. Values
+//! that are not plain sums need little memory for any number of hosts: notes with the hosts that wrote them, the time in which all loads
+//! ran, the spread of the start times, the largest disturbances.
 
 use super::clock::Reading;
-use super::parts::{self, Late, Notes, Window, Windows};
-use model::fleet::RunSeen;
+use crate::failure::Failure;
+use crate::session::Session;
+use analysis::Judging;
+use model::finding::{Finding, Outcome};
+use model::fleet::{CheckedOnHosts, Fleet, HostResult, HostSeen, Limited, RunSeen, Which};
 use model::job::Kind;
-use model::record::disturbed::{Disturbance, Disturbed};
 use model::record::{
-    Common, Interval, OpenLoop, PriorityEnd, Run, RunEnd, RunEnding, RunStart, StreamEnd, ThreadIo, WorkerEnd,
+    Common, Disturbance, Disturbed, End, Frame, Header, Interval, OpenLoop, PriorityEnd, Record, Run, RunEnd,
+    RunEnding, RunStart, StreamEnd, ThreadIo, WorkerEnd,
 };
+use model::report::{Figures, Limiter, Measured, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Share of the longest window from which all windows are as long as each other.
-const AS_LONG: f64 = 0.99;
-/// Sentences about how workers worked that are kept of a stream, the first in the alphabet.
-const MOST_WORDS: usize = 16;
-/// What is counted of an operation that an end of the common time cuts.
-const PARTS: f64 = 1_000.0;
+/// Hosts ran for equally long if all of them ran for this share of the time in which any ran.
+const EQUALLY_LONG_SHARE: f64 = 0.99;
+/// Notes of workers that are kept per stream, in alphabetical order.
+const WORKER_NOTES_MAX: usize = 16;
+/// Operations that the common time cuts are counted in thousandths.
+const THOUSANDTHS: f64 = 1_000.0;
 
-/// What the phases of a run came to on some hosts.
+/// The phases of a run, added up over some hosts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct RunParts {
     pub(super) phases: Vec<Phase>,
-    /// What others did there.
+    /// Disturbances by other processes and limits.
     pub(super) disturbed: Vec<Disturbance>,
 }
 
 /// When the load of each stream ran, by phase.
 pub(super) type Times = BTreeMap<usize, Windows>;
-/// First and last ns in which the load of all hosts ran, by phase and stream: of those that did not run for as long everywhere.
+/// First and last ns in which all hosts ran, by phase and stream. Only streams that did not run equally long on all hosts.
 pub(super) type CommonTimes = BTreeMap<usize, BTreeMap<usize, [u64; 2]>>;
 
 impl RunParts {
-    /// Adds what other hosts did.
+    /// Adds the phases of other hosts.
     pub(super) fn add(&mut self, other: Self) {
         for phase in other.phases {
             match self.phases.iter_mut().find(|mine| mine.which() == phase.which()) {
@@ -43,78 +48,84 @@ impl RunParts {
                 None => self.phases.push(phase),
             }
         }
-        parts::add_disturbances(&mut self.disturbed, other.disturbed);
+        add_disturbances(&mut self.disturbed, other.disturbed);
     }
 
-    /// When its load ran.
+    /// When the load of each phase ran.
     pub(super) fn times(&self) -> Times {
         self.phases.iter().map(|phase| (phase.start.phase, phase.windows.clone())).collect()
     }
 
-    /// Counts what completed while the load of all hosts ran, from the courses of the phases of one host.
-    pub(super) fn cut(&mut self, courses: &[Vec<Interval>], common: &CommonTimes) {
-        for (phase, course) in self.phases.iter_mut().zip(courses) {
+    /// Counts what this host completed while all hosts ran, from the intervals of its phases.
+    pub(super) fn cut(&mut self, interval_series: &[Vec<Interval>], common: &CommonTimes) {
+        for (phase, intervals) in self.phases.iter_mut().zip(interval_series) {
             let times = common.get(&phase.start.phase).into_iter().flatten();
-            phase.common =
-                Some(times.map(|(stream, time)| (*stream, within(course, *stream, *time))).collect());
+            phase.common = Some(
+                times.map(|(stream, time)| (*stream, completed_within(intervals, *stream, *time))).collect(),
+            );
         }
     }
 }
 
-/// Adds when the load of other hosts ran.
+/// Adds the times of other hosts.
 pub(super) fn add_times(all: &mut Times, others: Times) {
     for (phase, windows) in others {
-        parts::add_windows(all.entry(phase).or_default(), windows);
+        add_windows(all.entry(phase).or_default(), windows);
     }
 }
 
-/// Out of when the loads of all hosts ran, when all of them did.
+/// The times in which all hosts ran.
 pub(super) fn common_times(all: &Times) -> CommonTimes {
-    let of = |windows: &Windows| -> BTreeMap<usize, [u64; 2]> {
-        let unlike = windows.iter().filter(|(_, window)| !is_as_long(window));
+    let unequal_windows = |windows: &Windows| -> BTreeMap<usize, [u64; 2]> {
+        let unlike = windows.iter().filter(|(_, window)| !ran_equally_long(window));
         unlike.map(|(stream, window)| (*stream, [window.from_ns, window.until_ns])).collect()
     };
-    all.iter().map(|(phase, windows)| (*phase, of(windows))).collect()
+    all.iter().map(|(phase, windows)| (*phase, unequal_windows(windows))).collect()
 }
 
-/// Whether all hosts ran for as long as each other.
-fn is_as_long(window: &Window) -> bool {
-    window.together_ns() as f64 >= AS_LONG * window.whole_ns() as f64
+/// Whether all hosts ran for equally long.
+fn ran_equally_long(window: &Window) -> bool {
+    window.together_ns() as f64 >= EQUALLY_LONG_SHARE * window.total_ns() as f64
 }
 
-/// What one phase came to on some hosts.
+/// One phase, added up over some hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Phase {
-    /// The lowest rank among them, whose start and times these are.
+    /// The lowest rank among them; the start and the times are those of this rank.
     first: u32,
-    /// How many they are.
+    /// The number of hosts.
     hosts: u32,
     pub(super) start: RunStart,
-    /// The sums; how it ended and what was said is beside it.
+    /// The sums. The ending and the notes are kept separately.
     pub(super) end: RunEnd,
-    /// The lowest rank that did not come to the end, with the reason.
+    /// The lowest rank that did not complete the phase, with the reason.
     ended: Option<(u32, RunEnding)>,
     notes: Notes,
     windows: Windows,
-    late: Late,
-    /// What completed while all ran, by stream and kind: thousandths of operations and of bytes; `None` where a host did not count it.
+    late: StartDelay,
+    /// Completed operations and bytes while all hosts ran, in thousandths, by stream and kind; `None` if a host did not count them.
     common: Option<BTreeMap<usize, BTreeMap<Kind, [u64; 2]>>>,
 }
 
-/// One phase of a run on all hosts, with the time in which all ran and that in which any did, in ns.
+/// One phase of a run on all hosts, with the time in which all hosts ran and the time in which any host ran, in ns.
 pub(super) struct Merged {
     pub(super) start: RunStart,
     pub(super) end: RunEnd,
     pub(super) common_ns: u64,
     pub(super) longest_ns: u64,
-    pub(super) late: Late,
-    /// Hosts that measured it.
+    pub(super) late: StartDelay,
+    /// The number of hosts that measured it.
     pub(super) hosts: u32,
 }
 
 impl Phase {
-    /// What one host measured, which began so late; `None` of a run without an end.
-    pub(super) fn from_run(rank: u32, run: &Run, course: &[Interval], late_ns: Option<u64>) -> Option<Self> {
+    /// The phase of one host, which began `late_ns` after the start time; `None` if the run has no end.
+    pub(super) fn from_run(
+        rank: u32,
+        run: &Run,
+        intervals: &[Interval],
+        late_ns: Option<u64>,
+    ) -> Option<Self> {
         let mut end = run.end.clone()?;
         let ending = std::mem::replace(&mut end.ending, RunEnding::Complete);
         let error = |w: &WorkerEnd| w.error.as_ref().map(|why| format!("worker {}: {why}", w.worker));
@@ -124,10 +135,10 @@ impl Phase {
         for worker in std::mem::take(&mut end.workers) {
             add_worker(&mut workers, WorkerEnd { worker: 0, depth: None, error: None, ..worker });
         }
-        // Those of one worker on one target are a host's own.
+        // Lanes belong to one host.
         end.streams.iter_mut().for_each(|stream| stream.lanes.clear());
         let window = |stream: usize| {
-            let rows = || course.iter().filter(|row| row.stream == stream);
+            let rows = || intervals.iter().filter(|row| row.stream == stream);
             Some(Window::of_host(rows().map(|r| r.start_ns).min()?, rows().map(|r| r.end_ns).max()?))
         };
         let windows = end.streams.iter().filter_map(|s| Some((s.stream, window(s.stream)?))).collect();
@@ -139,19 +150,19 @@ impl Phase {
             ended: (ending != RunEnding::Complete).then_some((rank, ending)),
             notes,
             windows,
-            late: late_ns.map_or_else(Late::default, |ns| Late::of_host(rank, ns)),
+            late: late_ns.map_or_else(StartDelay::default, |ns| StartDelay::of_host(rank, ns)),
             common: None,
         })
     }
 
-    /// Which phase of which run it is: index of the job, of its phase, how many times the job was measured before, and this very run; and the
-    /// load that was offered, by which alone those of a curve differ.
+    /// Identifies the phase: indices of job and phase, repeat of the job, attempt of the run, and the offered load, which distinguishes
+    /// the runs of a load curve.
     pub(super) fn which(&self) -> ([u32; 4], Option<u64>) {
         let RunStart { job, phase, repeat, attempt, offered_iops, .. } = self.start;
         ([job as u32, phase as u32, repeat, attempt], offered_iops)
     }
 
-    /// Adds what other hosts did.
+    /// Adds the same phase of other hosts.
     fn add(&mut self, other: Self) {
         let other = if other.first < self.first { std::mem::replace(self, other) } else { other };
         self.hosts += other.hosts;
@@ -173,7 +184,7 @@ impl Phase {
             }
         }
         self.notes.add(other.notes);
-        parts::add_windows(&mut self.windows, other.windows);
+        add_windows(&mut self.windows, other.windows);
         self.late.add(other.late);
         self.common = self.common.take().zip(other.common).map(|(mut mine, its)| {
             for (stream, kinds) in its {
@@ -186,7 +197,7 @@ impl Phase {
         });
     }
 
-    /// As one run, with the names of all hosts by rank.
+    /// Returns the phase as one run. `names` are the names of all hosts by rank.
     pub(super) fn merged(self, names: &[String]) -> Merged {
         let Self { start, mut end, hosts, late, .. } = self;
         end.notes = self.notes.merge_in_order(names, hosts);
@@ -199,33 +210,38 @@ impl Phase {
             Some((_, ending)) => ending,
         };
         for stream in &mut end.streams {
-            let Some(window) = self.windows.get(&stream.stream).filter(|window| !is_as_long(window)) else {
+            let Some(window) = self.windows.get(&stream.stream).filter(|window| !ran_equally_long(window))
+            else {
                 continue;
             };
             let Some(counted) = self.common.as_ref().and_then(|common| common.get(&stream.stream)) else {
                 continue;
             };
-            let whole = |n: u64| (n as f64 / PARTS).round() as u64;
-            let kinds = counted.iter().map(|(kind, sums)| (*kind, sums.map(whole))).collect();
+            let from_thousandths = |n: u64| (n as f64 / THOUSANDTHS).round() as u64;
+            let kinds = counted.iter().map(|(kind, sums)| (*kind, sums.map(from_thousandths))).collect();
             stream.common = Some(Common { window_ns: window.together_ns(), kinds });
         }
         let common_ns = self.windows.values().map(Window::together_ns).min().unwrap_or(0);
-        let longest_ns = self.windows.values().map(Window::whole_ns).max().unwrap_or(0);
+        let longest_ns = self.windows.values().map(Window::total_ns).max().unwrap_or(0);
         Merged { start, end, common_ns, longest_ns, late, hosts }
     }
 }
 
-/// What a stream completed on one host within a time, in thousandths: of intervals that it cuts, the part that lies in it.
-fn within(course: &[Interval], stream: usize, [from, until]: [u64; 2]) -> BTreeMap<Kind, [u64; 2]> {
+/// What a stream completed on one host in a time, in thousandths. An interval that the time cuts counts by its share.
+fn completed_within(
+    intervals: &[Interval],
+    stream: usize,
+    [from, until]: [u64; 2],
+) -> BTreeMap<Kind, [u64; 2]> {
     let mut sums: BTreeMap<Kind, [u64; 2]> = BTreeMap::new();
-    for Interval { start_ns, end_ns, cells, .. } in course.iter().filter(|row| row.stream == stream) {
+    for Interval { start_ns, end_ns, cells, .. } in intervals.iter().filter(|row| row.stream == stream) {
         let length = end_ns.saturating_sub(*start_ns);
         let inside = until.min(*end_ns).saturating_sub(from.max(*start_ns));
         let part = match length {
             0 => f64::from(u8::from((from..=until).contains(start_ns))),
             length => inside as f64 / length as f64,
         };
-        let parts = |n: u64| (n as f64 * part * PARTS).round() as u64;
+        let parts = |n: u64| (n as f64 * part * THOUSANDTHS).round() as u64;
         for (kind, cell) in cells {
             add_pair(sums.entry(*kind).or_default(), [parts(cell.0), parts(cell.1)]);
         }
@@ -237,7 +253,7 @@ fn add_pair(sum: &mut [u64; 2], other: [u64; 2]) {
     *sum = [sum[0].saturating_add(other[0]), sum[1].saturating_add(other[1])];
 }
 
-/// Adds what workers cost to that of the other workers of their stream. How long they took is that of the longest.
+/// Adds the cost of a worker to the sum of its stream. The duration is that of the longest worker.
 fn add_worker(all: &mut Vec<WorkerEnd>, other: WorkerEnd) {
     let Some(sum) = all.iter_mut().find(|w| w.stream == other.stream) else {
         all.push(other);
@@ -256,19 +272,23 @@ fn add_worker(all: &mut Vec<WorkerEnd>, other: WorkerEnd) {
     };
     sum.faults = sum.faults.zip(other.faults).map(pair);
     sum.depth_counts = sum.depth_counts.zip(other.depth_counts).map(|(mine, its)| mine.plus(&its));
-    sum.counted = known(&sum.counted, other.counted, |mine, its| pair((mine, its)));
-    sum.ready_ns = known(&sum.ready_ns, other.ready_ns, u64::saturating_add);
-    sum.io = known(&sum.io, other.io, ThreadIo::plus);
+    sum.counted = combine_known(&sum.counted, other.counted, |mine, its| pair((mine, its)));
+    sum.ready_ns = combine_known(&sum.ready_ns, other.ready_ns, u64::saturating_add);
+    sum.io = combine_known(&sum.io, other.io, ThreadIo::plus);
     for (words, others) in [(&mut sum.used, other.used), (&mut sum.fallbacks, other.fallbacks)] {
         words.extend(others);
         words.sort_unstable();
         words.dedup();
-        words.truncate(MOST_WORDS);
+        words.truncate(WORKER_NOTES_MAX);
     }
 }
 
-/// Both together; why it is not known where one of them is not: of two reasons the first in the alphabet.
-fn known<T: Copy>(one: &model::Known<T>, other: model::Known<T>, add: impl Fn(T, T) -> T) -> model::Known<T> {
+/// Adds two values. If one is unknown, the sum is unknown; of two reasons the first in alphabetical order is kept.
+fn combine_known<T: Copy>(
+    one: &model::Known<T>,
+    other: model::Known<T>,
+    add: impl Fn(T, T) -> T,
+) -> model::Known<T> {
     match (one, other) {
         (Ok(one), Ok(other)) => Ok(add(*one, other)),
         (Err(one), Err(other)) => Err(one.clone().min(other)),
@@ -277,7 +297,7 @@ fn known<T: Copy>(one: &model::Known<T>, other: model::Known<T>, add: impl Fn(T,
     }
 }
 
-/// Adds what a stream did on another host.
+/// Adds the same stream of another host.
 fn add(sum: &mut StreamEnd, other: &StreamEnd) {
     sum.window_ns = sum.window_ns.max(other.window_ns);
     sum.depth_ns = sum.depth_ns.saturating_add(other.depth_ns);
@@ -306,14 +326,14 @@ fn add(sum: &mut StreamEnd, other: &StreamEnd) {
     }
 }
 
-/// What others did on any host; `None` where they disturbed none.
+/// The disturbances on all hosts; `None` without any.
 pub(super) fn disturbed(attempt: u32, by: Vec<Disturbance>) -> Option<Disturbed> {
     (!by.is_empty()).then_some(Disturbed { attempt, by })
 }
 
-/// How a run began on so many hosts, from how late each was, and its clock before and behind the run.
-pub(super) fn began(
-    late: &Late,
+/// The spread of the start times of a run, from the delay of each host and its clock readings before and after the run.
+pub(super) fn start_spread(
+    late: &StartDelay,
     hosts: usize,
     before: &[Option<Reading>],
     after: &[Option<Reading>],
@@ -333,7 +353,7 @@ pub(super) fn began(
     }
 }
 
-/// What a host did, and its course.
+/// The parts of a run on one host, with its intervals.
 #[cfg(test)]
 fn ran(
     rank: u32,
@@ -366,9 +386,9 @@ fn ran(
     let notes = notes.iter().map(|note| (*note).to_owned()).collect();
     let end = RunEnd { streams: vec![stream], notes, ..RunEnd::without(ending) };
     let run = Run { start, intervals: Vec::new(), evidence: Vec::new(), end: Some(end), disturbed: None };
-    let course: Vec<Interval> = (0..10).map(row).collect();
-    let phases = Phase::from_run(rank, &run, &course, Some(u64::from(rank))).into_iter().collect();
-    (RunParts { phases, disturbed: Vec::new() }, vec![course])
+    let intervals: Vec<Interval> = (0..10).map(row).collect();
+    let phases = Phase::from_run(rank, &run, &intervals, Some(u64::from(rank))).into_iter().collect();
+    (RunParts { phases, disturbed: Vec::new() }, vec![intervals])
 }
 
 /// The phase of hosts `a` and `b`.
@@ -380,8 +400,8 @@ fn merged(hosts: [(RunParts, Vec<Vec<Interval>>); 2]) -> Merged {
     }
     let common = common_times(&times);
     let mut all = RunParts::default();
-    for (mut ran, courses) in hosts {
-        ran.cut(&courses, &common);
+    for (mut ran, interval_series) in hosts {
+        ran.cut(&interval_series, &common);
         all.add(ran);
     }
     all.phases.remove(0).merged(&["a".to_owned(), "b".to_owned()])
@@ -392,8 +412,303 @@ fn run_parts(rank: u32, did: (u64, u64, u64)) -> (RunParts, Vec<Vec<Interval>>) 
     ran(rank, did, RunEnding::Complete, &[])
 }
 
+/// Different notes that are kept per run, in alphabetical order so that all hosts keep the same.
+const NOTES_MAX: usize = 64;
+/// Disturbances that are kept per run and kind, the largest ones.
+const DISTURBANCES_MAX: usize = 8;
+
+/// Notes of several hosts about a run, each once with the hosts that wrote it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Notes {
+    /// The hosts, and the position of the note on the lowest rank.
+    notes: BTreeMap<String, (Which, u32)>,
+    /// The number of different notes of each host, in total.
+    count: u32,
+}
+
+impl Notes {
+    /// The notes of one host, in order.
+    pub(super) fn from_host(rank: u32, notes: impl Iterator<Item = String>) -> Self {
+        let mut all = Self::default();
+        for (note, at) in notes.zip(0..) {
+            all.notes.entry(note).or_insert_with(|| (Which::only(rank), at));
+        }
+        all.count = all.notes.len() as u32;
+        all.shorten();
+        all
+    }
+
+    /// Adds the notes of other hosts.
+    pub(super) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        for (note, (its, at)) in other.notes {
+            match self.notes.get_mut(&note) {
+                Some((mine, first)) => {
+                    if its.first < mine.first {
+                        *first = at;
+                    }
+                    mine.add(&its);
+                }
+                None => drop(self.notes.insert(note, (its, at))),
+            }
+        }
+        self.shorten();
+    }
+
+    fn shorten(&mut self) {
+        while self.notes.len() > NOTES_MAX {
+            self.notes.pop_last();
+        }
+    }
+
+    /// Returns the notes in order, with the names of the hosts unless all hosts wrote the note.
+    pub(super) fn merge_in_order(self, names: &[String], hosts: u32) -> Vec<String> {
+        let kept: u32 = self.notes.values().map(|(which, _)| which.count).sum();
+        let mut all: Vec<(String, (Which, u32))> = self.notes.into_iter().collect();
+        all.sort_by(|(_, (a, at)), (_, (b, other))| (a.first.first(), at).cmp(&(b.first.first(), other)));
+        let with_names = |(note, (which, _)): (String, (Which, u32))| {
+            if which.count == hosts { note } else { format!("{}: {note}", join_names(&which, names)) }
+        };
+        let rest = self.count - kept;
+        let more = (rest > 0).then(|| format!("{rest} more notes of hosts are in their own sessions"));
+        all.into_iter().map(with_names).chain(more).collect()
+    }
+}
+
+/// `a, b and 30 more`.
+pub(super) fn join_names(which: &Which, names: &[String]) -> String {
+    let name = |rank: &u32| names.get(*rank as usize).cloned().unwrap_or_else(|| format!("rank {rank}"));
+    let first: Vec<String> = which.first.iter().map(name).collect();
+    match which.count as usize - first.len() {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+/// When the load of a stream ran on some hosts, in ns from the common start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "units stand at the end of names")]
+pub(super) struct Window {
+    /// When the first host began.
+    pub(super) begun_ns: u64,
+    /// When the last host began.
+    pub(super) from_ns: u64,
+    /// When the first host ended.
+    pub(super) until_ns: u64,
+    /// When the last host ended.
+    pub(super) ended_ns: u64,
+}
+
+impl Window {
+    /// The window of one host.
+    pub(super) fn of_host(from_ns: u64, until_ns: u64) -> Self {
+        Self { begun_ns: from_ns, from_ns, until_ns, ended_ns: until_ns }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.begun_ns = self.begun_ns.min(other.begun_ns);
+        self.from_ns = self.from_ns.max(other.from_ns);
+        self.until_ns = self.until_ns.min(other.until_ns);
+        self.ended_ns = self.ended_ns.max(other.ended_ns);
+    }
+
+    /// The time in which all hosts ran, in ns.
+    pub(super) fn together_ns(&self) -> u64 {
+        self.until_ns.saturating_sub(self.from_ns)
+    }
+
+    /// The time in which any host ran, in ns.
+    pub(super) fn total_ns(&self) -> u64 {
+        self.ended_ns.saturating_sub(self.begun_ns)
+    }
+}
+
+/// When the load of each stream ran on some hosts, by the index of the stream.
+pub(super) type Windows = BTreeMap<usize, Window>;
+
+/// Adds the windows of other hosts.
+pub(super) fn add_windows(all: &mut Windows, others: Windows) {
+    for (stream, its) in others {
+        all.entry(stream).and_modify(|mine| mine.add(its)).or_insert(its);
+    }
+}
+
+/// How late the last workers of the hosts began, in ns after the common start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StartDelay {
+    /// The number of hosts with a known delay.
+    pub(super) hosts: u32,
+    /// The smallest delay.
+    pub(super) first_ns: u64,
+    /// The largest delay, and its rank.
+    pub(super) last: (u64, u32),
+}
+
+impl StartDelay {
+    pub(super) fn of_host(rank: u32, ns: u64) -> Self {
+        Self { hosts: 1, first_ns: ns, last: (ns, rank) }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        if self.hosts == 0 || other.hosts == 0 {
+            *self = if self.hosts == 0 { other } else { *self };
+            return;
+        }
+        self.hosts += other.hosts;
+        self.first_ns = self.first_ns.min(other.first_ns);
+        self.last = self.last.max(other.last);
+    }
+}
+
+/// Adds the disturbances of other hosts, each once, and keeps the largest.
+pub(super) fn add_disturbances(all: &mut Vec<Disturbance>, others: Vec<Disturbance>) {
+    for one in others {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    let size = |one: &Disturbance| match one {
+        Disturbance::ForeignIo { bytes_per_s, .. } => (0, *bytes_per_s),
+        Disturbance::StolenCpu { share } => (1, *share),
+        Disturbance::LimitChanged { .. } => (2, 0.0),
+    };
+    all.sort_by(|a, b| {
+        let ((kind, mine), (other, its)) = (size(a), size(b));
+        kind.cmp(&other).then(its.total_cmp(&mine)).then_with(|| a.describe().cmp(&b.describe()))
+    });
+    for kind in 0..3 {
+        let mut kept = 0;
+        all.retain(|one| {
+            let is_it = size(one).0 == kind;
+            kept += usize::from(is_it);
+            !is_it || kept <= DISTURBANCES_MAX
+        });
+    }
+}
+
+/// The reports of some hosts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct HostReports {
+    /// A row for each host, in any order.
+    pub(super) hosts: Vec<HostSeen>,
+    pub(super) asked: Vec<CheckedOnHosts>,
+    pub(super) limited: Vec<Limited>,
+    /// Runs that the hosts did not agree on, because they were broken off.
+    pub(super) rest: RunParts,
+}
+
+impl HostReports {
+    /// The report of one host, from the record of its session and the file that keeps the session.
+    pub(super) fn on(
+        rank: u32,
+        name: &str,
+        (record, file): (&Record, Option<String>),
+        rest: RunParts,
+    ) -> Self {
+        let version = env!("CARGO_PKG_VERSION").into();
+        let report =
+            analysis::judge(record, &Judging { session: file.clone(), version, ..Judging::default() });
+        let Report { verdict, verdict_reason, results, findings, .. } = report;
+        let count =
+            |outcome: Outcome| findings.iter().filter(|f: &&Finding| f.outcome == outcome).count() as u32;
+        let (rows, limits): (Vec<HostResult>, Vec<Limiter>) = results.into_iter().map(result).unzip();
+        let mut limited = Vec::new();
+        for (row, limiter) in rows.iter().zip(limits) {
+            let slowest = (rank, row.iops.unwrap_or(0.0));
+            Limited::add(&mut limited, [Limited { result: row.name.clone(), hosts: 1, slowest, limiter }]);
+        }
+        let host = HostSeen {
+            rank,
+            name: name.to_owned(),
+            session: file,
+            verdict: Some(verdict),
+            reason: verdict_reason,
+            results: rows,
+            findings: [count(Outcome::Finding), count(Outcome::NotChecked)],
+            kernel: None,
+            target_bytes: record.runs.last().map_or_else(Vec::new, |run| run.start.target_bytes.clone()),
+        };
+        Self { asked: CheckedOnHosts::on(rank, &findings), hosts: vec![host], limited, rest }
+    }
+
+    /// Adds the reports of other hosts.
+    pub(super) fn add(&mut self, other: Self) {
+        self.hosts.extend(other.hosts);
+        CheckedOnHosts::add(&mut self.asked, other.asked);
+        Limited::add(&mut self.limited, other.limited);
+        self.rest.add(other.rest);
+    }
+}
+
+fn result(of: Measured) -> (HostResult, Limiter) {
+    let parts: [(Kind, &Option<Figures>); 4] =
+        [(Kind::Read, &of.read), (Kind::Write, &of.write), (Kind::Trim, &of.trim), (Kind::Sync, &of.sync)];
+    let latency =
+        |figures: &Figures| ["50", "99"].map(|p| figures.latency_ns.percentiles.get(p).copied().flatten());
+    let latency_ns = parts.into_iter().filter_map(|(kind, f)| Some((kind, latency(f.as_ref()?)))).collect();
+    let total = of.total.as_ref().filter(|_| !of.void);
+    let row = HostResult {
+        verdict: of.verdict,
+        iops: total.map(|t| t.iops),
+        mb_per_s: total.map(|t| t.mb_per_s),
+        latency_ns,
+        cpu_ns_per_op: of.cost.as_ref().map(|c| c.user_ns + c.system_ns),
+        limiter: of.limiter.name.clone(),
+        name: of.name,
+        renamed: of.renamed.then_some(of.true_name),
+    };
+    (row, of.limiter)
+}
+
+/// The session of all hosts, on rank 0. Runs are appended as they end, so that a lost host does not take its results with it.
+#[derive(Default)]
+pub(super) struct MergedSession {
+    session: Option<Session>,
+    pub(super) runs: Vec<RunSeen>,
+    pub(super) differences: Vec<String>,
+}
+
+impl MergedSession {
+    /// Creates the session file.
+    pub(super) fn begin(&mut self, header: Header, name: &str, keep: bool) -> Result<(), Failure> {
+        let hosts = header.hosts.len();
+        let mut session = Session::open(&format!("{name}-{hosts}-hosts"), keep)?;
+        session.append(&Frame::Header(Box::new(header)))?;
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// Appends a run that has ended on all hosts.
+    pub(super) fn append(&mut self, start: RunStart, end: RunEnd) -> Result<(), Failure> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        session.append(&Frame::RunStart(start))?;
+        session.append(&Frame::RunEnd(Box::new(end)))?;
+        session.sync()
+    }
+
+    /// Appends that the last run was disturbed.
+    pub(super) fn append_disturbed(&mut self, disturbed: &Disturbed) -> Result<(), Failure> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        session.append(&Frame::Disturbed(disturbed.clone()))
+    }
+
+    /// Closes the session file and returns it; `None` if it was never created.
+    pub(super) fn end(
+        &mut self,
+        seen: Fleet,
+        (ending, notes, clock_drift_ppm): (RunEnding, Vec<String>, Option<f64>),
+    ) -> Result<Option<Session>, Failure> {
+        let Some(mut session) = self.session.take() else { return Ok(None) };
+        let (runs, differences) = (std::mem::take(&mut self.runs), std::mem::take(&mut self.differences));
+        session.append(&Frame::Fleet(Box::new(Fleet { runs, differences, ..seen })))?;
+        session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
+        session.sync()?;
+        Ok(Some(session))
+    }
+}
+
 #[test]
-fn percentiles_of_all_hosts_are_those_of_all_their_operations() {
+fn merged_percentiles_cover_the_operations_of_all_hosts() {
     let merged = merged([run_parts(0, (900, 1_000, 1_000_000)), run_parts(1, (100, 50_000, 1_000_000))]);
     let read = &merged.end.streams[0].kinds[&Kind::Read];
     assert_eq!((read.latency.count(), read.bytes), (1_000, 1_000 * 4096));
@@ -404,8 +719,8 @@ fn percentiles_of_all_hosts_are_those_of_all_their_operations() {
 }
 
 #[test]
-fn the_rate_is_of_the_time_in_which_all_ran() {
-    // Both do 1,000 operations, and one takes twice as long for them.
+fn rate_counts_only_the_time_in_which_all_hosts_ran() {
+    // Both complete 1,000 operations, and one takes twice as long.
     let merged = merged([run_parts(0, (1_000, 1_000, 1_000_000)), run_parts(1, (1_000, 1_000, 2_000_000))]);
     let common = merged.end.streams[0].common.clone().unwrap_or_default();
     assert_eq!((common.window_ns, common.kinds[&Kind::Read][0]), (1_000_000, 1_500));
@@ -414,7 +729,7 @@ fn the_rate_is_of_the_time_in_which_all_ran() {
 }
 
 #[test]
-fn one_host_that_fails_fails_the_run_and_notes_have_names() {
+fn failure_of_one_host_fails_the_run_and_notes_name_hosts() {
     let failed = RunEnding::Failed("the disk is gone".into());
     let one = ran(0, (10, 1, 1_000), RunEnding::Complete, &["alike"]);
     let merged = merged([one, ran(1, (10, 1, 1_000), failed, &["alike", "its own"])]);
@@ -423,18 +738,18 @@ fn one_host_that_fails_fails_the_run_and_notes_have_names() {
 }
 
 #[test]
-fn the_spread_is_that_of_all_hosts_and_unknown_where_one_is_missing() {
+fn start_spread_is_unknown_if_a_host_is_missing() {
     let reading = |offset_ns, round_trip_ns| Some(Reading { offset_ns, round_trip_ns });
     let (before, after) = ([reading(0, 0), reading(50, 600)], [reading(0, 0), reading(850, 500)]);
-    let mut late = Late::of_host(0, 100);
-    late.add(Late::of_host(1, 700));
-    let seen = began(&late, 2, &before, &after);
+    let mut late = StartDelay::of_host(0, 100);
+    late.add(StartDelay::of_host(1, 700));
+    let seen = start_spread(&late, 2, &before, &after);
     assert_eq!((seen.spread_ns, seen.clock_error_ns, seen.last), (Some(600), Some(800), Some(1)));
-    assert_eq!(began(&Late::of_host(0, 100), 2, &before, &after), RunSeen::default());
+    assert_eq!(start_spread(&StartDelay::of_host(0, 100), 2, &before, &after), RunSeen::default());
 }
 
 #[test]
-fn loads_of_a_curve_are_runs_of_their_own() {
+fn loads_of_a_curve_are_not_merged() {
     let load = |rank, offered| {
         let mut load = run_parts(rank, (1_000, 1_000, 1_000_000)).0;
         load.phases[0].start.offered_iops = Some(offered);
@@ -447,4 +762,54 @@ fn loads_of_a_curve_are_runs_of_their_own() {
     }
     let hosts: Vec<u32> = all.phases.into_iter().map(|phase| phase.merged(&names).hosts).collect();
     assert_eq!(hosts, [2, 2]);
+}
+
+#[test]
+fn notes_of_all_hosts_have_no_names_and_notes_of_many_have_few() {
+    let names: Vec<String> = (0..100).map(|rank| format!("h{rank}")).collect();
+    let notes_of = |rank: u32| {
+        let own = (rank == 7).then(|| "its own".to_owned());
+        let most = (rank != 7).then(|| "most of them".to_owned());
+        Notes::from_host(rank, ["said by all".to_owned()].into_iter().chain(own).chain(most))
+    };
+    let sum = |ranks: &mut dyn Iterator<Item = u32>| {
+        let mut all = Notes::default();
+        ranks.for_each(|rank| all.add(notes_of(rank)));
+        all
+    };
+    let all = sum(&mut (0..100));
+    assert_eq!(sum(&mut (0..100).rev()), all);
+    let lines = all.merge_in_order(&names, 100);
+    assert_eq!(
+        lines,
+        ["said by all", "h0, h1, h2, h3, h4, h5, h6, h8 and 91 more: most of them", "h7: its own"]
+    );
+}
+
+#[test]
+fn notes_beyond_the_limit_are_counted() {
+    let notes_of = |rank: u32| Notes::from_host(rank, [format!("{rank:03} pages stayed")].into_iter());
+    let (mut all, mut other) = (Notes::default(), Notes::default());
+    (0..300).for_each(|rank| all.add(notes_of(rank)));
+    (150..300).rev().for_each(|rank| other.add(notes_of(rank)));
+    (0..150).for_each(|rank| other.add(notes_of(rank)));
+    assert_eq!(all, other);
+    let lines = all.merge_in_order(&[], 300);
+    assert_eq!((lines.len(), lines[0].as_str()), (NOTES_MAX + 1, "rank 0: 000 pages stayed"));
+    assert!(lines.last().is_some_and(|last| last.starts_with("236 more notes")), "{lines:?}");
+}
+
+#[test]
+fn largest_disturbances_are_kept() {
+    let foreign = |mb: u64| Disturbance::ForeignIo {
+        device: "vda".into(),
+        bytes_per_s: mb as f64 * 1e6,
+        ios_per_s: Some(1.0),
+    };
+    let stolen = Disturbance::StolenCpu { share: 0.1 };
+    let (mut up, mut down) = (Vec::new(), Vec::new());
+    (0..50).for_each(|mb| add_disturbances(&mut up, vec![foreign(mb), stolen.clone()]));
+    (0..50).rev().for_each(|mb| add_disturbances(&mut down, vec![stolen.clone(), foreign(mb)]));
+    assert_eq!(up, down);
+    assert_eq!((up.len(), &up[0], up.last()), (DISTURBANCES_MAX + 1, &foreign(49), Some(&stolen)));
 }

@@ -1,58 +1,47 @@
-//! Fleets: one host that measures alone, or several that measure as one.
+//! Joins the hosts that an MPI launcher started, so that they measure as one.
 //!
-//! For: who else takes part, and what is asked of them: where plans become one ([`Fleet::settle`]), where a measured phase begins
-//! ([`Fleet::gate`]), where runs become those of all ([`Fleet::agree`]), where sessions become one ([`Fleet::gather`]). Not for: measuring:
-//! whoever does asks the same of one host and of a thousand.
+//! [`Fleet`] is what the rest of fathom sees: one host alone, or several. A measurement calls it at these steps, in the same order on every
+//! host:
+//!
+//! 1. [`join`] checks the launcher and meets the other ranks.
+//! 2. [`Fleet::settle`] turns the plans of all hosts into one plan.
+//! 3. [`Fleet::gate`] starts each phase on all hosts at the same time.
+//! 4. [`Fleet::agree`] merges each run, so that every host decides alike what to measure next.
+//! 5. [`Fleet::gather`] merges the reports of all hosts on rank 0.
 
-mod agree;
 mod clock;
-mod company;
-mod course;
-mod files;
-mod floors;
 mod gather;
-mod guard;
-mod host_reports;
 mod hosts;
-mod letter;
+mod membership;
 mod merge;
+mod message;
 #[cfg(feature = "mpi")]
 mod mpi;
-mod net;
-mod parts;
-mod post;
-mod reasons;
+mod progress;
 mod settle;
 #[cfg(test)]
-mod simulated;
-mod start;
-mod takes;
-#[cfg(test)]
 mod tests;
-mod tree;
-mod verified;
-mod whole;
+mod transport;
 
 use crate::failure::Failure;
 use crate::live::{HostRow, Progress};
-use crate::request::Request;
+use crate::request::{BenchSpec, JobSource, Request, Work};
 use crate::show::Showing;
 use analysis::strategy::Summary;
 pub use gather::{Gathered, HostOutcome};
-use guard::Launched;
+pub use hosts::Gate;
 use hosts::Hosts;
+use membership::Launched;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::{Header, Interval, Run, RunEnd, RunStart};
-use model::verification::State;
-use model::verified::{OnHost, Verified};
-pub use start::Gate;
+use model::verification::{OnHost, State, Verified};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Who takes part in a measurement.
+/// The hosts that participate in a measurement.
 #[derive(Clone)]
 pub enum Fleet {
     /// This host alone.
@@ -61,19 +50,19 @@ pub enum Fleet {
     Mpi(Arc<Hosts>),
 }
 
-/// Whether there is anything that could join.
+/// Whether this fathom was built with MPI.
 const HAS_MPI: bool = cfg!(feature = "mpi");
 
-/// Joins the hosts that a launcher has started with this one, for what was asked.
+/// Joins the hosts that a launcher started with this one.
 ///
 /// # Errors
-/// Where the launcher's processes do not find each other, or what was asked is not measured on several hosts.
+/// If the launcher's processes do not find each other, or several hosts cannot measure the request.
 pub fn join(request: &Request) -> Result<Fleet, Failure> {
-    let launched = guard::of_this_process();
+    let launched = membership::launcher_of_this_process();
     let fleet = match &launched {
         Some(launched) if HAS_MPI && launched.processes != Some(1) => meet(launched, request)?,
         _ => {
-            checked(launched.as_ref(), 1)?;
+            check_launcher(launched.as_ref(), 1)?;
             Fleet::Alone
         }
     };
@@ -87,12 +76,12 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
         (request.ranks_per_host.is_some(), "--ranks-per-host changes nothing here"),
         (!request.hosts.is_empty(), "--hosts has no others to measure with"),
     ];
-    let said = of_several.into_iter().find_map(|(is_said, what)| is_said.then_some(what));
-    match (&fleet, said) {
+    let needs_several = of_several.into_iter().find_map(|(is_given, what)| is_given.then_some(what));
+    match (&fleet, needs_several) {
         (Fleet::Alone, Some(what)) => Err(Failure::Usage(format!(
             "{what}: this host measures alone; start fathom with mpirun, or leave it out"
         ))),
-        (Fleet::Mpi(hosts), _) => match takes::refusal(request) {
+        (Fleet::Mpi(hosts), _) => match unsupported(request) {
             Some(why) => Err(hosts.end_all(Failure::Usage(why))),
             None => Ok(fleet),
         },
@@ -100,54 +89,54 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
     }
 }
 
-/// Refuses what measures on one host alone, where a launcher started several processes.
+/// Refuses to run if a launcher started several processes, for commands of one host.
 ///
 /// # Errors
-/// What is wrong, and what to type instead.
+/// The reason, and what to type instead.
 pub fn alone() -> Result<(), Failure> {
-    checked(guard::of_this_process().as_ref(), 1)
+    check_launcher(membership::launcher_of_this_process().as_ref(), 1)
 }
 
-fn checked(launched: Option<&Launched>, world: u32) -> Result<(), Failure> {
-    guard::check(launched, world, HAS_MPI).map_err(|why| {
-        // What is wrong with all of them one of them tells.
-        if guard::is_first() { Failure::Usage(why) } else { Failure::Elsewhere(2) }
+fn check_launcher(launched: Option<&Launched>, world: u32) -> Result<(), Failure> {
+    membership::check(launched, world, HAS_MPI).map_err(|why| {
+        // Only the first process reports a problem that all have.
+        if membership::is_first() { Failure::Usage(why) } else { Failure::Elsewhere(2) }
     })
 }
 
-/// Meets the others that a launcher started.
+/// Meets the other hosts.
 fn meet(launched: &Launched, request: &Request) -> Result<Fleet, Failure> {
-    let hosts = Hosts::join(net, (me(), request.ranks_per_host.unwrap_or(1)))?;
-    if let Err(why) = checked(Some(launched), hosts.size as u32) {
+    let hosts = Hosts::join(net, (own_hello(), request.ranks_per_host.unwrap_or(1)))?;
+    if let Err(why) = check_launcher(Some(launched), hosts.size as u32) {
         hosts.leave();
         return Err(why);
     }
     Ok(if hosts.size > 1 { Fleet::Mpi(Arc::new(hosts)) } else { Fleet::Alone })
 }
 
-/// What they speak over.
+/// The network between the hosts.
 #[cfg(feature = "mpi")]
-fn net() -> Result<Box<dyn net::Net>, String> {
-    mpi::Mpi::join().map(|net| Box::new(net) as Box<dyn net::Net>)
+fn net() -> Result<Box<dyn transport::Network>, String> {
+    mpi::Mpi::join().map(|net| Box::new(net) as Box<dyn transport::Network>)
 }
 
 #[cfg(not(feature = "mpi"))]
-fn net() -> Result<Box<dyn net::Net>, String> {
+fn net() -> Result<Box<dyn transport::Network>, String> {
     Err("this fathom was built without MPI".into())
 }
 
-/// Who this host is.
-fn me() -> letter::Hello {
+/// The identity of this host.
+fn own_hello() -> message::Hello {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    letter::Hello { host, boot: boot.trim().to_owned(), version: env!("CARGO_PKG_VERSION").into() }
+    message::Hello { host, boot: boot.trim().to_owned(), version: env!("CARGO_PKG_VERSION").into() }
 }
 
 impl Fleet {
-    /// The plan that all follow, from what was planned here.
+    /// Returns the plan that all hosts follow, from the plan of this host.
     ///
     /// # Errors
-    /// Why there is none, here or on another host.
+    /// Why there is no plan, on this host or another one.
     pub fn settle(&self, planned: Result<(Plan, Machine), Failure>) -> Result<(Plan, Machine), Failure> {
         match self {
             Self::Alone => planned,
@@ -155,7 +144,7 @@ impl Fleet {
         }
     }
 
-    /// Whether this host tells what was measured.
+    /// Whether this host reports the results.
     pub fn tells(&self) -> bool {
         match self {
             Self::Alone => true,
@@ -163,7 +152,7 @@ impl Fleet {
         }
     }
 
-    /// What a host is called, by its rank.
+    /// The name of the host with this rank.
     pub fn name(&self, rank: u32) -> String {
         match self {
             Self::Alone => "this host".into(),
@@ -171,7 +160,7 @@ impl Fleet {
         }
     }
 
-    /// How this host shows what was measured: one of them does.
+    /// How this host shows results: only rank 0 shows them.
     pub fn showing(&self, showing: Showing) -> Showing {
         if self.tells() {
             return showing;
@@ -179,7 +168,7 @@ impl Fleet {
         Showing { watched: Progress::Quiet, outputs: Vec::new(), ..showing }
     }
 
-    /// Waits until every host has made the files that are its own to make.
+    /// Waits until every host has made its own files.
     ///
     /// # Errors
     /// If the measurement ended elsewhere.
@@ -187,8 +176,8 @@ impl Fleet {
         self.any_reason(None).map(|_| ())
     }
 
-    /// Waits until every host is at this step. Gives the first reason that a host has against going on as planned, the same on all
-    /// hosts and, where there are several, after the name of that host.
+    /// Waits until every host is at this step. Returns the first reason that a host has against continuing, the same on all hosts; with
+    /// several hosts after the name of that host.
     ///
     /// # Errors
     /// If the measurement ended elsewhere.
@@ -199,17 +188,17 @@ impl Fleet {
         }
     }
 
-    /// From now on whatever ends the measurement elsewhere sets `stop`.
+    /// Sets `stop` from now on if the measurement ends on another host.
     pub fn stops(&self, stop: &Arc<AtomicBool>) {
         if let Self::Mpi(hosts) = self {
             hosts.shared.stops(stop);
         }
     }
 
-    /// A session of this name has begun here.
+    /// Begins the session of all hosts, with this name.
     ///
     /// # Errors
-    /// Where the session of all hosts cannot be written.
+    /// If the session cannot be written.
     pub fn begin(&self, header: &Header, name: &str, keep: bool) -> Result<(), Failure> {
         match self {
             Self::Alone => Ok(()),
@@ -217,10 +206,10 @@ impl Fleet {
         }
     }
 
-    /// The start gate: all hosts are ready for this phase, or one of them cannot begin it, with the reason where that is this one.
+    /// Waits until all hosts are ready for the phase. `refused` is the reason why this host cannot begin it.
     ///
     /// # Errors
-    /// Where it is over.
+    /// If the measurement ended early.
     pub fn gate(&self, start: &RunStart, refused: Option<String>) -> Result<Gate, Failure> {
         match self {
             Self::Alone => Ok(refused.map_or(Gate::Begin(None), Gate::Refused)),
@@ -228,10 +217,10 @@ impl Fleet {
         }
     }
 
-    /// Keeps a phase that no host has begun, since one of them could not.
+    /// Keeps a phase that no host has begun because one could not.
     ///
     /// # Errors
-    /// Where the session of all hosts cannot be written.
+    /// If the session cannot be written.
     pub fn refused(&self, start: &RunStart, end: &RunEnd) -> Result<(), Failure> {
         match self {
             Self::Alone => Ok(()),
@@ -239,8 +228,8 @@ impl Fleet {
         }
     }
 
-    /// Operations of the phase under way, so far, and the 99th percentile of their latency in ns, which is asked for now and then; and a look
-    /// at whether anybody has fallen silent. Gives what is to be told of hosts whose storage does not answer.
+    /// Reports the completed operations of the current phase, and from time to time the 99th percentile of their latency in ns. Checks
+    /// for silent hosts, and returns reports of hung storage.
     pub fn progress(&self, operations: u64, p99_ns: impl FnOnce() -> Option<u64>) -> Vec<String> {
         let Self::Mpi(hosts) = self else { return Vec::new() };
         hosts.shared.operations.store(operations, Ordering::Relaxed);
@@ -251,38 +240,38 @@ impl Fleet {
         hosts.notice_hung()
     }
 
-    /// A row for each host that measures, for whoever watches, of many for some; and how many there are. `None` where this host does not tell.
+    /// A row for each host, or for the most important of many hosts, and the number of hosts. `None` if this host does not report.
     pub fn rows(&self) -> Option<(Vec<HostRow>, usize)> {
         let Self::Mpi(hosts) = self else { return None };
         self.tells().then(|| (hosts.rows(), hosts.size))
     }
 
-    /// The load of a phase has ended here, whose last worker began so many ns behind the time of the gate.
+    /// Ends the load of a phase on this host, whose last worker began `late_ns` after the start time.
     pub fn ended(&self, late_ns: u64) {
         if let Self::Mpi(hosts) = self {
             hosts.ended_phase(late_ns);
         }
     }
 
-    /// What a run came to on all hosts, from its phases here, their courses, and what they came to: what is measured next is decided
-    /// by that, and so alike on each. Of a sweep on several with how its last phase ended on all of them. `tell` is called now and then
-    /// while others keep this one waiting, with what is to be told of them.
+    /// Merges a run on all hosts, from its phases on this host with their intervals and summary. All hosts decide by the merged summary
+    /// what to measure next. For a sweep on several hosts also returns how the last phase ended on all. Calls `tell` with reports of hung
+    /// storage while this host waits.
     ///
     /// # Errors
-    /// Where it is over.
+    /// If the measurement ended early.
     pub fn agree(
         &self,
-        (runs, courses): (&[Run], &[Vec<Interval>]),
+        (runs, interval_series): (&[Run], &[Vec<Interval>]),
         own: Summary,
         tell: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
         match self {
             Self::Alone => Ok((own, None)),
-            Self::Mpi(hosts) => hosts.agree((runs, courses), &own, tell),
+            Self::Mpi(hosts) => hosts.agree((runs, interval_series), &own, tell),
         }
     }
 
-    /// Why it is over before its time, where another host ended it.
+    /// Why another host ended the measurement early.
     pub fn over(&self) -> Option<String> {
         match self {
             Self::Alone => None,
@@ -290,10 +279,10 @@ impl Fleet {
         }
     }
 
-    /// What was measured on all hosts, in place of what was measured here; none where nothing takes its place.
+    /// The session of all hosts instead of the one of this host; `None` if this host alone measured.
     ///
     /// # Errors
-    /// Where another host ended it, and tells that.
+    /// If another host ended the measurement, and reports it.
     pub fn gather(&self, seen: &HostOutcome) -> Result<Option<Gathered>, Failure> {
         match self {
             Self::Alone => Ok(None),
@@ -301,10 +290,11 @@ impl Fleet {
         }
     }
 
-    /// What the host so many behind this one has written, when all have written. `own` is what this one has.
+    /// Waits until all hosts have written, and returns the state of the host `behind` ranks after this one. `own` is the state of this
+    /// host.
     ///
     /// # Errors
-    /// Where it is over before.
+    /// If the measurement ended early.
     pub fn written(&self, own: State, behind: Option<u32>) -> Result<State, Failure> {
         match (self, behind) {
             (Self::Mpi(hosts), Some(behind)) => hosts.written(own, behind as usize),
@@ -312,12 +302,12 @@ impl Fleet {
         }
     }
 
-    /// The name of the host so many behind this one; `None` for this one.
+    /// The name of the host `behind` ranks after this one; `None` for this host.
     pub fn host_behind(&self, behind: Option<u32>) -> Option<String> {
         behind.map(|behind| self.name(self.behind(behind)))
     }
 
-    /// The rank of the host so many behind this one.
+    /// The rank of the host `behind` ranks after this one.
     fn behind(&self, behind: u32) -> u32 {
         match self {
             Self::Alone => 0,
@@ -325,7 +315,7 @@ impl Fleet {
         }
     }
 
-    /// The file of a name that each host has one of, as the host so many behind this one calls its own: its rank stands behind the name.
+    /// The path that the host `behind` ranks after this one gives a file of which each host has its own: the name and the rank.
     pub fn file_of(&self, name: &Path, behind: Option<u32>) -> PathBuf {
         match self {
             Self::Alone => name.to_owned(),
@@ -337,10 +327,10 @@ impl Fleet {
         }
     }
 
-    /// What came of a verification on all hosts; of those that are lost, why it is not known. `None` where another host tells it.
+    /// The outcomes of a verification on all hosts; a lost host has the reason instead. `None` if another host reports them.
     ///
     /// # Errors
-    /// Where it ended before its time, which another host tells.
+    /// If the measurement ended early, and another host reports it.
     pub fn verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
         match self {
             Self::Alone => Ok(Some(vec![OnHost { host: None, outcome: Ok(own) }])),
@@ -348,7 +338,7 @@ impl Fleet {
         }
     }
 
-    /// The exit code that whatever ended it before its time asks for.
+    /// The exit code for the reason that ended the measurement early.
     pub fn over_code(&self) -> Option<u8> {
         match self {
             Self::Alone => None,
@@ -356,14 +346,36 @@ impl Fleet {
         }
     }
 
-    /// Leaves the others with what this host came to; a failure here ends it for all.
+    /// Leaves the other hosts with the outcome of this host. A failure ends the measurement for all.
     ///
     /// # Errors
-    /// The failure that it was given, on the host that tells it.
+    /// The failure that was passed in, on the host that reports it.
     pub fn leave(&self, outcome: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
         let Self::Mpi(hosts) = self else { return outcome };
         let outcome = outcome.map_err(|failure| hosts.end_all(failure));
         hosts.leave();
         outcome
     }
+}
+
+/// Why several hosts cannot measure the request.
+fn unsupported(request: &Request) -> Option<String> {
+    let Request { work, job, source, against, .. } = request;
+    let what = match work {
+        Work::Profile(BenchSpec { quick: true, .. }) => "--quick",
+        Work::Profile(BenchSpec { compare: true, .. }) => "--compare",
+        Work::Layers => "`fathom layers`",
+        Work::Api { .. } => "`fathom api`",
+        Work::Profile(_) | Work::Job | Work::Limit(_) | Work::Sweep(_) => match source {
+            Some(JobSource::CommandOf(_)) => "the command of another tool",
+            _ if against.is_some() => "--against",
+            _ if job.op_log.is_some() => "--op-log",
+            _ if job.precondition == Some(true) => "--precondition",
+            _ if job.settle == Some(true) => "--settle",
+            _ => return None,
+        },
+    };
+    Some(format!(
+        "{what} is of one host, and several were started; leave it out, or start fathom on one host without the launcher (of several hosts are `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
+    ))
 }

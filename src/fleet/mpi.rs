@@ -1,10 +1,10 @@
-//! The net by MPI: the one file that knows it.
+//! The network between hosts over MPI. No other file calls MPI.
 //!
-//! For: packets over whatever network the library finds. Not for: collectives: they wait, and do not say for whom.
-//! No call here waits for another rank: sends are buffered ones, receives take what a probe has matched, and each packet is small enough
-//! to have arrived whole by then.
+//! No call waits for another rank: sends are buffered, a receive takes a message that a probe has matched, and each packet is small enough
+//! to be complete when it is probed. Collective operations are not used: they wait, and do not report for which rank.
 
-use super::net::{Net, PACKET_BYTES};
+use crate::fleet::message::PACKET_BYTES;
+use crate::fleet::transport::Network;
 use mpi::Threading;
 use mpi::datatype::Equivalence;
 use mpi::environment::Universe;
@@ -12,22 +12,22 @@ use mpi::point_to_point::{Destination, Source};
 use mpi::topology::{Communicator, SimpleCommunicator};
 use std::time::Duration;
 
-/// Room for packets that nobody has taken yet. Memory that is not used costs nothing.
+/// Room for packets that were not received yet. Unused memory costs nothing.
 const BUFFER_BYTES: usize = 256 << 20;
-/// How long a send that has not been copied yet is left alone before it is asked for again.
+/// How often a pending send is tested.
 const ASK_AGAIN: Duration = Duration::from_micros(50);
 
-/// MPI, from its beginning to its end on one thread.
+/// MPI, initialised and finalised on one thread.
 pub(super) struct Mpi {
     universe: Universe,
     world: SimpleCommunicator,
 }
 
 impl Mpi {
-    /// Joins the others. The thread that calls this makes all later calls.
+    /// Joins the other ranks. The calling thread must make all later calls.
     ///
     /// # Errors
-    /// Where the library had begun already.
+    /// If MPI was already initialised.
     pub(super) fn join() -> Result<Self, String> {
         let (mut universe, _) = mpi::initialize_with_threading(Threading::Funneled)
             .ok_or_else(|| "MPI had begun already".to_owned())?;
@@ -37,7 +37,7 @@ impl Mpi {
     }
 }
 
-impl Net for Mpi {
+impl Network for Mpi {
     fn rank(&self) -> usize {
         self.world.rank() as usize
     }
@@ -50,7 +50,7 @@ impl Net for Mpi {
         let process = self.world.process_at_rank(to as i32);
         mpi::request::scope(|scope| {
             let mut request = process.immediate_buffered_send(scope, packet);
-            // It is copied, and so complete, at once; whether anybody takes it is another matter.
+            // The packet is copied, and so complete, at once. When it is received is another matter.
             while let Err(not_yet) = request.test() {
                 request = not_yet;
                 std::thread::sleep(ASK_AGAIN);

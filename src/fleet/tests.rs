@@ -1,29 +1,25 @@
-//! Hosts as threads of this process: what they say to each other at each step, and when one of them says nothing.
-//!
-//! For: the protocol without MPI. Not for: what is measured, nor thousands of hosts ([`super::simulated`]).
+//! The protocol between hosts, with a thread of this process for each host: normal runs, and hosts that fail or stop answering.
 
 use super::gather::HostOutcome;
 use super::hosts::Hosts;
-use super::letter::Hello;
-use super::net::{Net, Threads};
-use super::simulated::{first_run, simulated_run};
-use super::start::Gate;
 use crate::failure::Failure;
+use crate::fleet::hosts::Gate;
+use crate::fleet::message::Hello;
+use crate::fleet::transport::{Network, ThreadNetwork};
 use crate::session::Session;
 use analysis::strategy::Summary;
 use model::job::Kind;
-use model::record::attempts::Attempt;
-use model::record::disturbed::{Disturbance, Disturbed};
-use model::record::{Clock, End, Frame, Header, RunEnding};
+use model::record::{Attempt, Clock, Disturbance, Disturbed, End, Frame, Header, RunEnding};
+use simulated::{first_run, simulated_run};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 fn met(size: usize, each: impl Fn(Hosts) + Send + Sync) {
-    met_by(Threads::connect(size), each);
+    met_by(ThreadNetwork::connect(size), each);
 }
 
-fn met_by(nets: Vec<Threads>, each: impl Fn(Hosts) + Send + Sync) {
+fn met_by(nets: Vec<ThreadNetwork>, each: impl Fn(Hosts) + Send + Sync) {
     let each = &each;
     std::thread::scope(|scope| {
         for net in nets {
@@ -33,7 +29,7 @@ fn met_by(nets: Vec<Threads>, each: impl Fn(Hosts) + Send + Sync) {
                     boot: net.rank().to_string(),
                     version: "1".into(),
                 };
-                let net = move || Ok(Box::new(net) as Box<dyn Net>);
+                let net = move || Ok(Box::new(net) as Box<dyn Network>);
                 each(Hosts::join(net, (me, 1)).unwrap_or_else(|why| panic!("{why:?}")));
             });
         }
@@ -41,7 +37,7 @@ fn met_by(nets: Vec<Threads>, each: impl Fn(Hosts) + Send + Sync) {
 }
 
 #[test]
-fn all_begin_at_one_time_and_leave_together() {
+fn all_hosts_begin_at_the_same_time_and_leave_together() {
     let begun = Mutex::new(Vec::new());
     met(3, |hosts| {
         assert_eq!(hosts.names, ["h0", "h1", "h2"]);
@@ -58,7 +54,7 @@ fn all_begin_at_one_time_and_leave_together() {
 }
 
 #[test]
-fn a_host_that_cannot_measure_ends_it_for_all_and_is_named() {
+fn a_host_that_cannot_measure_ends_the_measurement_and_is_named() {
     met(3, |hosts| {
         if hosts.rank == 1 {
             let failure = hosts.end_all(Failure::Refused("no space is left".into()));
@@ -69,7 +65,7 @@ fn a_host_that_cannot_measure_ends_it_for_all_and_is_named() {
         match (hosts.rank, ended) {
             (0, Some(Failure::Refused(why))) => {
                 assert!(why.starts_with("h1 cannot measure: no space"), "{why}");
-                // The others hear of it before this one is gone.
+                // The others receive it before this host leaves.
                 std::thread::sleep(Duration::from_millis(100));
             }
             (2, Some(Failure::Elsewhere(3))) => {}
@@ -80,16 +76,16 @@ fn a_host_that_cannot_measure_ends_it_for_all_and_is_named() {
 }
 
 #[test]
-fn a_host_that_falls_silent_is_named_by_rank_0_and_stops_the_others() {
-    let mut nets = Threads::connect(3);
+fn rank_0_names_a_silent_host_and_stops_the_others() {
+    let mut nets = ThreadNetwork::connect(3);
     for net in &mut nets {
-        net.stands_still = true;
+        net.blocks_on_ended = true;
     }
     met_by(nets, |hosts| {
         let stop = Arc::default();
         hosts.shared.stops(&stop);
         if hosts.rank == 1 {
-            // Gone without a word: its post ends with its orders.
+            // Ends without a message: its transport thread ends when its requests end.
             return;
         }
         let since = Instant::now();
@@ -101,7 +97,7 @@ fn a_host_that_falls_silent_is_named_by_rank_0_and_stops_the_others() {
                 std::thread::sleep(Duration::from_millis(100));
             }
             (2, Some(Failure::Elsewhere(3))) => {
-                // Of rank 0, which still speaks.
+                // Checked on rank 0, which still sends.
                 assert_eq!(hosts.shared.over().map(|(over, _)| over.rank), Some(1));
             }
             (rank, other) => panic!("rank {rank}: {other:?}"),
@@ -111,7 +107,7 @@ fn a_host_that_falls_silent_is_named_by_rank_0_and_stops_the_others() {
 }
 
 #[test]
-fn what_one_host_cannot_begin_none_does_and_it_is_named() {
+fn no_host_begins_a_phase_that_one_cannot_begin() {
     met(3, |hosts| {
         let refused = (hosts.rank == 2).then(|| "queue depth 4096 is refused".to_owned());
         match hosts.gate(&first_run(), refused) {
@@ -124,21 +120,21 @@ fn what_one_host_cannot_begin_none_does_and_it_is_named() {
     });
 }
 
-/// Hosts of which one is below another one than rank 0.
+/// Enough hosts for one below another host than rank 0.
 const TWO_FLOORS: usize = 18;
 
 #[test]
-fn all_clocks_are_read_through_the_tree_and_of_one_that_is_lost_there_is_no_reading() {
+fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
     for lost in [None, Some(TWO_FLOORS - 1)] {
         let read = Mutex::new(None);
         let is_gone = AtomicBool::new(lost.is_none());
         met(TWO_FLOORS, |hosts| {
             if Some(hosts.rank) == lost {
-                // Gone when its post is: that answers until it notices.
-                let post = hosts.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+                // Ends with its transport thread, which answers until it notices.
+                let transport = hosts.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
                 drop(hosts);
-                if let Some(post) = post {
-                    post.join().unwrap_or_else(|_| panic!("the post panicked"));
+                if let Some(transport) = transport {
+                    transport.join().unwrap_or_else(|_| panic!("the post panicked"));
                 }
                 return is_gone.store(true, Ordering::SeqCst);
             }
@@ -149,7 +145,7 @@ fn all_clocks_are_read_through_the_tree_and_of_one_that_is_lost_there_is_no_read
                 let readings = hosts.clocks();
                 *read.lock().unwrap_or_else(PoisonError::into_inner) = Some(readings);
             }
-            // The others answer as long as they are there.
+            // The others answer as long as they exist.
             while read.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -158,14 +154,14 @@ fn all_clocks_are_read_through_the_tree_and_of_one_that_is_lost_there_is_no_read
         let readings = read.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_default();
         assert_eq!(readings.len(), TWO_FLOORS);
         for (rank, reading) in readings.iter().enumerate() {
-            // All of them count alike here, so a reading is wrong by what its clock seems to be ahead.
+            // All clocks are equal here, so a reading is wrong by its offset.
             let is_right = reading.is_some_and(|r| r.offset_ns.unsigned_abs() <= r.error_ns() + 2);
             assert_eq!(is_right, Some(rank) != lost, "{rank}: {readings:?}");
         }
     }
 }
 
-/// What a host came to, which others disturbed on some.
+/// The summary of a run on a host, disturbed on some hosts.
 fn summary(rank: usize) -> Summary {
     let at = Attempt { job: 0, repeat: 0, attempt: 0, offered_iops: None, disturbed: false, complete: true };
     let by = vec![Disturbance::StolenCpu { share: 0.2 }];
@@ -174,12 +170,12 @@ fn summary(rank: usize) -> Summary {
 }
 
 #[test]
-fn a_run_is_added_up_through_the_tree_and_one_host_that_was_disturbed_disturbs_it_for_all() {
+fn runs_are_summed_through_the_tree_with_disturbances_of_any_host() {
     let agreed = Mutex::new(Vec::new());
     met(TWO_FLOORS, |hosts| {
-        let (run, course) = simulated_run(hosts.rank as u64);
+        let (run, intervals) = simulated_run(hosts.rank as u64);
         let own = summary(hosts.rank);
-        let measured = (&[run][..], &[course][..]);
+        let measured = (&[run][..], &[intervals][..]);
         let (summary, _) = hosts
             .agree(measured, &own, |_| {})
             .unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.over()));
@@ -194,11 +190,11 @@ fn a_run_is_added_up_through_the_tree_and_one_host_that_was_disturbed_disturbs_i
 }
 
 #[test]
-fn neighbours_in_the_tree_that_send_each_other_no_heartbeats_are_not_taken_for_lost_between_two_runs() {
+fn tree_neighbours_without_heartbeats_are_not_lost_between_runs() {
     met(TWO_FLOORS, |hosts| {
         for round in 0..2 {
-            let (run, course) = simulated_run(hosts.rank as u64);
-            let agreed = hosts.agree((&[run], &[course]), &summary(hosts.rank), |_| {});
+            let (run, intervals) = simulated_run(hosts.rank as u64);
+            let agreed = hosts.agree((&[run], &[intervals]), &summary(hosts.rank), |_| {});
             agreed.unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.over()));
             // A run that takes longer than a host may be silent.
             std::thread::sleep(Duration::from_millis(1300 * (1 - round)));
@@ -208,9 +204,9 @@ fn neighbours_in_the_tree_that_send_each_other_no_heartbeats_are_not_taken_for_l
     });
 }
 
-/// The session of a host that has measured nothing.
+/// The session of a host without measurements.
 fn session(name: &str) -> Session {
-    let super::letter::Planned { plan, machine } = super::settle::planned("sync", 1 << 30, "6.1");
+    let crate::fleet::message::Planned { plan, machine } = super::settle::planned("sync", 1 << 30, "6.1");
     let mut session = Session::open(name, false).unwrap_or_else(|why| panic!("{why:?}"));
     session.append(&Frame::Header(Box::new(header(plan, machine)))).unwrap_or_else(|why| panic!("{why:?}"));
     let (ending, notes) = (RunEnding::Complete, Vec::new());
@@ -225,7 +221,7 @@ fn header(plan: model::plan::Plan, machine: model::machine::Machine) -> Header {
     Header { format: 1, version, started, plan, hosts, clock, self_test: model::record::SelfTest::default() }
 }
 
-/// What rank 0 has in the end where these fall silent before they say anything.
+/// The result on rank 0 if these hosts fall silent before they report.
 fn gathered(silent: &[usize]) -> model::fleet::Fleet {
     let all = Mutex::new(None);
     met(TWO_FLOORS, |hosts| {
@@ -250,7 +246,7 @@ fn gathered(silent: &[usize]) -> model::fleet::Fleet {
 }
 
 #[test]
-fn what_hosts_say_in_the_end_comes_through_the_tree() {
+fn final_reports_come_through_the_tree() {
     let fleet = gathered(&[]);
     let ranks: Vec<u32> = fleet.hosts.iter().map(|h| h.rank).collect();
     assert_eq!(ranks, (0..TWO_FLOORS as u32).collect::<Vec<_>>());
@@ -258,7 +254,7 @@ fn what_hosts_say_in_the_end_comes_through_the_tree() {
 }
 
 #[test]
-fn an_inner_host_that_is_lost_takes_none_of_those_below_it_along() {
+fn losing_an_inner_host_keeps_the_reports_of_hosts_below_it() {
     let fleet = gathered(&[1]);
     assert_eq!(fleet.lost.map(|lost| lost.host).as_deref(), Some("h1"));
     let silent: Vec<&str> =
@@ -266,11 +262,11 @@ fn an_inner_host_that_is_lost_takes_none_of_those_below_it_along() {
     assert_eq!((silent, fleet.hosts.len()), (vec!["h1"], TWO_FLOORS));
 }
 
-/// What rank 0 concludes about the lost host if host 1 is killed at 450 ms and the launcher sends a signal to the others at 1,400 ms.
-/// Host 2 gets the signal earlier than rank 0 by `earlier`, and MPI returns from no call on it in `pause`, in ms.
+/// The conclusion of rank 0 about the lost host if host 1 is killed at 450 ms and the launcher sends a signal to the others at 1,400 ms.
+/// Host 2 gets the signal `earlier` than rank 0, and no MPI call on it returns during `pause`, in ms.
 fn lost_host(earlier: Duration, pause: Option<[u64; 2]>) -> model::fleet::Fleet {
     let (began, ms) = (Instant::now(), Duration::from_millis);
-    let mut nets = Threads::connect(3);
+    let mut nets = ThreadNetwork::connect(3);
     nets[2].pause = pause.map(|pause| pause.map(|at| began + ms(at)));
     let all = Mutex::new(None);
     met_by(nets, |hosts| {
@@ -295,13 +291,13 @@ fn lost_host(earlier: Duration, pause: Option<[u64; 2]>) -> model::fleet::Fleet 
 }
 
 #[test]
-fn a_killed_host_is_lost_and_not_the_one_that_reports_the_signal_of_the_launcher_first() {
+fn a_killed_host_is_lost_even_if_another_reports_the_launchers_signal_first() {
     let lost = lost_host(Duration::from_millis(200), None).lost.unwrap_or_else(|| panic!("no host is lost"));
     assert!(lost.host == "h1" && lost.why.starts_with("has been silent for "), "{lost:?}");
 }
 
 #[test]
-fn a_host_that_sends_its_last_message_was_not_lost_even_if_it_was_silent_for_longer() {
+fn a_host_that_sends_its_last_message_is_not_lost() {
     let fleet = lost_host(Duration::ZERO, Some([300, 1500]));
     let lost = fleet.lost.as_ref().unwrap_or_else(|| panic!("no host is lost: {fleet:?}"));
     assert!(lost.host == "h1" && !lost.why.contains("h2"), "{lost:?}");
@@ -311,7 +307,7 @@ fn a_host_that_sends_its_last_message_was_not_lost_even_if_it_was_silent_for_lon
 }
 
 #[test]
-fn nobody_looks_for_files_before_all_have_made_theirs() {
+fn hosts_wait_until_all_have_made_their_files() {
     let made = std::sync::atomic::AtomicUsize::new(0);
     met(3, |hosts| {
         for round in 1..=2 {
@@ -325,7 +321,7 @@ fn nobody_looks_for_files_before_all_have_made_theirs() {
 }
 
 #[test]
-fn all_hosts_learn_the_first_reason_and_whose_it_is() {
+fn all_hosts_learn_the_first_reason_and_its_host() {
     met(4, |hosts| {
         let own = (hosts.rank >= 2).then(|| format!("a file of rank {} is sparse", hosts.rank));
         let reason = hosts.any_reason(own).unwrap_or_else(|why| panic!("{why:?}"));
@@ -333,3 +329,6 @@ fn all_hosts_learn_the_first_reason_and_whose_it_is() {
         hosts.leave();
     });
 }
+
+#[cfg(test)]
+mod simulated;

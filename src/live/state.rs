@@ -1,75 +1,91 @@
-//! State: all that a view shows, as plain data.
+//! The data that the view shows, independent of how it is drawn.
 //!
-//! For: what was told of the measurement so far, and what is kept of it to be drawn. Not for: how it is drawn ([`super::draw`]), nor
-//! for times, which whoever tells knows.
+//! [`State`] is the state of a measurement, [`Recent`] the figures from the blocks of the workers, and [`Observed`] the state of
+//! `fathom watch`. Workers hand in blocks at different times, so each has its own rate, over the time that its blocks cover; the rates are
+//! added up.
 
-use super::left::Left;
-use super::recent::Pulse;
-use super::sight::Sample;
-use analysis::under_way::row::Row;
+use crate::live::Left;
+use analysis::under_way::{Counted, Row, SoFar, latencies};
+use engine::link::Block;
+use engine::workers::Who;
+use model::Known;
 use model::finding::Finding;
+use model::histogram::Histogram;
+use model::job::Kind;
 use model::units::{show_ns, show_rate};
-use std::collections::{BTreeSet, VecDeque};
+use model::watch::{CpuShares, Processes, Watched, WatchedDevice};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
 
-/// Points of a course that are kept: more than the widest terminal shows.
-const MOST_POINTS: usize = 400;
-/// Findings that are kept.
-const MOST_FINDINGS: usize = 32;
-/// Notes that are kept.
-const MOST_NOTES: usize = 8;
+/// Points of a time series at most: more than the widest terminal shows.
+pub(super) const POINTS_MAX: usize = 400;
+/// Findings at most.
+const FINDINGS_MAX: usize = 32;
+/// Notes at most.
+const NOTES_MAX: usize = 8;
 
-/// What a view shows.
+/// The data of the view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// What goes on.
+    /// The current step.
     pub(super) step: String,
-    /// What is left to wait, where anybody knows.
+    /// The time left, if known.
     pub(super) left: Option<Left>,
-    /// How much of the step is done, and of how much.
+    /// The completed part of the step, and the whole.
     pub(super) done: (u64, u64),
-    /// The run that goes on.
+    /// The current run.
     pub(super) run: Option<Going>,
-    /// What was seen of it last.
+    /// The latest figures of the workers.
     pub(super) pulse: Pulse,
-    /// What was counted last, beside it.
+    /// The latest sample of the counters.
     pub(super) seen: Option<Sample>,
-    /// The course of what is shown, over all runs.
-    pub(super) course: Course,
-    /// How far each host is where several measure, whoever needs a look first; of many some.
+    /// Time series over all runs.
+    pub(super) series: TimeSeries,
+    /// The progress of each host, those that need attention first. Of many hosts only some.
     pub(super) hosts: Vec<HostRow>,
-    /// How many there are.
+    /// The number of hosts.
     pub(super) hosts_in_all: usize,
-    /// What the runs so far came to.
+    /// The results so far, a row per job.
     pub(super) rows: Vec<Named>,
-    /// Rows in all, where anybody knows.
+    /// The expected number of rows, if known.
     pub(super) rows_in_all: Option<usize>,
-    /// The row that was filled last.
+    /// The row that changed last.
     pub(super) last_row: usize,
-    /// What is certain by now.
+    /// Findings so far.
     pub(super) findings: Vec<CountedFinding>,
-    /// What was said beside it.
+    /// Lasting messages.
     pub(super) notes: VecDeque<String>,
-    /// Whether and when it is asked to end.
+    /// Whether the user asked to end, and when.
     pub(super) end: End,
     /// Whether help is shown.
     pub(super) help: bool,
 }
 
-/// A run that goes on.
+/// One sample of the kernel's counters.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sample {
+    pub(super) counted: Counted,
+    /// CPU share of the busiest worker.
+    pub(super) busiest: Known<f64>,
+    /// The process that moved most data, if other processes use the disks.
+    pub(super) culprit: Known<String>,
+}
+
+/// The current run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Going {
-    /// Operations that it asks to have in flight.
+    /// Its queue depth, in operations.
     pub(super) depth: u64,
 }
 
-/// How far one of several hosts is.
+/// The progress of one of several hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostRow {
-    /// Its number among the hosts, from 0.
+    /// Rank of the host, from 0.
     pub rank: usize,
-    /// What it is called.
+    /// The host name, with the rank if several hosts share it.
     pub name: String,
-    /// Operations per second lately.
+    /// Recent operations per second.
     pub iops: Option<f64>,
     /// 99th percentile of latency since the run began, in ns.
     pub p99_ns: Option<u64>,
@@ -77,21 +93,21 @@ pub struct HostRow {
     pub state: HostState,
 }
 
-/// What a host does, that which needs a look first.
+/// The state of a host. Those that need attention come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HostState {
-    /// It gives no sign of life any more.
+    /// It sends no heartbeats.
     Lost,
-    /// Its storage does not answer.
+    /// Its storage hangs.
     Hung,
     /// It measures.
     Measuring,
-    /// It has no load: it prepares, or waits for the others.
+    /// It has no load: it prepares, or waits for other hosts.
     Waiting,
 }
 
 impl HostState {
-    /// As it is shown.
+    /// The word in the table.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Lost => "lost",
@@ -102,12 +118,12 @@ impl HostState {
     }
 }
 
-/// A row with its name.
+/// The result row of a job, with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) row: Row,
-    /// Mean bytes of an operation; `None` where it moves none.
+    /// Mean bytes per operation; `None` for operations without data.
     pub(crate) op_bytes: Option<f64>,
 }
 
@@ -133,45 +149,45 @@ impl Named {
     }
 }
 
-/// A finding with the number of runs that it was made about.
+/// A finding, and the number of runs that it is about.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CountedFinding {
     pub(super) finding: Finding,
     pub(super) runs: u32,
 }
 
-/// Asked to end.
+/// When the user asked to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum End {
     #[default]
     No,
-    /// After the run that goes on.
+    /// After the current run.
     AfterRun,
     /// At once.
     Now,
 }
 
-/// Values over time, a point for each time that something was shown; `None` where it was not known.
+/// Values over time, one point per draw; `None` for an unknown value.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Course {
+pub(super) struct TimeSeries {
     pub(super) iops: Points,
     pub(super) p99_ns: Points,
     pub(super) device_iops: Points,
     pub(super) device_ns: Points,
 }
 
-/// One of them, oldest first.
+/// One series, oldest point first.
 pub(super) type Points = VecDeque<Option<f64>>;
 
 impl State {
-    /// A step begins, of which nothing was seen yet.
+    /// Begins a step.
     pub(super) fn step(&mut self, words: &str, left: Option<Left>) {
         words.clone_into(&mut self.step);
         (self.left, self.done) = (left, (0, 0));
         (self.pulse, self.seen) = (Pulse::default(), None);
     }
 
-    /// How far it is.
+    /// Shows the progress of the step.
     pub(super) fn tick(&mut self, done: (u64, u64), left: Left) {
         (self.done, self.left) = (done, Some(left));
     }
@@ -180,19 +196,19 @@ impl State {
     pub(super) fn begin(&mut self, depth: u64) {
         self.run = Some(Going { depth });
         (self.pulse, self.seen) = (Pulse::default(), None);
-        // Runs are told apart by a gap.
-        if !self.course.iops.is_empty() {
-            self.course.push([None; 4]);
+        // A gap separates runs.
+        if !self.series.iops.is_empty() {
+            self.series.push([None; 4]);
         }
     }
 
-    /// Something was handed in by the workers, or nothing was for a while.
+    /// Shows new figures of the workers, or a pause without any.
     pub(super) fn pulse(&mut self, pulse: Pulse) {
         let silent = pulse.rate.is_some_and(|r| r.iops == 0.0);
         let latency_ns = if pulse.is_new || silent { pulse.latency_ns } else { self.pulse.latency_ns };
         self.pulse = Pulse { latency_ns, ..pulse };
         let device = self.seen.as_ref().and_then(|s| s.counted.device.as_ref().ok());
-        self.course.push([
+        self.series.push([
             self.pulse.rate.map(|r| r.iops),
             latency_ns[1].map(|ns| ns as f64),
             device.map(|d| d.iops),
@@ -200,10 +216,10 @@ impl State {
         ]);
     }
 
-    /// A run has ended: what its row came to, and what was found of it.
+    /// Shows the result of a run and its findings.
     pub(super) fn ended(&mut self, named: Named, findings: Vec<Finding>) {
-        let of = |n: &Named| (n.row.job, n.row.offered_iops);
-        let at = self.rows.iter().position(|known| of(known) == of(&named));
+        let key = |n: &Named| (n.row.job, n.row.offered_iops);
+        let at = self.rows.iter().position(|known| key(known) == key(&named));
         self.last_row = at.unwrap_or(self.rows.len());
         match self.rows.get_mut(self.last_row) {
             Some(known) => *known = named,
@@ -223,40 +239,215 @@ impl State {
             self.findings.push(CountedFinding { finding, runs: 1 });
         }
         self.findings.sort_by_key(|f| f.finding.severity);
-        self.findings.truncate(MOST_FINDINGS);
+        self.findings.truncate(FINDINGS_MAX);
     }
 
-    /// Nothing goes on between two runs.
+    /// Ends the current run.
     pub(super) fn rest(&mut self) {
         self.run = None;
     }
 
-    /// Something was said.
+    /// Adds a lasting message.
     pub(super) fn say(&mut self, words: &str) {
         self.notes.push_back(words.to_owned());
-        let more = self.notes.len().saturating_sub(MOST_NOTES);
+        let more = self.notes.len().saturating_sub(NOTES_MAX);
         self.notes.drain(..more);
     }
 
-    /// The key to end was typed.
+    /// Handles the key `q`.
     pub(super) fn ask_to_end(&mut self) {
         self.end = if self.run.is_some() && self.end == End::No { End::AfterRun } else { End::Now };
     }
 }
 
-impl Course {
+impl TimeSeries {
     fn push(&mut self, points: [Option<f64>; 4]) {
         let all = [&mut self.iops, &mut self.p99_ns, &mut self.device_iops, &mut self.device_ns];
         for (course, point) in all.into_iter().zip(points) {
             course.push_back(point);
-            let more = course.len().saturating_sub(MOST_POINTS);
+            let more = course.len().saturating_sub(POINTS_MAX);
             course.drain(..more);
         }
     }
 }
 
+/// How often figures are shown at most.
+const PULSE_INTERVAL: Duration = Duration::from_millis(500);
+/// A worker that has not handed in a block for this long after its interval is idle.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Blocks of workers that were not shown yet.
+pub(crate) struct Recent {
+    patience: Duration,
+    workers: BTreeMap<u32, WorkerBlocks>,
+    latency: Histogram,
+    so_far: SoFar,
+    shown: Instant,
+}
+
+/// The blocks of one worker.
+struct WorkerBlocks {
+    /// Sums of blocks that were not shown yet.
+    open: BlockSums,
+    /// The rate of the blocks shown last.
+    rate: Rate,
+    last_block_at: Instant,
+}
+
+#[derive(Default)]
+struct BlockSums {
+    ops: u64,
+    bytes: u64,
+    depth_ns: u64,
+    ns: u64,
+}
+
+/// Rate and queue depth.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Rate {
+    /// Operations per second.
+    pub(crate) iops: f64,
+    /// Bytes per second.
+    pub(crate) bytes_per_s: f64,
+    /// Mean operations in flight.
+    pub(crate) depth: f64,
+}
+
+/// The figures of recent blocks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Pulse {
+    /// `None` before the first block.
+    pub(crate) rate: Option<Rate>,
+    /// p50, p99 and maximum in ns; `None` with too few operations.
+    pub(crate) latency_ns: [Option<u64>; 3],
+    /// Whether there were new blocks: the interval of workers may be longer than that of the view.
+    pub(crate) is_new: bool,
+    /// Totals since the run began.
+    pub(crate) so_far: SoFar,
+}
+
+impl Recent {
+    /// For a run whose blocks have this length.
+    pub(crate) fn new(interval_ns: u64) -> Self {
+        Self {
+            patience: Duration::from_nanos(interval_ns) + PATIENCE,
+            workers: BTreeMap::new(),
+            latency: Histogram::new(),
+            so_far: SoFar::default(),
+            shown: Instant::now(),
+        }
+    }
+
+    /// Adds a block.
+    pub(crate) fn add(&mut self, who: Who, block: &Block) {
+        let now = Instant::now();
+        let worker = self.workers.entry(who.worker).or_insert_with(|| WorkerBlocks {
+            open: BlockSums::default(),
+            rate: Rate::default(),
+            last_block_at: now,
+        });
+        worker.last_block_at = now;
+        worker.open.ns += block.end_ns.saturating_sub(block.start_ns);
+        worker.open.depth_ns += block.depth_ns;
+        let tallies = block.lanes.iter().flat_map(|lane| Kind::ALL.into_iter().zip(&lane.kinds));
+        // As in the rate of a run, flushes do not count as operations.
+        for (kind, tally) in tallies.filter(|(kind, _)| *kind != Kind::Sync) {
+            worker.open.ops += tally.latency.count();
+            worker.open.bytes += tally.bytes;
+            self.so_far.ops += tally.latency.count();
+            self.so_far.bytes[kind as usize] += tally.bytes;
+            self.latency.merge(&tally.latency);
+        }
+    }
+
+    /// Returns the figures when due.
+    pub(crate) fn take(&mut self, now: Instant) -> Option<Pulse> {
+        if now.duration_since(self.shown) < PULSE_INTERVAL {
+            return None;
+        }
+        self.shown = now;
+        let is_new = !self.latency.is_empty();
+        let mut all = Rate::default();
+        for worker in self.workers.values_mut() {
+            let BlockSums { ops, bytes, depth_ns, ns } = std::mem::take(&mut worker.open);
+            if ns > 0 {
+                let per_s = |n: u64| n as f64 * 1e9 / ns as f64;
+                worker.rate =
+                    Rate { iops: per_s(ops), bytes_per_s: per_s(bytes), depth: depth_ns as f64 / ns as f64 };
+            } else if now.duration_since(worker.last_block_at) > self.patience {
+                worker.rate = Rate::default();
+            }
+            all.iops += worker.rate.iops;
+            all.bytes_per_s += worker.rate.bytes_per_s;
+            all.depth += worker.rate.depth;
+        }
+        let latency_ns = latencies(&self.latency);
+        self.latency.clear();
+        let rate = (!self.workers.is_empty()).then_some(all);
+        Some(Pulse { rate, latency_ns, is_new, so_far: self.so_far.clone() })
+    }
+}
+
 #[cfg(test)]
-use super::recent::Rate;
+fn block(ms: u64, ops: u64) -> Block {
+    let mut block = *Block::new(1, false);
+    (block.start_ns, block.end_ns, block.depth_ns) = (0, ms * 1_000_000, 4 * ms * 1_000_000);
+    for _ in 0..ops {
+        block.lanes[0].kinds[0].latency.record(1000);
+        block.lanes[0].kinds[0].bytes += 4096;
+    }
+    block
+}
+
+/// Remarks at most.
+const REMARKS_MAX: usize = 8;
+
+/// The data of `fathom watch`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observed {
+    /// Length of an interval.
+    pub(super) interval: Duration,
+    /// End of the last interval; empty before the first.
+    pub(super) time: String,
+    /// How the CPUs spent the last interval; `None` if that is not known.
+    pub(super) cpu: Option<CpuShares>,
+    pub(super) devices: Vec<WatchedDevice>,
+    /// Requests per second of each device, by its name.
+    pub(super) courses: BTreeMap<String, Points>,
+    /// The processes of the last interval that listed some.
+    pub(super) processes: Option<Processes>,
+    /// Remarks, newest last.
+    pub(super) remarks: Vec<String>,
+}
+
+impl Observed {
+    /// Without an interval yet.
+    pub(super) fn every(interval: Duration) -> Self {
+        Self { interval, ..Self::default() }
+    }
+
+    /// Adds an interval.
+    pub(super) fn take(&mut self, watched: &Watched) {
+        watched.time.clone_into(&mut self.time);
+        self.cpu = watched.cpu;
+        self.devices.clone_from(&watched.devices);
+        if watched.processes.is_some() {
+            self.processes.clone_from(&watched.processes);
+        }
+        self.remarks.extend(watched.remarks.iter().cloned());
+        let more = self.remarks.len().saturating_sub(REMARKS_MAX);
+        self.remarks.drain(..more);
+        self.courses.retain(|name, _| watched.devices.iter().any(|device| device.name == *name));
+        for device in &watched.devices {
+            let course = self.courses.entry(device.name.clone()).or_default();
+            let rate = device.figures.as_ref().ok();
+            course.push_back(rate.map(|figures| figures.read.per_s + figures.write.per_s));
+            if course.len() > POINTS_MAX {
+                course.pop_front();
+            }
+        }
+    }
+}
 
 #[test]
 fn a_result_without_a_view_is_one_line() {
@@ -281,7 +472,7 @@ fn a_result_without_a_view_is_one_line() {
 }
 
 #[test]
-fn what_is_not_known_has_no_point_and_what_comes_seldom_stays() {
+fn unknown_values_have_no_point_and_rare_values_remain() {
     let mut state = State::default();
     state.begin(32);
     state.pulse(Pulse::default());
@@ -289,19 +480,19 @@ fn what_is_not_known_has_no_point_and_what_comes_seldom_stays() {
     let new = Pulse { rate, latency_ns: [Some(1), Some(2), Some(3)], is_new: true, ..Pulse::default() };
     state.pulse(new.clone());
     state.pulse(Pulse { is_new: false, latency_ns: [None; 3], ..new });
-    assert_eq!(state.course.iops, [None, Some(5.0), Some(5.0)]);
-    assert_eq!(state.course.p99_ns, [None, Some(2.0), Some(2.0)]);
-    assert_eq!(state.course.device_iops, [None, None, None]);
+    assert_eq!(state.series.iops, [None, Some(5.0), Some(5.0)]);
+    assert_eq!(state.series.p99_ns, [None, Some(2.0), Some(2.0)]);
+    assert_eq!(state.series.device_iops, [None, None, None]);
     state.pulse(Pulse { rate: Some(Rate::default()), ..Pulse::default() });
-    assert_eq!((state.course.iops.back(), state.course.p99_ns.back()), (Some(&Some(0.0)), Some(&None)));
+    assert_eq!((state.series.iops.back(), state.series.p99_ns.back()), (Some(&Some(0.0)), Some(&None)));
     state.begin(1);
-    assert_eq!((state.course.iops.len(), state.course.iops.back()), (5, Some(&None)));
+    assert_eq!((state.series.iops.len(), state.series.iops.back()), (5, Some(&None)));
     (0..1_000).for_each(|_| state.pulse(Pulse::default()));
-    assert_eq!(state.course.iops.len(), MOST_POINTS);
+    assert_eq!(state.series.iops.len(), POINTS_MAX);
 }
 
 #[test]
-fn the_key_to_end_waits_for_a_run_once() {
+fn first_q_ends_after_the_run_and_second_q_at_once() {
     let mut state = State::default();
     state.begin(1);
     state.ask_to_end();
@@ -311,4 +502,23 @@ fn the_key_to_end_waits_for_a_run_once() {
     let mut preparing = State::default();
     preparing.ask_to_end();
     assert_eq!(preparing.end, End::Now);
+}
+
+#[test]
+fn worker_rates_use_their_own_time_and_unknown_is_not_zero() {
+    let mut recent = Recent::new(2_000_000_000);
+    let begun = recent.shown;
+    assert_eq!(recent.take(begun), None);
+    let first = recent.take(begun + PULSE_INTERVAL);
+    assert_eq!(first.map(|p| (p.rate, p.latency_ns, p.is_new)), Some((None, [None; 3], false)));
+    recent.add(Who { worker: 0, stream: 0 }, &block(100, 100));
+    recent.add(Who { worker: 1, stream: 0 }, &block(200, 100));
+    let pulse = recent.take(begun + 2 * PULSE_INTERVAL).unwrap_or_default();
+    assert_eq!(pulse.rate, Some(Rate { iops: 1_500.0, bytes_per_s: 1_500.0 * 4096.0, depth: 8.0 }));
+    assert_eq!((pulse.latency_ns[0], pulse.latency_ns[2], pulse.so_far.ops), (Some(1000), Some(1000), 200));
+    // Until the next block a worker keeps its rate; one that is silent for long is idle.
+    let next = recent.take(begun + 3 * PULSE_INTERVAL).unwrap_or_default();
+    assert_eq!((next.rate, next.is_new), (pulse.rate, false));
+    let silent = recent.take(begun + 20 * PULSE_INTERVAL).unwrap_or_default();
+    assert_eq!((silent.rate, silent.latency_ns), (Some(Rate::default()), [None; 3]));
 }

@@ -1,33 +1,33 @@
 //! The comparison of `fathom api`: one job per interface, work and size.
 //!
-//! 1. Chooses the interfaces: those that were named, or the common ones.
-//! 2. Sizes the span, so that a fast disk is busy for 300 ms: the largest of [`SPANS`] with room on the disk and in the page cache.
+//! 1. Chooses the interfaces: the named or the common ones.
+//! 2. Sizes the span, so that a fast disk is busy for 300 ms: the largest of [`SPANS`] with room on the disk and in the
+//!    page cache.
 //! 3. Makes a job of each interface for each work, or notes why it cannot be tried here.
 //! 4. Divides the budget among the jobs: as many rounds as fit, and the length of a run.
 //!
-//! A run ends after that length, or earlier at the end of the file. What of the file writes cover is set before the first run
-//! (`src/run/work_size.rs`).
+//! A run ends after that length, or earlier at the end of the file. How much of the file writes cover is decided before
+//! the first run (`src/run/setup.rs`).
 
 use super::Jobs;
 use super::layers::{reads, writes};
-use super::origins::Origins;
-use super::{budget, fallback, span, target};
 use crate::failure::Failure;
-use crate::interfaces::{self, Directions, INTERFACES, Interface, Many};
+use crate::interfaces::{CXX, Directions, INTERFACES, Interface, Many, common};
+use crate::plan::settings::Origins;
+use crate::plan::{engine, settings, target};
 use crate::request::Request;
 use machine::root::Root;
-use model::api::{Candidate, InterfaceComparison};
+use model::figures::{NotMeasured, by_reason};
 use model::job::{Access, Kind, Order, Pattern, PerKind, Sizes, Start, StopRule};
 use model::machine::Place;
-use model::not_measured::{NotMeasured, by_reason};
 use model::plan::{Role, Target};
 use model::spec::{JobSpec, Rw, parsers};
-use model::study::Study;
+use model::study::{Candidate, InterfaceComparison, Study};
 use model::units::{MIB, show_block, show_bytes, show_ns};
-use stats::interval::FEWEST_RUNS;
+use stats::intervals::FEWEST_RUNS;
 use std::path::PathBuf;
 
-/// Settings that each interface says for itself.
+/// Settings that each interface defines.
 pub(super) const OF_INTERFACES: &[&str] = &[
     "--rw",
     "--bs",
@@ -41,41 +41,41 @@ pub(super) const OF_INTERFACES: &[&str] = &[
     "--random",
     "--time",
 ];
-/// Sizes of a record in order: that of a page, and what programs that copy files take.
+/// Sizes of sequential operations: a page, and the size that copying programs use.
 const SIZES: &[u32] = &[4096, 128 << 10];
-/// Sizes of a record in random order: that of a page, as databases have them.
+/// Sizes of random operations: a page, as in databases.
 const RANDOM_SIZES: &[u32] = &[4096];
 /// Spans, the largest first: 2 GiB take 300 ms at 7 GB/s.
 const SPANS: [u64; 8] =
     [2048 * MIB, 1024 * MIB, 512 * MIB, 256 * MIB, 128 * MIB, 64 * MIB, 32 * MIB, 16 * MIB];
 /// Part of the memory, as a divisor, that the span may take: buffered reads keep it in the page cache.
 const MEMORY_PART: u64 = 8;
-/// Time for the answer unless `--budget` is given.
+/// Default time budget.
 const BUDGET_NS: u64 = 115_000_000_000;
 /// Shortest run that is planned: a delay of one scheduler tick is 3 % of it.
 const SHORTEST_NS: u64 = 300_000_000;
-/// Longest run: without `--budget`, and with it.
+/// Longest run: without and with `--budget`.
 const LONGEST_NS: (u64, u64) = (500_000_000, 2_000_000_000);
-/// Fewest runs of each job that have an interval, the number to aim for, and the most.
+/// Runs of each job: the fewest with an interval, the usual number, and the most.
 const RUNS: [u32; 3] = [FEWEST_RUNS as u32, 5, 10];
-/// Part of the budget, as a divisor, after which a test file is as large as it is; and the longest such time.
+/// Part of the budget, as a divisor, for making the test file; and the longest such time.
 const MAKING_PART: u64 = 20;
 const MAKING_NS: u64 = 5_000_000_000;
 /// Time for the idle watch, the self test and the report.
 const AROUND_NS: u64 = 3_000_000_000;
-/// Time for what happens around a run: 90 ms were measured, with evicting a file of 2 GiB.
+/// Time around a run: 90 ms were measured, with evicting a file of 2 GiB.
 const OVERHEAD_NS: u64 = 100_000_000;
 /// Time to try an interface before the first run.
 const TRIAL_NS: u64 = 50_000_000;
-/// Operations in flight, where an interface can have several: a fast disk needs as many, and they fit any.
+/// Operations in flight of interfaces that can have several. A fast disk needs this many.
 const DEPTH: u32 = 8;
-/// What the headline is about.
+/// The interface of the headline.
 const HEADLINE: &str = "pread";
 
-/// The place, and what is the same for all.
+/// The place, and common settings.
 struct Setup<'a> {
     request: &'a Request,
-    said: PathBuf,
+    given: PathBuf,
     place: Place,
     found: Target,
     span: u64,
@@ -92,20 +92,20 @@ struct Work {
     block_bytes: u32,
 }
 
-/// The interfaces that were named, or all, or the common ones, in the order of the table.
+/// The named interfaces, or all, or the common ones, in the order of the table.
 fn chosen(named: &[&'static Interface], all: bool, is_io_uring_denied: bool) -> Vec<&'static Interface> {
     if named.is_empty() && !all {
-        return interfaces::common(is_io_uring_denied).collect();
+        return common(is_io_uring_denied).collect();
     }
     INTERFACES.iter().filter(|i| all || named.iter().any(|n| n.name == i.name)).collect()
 }
 
-/// How long `fathom api` measures: how often each job, and for how long at most.
+/// The schedule of `fathom api`: how often each job runs, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Schedule {
-    /// Time for the answer.
+    /// Time budget.
     pub(super) budget_ns: u64,
-    /// Time for making the test file.
+    /// Time to make the test file.
     pub(super) making_ns: u64,
     pub(super) runs: u32,
     window_ns: u64,
@@ -127,7 +127,7 @@ impl Schedule {
         let run_ns = window_ns.unwrap_or(SHORTEST_NS).saturating_add(OVERHEAD_NS);
         let around_ns = AROUND_NS + jobs * TRIAL_NS;
         let needed = |runs: u32| jobs.saturating_mul(u64::from(runs)).saturating_mul(run_ns);
-        // A typed number of runs, or a long list of interfaces, takes what it takes.
+        // A typed number of runs, or a long list of interfaces, extends the budget.
         let usual_ns = BUDGET_NS.max(around_ns + files * MAKING_NS + needed(runs.unwrap_or(usual)));
         let budget_ns = typed.unwrap_or(usual_ns);
         let making_ns = (budget_ns / MAKING_PART).min(MAKING_NS);
@@ -136,7 +136,7 @@ impl Schedule {
         let whole = around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
         let length = show_ns((run_ns - OVERHEAD_NS) as f64);
         let work = format!("{jobs} rows in {} runs of {length} each", runs.unwrap_or(fewest));
-        budget::refuse_short(typed, whole, &work, "compare fewer with --interface, --rw or --bs")?;
+        settings::refuse_short(typed, whole, &work, "compare fewer with --interface, --rw or --bs")?;
         let each = left / jobs;
         let runs = runs.unwrap_or_else(|| ((each / run_ns) as u32).clamp(fewest, most));
         let longest = if typed.is_some() { LONGEST_NS.1 } else { LONGEST_NS.0 };
@@ -146,7 +146,7 @@ impl Schedule {
     }
 }
 
-/// Those that were named and do none of the works.
+/// Named interfaces that do none of the works.
 fn of_other_directions(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
     let others = named.iter().filter(|i| !works.iter().any(|work| i.is_for(work.rw)));
     let why = "it does not do what --rw says; type another --rw, or leave it out";
@@ -160,12 +160,12 @@ pub(super) fn compare(
     (root, memory, denial): (&Root, Option<u64>, Option<&str>),
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
-    let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
-    let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
-    let (found, place) = target::inspect_target(root, &said, &path)?;
+    let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
+    let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
+    let (found, place) = target::inspect_target(root, &given, &path)?;
     let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
-    let memory = [memory, machine::limits::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
+    let memory = [memory, machine::cgroup::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
     let fits = |bytes: &u64| {
         memory.is_none_or(|memory| *bytes <= memory / MEMORY_PART)
             && (found.role != Role::Made || machine::test_file::fits(&path, *bytes).is_ok())
@@ -181,9 +181,9 @@ pub(super) fn compare(
         "fathom api",
     );
     let works = works(spec.rw, sizes, origins)?;
-    let guarded = target::guard_writing(request, root, &said, &path, found.role);
+    let guarded = target::guard_writing(request, root, &given, &path, found.role);
     let may_write = match guarded {
-        // Who named it wants it written, and is told why it is not.
+        // A user who named the target wants it written, so report the refusal.
         Err(why) if !request.destroy.is_empty() => return Err(why),
         other => other.map_err(|why| why.message().to_owned()),
     };
@@ -196,7 +196,7 @@ pub(super) fn compare(
     }
     let interfaces = chosen(named, all, denial.is_some());
     let denial = denial.map(str::to_owned);
-    let setup = Setup { request, said, place, found, span, depth, denial, may_write };
+    let setup = Setup { request, given, place, found, span, depth, denial, may_write };
     let mut asked = Jobs::default();
     let mut comparison = InterfaceComparison::default();
     let mut renews = false;
@@ -229,8 +229,7 @@ pub(super) fn compare(
         } else {
             reasons(&comparison.missing)
         };
-        let is_denied =
-            setup.denial.is_some() && named.iter().any(|i| i.engine.starts_with(fallback::WANTED));
+        let is_denied = setup.denial.is_some() && named.iter().any(|i| i.engine.starts_with(engine::WANTED));
         let why = if is_denied { format!("{why}; type --interface 'libaio O_DIRECT'") } else { why };
         return Err(Failure::Usage(format!("nothing can be compared: {why}")));
     }
@@ -250,7 +249,7 @@ pub(super) fn compare(
     Ok(asked)
 }
 
-/// Each reason once, with the first that it keeps away: `pread, 4K random read and 39 others: it is so`.
+/// Each reason once, with the first interface that it excludes: `pread, 4K random read and 39 others: ...`.
 fn reasons(missing: &[NotMeasured]) -> String {
     let words = by_reason(missing).into_iter().map(|(names, why)| match names.as_slice() {
         [] => why.to_owned(),
@@ -261,9 +260,9 @@ fn reasons(missing: &[NotMeasured]) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-/// Both orders and both directions, unless one work was asked for.
-fn works(said: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
-    if let Some(rw) = said.filter(|rw| rw.fixed_mix().is_none_or(|m| m.does(Kind::Trim))) {
+/// Both orders and both directions, unless the user gave one work.
+fn works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
+    if let Some(rw) = given.filter(|rw| rw.fixed_mix().is_none_or(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(
             "--rw {}: interfaces are compared by reads and by writes; type read, write, randread or randwrite",
             rw.word()
@@ -271,17 +270,17 @@ fn works(said: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<W
     }
     let all = vec![Rw::Read, Rw::Randread, Rw::Write, Rw::Randwrite];
     let words = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
-    let rws = origins.choose("--rw", said.map(|rw| vec![rw]), all, words);
+    let rws = origins.choose("--rw", given.map(|rw| vec![rw]), all, words);
     let words = |all: &[u32]| all.iter().map(|b| show_block((*b).into())).collect::<Vec<_>>().join(", ");
     let (value, from) = match sizes {
         [] => (format!("{}; random {}", words(SIZES), words(RANDOM_SIZES)), "default"),
-        said => (words(said), "command line"),
+        given => (words(given), "command line"),
     };
     origins.fixed("--bs", &value, from);
     let of = |rw: Rw| match (sizes, rw.is_random()) {
         ([], true) => RANDOM_SIZES,
         ([], false) => SIZES,
-        (said, _) => said,
+        (given, _) => given,
     };
     Ok(rws.into_iter().flat_map(|rw| of(rw).iter().map(move |b| Work { rw, block_bytes: *b })).collect())
 }
@@ -297,7 +296,7 @@ impl Interface {
 }
 
 impl Work {
-    /// `4K random read`.
+    /// Example: `4K random read`.
     fn describe(self) -> String {
         let pattern = if self.rw.is_random() { Pattern::Random } else { Pattern::Sequential };
         Access::plain(pattern, self.block_bytes, if writes(self.rw) { 0 } else { 100 }).describe()
@@ -319,7 +318,7 @@ impl Setup<'_> {
         let random = work.rw.is_random();
         let size = Sizes::Fixed(work.block_bytes);
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
-            stream.target = vec![model::name::text(&self.said)];
+            stream.target = vec![model::name::text(&self.given)];
             stream.rw = Some(work.rw);
             stream.cache = Some(interface.cache);
             stream.bs = Some(PerKind::all(size.clone()));
@@ -328,7 +327,7 @@ impl Setup<'_> {
             stream.depth = Some(several(Many::Depth));
             stream.workers = Some(several(Many::Threads));
             stream.random = random.then_some(Order::Once);
-            // Each thread takes the next record, as those of a pool do.
+            // Each thread takes the next block, like the threads of a pool.
             stream.start = (!random).then_some(Start::Interlocked);
             stream.limit = StopRule::default();
         }
@@ -337,10 +336,10 @@ impl Setup<'_> {
 
     fn can_be_tried(&self, interface: &Interface, work: Work) -> Result<(), String> {
         let engine = interface.engine.split(':').next().unwrap_or_default();
-        if engine::engines::find(engine).is_none() {
+        if ::engine::engines::find(engine).is_none() {
             return Err(format!("this fathom was built without it; build it with --features {CXX}"));
         }
-        if let Some(cause) = self.denial.as_ref().filter(|_| engine == fallback::WANTED) {
+        if let Some(cause) = self.denial.as_ref().filter(|_| engine == engine::WANTED) {
             return Err(format!("io_uring cannot be used here: {cause}"));
         }
         if writes(work.rw) {
@@ -357,7 +356,7 @@ impl Setup<'_> {
         if let Some(why) = self.place.without_direct() {
             return Err(format!("there is no direct I/O here ({why})"));
         }
-        let align = span::direct_alignment(&self.place);
+        let align = target::direct_alignment(&self.place);
         if !work.block_bytes.is_multiple_of(align.max(1)) {
             return Err(format!("direct I/O needs multiples of {align} bytes here"));
         }
@@ -365,11 +364,8 @@ impl Setup<'_> {
     }
 }
 
-/// The cargo feature behind the only interface that may be left out.
-const CXX: &str = "cxx";
-
 #[test]
-fn a_budget_is_spent_on_rounds_first_and_then_on_longer_runs() {
+fn the_budget_pays_for_rounds_before_longer_runs() {
     let divide = |jobs, typed| Schedule::divide(jobs, 1, typed, (None, None));
     let seconds = |s: u64| Some(s * 1_000_000_000);
     let takes = |s: &Schedule, jobs: u64| {

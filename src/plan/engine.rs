@@ -1,43 +1,251 @@
-//! The engine that was asked for: whether it is there, and has what was asked of it.
+//! The engine of a stream: finds it, checks its options, and replaces io_uring if the kernel or a sandbox denies it.
 //!
-//! For: the same refusals for a flag and for a job file, where they point at the place. Not for: what the machine grants.
+//! 1. If the user named io_uring, the stream is refused, with the alternative in the syntax that the user typed.
+//! 2. A stream with the default engine uses libaio at the same depth. The stream, its origin and every report name the
+//!    cause.
+//! 3. If libaio cannot do the stream's work, the whole plan is refused with a command that works.
+//!
+//! The number of workers never changes. Flags and job files get the same refusals; a job file's point at the place.
 
+use crate::failure::Failure;
+use crate::plan::DraftJob;
+use crate::plan::settings::Origins;
+use crate::plan::stream::Draft;
+use crate::request::{JobSource, Request, Work};
+use dialect::Tool;
 use engine::engines::{self, ENGINES, Entry, Number};
-use model::job::Cache;
-
+use model::job::{Cache, EngineFallback, Stream, SyncCall};
+use model::machine::Machine;
+use model::spec::number::MAX_WORKERS;
 use model::spec::{EngineSpec, JobSpec, Problem, StreamSpec};
+use model::{evidence, name};
 
-/// The engine where nobody asks for one.
+/// The engine that may be denied.
+pub(super) const WANTED: &str = "io_uring";
+/// The engine that replaces it.
+const FALLBACK: &str = "libaio";
+/// Flags that a suggested command replaces.
+const REPLACED_FLAGS: [&str; 3] = ["--engine", "--depth", "--workers"];
+
+/// What denies io_uring on this machine; `None` if it works.
+pub(super) fn denial(machine: &Machine) -> Option<&str> {
+    machine.fact(evidence::IO_URING).ok().filter(|cause| !cause.is_empty())
+}
+
+/// The engine for fathom's own work, such as filling a target.
+pub(super) fn default_engine(denial: Option<&str>) -> Option<&'static Entry> {
+    engines::find(if denial.is_some() { FALLBACK } else { WANTED })
+}
+
+/// Why libaio cannot do the work of a stream; `None` if it can.
+pub(super) fn unable(stream: &Stream) -> Option<&'static str> {
+    let able = engines::find(FALLBACK).map_or(&[][..], |engine| engine.kinds);
+    if stream.kinds().any(|kind| !able.contains(&kind)) {
+        return Some("libaio, which could replace it, has no trims");
+    }
+    if stream.flush.is_some_and(|flush| flush.call == SyncCall::SyncFileRange) {
+        return Some("libaio, which could replace it, has no sync_file_range");
+    }
+    if stream.depth > 1 && !stream.cache.is_direct() {
+        return Some("libaio, which could replace it, does buffered operations one at a time");
+    }
+    machine::rights::libaio().is_err().then_some("libaio, which could replace it, cannot be used here either")
+}
+
+/// Gives streams with the default engine another one if io_uring is denied.
+///
+/// # Errors
+/// [`Failure::Refused`] if the user named io_uring, or if libaio cannot do the work.
+pub(super) fn replace_denied(
+    request: &Request,
+    jobs: &mut [DraftJob],
+    denial: Option<&str>,
+    origins: &mut Origins,
+) -> Result<(), Failure> {
+    let Some(cause) = denial else { return Ok(()) };
+    let Some(entry) = engines::find(FALLBACK) else { return Ok(()) };
+    // An open loop of `limit` has more operations in flight than the typed job.
+    let closed = jobs.first().and_then(|job| Some(&job.phases.first()?.1.first()?.stream));
+    let product = |stream: &Stream| u64::from(stream.depth) * u64::from(stream.workers);
+    let of_closed = closed.map(product).filter(|_| matches!(request.work, Work::Limit(_)));
+    let in_flight = |stream: &Stream| of_closed.unwrap_or_else(|| product(stream));
+    let drafts = jobs.iter_mut().flat_map(|job| &mut job.phases).flat_map(|(_, drafts)| drafts);
+    let mut is_replaced = false;
+    for draft in drafts.filter(|draft| draft.engine.name == WANTED) {
+        let why = unable(&draft.stream);
+        if draft.engine_said {
+            return Err(refuse_named(request, (draft, in_flight(&draft.stream)), cause, why));
+        }
+        if let Some(why) = why {
+            return Err(Failure::Refused(format!(
+                "cannot use {WANTED}: {cause}; {why}; {}",
+                command_that_works(request, (&draft.stream, in_flight(&draft.stream)))
+            )));
+        }
+        draft.engine = entry;
+        draft.stream.engine = FALLBACK.into();
+        draft.stream.engine_fallback = Some(EngineFallback { wanted: WANTED.into(), cause: cause.into() });
+        is_replaced = true;
+    }
+    if is_replaced {
+        origins.replace_engine(WANTED, FALLBACK, cause);
+    }
+    Ok(())
+}
+
+/// Refuses io_uring if the user named it.
+fn refuse_named(
+    request: &Request,
+    (draft, in_flight): (&Draft, u64),
+    cause: &str,
+    why: Option<&str>,
+) -> Failure {
+    let (named, instead) = match &request.source {
+        Some(JobSource::CommandOf(Tool::Fio)) => ("ioengine=io_uring".to_owned(), "ioengine=libaio"),
+        Some(JobSource::File(file)) if !request.flags.contains(&"engine") => {
+            let is_toml = file.extension().is_some_and(|extension| extension == "toml");
+            let (named, instead) = if is_toml {
+                ("engine = \"io_uring\"", "engine = \"libaio\"")
+            } else {
+                ("ioengine=io_uring", "ioengine=libaio")
+            };
+            (format!("{}: {named}", crate::plan::shown(file)), instead)
+        }
+        _ => ("--engine io_uring".to_owned(), "--engine libaio"),
+    };
+    let is_fio = matches!(request.source, Some(JobSource::CommandOf(Tool::Fio)));
+    // As in fio, libaio accepts a depth that buffered files never reach.
+    let advice = match why {
+        Some(why) if !is_fio => format!("{why}; {}", command_that_works(request, (&draft.stream, in_flight))),
+        _ if draft.stream.kinds().any(|kind| kind == model::job::Kind::Trim) && is_fio => {
+            "type ioengine=psync, since libaio has no trims".into()
+        }
+        _ => format!("type {instead}"),
+    };
+    Failure::Refused(format!("{named}: {cause}; {advice}"))
+}
+
+/// Refuses io_uring as a value of an axis. Leaving it out silently would hide it among the other values.
+pub(super) fn refuse_axis(cause: &str) -> Failure {
+    Failure::Refused(format!("--engine io_uring: {cause}; type --engine libaio"))
+}
+
+/// A command, or a change, for the same work with the same number of operations in flight.
+fn command_that_works(request: &Request, (stream, in_flight): (&Stream, u64)) -> String {
+    let in_flight = in_flight.min(u64::from(MAX_WORKERS));
+    match &request.source {
+        Some(JobSource::CommandOf(Tool::Diskspd))
+            if !request.command.iter().any(|word| word.starts_with("-X")) =>
+        {
+            format!("type: {}", with_single_requests(&request.command, stream.depth))
+        }
+        Some(JobSource::CommandOf(Tool::Diskspd)) => {
+            "set RequestCount to 1 in the profile, and use more threads".into()
+        }
+        Some(JobSource::CommandOf(Tool::Iometer)) => {
+            "set 'Queue Depth' to 1 in the configuration file, and use more workers".into()
+        }
+        Some(JobSource::File(file)) => {
+            format!(
+                "write into {}: engine = \"sync\", depth = 1, workers = {in_flight}",
+                crate::plan::shown(file)
+            )
+        }
+        _ => {
+            let subcommand = request.command.get(1).map_or("", String::as_str);
+            let flags = match (&request.work, subcommand) {
+                (Work::Profile(_), _) | (_, "recipe") => vec!["--engine".to_owned(), "sync".to_owned()],
+                (_, "verify") => split_words("--engine sync --depth 1"),
+                _ if stream.replay.is_some() => split_words("--engine sync --depth 1"),
+                _ => split_words(&format!("--engine sync --depth 1 --workers {in_flight}")),
+            };
+            format!("type: {}", name::line(&with_flags(&request.command, flags)))
+        }
+    }
+}
+
+fn split_words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+/// A fathom command line with these flags instead of those in [`REPLACED_FLAGS`].
+fn with_flags(command: &[String], flags: Vec<String>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut all = command.iter();
+    while let Some(word) = all.next() {
+        if word == "--" {
+            out.extend(flags.iter().cloned().chain([word.clone()]).chain(all.cloned()));
+            return out;
+        }
+        if REPLACED_FLAGS.contains(&word.as_str()) {
+            all.next();
+        } else if !REPLACED_FLAGS
+            .iter()
+            .any(|flag| word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')))
+        {
+            out.push(word.clone());
+        }
+    }
+    out.extend(flags);
+    out
+}
+
+/// A DISKSPD command line with one request per thread, and correspondingly more threads.
+fn with_single_requests(command: &[String], depth: u32) -> String {
+    let more = |count: &str| {
+        count.parse::<u32>().map_or_else(|_| count.to_owned(), |n| n.saturating_mul(depth).to_string())
+    };
+    let mut out: Vec<String> = Vec::new();
+    let mut has_threads = false;
+    let mut options: Vec<String> = vec!["-o1".into()];
+    for word in command {
+        if let Some(count) = word.strip_prefix("-t").or_else(|| word.strip_prefix("-F")) {
+            has_threads = true;
+            out.push(format!("{}{}", &word[..2], more(count)));
+        } else if !(word.starts_with("-o") || word.starts_with("-O")) {
+            out.push(word.clone());
+        }
+    }
+    if !has_threads {
+        options.push(format!("-t{depth}"));
+    }
+    // Options come before targets.
+    let at = out.iter().skip(1).position(|word| word.starts_with('-')).map_or(out.len(), |at| at + 1);
+    out.splice(at..at, options);
+    name::line(&out)
+}
+
+/// The default engine.
 pub(super) fn default_of(spec: &StreamSpec) -> &'static str {
     if spec.cache == Some(Cache::Mmap) { "mmap" } else { "io_uring" }
 }
 
-/// What is asked of engines that they do not have.
+/// Unsupported options and engines in a job.
 pub(crate) fn problems(job: &JobSpec) -> Vec<Problem> {
     let streams = job.phases.iter().enumerate().flat_map(|(phase, spec)| {
-        spec.streams.iter().enumerate().map(move |(stream, said)| (phase, stream, said))
+        spec.streams.iter().enumerate().map(move |(stream, given)| (phase, stream, given))
     });
-    let wrong = streams.filter_map(|(phase, stream, said)| {
-        let problem = find(said).err()?;
+    let wrong = streams.filter_map(|(phase, stream, given)| {
+        let problem = find(given).err()?;
         Some(Problem { phase, stream, ..problem })
     });
     wrong.collect()
 }
 
-/// The engine of a stream, which has all that is asked of it.
-pub(super) fn find(said: &StreamSpec) -> Result<&'static Entry, Problem> {
+/// Finds the engine of a stream, and checks its options.
+pub(super) fn find(given: &StreamSpec) -> Result<&'static Entry, Problem> {
     let problem =
         |keys: &[&'static str], message| Problem { keys: keys.to_vec(), phase: 0, stream: 0, message };
-    let name = said.engine.as_ref().map_or(default_of(said), |e| &e.name);
+    let name = given.engine.as_ref().map_or(default_of(given), |e| &e.name);
     let entry = engines::find(name).ok_or_else(|| {
         let known: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
         let known = known.join(", ");
         problem(&["engine"], format!("{{engine {name}}}: there is no such engine; type one of {known}"))
     })?;
-    if let Some(asked) = &said.engine {
+    if let Some(asked) = &given.engine {
         options(entry, asked).map_err(|why| problem(&["engine"], format!("{{engine {name}}}: {why}")))?;
     }
-    if let Some(cache) = said.cache.filter(|c| !entry.caches.contains(c)) {
+    if let Some(cache) = given.cache.filter(|c| !entry.caches.contains(c)) {
         let known: Vec<&str> = entry.caches.iter().map(|c| c.word()).collect();
         let message = format!(
             "{{cache {}}}: the engine {name} works with {} only; type one of these, or another {{engine}}",
@@ -49,7 +257,7 @@ pub(super) fn find(said: &StreamSpec) -> Result<&'static Entry, Problem> {
     Ok(entry)
 }
 
-/// An option that an engine does not have must not be taken for one that did something.
+/// Refuse unknown options: they must not appear to have an effect.
 fn options(entry: &Entry, asked: &EngineSpec) -> Result<(), String> {
     for (name, value) in &asked.options {
         let Some(option) = entry.options.iter().find(|o| o.name == name) else {
@@ -68,4 +276,46 @@ fn options(entry: &Entry, asked: &EngineSpec) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::job::{Access, Cache, Pattern};
+
+    fn stream(depth: u32, cache: Cache) -> Stream {
+        Stream { cache, ..Stream::plain(Access::plain(Pattern::Random, 4096, 100), depth, 1, WANTED) }
+    }
+
+    #[test]
+    fn libaio_replaces_direct_work_at_any_depth_and_buffered_work_at_depth_one() {
+        assert_eq!(unable(&stream(64, Cache::Direct)), None);
+        assert_eq!(unable(&stream(64, Cache::DirectSync)), None);
+        assert_eq!(unable(&stream(1, Cache::Buffered)), None);
+        assert!(unable(&stream(2, Cache::Dsync)).is_some_and(|why| why.contains("one at a time")));
+        let mut trims = stream(8, Cache::Direct);
+        trims.access.lines[0].mix = model::job::Mix::of_percents(0, 100);
+        assert!(unable(&trims).is_some_and(|why| why.contains("trims")));
+    }
+
+    #[test]
+    fn a_command_keeps_everything_but_engine_depth_and_workers() {
+        let command =
+            split_words("fathom run --depth=8 --rw randread --engine io_uring --cache buffered -- dir");
+        let flags = split_words("--engine sync --depth 1 --workers 8");
+        assert_eq!(
+            with_flags(&command, flags).join(" "),
+            "fathom run --rw randread --cache buffered --engine sync --depth 1 --workers 8 -- dir"
+        );
+        let diskspd = split_words("fathom diskspd -b4K -o8 -t2 -r file");
+        assert_eq!(with_single_requests(&diskspd, 8), "fathom diskspd -o1 -b4K -t16 -r file");
+        assert_eq!(
+            with_single_requests(&split_words("fathom diskspd -d1 file"), 2),
+            "fathom diskspd -o1 -t2 -d1 file"
+        );
+        assert_eq!(
+            with_single_requests(&split_words("fathom diskspd file"), 2),
+            "fathom diskspd file -o1 -t2"
+        );
+    }
 }

@@ -1,50 +1,50 @@
-//! The comparison of `fathom layers`: one job per layer below a place and per way through the page cache.
+//! `fathom layers`: one job per layer below a place and per mode of the page cache, each with the job it is compared with,
+//! or a reason why it is missing.
 //!
-//! For: which layers can be opened, what each job is compared with, and a reason for each one that is missing. Not for:
-//! measuring (the jobs are ordinary ones) nor for the costs (crate `analysis`).
+//! The jobs are ordinary ones. Crate `analysis` computes the costs.
 
-use super::origins::Origins;
 use super::{stream, target};
 use crate::failure::Failure;
+use crate::plan::settings::Origins;
 use crate::request::Request;
 use engine::engines::Entry;
 use machine::root::Root;
 use machine::safety;
+use model::figures::NotMeasured;
 use model::job::{Cache, Kind, PerKind, Sizes};
 use model::machine::Place;
-use model::not_measured::NotMeasured;
 use model::plan::{ComparedLayer, LayerComparison, Role};
 use model::spec::{JobSpec, Rw};
 use model::units::{GIB, show_bytes};
 use std::path::{Path, PathBuf};
 
-/// Settings that each layer says for itself.
+/// Settings that each layer defines.
 pub(super) const OF_LAYERS: &[&str] = &["--rw", "--bs", "--size", "--cache", "--mix"];
-/// Bytes per operation: the size of the comparison that this repeats, and of the pages of many databases.
+/// Bytes per operation: as in the original comparison, and as the pages of many databases.
 const BLOCK_BYTES: u32 = 8192;
-/// Span of the comparison: it has to fit in the page cache of most machines, and is read whole before buffered reads.
+/// Span of the comparison. It fits in the page cache of most machines, and is read completely before buffered reads.
 const SPAN_BYTES: u64 = GIB;
 
-/// Jobs with what they are to one another.
+/// The jobs, and how they relate.
 #[derive(Default)]
 pub(super) struct LayerJobs {
     /// One per layer, in their order.
     pub(super) specs: Vec<JobSpec>,
     pub(super) comparison: LayerComparison,
-    /// Index of the job whose figure is the headline: past the page cache at the place itself, where that can be.
+    /// Index of the headline's job: direct I/O at the place itself, if possible.
     pub(super) headline: Option<usize>,
 }
 
-/// The place and what is done at each of its layers.
+/// The place, and the work at each of its layers.
 struct Setup<'a> {
     request: &'a Request,
     root: &'a Root,
-    said: PathBuf,
+    given: PathBuf,
     path: PathBuf,
     place: Place,
     role: Role,
     engine: &'static Entry,
-    /// Why layers through the page cache cannot be measured with the engine that replaces the default one.
+    /// Why buffered layers cannot be measured with the engine that replaces the default one.
     no_buffered: Option<String>,
     bs: PerKind<Sizes>,
     span: u64,
@@ -56,11 +56,11 @@ pub(super) fn of_each(
     (root, denial): (&Root, Option<&str>),
     origins: &mut Origins,
 ) -> Result<LayerJobs, Failure> {
-    let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
-    let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
-    let (found, place) = target::inspect_target(root, &said, &path)?;
+    let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
+    let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
+    let (found, place) = target::inspect_target(root, &given, &path)?;
     let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
-    let engine = super::engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
+    let engine = crate::plan::engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !engine.moves_bytes {
         let name = engine.name;
         return Err(Failure::Usage(format!(
@@ -80,7 +80,7 @@ pub(super) fn of_each(
             "io_uring cannot be used ({cause}), and libaio does buffered operations one at a time; type --depth 1 for this row"
         )
     });
-    let setup = Setup { request, root, said, path, place, role: found.role, engine, no_buffered, bs, span };
+    let setup = Setup { request, root, given, path, place, role: found.role, engine, no_buffered, bs, span };
     let mut jobs = LayerJobs::default();
     for rw in works {
         setup.work(rw, &mut jobs)?;
@@ -99,9 +99,9 @@ pub(super) fn of_each(
     Ok(jobs)
 }
 
-/// Reads and writes at random, unless one work was asked for.
-fn works(said: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
-    if let Some(rw) = said.filter(|rw| rw.fixed_mix().is_some_and(|m| m.does(Kind::Trim))) {
+/// Random reads and writes, unless the user gave one work.
+fn works(given: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
+    if let Some(rw) = given.filter(|rw| rw.fixed_mix().is_some_and(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(
             "--rw {}: layers are compared by reads and writes; type read, write, rw, randread, randwrite or randrw",
             rw.word()
@@ -109,10 +109,10 @@ fn works(said: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
     }
     let both = vec![Rw::Randread, Rw::Randwrite];
     let words = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
-    Ok(origins.choose("--rw", said.map(|rw| vec![rw]), both, words))
+    Ok(origins.choose("--rw", given.map(|rw| vec![rw]), both, words))
 }
 
-/// What the rows of a work stand under.
+/// Heading of the rows of a work.
 fn heading(rw: Rw) -> &'static str {
     match rw {
         Rw::Read => "sequential reads",
@@ -135,7 +135,7 @@ pub(super) fn writes(rw: Rw) -> bool {
 }
 
 impl Setup<'_> {
-    /// What the place is called: its file system, or its name as a device.
+    /// Name of the place: its file system, or its device.
     fn base(&self) -> &str {
         let top = self.place.tops.first().and_then(|t| self.place.layers.get(*t));
         match (&self.place.file_system, top) {
@@ -145,13 +145,13 @@ impl Setup<'_> {
         }
     }
 
-    /// All layers of one work, from the setup up.
+    /// Adds all layers of one work, from the setup upwards.
     fn work(&self, rw: Rw, jobs: &mut LayerJobs) -> Result<(), Failure> {
         let below = self.devices(rw, jobs);
         if writes(rw)
             && let Err(why) = self.may_write()
         {
-            // Who named it wants it written, and is told why it is not.
+            // A user who named the target wants it written, so report the refusal.
             if !self.request.destroy.is_empty() {
                 return Err(why);
             }
@@ -169,10 +169,10 @@ impl Setup<'_> {
     }
 
     fn may_write(&self) -> Result<(), Failure> {
-        target::guard_writing(self.request, self.root, &self.said, &self.path, self.role)
+        target::guard_writing(self.request, self.root, &self.given, &self.path, self.role)
     }
 
-    /// One way through the page cache at the place itself.
+    /// Adds one cache mode at the place itself.
     fn layer(
         &self,
         rw: Rw,
@@ -201,16 +201,16 @@ impl Setup<'_> {
             jobs,
             ComparedLayer { job: 0, name, work: heading(rw).into(), below, warm, stored: false },
             rw,
-            (&self.said, cache, self.span),
+            (&self.given, cache, self.span),
         ))
     }
 
-    /// The block devices below, from the setup up; the index of the layer right below the place.
+    /// Adds the block devices below, from the setup upwards. Returns the index of the layer right below the place.
     fn devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
         let layers = &self.place.layers;
         let own = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);
         let mut indices: Vec<Option<usize>> = vec![None; layers.len()];
-        // Each layer stands before what is below it.
+        // Each layer precedes those below it.
         for (at, layer) in layers.iter().enumerate().rev().filter(|(at, _)| !own(*at)) {
             if writes(rw) {
                 miss(jobs, &layer.name, rw, "it stores the layers above, so it is only read");
@@ -280,7 +280,7 @@ fn miss(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
     jobs.comparison.missing.push(NotMeasured { name, why: why.into() });
 }
 
-/// The only one. What stands on several has no layer that it could be compared with.
+/// The only element. A layer on several others has none to be compared with.
 fn only(all: &[usize]) -> Option<usize> {
     if let [one] = all { Some(*one) } else { None }
 }

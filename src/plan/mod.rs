@@ -1,57 +1,47 @@
-//! Planning: from what was said, and what the machine is, to a plan with nothing left open.
+//! Planning: turns a request and the machine's facts into a plan with every setting resolved. Nothing is touched.
 //!
-//! For: filling every default with the place it came from, and refusing what is impossible or dangerous before anything is
-//! touched. Not for: touching anything.
+//! 1. The work of the request becomes jobs: from flags or a file, per test of a profile, per layer, interface or grid
+//!    cell.
+//! 2. Each stream is drafted with its defaults and checked; [`settings::Origins`] records where every setting came from.
+//! 3. Targets are found, sized and guarded; operations are fitted to them.
+//! 4. Settings of the whole plan follow: seed, runs, conditions, preconditioning, memory limits.
+//!
+//! Jobs of an earlier session can be added (`--against`) or continued (`sweep --resume`). Comparing an old number with a
+//! new one also shows how the machine aged, filled and was updated; runs in turns within the same minutes differ by the
+//! change alone.
 
 mod api;
-mod budget;
-mod cycle;
-mod ends;
 mod engine;
-mod fallback;
-mod files;
-mod fleet;
-mod gate;
-pub(crate) mod idle_watch;
-mod job_file;
-mod kept;
 mod layers;
-mod limit;
-mod missing;
-mod nothing;
-mod op_log;
-mod origins;
-mod page_cache;
-mod precondition;
 mod profile;
-mod quick;
-mod read_back;
-mod repeats;
 mod replay;
-mod rerun;
-pub mod resume;
-mod seed;
-mod sides;
-mod span;
-mod stream;
+pub(crate) mod settings;
+pub(crate) mod stream;
 mod sweep;
 mod target;
 
 use crate::failure::Failure;
 use crate::request::{BenchSpec, JobSource, Request, Work};
+use crate::{history, session};
+use analysis::Judging;
 pub(crate) use engine::problems;
 use layers::LayerJobs;
-use machine::limits::MemoryLimit;
+use machine::cgroup::MemoryLimit;
 use machine::root::Root;
-use model::job::{Job, Phase, Stream};
+use model::evidence::FileState;
+use model::job::{Access, Job, Order, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{LatencyTarget, MAKING_NS, Plan, Role, Strategy, Target};
-use model::spec::limits::MAX_TIME_NS;
+use model::plan::{LatencyTarget, MAKING_NS, Plan, Rerun, Role, Strategy, Target};
+use model::record::Record;
+use model::report::Report;
+use model::spec::number::MAX_TIME_NS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
-use model::study::Study;
+use model::study::{HostSteps, Study};
 use model::units::{show_bytes, show_ns};
-use origins::Origins;
+use model::{Known, name};
+use settings::Origins;
 use std::borrow::Cow;
+use std::os::unix::fs::MetadataExt;
 use stream::Draft;
 use target::Targets;
 
@@ -67,70 +57,71 @@ const BUFFER_SHARE: u64 = 2;
 const OWN_BYTES: u64 = 12 << 20;
 /// Memory of a worker besides its buffers: 0.2 MiB were measured.
 const WORKER_BYTES: u64 = 256 << 10;
-/// Buffers take this part more: 64 MiB of buffers were killed at a limit of 80 MiB, and 32 buffers of 4 KiB ran in 16 MiB.
+/// Overhead of buffers: 64 MiB of buffers were killed at a limit of 80 MiB, and 32 buffers of 4 KiB ran in 16 MiB.
 const SPARE_SHARE: u64 = 16;
 /// Slots begin at pages, and the memory of a worker's slots is a multiple of huge pages.
 const PAGE_BYTES: u64 = 4096;
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
-/// Fills a plan.
+/// Makes a plan.
 ///
 /// # Errors
-/// [`Failure::Usage`] for what nobody could do, [`Failure::Refused`] for what this machine or its owner does not allow.
+/// [`Failure::Usage`] for impossible requests, [`Failure::Refused`] for what this machine or its owner does not allow.
 pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
     let mut machine = machine::host::read_host(&root);
     let memory = machine.memory_bytes.as_ref().ok().copied();
-    let denial = fallback::denial(&machine).map(str::to_owned);
+    let denial = engine::denial(&machine).map(str::to_owned);
     let denial = denial.as_deref();
-    let (mut origins, asked) = asked(request, &root, (memory, denial))?;
-    let mut drafts = drafts(request, &asked, &mut origins)?;
-    let (mut study, mut headline, schedule) = (asked.study, asked.headline, asked.schedule);
-    if let Some(steps) = fleet::steps(request, &mut drafts, &mut origins)? {
+    let (mut origins, requested) = jobs_of_request(request, &root, (memory, denial))?;
+    let mut drafts = drafts(request, &requested, &mut origins)?;
+    let (mut study, mut headline, schedule) = (requested.study, requested.headline, requested.schedule);
+    if let Some(host_steps) = host_steps(request, &mut drafts, &mut origins)? {
         headline = Some(drafts.len() - 1);
-        study = Study::Hosts(steps);
+        study = Study::Hosts(host_steps);
     }
     if let Some(latency_target) = latency_target(request, &mut drafts, &mut origins)? {
         study = Study::Limit(latency_target);
     }
-    fallback::replace_denied(request, &mut drafts, denial, &mut origins)?;
+    engine::replace_denied(request, &mut drafts, denial, &mut origins)?;
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
     let (runs, strategy) =
-        repeats::repeats(&study, request, is_quick, schedule.map(|s| s.runs), &mut origins);
-    let fail_if = gate::conditions(&request.job, (&jobs, &study), &mut origins)?;
-    let fail_if_slower = gate::slower(request, &mut origins)?;
-    let against = request.against.as_deref().map(|word| {
-        rerun::append_baseline_jobs(word, (strategy, denial), &mut jobs, &mut targets, &mut origins)
-    });
+        settings::repeats(&study, request, is_quick, schedule.map(|s| s.runs), &mut origins);
+    let fail_if = settings::conditions(&request.job, (&jobs, &study), &mut origins)?;
+    let fail_if_slower = settings::slower(request, &mut origins)?;
+    let against = request
+        .against
+        .as_deref()
+        .map(|word| append_baseline_jobs(word, (strategy, denial), &mut jobs, &mut targets, &mut origins));
     let against = against.transpose()?;
     let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
     let (mut targets, places) = targets.finish(&mut jobs, apart)?;
     target::mark_unseen_users(request, &mut targets, &mut origins)?;
-    let op_log = op_log::meant(&request.job, &mut jobs, &mut origins)?;
-    let precondition = precondition::meant(request, (&jobs, &targets), denial, &mut origins)?;
+    let op_log = settings::plan_op_log(&request.job, &mut jobs, &mut origins)?;
+    let precondition = settings::plan_precondition(request, (&jobs, &targets), denial, &mut origins)?;
     check_memory(&jobs, memory)?;
-    if let Some(limit) = machine::limits::memory(&root) {
+    if let Some(limit) = machine::cgroup::memory(&root) {
         check_memory_limit(&jobs, &limit)?;
     }
     let touched = targets.iter().any(|t| t.role != Role::None);
     let cold = is_cold(request, (&jobs, &targets), (&study, strategy), &mut origins);
     let foreign = request.job.typed.is_some() || matches!(request.source, Some(JobSource::CommandOf(_)));
-    let (seed, seed_again) = seed::chosen(request.job.seed, (&jobs, &targets), (foreign, cold), &mut origins);
+    let (seed, seed_again) = choose_seed(request.job.seed, (&jobs, &targets), (foreign, cold), &mut origins);
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);
-    let baseline_ns = if touched { idle_watch::before_runs_ns(request, &mut origins) } else { 0 };
+    let baseline_ns = if touched { settings::before_runs_ns(request, &mut origins) } else { 0 };
     let budget_ns = match &study {
         Study::Limit(target) => {
-            Some(limit::budget_ns(request.budget_ns, target, (&jobs, runs, baseline_ns), &mut origins)?)
+            Some(settings::budget_ns(request.budget_ns, target, (&jobs, runs, baseline_ns), &mut origins)?)
         }
         Study::Targets(_) if matches!(strategy, Strategy::Targets(_)) => {
-            Some(sides::budget_ns(request, (&jobs, runs, baseline_ns), &mut origins)?)
+            Some(profile::budget_ns(request, (&jobs, runs, baseline_ns), &mut origins)?)
         }
-        // A grid keeps its own budget.
+        // A grid has its own budget.
         Study::Sweep(_) => None,
         _ => schedule.map(|s| s.budget_ns).or(request.budget_ns),
     };
@@ -142,15 +133,15 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         headline: headline.unwrap_or(0),
         runs,
         strategy,
-        attempts: if is_quick { 1 } else { repeats::attempts(&request.job, &mut origins) },
+        attempts: if is_quick { 1 } else { settings::attempts(&request.job, &mut origins) },
         fail_if,
         fail_if_slower,
         seed,
         seed_again,
         cold,
         baseline_ns,
-        making_ns: schedule.map_or(if is_quick { quick::MAKING_NS } else { MAKING_NS }, |s| s.making_ns),
-        quick_ns: is_quick.then_some(quick::ROWS_UNTIL_NS),
+        making_ns: schedule.map_or(if is_quick { profile::MAKING_NS } else { MAKING_NS }, |s| s.making_ns),
+        quick_ns: is_quick.then_some(profile::ROWS_UNTIL_NS),
         budget_ns,
         origins: origins.into_all(),
         hook: request.hook,
@@ -165,14 +156,14 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     Ok((plan, machine))
 }
 
-/// Whether the page cache is emptied of the targets before each run.
+/// Whether targets are evicted from the page cache before each run.
 fn is_cold(
     request: &Request,
     (jobs, targets): (&[Job], &[Target]),
     (study, strategy): (&Study, Strategy),
     origins: &mut Origins,
 ) -> bool {
-    // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
+    // A user's file that is read through the page cache is measured as it is; everything else begins cold.
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
     let comparing = matches!(study, Study::Layers(_) | Study::Sweep(_) | Study::Interfaces(_));
     let usual = direct || comparing || targets.iter().all(|t| t.role != Role::File);
@@ -198,13 +189,15 @@ fn is_cold(
 
 fn title(request: &Request) -> String {
     match (&request.work, &request.source) {
-        (Work::Profile(said), _) => {
-            let quick = if said.quick { ", quick" } else { "" };
-            format!("bench {}{quick}", said.chosen().name)
+        (Work::Profile(given), _) => {
+            let quick = if given.quick { ", quick" } else { "" };
+            format!("bench {}{quick}", given.chosen().name)
         }
         (Work::Layers, _) => "layers".into(),
         (Work::Limit(_), _) => "limit".into(),
-        (Work::Sweep(said), _) => said.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name)),
+        (Work::Sweep(given), _) => {
+            given.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name))
+        }
         (Work::Api { .. }, _) => "api".into(),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(JobSource::File(file))) => format!("run {}", shown(file)),
@@ -212,21 +205,21 @@ fn title(request: &Request) -> String {
     }
 }
 
-/// The kernel's name of a device that was named by a path, which may be a link such as those in /dev/disk. A word without
-/// a slash is kept: a name or a serial number.
-fn device_name(said: &str) -> Result<String, Failure> {
-    if said.trim().is_empty() {
+/// The kernel's name of a device given by a path, which may be a link such as those in /dev/disk. A word without a slash
+/// is a name or a serial number and returned unchanged.
+fn device_name(given: &str) -> Result<String, Failure> {
+    if given.trim().is_empty() {
         return Err(Failure::Usage("--expect-device names nothing; type a device such as nvme0n1".into()));
     }
-    if !said.contains('/') {
-        return Ok(said.to_owned());
+    if !given.contains('/') {
+        return Ok(given.to_owned());
     }
-    let path = std::fs::canonicalize(said).map_err(|e| {
-        Failure::Usage(format!("--expect-device {said}: {e}; `lsblk` lists the devices that are here"))
+    let path = std::fs::canonicalize(given).map_err(|e| {
+        Failure::Usage(format!("--expect-device {given}: {e}; `lsblk` lists the devices that are here"))
     })?;
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
     name.ok_or_else(|| {
-        Failure::Usage(format!("--expect-device {said} is no device; type one such as nvme0n1"))
+        Failure::Usage(format!("--expect-device {given} is no device; type one such as nvme0n1"))
     })
 }
 
@@ -235,29 +228,31 @@ fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
     job.phases.iter().flat_map(|p| &p.streams)
 }
 
-/// Jobs with what they are to one another.
+/// The jobs of a request, and how they relate.
 #[derive(Default)]
 struct Jobs {
     /// In the order of the plan.
     specs: Vec<JobSpec>,
-    /// Index of the job whose figure is the headline, where it is not the first.
+    /// Index of the headline's job, if it is not the first.
     headline: Option<usize>,
-    /// What they answer together.
+    /// The question that they answer together.
     study: Study,
     /// How `fathom api` divides its time.
     schedule: Option<api::Schedule>,
 }
 
-/// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
-fn asked<'a>(
+/// Turns the request into jobs: one from flags or a file, one per test of a profile, one per layer of a place.
+fn jobs_of_request<'a>(
     request: &'a Request,
     root: &Root,
     (memory, denial): (Option<u64>, Option<&str>),
 ) -> Result<(Origins<'a>, Jobs), Failure> {
     let mut origins = Origins::new(request, &[]);
-    let asked = match &request.work {
-        Work::Profile(said) if said.compare => sides::tests(request, said, root, &mut origins)?,
-        Work::Profile(said) => profile::tests(request, said, root, &mut origins)?,
+    let requested = match &request.work {
+        Work::Profile(given) if given.compare => {
+            profile::compared_targets_jobs(request, given, root, &mut origins)?
+        }
+        Work::Profile(given) => profile::profile_jobs(request, given, root, &mut origins)?,
         Work::Job | Work::Limit(_) => Jobs { specs: vec![request.job.clone()], ..Jobs::default() },
         Work::Layers => {
             let LayerJobs { specs, comparison, headline } =
@@ -265,29 +260,29 @@ fn asked<'a>(
             origins.leave_out(layers::OF_LAYERS);
             Jobs { specs, headline, study: Study::Layers(comparison), ..Jobs::default() }
         }
-        Work::Sweep(said) => {
-            let jobs = sweep::grid(request, said, (root, memory, denial), &mut origins)?;
+        Work::Sweep(given) => {
+            let jobs = sweep::grid(request, given, (root, memory, denial), &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
             Jobs { specs: jobs.specs, study: Study::Sweep(jobs.grid), ..Jobs::default() }
         }
         Work::Api { sizes, interfaces, all } => {
-            let asked =
+            let requested =
                 api::compare(request, (sizes, interfaces, *all), (root, memory, denial), &mut origins)?;
             origins.leave_out(api::OF_INTERFACES);
-            asked
+            requested
         }
     };
-    Ok((origins, asked))
+    Ok((origins, requested))
 }
 
-/// The latency target of `limit`, with the open loop that it needs beside the closed one that was said.
+/// The latency target of `limit`. Adds the open loop that it needs.
 fn latency_target(
     request: &Request,
     drafts: &mut Vec<DraftJob>,
     origins: &mut Origins,
 ) -> Result<Option<LatencyTarget>, Failure> {
     let Work::Limit(latency_target) = request.work else { return Ok(None) };
-    let open = |closed: &DraftJob| limit::open(closed, latency_target.arrivals, origins);
+    let open = |closed: &DraftJob| settings::open(closed, latency_target.arrivals, origins);
     let open: Vec<DraftJob> = drafts.iter().map(open).collect::<Result<_, _>>()?;
     drafts.extend(open);
     let words = |ns: u64| format!("p{} within {}", 100.0 * latency_target.quantile, show_ns(ns as f64));
@@ -301,9 +296,9 @@ struct DraftJob {
     phases: Vec<(Phase, Vec<Draft>)>,
 }
 
-fn drafts(request: &Request, asked: &Jobs, origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
+fn drafts(request: &Request, requested: &Jobs, origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
     let mut jobs: Vec<DraftJob> = Vec::new();
-    for spec in &asked.specs {
+    for spec in &requested.specs {
         jobs.push(draft_job(request, spec, origins)?);
     }
     Ok(jobs)
@@ -315,8 +310,8 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
     for (at, phase) in spec.phases.iter().enumerate() {
         let mut drafts = Vec::new();
         for (index, stream) in phase.streams.iter().enumerate() {
-            let mut stream = read_back::meant(spec, at, stream)?;
-            let replay = replay::meant(&mut stream)?;
+            let mut stream = stream::resolve_read_back(spec, at, stream)?;
+            let replay = replay::from_capture(&mut stream)?;
             origins.enter(&if several { stream_name(&stream, at, index) } else { String::new() });
             let mut draft = stream::draft(&stream, origins)?;
             if let Some(replay) = replay {
@@ -346,7 +341,7 @@ fn stream_name(stream: &StreamSpec, phase: usize, index: usize) -> String {
     stream.name.clone().unwrap_or_else(|| format!("phase {} stream {}", phase + 1, index + 1))
 }
 
-/// The times of a phase; its streams come later.
+/// The times of a phase, before those of its streams.
 fn times(
     request: &Request,
     spec: &PhaseSpec,
@@ -354,22 +349,22 @@ fn times(
     origins: &mut Origins,
 ) -> Result<Phase, Failure> {
     let (window, before) = match request.work {
-        Work::Profile(said) if said.compare && sides::is_timed(request) => sides::TIMES_NS,
-        Work::Profile(said) if said.quick => quick::times(said.chosen())?,
+        Work::Profile(given) if given.compare && profile::is_timed(request) => profile::TIMES_NS,
+        Work::Profile(given) if given.quick => profile::times(given.chosen())?,
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
-        // The cells of a sweep say theirs.
+        // The cells of a sweep have their own times.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
         Work::Limit(_) => LIMIT_TIMES_NS,
-        // Its jobs say their time. They count from the first operation on, because the files are cold.
+        // Its jobs have their own times, counted from the first operation on, because the files are cold.
         Work::Api { .. } => (RUN_TIMES_NS.0, 0),
     };
     if drafts.iter().any(|d| d.stream.reads_back().is_some()) {
-        // Less than all that was written would be no answer, and an operation before the window would not be counted.
+        // The phase must cover all writes, and every operation must be in the window.
         origins.fixed("--time", &show_ns(MAX_TIME_NS as f64), "ends when all was read");
         return Ok(Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: Vec::new() });
     }
     let limited = |d: &Draft| !d.stream.limit.is_none() || d.passes.is_some();
-    // What ends by count or bytes needs no time, and everything it does is wanted.
+    // A stream that ends by count or bytes needs no time, and all of its operations count.
     let api = matches!(request.work, Work::Api { .. });
     let by_count = !api && !drafts.is_empty() && drafts.iter().all(limited);
     let (window, before, from) =
@@ -389,7 +384,7 @@ fn times(
     Ok(Phase { warmup_ns, time_ns, cooldown_ns, streams: Vec::new() })
 }
 
-/// Refuses buffers that would push the machine into its swap.
+/// Refuses buffers that would make the machine swap.
 fn check_memory(jobs: &[Job], memory: Option<u64>) -> Result<(), Failure> {
     let Some(memory) = memory else { return Ok(()) };
     for job in jobs {
@@ -431,7 +426,8 @@ fn check_memory_limit(jobs: &[Job], limit: &MemoryLimit) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Memory of the workers of a stream: huge pages that hold the buffers of each, where an engine moves data, and what a worker needs itself.
+/// Memory of a stream's workers: huge pages for the buffers of each, if the engine moves data, and each worker's own
+/// memory.
 fn memory_of(stream: &Stream) -> u64 {
     let workers = u64::from(stream.workers.max(1));
     let moves = ::engine::engines::find(&stream.engine).is_some_and(|entry| entry.touches_targets());
@@ -449,6 +445,240 @@ fn shown(path: &std::path::Path) -> Cow<'_, str> {
     Cow::Owned(model::name::text(path))
 }
 
+/// Adds the jobs of the session that `word` names.
+///
+/// # Errors
+/// [`Failure::Usage`] if none match, or their targets are missing or different.
+fn append_baseline_jobs(
+    word: &str,
+    (strategy, denial): (Strategy, Option<&str>),
+    jobs: &mut Vec<Job>,
+    targets: &mut Targets,
+    origins: &mut Origins,
+) -> Result<Rerun, Failure> {
+    let fail = |why: &str| Failure::Usage(format!("--against {word}: {why}"));
+    if matches!(strategy, Strategy::Steady { .. }) {
+        return Err(fail(
+            "two sides are measured in turns, and --until steady leaves no turns; leave one of them out",
+        ));
+    }
+    let file = history::find(word)?;
+    let record = session::read(&file)?;
+    let old = &record.header.plan;
+    if let Study::Layers(_) | Study::Limit(_) = old.study {
+        return Err(fail(&format!(
+            "that was `{}`, whose workloads belong together; name a session of run or bench",
+            old.title
+        )));
+    }
+    let own = old.against.as_ref().map_or(old.jobs.len(), |a| a.from.min(old.jobs.len()));
+    let matching_jobs = matching_jobs(jobs, old.jobs.get(..own).unwrap_or_default());
+    if matching_jobs.is_empty() {
+        let names = |jobs: &[Job]| jobs.iter().map(|j| j.name.clone()).collect::<Vec<_>>().join(", ");
+        return Err(fail(&format!(
+            "none of its workloads ({}) is among these ({}); name a session of the same ones",
+            names(&old.jobs),
+            names(jobs)
+        )));
+    }
+    let from = jobs.len();
+    for index in &matching_jobs {
+        jobs.push(renumbered_job(&record, &old.jobs[*index], denial, targets).map_err(|why| match why {
+            Failure::Usage(why) => fail(&why),
+            other => other,
+        })?);
+    }
+    let headline = matching_jobs.iter().position(|index| *index == old.headline).unwrap_or(0);
+    let session = history::id(&file);
+    let words = format!("{} workloads of {session} again, in turns", matching_jobs.len());
+    origins.note("--against", Some(words), Clone::clone);
+    let mut baseline_report = baseline_report(&record, &file);
+    baseline_report.results.retain(|r| jobs[from..].iter().any(|j| j.name == r.job.name));
+    Ok(Rerun { session, from, headline: from + headline, then: Box::new(baseline_report) })
+}
+
+/// Indices of the earlier jobs to measure again: those with the name of a current job, or the only one if both have one.
+fn matching_jobs(now: &[Job], baseline_report: &[Job]) -> Vec<usize> {
+    if let ([_], [_]) = (now, baseline_report) {
+        return vec![0];
+    }
+    (0..baseline_report.len())
+        .filter(|index| now.iter().any(|j| j.name == baseline_report[*index].name))
+        .collect()
+}
+
+/// An earlier job with the target indices of this plan.
+fn renumbered_job(
+    record: &Record,
+    job: &Job,
+    denial: Option<&str>,
+    targets: &mut Targets,
+) -> Result<Job, Failure> {
+    let Plan { targets: were, .. } = &record.header.plan;
+    let mut job = job.clone();
+    for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+        if ::engine::engines::find(&stream.engine).is_none() {
+            return Err(Failure::Usage(format!("this fathom has no engine {}", stream.engine)));
+        }
+        if let Some(cause) = denial.filter(|_| stream.engine == engine::WANTED) {
+            return Err(Failure::Usage(format!(
+                "it used io_uring, which cannot be used now ({cause}), and another engine would be other work; name a session with --engine libaio"
+            )));
+        }
+        let mut found = Vec::new();
+        for index in &stream.targets {
+            let was = were.get(*index).ok_or_else(|| Failure::Usage("its record names no target".into()))?;
+            let place = record.header.hosts.first().and_then(|h| h.places.get(*index));
+            found.push(targets.once_more(was, place, stream)?);
+        }
+        stream.targets = found;
+    }
+    Ok(job)
+}
+
+/// The report of that session, without the long time series.
+fn baseline_report(record: &Record, file: &std::path::Path) -> Report {
+    let judging = Judging {
+        session: Some(model::name::text(file)),
+        version: env!("CARGO_PKG_VERSION").into(),
+        ..Judging::default()
+    };
+    let mut report = analysis::judge(record, &judging);
+    report.results.iter_mut().for_each(|r| r.series.clear());
+    report
+}
+
+/// Plans the rest of a sweep from its own command line. Also returns whether its session remains in the history.
+///
+/// # Errors
+/// A usage failure if the same options mean something else today.
+pub fn resume_plan(
+    word: &str,
+    mut request: Request,
+    before: &Record,
+) -> Result<((Plan, Machine), bool), Failure> {
+    let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
+    let old = &before.header.plan;
+    if let Some(part) = old.part {
+        return Err(refuse(&format!(
+            "it is of {} hosts, and one alone does not go on with it; begin anew",
+            part.hosts
+        )));
+    }
+    // Use the recorded seed, in case it came from the clock.
+    request.job.seed = Some(old.seed);
+    request.flags.push("seed");
+    let (mut plan, machine) = plan(&request)?;
+    // The sweep continues after the offsets already drawn, and repeats none.
+    plan.seed_again = None;
+    let what = if plan.targets != old.targets {
+        "its target is not what it was, or you are in another directory; go there"
+    } else if plan.jobs != old.jobs || plan.study != old.study {
+        "the same command line would measure other cells now (another file system, another version)"
+    } else {
+        return Ok(((plan, machine), request.keep));
+    };
+    Err(refuse(&format!("{what}; or begin anew")))
+}
+
+/// The seed, and the previous session on one of the targets if it drew the same offsets
+/// ([`model::plan::Plan::seed_again`]).
+///
+/// Two sessions draw the same offsets only if seed, file and accesses are equal: another span or operation size gives
+/// other offsets, and a new file has other blocks.
+fn choose_seed(
+    typed: Option<u64>,
+    (jobs, targets): (&[Job], &[Target]),
+    (foreign, cold): (bool, bool),
+    origins: &mut Origins,
+) -> (u64, Option<Known<String>>) {
+    let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
+    let seed = origins.choose_from("--seed", typed, from_clock, "the clock", u64::to_string);
+    // A file made by fathom is new each time, and the clock never gives the same seed twice.
+    let stays = |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
+    // diskspd and fio use one seed in each call without the user's intention, and the page cache has none of the blocks.
+    let streams = jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
+    if foreign && (cold || streams.into_iter().all(|s| s.cache.is_direct())) {
+        return (seed, None);
+    }
+    let again = targets.iter().enumerate().filter(stays).find_map(|(index, target)| {
+        match history::last_on(&target.path) {
+            Ok(Some((id, before))) => draws_again(seed, (jobs, index, target), &before).then_some(Ok(id)),
+            Ok(None) => None,
+            Err(why) => Some(Err(why.message().to_owned())),
+        }
+    });
+    (seed, again)
+}
+
+/// Whether every stream with random offsets on a target repeats those of an earlier session.
+fn draws_again(seed: u64, (jobs, index, target): (&[Job], usize, &Target), before: &Record) -> bool {
+    let plan = &before.header.plan;
+    let Some(at) = plan.targets.iter().position(|t| t.path == target.path) else { return false };
+    let (now, baseline_report) = (random_accesses(jobs, index), random_accesses(&plan.jobs, at));
+    plan.seed == seed && !now.is_empty() && now == baseline_report && is_same_file(target, before, at)
+}
+
+/// The random accesses of a target, each with the indices that its random numbers depend on.
+fn random_accesses(jobs: &[Job], target: usize) -> Vec<((usize, usize, usize), &Access)> {
+    let mut out = Vec::new();
+    for (job, of_job) in jobs.iter().enumerate() {
+        for (phase, of_phase) in of_job.phases.iter().enumerate() {
+            for (stream, of) in of_phase.streams.iter().enumerate() {
+                let draws = of.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
+                if draws && of.targets.contains(&target) {
+                    out.push(((job, phase, stream), &of.access));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Whether a target is the file or device that a session measured. A path may lead to a new file.
+fn is_same_file(target: &Target, before: &Record, at: usize) -> bool {
+    let seen = before.runs.iter().flat_map(|r| &r.evidence).find_map(|s| s.targets.get(at)?.file.as_ref());
+    match (target.role, seen) {
+        (Role::File, Some(Ok(FileState { device, inode, .. }))) => {
+            std::fs::metadata(name::path(&target.path))
+                .is_ok_and(|now| (now.dev(), now.ino()) == (*device, *inode))
+        }
+        _ => before.header.plan.targets[at].identity == target.identity,
+    }
+}
+
+/// Repeats the job for each number of hosts (`--hosts 1,2,4`); `None` without that option.
+///
+/// # Errors
+/// If the job has no single rate to compare.
+fn host_steps(
+    request: &Request,
+    drafts: &mut Vec<DraftJob>,
+    origins: &mut Origins,
+) -> Result<Option<HostSteps>, Failure> {
+    if request.hosts.is_empty() {
+        return Ok(None);
+    }
+    let [job] = drafts.as_slice() else {
+        return Err(Failure::Usage("--hosts grows one job; name one".into()));
+    };
+    let streams: usize = job.phases.iter().map(|(_, streams)| streams.len()).sum();
+    if streams != 1 {
+        return Err(Failure::Usage(format!(
+            "--hosts grows one stream, and {} has {streams}, which would each grow otherwise; measure them one by one",
+            job.name
+        )));
+    }
+    let on = |hosts: &u32| DraftJob {
+        name: format!("{} on {hosts} {}", job.name, if *hosts == 1 { "host" } else { "hosts" }),
+        ..job.clone()
+    };
+    *drafts = request.hosts.iter().map(on).collect();
+    let words: Vec<String> = request.hosts.iter().map(u32::to_string).collect();
+    origins.fixed("--hosts", &format!("{}, in turns", words.join(", ")), "command line");
+    Ok(Some(HostSteps { hosts: request.hosts.clone() }))
+}
+
 #[test]
 fn buffers_are_refused_that_do_not_fit_into_the_memory_limit_of_a_cgroup() {
     use model::job::{Access, Pattern};
@@ -459,7 +689,7 @@ fn buffers_are_refused_that_do_not_fit_into_the_memory_limit_of_a_cgroup() {
         let phase = Phase { warmup_ns: 0, time_ns: 1, cooldown_ns: 0, streams: vec![stream] };
         [Job { name: "reads".into(), phases: vec![phase] }]
     };
-    // What was measured on a kernel that killed or did not kill.
+    // Measured memory limits in MiB: one at which the kernel killed fathom, and one at which it ran.
     for (block, workers, depth, killed, ran) in
         [(1 << 20, 1, 64, 80, 96), (4096, 64, 1, 128, 180), (4096, 1, 32, 8, 16), (1 << 20, 1, 128, 128, 160)]
     {

@@ -1,61 +1,69 @@
-//! The tests of a profile: one job per test and direction, where this place can do it.
+//! `fathom bench`: one job per test and direction of a profile, where this place supports it, on one or several targets.
 //!
-//! For: what flags say beside what a test says, the span of each, sizes that direct I/O does not take, and the rows of the
-//! card. Not for: the tests themselves (crate `model`) nor what a card shows (crate `analysis`).
+//! 1. Each test becomes a job with the user's settings, its span, and its row on the card; unsupported block sizes are
+//!    left out with a reason.
+//! 2. With several targets, the jobs of a test follow one another in the order of the targets; tests that a target lacks
+//!    come last. The time left after the first rounds goes to the tests that vary most (`analysis::strategy`).
+//! 3. `--quick` divides ten seconds among the rows.
 
-use super::origins::Origins;
-use super::{Jobs, engine, span, target};
+use super::Jobs;
 use crate::failure::Failure;
+use crate::plan::settings::Origins;
+use crate::plan::{engine, settings, target};
 use crate::request::{BenchSpec, Request};
+use analysis::strategy::cost::{OVERHEAD_NS, run_ns};
 use machine::root::Root;
+use model::job::Job;
+use model::machine::Identity;
+use model::name;
 use model::plan::Role;
-use model::profile::{Files, Profile, Test, ToolStyle};
-use model::spec::{JobSpec, StreamSpec};
-use model::study::Study;
-use model::tool_layout::{CellSource, LayoutRow, ToolLayout};
-use model::units::show_bytes;
+use model::profile::{CellSource, Files, LayoutRow, Profile, Test, ToolLayout, ToolStyle};
+use model::spec::{JobSpec, StreamSpec, Until};
+use model::study::{Study, TargetComparison, TargetJobs};
+use model::units::{minutes, show_bytes};
+use std::path::{Path, PathBuf};
 
-/// Settings that the tests of a profile say.
+/// Settings that the tests of a profile define.
 const OF_TESTS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers"];
-/// Settings that the tests of a profile say where their files are not one for each host; how many workers there are is shown.
+/// Settings that tests define if their files are not one per host. The number of workers is shown.
 const OF_TASKS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--shift-hosts"];
-/// Settings that the tests of a profile say where they stay in a part of the target.
+/// Settings that tests define if they use a part of the target.
 const OF_SIZED: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers", "--size"];
-/// Settings that the tests of a profile say where they also say their data, and end when everything was touched.
+/// Settings that tests define if they also define their data, and end after the whole target.
 const OF_REWRITES: &[&str] =
     &["--rw", "--mix", "--bs", "--depth", "--workers", "--size", "data", "--time", "--warmup"];
 
-/// Where a profile is measured, as far as its tests depend on it.
+/// Facts of the place that the tests depend on.
 struct TargetFacts {
     role: Role,
     path: String,
-    /// Bytes that may be touched; those of a file that will be made are not known yet.
+    /// Usable bytes; unknown for a file that will be made.
     bytes: Option<u64>,
-    /// Alignment that direct I/O needs; `None` where none is done.
+    /// Alignment for direct I/O; `None` without direct I/O.
     align: Option<u32>,
 }
 
-/// Tests while they become jobs.
+/// The tests while they become jobs.
 struct Tests<'a> {
     request: &'a Request,
     profile: &'static Profile,
     target: Option<TargetFacts>,
     asked: Jobs,
     rows: Vec<LayoutRow>,
-    /// Tests that cannot be done, by the reason.
+    /// Unsupported tests, by reason.
     left_out: Vec<(String, Vec<String>)>,
-    /// What is not as the profile's tool does it.
+    /// Differences from the profile's tool.
     differs: Vec<String>,
 }
 
-/// Finds the jobs of a profile.
-pub(super) fn tests(
+/// Makes the jobs of a profile on one target.
+pub(super) fn profile_jobs(
     request: &Request,
-    said: &BenchSpec,
+    given: &BenchSpec,
     root: &Root,
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
-    let profile = origins.choose("--profile", said.profile, said.chosen(), |p| p.name.into());
+    let profile = origins.choose("--profile", given.profile, given.chosen(), |p| p.name.into());
     let differs = profile.card.map_or(&[][..], |c| c.differs).iter().map(|d| (*d).to_owned());
     let mut tests = Tests {
         request,
@@ -69,7 +77,7 @@ pub(super) fn tests(
     tests.refuse_times()?;
     tests.refuse_workers()?;
     tests.tell(origins);
-    // A bench of a file or device of the user's reads it; writing has to be asked for by name.
+    // A bench only reads a user's file or device; writing requires its name in --destroy.
     let theirs = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
     let reads_only = theirs && request.destroy.is_empty();
     if reads_only {
@@ -94,19 +102,19 @@ pub(super) fn tests(
     tests.finish()
 }
 
-/// What is below the target; `None` where the engine touches none.
+/// Facts of the target; `None` if the engine touches none.
 fn target_facts(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
     let spec = stream(&request.job);
     let entry = engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !entry.moves_bytes {
         return Ok(None);
     }
-    let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
-    let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
-    let (found, place) = target::inspect_target(root, &said, &path)?;
+    let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
+    let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
+    let (found, place) = target::inspect_target(root, &given, &path)?;
     let cache = spec.cache.or(entry.caches.first().copied());
     let align =
-        if cache.is_some_and(model::job::Cache::is_direct) { span::whole_alignment(&place) } else { None };
+        if cache.is_some_and(model::job::Cache::is_direct) { target::whole_alignment(&place) } else { None };
     let bytes = (found.role != Role::Made).then_some(found.bytes);
     Ok(Some(TargetFacts { role: found.role, path: model::name::text(&path), bytes, align }))
 }
@@ -116,7 +124,7 @@ fn stream(job: &JobSpec) -> StreamSpec {
 }
 
 impl Tests<'_> {
-    /// Half of a file that was written would be read back as what an earlier test left there.
+    /// After an interrupted write, reads would return an earlier test's data.
     fn refuse_times(&self) -> Result<(), Failure> {
         match ["time", "warmup"].iter().find(|k| self.rewrites() && self.request.flags.contains(k)) {
             Some(key) => Err(Failure::Usage(format!(
@@ -127,7 +135,7 @@ impl Tests<'_> {
         }
     }
 
-    /// Where threads are part of what a test is called they are no setting; and a file for each of them is one that fathom makes.
+    /// If threads are part of a test's name they cannot be set. A file for each thread must be made by fathom.
     fn refuse_workers(&self) -> Result<(), Failure> {
         let name = self.profile.name;
         if !self.profile.takes_workers() && self.request.flags.contains(&"workers") {
@@ -153,7 +161,7 @@ impl Tests<'_> {
         stream(&self.request.job).size
     }
 
-    /// Says what is the same for all tests, and leaves to the list of jobs what is not.
+    /// Records the common settings; the list of jobs shows the others.
     fn tell(&self, origins: &mut Origins) {
         let tests = self.profile.tests;
         let from = format!("profile {}", self.profile.name);
@@ -161,8 +169,8 @@ impl Tests<'_> {
             origins.fixed("ends", "when everything was written, and when everything was read", &from);
         }
         let sized = tests.iter().filter_map(|t| t.span_bytes).max();
-        if let (Some(_), Some(said)) = (sized, self.said_size()) {
-            origins.fixed("--size", &show_bytes(said), "command line");
+        if let (Some(_), Some(given)) = (sized, self.said_size()) {
+            origins.fixed("--size", &show_bytes(given), "command line");
         } else if let Some(span) = sized {
             let whole = tests.iter().find(|t| t.span_bytes.is_none());
             let words = whole.map_or(String::new(), |t| format!("; {} in all of the target", t.called));
@@ -211,30 +219,30 @@ impl Tests<'_> {
         self.row(at, read_percent, test);
     }
 
-    /// Where a card tells what is missing from it. Any other profile is whole or refused.
+    /// Whether tests may be left out: only if the card names them. Other profiles are complete or refused.
     fn may_leave_out(&self) -> bool {
         self.profile.card.is_some()
     }
 
-    /// The alignment that its blocks do not have, and that in words.
+    /// The required alignment, and a description, if the test's blocks lack it.
     fn misaligned(&self, test: &Test) -> Option<(u32, String)> {
         let TargetFacts { path, align, .. } = self.target.as_ref().filter(|_| self.may_leave_out())?;
         let align = align.filter(|a| !test.block_bytes.is_multiple_of(*a))?;
         Some((align, format!("direct I/O to {path} needs multiples of {align} bytes")))
     }
 
-    /// Bytes that a test touches, as far as they are known.
+    /// Bytes that a test touches, if known.
     fn span(&self, test: &Test) -> Option<u64> {
         let there = self.target.as_ref().and_then(|g| g.bytes);
         self.said_size().or_else(|| test.span_bytes.map(|s| s.min(there.unwrap_or(s)))).or(there)
     }
 
-    /// Whether what is touched is not a whole device.
+    /// Whether the target is less than a whole device.
     fn is_a_part(&self) -> bool {
         self.target.as_ref().is_some_and(|g| g.role != Role::Device || self.said_size().is_some())
     }
 
-    /// Both directions of a test are left out for the same reason.
+    /// Leaves out a test. Both directions have the same reason.
     fn leave_out(&mut self, test: &Test, why: String) {
         let at = self.left_out.iter().position(|l| l.0 == why).unwrap_or_else(|| {
             self.left_out.push((why, Vec::new()));
@@ -247,7 +255,7 @@ impl Tests<'_> {
         }
     }
 
-    /// Gives the job its place on the card.
+    /// Adds the job's row on the card.
     fn row(&mut self, job: usize, read_percent: u8, test: &Test) {
         let name = test.row_name();
         let at = self.rows.iter().position(|r| r.name == name).unwrap_or_else(|| {
@@ -278,4 +286,236 @@ impl Tests<'_> {
         asked.study = profile.card.map_or(Study::Jobs, |card| Study::Profile(layout(card)));
         Ok(asked)
     }
+}
+
+/// Total time of a quick bench, from the first written byte to the last line of the report.
+const WHOLE_NS: u64 = 10_000_000_000;
+/// Part of it for reading the machine, the self test, and the verdict.
+const OVERHEAD_AROUND_NS: u64 = 1_000_000_000;
+/// Part of it for making the test file. A slow disk gets a smaller one.
+pub(super) const MAKING_NS: u64 = 2_500_000_000;
+/// Part of it for the idle watch.
+pub(super) const WATCH_NS: u64 = 200_000_000;
+/// Warm-up and window of a row.
+const WARMUP_NS: u64 = 50_000_000;
+const WINDOW_NS: u64 = 500_000_000;
+/// Shortest window of a row, if there are many.
+const LEAST_WINDOW_NS: u64 = 300_000_000;
+
+/// Time in ns after which no row begins.
+pub(super) const ROWS_UNTIL_NS: u64 = WHOLE_NS - OVERHEAD_AROUND_NS;
+
+/// Window and warm-up of each row.
+///
+/// # Errors
+/// A usage failure if the rows do not fit into the time.
+pub(super) fn times(profile: &'static Profile) -> Result<(u64, u64), Failure> {
+    let rows = (profile.rows().count() as u64).max(1);
+    let each = (WHOLE_NS - OVERHEAD_AROUND_NS - MAKING_NS - WATCH_NS) / rows;
+    let window = each.saturating_sub(OVERHEAD_NS + WARMUP_NS).min(WINDOW_NS);
+    if window < LEAST_WINDOW_NS || profile.tests.iter().any(|t| t.rewrites.is_some()) {
+        return Err(Failure::Usage(format!(
+            "--quick: the {rows} rows of --profile {} do not fit in 10 s; type --profile cdm, or leave --quick out",
+            profile.name
+        )));
+    }
+    Ok((window, WARMUP_NS))
+}
+
+/// Default time budget of a comparison: less than two minutes in total.
+const BUDGET_NS: u64 = 110_000_000_000;
+/// Window and warm-up of each run. On a virtual disk, runs of one second differed by 9 % and quarters of a second within
+/// one run by 2 %, so many short runs are better than a few long ones.
+pub(super) const TIMES_NS: (u64, u64) = (250_000_000, 50_000_000);
+/// Part of a default budget beyond the first rounds if these take long, as a divisor.
+const SPARE: u64 = 4;
+
+/// Makes the jobs of a profile on each named target.
+pub(super) fn compared_targets_jobs(
+    request: &Request,
+    given: &BenchSpec,
+    root: &Root,
+    origins: &mut Origins,
+) -> Result<Jobs, Failure> {
+    if request.job.until == Some(Until::Steady) {
+        return Err(Failure::Usage(
+            "--compare: targets are measured in turns, and --until steady leaves no turns; leave one of them out".into(),
+        ));
+    }
+    refuse_conflicting_rules(request)?;
+    let paths = paths(request)?;
+    let mut all = Jobs::default();
+    let mut sides = Vec::new();
+    for (said_path, called) in request.targets.iter().zip(names(&paths)) {
+        let one = Request { targets: vec![said_path.clone()], ..request.clone() };
+        let asked = profile_jobs(&one, given, root, origins)?;
+        if sides.is_empty() {
+            all.headline = asked.headline;
+        }
+        let mut tests = Vec::new();
+        for mut spec in asked.specs {
+            let test = spec.name.take().unwrap_or_default();
+            spec.name = Some(format!("{test} on {called}"));
+            for stream in spec.phases.iter_mut().flat_map(|p| &mut p.streams) {
+                stream.target = vec![name::text(said_path)];
+            }
+            tests.push((test, all.specs.len()));
+            all.specs.push(spec);
+        }
+        sides.push(TargetJobs { name: called, tests });
+    }
+    origins.fixed("--compare", &format!("{} targets, in turns", sides.len()), "command line");
+    sort_by_test(&mut all, &mut sides);
+    all.study = Study::Targets(TargetComparison { sides });
+    Ok(all)
+}
+
+/// Sorts the jobs into the order of a `TargetLayout`.
+fn sort_by_test(all: &mut Jobs, sides: &mut [TargetJobs]) {
+    let has = |side: &TargetJobs, test: &str| side.tests.iter().any(|(name, _)| name == test);
+    let Some(first) = sides.first() else { return };
+    let names: Vec<String> = first.tests.iter().map(|(name, _)| name.clone()).collect();
+    let on_all = |name: &&String| sides.iter().all(|side| has(side, name));
+    let shared: Vec<&String> = names.iter().filter(on_all).collect();
+    let place =
+        |target: usize, (test, job): &(String, usize)| match shared.iter().position(|name| *name == test) {
+            Some(at) => (at, target),
+            None => (shared.len(), *job),
+        };
+    let mut order: Vec<((usize, usize), usize)> = sides
+        .iter()
+        .enumerate()
+        .flat_map(|(target, side)| side.tests.iter().map(move |test| (target, test)))
+        .map(|(target, test)| (place(target, test), test.1))
+        .collect();
+    order.sort_unstable();
+    let mut specs: Vec<Option<JobSpec>> = std::mem::take(&mut all.specs).into_iter().map(Some).collect();
+    let mut now = vec![0; specs.len()];
+    for (at, (_, before)) in order.into_iter().enumerate() {
+        now[before] = at;
+        all.specs.extend(specs[before].take());
+    }
+    all.headline = all.headline.map(|before| now[before]);
+    for (_, job) in sides.iter_mut().flat_map(|side| &mut side.tests) {
+        *job = now[*job];
+    }
+}
+
+/// Whether the time budget decides how often each test runs: only if no other option does.
+pub(super) fn is_timed(request: &Request) -> bool {
+    let JobSpec { runs, precision, settle, max_runs, .. } = &request.job;
+    let is_counted = runs.is_some() || precision.is_some() || settle.is_some() || max_runs.is_some();
+    request.budget_ns.is_some() || !is_counted
+}
+
+/// Refuses options that conflict with the time budget.
+fn refuse_conflicting_rules(request: &Request) -> Result<(), Failure> {
+    let JobSpec { precision, settle, max_runs, .. } = &request.job;
+    let others = [
+        ("--precision", precision.is_some()),
+        ("--settle", settle.is_some()),
+        ("--max-runs", max_runs.is_some()),
+    ];
+    match others.iter().find(|(_, typed)| *typed && request.budget_ns.is_some()) {
+        Some((flag, _)) => Err(Failure::Usage(format!(
+            "--budget measures until the time is up, and {flag} has a rule of its own; leave one of them out"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The time budget of a comparison.
+///
+/// # Errors
+/// A usage failure if the first rounds take longer than the typed budget.
+pub(super) fn budget_ns(
+    request: &Request,
+    (jobs, runs, baseline_ns): (&[Job], u32, u64),
+    origins: &mut Origins,
+) -> Result<u64, Failure> {
+    let round = jobs.iter().map(run_ns).fold(0, u64::saturating_add);
+    let least = baseline_ns.saturating_add(round.saturating_mul(runs.into()));
+    let work = format!("{runs} rounds of {} tests", jobs.len());
+    settings::refuse_short(request.budget_ns, least, &work, "shorter runs (--time) or fewer (--runs)")?;
+    let default = BUDGET_NS.max(least.saturating_add(least / SPARE));
+    let from = "default: 110 s, or more where the first rounds take longer";
+    Ok(origins.choose_from("--budget", request.budget_ns, default, from, |ns| minutes(*ns)))
+}
+
+/// The targets with links resolved. Refuses duplicates.
+fn paths(request: &Request) -> Result<Vec<PathBuf>, Failure> {
+    let mut seen: Vec<(&Path, Identity)> = Vec::new();
+    let mut paths = Vec::new();
+    for given in &request.targets {
+        let path = given.canonicalize().map_err(|e| target::unreachable_path(given, &e))?;
+        let what = machine::identity::of_path(&path).map_err(|e| target::unreachable_path(given, &e))?;
+        if let Some((before, _)) = seen.iter().find(|(_, known)| known.is_same(&what)) {
+            return Err(Failure::Usage(format!(
+                "--compare: {} and {} are the same; name different targets",
+                name::shown(before),
+                name::shown(given)
+            )));
+        }
+        seen.push((given, what));
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+/// The shortest suffixes of the paths that are distinct.
+fn names(paths: &[PathBuf]) -> Vec<String> {
+    let end = |path: &PathBuf, parts: usize| {
+        let all: Vec<_> = path.components().collect();
+        let tail: PathBuf = all[all.len().saturating_sub(parts)..].iter().collect();
+        name::shown(&tail)
+    };
+    let longest = paths.iter().map(|p| p.components().count()).max().unwrap_or(1);
+    let of = |parts: usize| paths.iter().map(|p| end(p, parts)).collect::<Vec<String>>();
+    let distinct = |names: &Vec<String>| names.iter().enumerate().all(|(at, n)| !names[..at].contains(n));
+    (1..=longest).map(of).find(distinct).unwrap_or_else(|| of(longest))
+}
+
+#[test]
+fn a_quick_bench_refuses_profiles_that_do_not_fit() {
+    for profile in model::profile::PROFILES {
+        let fits = !["atto", "asssd-compression"].contains(&profile.name);
+        assert_eq!(times(profile).is_ok(), fits, "{}", profile.name);
+        if let Ok((window, warmup)) = times(profile) {
+            let rows = profile.rows().count() as u64 * (window + warmup + OVERHEAD_NS);
+            assert!(rows + MAKING_NS + WATCH_NS + OVERHEAD_AROUND_NS <= WHOLE_NS, "{}", profile.name);
+        }
+    }
+    let cdm = model::profile::find("cdm").and_then(|p| times(p).ok());
+    assert_eq!(cdm.map(|t| t.0), Some(WINDOW_NS), "half a second a row");
+}
+
+#[test]
+fn target_names_are_the_shortest_distinct_suffixes() {
+    let of = |paths: &[&str]| names(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+    assert_eq!(of(&["/mnt/ext4", "/mnt/xfs"]), ["ext4", "xfs"]);
+    assert_eq!(of(&["/a/data", "/b/data", "/c"]), ["a/data", "b/data", "/c"]);
+    assert_eq!(of(&["/data", "/x/data"]), ["/data", "x/data"]);
+    assert_eq!(of(&["/", "/x"]), ["/", "x"]);
+}
+
+#[test]
+fn jobs_of_a_test_follow_one_another_and_tests_that_a_target_lacks_come_last() {
+    let spec = |name: &str| JobSpec { name: Some(name.into()), ..JobSpec::default() };
+    let side = |name: &str, tests: &[(&str, usize)]| TargetJobs {
+        name: name.into(),
+        tests: tests.iter().map(|(test, job)| ((*test).to_owned(), *job)).collect(),
+    };
+    let names = ["x on a", "y on a", "z on a", "y on b", "z on b"];
+    let mut all = Jobs { specs: names.map(spec).to_vec(), headline: Some(2), ..Jobs::default() };
+    let mut sides = [side("a", &[("x", 0), ("y", 1), ("z", 2)]), side("b", &[("y", 3), ("z", 4)])];
+    sort_by_test(&mut all, &mut sides);
+    let now: Vec<&str> = all.specs.iter().filter_map(|spec| spec.name.as_deref()).collect();
+    assert_eq!(now, ["y on a", "y on b", "z on a", "z on b", "x on a"]);
+    assert_eq!(all.headline, Some(2), "z on a");
+    for (test, job) in sides.iter().flat_map(|side| &side.tests) {
+        assert!(now[*job].starts_with(test.as_str()), "{test}: {now:?}");
+    }
+    assert_eq!(sides[0].tests[0], ("x".into(), 4));
+    let layout = TargetComparison { sides: sides.to_vec() }.layout();
+    assert_eq!((layout.tests, layout.group(3), layout.group(4)), (2, 1, 2));
 }

@@ -1,12 +1,10 @@
-//! Replay: a workload from a capture, and whether it has a place on its target.
-//!
-//! For: `--replay` and `fathom run x.capture`: what is not said is the capture's. Not for: reading it (`replay`), nor whether the target may be
-//! written (`target`), which is asked as of any other workload.
+//! Plans a replay (`--replay`, `fathom run x.capture`): settings that the user did not give come from the capture, and its operations must
+//! fit on the target. `capture::replay` reads the file.
 
-use super::origins::Origins;
-use super::stream::Draft;
+use crate::capture::replay::{Scanned, scan};
 use crate::failure::Failure;
-use crate::replay;
+use crate::plan::settings::Origins;
+use crate::plan::stream::Draft;
 use crate::request::Request;
 use engine::engines::ENGINES;
 use machine::test_file::LEAST_BYTES;
@@ -16,38 +14,38 @@ use model::job::{
 };
 use model::name;
 use model::plan::{Role, Target};
-use model::spec::limits::{MAX_BLOCK_BYTES, MAX_DEPTH};
+use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH};
 use model::spec::{Rw, StreamSpec};
 use model::units::{MIB, show_bytes, show_count, show_ns};
 use std::path::Path;
 
-/// Operations in flight for which there is room at least.
-const LEAST_DEPTH: u32 = 32;
-/// Most bytes that buffers take where no depth is said.
-const BUFFERS: u64 = 256 * MIB;
+/// Minimum room for operations in flight.
+const MIN_DEPTH: u32 = 32;
+/// Most bytes of buffers if no depth is given.
+const MAX_BUFFER_BYTES: u64 = 256 * MIB;
 /// Smallest share of a direction that is not rounded away.
-const LEAST_SHARE: f64 = 1e-7;
-/// Size of an operation of a kind that there is none of.
-const NO_SIZE: u32 = 4096;
+const MIN_SHARE: f64 = 1e-7;
+/// Size of an operation of an absent kind.
+const PLACEHOLDER_SIZE: u32 = 4096;
 
-/// A captured load that a stream is, and the files that its trace names.
-pub(super) struct ReplayPlan {
+/// A captured load of a stream, and the files that its trace names.
+pub(crate) struct ReplayPlan {
     replay: Replay,
     files: Vec<String>,
 }
 
-/// What a stream is that replays a load: itself with what the load says of it. `None` where it replays none.
-pub(super) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failure> {
-    let Some(said) = stream.replay.clone() else { return Ok(None) };
-    let path = &name::path(&said.file);
+/// Completes a replaying stream with the settings of its load. `None` if the stream replays none.
+pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failure> {
+    let Some(given) = stream.replay.clone() else { return Ok(None) };
+    let path = &name::path(&given.file);
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
-    let replay::Scanned { load, original, files } = replay::scan(path, &said.changes)?;
+    let Scanned { load, original, files } = scan(path, &given.changes)?;
     if load.operations() == 0 {
         return Err(usage(
             "it holds no request that could be replayed; `fathom show` prints what a capture holds".into(),
         ));
     }
-    let pace = match said.pace {
+    let pace = match given.pace {
         Some(ReplayPace::Dependent) if !load.has_completions() => {
             return Err(usage(
                 "it does not say when requests completed, so none can wait for another; type --pace timed, or --pace fast".into(),
@@ -58,7 +56,7 @@ pub(super) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failu
     };
     let largest =
         Kind::MOVING.iter().filter_map(|kind| original.for_kind(*kind)).map(|kind| kind.sizes[1]).max();
-    let largest = largest.unwrap_or(u64::from(NO_SIZE));
+    let largest = largest.unwrap_or(u64::from(PLACEHOLDER_SIZE));
     if largest > MAX_BLOCK_BYTES {
         return Err(usage(format!(
             "it has a request of {}, and the largest operation that fathom submits is {}",
@@ -67,10 +65,10 @@ pub(super) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failu
         )));
     }
     let replay = Replay {
-        file: said.file,
+        file: given.file,
         pace,
-        speed: said.speed.unwrap_or(1.0),
-        changes: said.changes,
+        speed: given.speed.unwrap_or(1.0),
+        changes: given.changes,
         dense: false,
         stable_writes: load.has_stable_writes(),
         largest_bytes: largest as u32,
@@ -80,7 +78,7 @@ pub(super) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failu
     (stream.rw, stream.mix, stream.bs) =
         (Some(Rw::Randrw), Some(mix(original)), Some(sizes(original, largest as u32)));
     stream.random = Some(Order::Mixed((100.0 - original.sequential_percent).round().clamp(1.0, 99.0)));
-    // Syncs are not counted by it, and the last ones must not be left out: the source ends it.
+    // The source ends the stream: syncs are not counted, and the last ones must not be left out.
     let counted = original.operations() - original.count(Kind::Sync);
     if stream.limit.operations != Some(0) {
         stream.limit.operations = Some(counted.max(1));
@@ -93,14 +91,15 @@ pub(super) fn meant(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failu
     Ok(Some(ReplayPlan { replay, files }))
 }
 
-/// Twice what was in flight, as far as buffers of that number are not too many bytes.
+/// Twice the original operations in flight, as far as the buffers allow.
 fn depth(replay: &Replay) -> u32 {
-    let twice = replay.original.depth_max.saturating_mul(2).clamp(LEAST_DEPTH, MAX_DEPTH);
-    let most = BUFFERS / u64::from(replay.largest_bytes.max(1));
-    twice.min(u32::try_from(most).unwrap_or(u32::MAX)).max(replay.original.depth_max.clamp(1, LEAST_DEPTH))
+    let twice = replay.original.depth_max.saturating_mul(2).clamp(MIN_DEPTH, MAX_DEPTH);
+    let most = MAX_BUFFER_BYTES / u64::from(replay.largest_bytes.max(1));
+    twice.min(u32::try_from(most).unwrap_or(u32::MAX)).max(replay.original.depth_max.clamp(1, MIN_DEPTH))
 }
 
-/// Shares of directions; of what there is at all never nothing, since what is never written is opened for reading.
+/// Shares of directions. A direction that occurs keeps at least a tiny share, because without writes the file is opened
+/// read-only.
 fn mix(original: &Original) -> Mix {
     let counts = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| original.count(kind) as f64);
     let all: f64 = counts.iter().sum();
@@ -108,18 +107,18 @@ fn mix(original: &Original) -> Mix {
         return Mix::of_percents(100, 0);
     }
     let [reads, writes, trims] =
-        counts.map(|count| if count > 0.0 { count.max(all * LEAST_SHARE) } else { 0.0 });
+        counts.map(|count| if count > 0.0 { count.max(all * MIN_SHARE) } else { 0.0 });
     let percent = |count: f64| Percent::nearest(100.0 * count / (reads + writes + trims)).unwrap_or_default();
     let trim_percent = percent(trims);
     let read_percent = if writes == 0.0 { trim_percent.rest(Percent::NONE) } else { percent(reads) };
     Mix { read_percent, trim_percent }
 }
 
-/// Smallest and largest size of each direction. A trim has no buffer, however large it is.
+/// Smallest and largest size of each direction. A trim has no buffer, whatever its size.
 fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
     let of = |kind: Kind| {
         let Some([least, most]) = original.for_kind(kind).map(|of| of.sizes) else {
-            return Sizes::Fixed(NO_SIZE.min(largest));
+            return Sizes::Fixed(PLACEHOLDER_SIZE.min(largest));
         };
         let [least, most] = [least, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX).min(largest));
         if least == most { Sizes::Fixed(most) } else { Sizes::Range(least, most) }
@@ -128,18 +127,18 @@ fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
 }
 
 /// Makes a drafted stream the replay of a capture.
-pub(super) fn fill(
+pub(crate) fn fill(
     request: &Request,
-    (spec, meant): (&StreamSpec, ReplayPlan),
+    (spec, from_capture): (&StreamSpec, ReplayPlan),
     draft: &mut Draft,
     origins: &mut Origins,
 ) -> Result<(), Failure> {
-    let ReplayPlan { mut replay, files } = meant;
-    let said = spec.replay.as_ref();
-    let pace = said.and_then(|said| said.pace);
+    let ReplayPlan { mut replay, files } = from_capture;
+    let given = spec.replay.as_ref();
+    let pace = given.and_then(|given| given.pace);
     let from = if replay.pace == ReplayPace::Timed { "no completions are known" } else { "default" };
     origins.choose_from("--pace", pace, replay.pace, from, |pace| pace.word().into());
-    origins.choose("--speed", said.and_then(|said| said.speed), 1.0, f64::to_string);
+    origins.choose("--speed", given.and_then(|given| given.speed), 1.0, f64::to_string);
     note_changes(&replay.changes, origins);
     let original = &replay.original;
     origins.fixed("capture", &describe_original(original), &replay.file);
@@ -151,7 +150,7 @@ pub(super) fn fill(
             stream.engine
         )));
     }
-    // A directory gets a file of what was touched.
+    // In a directory, fathom makes a file of the touched size.
     let is_folder = |path: &Path| path.is_dir();
     let named = draft.paths.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
     let made = draft.engine.touches_targets() && named.is_none_or(|path| is_folder(&path));
@@ -180,7 +179,7 @@ pub(super) fn fill(
     }
 }
 
-/// Says what is changed of its operations.
+/// Notes how the operations are changed.
 fn note_changes(changes: &Changes, origins: &mut Origins) {
     origins.note("--replay-scale", Some(changes.divide).filter(|n| *n > 0), u64::to_string);
     origins.note("--replay-align", Some(changes.align_bytes).filter(|n| *n > 0), |n| show_bytes(*n));
@@ -188,7 +187,8 @@ fn note_changes(changes: &Changes, origins: &mut Origins) {
     origins.note("--replay-skip", Some(&changes.skip).filter(|skip| !skip.is_empty()), |skip| kinds(skip));
 }
 
-/// Has the operations of a trace go to the file that it names, where nobody names a target; one that it writes is made where it is missing.
+/// Sends the operations of a trace to the files that it names if the user names no target. Missing files are created if
+/// they are written.
 fn name_files(
     request: &Request,
     (replay, files): (&Replay, Vec<String>),
@@ -215,7 +215,7 @@ fn name_files(
     Ok(())
 }
 
-/// `98,026 operations of vda in 12.1 s, 6 tasks`.
+/// Example: `98,026 operations of vda in 12.1 s, 6 tasks`.
 fn describe_original(original: &Original) -> String {
     format!(
         "{} operations of {} in {}, {} tasks, {} touched",
@@ -227,8 +227,9 @@ fn describe_original(original: &Original) -> String {
     )
 }
 
-/// Decides where a replay's operations go on its target, or refuses where they have no place. The language of another tool moves none of them.
-pub(super) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) -> Result<(), Failure> {
+/// Decides where a replay's operations go on its target, or refuses if they do not fit. Replays in another tool's language
+/// keep all offsets.
+pub(crate) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) -> Result<(), Failure> {
     let is_direct = stream.cache.is_direct();
     let Some(replay) = &mut stream.replay else { return Ok(()) };
     let original = &replay.original;
@@ -270,7 +271,7 @@ pub(super) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) ->
 }
 
 #[test]
-fn shares_are_of_what_there_is_and_what_is_never_written_stays_so() {
+fn absent_directions_have_no_share() {
     let of = |reads: u64, writes: u64, trims: u64| {
         let kinds = [(Kind::Read, reads), (Kind::Write, writes), (Kind::Trim, trims)];
         let kind = |(kind, operations)| model::job::OriginalKind {

@@ -1,47 +1,49 @@
-//! Streams: from what was said about a workload to one with nothing left open but its target.
+//! Streams: fills in the defaults of a workload's stream, and refuses impossible combinations. Only the targets remain
+//! open.
 //!
-//! For: defaults, and refusing what no engine or nobody could do. Not for: looking at the machine.
+//! This file does not read the machine, except through the targets given to the size checks at the end.
 
-use super::origins::Origins;
-use super::page_cache;
 use crate::failure::Failure;
+use crate::plan::settings::Origins;
+use crate::plan::target::{MADE_BYTES, Targets};
 use engine::engines::{ENGINES, Entry};
+use model::errno::of_ignored_errors;
 use model::job::{
-    Access, Arrivals, Batch, Bursts, Cache, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
-    Pace, PerKind, Placement, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, Stream, SyncCall,
-    ThinkLaw, Turn,
+    Access, Arrivals, Batch, Bursts, Cache, Clones, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix,
+    Order, Pace, PerKind, Placement, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, StopRule, Stream,
+    SyncCall, ThinkLaw, Turn, Verify,
 };
-use model::spec::ignored::of_ignored_errors;
-use model::spec::rate_limit::RateLimit;
-use model::spec::replay::ReplaySpec;
-use model::spec::{LineSpec, Rw, StreamSpec, TurnSpec, parsers, place, priority};
+use model::plan::{MadeFor, Role, Target};
+use model::spec::pace::RateLimit;
+use model::spec::{JobSpec, LineSpec, ReplaySpec, Rw, StreamSpec, TurnSpec, parsers};
 use model::units::{show_bytes, show_ns};
+use std::path::PathBuf;
 
-/// Places for operations of an open loop: enough that a stall of some 100 ms at 1000 a second does not make it late.
+/// Slots of an open loop: enough for a stall of about 100 ms at 1000 operations per second.
 const OPEN_DEPTH: u32 = 128;
 
 /// A stream before its targets are known.
 #[derive(Clone)]
-pub(super) struct Draft {
-    pub(super) stream: Stream,
-    pub(super) engine: &'static Entry,
+pub(crate) struct Draft {
+    pub(crate) stream: Stream,
+    pub(crate) engine: &'static Entry,
     /// Whether the user named the engine.
-    pub(super) engine_said: bool,
-    /// Whether an open mode was asked for.
-    pub(super) cache_said: bool,
-    /// What was said of the span.
-    pub(super) size: Option<u64>,
-    /// Passes over that after which it ends.
-    pub(super) passes: Option<u32>,
-    /// Files that are made where they are missing.
-    pub(super) create: Option<Create>,
-    /// Whether each worker has a test file of its own.
-    pub(super) own: bool,
-    /// Paths as they were typed; none where nothing was said.
-    pub(super) paths: Vec<String>,
+    pub(crate) engine_said: bool,
+    /// Whether the user gave a cache mode.
+    pub(crate) cache_said: bool,
+    /// The span that the user gave.
+    pub(crate) size: Option<u64>,
+    /// Passes over the span after which the stream ends.
+    pub(crate) passes: Option<u32>,
+    /// Whether to create missing files.
+    pub(crate) create: Option<Create>,
+    /// Whether each worker has its own test file.
+    pub(crate) own: bool,
+    /// Paths as typed.
+    pub(crate) paths: Vec<String>,
 }
 
-/// Fills a stream.
+/// Drafts a stream.
 pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, Failure> {
     let engine = engine(spec, origins)?;
     let cache = cache(spec, engine, origins);
@@ -54,7 +56,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     let batch = batch(spec, engine, depth, origins)?;
     let data = data(spec);
     origins.note("data", (data != Data::default()).then_some(&data), |d| data_words(d));
-    checked(spec, engine, &data, origins)?;
+    check_verification(spec, engine, &data, origins)?;
     rules(spec, engine, origins)?;
     let mut stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
@@ -90,7 +92,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         evicts_each_pass: spec.evict_each_pass == Some(true),
         ends_others: spec.ends_others == Some(true),
         delay_ns: spec.delay.unwrap_or(0),
-        place: placed(&spec.place)?,
+        place: resolve_cpus(&spec.place)?,
         op_priorities: spec.op_priorities.clone().unwrap_or_default(),
         verify: spec.verify.clone(),
         log_interval_ns: spec.log_interval,
@@ -115,7 +117,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     })
 }
 
-/// The depth where none is said.
+/// The default depth.
 fn usual_depth(pace: &Pace, access: &Access) -> u32 {
     match (pace, access.pattern()) {
         (Pace::Open { .. }, _) => OPEN_DEPTH,
@@ -124,7 +126,7 @@ fn usual_depth(pace: &Pace, access: &Access) -> u32 {
     }
 }
 
-/// Says what is made, how often it is gone over and what the kernel is told of it.
+/// Records which files are made, passes over them, and advice to the kernel.
 fn files(spec: &StreamSpec, cache: Cache, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
     origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
     origins.note("--shared", spec.shared, |layout| layout.describe());
@@ -132,11 +134,16 @@ fn files(spec: &StreamSpec, cache: Cache, engine: &Entry, origins: &mut Origins)
     origins.note("--shift-hosts", spec.shift_hosts, u32::to_string);
     origins.note("--passes", spec.passes, u32::to_string);
     origins.note("--create", spec.create, |c| parsers::of_create(*c));
-    page_cache::check(spec, cache, engine, origins)
+    check(spec, cache, engine, origins)
 }
 
-/// Refuses to check what nobody moves, and data that are told apart by nothing; says what is checked.
-fn checked(spec: &StreamSpec, engine: &Entry, data: &Data, origins: &mut Origins) -> Result<(), Failure> {
+/// Checks the verification settings: data must be moved and distinguishable.
+fn check_verification(
+    spec: &StreamSpec,
+    engine: &Entry,
+    data: &Data,
+    origins: &mut Origins,
+) -> Result<(), Failure> {
     let Some(verify) = &spec.verify else { return Ok(()) };
     if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
         return Err(Failure::Usage(format!(
@@ -153,7 +160,7 @@ fn checked(spec: &StreamSpec, engine: &Entry, data: &Data, origins: &mut Origins
     Ok(())
 }
 
-/// Refuses priorities of operations that an engine has no place for.
+/// Refuses operation priorities if the engine does not support them.
 fn check_priorities(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
     if spec.op_priorities.is_none() || engine.takes_priorities {
         return Ok(());
@@ -166,14 +173,14 @@ fn check_priorities(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses rules that are watched while a stream runs, where its time is not that of the watch.
+/// Refuses rules that are checked during a run, if the engine's clock is not real time.
 fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
-    let said = [
+    let given = [
         ("--steady-state", spec.steady.is_some()),
         ("--min-rate", spec.min_rate.is_some()),
         ("--max-latency", spec.max_latency.is_some()),
     ];
-    match said.into_iter().find(|(_, said)| *said && engine.name == "sim") {
+    match given.into_iter().find(|(_, given)| *given && engine.name == "sim") {
         Some((flag, _)) => Err(Failure::Usage(format!(
             "{flag}: the simulated device has a time of its own, which passes before anybody could look; name another engine, such as null"
         ))),
@@ -182,9 +189,9 @@ fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
 }
 
 fn engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static Entry, Failure> {
-    let entry = super::engine::find(spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
-    let said = spec.engine.as_ref().map(|e| e.name.clone());
-    origins.choose("--engine", said, super::engine::default_of(spec).into(), Clone::clone);
+    let entry = crate::plan::engine::find(spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
+    let given = spec.engine.as_ref().map(|e| e.name.clone());
+    origins.choose("--engine", given, crate::plan::engine::default_of(spec).into(), Clone::clone);
     let options = spec.engine.as_ref().map(|e| &e.options).filter(|o| !o.is_empty());
     origins.note("engine options", options, |o| parsers::options(o));
     Ok(entry)
@@ -205,7 +212,7 @@ fn unable(engine: &Entry, kind: Kind) -> Failure {
     ))
 }
 
-/// Which operations there are, and what makes writes stable; of turns a summary of both, and each by itself.
+/// The operations, and what makes writes stable. For turns, a summary of both, and each turn.
 fn what(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
     if spec.turns.is_empty() {
         let access = access(spec, origins);
@@ -228,7 +235,7 @@ fn what(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec
     (access, flush, turns)
 }
 
-/// What is said of the span: of turns that of all together, where each has one.
+/// The typed span; for turns the total, if each has one.
 fn size(spec: &StreamSpec) -> Option<u64> {
     if spec.turns.is_empty() {
         return spec.size;
@@ -254,7 +261,7 @@ fn access(spec: &StreamSpec, origins: &mut Origins) -> Access {
     Access { offset_bytes, span_bytes: u64::MAX, strided: spec.strided, lines }
 }
 
-/// The one line that the plain settings say.
+/// The single line from the plain settings.
 fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let order = if rw.is_random() {
         origins.note("--random", spec.random.as_ref(), |o| o.describe());
@@ -283,7 +290,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     origins.note("--align", spec.align, |a| show_bytes(*a));
     origins.note("--think", spec.think.as_ref(), |think| think.describe());
     origins.note("--period", spec.period.as_ref(), |period| period.describe());
-    // Bursts that end by a time are the stream's.
+    // Bursts that end by a time belong to the stream.
     let own = spec.burst_time.is_none();
     let delay = spec.period.as_ref().or(spec.think.as_ref().filter(|_| own));
     Line {
@@ -367,7 +374,7 @@ fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     if limits == [None, None] {
         return Pace::Closed;
     }
-    // Of the one direction that there is it is one of all.
+    // A limit per direction is the total if there is only one direction.
     if only.is_some() || !limits.iter().flatten().any(|limit| limit.each().is_some()) {
         let [iops, bytes_per_s] = limits.map(|limit| match limit {
             Some(RateLimit::All(rate)) => rate,
@@ -381,9 +388,8 @@ fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
     Pace::Each { iops, bytes_per_s }
 }
 
-/// How operations are submitted: each at once, unless the engine or the user would rather have many in one call.
-/// Where workers run: where each has a CPU of its own and a node alone is named, that node's CPUs are those that they take.
-fn placed(place: &Placement) -> Result<Placement, Failure> {
+/// Resolves the CPUs of workers: a NUMA node without CPUs means the node's CPUs if each worker has its own.
+fn resolve_cpus(place: &Placement) -> Result<Placement, Failure> {
     let cpus = match place.node {
         Some(node) if place.split && place.cpus.is_empty() => {
             sys::thread::cpus_of(node).map_err(|e| Failure::Usage(format!("--pin --node {node}: {e}")))?
@@ -394,24 +400,24 @@ fn placed(place: &Placement) -> Result<Placement, Failure> {
 }
 
 fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -> Result<Batch, Failure> {
-    if let Some(said) = spec.batch.filter(|b| b.submit > engine.max_depth) {
+    if let Some(given) = spec.batch.filter(|b| b.submit > engine.max_depth) {
         return Err(Failure::Usage(format!(
             "--batch {}: the engine {} takes {} operation at a time; leave --batch out, or type --engine io_uring or libaio",
-            said.submit, engine.name, engine.max_depth
+            given.submit, engine.name, engine.max_depth
         )));
     }
-    // That of a test, or of an engine, is not known before.
-    if let Some(said) = spec.batch.filter(|b| b.submit.max(b.complete) > depth) {
+    // Checked here, because the default depth of a test or an engine is known only now.
+    if let Some(given) = spec.batch.filter(|b| b.submit.max(b.complete) > depth) {
         return Err(Failure::Usage(format!(
             "--batch {},{} goes beyond depth {depth}; use a smaller batch, or a larger --depth",
-            said.submit, said.complete
+            given.submit, given.complete
         )));
     }
     let words = |b: &Batch| format!("{},{}", b.submit, b.complete);
     let waits = |replay: &ReplaySpec| replay.pace != Some(ReplayPace::Fast);
     let (submit, from) = match engine.default_batch {
         0 => (depth, format!("engine {}", engine.name)),
-        // Whoever was captured had the kernel issue together what was issued together.
+        // A replay submits together what the captured program submitted together.
         _ if engine.max_depth > 1 && spec.replay.as_ref().is_some_and(waits) => {
             (depth, "what was issued at once goes in one call".into())
         }
@@ -421,12 +427,12 @@ fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -
 }
 
 fn flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Flush> {
-    let said = [
+    let given = [
         (SyncCall::Fsync, spec.fsync),
         (SyncCall::Fdatasync, spec.fdatasync),
         (SyncCall::SyncFileRange, spec.sync_file_range),
     ];
-    let (call, every) = said.into_iter().find_map(|(call, every)| Some((call, every?)))?;
+    let (call, every) = given.into_iter().find_map(|(call, every)| Some((call, every?)))?;
     let drain = spec.drain.unwrap_or(false);
     let how = if drain { ", drained" } else { "" };
     origins
@@ -460,7 +466,7 @@ fn data_words(data: &Data) -> String {
     }
 }
 
-/// Says when it begins, what ends it or decides about its depth on the way, and where its workers are.
+/// Records when the stream begins, what ends it or adapts its depth, and where its workers run.
 fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
     check_rules(spec, engine)?;
     check_priorities(spec, engine)?;
@@ -479,14 +485,215 @@ fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(),
     Ok(())
 }
 
-/// Says where the workers are, and who goes first.
+/// Records the placement and priority of workers.
 fn note_place(spec: &StreamSpec, origins: &mut Origins) {
     origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
     let place = &spec.place;
     let cpus = Some(&place.cpus).filter(|cpus| !cpus.is_empty());
-    origins.note("--cpus", cpus, |c| place::of_cpus(c));
-    origins.note("--memory-nodes", place.memory.as_ref(), |m| place::of_memory_nodes(m));
+    origins.note("--cpus", cpus, |c| parsers::of_cpus(c));
+    origins.note("--memory-nodes", place.memory.as_ref(), |m| parsers::of_memory_nodes(m));
     origins.note("--nice", place.nice, i32::to_string);
-    origins.note("--io-priority", place.io_priority, |p| place::of_io_priority(*p));
-    origins.note("--op-priority", spec.op_priorities.as_ref(), |p| priority::of_op_priorities(p));
+    origins.note("--io-priority", place.io_priority, |p| parsers::of_io_priority(*p));
+    origins.note("--op-priority", spec.op_priorities.as_ref(), |p| parsers::of_op_priorities(p));
+}
+
+/// The bytes after which a stream ends: as typed, or after the passes over these spans, whichever comes first.
+pub(super) fn bytes(passes: Option<u32>, stream: &Stream, spans: &[u64]) -> Option<u64> {
+    let Some(passes) = passes else { return stream.limit.bytes };
+    let one: u64 = spans.iter().map(|span| pass_bytes(stream, *span)).sum();
+    let clones = if stream.clones == Some(Clones::Same) { u64::from(stream.workers) } else { 1 };
+    let all = one.saturating_mul(u64::from(passes)).saturating_mul(clones);
+    Some(stream.limit.bytes.map_or(all, |given| given.min(all)).max(1))
+}
+
+/// Bytes of one pass over a span: as many operations as fit, or as belong to its zones.
+fn pass_bytes(stream: &Stream, span: u64) -> u64 {
+    let size = u64::from(stream.access.smallest_bytes().max(1));
+    // A trim and the write after it touch the same bytes.
+    let times = if stream.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
+    if let Some(zones) = stream.access.strided {
+        let last = stream.access.in_order().map_or(0, |(size, times)| zones.last_bytes(span, size, times));
+        return zones.whole(span).saturating_mul(zones.moved(size * times)).saturating_add(last);
+    }
+    let step = match stream.access.lines.first().map(|l| &l.order) {
+        Some(Order::Sequential(steps)) if steps.stride_bytes > 0 => steps.stride_bytes,
+        Some(Order::Sequential(steps)) => size.saturating_add(steps.hole_bytes),
+        _ => size,
+    };
+    let fits = span.checked_sub(size).map_or(0, |rest| rest / step.max(1) + 1);
+    fits.saturating_mul(size).saturating_mul(times)
+}
+
+impl Targets<'_> {
+    /// Refuses flags without effect, so that they do not appear to work.
+    pub(super) fn touch_nothing(
+        &mut self,
+        draft: &Draft,
+        paths: &[PathBuf],
+        origins: &mut Origins,
+    ) -> Result<(), Failure> {
+        let idle = |flag: &str| {
+            Err(Failure::Usage(format!(
+                "{flag} changes nothing here: the engine {} touches no target; leave it out",
+                draft.engine.name
+            )))
+        };
+        if !paths.is_empty() {
+            return idle("TARGET");
+        }
+        if draft.cache_said {
+            return idle("--cache");
+        }
+        if draft.create.is_some() {
+            return idle("--create");
+        }
+        let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
+        let path = format!("nothing: engine {}", draft.engine.name);
+        let end = bytes.saturating_add(draft.stream.access.offset_bytes);
+        let most = self.nothing.as_ref().map_or(end, |t| t.bytes.max(end));
+        self.nothing = Some(Target {
+            path,
+            role: Role::None,
+            bytes: most,
+            block_bytes: 1,
+            writable: false,
+            identity: None,
+            unseen_users: false,
+            only_by_mark: false,
+            other_names: Vec::new(),
+            create: None,
+            made_for: MadeFor::Host,
+            common: None,
+        });
+        Ok(())
+    }
+}
+
+/// Checks the settings about the page cache for these files, and records them.
+pub(super) fn check(
+    spec: &StreamSpec,
+    cache: Cache,
+    engine: &Entry,
+    origins: &mut Origins,
+) -> Result<(), Failure> {
+    check_advice(spec, cache)?;
+    origins.note("--advice", spec.advice, |a| parsers::of_advice(*a).into());
+    check_eviction(spec, cache, engine)?;
+    origins.note("--evict-each-pass", spec.evict_each_pass, bool::to_string);
+    Ok(())
+}
+
+/// Refuses advice about an unused page cache.
+fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
+    let Some(advice) = spec.advice.filter(|_| cache.is_direct()) else { return Ok(()) };
+    Err(Failure::Usage(format!(
+        "--advice {} is about the page cache, and --cache {} goes past it; type --cache buffered too, or leave it out",
+        parsers::of_advice(advice),
+        cache.word()
+    )))
+}
+
+/// Refuses to evict files that are not in the page cache, or remain in it while mapped.
+fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(), Failure> {
+    if spec.evict_each_pass != Some(true) {
+        return Ok(());
+    }
+    let why = match cache {
+        _ if !engine.touches_targets() => {
+            return Err(Failure::Usage(format!(
+                "--evict-each-pass: the engine {} has no files that could be evicted; leave it out",
+                engine.name
+            )));
+        }
+        Cache::Mmap => "maps its files, and what is mapped is not evicted",
+        cache if cache.is_direct() => "goes past the page cache",
+        _ => return Ok(()),
+    };
+    Err(Failure::Usage(format!(
+        "--evict-each-pass is about the page cache, and --cache {} {why}; type --cache buffered, or leave it out",
+        cache.word()
+    )))
+}
+
+/// Resolves a stream that reads another one's blocks: it gets the writer's settings without its pace. Other streams are
+/// unchanged.
+///
+/// # Errors
+/// A usage failure if there is no such stream, or its blocks cannot be distinguished from others.
+pub(super) fn resolve_read_back(
+    spec: &JobSpec,
+    phase: usize,
+    stream: &StreamSpec,
+) -> Result<StreamSpec, Failure> {
+    let Some(number) = stream.read_back else { return Ok(stream.clone()) };
+    let fault = |why: &str| Err(Failure::Usage(format!("read-back = {number}: {why}")));
+    let index = number.saturating_sub(1) as usize;
+    let before = phase.checked_sub(1).and_then(|before| spec.phases.get(before)?.streams.get(index));
+    let Some(writer) = before else {
+        return fault("there is no such stream in the phase before; type the number of one, from 1");
+    };
+    let rw = match writer.rw {
+        Some(Rw::Write | Rw::Rw | Rw::Trimwrite) => Rw::Read,
+        Some(Rw::Randwrite | Rw::Randrw | Rw::Randtrimwrite) => Rw::Randread,
+        _ => return fault("that stream writes nothing; name one that does"),
+    };
+    let Some(verify) = &writer.verify else {
+        return fault("that stream writes nothing that can be checked; say verify = \"stamps\" there");
+    };
+    let verify = Verify { checks: true, back: Some(index), ..verify.clone() };
+    Ok(StreamSpec {
+        name: stream.name.clone().or_else(|| writer.name.clone()),
+        rw: Some(rw),
+        mix: None,
+        positions: None,
+        verify: Some(verify),
+        read_back: None,
+        bs: writer.bs.clone().map(|bs| PerKind::all(bs.write)),
+        // It runs at full speed and ends when everything was read.
+        rate: None,
+        arrivals: None,
+        limit_iops: None,
+        limit_bandwidth: None,
+        flow: None,
+        serialize_overlap: None,
+        evict_each_pass: None,
+        think: None,
+        burst: None,
+        burst_time: None,
+        think_spin: None,
+        fsync: None,
+        fdatasync: None,
+        sync_file_range: None,
+        drain: None,
+        limit: StopRule::default(),
+        passes: None,
+        delay: None,
+        log_interval: stream.log_interval,
+        ..writer.clone()
+    })
+}
+
+#[test]
+fn a_pass_has_as_many_operations_as_fit() {
+    use model::job::{Access, Mix, Pattern, Steps, Strided};
+    let mut stream = Stream::plain(Access::plain(Pattern::Sequential, 1 << 20, 100), 1, 1, "sync");
+    assert_eq!(pass_bytes(&stream, (10 << 20) + 5), 10 << 20);
+    // fio: 128 MiB by operations of 1 MiB with holes of 512 KiB are 85.
+    stream.access.lines[0].order = Order::Sequential(Steps { hole_bytes: 512 << 10, ..Steps::default() });
+    assert_eq!(pass_bytes(&stream, 128 << 20), 85 << 20);
+    assert_eq!(pass_bytes(&stream, 5), 0);
+    let mut zones = Stream::plain(Access::plain(Pattern::Sequential, 1 << 20, 100), 1, 1, "sync");
+    let strided = |bytes: u64| Some(Strided { bytes, range_bytes: 8 << 20, skip_bytes: 24 << 20 });
+    zones.access.strided = strided(3 << 20);
+    assert_eq!(pass_bytes(&zones, (64 + 8) << 20), 9 << 20);
+    assert_eq!(pass_bytes(&zones, (64 + 2) << 20), 8 << 20, "of the last zone there are two blocks");
+    zones.access.strided = strided((3 << 20) + 1);
+    assert_eq!(pass_bytes(&zones, 64 << 20), 8 << 20, "the last of a zone is done whole");
+    let mut pairs = stream.clone();
+    pairs.access.lines[0].mix = Mix::of_percents(0, 100);
+    pairs.access.lines[0].writes_after_trims = true;
+    assert_eq!(pass_bytes(&pairs, 128 << 20), 170 << 20, "fio trims 85 and writes 85");
+    let clones = Stream { workers: 3, clones: Some(Clones::Same), ..stream };
+    assert_eq!(bytes(Some(2), &clones, &[128 << 20]), Some(6 * (85 << 20)));
+    assert_eq!(bytes(None, &clones, &[128 << 20]), None);
 }

@@ -1,39 +1,49 @@
-//! Targets: which files and devices streams touch, each once, with what may be done to them.
+//! Targets: the files and devices of the streams, each once.
 //!
-//! For: finding places, choosing sizes, the first lock before writing. Not for: making or opening anything, nor
-//! whether operations fit ([`super::span`]).
+//! 1. Finds each path's place and identity. Links, bind mounts and device aliases lead to the same target. Workload files
+//!    typed as targets are refused.
+//! 2. Chooses sizes of files that will be made, and divides them among workers and hosts.
+//! 3. Checks that spans and block sizes fit the target's size and alignment.
+//! 4. Guards writes: the first of two checks (the second one is `machine::safety`).
+//!
+//! The number of hosts is known only to `crate::fleet`, the files are made by crate `machine`.
 
-pub(super) use super::files::MADE_BYTES;
-use super::origins::Origins;
-use super::span::{check_size, check_span, direct_alignment, made_bytes};
 use super::stream::Draft;
-use super::{DraftJob, ends, files, kept, precondition, replay, shown};
+use super::{DraftJob, shown};
+use crate::capture::capture_file::is_capture;
 use crate::failure::Failure;
+use crate::files::Small;
+use crate::plan::settings::Origins;
+use crate::plan::{replay, settings, stream};
 use crate::request::{JobSource, Request};
+use crate::{capture, files};
+use dialect::{MAX_FILE_BYTES, Tool, of_name, what_language};
+use engine::source::own_blocks;
 use machine::root::Root;
-use machine::{kept_mark, overlays};
-use model::identity::Identity;
-use model::job::{Clones, FALLOCATE, GROW, Job, NEW, Sharing, Stream};
-use model::machine::{Layer, Place};
+use machine::{file_systems, kept_file, test_file};
+use model::job::{
+    Clones, Create, FALLOCATE, Filling, GROW, Job, Line, NEW, Order, Pattern, Shared, Sharing, Sizes, Stream,
+};
+use model::machine::{Identity, Layer, Place};
 use model::name;
-use model::plan::{MadeFor, Role, Target};
-use model::units::show_bytes;
+use model::plan::{Common, MadeFor, Role, Target};
+use model::units::{GIB, MIB, show_bytes};
 use rustix::io::Errno;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// The targets of a plan while it grows.
+/// The targets of a plan in progress.
 pub(super) struct Targets<'a> {
     request: &'a Request,
     pub(super) root: &'a Root,
     pub(super) found: Vec<(Target, Place)>,
-    /// Streams that touch nothing: their one target comes behind all others, since it has no place.
+    /// The target of streams that touch nothing. It comes after all others, since it has no place.
     pub(super) nothing: Option<Target>,
     overwritten: bool,
 }
 
-/// Index of the target of streams that touch nothing, until all others are known.
+/// Index of that target until all others are known.
 const NOTHING: usize = usize::MAX;
 
 impl<'a> Targets<'a> {
@@ -66,21 +76,21 @@ impl<'a> Targets<'a> {
             self.touch_nothing(draft, &paths, origins)?;
             stream.targets = vec![NOTHING];
             stream.access.span_bytes = draft.size.unwrap_or(MADE_BYTES);
-            stream.limit.bytes = ends::bytes(draft.passes, &stream, &[stream.access.span_bytes]);
+            stream.limit.bytes = stream::bytes(draft.passes, &stream, &[stream.access.span_bytes]);
             return Ok(stream);
         }
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
-        for (said, file) in
-            paths.iter().flat_map(|said| files::made_for(draft).into_iter().map(move |f| (said, f)))
+        for (typed_path, file) in
+            paths.iter().flat_map(|typed_path| made_for(draft).into_iter().map(move |f| (typed_path, f)))
         {
-            let target = self.find((said, file), draft, from, origins)?;
-            // Used twice it would have twice as much in flight, and its bytes would count twice.
+            let target = self.find((typed_path, file), draft, from, origins)?;
+            // A duplicate would double the operations in flight and the bytes.
             if !stream.targets.contains(&target) {
                 stream.targets.push(target);
             }
         }
-        files::divide(&mut stream, draft, &mut self.found)?;
+        divide(&mut stream, draft, &mut self.found)?;
         check_weights(&stream, paths.len())?;
         let found = |at: &usize| Some(&self.found.get(*at)?.0);
         let targets: Vec<&Target> = stream.targets.iter().filter_map(found).collect();
@@ -114,32 +124,32 @@ impl<'a> Targets<'a> {
             .map(|t| t.bytes.saturating_sub(stream.access.offset_bytes).min(stream.access.span_bytes))
             .collect();
         match (stream.shared, spans.first()) {
-            (Some(shared), Some(span)) => files::part(job, &mut stream, shared, *span)?,
-            _ => stream.limit.bytes = ends::bytes(draft.passes, &stream, &spans),
+            (Some(shared), Some(span)) => part(job, &mut stream, shared, *span)?,
+            _ => stream.limit.bytes = stream::bytes(draft.passes, &stream, &spans),
         }
         Ok(stream)
     }
 
-    /// The index of a target, found before or new.
+    /// The index of a known or new target.
     fn find(
         &mut self,
-        (said, file): (&Path, MadeFor),
+        (typed_path, file): (&Path, MadeFor),
         draft: &Draft,
         from: &str,
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
-        let path = match said.canonicalize() {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.to_be_made(said) {
+        let path = match typed_path.canonicalize() {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.to_be_made(typed_path) {
                 Some(index) if draft.create.is_none() => return Ok(self.shares(index, draft)),
-                _ if draft.create.is_some() => return self.missing(said, draft, from, origins),
-                _ => return Err(unreachable_path(said, &e)),
+                _ if draft.create.is_some() => return self.missing(typed_path, draft, from, origins),
+                _ => return Err(unreachable_path(typed_path, &e)),
             },
-            path => path.map_err(|e| unreachable_path(said, &e))?,
+            path => path.map_err(|e| unreachable_path(typed_path, &e))?,
         };
-        let index = if let Some(known) = self.known(said, &path, file)? {
+        let index = if let Some(known) = self.known(typed_path, &path, file)? {
             known
         } else {
-            let (target, place) = look_for(draft, self.root, said, &path)?;
+            let (target, place) = inspect_new_or_existing(draft, self.root, typed_path, &path)?;
             self.found.push((Target { made_for: file.where_made(target.role), ..target }, place));
             origins.fixed("TARGET", &shown(&path), from);
             self.found.len() - 1
@@ -147,24 +157,30 @@ impl<'a> Targets<'a> {
         let conditioned = self.request.job.precondition == Some(true);
         let (target, place) = &mut self.found[index];
         let offset = draft.stream.access.offset_bytes;
-        let writes = changes(draft, said, target)?;
+        let writes = changes(draft, typed_path, target)?;
         if target.role == Role::Made {
-            target.bytes = target.bytes.max(made_bytes(draft, files::usual_bytes(draft), &path, origins)?);
+            target.bytes = target.bytes.max(made_bytes(draft, usual_bytes(draft), &path, origins)?);
         } else if let Some(create) =
-            draft.create.filter(|_| target.role == Role::File && kept_mark::may_be_made(&path))
+            draft.create.filter(|_| target.role == Role::File && kept_file::may_be_made(&path))
         {
-            // What fathom made and kept may be made again.
-            kept::make_again(target, create);
-            check_size(said, target, draft.size, offset)?;
-            kept::fits_beside(&path, target.bytes)?;
+            // A file that fathom made and kept may be made again.
+            make_again(target, create);
+            check_size(typed_path, target, draft.size, offset)?;
+            fits_beside(&path, target.bytes)?;
             origins.fixed("--size", &show_bytes(draft.size.unwrap_or(create.bytes)), "said");
             if writes {
                 let unseen = is_named(&self.request.unseen_users, &path);
-                machine::safety::may_write_file(self.root, said, &path, Some(&name::text(&path)), unseen)?;
+                machine::safety::may_write_file(
+                    self.root,
+                    typed_path,
+                    &path,
+                    Some(&name::text(&path)),
+                    unseen,
+                )?;
             }
-            look_once_opened(self.root, said, &path, target, place)?;
+            inspect_opened(self.root, typed_path, &path, target, place)?;
         } else {
-            check_size(said, target, draft.size, offset)?;
+            check_size(typed_path, target, draft.size, offset)?;
             let (bytes, from) = match draft.size {
                 Some(size) => (size, "said"),
                 None => (target.bytes, "all of the target"),
@@ -174,16 +190,16 @@ impl<'a> Targets<'a> {
                 return Err(Failure::Usage(format!(
                     "--engine {}: its options {NEW}, {FALLOCATE} and {GROW} drop the whole of {}; name a directory, and fathom makes a test file there",
                     draft.engine.name,
-                    name::shown(said)
+                    name::shown(typed_path)
                 )));
             }
             if writes || conditioned {
-                guard_writing(self.request, self.root, said, &path, target.role)
-                    .map_err(|why| if writes { why } else { precondition::refused(why) })?;
+                guard_writing(self.request, self.root, typed_path, &path, target.role)
+                    .map_err(|why| if writes { why } else { settings::explain_refusal(why) })?;
                 target.only_by_mark |=
                     self.request.destroy.is_empty() && is_of_earlier_call(self.request, &path, target.role);
                 self.overwritten = true;
-                look_once_opened(self.root, said, &path, target, place)?;
+                inspect_opened(self.root, typed_path, &path, target, place)?;
             }
         }
         target.writable |= writes || conditioned;
@@ -193,15 +209,15 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
-    /// The index of a target that was found before, under whichever name: links and bind mounts lead to one file, and two device
-    /// nodes may be one device. In a directory that is one file of whoever it is made for.
-    fn known(&mut self, said: &Path, path: &Path, file: MadeFor) -> Result<Option<usize>, Failure> {
-        let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
-        let all = overlays::identities(self.root, path);
-        // An overlay gives a file an identity of its own; what holds its bytes is the same by both names.
+    /// The index of a known target under any of its names: links and bind mounts lead to one file, and two device nodes
+    /// may be one device. In a directory each owner has one file.
+    fn known(&mut self, typed_path: &Path, path: &Path, file: MadeFor) -> Result<Option<usize>, Failure> {
+        let what = machine::identity::of_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
+        let all = file_systems::identities(self.root, path);
+        // An overlay gives a file its own identity. Its storage is the same by both names.
         let below = |t: &Target| {
             t.role == Role::File && {
-                let its = overlays::identities(self.root, &name::path(&t.path));
+                let its = file_systems::identities(self.root, &name::path(&t.path));
                 its.iter().any(|one| all.iter().any(|other| one.is_same(other)))
             }
         };
@@ -211,7 +227,7 @@ impl<'a> Targets<'a> {
         };
         let known = self.found.iter().position(|(t, _)| is_it(t));
         if let Some(target) = known.and_then(|at| Some(&mut self.found.get_mut(at)?.0)) {
-            let typed = shown(said).into_owned();
+            let typed = shown(typed_path).into_owned();
             if name::path(&target.path) != path && !target.other_names.contains(&typed) {
                 target.other_names.push(typed);
             }
@@ -219,7 +235,7 @@ impl<'a> Targets<'a> {
         Ok(known)
     }
 
-    /// The index of a target as an earlier session had it, for a stream of that session. `then` is what was below it.
+    /// The index of a target of an earlier session, for one of its streams. `then` is the place in that session.
     pub(super) fn once_more(
         &mut self,
         was: &Target,
@@ -247,7 +263,7 @@ impl<'a> Targets<'a> {
                 show_bytes(was.bytes)
             )));
         }
-        if let Some(why) = then.and_then(|then| moved(then, &place)) {
+        if let Some(why) = then.and_then(|then| describe_change(then, &place)) {
             return Err(Failure::Usage(format!("{} is not where that session measured it: {why}", was.path)));
         }
         let index = self.known(path, path, was.made_for)?.unwrap_or_else(|| {
@@ -262,27 +278,27 @@ impl<'a> Targets<'a> {
         } else if writes {
             guard_writing(self.request, self.root, path, path, target.role)?;
             self.overwritten = true;
-            look_once_opened(self.root, path, path, target, place)?;
+            inspect_opened(self.root, path, path, target, place)?;
         }
         target.writable |= writes;
         target.block_bytes = target.block_bytes.max(was.block_bytes);
         Ok(index)
     }
 
-    /// All targets in the order of their indices, and the places of those that have one. Where `apart`, streams that drop a
-    /// file's blocks get one of their own, so that the others find theirs as it was.
+    /// All targets in the order of their indices, and the places of those that have one. With `apart`, streams that drop a
+    /// file's blocks get their own file, so that others find theirs unchanged.
     pub(super) fn finish(self, jobs: &mut [Job], apart: bool) -> Result<(Vec<Target>, Vec<Place>), Failure> {
-        // With the command of another tool it may be set once, for many calls.
+        // For another tool's command the variable may be set once for many calls.
         let is_foreign = matches!(self.request.source, Some(JobSource::CommandOf(_)));
         if !self.request.destroy.is_empty() && !self.overwritten && !is_foreign {
             return Err(Failure::Usage(
                 "--destroy changes nothing here: nothing of anybody's is overwritten; leave it out".into(),
             ));
         }
-        refuse_what_others_are_stored_on(&self.found)?;
+        refuse_storage_of_other_targets(&self.found)?;
         let (mut targets, mut places): (Vec<Target>, Vec<Place>) = self.found.into_iter().unzip();
         if apart {
-            files::give_new_files(jobs, &mut targets, &mut places);
+            give_new_files(jobs, &mut targets, &mut places);
         }
         let last = targets.len();
         targets.extend(self.nothing);
@@ -308,7 +324,7 @@ pub(super) fn mark_unseen_users(
         target.unseen_users = is_named(&request.unseen_users, &name::path(&target.path));
     }
     let marked = || targets.iter().filter(|t| t.unseen_users).map(|t| name::path(&t.path));
-    // For another tool's commands it may be set once, for many calls.
+    // For another tool's command the variable may be set once for many calls.
     let is_foreign = matches!(request.source, Some(JobSource::CommandOf(_)));
     let needless = |path: &&PathBuf| !marked().any(|target| is_named(std::slice::from_ref(path), &target));
     if let Some(path) = request.unseen_users.iter().find(needless).filter(|_| !is_foreign) {
@@ -322,16 +338,19 @@ pub(super) fn mark_unseen_users(
     Ok(())
 }
 
-/// Whether one of these paths is that of a file or device, under any of its names.
+/// Whether one of the paths leads to a file or device, under any of its names.
 fn is_named(all: &[PathBuf], path: &Path) -> bool {
-    all.iter().any(|named| named == path || machine::safety::is_same(named, path))
+    all.iter().any(|tool_of_extension| {
+        tool_of_extension == path || machine::safety::is_same(tool_of_extension, path)
+    })
 }
 
-/// Refuses weights that are not one for each target.
-fn check_weights(stream: &Stream, named: usize) -> Result<(), Failure> {
+/// Refuses weights unless there is one per target.
+fn check_weights(stream: &Stream, tool_of_extension: usize) -> Result<(), Failure> {
     match &stream.sharing {
         Sharing::Weighted(weights) if weights.len() != stream.targets.len() => {
-            let once = if named > stream.targets.len() { " (one named twice is one)" } else { "" };
+            let once =
+                if tool_of_extension > stream.targets.len() { " (one named twice is one)" } else { "" };
             Err(Failure::Usage(format!(
                 "--sharing has {} weights for {} targets{once}; type one for each",
                 weights.len(),
@@ -342,45 +361,58 @@ fn check_weights(stream: &Stream, named: usize) -> Result<(), Failure> {
     }
 }
 
-/// Whether a stream changes a target; refuses a device where what only a file has is to change.
-fn changes(draft: &Draft, said: &Path, target: &Target) -> Result<bool, Failure> {
+/// Whether a stream changes a target. Refuses a device if the change needs a file.
+fn changes(draft: &Draft, typed_path: &Path, target: &Target) -> Result<bool, Failure> {
     if !draft.stream.moves_no_data() || target.role != Role::Device {
         return Ok(draft.stream.changes_targets());
     }
     Err(Failure::Usage(format!(
         "--engine {}: it changes lengths and blocks of files, and {} is a device, which has its own for good; name a file or a directory",
         draft.engine.name,
-        name::shown(said)
+        name::shown(typed_path)
     )))
 }
 
-/// Bytes of a device as it says itself, where `/sys` does not.
+/// Bytes of a device according to the device itself, if `/sys` does not show them.
 fn device_bytes(path: &Path) -> std::io::Result<u64> {
     std::fs::File::open(path)?.seek(SeekFrom::End(0))
 }
 
-/// What a path is. What is made may be there already with nothing in it, as programs that call mkstemp have it.
-fn look_for(draft: &Draft, root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
-    if draft.create.is_some() { look_also_empty(root, said, path) } else { inspect_target(root, said, path) }
+/// Inspects a path. A file that will be made may already exist, empty, as created by mkstemp.
+fn inspect_new_or_existing(
+    draft: &Draft,
+    root: &Root,
+    typed_path: &Path,
+    path: &Path,
+) -> Result<(Target, Place), Failure> {
+    if draft.create.is_some() {
+        inspect_path(root, typed_path, path)
+    } else {
+        inspect_target(root, typed_path, path)
+    }
 }
 
-/// What a path is; refuses a file in which there is nothing.
-pub(super) fn inspect_target(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
-    let found = look_also_empty(root, said, path)?;
+/// Inspects a path; refuses an empty file.
+pub(super) fn inspect_target(
+    root: &Root,
+    typed_path: &Path,
+    path: &Path,
+) -> Result<(Target, Place), Failure> {
+    let found = inspect_path(root, typed_path, path)?;
     if found.0.bytes > 0 || found.0.role != Role::File {
         return Ok(found);
     }
     Err(Failure::Usage(format!(
         "{} is empty, so there is nothing to read or overwrite; name its directory, and fathom makes a test file there",
-        name::shown(said)
+        name::shown(typed_path)
     )))
 }
 
-fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
-    let facts = std::fs::metadata(path).map_err(|e| unreachable_path(said, &e))?;
+fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, Place), Failure> {
+    let facts = std::fs::metadata(path).map_err(|e| unreachable_path(typed_path, &e))?;
     let kind = facts.file_type();
     if kind.is_dir() || kind.is_file() {
-        machine::file_systems::refuse_synthetic_at(said, path)?;
+        machine::file_systems::refuse_synthetic_at(typed_path, path)?;
     }
     let place = machine::resolve::resolve(root, path)?;
     let (role, bytes) = if kind.is_dir() {
@@ -392,13 +424,16 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         (Role::Device, if told > 0 { told } else { device_bytes(path).unwrap_or(0) })
     } else {
         let what = "neither a directory, a file nor a block device";
-        return Err(Failure::Usage(format!("{} is {what}; name one of these", name::shown(said))));
+        return Err(Failure::Usage(format!("{} is {what}; name one of these", name::shown(typed_path))));
     };
     if bytes == 0 && role == Role::Device {
-        return Err(Failure::Refused(format!("{} has no capacity: it is not set up", name::shown(said))));
+        return Err(Failure::Refused(format!(
+            "{} has no capacity: it is not set up",
+            name::shown(typed_path)
+        )));
     }
     if role == Role::File {
-        super::job_file::refuse(said)?;
+        refuse(typed_path)?;
     }
     let target = Target {
         path: shown(path).into_owned(),
@@ -406,7 +441,7 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         bytes,
         block_bytes: 1,
         writable: role == Role::Made,
-        identity: Some(machine::marks::marked(root, machine::identity::of_facts(&facts))),
+        identity: Some(machine::identity::marked(root, machine::identity::of_facts(&facts))),
         unseen_users: false,
         only_by_mark: false,
         other_names: Vec::new(),
@@ -417,23 +452,23 @@ fn look_also_empty(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
     Ok((target, place))
 }
 
-/// Takes identity and place of a target again once it was opened for writing. An overlay then copies the file to its upper directory, which
-/// gives it another inode and may be on another device.
-fn look_once_opened(
+/// Reads identity and place of a target again after it was opened for writing. An overlay then copies the file to its
+/// upper directory, with another inode and possibly on another device.
+fn inspect_opened(
     root: &Root,
-    said: &Path,
+    typed_path: &Path,
     path: &Path,
     target: &mut Target,
     place: &mut Place,
 ) -> Result<(), Failure> {
-    let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
-    target.identity = Some(machine::marks::marked(root, what));
+    let what = machine::identity::of_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
+    target.identity = Some(machine::identity::marked(root, what));
     *place = machine::resolve::resolve(root, path)?;
     Ok(())
 }
 
-/// Refuses to write a device that another target is stored on: a partition of it, a volume or a file on it.
-fn refuse_what_others_are_stored_on(found: &[(Target, Place)]) -> Result<(), Failure> {
+/// Refuses to write a device that stores another target: a partition, a volume or a file on it.
+fn refuse_storage_of_other_targets(found: &[(Target, Place)]) -> Result<(), Failure> {
     let number = |t: &Target| match &t.identity {
         Some(Identity::Device { number, .. }) => Some(number.clone()),
         _ => None,
@@ -453,11 +488,11 @@ fn refuse_what_others_are_stored_on(found: &[(Target, Place)]) -> Result<(), Fai
     Ok(())
 }
 
-/// What is below a place now and was not then, in words; `None` where it is the same.
-fn moved(then: &Place, now: &Place) -> Option<String> {
+/// Describes what is below a place now but was not then; `None` if it is the same.
+fn describe_change(then: &Place, now: &Place) -> Option<String> {
     let below = |place: &Place| -> Vec<String> {
         let tops = place.tops.iter().filter_map(|t| place.layers.get(*t));
-        // A name may go to another disk when the machine starts; a serial number does not.
+        // A device name may change when the machine starts; a serial number does not.
         let name = |l: &Layer| l.serial.clone().or(l.backing_file.clone()).unwrap_or_else(|| l.name.clone());
         let mut all: Vec<String> = tops.map(|l| format!("{} of {}", name(l), show_bytes(l.bytes))).collect();
         if all.is_empty() {
@@ -472,24 +507,24 @@ fn moved(then: &Place, now: &Place) -> Option<String> {
     (was != is).then(|| format!("{} was below it, and {} is", was.join(" and "), is.join(" and ")))
 }
 
-/// Whether another tool's command line names a file that fathom made in an earlier call and that nothing else has written since. Such tools
-/// write their own files again without asking.
+/// Whether another tool's command line names a file that fathom made in an earlier call and that nothing else has written
+/// since. Such tools overwrite their own files without asking.
 fn is_of_earlier_call(request: &Request, path: &Path, role: Role) -> bool {
     let is_of_tool = matches!(request.source, Some(JobSource::CommandOf(_)));
-    is_of_tool && role == Role::File && kept_mark::is_ours(path)
+    is_of_tool && role == Role::File && kept_file::is_ours(path)
 }
 
-/// The second look, right before a file or device is opened for writing, is in `machine::safety`.
+/// First check of write permission. The second one, right before opening, is in `machine::safety`.
 pub(super) fn guard_writing(
     request: &Request,
     root: &Root,
-    said: &Path,
+    typed_path: &Path,
     path: &Path,
     role: Role,
 ) -> Result<(), Failure> {
     let unseen = is_named(&request.unseen_users, path);
     let allowed = |destroy: Option<&str>| match role {
-        Role::File => machine::safety::may_write_file(root, said, path, destroy, unseen),
+        Role::File => machine::safety::may_write_file(root, typed_path, path, destroy, unseen),
         Role::Device => machine::safety::may_write_device(root, path, destroy, unseen),
         Role::Made | Role::None => Ok(()),
     };
@@ -509,10 +544,10 @@ pub(super) fn guard_writing(
     }
 }
 
-pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
-    let path = name::shown(said);
+pub(super) fn unreachable_path(typed_path: &Path, error: &std::io::Error) -> Failure {
+    let path = name::shown(typed_path);
     match error.kind() {
-        std::io::ErrorKind::NotFound if said.components().count() == 1 => Failure::Usage(format!(
+        std::io::ErrorKind::NotFound if typed_path.components().count() == 1 => Failure::Usage(format!(
             "{path} does not exist, and no block device has this name; name a directory (a test file is made in it), an existing file or a \
              block device (`fathom devices` lists them)"
         )),
@@ -521,7 +556,7 @@ pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
         )),
         std::io::ErrorKind::PermissionDenied => Failure::Refused(format!(
             "{path} may not be looked at by this user ({error}); {}",
-            sys::user::of_others()
+            sys::error_advice::of_others()
         )),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Failure::Usage(format!(
             "{path} is a symbolic link that leads back to itself; name the file, directory or device itself"
@@ -531,4 +566,338 @@ pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
         )),
         _ => Failure::Refused(format!("{path}: {error}")),
     }
+}
+
+/// Default size of a test file: beyond most device caches, and written in seconds.
+pub(super) const MADE_BYTES: u64 = GIB;
+
+/// The owners of the files that a stream uses in a directory.
+pub(super) fn made_for(draft: &Draft) -> Vec<MadeFor> {
+    match draft.stream.shared {
+        Some(_) => vec![MadeFor::All],
+        None if draft.own => (0..draft.stream.workers).map(MadeFor::Worker).collect(),
+        None => vec![MadeFor::Host],
+    }
+}
+
+/// Default bytes of a made file: all workers' files of a host together are as large as a single file.
+pub(super) fn usual_bytes(draft: &Draft) -> u64 {
+    let files = if draft.own { u64::from(draft.stream.workers.max(1)) } else { 1 };
+    (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
+}
+
+/// Assigns files to workers, and names by which other hosts find them.
+///
+/// # Errors
+/// If the file settings do not fit these targets.
+pub(super) fn divide(
+    stream: &mut Stream,
+    draft: &Draft,
+    found: &mut [(Target, Place)],
+) -> Result<(), Failure> {
+    let of = |found: &[(Target, Place)], role: fn(Role) -> bool| {
+        let targets = stream.targets.iter().filter_map(|at| found.get(*at));
+        targets.map(|(target, _)| target).find(|target| role(target.role)).map(|target| target.path.clone())
+    };
+    let not_made = of(found, |role| role != Role::Made);
+    if let Some(path) = not_made.as_ref().filter(|_| draft.own) {
+        return Err(Failure::Usage(format!(
+            "--own is a test file for each worker, and {path} is one for all of them; name a directory, or leave --own out"
+        )));
+    }
+    if let Some(path) = not_made.filter(|_| stream.shift_hosts > 0 && stream.shared.is_none()) {
+        return Err(Failure::Usage(format!(
+            "--shift-hosts: all hosts work on all of {path}; name a directory, where each has a file of its own, or type --shared too"
+        )));
+    }
+    if stream.shared.is_some() && stream.targets.len() > 1 {
+        return Err(Failure::Usage("--shared is about one file; name one target".into()));
+    }
+    if draft.own && stream.workers > 1 {
+        stream.clones = Some(Clones::Own);
+    }
+    if stream.shared.is_some() || stream.shift_hosts > 0 {
+        for at in &stream.targets {
+            let made = found.get_mut(*at).map(|(target, _)| target).filter(|t| t.role == Role::Made);
+            if let Some(target) = made {
+                target.common.get_or_insert_with(|| Common { name: test_file::common_name(), maker: 0 });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Fits a stream that shares a file to its part on this host. More hosts make the parts smaller.
+///
+/// # Errors
+/// If no part is left for each worker.
+pub(super) fn part(job: &str, stream: &mut Stream, shared: Shared, span_bytes: u64) -> Result<(), Failure> {
+    let workers = u64::from(stream.workers);
+    let own = own_blocks((stream, shared), span_bytes, (0, workers))
+        .map_err(|why| Failure::Usage(format!("{job}: {why}")))?;
+    stream.limit.bytes = stream.limit_of_parts(own.bytes());
+    Ok(())
+}
+
+/// Gives streams that drop a file's blocks their own file, as large as the largest one needs.
+pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
+    let own = targets.len();
+    let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
+    let mut most = None;
+    for stream in streams.filter(|s| s.renews_file()) {
+        stream.targets = vec![own];
+        let limit = stream.limit.operations.filter(|_| stream.access.pattern() == Some(Pattern::Sequential));
+        let written = limit.map_or(u64::MAX, |n| n.saturating_mul(stream.access.largest_bytes().into()));
+        most =
+            most.max(Some(stream.access.offset_bytes.saturating_add(written.min(stream.access.span_bytes))));
+    }
+    if let (Some(most), Some(target), Some(place)) = (most, targets.first().cloned(), places.first().cloned())
+    {
+        targets.push(Target { bytes: target.bytes.min(most), writable: true, ..target });
+        places.push(place);
+    }
+}
+
+impl Targets<'_> {
+    /// The index of a missing file that is made for another stream.
+    pub(super) fn to_be_made(&self, typed_path: &Path) -> Option<usize> {
+        let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let path = folder.canonicalize().ok()?.join(typed_path.file_name()?);
+        self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path)
+    }
+
+    /// Lets a stream use a target that is made for another one.
+    pub(super) fn shares(&mut self, index: usize, draft: &Draft) -> usize {
+        if let Some((target, place)) = self.found.get_mut(index) {
+            target.writable |= draft.stream.changes_targets();
+            if draft.stream.cache.is_direct() {
+                target.block_bytes = target.block_bytes.max(direct_alignment(place));
+            }
+        }
+        index
+    }
+
+    /// The index of a missing file that is made before the first run.
+    pub(super) fn missing(
+        &mut self,
+        typed_path: &Path,
+        draft: &Draft,
+        from: &str,
+        origins: &mut Origins,
+    ) -> Result<usize, Failure> {
+        let create =
+            draft.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data, unlink: false });
+        let folder = typed_path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = typed_path.file_name().ok_or_else(|| {
+            Failure::Usage(format!("{} has no name for a file; type one", name::shown(typed_path)))
+        })?;
+        let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
+        machine::file_systems::refuse_synthetic_at(typed_path, &folder)?;
+        let path = folder.join(name);
+        let index = if let Some(known) = self.to_be_made(typed_path) {
+            known
+        } else {
+            let place = machine::resolve::resolve(self.root, &folder)?;
+            let target = Target {
+                path: shown(&path).into_owned(),
+                role: Role::File,
+                bytes: 0,
+                block_bytes: 1,
+                writable: false,
+                identity: None,
+                unseen_users: false,
+                only_by_mark: false,
+                other_names: Vec::new(),
+                create: None,
+                made_for: MadeFor::Host,
+                common: None,
+            };
+            self.found.push((target, place));
+            origins.fixed("TARGET", &format!("{}, which is made and kept", shown(&path)), from);
+            self.found.len() - 1
+        };
+        let (target, _) = &mut self.found[index];
+        make_again(target, create);
+        check_size(typed_path, target, draft.size, draft.stream.access.offset_bytes)?;
+        fits_beside(&folder, target.bytes)?;
+        Ok(self.shares(index, draft))
+    }
+}
+
+/// Makes a file, or makes it again, at least as large and as complete as other streams need.
+pub(super) fn make_again(target: &mut Target, create: Create) {
+    let before = target.create.unwrap_or(Create { bytes: 0, filling: Filling::Nothing, unlink: false });
+    let create = Create {
+        bytes: before.bytes.max(create.bytes),
+        filling: before.filling.max(create.filling),
+        unlink: before.unlink || create.unlink,
+    };
+    target.bytes = target.bytes.max(create.bytes);
+    target.create = Some(create);
+}
+
+/// Refuses a file that would leave too little free space.
+pub(super) fn fits_beside(path: &Path, bytes: u64) -> Result<(), Failure> {
+    let there = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |f| f.len());
+    Ok(machine::test_file::fits(path, bytes.saturating_sub(there))?)
+}
+
+/// Refuses a span beyond the end of the target.
+pub(super) fn check_size(
+    typed_path: &Path,
+    target: &Target,
+    size: Option<u64>,
+    offset: u64,
+) -> Result<(), Failure> {
+    let there = target.bytes;
+    let end = offset.checked_add(size.unwrap_or(0));
+    if size.is_some_and(|s| s > there) || end.is_none_or(|e| e > there) {
+        return Err(Failure::Usage(format!(
+            "--size {} from --offset {} goes beyond {}, which has {}; type less, or leave --size out",
+            show_bytes(size.unwrap_or(there)),
+            show_bytes(offset),
+            name::shown(typed_path),
+            show_bytes(there)
+        )));
+    }
+    Ok(())
+}
+
+/// Bytes of a file to make: the offset plus the region, `usual` by default.
+pub(super) fn made_bytes(
+    draft: &Draft,
+    usual: u64,
+    path: &Path,
+    origins: &mut Origins,
+) -> Result<u64, Failure> {
+    if draft.create.is_some() {
+        return Err(Failure::Usage(format!(
+            "--create makes a file that is named, and {} is a directory; name a file in it, or type --size alone",
+            name::shown(path)
+        )));
+    }
+    let region = origins.choose("--size", draft.size, usual, |b| show_bytes(*b));
+    let before = draft.size.map_or(0, |_| draft.stream.access.offset_bytes);
+    let bytes = region.saturating_add(before);
+    draft.size.map_or(Ok(()), |_| machine::test_file::fits(path, bytes))?;
+    Ok(bytes)
+}
+
+/// Refuses operations that do not fit a target or its alignment.
+pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure> {
+    if !stream.turns.is_empty() {
+        return stream.turns.iter().try_for_each(|turn| check_span(job, &stream.of_turn(turn), target));
+    }
+    let access = &stream.access;
+    let largest = u64::from(access.largest_bytes());
+    let left = target.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes);
+    if left < largest {
+        return Err(Failure::Usage(format!(
+            "{job}: no block of {} fits behind offset {} of {} ({}); use a smaller --bs or --offset, or a larger --size",
+            show_bytes(largest),
+            show_bytes(access.offset_bytes),
+            target.path,
+            show_bytes(target.bytes.min(access.span_bytes)),
+        )));
+    }
+    if let Some(zones) = access.strided.filter(|z| z.whole(left) == 0 || z.range_bytes < largest) {
+        return Err(Failure::Usage(format!(
+            "{job}: --strided: a zone of {} does not fit {} of {} and blocks of {}; use other zones, or a larger --size",
+            show_bytes(zones.range_bytes),
+            show_bytes(left),
+            target.path,
+            show_bytes(largest)
+        )));
+    }
+    if !stream.cache.is_direct() {
+        return Ok(());
+    }
+    let align = u64::from(target.block_bytes.max(1));
+    let aligned = |what: &str, value: u64| {
+        if value.is_multiple_of(align) {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "--{what} {value}: direct I/O to {} needs multiples of {align} bytes; type --{what} {} or --cache buffered",
+            target.path,
+            value.checked_next_multiple_of(align).unwrap_or(value - value % align)
+        )))
+    };
+    aligned("offset", access.offset_bytes)?;
+    aligned("strided", access.strided.map_or(0, |zones| zones.step_bytes()))?;
+    for line in &access.lines {
+        for size in line_sizes(line) {
+            aligned("bs", u64::from(size))?;
+        }
+        aligned("align", line.align_bytes)?;
+        if let Order::Sequential(steps) = &line.order {
+            aligned("stride", steps.stride_bytes)?;
+            aligned("hole", steps.hole_bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every size of a line; the ends of ranges.
+fn line_sizes(line: &Line) -> Vec<u32> {
+    let of = |sizes: &Sizes| match sizes {
+        Sizes::Fixed(size) => vec![*size],
+        Sizes::Range(least, most) => vec![*least, *most],
+        Sizes::Split(split) => split.iter().map(|s| s.0).collect(),
+    };
+    let mut all: Vec<u32> = line.drawn_sizes().flat_map(of).collect();
+    all.extend((line.reply_bytes > 0).then_some(line.reply_bytes));
+    all
+}
+
+/// Alignment of direct I/O at a place; `None` if unsupported.
+pub(in crate::plan) fn whole_alignment(place: &Place) -> Option<u32> {
+    if place.direct.is_some_and(|d| d.offset_align == 0) {
+        return None;
+    }
+    Some(direct_alignment(place).max(1))
+}
+
+/// Alignment of offsets for direct I/O: from statx, else the device's logical block, else the safest common size.
+pub(super) fn direct_alignment(place: &Place) -> u32 {
+    if let Some(direct) = place.direct.filter(|d| d.offset_align > 0) {
+        return direct.offset_align;
+    }
+    let blocks = place.tops.iter().filter_map(|t| place.layers.get(*t)?.queue.get("logical_block_size"));
+    blocks.filter_map(|b| b.trim().parse().ok()).max().unwrap_or(512)
+}
+
+/// Another extension of fio's job files.
+const OF_FIO: &str = "job";
+
+/// Refuses a workload file as a target, recognised by its content, or as text by its name: its few bytes are not meant to
+/// be measured.
+pub(super) fn refuse(typed_path: &Path) -> Result<(), Failure> {
+    let name = name::shown(typed_path);
+    let is_no_disk =
+        |what: String, then: &str| Failure::Usage(format!("{name} is {what} and no disk to measure; {then}"));
+    if is_capture(typed_path) {
+        let then = format!("`fathom run {name} TARGET` replays it, `fathom show {name}` shows it");
+        return Err(is_no_disk("a capture".into(), &then));
+    }
+    if let Some(language) = capture::trace_language(typed_path) {
+        let then =
+            format!("`fathom capture --import {name} -o x.capture` makes a capture of it, to be replayed");
+        return Err(is_no_disk(format!("a trace ({})", language.name()), &then));
+    }
+    let Small::Read(content) = files::small(typed_path, MAX_FILE_BYTES as u64) else { return Ok(()) };
+    let is_text = std::str::from_utf8(&content).is_ok_and(|text| !text.contains('\0'));
+    let Some(tool) = what_language(&content).or_else(|| tool_of_extension(typed_path).filter(|_| is_text))
+    else {
+        return Ok(());
+    };
+    let what = format!("a job file of {} ({})", tool.word(), show_bytes(content.len() as u64));
+    Err(is_no_disk(what, &format!("`fathom run {name}` carries it out")))
+}
+
+/// The tool whose job files have this extension.
+fn tool_of_extension(typed_path: &Path) -> Option<Tool> {
+    let extension = typed_path.extension()?;
+    let of_fio = extension.eq_ignore_ascii_case(OF_FIO).then_some(Tool::Fio);
+    of_name(typed_path).map(|language| language.tool).or(of_fio)
 }

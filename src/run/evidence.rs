@@ -1,22 +1,45 @@
-//! Evidence: what is kept at which moment, and which targets are probed.
+//! Evidence besides the workers' own counts.
 //!
-//! For: snapshots into the session file, and single reads of what streams are going to read. Not for: which files a snapshot
-//! holds, nor for the reads themselves (crate `machine`).
+//! 1. Snapshots of counters and file states go to the session file; a probe reads single blocks of each target.
+//! 2. [`StillWatch`], the stall watchdog, detects that all of fathom or a single worker was stopped. A thread sleeps for
+//!    about 10 ms at a time. If it wakes up much later than requested without having waited for a CPU, everything stood
+//!    still (stop signal, freezer, paused machine). After each sleep it reads the state, tracer and wait channel of the
+//!    next few workers in `/proc/self/task`, which shows debuggers, `strace` and freezers. The sleeps differ in length, so
+//!    that regular stops are sampled in proportion. D26 judges the result.
+//! 3. [`Driver`] records a replay's requests at the driver, for comparison with the capture, and reports how much longer
+//!    operations take above it.
 
 use super::Measurement;
+use crate::capture::block_events;
+use crate::capture::block_events::BlockEvents;
 use crate::failure::Failure;
-use crate::target::Ready;
+use crate::run::target::Ready;
+use capture::fit::{Figures, Observed};
+use capture::row::Task;
 use engine::source::Pieces;
+use engine::source::replay::Counts;
+use engine::spec::WorkerSpec;
+use machine::root::Root;
 use machine::snapshot::Part;
-use model::Known;
+use machine::threads::numbered;
+use model::captured::Origin;
 use model::evidence::{Moment, Probe, Snapshot};
-use model::job::Cache;
+use model::histogram::Histogram;
+use model::job::{Cache, Kind, Phase, ReplayPace};
 use model::plan::{Hook, Role};
-use model::record::Frame;
+use model::record::{AtDriver, Frame, Still, StreamEnd, WorkerStates};
+use model::units::show_count;
+use model::{Known, name};
+use std::io;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use sys::thread::RunQueue;
 
-/// Attributes of files whose direct reads go through the page cache, which a probe must leave as it is.
-const CACHED_ANYWAY: [&str; 2] = ["journal_data", "compressed"];
+/// Attributes of files whose direct reads go through the page cache. A probe must not change them.
+const PAGE_CACHED_ATTRIBUTES: [&str; 2] = ["journal_data", "compressed"];
 
 impl Measurement {
     /// Takes a snapshot and appends it.
@@ -26,7 +49,7 @@ impl Measurement {
         Ok(snapshot)
     }
 
-    /// What is open of the targets, with the region that streams touch: what lies between two of them belongs to it too.
+    /// The open targets, each with one region that covers all that streams touch.
     pub(super) fn parts(&self) -> Vec<Option<Part<'_>>> {
         let streams = || self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
         let region = |index: usize| {
@@ -38,7 +61,7 @@ impl Measurement {
         open.map(|(index, file)| Some((file?, region(index)))).collect()
     }
 
-    /// Takes the snapshot after preparation, with a probe of what is stored in the targets.
+    /// Takes the snapshot after preparation, with a probe of the stored data.
     pub(super) fn keep_prepared(&mut self) -> Result<(), Failure> {
         let mut snapshot = self.watch.take(Moment::AfterPrepare, &self.parts(), true);
         for (index, state) in snapshot.targets.iter_mut().enumerate().filter(|_| !self.stopped()) {
@@ -48,7 +71,7 @@ impl Measurement {
         self.session.append(&Frame::Evidence(Box::new(snapshot)))
     }
 
-    /// Takes what is taken while workers run: what is new since `last`, which is brought up to date.
+    /// Records what changed since `last` while workers run, and updates `last`.
     pub(super) fn keep_during(&mut self, last: &mut Snapshot) -> Result<(), Failure> {
         assert!(
             self.plan.hook != Some(Hook::PanicMain),
@@ -67,8 +90,8 @@ impl Measurement {
         self.session.append(&Frame::Evidence(Box::new(now)))
     }
 
-    /// With `extents` how files are stored is asked too, which behind writes would flush them.
-    /// After a failure the target may answer nothing at all any more, not even how much of it is cached: it is left alone.
+    /// With `extents`, also reads how files are stored, which flushes them after writes. After a failure the targets are
+    /// not read: they may not answer any more.
     pub(super) fn keep_unless_dead(
         &mut self,
         moment: Moment,
@@ -83,7 +106,7 @@ impl Measurement {
         Ok(snapshot)
     }
 
-    /// Probes a target; `None` where no stream reads it.
+    /// Probes a target; `None` if no stream reads it.
     fn probe(&self, index: usize) -> Option<Known<Probe>> {
         let ready = &self.targets[index];
         if self.plan.targets[index].role == Role::None {
@@ -92,7 +115,7 @@ impl Measurement {
         let streams = self.plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
         let reading = streams.filter(|s| s.targets.contains(&index) && s.access.reads());
         let spans = reading.map(|s| span(s.access.offset_bytes, s.access.span_bytes, ready.bytes()));
-        // What lies between two spans belongs to the target too.
+        // The gap between two spans belongs to the target too.
         let span = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
         let span = ready.pieces().and_then(Pieces::largest).unwrap_or(span);
         if let Some(why) = self.cached_anyway(index) {
@@ -112,7 +135,7 @@ impl Measurement {
             return Some(format!("{through}: it does no direct I/O (statx)"));
         }
         let attributes = place.file_system.iter().flat_map(|f| &f.attributes);
-        let found = attributes.into_iter().find(|a| CACHED_ANYWAY.contains(&a.as_str()))?;
+        let found = attributes.into_iter().find(|a| PAGE_CACHED_ATTRIBUTES.contains(&a.as_str()))?;
         Some(format!("{through}: its file system stores it as {found}"))
     }
 }
@@ -123,9 +146,345 @@ fn span(offset_bytes: u64, span_bytes: u64, target_bytes: u64) -> Range<u64> {
     start..start.saturating_add(span_bytes).min(target_bytes)
 }
 
+/// Lateness that no timer explains: a tick is 10 ms at most.
+const STALL_FROM: Duration = Duration::from_millis(100);
+/// Lengths of the sleeps, in turn: 10 ms on average.
+const NAPS_MS: [u64; 4] = [7, 12, 9, 12];
+/// Most workers whose state is read after a sleep. Each costs about 20 us.
+const WORKERS_AT_ONCE: usize = 4;
+/// Wait channels of a thread that a freezer holds (cgroup v1 and v2).
+const FREEZERS: [&str; 2] = ["__refrigerator", "do_freezer_trap"];
+/// How often the CPU wait account is read, so that lateness is compared with the wait of its own time.
+const ACCOUNT_EVERY: Duration = Duration::from_millis(100);
+
+/// The watchdog thread, ended when dropped.
+pub(super) struct StillWatch {
+    is_over: Arc<AtomicBool>,
+    thread: Option<io::Result<JoinHandle<Known<Still>>>>,
+}
+
+impl StillWatch {
+    pub(super) fn begin() -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let of_thread = Arc::clone(&is_over);
+        let sleep = move || Sleeper::begin().until(&of_thread);
+        let thread = std::thread::Builder::new().name("fathom-still".into()).spawn(sleep);
+        Self { is_over, thread: Some(thread) }
+    }
+
+    /// Returns the observed stops.
+    ///
+    /// # Errors
+    /// Why the watchdog could not observe, or cannot separate stops from waits for a CPU.
+    pub(super) fn end(mut self) -> Known<Still> {
+        let thread = self.thread.take().ok_or("it has ended")?;
+        let thread = thread.map_err(|e| format!("fathom cannot start a thread: {e}"))?;
+        self.is_over.store(true, Ordering::Relaxed);
+        thread.thread().unpark();
+        thread.join().unwrap_or_else(|_| Err("the thread that sleeps has ended".into()))
+    }
+}
+
+impl Drop for StillWatch {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Measures its own sleeps.
+struct Sleeper {
+    queue: Known<RunQueue>,
+    seen: Still,
+    workers: Known<Sampler>,
+    /// When the account was last read, and its wait in ns.
+    account: (Instant, u64),
+}
+
+impl Sleeper {
+    fn begin() -> Self {
+        let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
+        let workers = Ok(Sampler::new());
+        let mut sleeper = Self { queue, seen: Still::default(), workers, account: (Instant::now(), 0) };
+        sleeper.account.1 = sleeper.waited_ns();
+        sleeper
+    }
+
+    fn until(mut self, is_over: &AtomicBool) -> Known<Still> {
+        let mut woken = Instant::now();
+        for nap in NAPS_MS.into_iter().cycle().map(Duration::from_millis) {
+            if let Ok(workers) = &mut self.workers
+                && let Err(why) = workers.sample()
+            {
+                self.workers = Err(why);
+            }
+            if is_over.load(Ordering::Relaxed) {
+                break;
+            }
+            std::thread::park_timeout(nap);
+            // Measure from one return to the next, to leave no gap.
+            let now = Instant::now();
+            self.returned((now - woken).saturating_sub(nap));
+            woken = now;
+        }
+        self.seen.workers = Some(self.workers.map(|workers| workers.seen));
+        let counts = self.queue.and_then(|q| q.waited_ns().map_err(|e| e.to_string()));
+        counts.map(|_| self.seen)
+    }
+
+    /// Stores how much longer a sleep took than requested, minus the time that this thread waited for a CPU.
+    fn returned(&mut self, late: Duration) {
+        if late < STALL_FROM && self.account.0.elapsed() < ACCOUNT_EVERY {
+            return;
+        }
+        let waited = self.waited_ns();
+        let waiting = Duration::from_nanos(waited.saturating_sub(self.account.1));
+        self.account = (Instant::now(), waited);
+        self.note(late, waiting);
+    }
+
+    fn note(&mut self, late: Duration, waiting: Duration) {
+        let still = late.saturating_sub(waiting);
+        if still >= STALL_FROM {
+            let ns = still.as_nanos() as u64;
+            self.seen.times += 1;
+            self.seen.longest_ns = self.seen.longest_ns.max(ns);
+            self.seen.total_ns = self.seen.total_ns.saturating_add(ns);
+        }
+    }
+
+    fn waited_ns(&self) -> u64 {
+        self.queue.as_ref().ok().and_then(|q| q.waited_ns().ok()).unwrap_or(0)
+    }
+}
+
+/// Samples the states of the workers in turn.
+struct Sampler {
+    root: Root,
+    begun: Instant,
+    /// When to list the workers next. They get their names shortly after they begin.
+    list_at: Duration,
+    ids: Vec<u32>,
+    next: usize,
+    seen: WorkerStates,
+}
+
+impl Sampler {
+    fn new() -> Self {
+        Self {
+            root: Root::real(),
+            begun: Instant::now(),
+            list_at: Duration::ZERO,
+            ids: Vec::new(),
+            next: 0,
+            seen: WorkerStates::default(),
+        }
+    }
+
+    /// Samples the next few workers.
+    ///
+    /// # Errors
+    /// Why states cannot be read.
+    fn sample(&mut self) -> Known<()> {
+        let passed = self.begun.elapsed();
+        if passed >= self.list_at {
+            self.ids = numbered(&self.root, "fathom-")?;
+            self.list_at = (2 * passed).max(Duration::from_millis(10));
+        }
+        for _ in 0..self.ids.len().min(WORKERS_AT_ONCE) {
+            self.next = (self.next + 1) % self.ids.len();
+            let dir = format!("/proc/self/task/{}", self.ids[self.next]);
+            match self.root.read(&format!("{dir}/status")) {
+                Ok(status) => {
+                    // The status proves that /proc is the kernel's own. Checking again 100 times a second would cost CPU.
+                    let wait_channel = std::fs::read_to_string(self.root.path(&format!("{dir}/wchan")));
+                    self.add(&status, wait_channel.ok().as_deref().map(str::trim));
+                }
+                // The worker has ended.
+                Err(_) if !self.root.has(&dir) => {}
+                Err(why) => return Err(format!("the state of a worker cannot be read: {dir}/status: {why}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a sample: the text of `status`, and the wait channel.
+    fn add(&mut self, status: &str, wait_channel: Option<&str>) {
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let is_stopped = field("State:").is_some_and(|state| state.starts_with(['T', 't']));
+        let is_frozen = wait_channel.is_some_and(|channel| FREEZERS.contains(&channel));
+        self.seen.samples += 1;
+        self.seen.stopped += u64::from(is_stopped || is_frozen);
+        if let Some(pid) = field("TracerPid:").filter(|pid| *pid != "0") {
+            self.seen.traced += 1;
+            let root = &self.root;
+            self.seen.tracer.get_or_insert_with(|| {
+                let name = root.word(&format!("/proc/{pid}/comm"));
+                name.map_or_else(|| format!("pid {pid}"), |name| format!("{name} (pid {pid})"))
+            });
+        }
+    }
+}
+
+/// How often the buffers are emptied.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
+/// How long to wait for events that are not in the buffers yet.
+const DRAIN_WAIT: Duration = Duration::from_millis(5);
+/// Fewest operations for a median.
+const MIN_OPERATIONS: u64 = 20;
+
+/// The requests of a running replay.
+pub(super) struct Driver {
+    recording: Known<Recording>,
+    due: Instant,
+    /// Receives the overhead between caller and driver; `None` if no operation waits for completions.
+    overhead_sink: Option<Arc<Counts>>,
+}
+
+struct Recording {
+    events: BlockEvents,
+    observed: Observed,
+}
+
+impl Driver {
+    /// Begins if the phase is a replay.
+    pub(super) fn begin(measurement: &Measurement, phase: &Phase, specs: &[WorkerSpec]) -> Option<Self> {
+        let replay = phase.streams.iter().find_map(|stream| stream.replay.as_ref())?;
+        let is_dependent = replay.pace == ReplayPace::Dependent;
+        let overhead_sink = specs.iter().find_map(|spec| spec.replay.clone()).filter(|_| is_dependent);
+        let reaches_targets = specs.iter().all(|spec| spec.engine.touches_targets());
+        let recording = if reaches_targets {
+            Recording::begin(measurement, phase)
+        } else {
+            Err("the engine asks no device for anything".into())
+        };
+        Some(Self { recording, due: Instant::now() + DRAIN_INTERVAL, overhead_sink })
+    }
+
+    /// Takes over the recorded requests, and compares them with the operations above the driver.
+    pub(super) fn follow(&mut self, above: &StreamEnd) {
+        let Ok(recording) = &mut self.recording else { return };
+        if Instant::now() < self.due {
+            return;
+        }
+        self.due = Instant::now() + DRAIN_INTERVAL;
+        if let Err(why) = recording.drain() {
+            self.recording = Err(why);
+            return;
+        }
+        let Some(counts) = &self.overhead_sink else { return };
+        for (kind, end) in &above.kinds {
+            if let Some(ns) = driver_overhead_ns(&end.latency, recording.observed.latency(*kind)) {
+                counts.set_way(*kind, ns);
+            }
+        }
+    }
+
+    /// Returns the result.
+    pub(super) fn end(self) -> Known<AtDriver> {
+        std::thread::sleep(DRAIN_WAIT);
+        self.recording?.end()
+    }
+}
+
+/// How much longer the median operation takes above the driver than at it, in ns.
+fn driver_overhead_ns(above: &Histogram, at_driver: &Histogram) -> Option<u64> {
+    let median = |of: &Histogram| of.supported_quantile_ns(0.5).filter(|_| of.count() >= MIN_OPERATIONS);
+    Some(median(above)?.saturating_sub(median(at_driver)?))
+}
+
+impl Recording {
+    fn begin(measurement: &Measurement, phase: &Phase) -> Known<Self> {
+        let [stream] = phase.streams.as_slice() else {
+            return Err(
+                "other streams run beside it, and the kernel does not say whose requests are whose".into()
+            );
+        };
+        let [target] = stream.targets.as_slice() else { return Err("it has several targets".into()) };
+        let path = measurement.plan.targets.get(*target).map(|target| name::path(&target.path));
+        let path = path.filter(|path| path.exists()).ok_or("its target is on no device")?;
+        let subject = block_events::find(&measurement.root, &path).map_err(|why| why.message().to_owned())?;
+        let events = BlockEvents::begin(std::slice::from_ref(&subject.traced))?;
+        let origin = Origin { unit: subject.traced.unit, ..Origin::default() };
+        Ok(Self { events, observed: Observed::new(&origin, 0) })
+    }
+
+    fn drain(&mut self) -> Known<()> {
+        let (events, observed) = (&mut self.events, &mut self.observed);
+        events.drain(&mut |_, row, names| observed.add(std::slice::from_ref(row), names, &is_ours))
+    }
+
+    fn end(mut self) -> Known<AtDriver> {
+        let (events, observed) = (&mut self.events, &mut self.observed);
+        events.end(&mut |_, row, names| observed.add(std::slice::from_ref(row), names, &is_ours))?;
+        let lost = events.lost().max(events.lost_by_kernel()?);
+        if lost > 0 {
+            return Err(format!("the kernel's tracer lost {} events", show_count(lost as f64)));
+        }
+        let Figures { counts, latencies, depth, .. } = self.observed.finish();
+        let kinds = Kind::ALL.into_iter().zip(counts.into_iter().zip(latencies));
+        Ok(AtDriver { depth, kinds: kinds.filter(|(_, (count, _))| *count > 0).collect() })
+    }
+}
+
+/// Whether a task is a worker of this run.
+fn is_ours(task: &Task) -> bool {
+    is_worker_of(task, std::process::id())
+}
+
+/// Whether a task is a worker of the run in process `pid`, or a kernel worker that io_uring created for it.
+pub(crate) fn is_worker_of(task: &Task, pid: u32) -> bool {
+    let number =
+        |prefix: &str| task.name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
+    (number("fathom-") || number("iou-wrk-")) && task.pid.is_none_or(|of| of == pid)
+}
+
 #[test]
 fn a_span_ends_with_its_target() {
     assert_eq!(span(4096, u64::MAX, 1 << 20), 4096..1 << 20);
     assert_eq!(span(4096, 8192, 1 << 20), 4096..12_288);
     assert!(span(2 << 20, 4096, 1 << 20).is_empty());
+}
+
+#[test]
+fn stopped_frozen_and_traced_workers_are_detected() {
+    let mut sampler = Sampler::new();
+    let status =
+        |state: &str, tracer: u32| format!("Name:\tfathom-0\nState:\t{state}\nTracerPid:\t{tracer}\n");
+    sampler.add(&status("D (disk sleep)", 0), Some("io_schedule"));
+    sampler.add(&status("S (sleeping)", 0), None);
+    assert_eq!(sampler.seen, WorkerStates { samples: 2, ..WorkerStates::default() });
+    sampler.add(&status("T (stopped)", 0), None);
+    sampler.add(&status("D (disk sleep)", 0), Some("__refrigerator"));
+    sampler.add(&status("S (sleeping)", 0), Some("do_freezer_trap"));
+    sampler.add(&status("t (tracing stop)", 2), None);
+    sampler.add(&status("R (running)", u32::MAX), None);
+    assert_eq!((sampler.seen.samples, sampler.seen.stopped, sampler.seen.traced), (7, 4, 2));
+    assert!(sampler.seen.tracer.is_some_and(|name| name.contains("pid 2")));
+}
+
+#[test]
+fn lateness_without_cpu_wait_is_a_stop() {
+    let mut watch = Sleeper::begin();
+    let ms = Duration::from_millis;
+    watch.note(ms(99), ms(0));
+    watch.note(ms(1_000), ms(950));
+    assert_eq!(watch.seen, Still::default());
+    watch.note(ms(1_000), ms(100));
+    watch.note(ms(200), ms(0));
+    let seen = Still { times: 2, longest_ns: 900_000_000, total_ns: 1_100_000_000, workers: None };
+    assert_eq!(watch.seen, seen);
+}
+
+#[test]
+fn driver_overhead_is_the_difference_of_medians() {
+    let of = |ns: u64, count: u64| {
+        let mut histogram = Histogram::default();
+        (0..count).for_each(|_| histogram.record(ns));
+        histogram
+    };
+    let way = driver_overhead_ns(&of(120_000, 50), &of(80_000, 50)).unwrap_or_default();
+    assert!((39_000..41_000).contains(&way), "{way}");
+    // The device's clock lags.
+    assert_eq!(driver_overhead_ns(&of(80_000, 50), &of(120_000, 50)), Some(0));
+    assert_eq!(driver_overhead_ns(&of(120_000, 50), &of(80_000, 19)), None);
 }

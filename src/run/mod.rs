@@ -1,88 +1,76 @@
-//! Measuring: the only loop. Ask the strategy, measure, append, ask again.
+//! Measures: the loop that asks the strategy for the next job, measures it, appends it to the session file, and asks
+//! again.
 //!
-//! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
+//! A sweep has its own loop over the cells of a grid, which skips cells that cannot begin and resumes earlier sessions.
+//! Files below: [`setup`] (before the first run), [`specs`] (workers), [`target`] (files and devices), [`follow`] (during
+//! a run), [`collector`] (results), [`evidence`], [`precondition`].
 
-mod common;
-mod course;
-mod driver;
-mod early;
-mod ending;
-mod ends;
+pub mod collector;
 mod evidence;
 mod follow;
 mod precondition;
-mod probe;
-mod rows;
-mod self_test;
 mod setup;
 mod specs;
-mod still;
-mod stored;
-mod supplies;
-mod sweep;
-mod targets;
-mod totals;
-mod trial;
-mod work_size;
+pub mod target;
 
-use crate::collector::Collector;
 use crate::failure::Failure;
-use crate::fleet::{Fleet, Gate};
+use crate::fleet::{Fleet, Gate, Gathered, HostOutcome};
 use crate::live::{Left, Live, Progress};
-use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
-use crate::target::Ready;
-use analysis::cost::{run_ns, time_left};
+use analysis::runs::{Try, tries};
+use analysis::strategy::cost::{run_ns, search_left, time_left};
+use analysis::strategy::sweep::Going;
 use analysis::strategy::{self, Budget, Next, Summary};
 use analysis::{Judging, KnownBefore};
-use course::interval_ns;
-use driver::Driver;
-pub(crate) use driver::is_worker_of;
-pub use early::{Early, SoFar};
-use ends::Ends;
-use engine::outcome::Outcome;
+use collector::{
+    Collector, OpLog, add_totals, attempted, differences, found_depths, interval_ns, log_waits, worker_end,
+};
+use engine::link::Outcome;
 use engine::workers::{Who, Workers};
+use evidence::Driver;
+pub(crate) use evidence::is_worker_of;
+use follow::Ends;
+pub use follow::{Early, SoFar};
 use machine::cgroup::OwnCgroup;
-use machine::others::{Busy, Processes};
+use machine::processes::{Busy, Processes};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
+use model::evidence::{Moment, NEIGHBOURS, Snapshot};
+use model::finding::CheckId;
 use model::job::{Kind, Phase, Stream};
-use model::kernel_files::NEIGHBOURS;
 use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
-use model::record::attempts::Attempt;
-use model::record::disturbed::Disturbed;
-use model::record::{Frame, Interval, Record, Run, RunEnd, RunEnding, RunStart};
+use model::record::{
+    Attempt, Disturbed, End, Frame, Interval, Intervals, Preconditioned, Record, Run, RunEnd, RunEnding,
+    RunStart,
+};
 use model::study::Study;
 use model::units::show_count;
 pub(crate) use setup::{name_leftovers, prepare_targets};
+use specs::Supplies;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use supplies::Supplies;
-use sweep::Earlier;
 use sys::clock::Clock;
 use sys::open_file::CloseErrors;
-use totals::{add_totals, attempted, differences, found_depths, log_waits, worker_end};
+use target::Ready;
 
-/// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
+/// How often blocks are taken over. Each worker has spare blocks for about ten such intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
 
-/// What is left of measuring: a session file on disk, and how it ended. Dropping it removes test files, which on a dead file
-/// system takes for ever; so that is done last, when everything is said.
+/// A finished measurement: the session file, and how it ended. Dropping it removes the test files. That can block for ever
+/// on a dead file system, so drop it last.
 pub struct Finished {
-    /// The session file. One that does not stay is gone when it is closed.
+    /// The session file. If it is not kept, closing removes it.
     pub session: Session,
-    /// The operations of all runs, where they are logged.
+    /// The logged operations of all runs.
     pub op_log: OpLog,
-    /// A signal ended it.
+    /// A signal ended the measurement.
     pub interrupted: bool,
-    /// An error ended it.
+    /// An error ended the measurement.
     pub failed: bool,
     /// When the session began.
     epoch: Instant,
@@ -90,7 +78,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// 130 after a signal, 3 where it failed; `None` where it ended in order, and what was found decides.
+    /// 130 after a signal, 3 after an error; `None` if it ended normally and the findings decide.
     pub fn exit_code(&self) -> Option<ExitCode> {
         match self {
             Self { interrupted: true, .. } => Some(ExitCode::from(INTERRUPTED)),
@@ -100,29 +88,29 @@ impl Finished {
     }
 }
 
-/// Measures a plan into a session file, which stays where `keep` says so, with whoever else takes part. `early` is told on the way.
-/// Nothing is measured if findings outside of `accept` are known to invalidate every result before the first run. With `None`
-/// everything is measured, as the tool does whose command line was typed.
+/// Measures a plan into a session file, together with the other hosts of `fleet`. The file remains if `keep` is set.
+/// `early` receives records during the runs. Measures nothing if findings outside `accept` invalidate every result before
+/// the first run; `None` measures everything, as another tool does for its own command line.
 ///
 /// # Errors
-/// Only where nothing could be measured at all; what goes wrong later is in the session.
+/// Only if nothing could be measured. Later failures are in the session.
 pub fn measure(
-    meant: (Plan, Machine),
+    planned: (Plan, Machine),
     keep: bool,
     mode: Progress,
     early: Option<Early>,
     fleet: &Fleet,
     accept: Option<&[CheckId]>,
 ) -> Result<Finished, Failure> {
-    carry_out(meant, None, (keep, accept), (mode, early), fleet)
+    measure_plan(planned, None, (keep, accept), (mode, early), fleet)
 }
 
-/// Goes on with a sweep: what was measured of it stands at the beginning of a session file of its own.
+/// Continues a sweep. The earlier results are at the beginning of a new session file.
 ///
 /// # Errors
-/// As [`measure`]; and where nothing of it is left to measure.
+/// As [`measure`], and if no cell is left.
 pub fn resume(
-    meant: (Plan, Machine),
+    planned: (Plan, Machine),
     done: Record,
     keep: bool,
     mode: Progress,
@@ -131,21 +119,27 @@ pub fn resume(
     if done.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    carry_out(meant, Some(&Earlier::from_record(done)), (keep, Some(accept)), (mode, None), &Fleet::Alone)
+    measure_plan(
+        planned,
+        Some(&Earlier::from_record(done)),
+        (keep, Some(accept)),
+        (mode, None),
+        &Fleet::Alone,
+    )
 }
 
-fn carry_out(
-    meant: (Plan, Machine),
+fn measure_plan(
+    planned: (Plan, Machine),
     earlier: Option<&Earlier>,
     (keep, accept): (bool, Option<&[CheckId]>),
     (mode, early): (Progress, Option<Early>),
     fleet: &Fleet,
 ) -> Result<Finished, Failure> {
-    let mut measurement = setup::begin(meant, earlier, (keep, fleet), mode)?;
+    let mut measurement = setup::begin(planned, earlier, (keep, fleet), mode)?;
     measurement.early = early;
     measurement.accept = accept.map(<[CheckId]>::to_vec);
     let ending = match measurement.all(earlier) {
-        // What was measured before is not lost with what came after it.
+        // A failure does not lose the results before it.
         Err(Failure::Refused(why) | Failure::Usage(why)) if measurement.session.runs() > 0 => {
             RunEnding::Failed(why)
         }
@@ -157,10 +151,10 @@ fn carry_out(
     measurement.close(ending)
 }
 
-/// A measurement under way.
+/// A running measurement.
 struct Measurement {
     plan: Plan,
-    /// One per target of the plan, those that are nothing aside.
+    /// One per target of the plan, except targets without a place.
     places: Vec<Place>,
     root: Root,
     watch: Watch,
@@ -168,49 +162,49 @@ struct Measurement {
     session: Session,
     stop: Arc<AtomicBool>,
     live: Live,
-    /// Who else takes part.
+    /// The participating hosts.
     fleet: Fleet,
-    /// Who is told on the way how far a run is.
+    /// Receiver of records during a run.
     early: Option<Early>,
-    /// Findings that the user accepts; `None` measures whatever the targets hold.
+    /// Findings that the user accepts; `None` measures whatever the targets contain.
     accept: Option<Vec<CheckId>>,
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
-    /// Closes of workers' files that failed, until the sync after the run takes them.
+    /// Failed closes of workers' files, until the sync after the run reports them.
     close_errors: CloseErrors,
     op_log: OpLog,
-    /// The requests of a replay under way.
+    /// The requests of a running replay.
     driver: Option<Driver>,
-    /// Writes of each worker of the last phase, for whoever reads them back.
+    /// Writes of each worker of the last phase, needed to read them back.
     written: Vec<u64>,
-    /// The session with the last run alone: what others did meanwhile is read from it.
+    /// The session with the last run alone, to find disturbances by others.
     last: Record,
-    /// The course of each of its phases.
+    /// The time series of each of its phases.
     courses: Vec<Vec<Interval>>,
-    /// What the runs so far came to, every attempt at them.
+    /// Summaries of all attempts so far.
     done: Vec<Summary>,
-    /// What was left of a sweep when its run began; anything else is counted from what is done.
+    /// What was left of a sweep when its run began; other plans count from `done`.
     left: Option<Left>,
-    /// Jobs of a comparison that this machine does not let be carried out.
+    /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,
     /// Note about a host whose machine was busy before the first run, if several hosts measure: their merged session has no evidence of
     /// the idle watch.
     busy_host: Option<String>,
-    /// Left when all else is over.
+    /// Dropped last: leaves the cgroup.
     _own_cgroup: Known<OwnCgroup>,
 }
 
-/// Processes that are named.
-const MOST_NEIGHBOURS: usize = 3;
+/// Most processes that are named.
+const MAX_NEIGHBOURS: usize = 3;
 
-/// The processes that moved most, a line for each: `dd (4711): 251658240`.
+/// The processes that moved most, one per line: `dd (4711): 251658240`.
 fn moved_most(busy: &[Busy]) -> String {
     let mut moved: Vec<(u64, &Busy)> =
         busy.iter().filter_map(|b| Some((b.io_bytes.filter(|n| *n > 0)?, b))).collect();
     moved.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
     let line = |(bytes, busy): &(u64, &Busy)| format!("{} ({}): {bytes}\n", busy.name, busy.pid);
-    moved.iter().take(MOST_NEIGHBOURS).map(line).collect()
+    moved.iter().take(MAX_NEIGHBOURS).map(line).collect()
 }
 
 impl Measurement {
@@ -235,7 +229,7 @@ impl Measurement {
         let first = self.plan.runs;
         match self.runs_that_settle().filter(|_| ended == RunEnding::Complete) {
             Some(runs) => {
-                // From here on it is as any plan of so many.
+                // From here on the plan has a fixed number of runs.
                 (self.plan.runs, self.plan.strategy) = (runs, Strategy::Fixed);
                 self.runs_from(first)
             }
@@ -243,7 +237,8 @@ impl Measurement {
         }
     }
 
-    /// Why nothing is measured: all results of a host are known to be invalid before the first run. If only some are, it says so.
+    /// Returns why nothing is measured: all results of a host are invalid before the first run. If only some are, prints a
+    /// warning.
     fn known_before(&self) -> Result<Option<String>, Failure> {
         let known = self.accept.as_deref().and_then(|accept| analysis::known_before(&self.last, accept));
         let all = match known {
@@ -257,18 +252,18 @@ impl Measurement {
         self.fleet.any_reason(all)
     }
 
-    /// Runs in all of each job that should tell what those so far could not, where that is asked.
+    /// Total runs per job to settle an open condition, if the plan allows more.
     fn runs_that_settle(&self) -> Option<u32> {
         let Strategy::Settle { .. } = self.plan.strategy else { return None };
-        // What cannot be read back now is told when all is read.
+        // An unreadable session is reported when everything is read.
         let record = self.session.record().ok()?;
         let judging = Judging { accept: self.accept.clone().unwrap_or_default(), ..Judging::default() };
-        strategy::settle::runs(&analysis::judge(&record, &judging), &self.plan)
+        strategy::repeats::runs(&analysis::judge(&record, &judging), &self.plan)
     }
 
-    /// All runs that the plan still has, those before this one being done.
+    /// Measures all remaining runs from round `from` on.
     fn runs_from(&mut self, from: u32) -> Result<RunEnding, Failure> {
-        // What this machine refuses counts as done.
+        // Refused jobs count as done.
         let refused = self.refused.iter().flat_map(|job| (from..self.plan.runs).map(move |n| (*job, n)));
         self.done.extend(refused.map(|(job, n)| Summary::refused(job, n)));
         let budget = Budget::from_plan(&self.plan);
@@ -276,7 +271,7 @@ impl Measurement {
             if self.is_enough() {
                 return Ok(RunEnding::Interrupted);
             }
-            // A round that is measured again asks for all of its jobs, and this machine refuses those again.
+            // A repeated round asks for all of its jobs, including refused ones.
             if self.refused.contains(&job) {
                 self.done.push(Summary { attempt, ..Summary::refused(job, repeat) });
                 continue;
@@ -299,18 +294,18 @@ impl Measurement {
         Ok(RunEnding::Complete)
     }
 
-    /// Whether a run of a job would outlast the time of a quick look, whose headline is measured in any case.
+    /// Whether a job's run would exceed the time of a quick bench. The headline is always measured.
     fn is_too_late_for(&self, job: usize) -> bool {
         let ends = self.now_ns().saturating_add(self.plan.jobs.get(job).map_or(0, run_ns));
         job != self.plan.headline && self.plan.quick_ns.is_some_and(|until| ends > until)
     }
 
-    /// What the last run came to, and whether others disturbed it: decided here once, and recorded.
+    /// Summarises the last run, and decides once whether others disturbed it.
     fn summary(&mut self, at: &Attempt) -> Result<Summary, Failure> {
         Ok(self.of_all(at)?.0)
     }
 
-    /// What the last run came to and whether others disturbed it, and of a sweep on several hosts how it ended on all of them.
+    /// Summarises the last run; for a sweep on several hosts, also how it ended on all of them.
     fn of_all(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
@@ -325,14 +320,14 @@ impl Measurement {
             self.show_hosts(&told);
         };
         let (summary, end) = self.fleet.agree(measured, own, tell)?;
-        // Of a run that other hosts measured there is nothing here.
+        // A run on other hosts has no data here.
         if let Some(disturbed) = summary.disturbed.as_ref().filter(|_| !self.last.runs.is_empty()) {
             self.session.append(&Frame::Disturbed(disturbed.clone()))?;
         }
         Ok((summary, end))
     }
 
-    /// Why a run is measured again: `measured again: 240 MB/s of others on vda`; nothing of a first attempt.
+    /// Why a run is repeated: `measured again: 240 MB/s of others on vda`; empty for a first attempt.
     fn why_again(&self, at: &Attempt) -> String {
         let pairing = self.plan.pairing();
         let before = self.done.iter().rev().filter(|s| s.attempt().unit(pairing) == at.unit(pairing));
@@ -340,8 +335,7 @@ impl Measurement {
         why.map_or(String::new(), |why| format!(", measured again: {}", why.describe()))
     }
 
-    /// What has to be done before the first run, unless it was done before what is gone on with. A file of our own is a new one
-    /// each time.
+    /// Preconditions before the first run, unless the resumed session did. A file made by fathom is new each time.
     fn precondition_once(&mut self, earlier: Option<&Earlier>) -> Result<Option<RunEnding>, Failure> {
         let same = self.plan.targets.iter().all(|t| t.role != Role::Made);
         match earlier.and_then(Earlier::preconditioned).filter(|_| same) {
@@ -353,10 +347,10 @@ impl Measurement {
         }
     }
 
-    /// Says which run begins, of how many.
+    /// Prints which run begins, of how many.
     fn say_next(&self, budget: &Budget, at: &Attempt) {
         let strategy::Left { runs, at_most, repeats } = strategy::left(&self.done, budget);
-        // Repeats do not change which run this is, of how many.
+        // Repeats do not change the run's number or the total.
         let repeated = self.done.iter().filter(|s| s.attempt > 0).count();
         let first_runs = self.done.len() - repeated;
         let all = first_runs + (runs.iter().sum::<u32>() - repeats) as usize;
@@ -371,12 +365,12 @@ impl Measurement {
         self.live.step(&words, self.left());
     }
 
-    /// What is left of all.
+    /// The remaining work.
     fn left(&self) -> Left {
         self.left.unwrap_or_else(|| time_left(&self.plan, &self.done).into())
     }
 
-    /// One run of one job: its phases one after another, without a rest between them. The last one tells how it ended.
+    /// Measures one run of one job: its phases without a rest between them. The last one decides how it ended.
     fn job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
         let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
         self.last.runs.clear();
@@ -384,7 +378,7 @@ impl Measurement {
         if !self.plan.takes_part(job) {
             return Ok(RunEnding::Complete);
         }
-        // A rest between rounds is what a device recovers in.
+        // A device recovers during a rest between rounds.
         let goes_on = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
         let mut notes = if goes_on { Vec::new() } else { self.rest(Some(job)) };
         match self.place_row(job) {
@@ -414,18 +408,18 @@ impl Measurement {
         Ok(if measured { RunEnding::Complete } else { RunEnding::Failed("the job has no phase".into()) })
     }
 
-    /// One phase of a run.
+    /// Measures one phase of a run.
     fn phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<Run, Failure> {
         let done = self.done.len();
-        let phase = self.meant(&start);
-        // All interfaces touch the same blocks in the same order in one round, and so does a run that is repeated.
+        let phase = self.planned(&start);
+        // In one round all interfaces touch the same blocks in the same order, and so does a repeated run.
         let competes = matches!(self.plan.study, Study::Interfaces(_));
         let course = if competes { start.repeat as usize } else { done };
         let in_sweep = self.plan.study.grid().is_some();
-        // Whatever becomes of a target ends the session. What else a cell cannot begin for says something about that cell alone.
+        // A lost target ends the session. Other failures to begin concern only this cell.
         self.targets_may_be_used(&phase)?;
         if phase.streams.iter().any(|s| s.reads_back().is_some()) {
-            // What was written must come from where it is stored.
+            // Written data must be read from the storage.
             notes.extend(self.evict(start.job));
         }
         let (workers, refused) = match self.spawn(&phase, &start, (done, course)) {
@@ -433,7 +427,7 @@ impl Measurement {
             spawned => (Some(spawned?), None),
         };
         if competes {
-            // Setting an interface up may have read already.
+            // Setting up an interface may have read blocks.
             notes.extend(self.evict(start.job));
         }
         let (begin, mut workers) = match (self.fleet.gate(&start, refused)?, workers) {
@@ -447,7 +441,7 @@ impl Measurement {
         let first = self.keep(Moment::Start, true)?;
         self.op_log.begin(&self.plan, &start, done + 1);
         let before = self.cpu_ns();
-        let opened = course::open(&mut workers, begin);
+        let opened = collector::open(&mut workers, begin);
         let mut collector = Collector::for_phase(&phase, interval_ns(&phase));
         let mut ends = Ends::for_phase(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
@@ -478,7 +472,7 @@ impl Measurement {
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
         let ending =
-            self.ending_of(failure.or_else(|| ends::took_too_long(&phase, &streams)), self.stopped());
+            self.ending_of(failure.or_else(|| follow::took_too_long(&phase, &streams)), self.stopped());
         let end = RunEnd {
             command: None,
             at_ns: self.now_ns(),
@@ -492,11 +486,11 @@ impl Measurement {
             notes,
         };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
-        Ok(ending::run_of(start, vec![first, last], end))
+        Ok(run_of(start, vec![first, last], end))
     }
 
-    /// A phase as the plan has it, at the rate that is offered.
-    fn meant(&self, start: &RunStart) -> Phase {
+    /// The planned phase at the offered rate.
+    fn planned(&self, start: &RunStart) -> Phase {
         let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
         if let Some(iops) = start.offered_iops {
             let here = self.plan.offered_here(iops);
@@ -505,7 +499,7 @@ impl Measurement {
         phase
     }
 
-    /// The workers of a phase, ready to begin, in the run of this number that draws by this course.
+    /// Makes the workers of a phase ready to begin. Runs with the same `course` draw the same offsets.
     fn spawn(
         &mut self,
         phase: &Phase,
@@ -522,7 +516,7 @@ impl Measurement {
         Workers::spawn(specs).map_err(|why| Failure::Refused(why.sentence))
     }
 
-    /// What is told of single operations, and kept of them for the phase behind.
+    /// Returns notes about single operations, and keeps what the next phase needs of them.
     fn watched(&mut self, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
         self.written = outcomes.iter().map(|(_, outcome)| attempted(outcome, Kind::Write)).collect();
         let differences = differences(&self.plan, phase, outcomes);
@@ -532,8 +526,8 @@ impl Measurement {
         log_waits(outcomes).into_iter().chain(differences).chain(found_depths(phase, outcomes)).collect()
     }
 
-    /// Watches the machine while fathom does nothing. If other processes use the disks already, it names them, and runs that they disturb are
-    /// not repeated, since the repeats would be disturbed too; `--attempts` repeats them anyway.
+    /// Watches the machine while fathom does nothing. If other processes use the disks already, names them and does not
+    /// repeat disturbed runs, since the repeats would be disturbed too. `--attempts` repeats them anyway.
     fn watch_idle(&mut self) -> Result<(), Failure> {
         let limit = Duration::from_nanos(self.plan.baseline_ns);
         if limit.is_zero() || self.stopped() {
@@ -554,7 +548,7 @@ impl Measurement {
         self.session.append(&Frame::Evidence(Box::new(end_of_watch.clone())))?;
         self.last.evidence.extend([start_of_watch, end_of_watch]);
         let neighbour = strategy::disturbed::before_runs(&self.last).map(|neighbour| neighbour.sentence());
-        // Hosts that measure together must agree on what is repeated.
+        // Hosts that measure together must agree on repeats.
         let Some(neighbour) = self.fleet.any_reason(neighbour)? else { return Ok(()) };
         let is_chosen = self.plan.origins.iter().any(|origin| origin.setting == "--attempts");
         let repeats = is_chosen || self.plan.attempts < 2;
@@ -572,12 +566,203 @@ impl Measurement {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing more is to begin: a signal asked for it, or a key that waits for the run that goes on.
+    /// Whether nothing more should begin: after a signal, or a key that waits for the current run.
     fn is_enough(&self) -> bool {
         self.stopped() || self.live.is_enough()
     }
 
     fn now_ns(&self) -> u64 {
         self.epoch.elapsed().as_nanos() as u64
+    }
+}
+
+impl Finished {
+    /// The results of all hosts on the reporting host; the local results otherwise.
+    ///
+    /// # Errors
+    /// If another host ended the measurement and reports the reason.
+    pub fn of_all(self, fleet: &Fleet) -> Result<Self, Failure> {
+        let Self { interrupted, failed, epoch, .. } = self;
+        let all = fleet.gather(&HostOutcome { session: &self.session, interrupted, failed, epoch })?;
+        Ok(match all {
+            Some(Gathered { session, interrupted, failed }) => Self { session, interrupted, failed, ..self },
+            None => self,
+        })
+    }
+}
+
+impl Measurement {
+    /// How a run ended, from its failures.
+    fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
+        match failure.or_else(|| self.fleet.over()) {
+            Some(why) => RunEnding::Failed(why),
+            None if stopped => RunEnding::Interrupted,
+            None => RunEnding::Complete,
+        }
+    }
+
+    /// Ends the session file.
+    fn close(mut self, ending: RunEnding) -> Result<Finished, Failure> {
+        let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
+        notes.extend(self.busy_host.take());
+        if self.session.left_out() > 0 {
+            notes.push(format!(
+                "the session file reached its limit; {} frames of its course were left out",
+                self.session.left_out()
+            ));
+        }
+        let interrupted = ending == RunEnding::Interrupted;
+        let failed = matches!(ending, RunEnding::Failed(_));
+        if let RunEnding::Failed(why) = &ending {
+            self.tell_failure(why);
+        }
+        if interrupted && self.live.is_enough() && !self.stopped() {
+            let runs = match self.session.runs() {
+                1 => "1 run".to_owned(),
+                n => format!("{n} runs"),
+            };
+            notes.push(format!("ended by the key q after {runs}; what was to follow was not measured"));
+        }
+        let clock_drift_ppm = self.clock.drift_ppm();
+        self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
+        self.session.sync()?;
+        let Self { session, op_log, epoch, targets, .. } = self;
+        Ok(Finished { session, op_log, interrupted, failed, epoch, _targets: targets })
+    }
+
+    /// Prints why the session ended, and that earlier results are kept.
+    fn tell_failure(&self, why: &str) {
+        let before = match (self.session.runs(), self.session.is_kept()) {
+            (0, _) => String::new(),
+            (n, true) => {
+                let id = crate::history::id(self.session.path());
+                format!("; the {n} runs that were recorded are kept: `fathom show {id}`")
+            }
+            (n, false) => format!("; the report has the {n} runs that were recorded"),
+        };
+        self.live.tell(&format!("fathom: {why}{before}"));
+    }
+}
+
+fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
+    Run { start, intervals: Vec::new(), evidence, end: Some(end), disturbed: None }
+}
+
+/// Consecutive failing cells after which the cause is not the cell.
+const MAX_CONSECUTIVE_FAILURES: usize = 3;
+
+/// An earlier session that is resumed.
+struct Earlier {
+    /// The preconditioning before its first run.
+    preconditioned: Option<Preconditioned>,
+    runs: Vec<Run>,
+    tries: Vec<Try>,
+}
+
+impl Earlier {
+    /// Takes the runs that ended.
+    fn from_record(mut record: Record) -> Self {
+        let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
+        let runs = record.measured().into_iter().filter(ended).cloned().collect();
+        Self { tries: tries(&record), preconditioned: record.preconditioned.take(), runs }
+    }
+
+    /// ns from its beginning to the end of its last run. The time continues from there.
+    fn until(&self) -> Duration {
+        Duration::from_nanos(self.runs.last().and_then(|r| r.end.as_ref()).map_or(0, |e| e.at_ns))
+    }
+
+    /// Its runs as unchanged frames.
+    fn frames(&self) -> impl Iterator<Item = Frame> {
+        self.runs.iter().flat_map(|run| {
+            let Run { start, intervals, evidence, end, disturbed } = run.clone();
+            let course =
+                (!intervals.is_empty()).then_some(Frame::Intervals(Intervals { rows: intervals, merged: 0 }));
+            let seen = evidence.into_iter().map(|e| Frame::Evidence(Box::new(e)));
+            let end = end.map(|e| Frame::RunEnd(Box::new(e)));
+            let disturbed = disturbed.map(Frame::Disturbed);
+            std::iter::once(Frame::RunStart(start)).chain(seen).chain(course).chain(end).chain(disturbed)
+        })
+    }
+
+    /// The preconditioning before its first run.
+    fn preconditioned(&self) -> Option<&Preconditioned> {
+        self.preconditioned.as_ref()
+    }
+}
+
+impl Measurement {
+    /// The loop of a sweep.
+    fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
+        let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
+        let before = earlier.map_or(&[][..], |e| &e.tries);
+        let mut search = Going::after(&grid, &self.plan, before);
+        // The number of earlier runs decides about the next data and offsets.
+        self.done = before.iter().map(|t| Summary::of(t.attempt, std::iter::empty())).collect();
+        let mut broken = 0;
+        while let Some(at) = search.next() {
+            if self.is_enough() {
+                return Ok(RunEnding::Interrupted);
+            }
+            let left = search_left(&search, &self.plan).into();
+            self.left = Some(left);
+            let name = &self.plan.jobs[at.job].name;
+            self.live.step(&format!("{}  {name}{}", search.stage(), self.why_again(&at)), left);
+            let ending = self.job(&at)?;
+            let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
+            // A run that never began concerns only its cell.
+            let began = !end.workers.is_empty();
+            let Some((summary, end)) = self.cell(&at, (ending, end), began)? else {
+                return Ok(RunEnding::Interrupted);
+            };
+            match &end.ending {
+                RunEnding::Failed(why) if began => {
+                    broken += 1;
+                    if broken == MAX_CONSECUTIVE_FAILURES {
+                        return Ok(RunEnding::Failed(why.clone()));
+                    }
+                }
+                RunEnding::Complete => broken = 0,
+                _ => {}
+            }
+            let complete = end.ending == RunEnding::Complete;
+            let at = Attempt { disturbed: summary.disturbed.is_some(), complete, ..at };
+            search.take(Try::from_attempt(at, &self.plan.jobs[at.job], &end));
+            self.done.push(summary);
+            self.show_row(&at);
+            self.session.sync()?;
+        }
+        Ok(RunEnding::Complete)
+    }
+
+    /// Measures a cell. Returns its summary and end, on all hosts if several measure; `None` after an interruption.
+    fn cell(
+        &mut self,
+        at: &Attempt,
+        (ending, end): (RunEnding, RunEnd),
+        began: bool,
+    ) -> Result<Option<(Summary, RunEnd)>, Failure> {
+        let refused = Summary::refused(at.job, at.repeat);
+        // A run that failed here may succeed on other hosts, which wait.
+        let is_alone = matches!(self.fleet, Fleet::Alone);
+        match ending {
+            RunEnding::Interrupted => return Ok(None),
+            RunEnding::Failed(_) if !began || is_alone => return Ok(Some((refused, end))),
+            RunEnding::Failed(_) | RunEnding::NotMeasured(_) | RunEnding::Complete => {}
+        }
+        let (summary, all) = self.of_all(at)?;
+        let end = all.unwrap_or(end);
+        Ok(Some((if end.ending == RunEnding::Complete { summary } else { refused }, end)))
+    }
+
+    /// Records a run that could not begin, with its reason, so that later judgements leave the cell out.
+    fn cannot_begin(&mut self, start: RunStart, why: String) -> Result<Run, Failure> {
+        let at_ns = self.now_ns();
+        let start = RunStart { at_ns, ..start };
+        self.session.append(&Frame::RunStart(start.clone()))?;
+        let end = RunEnd { at_ns, ..RunEnd::without(RunEnding::Failed(why)) };
+        self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
+        self.fleet.refused(&start, &end)?;
+        Ok(run_of(start, Vec::new(), end))
     }
 }

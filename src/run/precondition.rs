@@ -1,32 +1,31 @@
-//! Preconditioning: everything written from end to end, then the work itself until its rate settles.
+//! Preconditioning: writes everything from end to end, then runs the job in rounds until its rate settles.
 //!
-//! For: bringing the targets into the state that lasts before anything is measured, and saying what was done. Not for: what it
-//! means (`plan::precondition`), nor when a rate has settled (crate `analysis`).
+//! The targets then are in their long-term state. [`crate::plan::settings`] plans it; crate `analysis` decides whether a
+//! rate has settled.
 
-use super::ends::Ends;
-use super::totals::add_totals;
 use super::{COLLECT_EVERY, Measurement, interval_ns};
-use crate::collector::Collector;
 use crate::failure::Failure;
+use crate::run::collector::{Collector, add_totals};
+use crate::run::follow::Ends;
 use analysis::strategy::rate;
 use engine::workers::Workers;
 use model::errno;
 use model::job::{Cache, Kind, Phase, StopRule, Stream};
 use model::plan::Precondition;
 use model::record::{Frame, Preconditioned, Rounds, RunEnd, RunEnding, StreamEnd};
-use model::spec::limits::MAX_TIME_NS;
+use model::spec::number::MAX_TIME_NS;
 use model::units::show_bytes;
-use stats::preconditioned::is_settled;
+use stats::steady_state::is_settled;
 use std::time::{Duration, Instant};
 
-/// Number of the first phase here: no run has one as large, so none writes the same data or goes to the same places.
+/// Number of the first phase here: higher than in any run, so that none writes the same data or uses the same offsets.
 const FIRST_NUMBER: usize = 1 << 23;
 
-/// Why a part did not come to its end.
+/// Why a step did not finish.
 enum Cut {
-    /// This ends the session, and what was seen is kept.
+    /// The session ends, and keeps its observations.
     Ended(RunEnding),
-    /// Not even that can be written.
+    /// The session file cannot even be written.
     Failed(Failure),
 }
 
@@ -37,11 +36,11 @@ impl From<Failure> for Cut {
 }
 
 impl Measurement {
-    /// Does what the plan asks for, and keeps what it came to. Gives how the session ends where it ends here.
+    /// Runs the planned preconditioning and records it. Returns how the session ends, if it ends here.
     pub(super) fn precondition(&mut self) -> Result<Option<RunEnding>, Failure> {
-        let Some(meant) = &self.plan.precondition else { return Ok(None) };
+        let Some(planned) = &self.plan.precondition else { return Ok(None) };
         let mut done = Preconditioned::default();
-        match self.fill(meant, &mut done).and_then(|()| self.rounds(meant, &mut done)) {
+        match self.fill(planned, &mut done).and_then(|()| self.rounds(planned, &mut done)) {
             Ok(()) => {}
             Err(Cut::Ended(ending)) => return Ok(Some(ending)),
             Err(Cut::Failed(failure)) => return Err(failure),
@@ -50,11 +49,11 @@ impl Measurement {
         Ok(None)
     }
 
-    /// Writes everything from end to end, as often as the plan says.
-    fn fill(&self, meant: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
+    /// Writes everything from end to end, as often as planned.
+    fn fill(&self, planned: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
         let began = Instant::now();
-        for (number, fill) in meant.fills.iter().enumerate() {
-            let stream = self.writer(fill, meant.passes, &mut done.notes);
+        for (number, fill) in planned.fills.iter().enumerate() {
+            let stream = self.writer(fill, planned.passes, &mut done.notes);
             let bytes = stream.limit.bytes.unwrap_or(0);
             self.live.begin(&format!("preconditioning: writing {} from end to end", show_bytes(bytes)));
             let phase = Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: vec![stream] };
@@ -65,14 +64,13 @@ impl Measurement {
         Ok(())
     }
 
-    /// A writer of the plan, with what only the prepared target tells: where it ends, and whether it can be written past the
-    /// page cache.
+    /// A planned writer, adapted to the prepared target: its size, and whether it allows direct writes.
     fn writer(&self, fill: &Stream, passes: u32, notes: &mut Vec<String>) -> Stream {
         let mut stream = fill.clone();
         for ready in fill.targets.iter().map(|t| &self.targets[*t]) {
             let span = ready.bytes().saturating_sub(fill.access.offset_bytes).min(fill.access.span_bytes);
             let block = u64::from(fill.access.largest_bytes());
-            // A pass ends where no whole block fits any more, and the next one begins again at the first byte.
+            // A pass ends when no whole block fits any more. The next one begins again at the first byte.
             let pass = span - span % block.max(1);
             stream.limit =
                 StopRule { bytes: Some(pass.saturating_mul(u64::from(passes))), ..StopRule::default() };
@@ -85,23 +83,23 @@ impl Measurement {
         stream
     }
 
-    /// Does the jobs that write in rounds, until all their rates have settled or there were enough rounds.
-    fn rounds(&self, meant: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
-        if meant.jobs.is_empty() {
+    /// Runs the writing jobs in rounds until all their rates have settled, or the round limit is reached.
+    fn rounds(&self, planned: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
+        if planned.jobs.is_empty() {
             return Ok(());
         }
         let began = Instant::now();
-        done.rounds = meant.jobs.iter().map(|job| Rounds { job: *job, iops: Vec::new() }).collect();
-        for round in 0..meant.rounds_at_most {
+        done.rounds = planned.jobs.iter().map(|job| Rounds { job: *job, iops: Vec::new() }).collect();
+        for round in 0..planned.rounds_at_most {
             for at in 0..done.rounds.len() {
                 let job = done.rounds[at].job;
                 let name = &self.plan.jobs[job].name;
-                let most = meant.rounds_at_most;
+                let most = planned.rounds_at_most;
                 self.live.step(
                     &format!("preconditioning: round {} of {most} at most  {name}", round + 1),
                     self.left(),
                 );
-                let number = meant.fills.len() + round as usize * meant.jobs.len() + at;
+                let number = planned.fills.len() + round as usize * planned.jobs.len() + at;
                 let ends = self.round(job, number)?;
                 done.rounds_bytes += ends.iter().map(|e| written(&e.streams)).sum::<u64>();
                 done.rounds[at].iops.push(rate(ends.iter()));
@@ -116,7 +114,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// One job once: its phases one after another.
+    /// Runs one job once: its phases one after another.
     fn round(&self, job: usize, number: usize) -> Result<Vec<RunEnd>, Cut> {
         let mut ends = Vec::new();
         for (index, phase) in self.plan.jobs[job].phases.iter().enumerate() {
@@ -126,14 +124,14 @@ impl Measurement {
         Ok(ends)
     }
 
-    /// Carries out a phase of which only the totals are wanted.
+    /// Runs a phase only for its totals.
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
         let specs = self.specs((None, phase), (0, index), FIRST_NUMBER + number, FIRST_NUMBER + number)?;
         let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
         workers.open();
-        // What ends a stream of the workload on its way ends it here too.
+        // Rules that end a stream of the job apply here too.
         let mut ends = Ends::for_phase(phase);
         let stuck = self.watch_exercise((&mut workers, &mut ends), &mut collector, phase);
         workers.collect(|who, block| collector.add(who, block));
@@ -151,7 +149,7 @@ impl Measurement {
         }
     }
 
-    /// Takes over what workers hand in until all have ended, and shows how far it is. Gives the reason where one is stuck.
+    /// Takes over the workers' blocks until all have ended, and shows progress. Returns the reason if one is stuck.
     fn watch_exercise(
         &self,
         (workers, ends): (&mut Workers, &mut Ends),
@@ -170,7 +168,7 @@ impl Measurement {
                 }
             });
             ends.act(workers);
-            // Its course is not kept.
+            // The time series is not stored.
             let _ = collector.take_rows(u64::MAX);
             if self.stopped() || workers.any_failed() {
                 workers.stop();
@@ -189,7 +187,7 @@ impl Measurement {
         ends.failure()
     }
 
-    /// Makes what was written stable, so that the runs begin with nothing left to do.
+    /// Makes the writes stable, so that runs begin with nothing left to write back.
     fn settle(&self) -> Result<(), Cut> {
         for (ready, target) in self.targets.iter().zip(&self.plan.targets) {
             if let Some(Err(e)) = ready.handle().map(std::fs::File::sync_data) {
@@ -211,12 +209,12 @@ fn failed(why: &str) -> Cut {
     Cut::Ended(RunEnding::Failed(format!("preconditioning: {why}")))
 }
 
-/// Bytes that were written, warm-up and drain included.
+/// Written bytes, including warm-up and drain.
 fn written(ends: &[StreamEnd]) -> u64 {
     ends.iter().filter_map(|e| e.issued.get(&Kind::Write)).map(|i| i.bytes).sum()
 }
 
-/// The first errors of writes, in a sentence: data that preconditioning did not write are not those that are measured.
+/// Describes the first write errors. Runs would otherwise measure data that preconditioning did not write.
 fn failed_writes(streams: &[StreamEnd]) -> Option<String> {
     let mut errors = streams
         .iter()
@@ -232,7 +230,7 @@ fn failed_writes(streams: &[StreamEnd]) -> Option<String> {
     Some(format!("{operations} failed with {}", errno::describe_errno(errno)))
 }
 
-/// How much of a phase is done, from 0 to 1: by its time, or by the bytes after which it ends.
+/// Progress of a phase from 0 to 1: by its time, or by its byte limit.
 fn share_done(phase: &Phase, streams: &[StreamEnd], elapsed: Duration) -> f64 {
     let total = (phase.warmup_ns + phase.time_ns + phase.cooldown_ns) as f64;
     let by_time = elapsed.as_nanos() as f64 / total.max(1.0);
@@ -243,7 +241,7 @@ fn share_done(phase: &Phase, streams: &[StreamEnd], elapsed: Duration) -> f64 {
 }
 
 #[test]
-fn progress_is_by_bytes_where_bytes_end_it_and_by_time_else() {
+fn progress_is_measured_by_the_stop_rule() {
     use model::job::{Access, Pattern};
     use model::record::KindEnd;
     let stream = Stream::plain(Access::plain(Pattern::Sequential, 4096, 0), 1, 1, "sync");

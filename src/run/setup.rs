@@ -1,35 +1,59 @@
-//! The beginning: a session file that is open, targets that are ready, and all that holds for every run.
+//! Everything before the first run.
 //!
-//! For: what is done once, in the order that leaves nothing behind where it is refused. Not for: the runs.
+//! 1. Opens the session file, enters a cgroup, watches signals, prepares the targets.
+//! 2. Probes each target and engine before anything is written: a directory lends an unnamed empty file; a user's file or
+//!    device is opened for reading, with each cache mode; asynchronous engines are set up on it with their options and
+//!    depth.
+//! 3. Runs the self test: fathom's own ceiling for each shape of the plan (D06, D07).
+//! 4. For comparisons of interfaces: trials of each job, which find refused interfaces and count system calls, and the
+//!    number of writes per run.
+//!
+//! Sizes of writes: the page cache takes writes faster than the storage, and the final sync has no time limit. So the
+//! first interface writes 4 MiB and syncs, then eight times as much, until that takes 100 ms. All rows of that work then
+//! get as many operations as this rate writes and syncs in the time of a run, but no more than the file has.
 
-use super::common::open_others;
-use super::supplies::Supplies;
-use super::sweep::Earlier;
-use super::{Measurement, self_test};
+use super::Measurement;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::live::{self, Left, Live, Progress};
-use crate::op_log::OpLog;
+use crate::run::Earlier;
+use crate::run::collector::OpLog;
+use crate::run::specs::Supplies;
+use crate::run::target::{Ready, open_others, refuse_flags};
 use crate::session::Session;
 use crate::signals;
-use crate::target::Ready;
-use analysis::cost::{cost, time_left};
+use analysis::strategy::cost::{cost, time_left};
+use engine::engines::Entry;
+use engine::interface::CannotBegin;
+use engine::link::Outcome;
+use engine::source::{Common, Share};
+use engine::spec::WorkerSpec;
+use engine::workers::Workers;
+use engine::{engines, source};
 use machine::cgroup::{self, OwnCgroup};
 use machine::root::Root;
 use machine::snapshot::Watch;
-use model::Known;
+use machine::test_file::TestFile;
+use machine::{page_cache, safety};
 use model::evidence::{Moment, Snapshot};
+use model::job::{Cache, Data, FALLOCATE, Options, Pace, Pattern, StopRule, Stream};
 use model::machine::{LayerKind, Machine};
-use model::plan::{Plan, Role};
-use model::record::{self, Frame, Header, Record};
-use model::units::show_bytes;
+use model::plan::{Plan, Role, Target};
+use model::record::{self, Ceiling, Frame, Header, Record, SelfTest, Trial};
+use model::study::Study;
+use model::units::{show_bytes, show_ns};
+use model::{Known, name};
+use rustix::fs::{FallocateFlags, fallocate};
+use std::fs::File;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use sys::clock::Clock;
-use sys::open_file::CloseErrors;
+use sys::open_file::{CloseErrors, OpenFile};
 
-/// Begins a measurement: nothing is left to be done before its runs.
+/// Begins a measurement, up to its first run.
 pub(super) fn begin(
     (plan, mut machine): (Plan, Machine),
     earlier: Option<&Earlier>,
@@ -37,9 +61,9 @@ pub(super) fn begin(
     mode: Progress,
 ) -> Result<Measurement, Failure> {
     let root = Root::real();
-    // A signal from here on removes the cgroup too.
+    // From here on a signal removes the cgroup too.
     let stop = watch_signals()?;
-    // Before any worker starts, so that every one is counted.
+    // Enter before any worker starts, so that each one is counted.
     let own_cgroup = enter_cgroup(&root, &plan, &machine);
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
     fleet.stops(&stop);
@@ -48,12 +72,12 @@ pub(super) fn begin(
     let supplies = Supplies::load(&plan)?;
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
-    // What is gone on with keeps its times, and those of now come after them.
+    // Resumed runs keep their times; new ones come after them.
     let passed = earlier.map_or(Duration::ZERO, Earlier::until);
     let epoch = Instant::now().checked_sub(passed).unwrap_or_else(Instant::now);
     let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
 
-    // Before anything is made or written, so that nothing is measured that nobody can keep.
+    // Open the session first, so that nothing is measured that cannot be stored.
     let started = jiff::Zoned::now();
     let name = started.strftime("%Y%m%d-%H%M%S").to_string();
     let session = Session::open(&name, keep)?;
@@ -63,10 +87,10 @@ pub(super) fn begin(
         live.say(&sentence);
     }
     let targets = prepare_targets(&root, &plan, (&stop, &live, Some(time_left(&plan, &[]).into())), fleet)?;
-    look_again_at_files(&root, &plan, &targets, &mut machine);
+    resolve_opened_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.look_at(&watch, &plan, &machine);
-    let self_test = self_test::self_test(&plan, &supplies, clock);
+    let self_test = run_self_test(&plan, &supplies, clock);
     let header = Header {
         format: record::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -109,25 +133,25 @@ pub(super) fn begin(
 }
 
 impl Measurement {
-    /// Writes the first frames, once it is known which jobs this machine lets be carried out.
+    /// Writes the first frames, once it is known which jobs this machine allows.
     fn begin_session(&mut self, before: Snapshot) -> Result<(), Failure> {
         self.limit_to_targets();
         self.last.header.self_test.trials = self.hold_trials()?;
         self.size_writes();
         self.last.header.plan.jobs.clone_from(&self.plan.jobs);
-        // A headline that this machine refuses is another's.
+        // Another job becomes the headline if this machine refuses it.
         self.last.header.plan.headline = self.plan.headline;
         self.session.append(&Frame::Header(Box::new(self.last.header.clone())))?;
         self.session.append(&Frame::Evidence(Box::new(before)))
     }
 }
 
-/// The clock of the stamps, and why it is the fall back where it is.
+/// The clock of time stamps, with the reason if it is the fallback.
 fn as_recorded(clock: Clock, reason: Option<String>) -> record::Clock {
     record::Clock { name: clock.name().into(), reason, cost_ps: clock.cost_ps() }
 }
 
-/// Enters a cgroup of its own, whose counters are those of this measurement alone.
+/// Enters a new cgroup, whose counters cover this measurement alone.
 fn enter_cgroup(root: &Root, plan: &Plan, machine: &Machine) -> Known<OwnCgroup> {
     if plan.targets.iter().all(|t| t.role == Role::None) {
         return Err("no device is used".into());
@@ -138,7 +162,7 @@ fn enter_cgroup(root: &Root, plan: &Plan, machine: &Machine) -> Known<OwnCgroup>
     Ok(own)
 }
 
-/// What a signal sets, which leaves nothing behind either where a second one ends the program at once.
+/// Returns the flag that signals set. A second signal cleans up and ends the program at once.
 fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
     signals::watch(|| {
         live::give_back_now();
@@ -148,14 +172,14 @@ fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
     .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))
 }
 
-/// Makes or opens every target of a plan. `left` is told meanwhile, where it is known.
+/// Makes or opens every target of a plan. Shows the time `left`, if known.
 pub(crate) fn prepare_targets(
     root: &Root,
     plan: &Plan,
     (stop, live, left): (&Arc<AtomicBool>, &Live, Option<Left>),
     fleet: &Fleet,
 ) -> Result<Vec<Ready>, Failure> {
-    super::probe::probe(root, plan)?;
+    probe(root, plan)?;
     let mut targets = Vec::new();
     for (index, target) in plan.targets.iter().enumerate() {
         let is_made_here = plan.common(index).is_none_or(|common| plan.is_rank(common.maker));
@@ -176,12 +200,12 @@ pub(crate) fn prepare_targets(
     Ok(targets)
 }
 
-/// What killed runs left where this one is about to make a file. It is the user's to remove: it may be evidence.
+/// Names files of killed runs where this one is about to make a file. They may be evidence, so the user must remove them.
 pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     let mut dirs: Vec<&str> =
         plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.path.as_str()).collect();
     dirs.dedup();
-    for left in dirs.into_iter().flat_map(|dir| machine::leftovers::leftovers(&model::name::path(dir))) {
+    for left in dirs.into_iter().flat_map(|dir| machine::test_file::leftovers(&model::name::path(dir))) {
         let path = model::name::shown(&left.path);
         live.say(&format!(
             "a killed run left {path} ({}); remove it with: rm '{path}'",
@@ -190,15 +214,514 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     }
 }
 
-/// Resolves the open files that fathom made or may write. A file tells more than the directory it is in: how direct I/O works there. And an
-/// overlay has copied a file that was opened for writing to its upper directory.
-fn look_again_at_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
+/// Resolves the open files that fathom made or may write. A file shows more than its directory: how direct I/O works
+/// there, and where an overlay has copied a file that was opened for writing.
+fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
     for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
         let may_have_moved =
             matches!(target.role, Role::Made | Role::File) && (target.writable || target.create.is_some());
         let Some(handle) = ready.handle().filter(|_| may_have_moved) else { continue };
         if let Ok(found) = machine::resolve::resolve_open(root, handle, &model::name::path(&target.path)) {
             *place = found;
+        }
+    }
+}
+
+/// Bytes of an operation that sets up an engine, unless direct I/O needs more.
+const BYTES: u32 = 4096;
+
+/// Refuses a plan whose targets or engines this machine does not allow.
+///
+/// # Errors
+/// [`Failure::Refused`] with what is denied and what to type instead.
+pub(super) fn probe(root: &Root, plan: &Plan) -> Result<(), Failure> {
+    if matches!(plan.study, Study::Interfaces(_) | Study::Sweep(_)) {
+        return Ok(());
+    }
+    for (index, target) in plan.targets.iter().enumerate().filter(|(_, t)| t.role != Role::None) {
+        let mut streams: Vec<&Stream> = Vec::new();
+        for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
+            let is_probed = |s: &&Stream| {
+                (&s.engine, &s.options, s.cache, s.depth)
+                    == (&stream.engine, &stream.options, stream.cache, stream.depth)
+            };
+            if stream.targets.contains(&index) && !streams.iter().any(is_probed) {
+                streams.push(stream);
+            }
+        }
+        probe_target(root, target, &streams)?;
+    }
+    Ok(())
+}
+
+fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(), Failure> {
+    let path = name::path(&target.path);
+    let bytes = BYTES.max(target.block_bytes);
+    let lent = match (target.role, target.create) {
+        (Role::Made, _) => Some(TestFile::lend(&path, bytes.into())?),
+        // A directory that refuses the file reports it when the file is made.
+        (_, Some(_)) => match path.parent().map(|parent| TestFile::lend(parent, bytes.into())) {
+            Some(Ok(lent)) => Some(lent),
+            _ => return Ok(()),
+        },
+        _ => None,
+    };
+    for stream in streams {
+        let Some(entry) = engines::find(&stream.engine).filter(|entry| entry.touches_targets()) else {
+            continue;
+        };
+        let file = open(root, (target, &path), lent.as_ref(), stream.cache)?;
+        if let Some(lent) = &lent
+            && (entry.name == FALLOCATE || stream.options.contains_key(FALLOCATE))
+        {
+            fallocate(lent.file(), FallocateFlags::empty(), 0, bytes.into()).map_err(|e| {
+                Failure::Refused(format!(
+                    "{}: its file system cannot allocate blocks ({}); use another --engine, or leave the option {FALLOCATE} out",
+                    name::shown(&path),
+                    std::io::Error::from(e)
+                ))
+            })?;
+        }
+        if !is_set_up(entry, stream, lent.is_some()) {
+            continue;
+        }
+        let file = OpenFile::new(file, lent.is_some());
+        engine::engines::probe(entry, &stream.options, (file, stream.cache), (stream.depth, bytes))
+            .map_err(|why| Failure::Refused(why.sentence))?;
+    }
+    Ok(())
+}
+
+/// Whether setting up an engine is informative, and changes nothing of the user's.
+fn is_set_up(entry: &Entry, stream: &Stream, is_lent: bool) -> bool {
+    !entry.library_threads && (!entry.in_the_call || (is_lent && !stream.options.is_empty()))
+}
+
+/// Opens a target as a worker would: the user's for reading, a lent file also for writing, which options such as `new`
+/// need.
+fn open(
+    root: &Root,
+    (target, path): (&Target, &Path),
+    lent: Option<&TestFile>,
+    cache: Cache,
+) -> Result<File, Failure> {
+    let opened = match (lent, target.role) {
+        (Some(lent), _) => lent.reopen(cache, true),
+        (None, Role::Device) => {
+            return Ok(safety::open_device(root, path, target.identity.as_ref(), false, cache)?);
+        }
+        (None, _) => safety::open_file(path, false, cache),
+    };
+    opened.map_err(|e| refuse_flags(path, cache, &e))
+}
+
+/// Duration of a try: thousands of operations in less than a time slice, so that one of the tries is undisturbed on a busy
+/// CPU.
+const SELF_TEST_TIME_NS: u64 = 2_000_000;
+/// Number of tries. The fastest counts, since other load only slows fathom down.
+const SELF_TEST_TRIES: usize = 5;
+/// Most shapes that are tried, so that a plan of a hundred streams still begins at once.
+const MAX_SHAPES: usize = 24;
+/// Assumed span of the sources. Nothing is touched.
+const SPAN_BYTES: u64 = 1 << 30;
+const COPY_BYTES: usize = 1 << 20;
+
+/// Measures the ceilings of a plan. Equal shapes are tried once.
+pub(super) fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
+    let mut tried: Vec<(Stream, Known<f64>, Known<f64>)> = Vec::new();
+    let mut ceilings = Vec::new();
+    for (job, phase, stream, shape) in streams(plan) {
+        let shape = closed(shape);
+        let known = tried.iter().find(|(s, ..)| *s == shape).map(|(_, a, b)| (a.clone(), b.clone()));
+        let (loop_ns, interface_ns) = match known {
+            Some(known) => known,
+            None if tried.len() == MAX_SHAPES => continue,
+            None => {
+                let least = |engine: &str, options: &Options| -> Known<f64> {
+                    let once = || ns_per_op(&shape, engine, options.clone(), supplies, clock);
+                    (1..SELF_TEST_TRIES).try_fold(once()?, |least, _| Ok(once()?.min(least)))
+                };
+                let alone = least("null", &Options::new());
+                let interface = if shape.engine == "io_uring" {
+                    least("io_uring", &Options::from([("nop".to_owned(), None)]))
+                } else {
+                    Err(format!("the engine {} has no operation that does nothing", shape.engine))
+                };
+                tried.push((shape, alone.clone(), interface.clone()));
+                (alone, interface)
+            }
+        };
+        ceilings.push(Ceiling { job, phase, stream, loop_ns, interface_ns });
+    }
+    SelfTest { copy_bytes_per_s: copy_bytes_per_s(), ceilings, trials: Vec::new() }
+}
+
+fn streams(plan: &Plan) -> impl Iterator<Item = (usize, usize, usize, &Stream)> {
+    plan.jobs.iter().enumerate().flat_map(|(job, j)| {
+        j.phases.iter().enumerate().flat_map(move |(phase, p)| {
+            p.streams.iter().enumerate().map(move |(stream, s)| (job, phase, stream, s))
+        })
+    })
+}
+
+/// One worker of the stream at full speed, without its pace and limits.
+fn closed(stream: &Stream) -> Stream {
+    let mut shape = stream.clone();
+    shape.pace = Pace::Closed;
+    shape.limit = StopRule::default();
+    shape.workers = 1;
+    shape.targets.truncate(1);
+    shape.sharing = model::job::Sharing::Each;
+    shape.access.lines.iter_mut().for_each(|l| l.delay_ns = 0);
+    shape.turns.clear();
+    shape.access.offset_bytes = 0;
+    shape.access.span_bytes = SPAN_BYTES.max(u64::from(shape.access.largest_bytes()));
+    shape.delay_ns = 0;
+    (shape.bursts, shape.think_spin_ns) = (None, 0);
+    shape.op_priorities.clear();
+    shape
+}
+
+fn ns_per_op(
+    shape: &Stream,
+    engine: &str,
+    options: Options,
+    supplies: &Supplies,
+    clock: Clock,
+) -> Known<f64> {
+    let entry = engines::find(engine).ok_or("there is no such engine")?;
+    if let Some(missing) = options.keys().find(|o| entry.options.iter().all(|e| e.name != o.as_str())) {
+        return Err(format!("the engine {engine} has no option {missing}"));
+    }
+    let spec = spec(shape, entry, options, supplies, clock)?;
+    let mut workers = Workers::spawn(vec![spec])?;
+    workers.open();
+    while !workers.is_done() {
+        std::thread::sleep(Duration::from_millis(2));
+        workers.collect(|_, _| {});
+    }
+    let (_, outcome) = workers.finish().remove(0);
+    if let Some(why) = outcome.error {
+        return Err(why);
+    }
+    // The totals also include completions after the window.
+    let lanes = outcome.last.iter().flat_map(|block| &block.lanes);
+    let ops: u64 = lanes.flat_map(|lane| &lane.kinds).map(|tally| tally.latency.count()).sum();
+    if ops == 0 { Err("nothing completed".into()) } else { Ok(outcome.window_ns as f64 / ops as f64) }
+}
+
+fn spec(
+    shape: &Stream,
+    engine: &'static Entry,
+    options: Options,
+    supplies: &Supplies,
+    clock: Clock,
+) -> Known<WorkerSpec> {
+    let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
+    let span = shape.access.span_bytes;
+    let files = if engine.moves_bytes {
+        let file = File::open("/dev/null").map_err(|e| e.to_string())?;
+        vec![OpenFile::new(file, true)]
+    } else {
+        Vec::new()
+    };
+    let sources = source::lanes_of_task(shape, &[span], &[1], (&share, (0, 1)))?;
+    Ok(WorkerSpec {
+        depth: shape.depth,
+        slot_bytes: shape.access.largest_bytes(),
+        writes: shape.access.writes(),
+        options,
+        cache: shape.cache,
+        place: crate::run::specs::place_of(&shape.place, 0),
+        batch: shape.batch,
+        maker: supplies
+            .maker(&shape.data, 1)
+            .or_else(|_| supplies.maker(&Data::default(), 1))
+            .map_err(|_| "no data")?,
+        // No warm-up: a worker that loses the CPU in it would have a very short window.
+        ..WorkerSpec::plain(engine, sources, files, SELF_TEST_TIME_NS, clock)?
+    })
+}
+
+/// Bytes that one thread copies per second: the ceiling of its buffered reads and writes.
+fn copy_bytes_per_s() -> f64 {
+    let from = vec![1_u8; COPY_BYTES];
+    // Touch the pages before the clock starts.
+    let mut to = from.clone();
+    let mut once = || {
+        let start = Instant::now();
+        let mut copied = 0;
+        while start.elapsed() < Duration::from_nanos(SELF_TEST_TIME_NS) {
+            to.copy_from_slice(std::hint::black_box(&from));
+            std::hint::black_box(&mut to);
+            copied += COPY_BYTES;
+        }
+        copied as f64 / start.elapsed().as_secs_f64()
+    };
+    (0..SELF_TEST_TRIES).map(|_| once()).fold(0.0, f64::max)
+}
+
+/// Bytes of a trial: many operations of the smallest size, some of the largest.
+const TRIAL_BYTES: u64 = 4 << 20;
+/// Bytes from which the few calls to map or open a file do not matter in a trial that its time ended.
+const ENOUGH_TRIAL_BYTES: u64 = 1 << 20;
+/// Fewest operations of a trial.
+const TRIAL_OPERATIONS: u64 = 4;
+/// Longest time of a trial.
+const TRIAL_TIME_NS: u64 = 2_000_000_000;
+
+impl Measurement {
+    /// Tries every job of the comparison, and leaves out those that this machine refuses.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] with all reasons if no job is left.
+    pub(super) fn hold_trials(&mut self) -> Result<Vec<Trial>, Failure> {
+        let mut trials = self.unplaced_rows();
+        trials.extend(self.trials());
+        if self.stopped() {
+            return Err(Failure::Interrupted);
+        }
+        self.refused = trials.iter().filter(|t| t.moved_bytes.is_err()).map(|t| t.job).collect();
+        let left = |job: &usize| !self.refused.contains(job);
+        if matches!(self.plan.study, Study::Interfaces(_)) && self.refused.len() == trials.len() {
+            let reasons = trials.iter().filter_map(|t| t.refusal.as_ref().or(t.moved_bytes.as_ref().err()));
+            let mut reasons: Vec<&str> = reasons.map(String::as_str).collect();
+            reasons.sort_unstable();
+            reasons.dedup();
+            return Err(Failure::Refused(format!("no interface can be tried: {}", reasons.join("; "))));
+        }
+        // A headline needs a number.
+        if !left(&self.plan.headline) {
+            self.plan.headline = (0..self.plan.jobs.len()).find(left).unwrap_or(0);
+        }
+        Ok(trials)
+    }
+
+    /// Tries every job of the comparison.
+    fn trials(&self) -> Vec<Trial> {
+        let Study::Interfaces(comparison) = &self.plan.study else { return Vec::new() };
+        self.live.step("trying every interface", self.left());
+        let all = comparison.candidates.iter().take_while(|_| !self.stopped());
+        let tried = all.map(|candidate| {
+            self.live.tick(self.left());
+            let tried = self.trial(candidate.job);
+            match tried {
+                Ok((moved, calls)) => {
+                    Trial { job: candidate.job, moved_bytes: Ok(moved), refusal: None, calls }
+                }
+                Err(CannotBegin { sentence, reason }) => Trial {
+                    job: candidate.job,
+                    refusal: (reason != sentence).then_some(reason),
+                    moved_bytes: Err(sentence),
+                    calls: Err("it was not tried to the end".into()),
+                },
+            }
+        });
+        tried.collect()
+    }
+
+    /// Returns the bytes moved and calls made, or why the job cannot run.
+    fn trial(&self, job: usize) -> Result<(u64, Known<u64>), CannotBegin> {
+        let outcomes = self.try_job(job, TRIAL_BYTES, true)?;
+        let moved = moved(&outcomes)?;
+        let phase = self.plan.jobs.get(job).and_then(|j| j.phases.first());
+        let engines = phase.iter().flat_map(|p| &p.streams).filter_map(|s| engines::find(&s.engine));
+        if engines.into_iter().any(|engine| engine.library_threads) {
+            return Ok((
+                moved,
+                Err("threads of the C library make its calls, and they are not counted".into()),
+            ));
+        }
+        if moved < ENOUGH_TRIAL_BYTES && outcomes.iter().any(|o| o.wall_ns >= TRIAL_TIME_NS) {
+            let why = format!(
+                "only {} were moved in {} of the trial, and what it calls once would count for too much",
+                show_bytes(moved),
+                show_ns(TRIAL_TIME_NS as f64)
+            );
+            return Ok((moved, Err(why)));
+        }
+        let calls = outcomes
+            .into_iter()
+            .try_fold(0_u64, |sum, o| Ok::<u64, String>(sum + o.calls.ok_or("they were not counted")??));
+        Ok((moved, calls))
+    }
+
+    /// Runs the first phase of a job on evicted targets, for at most `bytes` bytes and 2 s.
+    pub(super) fn try_job(
+        &self,
+        job: usize,
+        bytes: u64,
+        counts_calls: bool,
+    ) -> Result<Vec<Outcome>, CannotBegin> {
+        let phase = self
+            .plan
+            .jobs
+            .get(job)
+            .and_then(|j| j.phases.first())
+            .ok_or_else(|| "it has no phase".to_owned())?;
+        self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
+        let specs = self
+            .targets_may_be_used(phase)
+            .and_then(|()| self.specs((None, phase), (job, 0), usize::MAX - job, 0));
+        let mut specs = specs.map_err(|e| e.message().to_owned())?;
+        let workers = specs.len() as u64;
+        for spec in &mut specs {
+            shorten(spec, bytes, workers);
+            spec.count_calls = counts_calls;
+        }
+        let mut workers = Workers::spawn(specs)?;
+        workers.open();
+        while !workers.is_done() {
+            std::thread::sleep(Duration::from_millis(1));
+            workers.collect(|_, _| {});
+            if self.stopped() {
+                workers.stop();
+            }
+            if let Some(why) = workers.stuck() {
+                return Err(why.into());
+            }
+        }
+        Ok(workers.finish().into_iter().map(|(_, outcome)| outcome).collect())
+    }
+
+    /// Evicts what a job touches from the page cache. Returns what could not be evicted.
+    pub(super) fn evict(&self, job: usize) -> Vec<String> {
+        let touched = self.targets.iter().enumerate().filter(|(i, _)| self.plan.jobs[job].touches(*i));
+        touched.filter_map(|(_, t)| page_cache::evict(t.handle()?).err()).collect()
+    }
+}
+
+/// Limits a worker to its part of a trial of `bytes` bytes.
+fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
+    let least = TRIAL_OPERATIONS * u64::from(spec.slot_bytes);
+    let bytes = bytes.max(least).div_ceil(workers);
+    spec.limit.bytes = Some(spec.limit.bytes.map_or(bytes, |given| given.min(bytes)));
+    (spec.warmup_ns, spec.time_ns, spec.cooldown_ns) = (0, TRIAL_TIME_NS, 0);
+}
+
+/// Bytes moved by all; the first failure if any.
+pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
+    let totals = || outcomes.iter().flat_map(|o| &o.totals);
+    // A worker gives up after many failures. The failed operation is a better reason.
+    if let Some((errno, _)) = totals().find_map(|t| t.errors.first_key_value()) {
+        return Err(format!("an operation failed: {}", io::Error::from_raw_os_error(*errno)));
+    }
+    if let Some(why) = outcomes.iter().find_map(|o| o.error.clone()) {
+        return Err(why);
+    }
+    if totals().any(|t| t.short > 0) {
+        return Err("an operation moved fewer bytes than asked".into());
+    }
+    match totals().map(|t| t.bytes).sum() {
+        0 => Err(format!("nothing was moved in {} ms", TRIAL_TIME_NS / 1_000_000)),
+        bytes => Ok(bytes),
+    }
+}
+
+/// Bytes of the first probe of a write rate.
+const FIRST_BYTES: u64 = 4 << 20;
+const TIMES_MORE: u64 = 8;
+/// Shortest time of a sufficient probe.
+const ENOUGH_TIME: Duration = Duration::from_millis(100);
+/// Writes are sized for this multiple of a run's time, since the probed rate is approximate.
+const RATE_MARGIN: f64 = 1.25;
+
+impl Measurement {
+    /// Limits every job of an interface comparison to the size of its file.
+    pub(super) fn limit_to_targets(&mut self) {
+        let Study::Interfaces(comparison) = &self.plan.study else { return };
+        let jobs = comparison.candidates.iter().map(|candidate| candidate.job);
+        let limited: Vec<(usize, u64)> =
+            jobs.filter_map(|job| Some((job, self.operations_there(self.only_stream(job)?)))).collect();
+        self.limit_operations(limited);
+    }
+
+    /// Limits the writes of an interface comparison to what the storage takes in the time of a run.
+    pub(super) fn size_writes(&mut self) {
+        let Study::Interfaces(comparison) = &self.plan.study else { return };
+        let mut sized: Vec<(usize, u64)> = Vec::new();
+        for work in comparison.candidates.chunk_by(|a, b| a.work == b.work) {
+            let mut jobs = work.iter().map(|c| c.job).filter(|job| !self.refused.contains(job));
+            let Some(stream) = work.first().and_then(|first| self.only_stream(first.job)) else { continue };
+            if !stream.access.writes() || self.stopped() {
+                continue;
+            }
+            let there = self.operations_there(stream);
+            let most_bytes = there.saturating_mul(block_bytes(stream));
+            if let Some(rate) = jobs.find_map(|job| self.written_per_s(job, most_bytes)) {
+                let operations = self.operations_in_a_run(stream, rate).min(there);
+                sized.extend(work.iter().map(|candidate| (candidate.job, operations)));
+            }
+        }
+        self.limit_operations(sized);
+    }
+
+    fn limit_operations(&mut self, of_jobs: Vec<(usize, u64)>) {
+        for (job, operations) in of_jobs {
+            let phases = self.plan.jobs.get_mut(job).into_iter().flat_map(|job| &mut job.phases);
+            for stream in phases.flat_map(|phase| &mut phase.streams) {
+                stream.limit.operations = Some(operations);
+            }
+        }
+    }
+
+    fn only_stream(&self, job: usize) -> Option<&Stream> {
+        self.plan.jobs.get(job)?.phases.first()?.streams.first()
+    }
+
+    /// Operations that fit into the span. The smallest target may have fewer.
+    fn operations_there(&self, stream: &Stream) -> u64 {
+        let access = &stream.access;
+        let targets = stream.targets.iter().filter_map(|at| self.targets.get(*at));
+        let bytes = targets.map(|ready| ready.bytes().saturating_sub(access.offset_bytes)).min().unwrap_or(0);
+        let blocks = bytes.min(access.span_bytes) / block_bytes(stream);
+        if access.pattern() == Some(Pattern::Sequential) { blocks.max(1) } else { (blocks / 2).max(1) }
+    }
+
+    /// Operations of a stream at this rate in the time of a run.
+    fn operations_in_a_run(&self, stream: &Stream, bytes_per_s: f64) -> u64 {
+        let ns = self.plan.jobs.first().and_then(|job| job.phases.first()).map_or(0, |phase| phase.time_ns);
+        let bytes = RATE_MARGIN * bytes_per_s * ns as f64 / 1e9;
+        (bytes as u64 / block_bytes(stream)).max(1)
+    }
+
+    /// Bytes per second that a job writes and syncs, with at most `most_bytes`; `None` if it failed.
+    fn written_per_s(&self, job: usize, most_bytes: u64) -> Option<f64> {
+        let mut bytes = FIRST_BYTES.min(most_bytes);
+        loop {
+            let outcomes = self.try_job(job, bytes, false).ok()?;
+            let written = moved(&outcomes).ok()?;
+            let synced = Instant::now();
+            for ready in self.only_stream(job)?.targets.iter().filter_map(|at| self.targets.get(*at)) {
+                ready.handle()?.sync_data().ok()?;
+            }
+            let wall = outcomes.iter().map(|outcome| outcome.wall_ns).max()?;
+            let took = Duration::from_nanos(wall) + synced.elapsed();
+            if took >= ENOUGH_TIME || bytes >= most_bytes || self.stopped() {
+                return Some(written as f64 / took.as_secs_f64().max(1e-9));
+            }
+            bytes = bytes.saturating_mul(TIMES_MORE).min(most_bytes);
+        }
+    }
+}
+
+fn block_bytes(stream: &Stream) -> u64 {
+    u64::from(stream.access.largest_bytes()).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::job::{Access, Pattern};
+
+    #[test]
+    fn the_self_test_measures_a_simulated_engine_exactly() {
+        let (clock, _) = Clock::calibrate(true);
+        let access = Access { span_bytes: SPAN_BYTES, ..Access::plain(Pattern::Random, 4096, 100) };
+        for depth in [1, 4, 32] {
+            let shape = closed(&Stream::plain(access.clone(), depth, 1, "sim"));
+            let found = ns_per_op(&shape, "sim", Options::new(), &Supplies::default(), clock);
+            assert_eq!(found, Ok(100_000.0 / f64::from(depth)), "depth {depth}");
         }
     }
 }

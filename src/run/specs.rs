@@ -1,44 +1,49 @@
-//! Specs: what each worker of a phase is told, with its own sources and its own open files.
-//!
-//! For: from a stream of the plan to threads that can start. Not for: starting them.
+//! Worker specs: turns a stream of the plan into threads ready to start, each with its sources and open files. Also loads
+//! the payloads that streams write.
 
 use super::{Measurement, interval_ns};
+use crate::capture::replay;
 use crate::failure::Failure;
-use crate::replay;
-use crate::target::Ready;
+use crate::files;
+use crate::run::target::Ready;
 use engine::engines::{self, Entry};
 use engine::source::replay::Counts;
 use engine::source::{self, Back, Common, Group, Panicking, Placed, Share, Source};
 use engine::spec::{Apart, WorkerSpec};
-use model::job::{Advice, Cache, Data, Order, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall};
-use model::payload::{Set, split_mix};
-use model::plan::Hook;
+use model::job::{
+    Advice, Cache, Content, Data, Order, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall,
+};
+use model::payload;
+use model::payload::{Maker, Set, split_mix};
+use model::plan::{Hook, Plan};
+use model::record::Written;
 use model::units::show_bytes;
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Read;
 use std::sync::Arc;
 use sys::open_file::OpenFile;
 
-/// Operations after which the panic of the test hook comes.
+/// Operations before the test hook panics.
 const HOOK_OPERATIONS: u32 = 500;
 
-/// Most writes of all workers of a stream whose blocks are remembered to read back each once: about 70 MiB of memory.
-const MOST_REMEMBERED: u64 = 1 << 21;
+/// Most writes of a stream's workers that are remembered to read back each block once: about 70 MiB of memory.
+const MAX_REMEMBERED: u64 = 1 << 21;
 
-/// Which worker it is.
+/// Indices of a worker.
 #[derive(Clone, Copy)]
-struct Number {
+struct WorkerIndex {
     /// Index of the stream in the phase.
     stream: usize,
     /// Index in the stream.
     worker: u32,
     /// Index in the phase.
     overall: u32,
-    /// Which of the workers of all hosts, of how many, it is whose part of a shared file it has.
+    /// Its index among the tasks of all hosts that share a file, and their number.
     task: (u64, u64),
 }
 
-/// Workers that share the blocks that copies are of get those of all of them.
+/// Gives workers that copy from shared blocks the blocks of all of them.
 fn share_sets(phase: &Phase, specs: &mut [WorkerSpec]) {
     let shares = |spec: &WorkerSpec| {
         phase
@@ -52,8 +57,8 @@ fn share_sets(phase: &Phase, specs: &mut [WorkerSpec]) {
 }
 
 impl Measurement {
-    /// One spec per worker of a phase, which may come behind another one, in the run of this number. Runs with the same `course` draw the
-    /// same offsets.
+    /// Makes one spec per worker of a phase; `before` is the preceding phase. Runs with the same `course` draw the same
+    /// offsets.
     pub(super) fn specs(
         &self,
         (before, phase): (Option<&Phase>, &Phase),
@@ -66,7 +71,7 @@ impl Measurement {
         for (stream_index, stream) in phase.streams.iter().enumerate() {
             let entry = engines::find(&stream.engine)
                 .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
-            // What all workers and all runs of a stream agree on: which blocks are hot.
+            // All workers and runs of a stream agree on the hot blocks.
             let (of_phase, of_stream, first) = Self::drawn_as((before, phase), index, stream_index);
             let seed = split_mix(self.plan.drawn_by() ^ (of_phase << 32 | of_stream) as u64);
             let group = stream.flow.map(|flow| Arc::clone(groups.entry(flow.group).or_default()));
@@ -75,14 +80,18 @@ impl Measurement {
                 |seed| Arc::new(Common::new(seed).in_group(group.clone()).with_files(evicted.clone()));
             let shared = common(seed);
             for worker in 0..stream.workers {
-                // Clones have their hot blocks and their order each for itself.
+                // Each clone has its own hot blocks and order.
                 let common = match stream.clones {
                     Some(_) => common(split_mix(seed ^ u64::from(worker) << 16)),
                     None => Arc::clone(&shared),
                 };
                 let overall = specs.len() as u32;
-                let number =
-                    Number { stream: stream_index, worker, overall, task: self.task(job, stream, worker) };
+                let number = WorkerIndex {
+                    stream: stream_index,
+                    worker,
+                    overall,
+                    task: self.task(job, stream, worker),
+                };
                 let drawn = u64::from(first) + u64::from(worker);
                 let own = |run: usize| {
                     let own = (run as u64) << 40 | (of_phase as u64) << 32 | drawn;
@@ -95,10 +104,10 @@ impl Measurement {
                     let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
                     let writes = self.written.get(drawn as usize).copied().unwrap_or(0);
                     let sources = || self.sources(&writer, &targets, number, &share);
-                    if writes.saturating_mul(stream.workers.into()) <= MOST_REMEMBERED
+                    if writes.saturating_mul(stream.workers.into()) <= MAX_REMEMBERED
                         && may_write_twice(&writer, &targets)
                     {
-                        // Drawn twice: once to count the blocks, once to read them.
+                        // Draw twice: once to count the blocks, once to read them.
                         let back = |source| Back::each_block(source, writes);
                         let blocks = sources()?.into_iter().map(|source| back(source).blocks()).sum();
                         let read = |source| Box::new(back(source)) as Box<dyn Source>;
@@ -117,8 +126,8 @@ impl Measurement {
         Ok(specs)
     }
 
-    /// As which stream of which phase a stream draws, and the number of its first worker there: what reads another's blocks draws as
-    /// that one did.
+    /// Stream and phase whose random numbers a stream draws, and the first worker there: a stream that reads back draws
+    /// like its writer.
     fn drawn_as(
         (before, phase): (Option<&Phase>, &Phase),
         index: usize,
@@ -158,12 +167,12 @@ impl Measurement {
         phase: &Phase,
         stream: &Stream,
         entry: &'static Entry,
-        (number, of_data): (Number, u64),
+        (number, of_data): (WorkerIndex, u64),
         share: &Share,
     ) -> Result<WorkerSpec, Failure> {
         let writes = stream.access.writes();
         let counts_depth = self.plan.typed.as_ref().is_some_and(|typed| typed.counts_depth);
-        // It may end before its phase; then nothing of it runs while others cool down.
+        // The stream may end before its phase. Then none of it runs while others cool down.
         let begins_ns = stream.delay_ns.saturating_sub(phase.warmup_ns);
         let own_ns = stream.limit.time_ns.map(|ns| begins_ns.saturating_add(ns));
         let own_ns = own_ns.filter(|ns| *ns < phase.time_ns);
@@ -211,9 +220,9 @@ impl Measurement {
             cooldown_ns: if own_ns.is_none() { phase.cooldown_ns } else { 0 },
             interval_ns: stream.latency_target.map_or_else(|| interval_ns(phase), |target| target.window_ns),
             count_calls: false,
-            // One operation in flight has a single column.
+            // One operation in flight needs a single column.
             count_depth: counts_depth && u64::from(stream.depth).saturating_mul(stream.lanes()) > 1,
-            // Whoever takes a log over says so.
+            // Set by the code that takes over the log.
             log: false,
             replay: replay.map(|(_, counts)| counts),
             chooses: stream.bursts.is_some() || matches!(stream.pace, Pace::Each { .. }),
@@ -225,7 +234,7 @@ impl Measurement {
         })
     }
 
-    /// The source of a replay, with the second descriptor of its target where some writes must be stable.
+    /// The source of a replay, with a second descriptor of its target if some writes must be stable.
     fn replayed(
         &self,
         (stream, replay): (&Stream, &Replay),
@@ -248,7 +257,7 @@ impl Measurement {
         &self,
         stream: &Stream,
         targets: &[&Ready],
-        number: Number,
+        number: WorkerIndex,
         share: &Share,
     ) -> Result<Vec<Box<dyn Source>>, Failure> {
         let bytes: Vec<u64> = targets.iter().map(|t| t.bytes()).collect();
@@ -268,13 +277,13 @@ impl Measurement {
     }
 }
 
-/// The call behind syncs. A capture has flushes of the device's cache, for which the data alone are enough.
+/// The sync call of a stream. Flushes in a capture concern the device's cache, for which a data sync is enough.
 fn sync_call(stream: &Stream) -> SyncCall {
     let usual = if stream.replay.is_some() { SyncCall::Fdatasync } else { SyncCall::Fsync };
     stream.flush.map_or(usual, |flush| flush.call)
 }
 
-/// How a file is opened whose writes must be stable when they complete; `None` where they are so already.
+/// How to open a file whose writes must be stable at completion; `None` if they are already.
 fn stable(cache: Cache) -> Option<Cache> {
     match cache {
         Cache::Direct => Some(Cache::DirectDsync),
@@ -283,7 +292,7 @@ fn stable(cache: Cache) -> Option<Cache> {
     }
 }
 
-/// Refuses a file that could not be made as large as a replay needs it.
+/// Refuses a file that is smaller than a replay needs.
 fn has_room(replay: &Replay, targets: &[&Ready]) -> Result<(), Failure> {
     let needed = if replay.dense { replay.original.footprint_bytes } else { replay.original.end_bytes };
     let Some(small) = targets.iter().find(|ready| ready.handle().is_some() && ready.bytes() < needed) else {
@@ -297,7 +306,7 @@ fn has_room(replay: &Replay, targets: &[&Ready]) -> Result<(), Failure> {
     )))
 }
 
-/// The stream of the phase before whose blocks another one reads back, without what held it up.
+/// The stream of the preceding phase whose blocks are read back, without its pace and pauses.
 fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let back = stream.reads_back()?;
     let mut writer = before?.streams.get(back)?.clone();
@@ -305,8 +314,8 @@ fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     Some(writer)
 }
 
-/// Whether a stream may write a block twice in one pass over its targets, so that reading back each block once is less work. Several
-/// passes are read back as often as they were written, as in fio.
+/// Whether a stream may write a block twice in one pass over its targets. Reading back each block once is then less work.
+/// Several passes are read back as often as they were written, as in fio.
 fn may_write_twice(writer: &Stream, targets: &[&Ready]) -> bool {
     let access = &writer.access;
     let room = |ready: &&Ready| ready.bytes().saturating_sub(access.offset_bytes).min(access.span_bytes);
@@ -316,7 +325,7 @@ fn may_write_twice(writer: &Stream, targets: &[&Ready]) -> bool {
     is_one_pass && !once && writer.lanes() == 1
 }
 
-/// Tells the kernel in which order a file is about to be used, of its whole length.
+/// Advises the kernel about the order of access to the whole file.
 fn advise(file: &File, advice: Option<Advice>) -> Result<(), Failure> {
     let advice = match advice {
         None => return Ok(()),
@@ -327,20 +336,93 @@ fn advise(file: &File, advice: Option<Advice>) -> Result<(), Failure> {
         .map_err(|e| Failure::Refused(format!("--advice: posix_fadvise failed: {e}; leave it out")))
 }
 
-/// A worker's part of a stop rule; the first ones take what cannot be divided.
+/// A worker's part of a stop rule. The first ones take the remainder.
 fn part_of(limit: StopRule, worker: u32, workers: u32) -> StopRule {
     let (worker, workers) = (u64::from(worker), u64::from(workers));
     let part = |whole: u64| whole / workers + u64::from(worker < whole % workers);
     StopRule { operations: limit.operations.map(part), bytes: limit.bytes.map(part), ..limit }
 }
 
-/// The CPUs of a worker: all that the stream has, or one of them in turn.
+/// The CPUs of a worker: all CPUs of the stream, or one of them in turn.
 pub(super) fn place_of(place: &Placement, worker: u32) -> Placement {
     if !place.split || place.cpus.is_empty() {
         return place.clone();
     }
     let own = place.cpus[worker as usize % place.cpus.len()];
     Placement { cpus: vec![own], ..place.clone() }
+}
+
+/// Most bytes read of a payload file: far beyond any compressor's window, and little memory.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Payloads: contents of files by the paths of the plan.
+#[derive(Default)]
+pub(super) struct Supplies {
+    files: BTreeMap<String, Arc<[u8]>>,
+    measured: Vec<(Data, Written)>,
+}
+
+impl Supplies {
+    /// Reads all payload files of the plan.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is empty, by name.
+    pub(super) fn load(plan: &Plan) -> Result<Self, Failure> {
+        let mut files = BTreeMap::new();
+        for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
+            if let Data::File(path) = &stream.data
+                && !files.contains_key(path)
+            {
+                files.insert(path.clone(), read(path)?);
+            }
+        }
+        Ok(Self { files, measured: Vec::new() })
+    }
+
+    /// Makes the data of a stream. No other worker of the session may have this seed.
+    pub(super) fn maker(&self, data: &Data, seed: u64) -> Result<Maker, Failure> {
+        Maker::new(data, self.file(data), seed).map_err(Failure::Usage)
+    }
+
+    /// Properties of a stream's data, if it moves any.
+    pub(super) fn written(&mut self, stream: &Stream, seed: u64) -> Option<Written> {
+        if stream.moves_no_data() {
+            return None;
+        }
+        match stream.verify.as_ref().map(|verify| &verify.content) {
+            // The same bytes repeat, like those of a file.
+            Some(Content::Pattern { bytes, .. }) => {
+                let over_and_over = Data::File(String::new());
+                payload::measure(&over_and_over, Some(bytes.as_slice().into()), seed).ok()
+            }
+            _ => self.measured(&stream.data, seed),
+        }
+    }
+
+    /// Properties of data, measured once for each kind.
+    pub(super) fn measured(&mut self, data: &Data, seed: u64) -> Option<Written> {
+        if let Some((_, known)) = self.measured.iter().find(|(d, _)| d == data) {
+            return Some(*known);
+        }
+        let written = payload::measure(data, self.file(data), seed).ok()?;
+        self.measured.push((data.clone(), written));
+        Some(written)
+    }
+
+    fn file(&self, data: &Data) -> Option<Arc<[u8]>> {
+        if let Data::File(path) = data { self.files.get(path).cloned() } else { None }
+    }
+}
+
+fn read(path: &str) -> Result<Arc<[u8]>, Failure> {
+    let fail = |e: &dyn std::fmt::Display| {
+        Failure::Usage(format!("--data {path}: {e}; name a file that can be read"))
+    };
+    let mut bytes = Vec::new();
+    files::open(path.as_ref())
+        .and_then(|f| f.take(MAX_BYTES).read_to_end(&mut bytes))
+        .map_err(|e| fail(&e))?;
+    if bytes.is_empty() { Err(fail(&"it is empty")) } else { Ok(bytes.into()) }
 }
 
 #[test]

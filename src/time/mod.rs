@@ -1,60 +1,61 @@
 //! `fathom time`: runs a command of the user and reports what the storage did meanwhile.
 //!
-//! 1. The plan names the commands. The machine is read once: devices below the files that the command lines name, and below the
+//! 1. The plan names the commands. The machine is read once: devices below the files on the command lines, and below the
 //!    current directory.
-//! 2. fathom moves into a cgroup where it may, so that the kernel counts the I/O of the command apart. Each run is one `run::run`.
-//! 3. All evidence goes to a session file, and the crate `analysis` judges it, as for every other command.
-//! 4. The report follows the command's own output on standard error, and the exit code is the command's.
+//! 2. fathom moves into a cgroup if it may, so that the kernel counts the command's I/O separately. Each run is one
+//!    `Runner::run`.
+//! 3. All evidence goes to a session file, and crate `analysis` judges it, as for every other command.
+//! 4. A final sync covers every file system, wherever the command wrote. `sync(2)` cannot be interrupted, so another
+//!    process of this program calls it: when Ctrl-C ends the wait, fathom exits at once.
+//! 5. The report follows the command's own output on standard error, and the exit code is the command's.
 
 mod run;
-mod sync;
-mod tracing;
 
 use crate::failure::Failure;
+use crate::files::output::Spared;
 use crate::session::Session;
 use crate::show::{self, Outlets, Showing};
-use crate::spared::Spared;
 use crate::{signals, stderr, stdout};
 use machine::cgroup::{self, OwnCgroup};
 use machine::named_files::{self, Named};
 use machine::root::Root;
 use machine::snapshot::Watch;
-use model::command::{Cold, Command, CommandStudy, Exit};
-use model::gate::Condition;
+use model::command::{Cold, Command, CommandStudy, Exit, FinalSync};
 use model::machine::{LayerKind, Machine, Place};
 use model::payload::split_mix;
 use model::plan::{Plan, Strategy};
 use model::record::{self, Clock, End, Frame, Header, RunEnding, SelfTest};
 use model::report::{AnswerWord, Report};
 use model::study::Study;
+use model::verdict::Condition;
 use report::Style;
 pub(crate) use run::SHELL;
-use run::{Run, Runner};
+use run::{Run, Runner, Tracing};
+use std::io::read_to_string;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process;
+use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
-use std::time::Instant;
-pub use sync::sync_all;
-use tracing::Tracing;
+use std::time::{Duration, Instant};
 
 /// Exit code if fathom itself fails, as of `timeout` and `env`.
 pub const OWN_FAILURE: u8 = 125;
 
-/// What was asked for.
+/// The user's request.
 #[derive(Debug)]
 pub struct Request {
-    /// The command line of fathom as it was typed.
+    /// The command line of fathom as typed.
     pub typed: Vec<String>,
-    /// The commands: one, or several to be compared.
+    /// The command, or several to compare.
     pub commands: Vec<Command>,
-    /// How often each is run.
+    /// Runs of each command.
     pub runs: u32,
     /// What is evicted before each run.
     pub cold: Cold,
-    /// Whether what a run left in the page cache is made stable afterwards.
+    /// Whether to sync after a run.
     pub final_sync: bool,
-    /// Whether the kernel's tracer is used, where this user may.
+    /// Whether to use the kernel's tracer, if permitted.
     pub trace: bool,
     /// Shell command before each run.
     pub prepare: Option<String>,
@@ -74,12 +75,12 @@ pub fn time(request: &Request, showing: &Showing) -> ExitCode {
     })
 }
 
-/// What signals do, shared with the thread that receives them.
+/// State shared with the thread that receives signals.
 #[derive(Debug, Default)]
 struct Signalled {
-    /// Process id of the command that runs; 0 between runs.
+    /// Process id of the running command; 0 between runs.
     command: AtomicU32,
-    /// The last signal that asks for an end; 0 if there was none.
+    /// The last termination signal; 0 if there was none.
     ending: AtomicI32,
     /// Whether such a signal arrived since the last command ended.
     stop: AtomicBool,
@@ -138,11 +139,11 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     drop(own_cgroup);
     let file = session.is_kept().then(|| session.path().to_owned());
     let record = session.record()?;
-    let report = show::judge(&record, file.as_deref(), model::annotations::Annotations::default(), showing);
+    let report = show::judge(&record, file.as_deref(), model::report::Annotations::default(), showing);
     let printed = print(&report, showing, &outlets);
     removing.finish();
     match printed {
-        // How a command failed says more than that a file could not be written.
+        // The command's failure matters more than a file that could not be written.
         Err(failure) if !exit.is_success() => {
             failure.tell();
             Ok(exit_code(exit, &report))
@@ -167,14 +168,15 @@ fn exit_code(exit: Exit, report: &Report) -> ExitCode {
     }
 }
 
-/// Prints the report to standard error and writes the files that were asked for.
+/// Prints the report to standard error and writes the requested files.
 fn print(report: &Report, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
     let style = Style { detail: showing.detail, ..Style::default() };
     stderr::write(&stdout::fitted(showing.format, report, style, &std::io::stderr())?);
     show::write_files(report, (showing.format, style), outlets)
 }
 
-/// Runs each command as often as was asked, several in turns and in random order. Stops at the first one that fails, whose exit it returns.
+/// Runs each command as often as requested, several in turns and in random order. Stops at the first failure and returns
+/// its exit.
 fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Failure> {
     let mut exit = Exit::Code(0);
     let mut random = seed;
@@ -204,7 +206,7 @@ fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Fai
     Ok(Run::Ended(exit))
 }
 
-/// A signal that another process sends to fathom is for the command: it gets it. Between runs, and while fathom waits for the final sync, a
+/// Passes signals that another process sends to fathom on to the command. Between runs, and during the final sync, a
 /// signal ends fathom.
 fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
     let shared = Arc::clone(signalled);
@@ -272,7 +274,7 @@ fn plan(request: &Request) -> Plan {
     }
 }
 
-/// The words of a command in which paths are looked for: its arguments, or the words of a shell command.
+/// The words of a command that may be paths: its arguments, or the words of a shell command.
 fn argument_words(command: &Command) -> Vec<String> {
     match command.args.as_slice() {
         [shell, flag, script, ..] if flag == "-c" && shell.ends_with("sh") => {
@@ -283,7 +285,7 @@ fn argument_words(command: &Command) -> Vec<String> {
     }
 }
 
-/// What is below the files that the command lines name, and below the current directory; each stack of devices once.
+/// The devices below the named files and the current directory; each stack once.
 fn places(root: &Root, named: &[Vec<Named>]) -> Vec<Place> {
     let paths = named
         .iter()
@@ -300,4 +302,51 @@ fn places(root: &Root, named: &[Vec<Named>]) -> Vec<Place> {
         }
     }
     places
+}
+
+/// How often to check whether the sync is done.
+const POLL: Duration = Duration::from_millis(1);
+/// The hidden flag with which fathom calls itself.
+const FLAG: &str = "--sync-all";
+
+/// Writes back all dirty data of the machine, and waits.
+fn make_stable(signalled: &Signalled) -> FinalSync {
+    let child = process::Command::new("/proc/self/exe")
+        .args(["time", FLAG])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match child {
+        Ok(child) => child,
+        Err(e) => return FinalSync::Failed(format!("no process for it could be started: {e}")),
+    };
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => {
+                let text = child.stdout.take().and_then(|text| read_to_string(text).ok());
+                let took_ns = text.and_then(|text| text.trim().parse().ok());
+                let unknown = || FinalSync::Failed("it did not report its time".into());
+                return took_ns.map_or_else(unknown, FinalSync::Done);
+            }
+            Ok(Some(_)) => {
+                let why = child.stderr.take().and_then(|text| read_to_string(text).ok());
+                return FinalSync::Failed(why.unwrap_or_default().trim().to_owned());
+            }
+            Ok(None) if signalled.stop.load(Ordering::Relaxed) => {
+                let _ = child.kill();
+                return FinalSync::Skipped;
+            }
+            Ok(None) => std::thread::sleep(POLL),
+            Err(e) => return FinalSync::Failed(e.to_string()),
+        }
+    }
+}
+
+/// Writes back all dirty data and prints the duration in ns. fathom calls itself like this for the final sync.
+pub fn sync_all() -> ExitCode {
+    let began = Instant::now();
+    rustix::fs::sync();
+    let printed = stdout::text(&format!("{}\n", began.elapsed().as_nanos()));
+    printed.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }

@@ -1,29 +1,36 @@
 //! One run of a command.
 //!
-//! 1. Outside of the measured time: the `--prepare` command, eviction, the state of the named files, the tracer.
-//! 2. A snapshot of the kernel's counters; the command starts with fathom's own standard streams, process group and environment.
-//! 3. fathom waits for it and reaps every descendant that is left to it (`PR_SET_CHILD_SUBREAPER`): the kernel adds what a process moved to
-//!    the counters of the parent that reaps it. So the growth of fathom's own `/proc/self/io`, without that of its own threads, is what
-//!    the command and all of its ended descendants moved, however short they lived.
+//! 1. Outside the measured time: the `--prepare` command, eviction, the state of the named files, the tracer.
+//! 2. A snapshot of the kernel's counters. The command starts with fathom's standard streams, process group and
+//!    environment.
+//! 3. fathom waits for it and reaps every descendant (`PR_SET_CHILD_SUBREAPER`): the kernel adds a process's I/O to the
+//!    counters of the parent that reaps it. So the growth of fathom's own `/proc/self/io`, without its own threads, is
+//!    what the command and all ended descendants moved, however short they lived.
 //! 4. Another snapshot, then the final sync and a third snapshot.
+//!
+//! The tracer is an instance made once for all runs, since making and removing it takes tens of ms. Between runs it
+//! records nothing; during a run a thread empties its buffers.
 
-use super::tracing::Tracing;
-use super::{Request, Signalled, argument_words, sync};
+use super::{Request, Signalled, argument_words};
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::stderr;
+use crate::{stderr, time};
+use capture::trace::command::{CommandTrace, EVENTS, Kind};
 use machine::named_files::{self, Named};
-use machine::others::Processes;
-use machine::process_io::{IoCounters, of_this_process};
-use machine::rest;
+use machine::page_cache;
+use machine::processes::{IoCounters, Processes, of_this_process};
 use machine::root::Root;
 use machine::snapshot::Watch;
+use machine::tracer::{Tracer, remove_leftovers};
 use model::Known;
-use model::command::{Cold, CommandEnd, Exit, FilesState, FinalSync, Moved, NamedFiles, Neighbour, Stream};
+use model::command::{
+    Cold, CommandEnd, Exit, FilesState, FinalSync, Moved, NamedFiles, Neighbour, Stream, Traced,
+};
 use model::evidence::Moment;
-use model::machine::Machine;
+use model::machine::{Machine, Place};
 use model::record::{Frame, RunEnd, RunEnding, RunStart};
 use rustix::fs::FileType;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::BorrowedFd;
@@ -32,33 +39,33 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
-/// The shell of commands that are given as one word.
+/// The shell for commands that are given as one word.
 pub(crate) const SHELL: &str = "/bin/sh";
 /// Exit codes of shells if a command cannot be started.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 /// Most other processes that are named.
 const MAX_NEIGHBOURS: usize = 3;
-/// Time of a command after which other processes are looked at.
-const LOOK_AFTER: Duration = Duration::from_millis(50);
+/// Run time from which other processes are sampled.
+const SAMPLE_OTHERS_AFTER: Duration = Duration::from_millis(50);
 /// CPU time and bytes from which another process is busy.
 const BUSY_CPU_MS: u64 = 20;
 const BUSY_BYTES: u64 = 1 << 20;
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Run {
     /// The command ran and ended.
     Ended(Exit),
-    /// It could not be started; the exit code of a shell for that.
+    /// It could not be started; the exit code that a shell returns for that.
     NotStarted(u8),
 }
 
-/// All that the runs of a session share.
+/// Shared by all runs of a session.
 pub(super) struct Runner<'r> {
     pub(super) root: Root,
     pub(super) watch: Watch,
@@ -95,10 +102,10 @@ impl Runner<'_> {
         }))?;
         let before: Vec<Known<FilesState>> = named.iter().map(|one| self.state_before(one)).collect();
         let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
-        // What other commands left behind is not of this run.
-        while let Ok(Some(_)) = sys::children::wait(false) {}
-        // Its thread is started before the tracer follows what this one starts.
-        let others_before = self.look_at_others();
+        // Ended processes of earlier commands do not belong to this run.
+        while let Ok(Some(_)) = sys::process::wait(false) {}
+        // Start its thread before the tracer follows new processes.
+        let others_before = self.sample_others();
         let tracing = self.tracing.begin();
         let start = self.watch.around_command(Moment::Start);
         let forks_before = forks(&self.root);
@@ -134,7 +141,7 @@ impl Runner<'_> {
             let (memory, blind) = (one.memory.clone(), one.blind.clone());
             NamedFiles { path: model::name::text(&one.path), before, after, memory, blind }
         });
-        // An argument that only looked like a path was there neither before nor after.
+        // An argument that only resembles a path existed neither before nor after.
         let is_there = |one: &NamedFiles| {
             [&one.before, &one.after].iter().any(|state| state.as_ref().map_or(true, |state| state.files > 0))
         };
@@ -179,7 +186,7 @@ impl Runner<'_> {
         Ok(Run::Ended(exit))
     }
 
-    /// Starts a command and waits for it and for all of its descendants that have ended by then.
+    /// Starts a command, and waits for it and for all descendants that have ended by then.
     ///
     /// The inner error is the exit code of a command that cannot be started.
     fn run_and_wait(&self, command: usize) -> Result<Result<(Exit, u64, Usage), u8>, Failure> {
@@ -201,8 +208,8 @@ impl Runner<'_> {
         let mut usage = Usage { floor_bytes: own_bytes(&self.root), ..Usage::default() };
         let mut exit = None;
         let mut wall_ns = 0;
-        // Orphans that have ended are taken too, until nothing but running ones is left.
-        while let Ok(Some(ended)) = sys::children::wait(exit.is_none()) {
+        // Reap ended orphans too, until only running ones are left.
+        while let Ok(Some(ended)) = sys::process::wait(exit.is_none()) {
             usage.user_ns += ended.user_ns;
             usage.system_ns += ended.system_ns;
             usage.peak_bytes = usage.peak_bytes.max(ended.peak_bytes);
@@ -216,26 +223,26 @@ impl Runner<'_> {
         Ok(Ok((exit, wall_ns, usage)))
     }
 
-    /// Reads what every process has done so far, once the command has run for a while: that takes a ms for every twenty processes, and a short
-    /// command would not be worth it.
-    fn look_at_others(&self) -> LookAtOthers {
+    /// Samples every process once the command has run for a while. That takes 1 ms per 20 processes, too much for a short
+    /// command.
+    fn sample_others(&self) -> OthersSample {
         let (stop, is_to_stop) = channel();
         let root = self.root.clone();
         let thread = spawn(move || {
-            if is_to_stop.recv_timeout(LOOK_AFTER) != Err(RecvTimeoutError::Timeout) {
+            if is_to_stop.recv_timeout(SAMPLE_OTHERS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return None;
             }
             let seen = Processes::list(&root).ok();
-            // What an ended thread has read counts as its process's, and so as the command's.
+            // I/O of an ended thread counts for its process, and so for the command.
             let _ = is_to_stop.recv();
             seen
         });
-        LookAtOthers { stop, thread }
+        OthersSample { stop, thread }
     }
 
-    /// Runs a shell command of the user that is not measured.
+    /// Runs an unmeasured shell command of the user.
     fn shell(flag: &str, script: &str) -> Result<(), Failure> {
-        // The standard streams are the command's; what this prints is for people.
+        // Standard output belongs to the command, so this goes to standard error.
         let status = Command::new(SHELL)
             .args(["-c", script])
             .stdin(Stdio::null())
@@ -248,7 +255,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Evicts what `--cold` asks for. Returns what stayed in the page cache, in sentences.
+    /// Evicts what `--cold` asks for. Returns what remained in the page cache, in sentences.
     fn evict(&self, named: &[Named]) -> Vec<String> {
         match self.request.cold {
             Cold::No => Vec::new(),
@@ -268,7 +275,9 @@ impl Runner<'_> {
                         Vec::new()
                     });
                     for file in files {
-                        match File::open(&file).map_err(|e| e.to_string()).and_then(|file| rest::evict(&file))
+                        match File::open(&file)
+                            .map_err(|e| e.to_string())
+                            .and_then(|file| page_cache::evict(&file))
                         {
                             Ok(pages) => stayed_bytes += pages.cached.saturating_mul(pages.page_bytes),
                             Err(why) => problems.push(format!("--cold: {}: {why}", file.display())),
@@ -287,8 +296,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The state of a named path before a run. Opening all files below a directory would bring what is known of them into memory, and the
-    /// command would find it there: so a directory is looked at only where `--cold` has done that anyway.
+    /// The state of a named path before a run. Opening all files below a directory would cache their metadata for the
+    /// command, so a directory is only read if `--cold` has done so anyway.
     fn state_before(&self, one: &Named) -> Known<FilesState> {
         if one.path.is_dir() && self.request.cold != Cold::Named {
             return Err(not_opened(&one.path));
@@ -296,7 +305,7 @@ impl Runner<'_> {
         named_files::state(&one.path, true)
     }
 
-    /// Makes stable what the command left in the page cache.
+    /// Makes the command's dirty data stable.
     fn final_sync(&self, moved: &Known<Moved>) -> FinalSync {
         if !self.request.final_sync {
             return FinalSync::Off;
@@ -304,7 +313,7 @@ impl Runner<'_> {
         if moved.as_ref().is_ok_and(|moved| moved.dirtied_bytes <= moved.cancelled_bytes) {
             return FinalSync::NotNeeded;
         }
-        sync::make_stable(&self.signalled)
+        time::make_stable(&self.signalled)
     }
 
     /// Processes in fathom's cgroup besides fathom itself.
@@ -313,26 +322,26 @@ impl Runner<'_> {
         let text = std::fs::read_to_string(Path::new(&cgroup.dir).join("cgroup.procs")).unwrap_or_default();
         let pids = text.lines().filter_map(|line| line.parse::<u32>().ok());
         pids.filter(|pid| *pid != std::process::id())
-            .map(|pid| machine::others::name(&self.root, pid))
+            .map(|pid| machine::processes::name(&self.root, pid))
             .collect()
     }
 }
 
-/// A look at all processes that is made if the command runs for long enough.
-struct LookAtOthers {
+/// A sample of all processes, made if the command runs long enough.
+struct OthersSample {
     stop: Sender<()>,
     thread: JoinHandle<Option<Processes>>,
 }
 
-impl LookAtOthers {
-    /// What was seen; `None` if the command ended before.
+impl OthersSample {
+    /// Returns the sample; `None` if the command ended before.
     fn stop(self) -> Option<Processes> {
         let _ = self.stop.send(());
         self.thread.join().ok().flatten()
     }
 }
 
-/// What the command and its descendants used.
+/// Resources used by the command and its descendants.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     user_ns: u64,
@@ -394,7 +403,7 @@ fn stream(stream: BorrowedFd<'_>, is_terminal: bool) -> Stream {
     }
 }
 
-/// Character devices among the arguments, `/dev/null` aside.
+/// Character devices among the arguments, except `/dev/null`.
 fn byte_sources(words: &[String]) -> Vec<String> {
     let values = words.iter().map(|word| word.split_once('=').map_or(word.as_str(), |(_, value)| value));
     let is_source = |path: &&str| {
@@ -405,16 +414,203 @@ fn byte_sources(words: &[String]) -> Vec<String> {
     values.filter(is_source).map(str::to_owned).collect()
 }
 
-/// Processes that were there before and after and did something, except fathom.
+/// Processes other than fathom that existed before and after, and were busy.
 fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
     let Ok(after) = Processes::list(root) else { return Vec::new() };
     let mut busy = after.busy_since(before);
     busy.retain(|one| one.cpu_ms >= BUSY_CPU_MS || one.io_bytes.is_some_and(|bytes| bytes >= BUSY_BYTES));
     busy.sort_by_key(|one| std::cmp::Reverse((one.io_bytes, one.cpu_ms)));
-    let named = |one: &machine::others::Busy| Neighbour {
+    let named = |one: &machine::processes::Busy| Neighbour {
         name: format!("{} ({})", one.name, one.pid),
         cpu_ms: one.cpu_ms,
         io_bytes: one.io_bytes,
     };
     busy.iter().take(MAX_NEIGHBOURS).map(named).collect()
+}
+
+/// How often the buffers are emptied.
+const DRAIN_EVERY: Duration = Duration::from_millis(20);
+
+/// The tracer of a session.
+pub(super) struct Tracing {
+    state: RefCell<State>,
+}
+
+enum State {
+    /// A thread makes it.
+    Preparing(JoinHandle<Known<Box<Prepared>>>),
+    /// Ready; records nothing now.
+    Ready(Box<Prepared>),
+    /// There is none: the reason, or that a run has it.
+    Without(String),
+}
+
+/// An instance with its events, which record nothing until a run begins.
+struct Prepared {
+    tracer: Tracer,
+    header: String,
+    formats: Vec<(Kind, String)>,
+    flags: [u64; 2],
+}
+
+/// A traced run.
+pub(super) struct Running {
+    stop: Sender<()>,
+    stopped: Receiver<()>,
+    thread: JoinHandle<(Known<Traced>, Box<Prepared>)>,
+}
+
+impl Tracing {
+    /// Starts to make a tracer for the devices of a machine.
+    pub(super) fn prepare(machine: &Machine) -> Self {
+        let devices: Vec<String> = machine
+            .places
+            .iter()
+            .flat_map(Place::leaves)
+            .filter_map(|layer| {
+                let (major, minor) = layer.number.split_once(':')?;
+                Some(format!("dev == {}", major.parse::<u64>().ok()? << 20 | minor.parse::<u64>().ok()?))
+            })
+            .collect();
+        let tsc = machine.clocksource.as_deref().is_ok_and(|clock| clock.trim() == "tsc");
+        let thread = spawn(move || Prepared::new(&devices, tsc).map(Box::new));
+        Self { state: RefCell::new(State::Preparing(thread)) }
+    }
+
+    /// No tracer, for this reason.
+    pub(super) fn without(why: &str) -> Self {
+        Self { state: RefCell::new(State::Without(why.into())) }
+    }
+
+    /// Starts to trace the processes that the calling thread starts from now on, and all requests of the devices.
+    ///
+    /// # Errors
+    /// Returns why this user may not, or the kernel cannot.
+    pub(super) fn begin(&self) -> Known<Running> {
+        let prepared = match self.state.replace(State::Without("a run has the tracer".into())) {
+            State::Ready(prepared) => Ok(prepared),
+            State::Preparing(thread) => {
+                thread.join().unwrap_or_else(|_| Err("the thread of the tracer panicked".into()))
+            }
+            State::Without(why) => Err(why),
+        };
+        prepared.and_then(Running::begin).inspect_err(|why| {
+            self.state.replace(State::Without(why.clone()));
+        })
+    }
+
+    /// Ends tracing a run and returns the trace.
+    ///
+    /// # Errors
+    /// Returns why it is unknown.
+    pub(super) fn end(&self, running: Running) -> Known<Traced> {
+        let _ = running.stop.send(());
+        let _ = running.stopped.recv();
+        let (seen, prepared) =
+            running.thread.join().map_err(|_| "the thread of the tracer panicked".to_owned())?;
+        self.state.replace(State::Ready(prepared));
+        seen
+    }
+
+    /// Starts to remove the tracer.
+    pub(super) fn remove(self) -> Removing {
+        Removing(spawn(move || drop(self)))
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        // Wait for an instance in preparation: it would remain otherwise.
+        if let State::Preparing(thread) = self.state.replace(State::Without("the session is over".into())) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A tracer that is being removed.
+pub(super) struct Removing(JoinHandle<()>);
+
+impl Removing {
+    /// Waits until it is removed.
+    pub(super) fn finish(self) {
+        let _ = self.0.join();
+    }
+}
+
+impl Prepared {
+    fn new(devices: &[String], tsc: bool) -> Known<Self> {
+        remove_leftovers();
+        let mut tracer = Tracer::quick(tsc).map_err(|e| e.to_string())?;
+        let bits = |flags: rustix::fs::OFlags| u64::from(flags.bits());
+        let flags =
+            [bits(rustix::fs::OFlags::DIRECT), bits(rustix::fs::OFlags::SYNC | rustix::fs::OFlags::DSYNC)];
+        let mut formats = Vec::new();
+        for (group, name, kind) in EVENTS {
+            let filter = match kind {
+                Kind::Open => format!("flags & {}", flags[0] | flags[1]),
+                Kind::Request if devices.is_empty() => continue,
+                Kind::Request => devices.join(" || "),
+                // The tracer reads this as "no filter".
+                _ => "0".to_owned(),
+            };
+            match tracer.record_of(group, name, &filter) {
+                Ok(text) => formats.push((kind, text)),
+                // Not every architecture has the calls open and pipe.
+                Err(_) if name.ends_with("_open") || name.ends_with("_pipe") => {}
+                Err(why) => return Err(why.to_string()),
+            }
+        }
+        let header = tracer.header_page().map_err(|e| e.to_string())?;
+        tracer.begin().and_then(|()| tracer.end()).map_err(|e| e.to_string())?;
+        Ok(Self { tracer, header, formats, flags })
+    }
+}
+
+impl Running {
+    fn begin(mut prepared: Box<Prepared>) -> Known<Self> {
+        let parent = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let Prepared { header, formats, flags, .. } = &*prepared;
+        let mut trace = CommandTrace::new(header, formats, parent, *flags).map_err(|why| why.to_string())?;
+        let mut page = vec![0; trace.page_bytes()];
+        // Discard events before this run.
+        prepared.tracer.drain(&mut page, |_| ()).map_err(|e| e.to_string())?;
+        let lost_before = lost(&prepared.tracer)?;
+        let (stop, is_to_stop) = channel();
+        let (has_stopped, stopped) = channel();
+        let (has_begun, begun) = channel();
+        let thread = spawn(move || {
+            let tracer = &mut prepared.tracer;
+            // Resume only now, since the start of this thread would count for the command.
+            let mut drained = tracer.resume().map_err(|e| e.to_string());
+            let _ = has_begun.send(());
+            while is_to_stop.recv_timeout(DRAIN_EVERY) == Err(RecvTimeoutError::Timeout) {
+                drained = drained.and_then(|()| drain(tracer, &mut trace, &mut page));
+            }
+            let ended = tracer.end().map_err(|e| e.to_string());
+            let _ = has_stopped.send(());
+            let seen = drained
+                .and(ended)
+                .and_then(|()| drain(tracer, &mut trace, &mut page))
+                .and_then(|()| lost(tracer))
+                .and_then(|lost| match trace.lost.max(lost.saturating_sub(lost_before)) {
+                    0 => Ok(trace.finish()),
+                    lost => Err(format!("the kernel's tracer lost {lost} events")),
+                });
+            (seen, prepared)
+        });
+        let _ = begun.recv();
+        Ok(Self { stop, stopped, thread })
+    }
+}
+
+fn drain(tracer: &mut Tracer, trace: &mut CommandTrace, page: &mut [u8]) -> Known<()> {
+    tracer.drain(page, |page| trace.page(page)).map_err(|e| e.to_string())?;
+    trace.settle();
+    Ok(())
+}
+
+/// Events lost by the kernel so far.
+fn lost(tracer: &Tracer) -> Known<u64> {
+    let lost = tracer.lost().map_err(|e| e.to_string())?;
+    Ok(lost.overrun.saturating_add(lost.dropped))
 }

@@ -1,75 +1,81 @@
-//! `fathom watch`: what block devices, CPUs and processes do now, interval after interval.
+//! `fathom watch`: shows the activity of block devices, CPUs and processes, interval after interval.
 //!
-//! The loop: wait for the end of the interval, sample the counters, compute figures and conclusions, show them. The crate `machine` takes
-//! the samples, `analysis::watch` has the formulas, and the crate `report` the layout.
+//! 1. Resolves the targets to block devices. A missing node, as in a container, is found by kernel name.
+//! 2. Waits for the end of the interval and samples the counters (crate `machine`). Devices may come, go, or be replaced.
+//! 3. Computes figures and conclusions (`analysis::watch`).
+//! 4. Shows them on the whole terminal or as lines, renews `.prom` files each interval, and writes `.html` pages every few
+//!    seconds and at the end.
 
-mod calls;
-mod devices;
-mod events;
 mod processes;
-mod selection;
-mod show;
-mod targets;
 
+use crate::capture::block_events::Traced;
 use crate::failure::Failure;
-use crate::output::Replace;
-use crate::{history, live, signals};
-use calls::Calls;
-use devices::Devices;
-use events::Events;
-use machine::process_io::Whose;
+use crate::files::output;
+use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::live::{KeyAction, Watching};
+use crate::{history, live, signals, stdout};
+use analysis::watch;
+use analysis::watch::RequestSizeLimit;
+use analysis::watch::head_room::Limits;
+use machine::devices;
+use machine::devices::Counted;
+use machine::processes::Whose;
+use machine::resolve::{resolve as place_of, resolve_device};
 use machine::root::Root;
-use model::watch::{CpuShares, Layout, Watched};
-use processes::Busiest;
-use report::Format;
-pub use selection::Selection;
-use show::Shown;
-use std::path::PathBuf;
+use model::evidence::DiskCounters;
+use model::machine::{Capacity, KnownBy, Layer, LayerKind, Place, SameBy};
+use model::watch::{
+    Conclusion, CpuShares, DeviceInterval, Layout, LoadOverTime, MeasuredIn, Rule, Watched, WatchedDevice,
+};
+use model::{Known, name};
+use processes::{Busiest, Calls, Events};
+use report::{Format, Style, TEXT};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long an end that was asked for may have to wait, and how often the buffers of events are emptied.
-const PIECE: Duration = Duration::from_millis(50);
+/// Longest delay of a requested end, and how often event buffers are emptied.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What was asked for.
+/// The user's request.
 #[derive(Debug)]
 pub struct Request {
-    /// Devices by kernel name or path, files and directories; none for all disks in use.
+    /// Devices by kernel name or path, files and directories; empty means all disks in use.
     pub targets: Vec<PathBuf>,
-    /// Time between two looks.
+    /// Time between two samples.
     pub interval: Duration,
-    /// How many intervals; `None` until a signal.
+    /// Number of intervals; `None` means until a signal.
     pub count: Option<u64>,
-    /// The only process that is watched.
+    /// The only process to watch.
     pub pid: Option<u32>,
-    /// Whether the kernel's block events are recorded, where this user may.
+    /// Record the kernel's block events, if permitted.
     pub events: bool,
-    /// Whether the calls of processes are counted.
+    /// Count system calls of processes.
     pub calls: bool,
-    /// Whether lines are printed on a terminal too.
+    /// Print lines on a terminal too.
     pub plain: bool,
-    /// Which parts of an interval are shown, and of which devices.
+    /// Parts of an interval to show, and devices.
     pub selection: Selection,
-    /// What the text shows.
+    /// Layout of the text.
     pub layout: Layout,
-    /// The format on standard output.
+    /// Format on standard output.
     pub format: &'static Format,
     /// Files that are renewed at every interval.
     pub outputs: Vec<PathBuf>,
-    /// What they may replace.
+    /// Which files they may replace.
     pub replace: Replace,
 }
 
-/// Watches until the last interval, a signal, or until nobody reads any more.
+/// Watches until the last interval, a signal, or a closed pipe.
 ///
 /// # Errors
-/// What cannot be watched, and where it cannot be shown.
+/// What cannot be watched or shown.
 pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
     let root = Root::real();
     let whose = whose(&root, request.pid)?;
-    let targets = targets::resolve(&root, &request.targets)?;
+    let targets = resolve(&root, &request.targets)?;
     let mut shown = Shown::new(request, &targets)?;
     let (measured, unread) = match history::capacities() {
         Ok(measured) => (measured, None),
@@ -107,11 +113,11 @@ fn run(
     }
     remarks.extend(events.follow(&devices.traced()));
     let mut calls = request.calls.then(|| Calls::new(root, request.pid)).transpose()?;
-    remarks.extend(calls.as_ref().map(|_| calls::REMARK.to_owned()));
+    remarks.extend(calls.as_ref().map(|_| processes::REMARK.to_owned()));
     shown.begin(request)?;
     let mut deadline = Instant::now();
     for number in 0.. {
-        deadline = following(deadline, request.interval);
+        deadline = next_deadline(deadline, request.interval);
         if request.count == Some(number)
             || !wait_until(deadline, stop, &mut || drain(&mut events, calls.as_mut(), shown))
         {
@@ -132,7 +138,7 @@ fn run(
         }
         remarks.extend(events.follow(&devices.traced()));
         let unseen = processes.as_ref().err().cloned();
-        // The one process that was asked for has ended; without any of them devices are watched all the same.
+        // The selected process has ended. Without processes, devices are still watched.
         let ended = request.pid.is_some() && unseen.is_some();
         remarks.extend(unseen.filter(|_| ended || number == 0));
         let watched = Watched {
@@ -161,11 +167,11 @@ impl CpuTimes {
         Self(root.read("/proc/stat").ok())
     }
 
-    /// Returns how the CPUs spent the interval that ends now; `None` if the kernel does not say.
+    /// Returns how the CPUs spent the interval; `None` if the kernel does not report it.
     fn shares(&mut self, root: &Root) -> Option<CpuShares> {
         let before = self.0.take();
         self.0 = root.read("/proc/stat").ok();
-        analysis::watch::cpu::shares(&before?, self.0.as_ref()?).ok()?
+        analysis::watch::shares(&before?, self.0.as_ref()?).ok()?
     }
 }
 
@@ -177,23 +183,23 @@ fn whose(root: &Root, pid: Option<u32>) -> Result<Whose, Failure> {
     Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists those that there are")))
 }
 
-/// The next end of an interval; what took longer than one leaves ends out.
-fn following(deadline: Instant, interval: Duration) -> Instant {
+/// The next end of an interval. Missed ends are skipped.
+fn next_deadline(deadline: Instant, interval: Duration) -> Instant {
     let next = deadline + interval;
     let now = Instant::now();
     if next > now { next } else { now + interval }
 }
 
-/// Takes what the kernel recorded and what was typed; whether that was not the end.
+/// Takes over events and key presses. Returns whether to continue.
 fn drain(events: &mut Events, calls: Option<&mut Calls>, shown: &mut Shown) -> bool {
     events.drain();
     if let Some(calls) = calls {
         calls.drain();
     }
-    shown.obey()
+    shown.handle_keys()
 }
 
-/// Waits, and does what is to be done often meanwhile; whether nobody asked for the end.
+/// Waits, and calls `often` meanwhile. Returns whether to continue.
 fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut() -> bool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) || !often() {
@@ -203,15 +209,583 @@ fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut() -> b
         if left.is_zero() {
             return true;
         }
-        std::thread::sleep(left.min(PIECE));
+        std::thread::sleep(left.min(STOP_CHECK_INTERVAL));
     }
 }
 
+/// All watched devices.
+struct Devices {
+    root: Root,
+    all: Vec<Device>,
+    targets: Vec<Target>,
+    measured: Vec<(MeasuredIn, Capacity)>,
+    selection: Selection,
+    /// Whether they were sampled before.
+    begun: bool,
+}
+
+/// The result of one sample.
+struct Sample {
+    devices: Vec<WatchedDevice>,
+    remarks: Vec<String>,
+}
+
+struct Device {
+    name: String,
+    /// The name of a device mapper volume.
+    volume: Option<String>,
+    number: String,
+    kind: LayerKind,
+    level: usize,
+    below: Vec<String>,
+    /// Measured limits; `None` if the device has none of its own, the reason if it was not measured.
+    limits: Option<Known<Limits>>,
+    /// Other identifiers of the device.
+    known_by: KnownBy,
+    /// Why its counters are useless.
+    blind: Option<String>,
+    /// Distinguishes it from another device of the same name.
+    sequence: Option<String>,
+    last: Option<(Instant, DiskCounters)>,
+    /// The device that its events belong to.
+    traced: Option<Traced>,
+    /// Rules that applied in the previous interval.
+    rules: Vec<Rule>,
+}
+
+impl Devices {
+    /// Devices of the targets; without targets all disks in use, now and later.
+    ///
+    /// # Errors
+    /// If the kernel shows no counters.
+    fn new(
+        root: &Root,
+        targets: Vec<Target>,
+        measured: Vec<(MeasuredIn, Capacity)>,
+        selection: Selection,
+    ) -> Result<Self, Failure> {
+        // `ALL` along with other targets means all devices.
+        let targets = if selection.unused { Vec::new() } else { targets };
+        let mut devices =
+            Self { root: root.clone(), all: Vec::new(), targets, measured, selection, begun: false };
+        devices.follow_targets();
+        devices.sample()?;
+        Ok(devices)
+    }
+
+    /// `major:minor` of the topmost devices. Devices below them may have other users.
+    fn tops(&self) -> Vec<String> {
+        self.all.iter().filter(|d| d.level == 0).map(|d| d.number.clone()).collect()
+    }
+
+    /// The topmost devices that have block events.
+    fn traced(&self) -> Vec<(String, Traced)> {
+        let tops = self.all.iter().filter(|d| d.level == 0);
+        tops.filter_map(|d| Some((d.number.clone(), d.traced.clone()?))).collect()
+    }
+
+    /// Messages before the first interval.
+    fn begin(&self) -> Vec<String> {
+        let mut words: Vec<String> = self.targets.iter().map(Target::chain).collect();
+        words.dedup();
+        if self.targets.is_empty() {
+            let on = self.all.iter().filter(|d| !d.below.is_empty());
+            words.extend(on.map(|d| format!("{} is on {}", d.name, d.below.join(", "))));
+        }
+        words.extend(self.all.iter().filter_map(Device::limit_words));
+        if self.all.is_empty() {
+            words.push("no disk was in use so far; those that come into use are shown".into());
+        }
+        words
+    }
+
+    /// Samples their counters.
+    ///
+    /// # Errors
+    /// If the kernel shows none.
+    fn sample(&mut self) -> Result<Sample, Failure> {
+        let counted = devices::read_disk_stats(&self.root).map_err(|why| {
+            Failure::Refused(format!("{why}; `mount -t proc proc /proc` as root shows the counters"))
+        })?;
+        let at = Instant::now();
+        let mut remarks = if self.targets.is_empty() { self.renew(&counted) } else { Vec::new() };
+        // Devices of the first sample are not new.
+        if !std::mem::replace(&mut self.begun, true) {
+            remarks.clear();
+        }
+        for device in &mut self.all {
+            remarks.extend(device.detect_replacement(&self.root, &self.measured));
+        }
+        let of = |d: &Device| counted.iter().find(|c| c.name == d.name && c.number == d.number);
+        let devices = self.all.iter_mut().map(|d| {
+            let now = of(d).map(|c| c.counters);
+            d.watched(&self.root, now, at)
+        });
+        Ok(Sample { devices: devices.collect(), remarks })
+    }
+
+    fn follow_targets(&mut self) {
+        for target in &self.targets {
+            let levels = levels(&target.place.layers);
+            for (at, layer) in target.place.layers.iter().enumerate() {
+                if self.all.iter().any(|d| d.number == layer.number) {
+                    continue;
+                }
+                let is_top = target.place.tops.contains(&at);
+                // A kernel name is not a path.
+                let is_path = is_top && target.typed.exists();
+                let to_bench =
+                    if is_path { name::shown(&target.typed) } else { format!("/dev/{}", layer.name) };
+                let place = (&target.place.layers[..], layer, levels[at]);
+                self.all.push(Device::new(&self.root, place, &to_bench, &self.measured));
+                if self.selection.partitions && is_top {
+                    let partitions = partitions(&self.root, layer, levels[at] + 1, &self.measured);
+                    self.all.extend(partitions);
+                }
+            }
+        }
+    }
+
+    /// Adds disks that came into use, and removes those that disappeared.
+    fn renew(&mut self, counted: &[Counted]) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let root = &self.root;
+        self.all.retain(|device| {
+            let is_there = counted.iter().any(|c| c.name == device.name && c.number == device.number)
+                && (device.kind == LayerKind::Partition || devices::is_whole(root, &device.name));
+            if !is_there {
+                remarks.push(format!("{} is gone", device.name));
+            }
+            is_there
+        });
+        for new in counted.iter().filter(|c| self.selection.unused || c.counters.was_used()) {
+            if self.all.iter().any(|d| d.name == new.name) || !devices::is_whole(root, &new.name) {
+                continue;
+            }
+            let Some(place) = resolve_device(root, &new.name) else { continue };
+            let Some(layer) = place.layers.first() else { continue };
+            let to_bench = format!("/dev/{}", new.name);
+            self.all.push(Device::new(root, (&place.layers, layer, 0), &to_bench, &self.measured));
+            if self.selection.partitions {
+                self.all.extend(partitions(root, layer, 1, &self.measured));
+            }
+            remarks.push(format!("{} came into use", new.name));
+        }
+        remarks
+    }
+}
+
+impl Device {
+    /// A device at a level of a stack.
+    fn new(
+        root: &Root,
+        (layers, layer, level): (&[Layer], &Layer, usize),
+        to_bench: &str,
+        measured: &[(MeasuredIn, Capacity)],
+    ) -> Self {
+        // A partition shares its disk's limits, and no measurement of memory is ever VALID.
+        let has_limits = !matches!(layer.kind, LayerKind::Partition | LayerKind::Zram | LayerKind::Ram);
+        let known_by = KnownBy::from_layer(layer);
+        let limits = || {
+            Limits::from_capacities(&known_by, measured)
+                .ok_or_else(|| format!("limit unknown: run `fathom bench {to_bench}`"))
+        };
+        Self {
+            name: layer.name.clone(),
+            volume: layer.device.get("dm/name").cloned(),
+            number: layer.number.clone(),
+            kind: layer.kind,
+            level,
+            below: names_below(layers, layer),
+            limits: has_limits.then(limits),
+            known_by,
+            blind: layer.blind(),
+            sequence: devices::sequence(root, &layer.name),
+            last: None,
+            traced: Traced::from_layer(layers, layer),
+            rules: Vec::new(),
+        }
+    }
+
+    /// Describes the limit of its load.
+    fn limit_words(&self) -> Option<String> {
+        let known = match self.limits.as_ref()? {
+            Err(why) => return Some(format!("{}: {why}", self.name)),
+            Ok(limits) => limits,
+        };
+        let only = (known.same_by() == SameBy::ModelAndSize)
+            .then(|| format!(" ({}: another one would be taken for it)", self.known_by.kind()));
+        let held = if known.is_throttled() {
+            "; a cgroup's limit was measured, which holds for that cgroup and not for others"
+        } else {
+            ""
+        };
+        let names: Vec<&str> = known.sessions().iter().map(|s| s.session.as_str()).collect();
+        Some(format!(
+            "{}: measured in {}; known by {}{}{held}",
+            self.name,
+            names.join(", "),
+            known.same_by().phrase(),
+            only.unwrap_or_default()
+        ))
+    }
+
+    /// Restarts if another device, medium or file has the name now.
+    fn detect_replacement(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
+        let sequence = devices::sequence(root, &self.name);
+        if sequence == self.sequence || sequence.is_none() {
+            return None;
+        }
+        let place = resolve_device(root, &self.name)?;
+        let layer = place.layers.first()?;
+        let to_bench = format!("/dev/{}", self.name);
+        *self = Self::new(root, (&place.layers, layer, self.level), &to_bench, measured);
+        Some(format!(
+            "{} is another device, or has another medium or file: its figures begin anew",
+            self.name
+        ))
+    }
+
+    fn watched(&mut self, root: &Root, now: Option<DiskCounters>, at: Instant) -> WatchedDevice {
+        let before = self.last.take();
+        self.last = now.map(|counters| (at, counters));
+        let figures = match (&self.blind, before, now) {
+            (Some(why), ..) => Err(why.clone()),
+            (_, _, None) => Err("it is not there any more".into()),
+            (_, None, Some(_)) => Err("its figures begin with the next interval".into()),
+            (_, Some((since, a)), Some(b)) => watch::between(&a, &b, at.duration_since(since).as_secs_f64()),
+        };
+        let load = match (self.limits.as_ref(), &figures) {
+            (Some(Ok(limits)), Ok(figures)) => Some(Ok(limits.load(figures))),
+            (Some(Err(why)), _) => Some(Err(why.clone())),
+            // Without figures there is no load.
+            (Some(Ok(_)), Err(_)) | (None, _) => None,
+        };
+        let conclusions =
+            figures.as_ref().map_or_else(|_| Vec::new(), |figures| self.conclude(root, figures));
+        WatchedDevice {
+            name: self.name.clone(),
+            volume: self.volume.clone(),
+            number: self.number.clone(),
+            kind: self.kind,
+            level: self.level,
+            below: self.below.clone(),
+            figures,
+            load,
+            conclusions,
+            counters: now,
+            latency: None,
+        }
+    }
+}
+
+impl Device {
+    fn conclude(&mut self, root: &Root, figures: &DeviceInterval) -> Vec<Conclusion> {
+        let limits = self.limits.as_ref().and_then(|limits| limits.as_ref().ok());
+        // The user may change it, so each interval reads it.
+        let kib = |file: &str| -> Option<u64> {
+            root.word(&format!("/sys/class/block/{}/queue/{file}", self.name))?.parse().ok()
+        };
+        let size_limit =
+            kib("max_sectors_kb").zip(kib("max_hw_sectors_kb")).map(|(current, hardware)| RequestSizeLimit {
+                current: current.saturating_mul(1024),
+                hardware: hardware.saturating_mul(1024),
+            });
+        let mut all = watch::draw(&self.name, figures, limits, size_limit);
+        for conclusion in &mut all {
+            conclusion.is_new = !self.rules.contains(&conclusion.rule);
+        }
+        self.rules = all.iter().map(|conclusion| conclusion.rule).collect();
+        all
+    }
+}
+
+/// The partitions of a disk, one level below it.
+fn partitions(root: &Root, disk: &Layer, level: usize, measured: &[(MeasuredIn, Capacity)]) -> Vec<Device> {
+    let all = devices::partitions(root, &disk.name).into_iter().filter_map(|name| {
+        let place = resolve_device(root, &name)?;
+        let layer = place.layers.first()?;
+        Some(Device::new(root, (&place.layers, layer, level), &format!("/dev/{name}"), measured))
+    });
+    all.collect()
+}
+
+fn names_below(layers: &[Layer], layer: &Layer) -> Vec<String> {
+    layer.below.iter().filter_map(|at| Some(layers.get(*at)?.name.clone())).collect()
+}
+
+/// Longest distance of each layer from a top. All layers precede those below them.
+fn levels(layers: &[Layer]) -> Vec<usize> {
+    let mut levels = vec![0; layers.len()];
+    for (at, layer) in layers.iter().enumerate() {
+        for below in layer.below.iter().filter(|b| **b > at && **b < layers.len()) {
+            levels[*below] = levels[*below].max(levels[at] + 1);
+        }
+    }
+    levels
+}
+
+/// A target as typed, and its place.
+#[derive(Debug)]
+struct Target {
+    /// The name or path on the command line.
+    typed: PathBuf,
+    /// The block devices below it.
+    place: Place,
+}
+
+/// Resolves all targets.
+///
+/// # Errors
+/// For missing paths, and paths on no block device.
+fn resolve(root: &Root, typed: &[PathBuf]) -> Result<Vec<Target>, Failure> {
+    typed.iter().map(|typed| Ok(Target { typed: typed.clone(), place: place(root, typed)? })).collect()
+}
+
+fn place(root: &Root, typed: &Path) -> Result<Place, Failure> {
+    let without_node = typed.strip_prefix("/dev").ok().filter(|_| !typed.exists());
+    let kernel_name = without_node.and_then(|name| Some(name.to_str()?.replace('/', "!")));
+    let found = match kernel_name.and_then(|name| resolve_device(root, &name)) {
+        Some(place) => place,
+        None if !typed.exists() && typed.parent() == Some(Path::new("")) => {
+            return Err(Failure::Usage(format!(
+                "{}: there is no such file, and no block device of that name; `fathom devices` lists them",
+                name::shown(typed)
+            )));
+        }
+        None => place_of(root, typed)?,
+    };
+    if !found.layers.is_empty() {
+        return Ok(found);
+    }
+    let why = found.ram.as_ref().map(|ram| format!("it is in memory ({ram})")).or(found.blind);
+    let why = why.unwrap_or_else(|| "the kernel shows none below it".into());
+    Err(Failure::Usage(format!(
+        "{} is on no block device that could be watched: {why}; name a disk, or something on one",
+        name::shown(typed)
+    )))
+}
+
+impl Target {
+    /// Example: `/data: ext4 > loop0 > vda`, and the unknown parts.
+    fn chain(&self) -> String {
+        let mut words = vec![self.place.kind().to_owned()];
+        words.extend(self.place.layers.iter().map(|layer| layer.name.clone()));
+        let blind = self.place.blind.as_ref().map_or(String::new(), |why| format!("; not known: {why}"));
+        format!("{}: {}{blind}", name::shown(&self.typed), words.join(" > "))
+    }
+}
+
+/// Extension of files that are renewed.
+const RENEWED: &str = "prom";
+
+/// Time between two versions of a page. Writing one at every interval would be a load itself.
+const PAGE_EVERY: Duration = Duration::from_secs(10);
+
+/// The pages of the load over time.
+struct Pages {
+    outlets: Vec<Outlet>,
+    load: LoadOverTime,
+    begun: Instant,
+    /// End of the last interval, in s since the start.
+    last_end_s: f64,
+    written: Instant,
+}
+
+/// The destinations of intervals.
+struct Shown {
+    format: &'static Format,
+    /// Whether standard output gets anything. Output only for files does not appear there.
+    printed: bool,
+    outlets: Vec<Outlet>,
+    pages: Pages,
+    rules: Rules,
+    /// The terminal, if intervals are drawn on it.
+    view: Option<Watching>,
+    /// Lines since the last column headings, and those of the last interval; `None` before the first.
+    lines: Option<(usize, usize)>,
+}
+
+impl Shown {
+    /// Decides where everything goes.
+    ///
+    /// # Errors
+    /// For files that cannot be renewed, and as [`output::decide_all`].
+    fn new(request: &Request, targets: &[Target]) -> Result<Self, Failure> {
+        let is_file = |path: &Path| renewed(path).is_some() || page(path).is_some();
+        if let Some(other) = request.outputs.iter().find(|path| !is_file(path)) {
+            return Err(Failure::Usage(format!(
+                "-o {}: -o writes FILE.{RENEWED}, renewed at every interval, or FILE.html, a page of the load over time; send other \
+                 formats to a file by `fathom watch --format csv > FILE`",
+                name::shown(other)
+            )));
+        }
+        let rules = Rules { flag: "-o", spared: spared(targets), replace: request.replace };
+        let outlets = output::decide_all(&request.outputs, &rules)?;
+        let (pages, outlets): (Vec<Outlet>, Vec<Outlet>) =
+            outlets.into_iter().partition(|outlet| page(outlet.path_as_typed()).is_some());
+        let targets = request.targets.iter().map(name::text).collect();
+        let now = Instant::now();
+        let pages = Pages {
+            outlets: pages,
+            load: LoadOverTime { targets, ..LoadOverTime::default() },
+            begun: now,
+            last_end_s: 0.0,
+            written: now,
+        };
+        let is_file_only = request.format.extension == RENEWED && !outlets.is_empty();
+        let printed = !is_file_only;
+        Ok(Self { format: request.format, printed, outlets, pages, rules, view: None, lines: None })
+    }
+
+    /// Takes over the terminal, if standard output is one, is watched, and has no interval limit.
+    ///
+    /// # Errors
+    /// If signals cannot be handled.
+    fn begin(&mut self, request: &Request) -> Result<(), Failure> {
+        let is_lines = self.format.name != TEXT.name || request.count.is_some() || request.plain;
+        if self.printed && !is_lines {
+            self.view = Watching::start(request.interval)
+                .map_err(|e| Failure::Refused(format!("signals cannot be taken: {e}{}", sys::cause(&e))))?;
+        }
+        Ok(())
+    }
+
+    /// Obeys key presses. Returns whether to continue.
+    fn handle_keys(&mut self) -> bool {
+        match self.view.as_mut().map_or(KeyAction::Nothing, Watching::obey) {
+            KeyAction::Nothing => true,
+            KeyAction::End => false,
+            KeyAction::Plain => {
+                self.view = None;
+                true
+            }
+        }
+    }
+
+    /// Shows an interval. Returns whether the reader is still there.
+    ///
+    /// # Errors
+    /// If a file or standard output cannot be written.
+    fn show(&mut self, mut watched: Watched) -> Result<bool, Failure> {
+        watched.headed = self.is_headed();
+        for outlet in &self.outlets {
+            let format = renewed(outlet.path_as_typed()).unwrap_or(self.format);
+            outlet.write(&stdout::rendered(format, &watched, Style::default())?, &self.rules)?;
+        }
+        self.pages.add(&watched);
+        if self.pages.written.elapsed() >= PAGE_EVERY {
+            self.write_pages()?;
+        }
+        if let Some(view) = &mut self.view {
+            view.show(&watched);
+            return Ok(true);
+        }
+        if !self.printed {
+            return Ok(true);
+        }
+        let Some(lines) = stdout::part(self.format, &watched)? else { return Ok(false) };
+        let since = self.lines.filter(|_| !watched.headed).map_or(0, |(since, _)| since);
+        self.lines = Some((since + lines, lines));
+        Ok(true)
+    }
+
+    /// Writes the pages of the load so far.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn write_pages(&mut self) -> Result<(), Failure> {
+        for outlet in &self.pages.outlets {
+            let Some(format) = page(outlet.path_as_typed()) else { continue };
+            outlet.write(&stdout::rendered(format, &self.pages.load, Style::default())?, &self.rules)?;
+        }
+        self.pages.written = Instant::now();
+        Ok(())
+    }
+
+    /// Whether column headings precede the next interval: at the beginning, and when the last ones leave the screen.
+    fn is_headed(&self) -> bool {
+        let Some((since, last)) = self.lines else { return true };
+        stdout::screen_rows().is_some_and(|rows| since + last >= rows)
+    }
+}
+
+impl Pages {
+    fn add(&mut self, watched: &Watched) {
+        if self.outlets.is_empty() {
+            return;
+        }
+        let end_s = self.begun.elapsed().as_secs_f64();
+        watch::add(&mut self.load, watched, [self.last_end_s, end_s]);
+        self.last_end_s = end_s;
+    }
+}
+
+/// The format of a page of the load over time; `None` for other files.
+fn page(path: &Path) -> Option<&'static Format> {
+    report::by_extension::<LoadOverTime>(path)
+}
+
+/// The format of a renewed file; `None` for other files.
+fn renewed(path: &Path) -> Option<&'static Format> {
+    report::by_extension::<Watched>(path).filter(|format| format.extension == RENEWED)
+}
+
+/// Protects the watched targets from being overwritten.
+fn spared(targets: &[Target]) -> Spared {
+    let mut spared = Spared::default();
+    for target in targets {
+        spared.add(&target.typed, "watched by this call");
+        for layer in &target.place.layers {
+            if let Some(file) = &layer.backing_file {
+                spared.add(Path::new(file), &format!("the file behind {}, which is watched", layer.name));
+            }
+        }
+    }
+    spared
+}
+
+/// Parts of an interval to show, and devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each selects one part")]
+pub struct Selection {
+    /// The line that begins with `avg-cpu`.
+    pub cpu: bool,
+    /// The rows of block devices, with loads and latencies.
+    pub devices: bool,
+    /// The rows of the busiest processes.
+    pub processes: bool,
+    /// The partitions of each device.
+    pub partitions: bool,
+    /// Devices never used since boot, too.
+    pub unused: bool,
+}
+
 #[test]
-fn an_interval_that_was_missed_is_left_out() {
+fn missed_intervals_are_skipped() {
     let now = Instant::now();
     let second = Duration::from_secs(1);
-    assert_eq!(following(now, second), now + second);
+    assert_eq!(next_deadline(now, second), now + second);
     let Some(long_ago) = now.checked_sub(10 * second) else { return };
-    assert!(following(long_ago, second) >= now + second);
+    assert!(next_deadline(long_ago, second) >= now + second);
+}
+
+#[test]
+fn a_layer_is_below_the_deepest_user() {
+    let layer = |below: &[usize]| Layer { below: below.to_vec(), ..Layer::default() };
+    assert_eq!(levels(&[layer(&[1, 2]), layer(&[2]), layer(&[])]), [0, 1, 2]);
+    // A cyclic stack ends.
+    assert_eq!(levels(&[layer(&[1]), layer(&[0, 9])]), [0, 1]);
+}
+
+#[test]
+fn targets_without_a_device_are_refused() {
+    let root = Root::real();
+    let why = |path: &str| match place(&root, Path::new(path)) {
+        Err(Failure::Usage(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    assert!(why("no-such-disk").contains("no block device of that name"));
+    assert!(why("/nowhere/at/all").contains("does not exist"));
+    assert!(why("/proc/stat").contains("no block device that could be watched"));
 }

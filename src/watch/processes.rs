@@ -1,29 +1,40 @@
-//! The processes that move most, from look to look.
+//! Processes of `fathom watch`: who moves most, how their files are open, what they requested from the devices, and which
+//! system calls they make.
 //!
-//! For: who, how much, how it has files on the watched devices open, and what it asked these for. Not for: reading `/proc` (crate `machine`),
-//! nor for the events of requests ([`super::events`]).
-//!
-//! Looking takes CPU time that grows with the number of processes and of descriptors. It rests a hundred times as long as it worked, so
-//! that watching never takes more than a hundredth of a CPU for it.
+//! 1. [`Busiest`] samples `/proc`. That takes CPU time in proportion to processes and descriptors, so it rests a hundred
+//!    times as long as it worked.
+//! 2. [`Events`] records block events: how long requests took, and whose they were. Lost events make the figures of their
+//!    interval unknown.
+//! 3. [`Calls`] counts the calls that move data by `raw_syscalls:sys_enter`, in a tracer instance that follows the shown
+//!    processes alone, and their page faults, which mapped files cause instead of calls.
 
-use super::events::Events;
-use machine::on_devices::OnDevices;
-use machine::open_files;
-use machine::process_io::{Moved, ProcessIo, Whose};
+use crate::capture::block_events::{BlockEvents, Traced, now_ns};
+use crate::failure::Failure;
+use capture::interval::Interval;
+use capture::trace::command::Calls as Counted;
+use capture::trace::pairing::PATIENCE_NS;
+use machine::processes;
+use machine::processes::{Faults, Moved, ProcessIo, Whose, faults};
+use machine::resolve::OnDevices;
 use machine::root::Root;
+use machine::tracer::{Tracer, process_of};
 use model::Known;
-use model::watch::{Open, ProcessRequests, Processes, WatchedProcess};
+use model::units::show_count;
+use model::watch::{
+    Call, FaultRates, Open, ProcessCalls, ProcessRequests, Processes, WatchedDevice, WatchedProcess,
+};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use sys::tracefs::IO_CALLS;
 
 /// Processes that are shown.
-const MOST: usize = 5;
-/// How much longer it rests than it worked.
-const RESTS: u32 = 100;
-/// Instead of a name, for what moved data below a process and has ended.
+const MAX_SHOWN: usize = 5;
+/// Rest time as a multiple of work time.
+const REST_FACTOR: u32 = 100;
+/// Name for ended processes below a process that moved data.
 const CHILDREN: &str = "ended children";
-/// What is said of all figures, once.
+/// The remark about all figures, shown once.
 pub(super) fn remark() -> String {
     let others =
         if rustix::process::geteuid().is_root() { "" } else { "; those of other users only root sees" };
@@ -33,7 +44,7 @@ pub(super) fn remark() -> String {
     )
 }
 
-/// What processes, or threads, asked the watched devices for.
+/// Requests to the watched devices by process or thread.
 type Requests = BTreeMap<u32, ProcessRequests>;
 
 /// All processes, or the threads of one.
@@ -43,14 +54,14 @@ pub(super) struct Busiest {
     interval: Duration,
     on: OnDevices,
     before: Option<(Instant, ProcessIo)>,
-    /// Until when processes, and their descriptors, are left alone.
+    /// Rest until these times: processes, and their descriptors.
     rests: [Instant; 2],
-    /// How files were open when they were last looked at.
+    /// How files were open at the last check.
     open: BTreeMap<u32, Known<Open>>,
 }
 
 impl Busiest {
-    /// With a first look.
+    /// Starts with a first sample.
     pub(super) fn new(root: &Root, whose: Whose, interval: Duration, devices: &[String]) -> Self {
         let now = Instant::now();
         let mut busiest = Self {
@@ -62,16 +73,16 @@ impl Busiest {
             rests: [now, now],
             open: BTreeMap::new(),
         };
-        // Where nothing can be seen the next look says why.
+        // If nothing is visible, the next sample reports why.
         let _ = busiest.sample(devices, &mut Events::none());
         busiest.rests = [now, now];
         busiest
     }
 
-    /// Looks; `None` while it rests.
+    /// Samples; `None` while it rests.
     ///
     /// # Errors
-    /// That the only process that is watched has ended, or why none can be seen.
+    /// That the only watched process has ended, or why none is visible.
     pub(super) fn sample(
         &mut self,
         devices: &[String],
@@ -91,14 +102,14 @@ impl Busiest {
         let processes = self.before.take().map(|(since, before)| {
             let seconds = now.duration_since(since).as_secs_f64();
             let requests = events.processes();
-            let moved = moved_or_asked(&look, &before, requests.as_ref());
-            self.to_processes(&look, &moved, requests.as_ref(), (seconds, devices))
+            let moved = active_processes(&look, &before, requests.as_ref());
+            self.read_processes(&look, &moved, requests.as_ref(), (seconds, devices))
         });
         self.before = Some((now, look));
         Ok(processes)
     }
 
-    fn to_processes(
+    fn read_processes(
         &mut self,
         look: &ProcessIo,
         moved: &[Moved],
@@ -106,27 +117,28 @@ impl Busiest {
         (seconds, devices): (f64, &[String]),
     ) -> Processes {
         let asked = |m: &Moved| own_requests(requests?, m).map(|of| bytes_of(of, seconds));
-        let mut moved: Vec<&Moved> = moved.iter().filter(|m| self.is_told(m) || asked(m).is_some()).collect();
+        let mut moved: Vec<&Moved> =
+            moved.iter().filter(|m| self.is_shown(m) || asked(m).is_some()).collect();
         let bytes = |m: &Moved| asked(m).unwrap_or(0).max(m.counters.storage_bytes());
         moved.sort_by_key(|m| std::cmp::Reverse((bytes(m), m.counters.rchar)));
-        let most: Vec<&Moved> = moved.iter().take(MOST).copied().collect();
-        self.look_at_files(&most, devices);
+        let most: Vec<&Moved> = moved.iter().take(MAX_SHOWN).copied().collect();
+        self.read_descriptors(&most, devices);
         Processes {
             seconds,
             most: most.into_iter().map(|m| self.process(m, requests, seconds)).collect(),
-            more: moved.len().saturating_sub(MOST),
+            more: moved.len().saturating_sub(MAX_SHOWN),
             hidden: look.hidden(),
             calls_not_known: None,
         }
     }
 
-    /// Of all processes those that moved data of storage; of one every thread that did anything.
-    fn is_told(&self, moved: &Moved) -> bool {
+    /// Whether to show it: a process if it moved data of storage, a thread of the only watched process if it did anything.
+    fn is_shown(&self, moved: &Moved) -> bool {
         matches!(self.whose, Whose::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
     }
 
-    /// Looks at the descriptors of these, unless it rests; of what it has not seen it then says so.
-    fn look_at_files(&mut self, most: &[&Moved], devices: &[String]) {
+    /// Reads the descriptors of these processes, unless it rests. Then missing ones are marked unknown.
+    fn read_descriptors(&mut self, most: &[&Moved], devices: &[String]) {
         let now = Instant::now();
         if now < self.rests[1] {
             return;
@@ -137,7 +149,7 @@ impl Busiest {
         for moved in most.iter().filter(|m| !m.kernel) {
             let pid = self.pid_of(moved);
             if !self.open.contains_key(&pid) {
-                self.open.insert(pid, open_files::open_flags_of_process(&self.root, pid, &self.on));
+                self.open.insert(pid, processes::open_flags_of_process(&self.root, pid, &self.on));
             }
         }
         self.rests[1] = now + self.rest(began);
@@ -167,7 +179,7 @@ impl Busiest {
                 self.open.get(&pid).cloned().unwrap_or_else(unseen)
             },
             calls: None,
-            // Who has none asked for nothing, where all were seen.
+            // If all requests were seen, a process without any made none.
             requests: requests.map(|all| own_requests(all, moved).copied().unwrap_or_default()),
         }
     }
@@ -179,20 +191,20 @@ impl Busiest {
         }
     }
 
-    /// How long to rest from now on: not at all where that is shorter than an interval.
+    /// How long to rest from now on; no rest if that is shorter than an interval.
     fn rest(&self, began: Duration) -> Duration {
-        let rest = cpu_time().saturating_sub(began) * RESTS;
+        let rest = cpu_time().saturating_sub(began) * REST_FACTOR;
         if rest > self.interval { rest } else { Duration::ZERO }
     }
 }
 
-/// The requests of a process itself. Those of its ended children had their own ids.
+/// The requests of a process itself. Its ended children had other ids.
 fn own_requests<'r>(all: &'r Requests, moved: &Moved) -> Option<&'r ProcessRequests> {
     all.get(&moved.id).filter(|_| !moved.by_children)
 }
 
-/// Those that moved something by their own counters, and those that had requests; who is gone by now is not among them.
-fn moved_or_asked(look: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
+/// Processes that moved data by their own counters or had requests, except those that ended.
+fn active_processes(look: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
     let mut moved = look.moved_since(before);
     let asked = requests.into_iter().flat_map(BTreeMap::keys);
     let others: Vec<Moved> = asked
@@ -216,8 +228,360 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// Bytes of buffer for each CPU.
+const BUFFER_BYTES: u64 = 4 << 20;
+/// Distinguishes the instance from that of block events.
+const WORD: &str = "calls";
+/// The remark about it, shown once.
+pub(super) const REMARK: &str = "--syscalls: each call of a process that is shown costs it about 1 us more, and each call of any other one some 100 ns; \
+     processes are followed from the interval on in which they are first shown";
+
+/// A followed process or thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Followed {
+    pid: u32,
+    /// `None` for all of its threads together.
+    tid: Option<u32>,
+}
+
+/// The calls of the shown processes.
+pub(super) struct Calls {
+    root: Root,
+    /// The only process to watch, thread by thread.
+    pid: Option<u32>,
+    tracer: Tracer,
+    counted: Counted,
+    page: Vec<u8>,
+    /// Followed since the last sample, with their faults at that time.
+    followed: BTreeMap<Followed, Option<Faults>>,
+    /// The process of each thread that made calls.
+    owners: BTreeMap<u32, Option<u32>>,
+    since: Instant,
+    /// Previously lost calls.
+    lost: u64,
+    /// Why counting stopped.
+    broken: Option<String>,
+}
+
+impl Calls {
+    /// Begins. The threads of the only watched process are followed at once.
+    ///
+    /// # Errors
+    /// Why this user may not, or the kernel cannot.
+    pub(super) fn new(root: &Root, pid: Option<u32>) -> Result<Self, Failure> {
+        let refused = |why: String| Failure::Refused(format!("--syscalls: calls cannot be counted: {why}"));
+        let mut tracer = Tracer::with_name(BUFFER_BYTES, WORD).map_err(|e| refused(e.to_string()))?;
+        let filter: Vec<String> = IO_CALLS.iter().map(|(number, _)| format!("id == {number}")).collect();
+        let format = tracer.record_of("raw_syscalls", "sys_enter", &filter.join(" || "));
+        let format = format.map_err(|e| refused(e.to_string()))?;
+        let header = tracer.header_page().map_err(|e| refused(e.to_string()))?;
+        let counted = Counted::new(&header, &format).map_err(|why| refused(why.to_string()))?;
+        let mut calls = Self {
+            root: root.clone(),
+            pid,
+            page: vec![0; counted.page_bytes()],
+            tracer,
+            counted,
+            followed: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            since: Instant::now(),
+            lost: 0,
+            broken: None,
+        };
+        calls.follow(Vec::new()).map_err(refused)?;
+        Ok(calls)
+    }
+
+    /// Takes over what was recorded so far.
+    pub(super) fn drain(&mut self) {
+        let counted = &mut self.counted;
+        if let Err(why) = self.tracer.drain(&mut self.page, |page| counted.page(page)) {
+            self.broken = Some(why.to_string());
+        }
+        // Identify the processes while they live.
+        let root = &self.root;
+        for thread in self.counted.threads() {
+            self.owners.entry(thread).or_insert_with(|| process_of(root, thread).0);
+        }
+    }
+
+    /// Adds the calls of followed processes, and follows the shown ones.
+    pub(super) fn tell(&mut self, processes: &mut Processes) {
+        self.drain();
+        let now = Instant::now();
+        let seconds = now.duration_since(self.since).max(Duration::from_millis(1)).as_secs_f64();
+        let counts = self.counted.take();
+        processes.calls_not_known = self.why_unknown();
+        let known = processes.calls_not_known.is_none();
+        for process in processes.most.iter_mut().filter(|_| known) {
+            let Some(before) = self.followed.get(&followed(process)) else { continue };
+            process.calls = Some(ProcessCalls {
+                seconds,
+                calls: self.calls_of(followed(process), &counts, seconds),
+                faults: before.zip(self.faults_of(followed(process))).map(|(a, b)| rates(a, b, seconds)),
+            });
+        }
+        self.owners.clear();
+        self.since = now;
+        let shown: Vec<Followed> = processes.most.iter().filter(|p| !p.kernel).map(followed).collect();
+        if let Err(why) = self.follow(shown) {
+            self.broken = Some(why);
+        }
+    }
+
+    /// Why the calls of the ending interval are unknown.
+    fn why_unknown(&mut self) -> Option<String> {
+        if self.broken.is_some() {
+            return self.broken.clone();
+        }
+        match self.tracer.lost() {
+            Err(why) => Some(why.to_string()),
+            Ok(lost) => {
+                let lost = self.counted.lost.max(lost.overrun.saturating_add(lost.dropped));
+                let now = lost.saturating_sub(std::mem::replace(&mut self.lost, lost));
+                (now > 0).then(|| format!("the kernel's tracer lost {} calls", show_count(now as f64)))
+            }
+        }
+    }
+
+    fn calls_of(&self, of: Followed, counts: &BTreeMap<(u32, u64), u64>, seconds: f64) -> Vec<Call> {
+        let is_of = |thread: u32| match of.tid {
+            Some(tid) => tid == thread,
+            None => self.owners.get(&thread).copied().flatten() == Some(of.pid),
+        };
+        let mut all: Vec<Call> = Vec::new();
+        for (number, name) in IO_CALLS {
+            let of_all =
+                counts.iter().filter(|((thread, id), _)| i64::try_from(*id) == Ok(number) && is_of(*thread));
+            let count: u64 = of_all.map(|(_, count)| count).sum();
+            if count > 0 {
+                all.push(Call { name: name.to_owned(), count, per_s: count as f64 / seconds });
+            }
+        }
+        all.sort_by_key(|call| std::cmp::Reverse(call.count));
+        all
+    }
+
+    fn faults_of(&self, of: Followed) -> Option<Faults> {
+        faults(&self.root, of.pid, of.tid)
+    }
+
+    /// Follows only the threads of these processes; all threads if only one process is watched.
+    fn follow(&mut self, mut shown: Vec<Followed>) -> Known<()> {
+        if let Some(pid) = self.pid {
+            let all = self.threads_of(pid).into_iter();
+            shown = all.map(|tid| Followed { pid, tid: Some(tid) }).collect();
+        }
+        let mut threads: Vec<u32> = Vec::new();
+        for one in &shown {
+            match one.tid {
+                Some(tid) => threads.push(tid),
+                None => threads.extend(self.threads_of(one.pid)),
+            }
+        }
+        self.followed = shown.iter().map(|one| (*one, self.faults_of(*one))).collect();
+        if self.tracer.follow(&threads).map_err(|e| e.to_string())? {
+            // Earlier records belong to no interval.
+            self.drain();
+            self.counted.take();
+            self.since = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn threads_of(&self, pid: u32) -> Vec<u32> {
+        let all = self.root.list(&format!("/proc/{pid}/task")).unwrap_or_default();
+        all.iter().filter_map(|name| name.parse().ok()).collect()
+    }
+}
+
+fn followed(process: &WatchedProcess) -> Followed {
+    Followed { pid: process.pid, tid: process.tid }
+}
+
+fn rates(before: Faults, after: Faults, seconds: f64) -> FaultRates {
+    let per_s = |a: u64, b: u64| b.saturating_sub(a) as f64 / seconds;
+    FaultRates {
+        major_per_s: per_s(before.major, after.major),
+        minor_per_s: per_s(before.minor, after.minor),
+    }
+}
+
+/// The events of some devices, or why there are none.
+pub(super) struct Events {
+    /// Whether they are wanted.
+    wanted: bool,
+    by_thread: bool,
+    /// Recorded devices, by `major:minor` of the shown ones.
+    devices: Vec<(String, Traced)>,
+    recording: Known<Recording>,
+}
+
+/// A recording with its results.
+struct Recording {
+    events: BlockEvents,
+    interval: Interval,
+    /// When requests were last reported per process.
+    reported_at: Instant,
+    losses: Losses,
+}
+
+/// Events that the kernel lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    /// Total.
+    lost: u64,
+    /// Before the interval, and before the last report per process.
+    before: u64,
+    before_processes: u64,
+    /// Time until which a completion may be attributed to the wrong request.
+    unsure_until_ns: u64,
+    /// Whether completions were uncertain at the last report per process.
+    processes_unsure: bool,
+}
+
+impl Events {
+    /// For calls without events.
+    pub(super) fn none() -> Self {
+        let recording = Err("block events are not recorded".into());
+        Self { wanted: false, by_thread: false, devices: Vec::new(), recording }
+    }
+
+    /// For devices that are followed later.
+    pub(super) fn new(whose: Whose) -> Self {
+        let by_thread = matches!(whose, Whose::ThreadsOf(_));
+        Self { wanted: true, by_thread, ..Self::none() }
+    }
+
+    /// Records these devices from now on. Returns a message about it.
+    pub(super) fn follow(&mut self, devices: &[(String, Traced)]) -> Option<String> {
+        let is_full = self.recording.as_ref().is_ok_and(|recording| recording.events.is_full());
+        if !self.wanted || devices.is_empty() || (self.devices == devices && !is_full) {
+            return None;
+        }
+        let is_first = self.devices.is_empty();
+        self.devices = devices.to_vec();
+        // Remove the old instance first, since the name contains the process id.
+        self.recording = Err(String::new());
+        self.recording = Recording::begin(devices, self.by_thread);
+        match &self.recording {
+            Err(why) => {
+                self.wanted = false;
+                Some(format!(
+                    "latency percentiles and the requests of each process are not known, which take the kernel's block events: {why}"
+                ))
+            }
+            Ok(_) if is_first => Some(
+                "latencies and requests of processes: by the kernel's block events, which cost about 1 us of a CPU per request; --no-events \
+                 leaves them off"
+                    .into(),
+            ),
+            Ok(_) => None,
+        }
+    }
+
+    /// Takes over what was recorded so far.
+    pub(super) fn drain(&mut self) {
+        if let Ok(recording) = &mut self.recording
+            && let Err(why) = recording.drain()
+        {
+            self.recording = Err(why);
+        }
+    }
+
+    /// Adds the request latencies of the devices in the ending interval.
+    pub(super) fn tell(&mut self, shown: &mut [WatchedDevice]) {
+        if let Ok(recording) = &mut self.recording
+            && let Err(why) = recording.end_interval()
+        {
+            self.recording = Err(why);
+        }
+        let why = match &mut self.recording {
+            // The lack of events is reported once.
+            _ if !self.wanted => return,
+            Err(why) => why.clone(),
+            Ok(recording) => {
+                let unknown = recording.losses.interval_gap(now_ns());
+                let all = recording.interval.latencies();
+                for ((number, _), latencies) in self.devices.iter().zip(all) {
+                    let known = unknown.clone().map_or(Ok(latencies), Err);
+                    let shown = shown.iter_mut().filter(|device| device.number == *number);
+                    shown.for_each(|device| device.latency = Some(known.clone()));
+                }
+                return;
+            }
+        };
+        let top = |device: &&mut WatchedDevice| device.level == 0;
+        shown.iter_mut().filter(top).for_each(|device| device.latency = Some(Err(why.clone())));
+    }
+
+    /// Requests of processes since the last call; `None` if unknown.
+    pub(super) fn processes(&mut self) -> Option<BTreeMap<u32, ProcessRequests>> {
+        let recording = self.recording.as_mut().ok()?;
+        let since = std::mem::replace(&mut recording.reported_at, Instant::now());
+        let seconds = recording.reported_at.duration_since(since).max(Duration::from_millis(1)).as_secs_f64();
+        let processes = recording.interval.processes(seconds);
+        recording.losses.processes_are_known(now_ns()).then_some(processes)
+    }
+}
+
+impl Recording {
+    fn begin(devices: &[(String, Traced)], by_thread: bool) -> Known<Self> {
+        let traced: Vec<Traced> = devices.iter().map(|(_, of)| of.clone()).collect();
+        Ok(Self {
+            events: BlockEvents::begin(&traced)?,
+            interval: Interval::new(devices.len(), by_thread),
+            reported_at: Instant::now(),
+            losses: Losses::default(),
+        })
+    }
+
+    /// Takes over the available events.
+    fn drain(&mut self) -> Known<()> {
+        let (events, interval) = (&mut self.events, &mut self.interval);
+        events.drain(&mut |at, row, names| interval.add(at, row, names))?;
+        self.losses.add_losses(self.events.lost(), now_ns());
+        Ok(())
+    }
+
+    /// Takes over the events at the end of an interval, with the kernel's count of lost ones.
+    fn end_interval(&mut self) -> Known<()> {
+        self.drain()?;
+        self.losses.add_losses(self.events.lost_by_kernel()?, now_ns());
+        Ok(())
+    }
+}
+
+impl Losses {
+    /// Updates the number of lost events.
+    fn add_losses(&mut self, lost: u64, now_ns: u64) {
+        if lost > self.lost {
+            self.lost = lost;
+            self.unsure_until_ns = now_ns.saturating_add(PATIENCE_NS);
+        }
+    }
+
+    /// Why the ending interval has no figures. Begins the next one.
+    fn interval_gap(&mut self, now_ns: u64) -> Option<String> {
+        let lost = self.lost - std::mem::replace(&mut self.before, self.lost);
+        if lost > 0 {
+            return Some(format!("the kernel's tracer lost {} events", show_count(lost as f64)));
+        }
+        (now_ns < self.unsure_until_ns).then(|| {
+            "the kernel's tracer lost events before, and what was in flight then may be mistaken for other requests".into()
+        })
+    }
+
+    /// Whether the requests since the last call are known: no events were lost, and no completion is uncertain.
+    fn processes_are_known(&mut self, now_ns: u64) -> bool {
+        let lost = self.lost - std::mem::replace(&mut self.before_processes, self.lost);
+        let was_unsure = std::mem::replace(&mut self.processes_unsure, now_ns < self.unsure_until_ns);
+        lost == 0 && !was_unsure && !self.processes_unsure
+    }
+}
+
 #[test]
-fn this_test_is_among_the_threads_of_its_process_and_one_that_is_not_there_has_ended() {
+fn threads_are_sampled_and_a_missing_process_has_ended() {
     let root = Root::real();
     let interval = Duration::from_secs(1);
     let mut own = Busiest::new(&root, Whose::ThreadsOf(std::process::id()), interval, &[]);
@@ -231,4 +595,22 @@ fn this_test_is_among_the_threads_of_its_process_and_one_that_is_not_there_has_e
     assert!(seen.most.iter().any(|p| p.read_calls_per_s > 0.0), "{seen:?}");
     let mut gone = Busiest::new(&root, Whose::ThreadsOf(u32::MAX), interval, &[]);
     assert_eq!(gone.sample(&[], &mut Events::none()), Err(format!("process {} has ended", u32::MAX)));
+}
+
+#[test]
+fn lost_events_make_figures_unknown() {
+    let mut losses = Losses::default();
+    losses.add_losses(0, 1);
+    assert_eq!(losses.interval_gap(2), None);
+    assert!(losses.processes_are_known(2));
+    losses.add_losses(137, 10);
+    let why = losses.interval_gap(20).unwrap_or_default();
+    assert!(why.contains("lost 137 events"), "{why}");
+    let why = losses.interval_gap(30).unwrap_or_default();
+    assert!(why.contains("may be mistaken"), "{why}");
+    assert!(!losses.processes_are_known(30));
+    let later = 11 + PATIENCE_NS;
+    assert_eq!(losses.interval_gap(later), None);
+    assert!(!losses.processes_are_known(later), "a part of that time");
+    assert!(losses.processes_are_known(later));
 }

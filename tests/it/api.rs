@@ -23,8 +23,8 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn the_list_names_every_interface_once() {
-    let stage = Stage::beside_others();
+fn interface_list_has_no_duplicates() {
+    let stage = Stage::shared();
     let out = stage.fathom("api --list", Path::new(""));
     let lines: Vec<&str> = out.stdout.lines().collect();
     assert!(out.code == Some(0) && lines.len() >= 28, "{out:?}");
@@ -58,8 +58,8 @@ fn the_list_names_every_interface_once() {
 }
 
 #[test]
-fn the_common_interfaces_are_compared_unless_others_are_named() {
-    let stage = Stage::beside_others();
+fn common_interfaces_are_compared_by_default() {
+    let stage = Stage::shared();
     let file = stage.file("mine", 4);
     let out = stage.fathom(&format!("api --rw randread --bs 4k {SHORT}"), &file);
     let report = out.report().0;
@@ -74,7 +74,7 @@ fn the_common_interfaces_are_compared_unless_others_are_named() {
 }
 
 #[test]
-fn a_budget_is_announced_and_kept() {
+fn time_budget_is_announced_and_kept() {
     let stage = Stage::new();
     let file = stage.file("mine", 16);
     let begun = Instant::now();
@@ -101,7 +101,7 @@ fn a_budget_is_announced_and_kept() {
 }
 
 #[test]
-fn writes_get_as_many_operations_as_the_storage_takes_in_a_run() {
+fn write_rows_are_sized_by_the_speed_of_the_storage() {
     let stage = Stage::new();
     let dir = stage.folder("place");
     let words =
@@ -116,8 +116,8 @@ fn writes_get_as_many_operations_as_the_storage_takes_in_a_run() {
 }
 
 #[test]
-fn every_interface_touches_the_same_bytes_from_a_cold_start() {
-    let stage = Stage::beside_others();
+fn every_interface_reads_the_same_bytes_from_a_cold_start() {
+    let stage = Stage::shared();
     let file = stage.file("mine", 1);
     for (rw, kind, bytes) in [
         ("read", "read", 1 << 20),
@@ -145,8 +145,8 @@ fn every_interface_touches_the_same_bytes_from_a_cold_start() {
 }
 
 #[test]
-fn who_drops_the_blocks_of_a_file_has_one_of_its_own() {
-    let stage = Stage::beside_others();
+fn interfaces_that_deallocate_use_their_own_file() {
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let words = format!("api --size 16m --bs 64k --interface pread,fallocate {SHORT}");
     let report = stage.fathom(&words, &dir).report().0;
@@ -156,19 +156,19 @@ fn who_drops_the_blocks_of_a_file_has_one_of_its_own() {
         "{fresh:#}"
     );
     assert!(plain["stored_before"]["Ok"]["largest_piece_bytes"].is_u64(), "{plain:#}");
-    // Nobody found holes where others had dropped blocks.
-    assert!(!crate::stage::Report(report).says("A04", "finding"));
+    // Deallocated blocks of other rows are not found as holes.
+    assert!(!crate::stage::Report(report).has_answer("A04", "finding"));
 }
 
 #[test]
-fn system_calls_are_those_that_strace_counts() {
+fn system_call_counts_match_strace() {
     if !is_root() {
         return;
     }
     if tool(&[&"strace", &"-V"]).is_err() {
         return skip("there is no strace");
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("data", 16);
     let names = "pread,fread 64K,BufReader";
     let mut command =
@@ -207,14 +207,16 @@ fn calls_of(stage: &Stage, words: &str, file: &Path, call: &str) -> u64 {
 }
 
 #[test]
-fn without_root_everything_works_but_the_counting_of_calls() {
+fn without_root_only_call_counts_are_missing() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
-    let dir = stage.folder_of_nobody("theirs");
-    let out = stage
-        .fathom_as_nobody(&format!("api --size 16m --bs 4k --rw read --interface pread,mmap {SHORT}"), &dir);
+    let stage = Stage::shared();
+    let dir = stage.unprivileged_folder("theirs");
+    let out = stage.fathom_unprivileged(
+        &format!("api --size 16m --bs 4k --rw read --interface pread,mmap {SHORT}"),
+        &dir,
+    );
     let report = out.report().0;
     for name in ["pread", "mmap"] {
         let why = row(&report, name)["calls_per_mib"]["Err"].as_str().unwrap();
@@ -224,8 +226,8 @@ fn without_root_everything_works_but_the_counting_of_calls() {
 }
 
 #[test]
-fn a_file_of_yours_is_only_read_unless_it_is_named() {
-    let stage = Stage::beside_others();
+fn user_files_are_only_read_unless_named_for_writing() {
+    let stage = Stage::shared();
     let file = stage.file("mine", 4);
     let before = std::fs::read(&file).unwrap();
     let words = format!("api --bs 64k --interface pread,fallocate {SHORT}");
@@ -250,8 +252,8 @@ fn a_file_of_yours_is_only_read_unless_it_is_named() {
 }
 
 #[test]
-fn the_table_is_there_as_text_and_for_spreadsheets() {
-    let stage = Stage::beside_others();
+fn table_is_available_as_text_and_csv() {
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let csv = stage.path("rows.csv");
     let words = format!(
@@ -273,8 +275,8 @@ fn the_table_is_there_as_text_and_for_spreadsheets() {
 }
 
 #[test]
-fn wrong_words_are_answered_with_words_to_type() {
-    let stage = Stage::beside_others();
+fn wrong_options_are_answered_with_valid_ones() {
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let refused = |words: &str, expected: &str| {
         let Outcome { code, stderr, .. } = stage.fathom(&format!("api {words}"), &dir);

@@ -1,5 +1,4 @@
-//! Bad input: one message with its cause and what to type instead, an exit code that says whose fault it is, and nothing
-//! written.
+//! Invalid input: one message with its cause and what to type instead, the right exit code, and nothing written.
 
 use crate::disk::{Disk, Image};
 use crate::output::shell;
@@ -20,8 +19,8 @@ fn refused(out: &Outcome, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn what_nobody_could_do_is_a_usage_error() {
-    let stage = Stage::beside_others();
+fn impossible_options_are_usage_errors() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let table: [(&str, &[&str]); 53] = [
         ("bench --profile fast", &["fast", "cdm"]),
@@ -86,8 +85,8 @@ fn what_nobody_could_do_is_a_usage_error() {
 }
 
 #[test]
-fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can() {
-    let stage = Stage::beside_others();
+fn unsuitable_formats_are_refused_with_suitable_ones() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let table: [(&str, &[&str]); 13] = [
         ("doctor --format csv", &["'csv'", "text, json, markdown or html"]),
@@ -112,8 +111,8 @@ fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can()
 }
 
 #[test]
-fn targets_that_cannot_be_are_named() {
-    let stage = Stage::beside_others();
+fn impossible_targets_are_named() {
+    let stage = Stage::shared();
     let empty = stage.file("empty", 0);
     let small = stage.file("small", 1);
     let missing = stage.path("missing");
@@ -129,8 +128,8 @@ fn targets_that_cannot_be_are_named() {
 }
 
 #[test]
-fn what_is_no_session_is_not_shown() {
-    let stage = Stage::beside_others();
+fn non_sessions_are_not_shown() {
+    let stage = Stage::shared();
     let text = stage.path("text");
     std::fs::write(&text, "hello\n").unwrap();
     refused(&stage.fathom("show", &text), 2, &["no session file", "text"]);
@@ -152,8 +151,8 @@ fn what_is_no_session_is_not_shown() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_refused_before_anything_is_measured() {
-    let stage = Stage::beside_others();
+fn unwritable_reports_are_refused_before_measuring() {
+    let stage = Stage::shared();
     let report = stage.path("missing/report.json").display().to_string();
     let words = format!("run --engine sim --depth 4 --time 20ms --warmup 0 --runs 1 --quiet -o {report}");
     let out = stage.fathom(&words, Path::new(""));
@@ -162,27 +161,27 @@ fn a_report_that_cannot_be_written_is_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn a_place_without_permission_is_refused_with_a_cure() {
+fn missing_permission_is_refused_with_a_fix() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("of-root");
-    let out = stage.fathom_as_nobody("run --size 16m --quiet", &folder);
+    let out = stage.fathom_unprivileged("run --size 16m --quiet", &folder);
     refused(&out, 3, &["of-root", "of yours"]);
     let file = stage.file("of-root/secret", 1);
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let out = stage.fathom_as_nobody("run --quiet", &file);
+    let out = stage.fathom_unprivileged("run --quiet", &file);
     refused(&out, 3, &["secret", "of yours"]);
     assert_eq!(names(&folder), [file]);
 }
 
 #[test]
-fn a_read_only_mount_is_refused_with_a_cure() {
+fn read_only_mounts_are_refused_with_a_fix() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("mount -o remount,ro .");
     let out = disk.fathom(&stage, "run --size 16m --quiet", &disk.dir);
@@ -190,8 +189,8 @@ fn a_read_only_mount_is_refused_with_a_cure() {
 }
 
 #[test]
-fn a_check_that_there_is_not_is_answered_with_the_nearest() {
-    let stage = Stage::beside_others();
+fn unknown_check_ids_are_answered_with_the_nearest() {
+    let stage = Stage::shared();
     refused(&stage.fathom("explain cache_servd", Path::new("")), 2, &["cache_servd", "A01 CACHE_SERVED"]);
     let page = stage.fathom("explain cache_served", Path::new(""));
     assert_eq!(page.code, Some(0), "{page:?}");
@@ -199,8 +198,8 @@ fn a_check_that_there_is_not_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn the_defaults_of_help_are_those_that_are_taken() {
-    let stage = Stage::beside_others();
+fn defaults_in_help_are_the_real_defaults() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     for command in [
         "run",
@@ -235,11 +234,11 @@ fn the_defaults_of_help_are_those_that_are_taken() {
                     .map(str::to_owned)
                     .collect::<Vec<_>>()
             };
-            // What stands behind a colon says what the word means.
+            // The text after a colon explains the word.
             let value = value.split(": ").next().unwrap_or(value);
-            let (said, taken) = (plain(&default), plain(value));
+            let (printed, taken) = (plain(&default), plain(value));
             assert!(
-                taken.iter().all(|t| said.contains(t)),
+                taken.iter().all(|t| printed.contains(t)),
                 "{command}: help of {flag} says {default}, and it is {value}"
             );
             compared += 1;
@@ -255,7 +254,7 @@ fn the_defaults_of_help_are_those_that_are_taken() {
     }
 }
 
-/// What the help of a flag calls its default.
+/// The default of an option in the help.
 fn default_in(help: &str, flag: &str) -> Option<String> {
     let from = help.split('\n').skip_while(|l| !l.trim().starts_with(&format!("{flag} ")));
     let mut lines = from.map(str::trim);
@@ -266,8 +265,8 @@ fn default_in(help: &str, flag: &str) -> Option<String> {
 }
 
 #[test]
-fn explaining_touches_nothing() {
-    let stage = Stage::beside_others();
+fn explain_touches_nothing() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let out = stage.fathom("bench --explain", &folder);
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -276,23 +275,23 @@ fn explaining_touches_nothing() {
 }
 
 #[test]
-fn explaining_says_settings_as_they_are_typed() {
-    let stage = Stage::beside_others();
+fn explain_prints_settings_as_typed() {
+    let stage = Stage::shared();
     let (one, other) = (stage.folder("one"), stage.folder("other"));
     let typed = "--sharing weighted:3,1 --cpus 0-1 --rate 100 --arrivals constant --engine io_uring:sqpoll=1";
     for typed in [typed, "--sharing round-robin"] {
         let out = stage.fathom(&format!("run --explain {typed} {}", other.display()), &one);
         assert_eq!(out.code, Some(0), "{out:?}");
         for value in typed.split(' ').filter(|w| !w.starts_with("--")).flat_map(|w| w.split("io_uring:")) {
-            let told = |line: &str| line.split("  ").any(|column| column.trim().starts_with(value));
-            assert!(out.stdout.lines().any(told), "{value} is not in {}", out.stdout);
+            let reported = |line: &str| line.split("  ").any(|column| column.trim().starts_with(value));
+            assert!(out.stdout.lines().any(reported), "{value} is not in {}", out.stdout);
         }
     }
 }
 
 #[test]
-fn what_was_typed_is_quoted_in_one_line() {
-    let stage = Stage::beside_others();
+fn user_input_is_quoted_in_one_line() {
+    let stage = Stage::shared();
     for line in [
         "'ru\nn'",
         "run '--no\nde'",

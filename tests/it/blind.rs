@@ -1,7 +1,5 @@
-//! Blind: a machine without `/proc` or `/sys`, or with anything at all in their place.
-//!
-//! For: that it is measured all the same, that the result is never VALID, and that what cannot be done safely is refused in words.
-//! Not for: single files that cannot be read ([`crate::evidence`]).
+//! A machine without `/proc` or `/sys`, or with arbitrary content in their place: fathom measures, never reports VALID, and refuses what it
+//! cannot do safely. Single unreadable files are tested in [`crate::evidence`].
 
 use crate::disk::{Device, Image};
 use crate::in_use::sum;
@@ -10,7 +8,7 @@ use std::path::Path;
 
 const RUN: &str = "run --rw randread --depth 4 --size 16m --time 300ms --warmup 0 --runs 5 --attempts 1 --quiet --format json";
 
-/// What is done to the mounts first, each with its name.
+/// Changes of the mounts, with their names.
 const MACHINES: [(&str, &str); 5] = [
     ("no /proc", "umount -l /proc"),
     ("an empty /proc", "mount -t tmpfs none /proc"),
@@ -30,7 +28,7 @@ const MACHINES: [(&str, &str); 5] = [
     ),
 ];
 
-/// Runs the program on such a machine.
+/// Runs the program without `/proc` or `/sys`, or with other content there.
 fn on(stage: &Stage, mounts: &str, words: &str, target: &Path) -> Outcome {
     let script = format!("({mounts}) && exec \"$@\"");
     let prefix = ["unshare", "--mount", "--propagation", "private", "sh", "-c", &script, "sh"];
@@ -38,11 +36,11 @@ fn on(stage: &Stage, mounts: &str, words: &str, target: &Path) -> Outcome {
 }
 
 #[test]
-fn it_is_measured_and_never_valid() {
+fn results_without_proc_and_sys_are_never_valid() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let (folder, file) = (stage.folder("dir"), stage.file("data", 32));
     for (machine, mounts) in MACHINES {
         for (target, more) in [(&folder, ""), (&file, "--no-history")] {
@@ -59,11 +57,11 @@ fn it_is_measured_and_never_valid() {
 }
 
 #[test]
-fn a_device_is_measured_there_or_said_not_to_be_shown() {
+fn devices_are_measured_without_sys_or_reported_as_hidden() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     for (machine, mounts) in MACHINES {
         // The image is a hole, whose zeros would end it before the first run.
@@ -80,11 +78,11 @@ fn a_device_is_measured_there_or_said_not_to_be_shown() {
 }
 
 #[test]
-fn what_cannot_be_written_safely_there_is_refused_in_words() {
+fn unsafe_writes_without_proc_and_sys_are_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("data", 32);
     let words = format!("{} --destroy {}", RUN.replace("randread", "randwrite"), file.display());
     for (machine, mounts) in MACHINES {
@@ -94,7 +92,7 @@ fn what_cannot_be_written_safely_there_is_refused_in_words() {
             assert!(out.stderr.contains("cannot be seen"), "{machine}: {out:?}");
             assert_eq!(sum(&file), before, "{machine}");
         } else {
-            // The kernel itself said who has the file open.
+            // The kernel itself reported which program has the file open.
             assert!(machine.contains("/proc") && matches!(out.code, Some(0 | 1)), "{machine}: {out:?}");
             assert_ne!(out.report().verdict(), "VALID", "{machine}");
         }

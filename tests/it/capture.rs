@@ -1,9 +1,7 @@
-//! Captures of real devices: what they hold, what they say of what they do not hold, and what they leave behind.
-//!
-//! For: `fathom capture`, `fathom show` of what it wrote, and traces of other tools in and out. Not for: figures of a profile, which
-//! the crate's own tests hold.
+//! `fathom capture` on real devices: what a capture contains, what it reports as missing, what it leaves behind, and the import and export of
+//! traces of other tools.
 
-use crate::disk::{Beside, Device, Disk, Image};
+use crate::disk::{Background, Device, Disk, Image};
 use crate::stage::{Outcome, Running, Stage, is_root, skip, tool};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -11,23 +9,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Where devices of compressed memory are made.
+/// The control file for zram devices.
 const ZRAM: &str = "/sys/class/zram-control";
 
 /// Starts to capture, and waits until events are recorded.
 fn start(stage: &Stage, words: &str, target: &Path) -> Running {
     let file = file(stage);
     let mut running = stage.start(&format!("capture -o {} {words}", file.display()), target);
-    running.until_it_says("capturing ");
+    running.wait_for_output("capturing ");
     running
 }
 
-/// The capture file of a story, in memory: so it is not among what is captured.
+/// The capture file of a test, in memory: so it is not among what is captured.
 fn file(stage: &Stage) -> PathBuf {
     PathBuf::from("/dev/shm").join(format!("{}.capture", stage.name()))
 }
 
-/// Removes it with the story.
+/// Removes it with the test.
 struct Removed(PathBuf);
 
 impl Drop for Removed {
@@ -36,7 +34,7 @@ impl Drop for Removed {
     }
 }
 
-/// Ends a capture as somebody at a terminal does.
+/// Ends a capture like Ctrl-C at a terminal.
 fn stop(running: Running) -> Outcome {
     running.signal(Signal::INT);
     running.end()
@@ -72,7 +70,7 @@ fn requests(capture: &Value, op: &str) -> u64 {
     all.iter().find(|of| of["op"] == op).map_or(0, |of| of["requests"].as_u64().unwrap())
 }
 
-/// What the device counted, and what was captured.
+/// Compares a capture with the counters of the device.
 fn counter(capture: &Value, name: &str) -> (u64, u64) {
     let all = capture["completeness"]["counters"].as_array().unwrap();
     let counter = all.iter().find(|counter| counter["name"] == name).unwrap_or_else(|| panic!("{all:?}"));
@@ -87,7 +85,7 @@ fn instances(stage: &Stage) -> Vec<String> {
     all.lines().filter(|name| name.starts_with("fathom-")).map(str::to_owned).collect()
 }
 
-/// Those of a process.
+/// The requests of a process.
 pub(crate) fn instances_of(stage: &Stage, id: u32) -> Vec<String> {
     let mut all = instances(stage);
     all.retain(|name| name.starts_with(&format!("fathom-{id}-")));
@@ -102,11 +100,11 @@ fn device(stage: &Stage) -> Option<Device> {
     Device::new(stage, 64, Image::Direct)
 }
 
-/// A device of compressed memory of the story's own.
+/// A device of compressed memory of the test's own.
 struct Memory(String);
 
 impl Memory {
-    /// `None`, and said, where the kernel adds none.
+    /// Skips the test and returns `None` if the kernel adds none.
     fn new() -> Option<Self> {
         if !is_root() {
             return None;
@@ -132,8 +130,8 @@ impl Drop for Memory {
 }
 
 #[test]
-fn a_capture_has_what_the_device_counted_and_what_fio_did() {
-    let stage = Stage::beside_others();
+fn capture_matches_device_counters_and_fio() {
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let running = start(&stage, "--queue", &device.path);
@@ -165,8 +163,8 @@ fn a_capture_has_what_the_device_counted_and_what_fio_did() {
 }
 
 #[test]
-fn what_is_shown_can_be_listed_and_restricted() {
-    let stage = Stage::beside_others();
+fn captured_requests_can_be_listed_and_filtered() {
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let running = start(&stage, "", &device.path);
@@ -198,8 +196,8 @@ fn what_is_shown_can_be_listed_and_restricted() {
 }
 
 #[test]
-fn what_the_kernel_wrote_over_is_counted_to_the_event() {
-    let stage = Stage::beside_others();
+fn overwritten_trace_events_are_counted_exactly() {
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let (events, counted) = overrun(&stage, &device.path);
@@ -229,8 +227,8 @@ fn overrun(stage: &Stage, device: &Path) -> (u64, u64) {
 }
 
 #[test]
-fn a_killed_capture_is_readable_and_the_next_one_removes_what_it_left() {
-    // Alone: another story's capture would be the next one.
+fn killed_capture_is_readable_and_cleaned_up_by_the_next() {
+    // Alone: another test's capture would be the next one.
     let stage = Stage::new();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
@@ -258,8 +256,8 @@ fn a_killed_capture_is_readable_and_the_next_one_removes_what_it_left() {
 }
 
 #[test]
-fn a_partition_is_captured_by_its_own_sectors() {
-    let stage = Stage::beside_others();
+fn partitions_are_captured_with_their_own_sectors() {
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let part = match device.partition(1, 32_768, 65_536) {
@@ -280,8 +278,8 @@ fn a_partition_is_captured_by_its_own_sectors() {
 }
 
 #[test]
-fn compressed_memory_is_captured_by_its_bios() {
-    let stage = Stage::beside_others();
+fn zram_is_captured_by_bios() {
+    let stage = Stage::shared();
     let Some(memory) = Memory::new() else { return };
     let _removed = Removed(file(&stage));
     let running = start(&stage, "", &memory.path());
@@ -295,8 +293,8 @@ fn compressed_memory_is_captured_by_its_bios() {
 }
 
 #[test]
-fn a_directory_is_captured_by_the_device_of_its_file_system() {
-    let stage = Stage::beside_others();
+fn directories_are_captured_on_the_device_of_their_file_system() {
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
@@ -327,8 +325,8 @@ fn both(disk: &Disk) -> [[u64; 2]; 2] {
 }
 
 #[test]
-fn files_are_captured_by_their_extents_and_what_is_beside_them_is_counted() {
-    let stage = Stage::beside_others();
+fn files_are_captured_by_extents_and_other_requests_are_counted() {
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
@@ -340,7 +338,7 @@ fn files_are_captured_by_their_extents_and_what_is_beside_them_is_counted() {
     let words = format!("capture --force --extents -o {}", file(&stage).display());
     for target in ["sub/one", "sub"] {
         let mut running = disk.start(&stage, &words, &disk.dir.join(target));
-        running.until_it_says("capturing ");
+        running.wait_for_output("capturing ");
         let [[reads, writes], [other_reads, other_writes]] = both(&disk);
         let out = stop(running);
         assert_eq!(out.code, Some(0), "{out:?}");
@@ -360,8 +358,8 @@ fn files_are_captured_by_their_extents_and_what_is_beside_them_is_counted() {
 }
 
 #[test]
-fn one_process_is_captured_alone_and_others_are_counted() {
-    let stage = Stage::beside_others();
+fn one_process_can_be_captured_and_others_are_counted() {
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let load = |size: &str| {
@@ -375,7 +373,7 @@ fn one_process_is_captured_alone_and_others_are_counted() {
             "--runtime=20",
         ]);
         fio.args(["--time_based", "--size=32m", &format!("--bs={size}"), "--output=/dev/null"]);
-        Beside::start(fio.arg(format!("--filename={}", device.path.display())))
+        Background::start(fio.arg(format!("--filename={}", device.path.display())))
     };
     let (one, _other) = (load("4k"), load("16k"));
     let words = format!("capture --queue --time 1s --pid {} -o {}", one.id(), file(&stage).display());
@@ -393,15 +391,15 @@ fn one_process_is_captured_alone_and_others_are_counted() {
 }
 
 #[test]
-fn a_log_of_fio_goes_in_and_out_and_fio_replays_it() {
-    let stage = Stage::beside_others();
+fn fio_logs_are_imported_exported_and_replayed_by_fio() {
+    let stage = Stage::shared();
     let Some(device) = device(&stage) else { return };
     let _removed = Removed(file(&stage));
     let running = start(&stage, "--queue", &device.path);
     fio(&["--rw=randrw", "--bs=4k", "--size=2m", "--fdatasync=8"], &device.path);
     assert_eq!(stop(running).code, Some(0));
     let original = shown(&stage, "");
-    // In a directory by the name of the capture, whatever stands in it, and over nothing.
+    // In a directory with the name of the capture, whatever it contains, and without overwriting.
     let (logs, dated) = (stage.folder("logs"), stage.path("load.1.capture"));
     std::fs::copy(file(&stage), &dated).unwrap();
     let into = format!("export -o {}", logs.display());
@@ -439,12 +437,12 @@ fn a_log_of_fio_goes_in_and_out_and_fio_replays_it() {
 }
 
 #[test]
-fn whoever_may_not_trace_is_told_what_to_type() {
-    let stage = Stage::beside_others();
+fn capture_without_trace_permission_prints_a_fix() {
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
-    let out = stage.fathom_as_nobody("capture -o /tmp/none.capture", Path::new("/var/tmp"));
+    let out = stage.fathom_unprivileged("capture -o /tmp/none.capture", Path::new("/var/tmp"));
     assert_eq!(out.code, Some(3), "{out:?}");
     assert!(
         out.stderr.contains("requests cannot be captured") && out.stderr.contains("run as root"),
@@ -454,8 +452,8 @@ fn whoever_may_not_trace_is_told_what_to_type() {
 }
 
 #[test]
-fn what_cannot_be_captured_or_read_is_told_in_words() {
-    let stage = Stage::beside_others();
+fn impossible_captures_are_refused_with_a_reason() {
+    let stage = Stage::shared();
     let put = |name: &str, bytes: &[u8]| {
         let path = stage.path(name);
         std::fs::write(&path, bytes).unwrap();

@@ -1,6 +1,5 @@
-//! What is checked while it is measured: data with their own place in them, read back and compared, in fathom's words and in fio's.
-//!
-//! For: that right data pass, and each kind of damage is found and told with its place. Not for: `fathom verify` ([`crate::verify`]).
+//! Verification while measuring, with fathom's and with fio's options: correct data pass, and each kind of damage is found and named with its
+//! offset.
 
 use crate::fio::fio;
 use crate::stage::{Outcome, Stage, undisturbed};
@@ -27,8 +26,8 @@ fn damage(path: &Path, at: u64) {
 }
 
 #[test]
-fn what_fio_verifies_is_written_read_back_and_found_again_by_a_later_call() {
-    let stage = Stage::beside_others();
+fn fio_verify_data_is_read_back_by_a_later_call() {
+    let stage = Stage::shared();
     let file = stage.path("data");
     for (rw, engine, sizes) in [
         ("write", "psync", "bs=4k"),
@@ -45,15 +44,15 @@ fn what_fio_verifies_is_written_read_back_and_found_again_by_a_later_call() {
         );
         let out = fio(&stage, &words);
         assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{words}: {out:?}");
-        let told = job(&out, 0);
-        let bytes = |direction: &str| told[direction]["io_bytes"].as_u64().unwrap();
+        let reported = job(&out, 0);
+        let bytes = |direction: &str| reported[direction]["io_bytes"].as_u64().unwrap();
         // What a mix reads by itself comes on top of what it wrote.
         let own = if rw == "randrw" { (1 << 20) - bytes("write") } else { 0 };
-        assert!(bytes("write") + own == bytes("read") && bytes("read") >= 1 << 20, "{words}: {told:#}");
-        assert_eq!(told["error"], 0);
+        assert!(bytes("write") + own == bytes("read") && bytes("read") >= 1 << 20, "{words}: {reported:#}");
+        assert_eq!(reported["error"], 0);
         // What it wrote is right in any call of the same words.
         for rest in ["--verify_only=1", "--do_verify=0 --rw=read --bs=4k"] {
-            // Only where all of the file was written, and where it can be told what was.
+            // Only if the whole file was written, and its content is known.
             if rw == "randrw" || (sizes.contains("norandommap") && rest.contains("rw=read")) {
                 continue;
             }
@@ -72,8 +71,8 @@ fn what_fio_verifies_is_written_read_back_and_found_again_by_a_later_call() {
 }
 
 #[test]
-fn damage_is_error_84_with_its_place_as_in_fio() {
-    let stage = Stage::beside_others();
+fn damage_is_error_84_with_its_offset_as_in_fio() {
+    let stage = Stage::shared();
     let file = stage.path("data");
     let words = format!("--name=j --filename={} --rw=write --bs=4k --size=256k --verify=md5", file.display());
     assert_eq!(fio(&stage, &words).code, Some(0));
@@ -102,8 +101,8 @@ fn damage_is_error_84_with_its_place_as_in_fio() {
 }
 
 #[test]
-fn patterns_are_in_the_file_and_compared() {
-    let stage = Stage::beside_others();
+fn verify_patterns_are_written_and_compared() {
+    let stage = Stage::shared();
     let file = stage.path("data");
     let words = format!("--name=j --filename={} --bs=16k --size=32k --output-format=json", file.display());
     let out = fio(&stage, &format!("{words} --rw=write --buffer_pattern=\"abcd\"-120xdeadface"));
@@ -122,7 +121,7 @@ fn patterns_are_in_the_file_and_compared() {
 }
 
 #[test]
-fn a_job_file_of_ours_reads_back_what_it_wrote() {
+fn fathom_job_files_verify_what_they_wrote() {
     let stage = Stage::new();
     let (file, toml) = (stage.file("data", 4), stage.path("job.toml"));
     let text = format!(

@@ -1,7 +1,5 @@
-//! Pipelines: the shell steps of the example workflows, run as their servers run them.
-//!
-//! For: exit codes, what reaches the summary, and how the baseline goes from one run to the next. Not for: the servers: their tools
-//! (`gh`, `curl`) are scripts here that hand out what the main branch kept.
+//! The example workflows: runs their shell steps as a CI server does, and checks exit codes, the summary, and how the baseline passes from one
+//! run to the next. The servers' tools (`gh`, `curl`) are scripts that return what the main branch kept.
 
 use crate::stage::{Outcome, Stage, skip, tool, wait};
 use serde_json::{Value, json};
@@ -9,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Four operations in flight of as many servers as are said, each 100 us.
+/// Four operations in flight on this many servers, each with 100 us.
 fn job(servers: u32, fail_if: &str) -> String {
     format!(
         "name = \"mixed\"\nengine = \"sim:servers={servers}\"\ndepth = 4\ntime = \"50ms\"\nwarmup = 0\nruns = 8\nfail-if = \"{fail_if}\"\n"
@@ -20,7 +18,7 @@ fn example(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/ci").join(name)).unwrap()
 }
 
-/// The shell steps of a workflow, in their order: blocks behind a line that ends with `|`.
+/// The shell steps of a workflow, in order: blocks after a line that ends with `|`.
 fn steps(workflow: &str) -> Vec<String> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let lines: Vec<&str> = workflow.lines().collect();
@@ -41,7 +39,7 @@ struct Pipeline {
 
 impl Pipeline {
     fn new() -> Self {
-        let stage = Stage::beside_others();
+        let stage = Stage::shared();
         let (checkout, tools) = (stage.folder("checkout"), stage.folder("tools"));
         stage.folder("kept");
         // The last word is where to, of `gh run download` the directory.
@@ -72,7 +70,7 @@ impl Pipeline {
         wait(&mut command)
     }
 
-    /// What the artifact of the main branch is from now on.
+    /// Replaces the artifact of the main branch.
     fn keep(&self) {
         fs::copy(self.checkout.join("storage.json"), self.stage.path("kept/storage.json")).unwrap();
     }
@@ -83,7 +81,7 @@ impl Pipeline {
 }
 
 #[test]
-fn the_workflow_for_github_measures_keeps_and_compares() {
+fn github_workflow_measures_stores_and_compares() {
     let pipeline = Pipeline::new();
     let steps = steps(&example("github.yml"));
     let [measure, fetch, compare] = steps.as_slice() else { panic!("{steps:#?}") };
@@ -108,7 +106,7 @@ fn the_workflow_for_github_measures_keeps_and_compares() {
 }
 
 #[test]
-fn the_workflow_for_gitlab_measures_keeps_and_compares() {
+fn gitlab_workflow_measures_stores_and_compares() {
     let pipeline = Pipeline::new();
     let steps = steps(&example("gitlab.yml"));
     let [measure, compare] = steps.as_slice() else { panic!("{steps:#?}") };
@@ -125,19 +123,19 @@ fn the_workflow_for_gitlab_measures_keeps_and_compares() {
 }
 
 #[test]
-fn the_job_of_the_workflows_is_one() {
-    let stage = Stage::beside_others();
+fn workflows_share_one_job() {
+    let stage = Stage::shared();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/ci/storage.toml");
     let out = stage.fathom(&format!("run {} --explain", file.display()), &stage.folder("place"));
     assert!(out.code == Some(0) && out.stdout.contains("read.p99>50ms"), "{out:?}");
 }
 
 #[test]
-fn the_filters_for_benchmark_services_use_stable_names() {
+fn benchmark_service_filters_use_stable_names() {
     if tool(&[&"jq", &"--version"]).is_err() {
         return skip("jq is not installed");
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let report = stage.path("storage.json");
     let run = "run --engine sim --rw randrw --mix 70 --depth 4 --time 100ms --warmup 0 --runs 3 --quiet -o";
     let out = stage.fathom(&format!("{run} {}", report.display()), Path::new(""));

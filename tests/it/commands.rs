@@ -1,4 +1,4 @@
-//! What is around measuring: the devices of the machine, completions for shells, manual pages.
+//! Commands that do not measure: `fathom devices`, shell completions, manual pages.
 
 use crate::disk::{Device, Disk, Image};
 use crate::stage::{Outcome, Stage, is_root, names, skip, tool};
@@ -19,18 +19,18 @@ fn device(out: &Outcome, name: &str) -> Value {
 }
 
 #[test]
-fn a_loop_device_is_shown_with_its_file_and_whoever_mounts_it() {
+fn devices_lists_a_loop_device_with_its_file_and_mounts() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(free) = Device::on(&stage.file("free", 8), Image::Direct) else { return };
     let words = "devices --format json";
     let shown = device(&stage.fathom(words, nothing()), free.name());
     assert_eq!((&shown["kind"], &shown["bytes"]), (&"loop".into(), &(8 << 20).into()));
     assert_eq!(shown["backing_file"], free.image.to_str().unwrap());
     assert_eq!(shown["backing_direct"], true);
-    // On some machines files of a process are hidden from root too: then nobody knows.
+    // On some machines the files of a process are hidden from root too.
     let is_hidden = |why: &str| why.contains("are hidden from this user");
     let used_by = &shown["used_by"];
     assert!(*used_by == json!({ "Ok": null }) || used_by["Err"].as_str().is_some_and(is_hidden), "{shown:#}");
@@ -48,7 +48,7 @@ fn a_loop_device_is_shown_with_its_file_and_whoever_mounts_it() {
         mounts.iter().any(|m| m["point"] == disk.dir.to_str().unwrap() && m["kind"] == "ext4"),
         "{inside:#}"
     );
-    // Mounted where nobody else sees it, and found all the same.
+    // Mounted in a private namespace, and still found.
     let outside = device(&stage.fathom(words, nothing()), disk.name());
     assert_eq!(outside["mounts"]["Ok"], Value::Array(Vec::new()));
     assert!(outside["used_by"]["Ok"].as_str().unwrap().contains("mount namespace"), "{outside:#}");
@@ -59,11 +59,11 @@ fn a_loop_device_is_shown_with_its_file_and_whoever_mounts_it() {
 }
 
 #[test]
-fn a_device_is_found_by_its_kernel_name_unless_a_file_here_has_it() {
+fn devices_are_found_by_kernel_name_unless_a_file_has_it() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(free) = Device::on(&stage.file("free", 8), Image::Direct) else { return };
     let name = free.name();
     let node = format!("/dev/{name}");
@@ -118,15 +118,15 @@ fn a_device_is_found_by_its_kernel_name_unless_a_file_here_has_it() {
 }
 
 #[test]
-fn devices_need_no_rights() {
-    let stage = Stage::beside_others();
-    let out = stage.fathom_as_nobody("devices", nothing());
+fn devices_works_without_rights() {
+    let stage = Stage::shared();
+    let out = stage.fathom_unprivileged("devices", nothing());
     assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
     let count = names(Path::new("/sys/class/block")).len();
     assert!(count == 0 || !out.stdout.is_empty());
 }
 
-/// What bash completes the last of these words to.
+/// The completions that bash offers for the last word.
 fn completed(script: &Path, words: &[&str]) -> Vec<String> {
     let asked = format!(
         "source '{}'; COMP_WORDS=({}); COMP_CWORD={}; _fathom fathom '{}' '{}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
@@ -140,8 +140,8 @@ fn completed(script: &Path, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn bash_completes_commands_flags_and_values() {
-    let stage = Stage::beside_others();
+fn bash_completes_commands_options_and_values() {
+    let stage = Stage::shared();
     for shell in ["bash", "zsh", "fish"] {
         let out = stage.fathom(&format!("completions {shell}"), nothing());
         assert!(out.code == Some(0) && out.stdout.contains("recipe"), "{shell}: {}", out.stderr);
@@ -160,8 +160,8 @@ fn bash_completes_commands_flags_and_values() {
 }
 
 #[test]
-fn manual_pages_replace_older_ones_all_or_none_and_nothing_else() {
-    let stage = Stage::beside_others();
+fn manual_pages_are_replaced_atomically() {
+    let stage = Stage::shared();
     let (dir, elsewhere) = (stage.folder("man1"), stage.path("elsewhere"));
     let write = || stage.fathom("man", &dir);
     std::fs::write(dir.join("fathom.1"), ".TH old").unwrap();
@@ -180,7 +180,7 @@ fn manual_pages_replace_older_ones_all_or_none_and_nothing_else() {
     kept("is no text");
     assert_eq!(std::fs::read(&last).unwrap(), [0xff, 0, 1]);
     std::fs::remove_file(&last).unwrap();
-    // A file of the kernel behind a link.
+    // A kernel file through a link.
     std::os::unix::fs::symlink("/proc/self/comm", &last).unwrap();
     kept("is on proc");
     std::fs::remove_file(&last).unwrap();
@@ -195,8 +195,8 @@ fn manual_pages_replace_older_ones_all_or_none_and_nothing_else() {
 }
 
 #[test]
-fn every_command_has_a_manual_page_that_man_reads() {
-    let stage = Stage::beside_others();
+fn every_command_has_a_readable_manual_page() {
+    let stage = Stage::shared();
     let dir = stage.folder("man1");
     let out = stage.fathom("man", &dir);
     assert_eq!((out.code, out.stdout.as_str(), out.stderr.as_str()), (Some(0), "", ""), "{out:?}");
@@ -214,12 +214,12 @@ fn every_command_has_a_manual_page_that_man_reads() {
         return;
     }
     for page in &pages {
-        let told = tool(&[
+        let reported = tool(&[
             &"sh",
             &"-c",
             &"LC_ALL=C MANROFFSEQ= MANWIDTH=80 man --warnings -l \"$0\" 2>&1 >/dev/null",
             page,
         ]);
-        assert_eq!(told, Ok(String::new()), "{}", page.display());
+        assert_eq!(reported, Ok(String::new()), "{}", page.display());
     }
 }

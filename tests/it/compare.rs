@@ -1,5 +1,5 @@
-//! Comparisons of two sides by the built binary: the words where the truth is known, refusals by name, and the exit codes that a pipeline
-//! acts on. How often the words are right is simulated next to the statistics.
+//! `fathom compare`: the verdict where the truth is known, refusals, and the exit codes that a pipeline uses. How often the verdicts are right
+//! is simulated next to the statistics.
 
 use crate::disk::{Disk, Image};
 use crate::group::Group;
@@ -33,8 +33,8 @@ fn finding<'v>(comparison: &'v Value, id: &str) -> &'v Value {
 }
 
 #[test]
-fn what_cannot_be_told_does_not_pass_a_gate() {
-    let stage = Stage::beside_others();
+fn inconclusive_comparisons_do_not_pass_a_gate() {
+    let stage = Stage::shared();
     let once = ["a.json", "b.json"].map(|name| simulated(&stage, "--depth 4 --runs 1", name));
     let out = compare(&stage, once[0].to_str().unwrap(), once[1].to_str().unwrap(), "--fail-if-slower 5%");
     assert!(out.code == Some(4) && out.stdout.starts_with("INCONCLUSIVE  Whether it is slower"), "{out:?}");
@@ -47,8 +47,8 @@ fn what_cannot_be_told_does_not_pass_a_gate() {
 }
 
 #[test]
-fn the_same_thing_twice_is_the_same_in_every_form() {
-    let stage = Stage::beside_others();
+fn equal_sides_are_reported_as_equal_in_every_format() {
+    let stage = Stage::shared();
     let a = simulated(&stage, "--depth 4 --runs 5", "a.json");
     let b = simulated(&stage, "--depth 4 --runs 5", "b.json");
     let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
@@ -95,8 +95,8 @@ fn the_same_thing_twice_is_the_same_in_every_form() {
 }
 
 #[test]
-fn other_work_is_refused_by_name_and_compared_where_that_is_accepted() {
-    let stage = Stage::beside_others();
+fn different_work_is_refused_unless_accepted() {
+    let stage = Stage::shared();
     let four = simulated(&stage, "--depth 4 --runs 5", "four.json");
     let eight = simulated(&stage, "--depth 8 --runs 5", "eight.json");
     let (four, eight) = (four.to_str().unwrap(), eight.to_str().unwrap());
@@ -120,15 +120,15 @@ fn other_work_is_refused_by_name_and_compared_where_that_is_accepted() {
         back.stdout.starts_with("FAIL  Slower by more than 5.0 %") && back.stdout.contains("\nSLOWER  "),
         "{back:?}"
     );
-    // What cannot be compared is no gate that cannot be told.
+    // Incomparable sides are an error, not an inconclusive gate.
     let apart = compare(&stage, four, eight, "--fail-if-slower 5% --inconclusive pass");
     assert!(apart.code == Some(2) && apart.stdout.starts_with("INCOMPARABLE  "), "{apart:?}");
     assert!(!apart.stdout.contains("cannot be told"), "{apart:?}");
 }
 
 #[test]
-fn three_runs_tell_no_difference_and_say_how_many_would() {
-    let stage = Stage::beside_others();
+fn three_runs_are_too_few_and_the_needed_number_is_given() {
+    let stage = Stage::shared();
     let four = simulated(&stage, "--depth 4 --runs 3", "four.json");
     let eight = simulated(&stage, "--depth 8 --runs 3", "eight.json");
     let words = "--accept E14 --format json";
@@ -142,8 +142,8 @@ fn three_runs_tell_no_difference_and_say_how_many_would() {
 const NOISY: &str = "run --engine sim --rate 100 --time 1s --warmup 0 --quiet --no-history --runs 5";
 
 #[test]
-fn what_is_not_told_apart_has_a_bound() {
-    let stage = Stage::beside_others();
+fn undetected_differences_have_a_bound() {
+    let stage = Stage::shared();
     let [a, b] = ["7", "8"].map(|seed| {
         let to = stage.path(&format!("{seed}.json"));
         let out = stage.fathom(&format!("{NOISY} --seed {seed} -o {}", to.display()), Path::new(""));
@@ -159,8 +159,8 @@ fn what_is_not_told_apart_has_a_bound() {
 }
 
 #[test]
-fn several_sessions_are_one_side() {
-    let stage = Stage::beside_others();
+fn several_sessions_can_form_one_side() {
+    let stage = Stage::shared();
     for name in ["1.json", "2.json", "3.json", "4.json"] {
         simulated(&stage, "--depth 4 --runs 3", name);
     }
@@ -182,8 +182,8 @@ fn several_sessions_are_one_side() {
 }
 
 #[test]
-fn each_of_several_is_compared_with_the_first_in_one_table() {
-    let stage = Stage::beside_others();
+fn each_side_is_compared_with_the_first_in_one_table() {
+    let stage = Stage::shared();
     let paths: Vec<PathBuf> = [(4, "a"), (4, "b"), (8, "c"), (2, "d")]
         .iter()
         .map(|(depth, name)| simulated(&stage, &format!("--depth {depth} --runs 5"), &format!("{name}.json")))
@@ -192,7 +192,7 @@ fn each_of_several_is_compared_with_the_first_in_one_table() {
     let words = "--accept E14 --fail-if-slower 5%";
     let out = compare(&stage, a, &format!("{b} {c} {d}"), words);
     assert_eq!(out.code, Some(1), "the slowest decides: {out:?}");
-    let said = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "B: Not slower",
         "C: Not slower",
@@ -200,7 +200,7 @@ fn each_of_several_is_compared_with_the_first_in_one_table() {
         "C is faster than A",
         "D is slower than A",
     ] {
-        assert!(said.contains(words), "{words}: {}", out.stdout);
+        assert!(printed.contains(words), "{words}: {}", out.stdout);
     }
     let heading = out.stdout.lines().find(|l| l.starts_with("number ")).unwrap();
     assert_eq!(heading.split_whitespace().collect::<Vec<_>>(), ["number", "A", "B", "C", "D"]);
@@ -223,8 +223,8 @@ fn each_of_several_is_compared_with_the_first_in_one_table() {
 }
 
 #[test]
-fn the_page_cache_is_not_compared_with_the_device() {
-    let stage = Stage::beside_others();
+fn page_cache_is_not_compared_with_the_device() {
+    let stage = Stage::shared();
     let file = stage.file("data", 64);
     let measured = |cache: &str| {
         let report = stage.path(&format!("{cache}.json"));
@@ -237,14 +237,14 @@ fn the_page_cache_is_not_compared_with_the_device() {
     let out = compare(&stage, &direct, &buffered, "");
     assert_eq!(out.code, Some(2), "{out:?}");
     assert!(out.stdout.starts_with("INCOMPARABLE  "), "{out:?}");
-    let said = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in ["cache direct -> buffered", "E14 NOT_ALIKE (invalidates)", "--accept E14"] {
-        assert!(said.contains(words), "{words}: {}", out.stdout);
+        assert!(printed.contains(words), "{words}: {}", out.stdout);
     }
 }
 
 #[test]
-fn a_throttled_side_fails_the_gate_and_is_named() {
+fn throttled_side_fails_the_gate_and_is_named() {
     if !is_root() {
         return;
     }
@@ -273,14 +273,14 @@ fn a_throttled_side_fails_the_gate_and_is_named() {
     assert!(sentence.contains("limits blkio.throttle.read_iops_device"), "{sentence}");
     let back = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5%");
     assert!(back.code == Some(0) && back.stdout.starts_with("PASS  "), "{back:?}");
-    // Of all numbers some cannot be told, which does not pass either.
+    // Some of the numbers are inconclusive, which does not pass either.
     let all = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5% --fail-on all");
     assert!(matches!(all.code, Some(0 | 4)), "{all:?}");
 }
 
 #[test]
-fn what_cannot_be_compared_is_a_usage_error_with_words_to_type() {
-    let stage = Stage::beside_others();
+fn incomparable_sides_are_usage_errors_with_a_fix() {
+    let stage = Stage::shared();
     let a = simulated(&stage, "--depth 4 --runs 1", "a.json");
     let b = simulated(&stage, "--depth 4 --runs 1", "b.json");
     let empty = stage.path("empty.json");
@@ -314,8 +314,8 @@ fn what_cannot_be_compared_is_a_usage_error_with_words_to_type() {
 }
 
 #[test]
-fn a_side_without_a_number_is_invalid_whatever_inconclusive_counts_as() {
-    let stage = Stage::beside_others();
+fn a_side_without_a_number_is_always_invalid() {
+    let stage = Stage::shared();
     let (data, sparse) = (stage.file("data", 16), stage.path("sparse"));
     std::fs::File::create(&sparse).unwrap().set_len(16 << 20).unwrap();
     let measured = |name: &str, target: &Path, more: &str| {

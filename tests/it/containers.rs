@@ -1,8 +1,8 @@
-//! fathom in containers: what it does where a runtime denies io_uring, hides files, takes rights away and limits memory.
+//! fathom in containers: a runtime that denies io_uring, hides files, removes rights and limits memory.
 //!
-//! `container.sh` sets restrictions up in a mount namespace of their own, and `deny_calls.py` is the seccomp filter. Each
-//! command must answer, or refuse in words before it makes anything. The fast tests apply all restrictions at once; the long
-//! ones apply each alone, and run in a container of podman.
+//! `container.sh` sets up restrictions in a private mount namespace, and `deny_calls.py` is the seccomp filter. Each command must work, or
+//! refuse before it makes anything. The fast tests apply all restrictions at once; the long tests apply each one alone, and run in a podman
+//! container.
 
 use crate::group::Group;
 use crate::stage::{Outcome, Stage, fill, is_root, names, skip, tool, wait};
@@ -76,8 +76,8 @@ fn without_io_uring(stage: &Stage, errno: u32, words: &str, target: &Path) -> Ou
 }
 
 #[test]
-fn a_kernel_without_newer_calls_is_measured_with_its_mount_and_devices() {
-    let stage = Stage::beside_others();
+fn old_kernels_are_measured_with_mount_and_devices() {
+    let stage = Stage::shared();
     let dir = stage.folder("d");
     let old = |errno: &str, words: &str| {
         let prefix = ["python3", &script("deny_calls.py").to_string_lossy(), "new", errno].map(str::to_owned);
@@ -177,7 +177,7 @@ fn has_answered(name: &str, restrictions: &[&str], cell: &Cell, out: &Outcome) -
 /// Runs commands under restrictions, some at once, and gives the first lines of each answer.
 fn matrix(stage: &Stage, restrictions: &[&str], must_answer: bool) -> Vec<String> {
     let left: Mutex<Vec<_>> = Mutex::new(COMMANDS.iter().rev().collect());
-    let told = Mutex::new(Vec::new());
+    let reported = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
@@ -198,7 +198,7 @@ fn matrix(stage: &Stage, restrictions: &[&str], must_answer: bool) -> Vec<String
                     };
                     let lines: Vec<&str> =
                         text.lines().filter(|line| !line.trim().is_empty()).take(3).collect();
-                    told.lock().unwrap().push(format!(
+                    reported.lock().unwrap().push(format!(
                         "{} | {name} | exit code {}\n    {}",
                         restrictions.join(" "),
                         out.code.unwrap_or(-1),
@@ -208,28 +208,28 @@ fn matrix(stage: &Stage, restrictions: &[&str], must_answer: bool) -> Vec<String
             });
         }
     });
-    told.into_inner().unwrap()
+    reported.into_inner().unwrap()
 }
 
 #[test]
-fn every_command_answers_under_all_restrictions_of_a_container_at_once() {
+fn every_command_works_or_refuses_under_all_container_restrictions() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     share_program(&stage);
     let all: Vec<&str> = RESTRICTIONS.into_iter().filter(|r| *r != "enosys").collect();
-    let told = matrix(&stage, &all, true);
-    assert_eq!(told.len(), COMMANDS.len());
+    let reported = matrix(&stage, &all, true);
+    assert_eq!(reported.len(), COMMANDS.len());
 }
 
 #[test]
 #[ignore = "long"]
-fn every_command_answers_or_refuses_under_each_restriction_alone() {
+fn every_command_works_or_refuses_under_each_container_restriction() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     share_program(&stage);
     for restriction in RESTRICTIONS {
         println!("{}", matrix(&stage, &[restriction], true).join("\n"));
@@ -237,8 +237,8 @@ fn every_command_answers_or_refuses_under_each_restriction_alone() {
 }
 
 #[test]
-fn without_io_uring_libaio_has_the_same_depth_and_the_record_says_why() {
-    let stage = Stage::beside_others();
+fn libaio_replaces_io_uring_at_the_same_depth_with_a_reason() {
+    let stage = Stage::shared();
     let dir = stage.folder("d");
     for (errno, word) in [(1, "EPERM"), (38, "ENOSYS")] {
         let words = "run --rw randread --depth 4 --workers 2 --size 16m --time 50ms --warmup 0 --runs 1 --attempts 1 --no-history --quiet --format json";
@@ -265,8 +265,8 @@ fn without_io_uring_libaio_has_the_same_depth_and_the_record_says_why() {
 }
 
 #[test]
-fn what_libaio_cannot_do_is_refused_with_a_command_that_works() {
-    let stage = Stage::beside_others();
+fn options_that_libaio_lacks_are_refused_with_a_working_command() {
+    let stage = Stage::shared();
     let dir = stage.folder("d");
     let short = "--size 16m --time 50ms --warmup 0 --runs 1 --attempts 1 --no-history --quiet";
     for words in [
@@ -298,8 +298,8 @@ fn what_libaio_cannot_do_is_refused_with_a_command_that_works() {
 }
 
 #[test]
-fn io_uring_that_was_named_is_refused_in_the_language_that_was_typed() {
-    let stage = Stage::beside_others();
+fn denied_io_uring_is_refused_in_the_syntax_of_the_command() {
+    let stage = Stage::shared();
     let dir = stage.folder("d");
     let toml = stage.path("job.toml");
     std::fs::write(
@@ -337,8 +337,8 @@ fn io_uring_that_was_named_is_refused_in_the_language_that_was_typed() {
 }
 
 #[test]
-fn a_ring_that_needs_what_the_device_does_not_have_is_refused_before_a_file_is_made() {
-    let stage = Stage::beside_others();
+fn unsupported_ring_options_are_refused_before_a_file_is_made() {
+    let stage = Stage::shared();
     let dir = stage.folder("d");
     for words in [
         "run --engine io_uring:sqpoll=4096 --size 16m",
@@ -366,11 +366,11 @@ fn image(stage: &Stage) -> PathBuf {
 }
 
 #[test]
-fn an_empty_root_directory_without_dev_and_proc_has_the_same_engine() {
+fn chroot_without_dev_and_proc_uses_the_same_engine() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let image = image(&stage);
     let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --attempts 1 --no-history --quiet --format json";
     let engine = |out: &Outcome| {
@@ -385,7 +385,7 @@ fn an_empty_root_directory_without_dev_and_proc_has_the_same_engine() {
 
 #[test]
 #[ignore = "long"]
-fn in_a_container_of_podman_it_measures_a_volume() {
+fn measures_a_volume_in_a_podman_container() {
     if !is_root() {
         return;
     }
@@ -393,7 +393,7 @@ fn in_a_container_of_podman_it_measures_a_volume() {
     let (Ok(runtime), Ok(_)) = (runtime, tool(&[&"podman", &"--version"])) else {
         return skip("podman is not installed");
     };
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let (image, volume) = (image(&stage), stage.folder("volume"));
     let storage = [("--root", "podman"), ("--runroot", "podman-run")]
         .map(|(flag, name)| [flag.to_owned(), stage.folder(name).display().to_string()]);

@@ -1,12 +1,10 @@
-//! Contradictions: a real session whose file says afterwards what cannot have been.
-//!
-//! For: the checks that look after fathom's own arithmetic, which nothing that one can type makes fire. Not for: files that are
-//! damaged, which are refused ([`crate::history`]).
+//! Sessions that contradict themselves: real sessions with a changed file. These checks guard fathom's own arithmetic, and no command makes
+//! them fire. Damaged files are refused earlier ([`crate::history`]).
 
 use crate::stage::Stage;
 use serde_json::{Value, json};
 
-/// What of a frame is made wrong.
+/// The value of a frame that is changed.
 type Lie = fn(&mut Value);
 
 /// A check, and the lie that it must find out.
@@ -32,33 +30,33 @@ fn grow(frame: &mut Value, at: &str, times: f64) {
     put(frame, at, (number.unwrap_or(0) as f64 * times) as u64);
 }
 
-/// The file with the lie in each of its frames that can tell it, and checksums that are right.
+/// The file with the false value in each frame that can contain it, and correct checksums.
 fn forge_session(session: &str, lie: Lie) -> String {
-    let told = |line: &str| -> Option<String> {
+    let reported = |line: &str| -> Option<String> {
         let mut frame: Value = serde_json::from_str(line.split_once(' ')?.1).ok()?;
         lie(&mut frame);
         let json = frame.to_string();
         Some(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
     };
     // The first line is no frame.
-    session.lines().map(|line| told(line).unwrap_or_else(|| format!("{line}\n"))).collect()
+    session.lines().map(|line| reported(line).unwrap_or_else(|| format!("{line}\n"))).collect()
 }
 
 #[test]
-fn a_session_that_contradicts_itself_is_found_out() {
+fn contradictory_sessions_are_detected() {
     let stage = Stage::watching();
     let file = stage.file("data", 64);
     let words = "run --rw randread --depth 4 --time 300ms --warmup 50ms --runs 2 --quiet --format json";
     let honest = stage.fathom(words, &file).report();
     let session = std::fs::read_to_string(&stage.sessions()[0]).unwrap();
     for (id, lie) in LIES {
-        honest.must_say(id, "holds");
+        honest.expect_answer(id, "holds");
         let path = stage.path(&format!("{id}.fathom"));
         let lied = forge_session(&session, *lie);
         assert_ne!(lied, session, "{id}: the lie is nowhere");
         std::fs::write(&path, lied).unwrap();
         let report = stage.fathom("show --format json", &path).report();
-        report.must_say(id, "finding");
+        report.expect_answer(id, "finding");
         assert_ne!(report.verdict(), "VALID", "{id}");
     }
 }

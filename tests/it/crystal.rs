@@ -1,6 +1,4 @@
-//! CrystalDiskMark's text to the column, and KDiskMark's own calls of fio with fathom in fio's place.
-//!
-//! For: what forums and KDiskMark read. Not for: the tests of the profiles, which other stories tell.
+//! The text output of CrystalDiskMark, column by column, and KDiskMark's calls of fio with fathom in place of fio.
 
 use crate::fio::fio;
 use crate::stage::Stage;
@@ -11,8 +9,8 @@ use std::path::Path;
 const LINE: &str = "  SEQ    1MiB (Q=  8, T= 1):  5585.875 MB/s [   5327.1 IOPS] <  1390.62 us>";
 
 #[test]
-fn the_text_of_a_profile_is_crystaldiskmarks_to_the_column() {
-    let stage = Stage::beside_few();
+fn profile_text_matches_crystaldiskmark_to_the_column() {
+    let stage = Stage::one_per_cpu();
     let words = "bench --profile cdm --size 16m --time 60ms --warmup 0 --runs 2 --quiet --format cdm";
     let out = stage.fathom(words, &stage.folder("here"));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
@@ -48,8 +46,8 @@ fn the_text_of_a_profile_is_crystaldiskmarks_to_the_column() {
 }
 
 #[test]
-fn what_crystaldiskmark_has_no_line_for_is_counted_and_not_left_out_in_silence() {
-    let stage = Stage::beside_others();
+fn results_without_a_crystaldiskmark_line_are_counted() {
+    let stage = Stage::shared();
     let words =
         "run --rw read --bs 4k/60:64k/40 --size 16m --time 60ms --warmup 0 --runs 1 --quiet --format cdm";
     let out = stage.fathom(words, &stage.folder("here"));
@@ -57,10 +55,10 @@ fn what_crystaldiskmark_has_no_line_for_is_counted_and_not_left_out_in_silence()
     assert!(out.stdout.contains("Profile: Custom"), "{out:?}");
 }
 
-/// As KDiskMark 3 does it: asks for the version, makes an empty file, has it laid out, and measures in it.
+/// Like KDiskMark 3: asks for the version, makes an empty file, lays it out, and measures in it.
 #[test]
-fn kdiskmarks_own_calls_work_with_fathom_in_fios_place() {
-    let stage = Stage::beside_others();
+fn kdiskmark_commands_work_with_fathom_as_fio() {
+    let stage = Stage::shared();
     let version = fio(&stage, "--version");
     assert!(version.stdout.starts_with("fio-"), "{version:?}");
     let file = stage.path("kdiskmark-AbCdEf.tmp");

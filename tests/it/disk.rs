@@ -1,9 +1,7 @@
-//! Disks of a story's own: an image file as a loop device, a file system on it, mounted where nobody else sees it.
+//! Disks for tests: an image file as a loop device, with a file system that is mounted in a private namespace.
 //!
-//! For: real block devices and file systems that are gone at the end, whatever the story did. Not for: running the program
-//! without one ([`crate::stage`]).
-//! A mounted device is marked for automatic clearing, and its mount lives in the namespace of a process that ends with its
-//! standard input, and so do programs that serve a mount. So even a killed test run leaves no mount, loop device or process.
+//! Everything is removed at the end of the test, even after a kill: the loop device is marked for automatic clearing, and the mount lives in the
+//! namespace of a process that ends with its standard input, as do programs that serve a mount.
 
 use crate::stage::{Outcome, Running, Stage, fill, skip, tool, wait};
 use std::ffi::OsStr;
@@ -15,18 +13,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Whether a loop device reads its image past the page cache.
+/// Whether a loop device uses direct I/O on its image.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Image {
     Direct,
     Buffered,
 }
 
-/// Of two `losetup` or `mount -o loop` that find the same free device, the second keeps the first one's open for writing until it tries the next, 0.2 s later
-/// (util-linux 2.38), so that the first one's is in use.
+/// If two `losetup` or `mount -o loop` find the same free device, the second keeps the first one's device open for writing until it tries
+/// the next, 0.2 s later (util-linux 2.38), and the first one's device is in use meanwhile.
 static ATTACHING: Mutex<()> = Mutex::new(());
 
-/// Lets nobody else attach a loop device while the answer lives.
+/// Prevents other tests from attaching a loop device while the guard lives.
 pub(crate) fn attaching() -> MutexGuard<'static, ()> {
     ATTACHING.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -39,11 +37,11 @@ pub(crate) struct Device {
 
 /// A mounted file system on a loop device.
 pub(crate) struct Disk {
-    /// Where it is mounted, for whoever is inside.
+    /// The mount point inside the namespace.
     pub(crate) dir: PathBuf,
     pub(crate) device: PathBuf,
     room: Room,
-    /// Detached after the room is gone, where no mount does that.
+    /// Detached after the namespace is gone, if no mount does that.
     _held: Option<Device>,
 }
 
@@ -54,31 +52,31 @@ pub(crate) struct Room {
 }
 
 impl Device {
-    /// A loop device on a new image of so many MiB; `None`, and said, where the machine has none to give.
+    /// A loop device on a new image of `mib` MiB. Skips the test and returns `None` if the machine has none.
     pub(crate) fn new(stage: &Stage, mib: usize, image: Image) -> Option<Self> {
         let file = stage.path("image");
         File::create(&file).unwrap().set_len((mib as u64) << 20).unwrap();
         Self::on(&file, image)
     }
 
-    /// A loop device on an image that is there.
+    /// A loop device on an existing image.
     pub(crate) fn on(file: &Path, image: Image) -> Option<Self> {
         Self::at(file, image, 0)
     }
 
-    /// A loop device on an image that is there, from this byte of it on; `None`, and said, where the machine has none to give.
+    /// A loop device on an existing image, from byte `offset`. Skips the test and returns `None` if the machine has none.
     pub(crate) fn at(file: &Path, image: Image, offset: u64) -> Option<Self> {
         let direct = if image == Image::Direct { "--direct-io=on" } else { "--direct-io=off" };
         let offset = offset.to_string();
-        // What waits to be written to the disk that the image lies on would be traffic of others below.
+        // Pending writes to the disk of the image would count as foreign traffic below.
         let _ = tool(&[&"sync", &"-f", &file]);
         let device = Self::attach(&[&direct, &"--offset", &offset], file).map_err(|why| skip(&why)).ok()?;
-        // A story that was killed may have left some.
+        // A killed test may have left partitions.
         device.remove_partitions();
         Some(device)
     }
 
-    /// A loop device over a file or device, with these words of `losetup`.
+    /// A loop device over a file or device, with these options of `losetup`.
     pub(crate) fn attach(words: &[&dyn AsRef<OsStr>], over: &Path) -> Result<Self, String> {
         let _nobody_else = attaching();
         let path =
@@ -86,7 +84,7 @@ impl Device {
         Ok(Self { path: path.into(), image: over.to_owned() })
     }
 
-    /// A partition of so many sectors of 512 bytes, without a table on the device; its node.
+    /// A partition of `sectors` sectors of 512 bytes, without a partition table. Returns its node.
     pub(crate) fn partition(&self, number: u32, first: u64, sectors: u64) -> Result<PathBuf, String> {
         let [of, first, sectors] = [u64::from(number), first, sectors].map(|n| n.to_string());
         tool(&[&"addpart", &self.path, &of, &first, &sectors])?;
@@ -94,7 +92,7 @@ impl Device {
         if node.exists() { Ok(node) } else { Err("nobody makes nodes of partitions here".into()) }
     }
 
-    /// The kernel keeps partitions of a loop device that has none in a table, also when its file is taken away.
+    /// The kernel keeps partitions of a loop device without a table even after its file is detached.
     fn remove_partitions(&self) {
         let Ok(entries) = std::fs::read_dir(format!("/sys/block/{}", self.name())) else { return };
         for entry in entries.flatten() {
@@ -109,7 +107,7 @@ impl Device {
         self.path.file_name().unwrap().to_str().unwrap()
     }
 
-    /// What is on it, as one number.
+    /// Checksum of its content.
     pub(crate) fn checksum(&self) -> String {
         tool(&[&"sync", &"-f", &self.image]).unwrap();
         tool(&[&"cksum", &self.image]).unwrap()
@@ -119,7 +117,7 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         self.remove_partitions();
-        // Mounted, this marks it for clearing when the mount goes.
+        // While mounted, this marks the device for clearing after the unmount.
         let _ = tool(&[&"losetup", &"--detach", &self.path]);
     }
 }
@@ -131,14 +129,14 @@ pub(crate) fn rings_discard() -> bool {
     version >= vec![6, 12]
 }
 
-/// Makes a file system or another signature. Nothing is left to be written later, which would count as foreign I/O.
+/// Makes a file system or another signature. Nothing remains to be written later, which would count as foreign I/O.
 pub(crate) fn make(kind: &str, device: &Path) -> Result<String, String> {
     match kind {
         "ext4" => {
             let options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
             tool(&[&"mkfs.ext4", &"-q", &"-F", &"-E", &options, &device])
         }
-        // Inode tables that are left to a thread of the kernel.
+        // Otherwise a kernel thread initialises inode tables later.
         "ext4 lazy" => tool(&[
             &"mkfs.ext4",
             &"-q",
@@ -159,19 +157,19 @@ pub(crate) fn make(kind: &str, device: &Path) -> Result<String, String> {
 }
 
 impl Disk {
-    /// A mounted file system; `None`, and said, where the machine cannot have it.
+    /// A mounted file system. Skips the test and returns `None` if the machine cannot make it.
     pub(crate) fn new(stage: &Stage, kind: &str, image: Image) -> Option<Self> {
         Self::mounted(stage, kind, image, "defaults")
     }
 
-    /// A file system mounted with these options; `None`, and said, where the machine cannot have it.
+    /// A file system mounted with these options. Skips the test and returns `None` if the machine cannot make it.
     pub(crate) fn mounted(stage: &Stage, kind: &str, image: Image, options: &str) -> Option<Self> {
-        // Smaller than this, xfs is not made.
+        // The smallest size of xfs.
         Self::make(stage, kind, &Device::new(stage, 320, image)?, options)
     }
 
-    /// One whose device begins so many bytes behind the beginning of its image.
-    pub(crate) fn behind(stage: &Stage, kind: &str, image: &Path, offset: u64) -> Option<Self> {
+    /// A file system whose device begins `offset` bytes into its image.
+    pub(crate) fn on_image(stage: &Stage, kind: &str, image: &Path, offset: u64) -> Option<Self> {
         Self::make(stage, kind, &Device::at(image, Image::Direct, offset)?, "defaults")
     }
 
@@ -189,8 +187,8 @@ impl Disk {
         Some(Self { dir, device: device.path.clone(), room, _held: None })
     }
 
-    /// What a script mounts on `$1`. It has a directory of its own, `$2`, and a free port, `$3`; what it starts ends with the
-    /// mount. `None`, and said, where the machine lacks one of the commands or refuses.
+    /// A file system that a script mounts on `$1`. The script gets a directory, `$2`, and a free port, `$3`; its processes end with the
+    /// mount. Skips the test and returns `None` if a command is missing or refuses.
     pub(crate) fn served(stage: &Stage, commands: &[&str], script: &str) -> Option<Self> {
         let is_there = |name: &&&str| tool(&[&"sh", &"-c", &"command -v \"$0\"", *name]).is_ok();
         if let Some(missing) = commands.iter().find(|name| !is_there(name)) {
@@ -207,8 +205,8 @@ impl Disk {
         Some(Self { dir, device: PathBuf::new(), room, _held: None })
     }
 
-    /// A file system of one file, `file`, of 64 MiB, whose reads are slow in a manner that `slow_reads.py` knows; `None`, and said,
-    /// where the machine has no FUSE.
+    /// A file system with one file, `file`, of 64 MiB, whose reads are slow in a manner of `slow_reads.py`. Skips the test and returns
+    /// `None` without FUSE.
     pub(crate) fn slow(stage: &Stage, manner: &str) -> Option<Self> {
         if !Path::new("/dev/fuse").exists() {
             skip("there is no /dev/fuse");
@@ -218,19 +216,18 @@ impl Disk {
         let mut server = Command::new("python3");
         server.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/slow_reads.py"));
         server.arg(&dir).arg((64 << 20).to_string()).args(manner.split_whitespace());
-        let room = Room::keep(&mut ahead_of_others(&server))?;
+        let room = Room::keep(&mut with_high_priority(&server))?;
         Some(Self { dir, device: PathBuf::new(), room, _held: None })
     }
 
-    /// A loop device on such a file.
+    /// A loop device on a file with slow reads.
     pub(crate) fn slow_device(stage: &Stage, manner: &str) -> Option<Self> {
         let slow = Self::slow(stage, manner)?;
         let device = Device::on(&slow.inside(&slow.dir.join("file")), Image::Buffered)?;
         Some(Self { device: device.path.clone(), _held: Some(device), ..slow })
     }
 
-    /// No file system: an empty directory of the machine's disk, where what is mounted is seen by nobody else. With a device
-    /// that is to be used as it is.
+    /// No file system: an empty directory on the machine's disk with a private mount namespace, and optionally a bare device.
     pub(crate) fn bare(stage: &Stage, device: Option<Device>) -> Option<Self> {
         let room = Room::keep(Command::new("sh").args(["-c", "echo ready && exec cat"]))?;
         let path = device.as_ref().map_or(PathBuf::new(), |d| d.path.clone());
@@ -261,12 +258,12 @@ impl Disk {
         self.sh(&format!("mount -o {options} {image} {on}"));
     }
 
-    /// Starts a shell command inside that goes on until it is killed.
-    pub(crate) fn sh_beside(&self, script: &str) -> Beside {
+    /// Starts a shell command inside, which runs until it is killed.
+    pub(crate) fn spawn_sh(&self, script: &str) -> Background {
         let cd = format!("cd '{}' && {script}", self.dir.display());
         let enter = self.room.enter();
         let mut command = Command::new(&enter[0]);
-        Beside::start(command.args(&enter[1..]).args(["sh", "-c", &cd]))
+        Background::start(command.args(&enter[1..]).args(["sh", "-c", &cd]))
     }
 
     /// A file full of bytes on it.
@@ -281,9 +278,8 @@ impl Disk {
         self.device.file_name().unwrap().to_str().unwrap()
     }
 
-    /// Switches the kernel's counters of the device off, for as long as the answer lives: a loop device keeps its switch
-    /// when it gets another image.
-    pub(crate) fn stop_counting(&self) -> Switched {
+    /// Disables the kernel's counters of the device while the guard lives: a loop device keeps this setting when it gets another image.
+    pub(crate) fn disable_counters(&self) -> Switched {
         self.switch("iostats", "0")
     }
 
@@ -292,25 +288,25 @@ impl Disk {
         std::fs::read_to_string(format!("/sys/block/{}/dev", self.name())).unwrap().trim().to_owned()
     }
 
-    /// Writes a switch of its queue, for as long as the answer lives.
+    /// Writes a setting of its queue while the guard lives.
     pub(crate) fn switch(&self, file: &str, value: &str) -> Switched {
         Switched::new(format!("/sys/block/{}/queue/{file}", self.name()).into(), value)
     }
 
-    /// What a command must be prefixed with to run inside.
+    /// The prefix of a command that runs inside.
     pub(crate) fn enter(&self) -> Vec<String> {
         self.room.enter()
     }
 
-    /// A path inside, as it is reached from outside.
+    /// A path inside, as seen from outside.
     pub(crate) fn inside(&self, path: &Path) -> PathBuf {
         let below = path.strip_prefix("/").unwrap();
         Path::new("/proc").join(self.room.keeper.id().to_string()).join("root").join(below)
     }
 }
 
-/// The same command before all others on this machine: what else runs here must not decide what users wait for.
-pub(crate) fn ahead_of_others(command: &Command) -> Command {
+/// The same command with the highest priority, so that other load does not change waiting times.
+pub(crate) fn with_high_priority(command: &Command) -> Command {
     let mut ahead = Command::new("chrt");
     ahead.args(["--rr", "10"]).arg(command.get_program()).args(command.get_args());
     command.get_envs().filter_map(|(key, value)| Some((key, value?))).for_each(|(key, value)| {
@@ -319,7 +315,7 @@ pub(crate) fn ahead_of_others(command: &Command) -> Command {
     ahead
 }
 
-/// A file of the kernel that says something else for a while.
+/// A kernel setting that is restored on drop.
 pub(crate) struct Switched(PathBuf, String);
 
 impl Switched {
@@ -336,13 +332,13 @@ impl Drop for Switched {
     }
 }
 
-/// A process beside the story, ended with it and all that it started.
-pub(crate) struct Beside(Child);
+/// A background process, ended on drop with all of its children.
+pub(crate) struct Background(Child);
 
-impl Beside {
-    /// Starts a command that goes on until it is killed.
+impl Background {
+    /// Starts a command that runs until it is killed.
     pub(crate) fn start(command: &mut Command) -> Self {
-        // A group of its own, so that what it starts ends with it.
+        // Its own process group, so that its children end with it.
         Self(command.process_group(0).stdin(Stdio::null()).spawn().unwrap())
     }
 
@@ -352,7 +348,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for Background {
     fn drop(&mut self) {
         let group = rustix::process::Pid::from_child(&self.0);
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
@@ -361,8 +357,8 @@ impl Drop for Beside {
 }
 
 impl Room {
-    /// Starts a command in a mount namespace of its own. It must print `ready` and go on until its input ends. It is the first
-    /// process of a process namespace too, so that the kernel ends with it what it left running.
+    /// Starts a command in its own mount namespace. It must print `ready` and run until its input ends. It is also the first process of a
+    /// process namespace, so that the kernel ends its children with it.
     pub(crate) fn keep(command: &mut Command) -> Option<Self> {
         let mut unshare = Command::new("unshare");
         unshare.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]);
@@ -380,7 +376,7 @@ impl Room {
         Some(room)
     }
 
-    /// What a command must be prefixed with to run inside.
+    /// The prefix of a command that runs inside.
     pub(crate) fn enter(&self) -> Vec<String> {
         ["nsenter", "--mount", "--target"]
             .map(str::to_owned)

@@ -1,15 +1,13 @@
-//! Command lines of DISKSPD: what they do to files, threads and rates, with the ledger beside them, and its manners.
-//!
-//! For: `fathom diskspd` and the program by the name of diskspd. Not for: the language and the formats, which have unit tests.
+//! `fathom diskspd`, also under the program name diskspd: effects on files, threads and rates, compared with the ledger.
 
-use crate::output::says;
+use crate::output::check_outcome;
 use crate::stage::{Outcome, Stage, fill, wait};
 use serde_json::Value;
 use std::path::Path;
 
 const MIB: usize = 1 << 20;
 
-/// fathom by the name of diskspd, in the folder of the story.
+/// fathom by the name of diskspd, in the folder of the test.
 fn diskspd(stage: &Stage, words: &str) -> Outcome {
     diskspd_with(stage, words, &[])
 }
@@ -28,7 +26,7 @@ fn done(stage: &Stage, words: &str) -> Outcome {
     out
 }
 
-/// The results of the last session, as fathom tells them.
+/// The results of the last session, in fathom's own report.
 fn last(stage: &Stage) -> Vec<Value> {
     let report = stage.fathom("show last --format json", Path::new("")).report();
     report.0["results"].as_array().cloned().unwrap_or_default()
@@ -49,8 +47,8 @@ fn counts(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn caching_is_what_its_letters_say_and_the_ledger_agrees() {
-    let stage = Stage::beside_others();
+fn caching_options_match_the_ledger() {
+    let stage = Stage::shared();
     for (words, cache, engine) in [
         ("-Su -o1", "direct", "sync"),
         ("-Sh -o4 -w50", "direct-dsync", "io_uring"),
@@ -81,8 +79,8 @@ fn caching_is_what_its_letters_say_and_the_ledger_agrees() {
 }
 
 #[test]
-fn writes_are_where_base_stride_and_parts_say_and_nowhere_else() {
-    let stage = Stage::beside_others();
+fn writes_follow_base_stride_and_thread_ranges() {
+    let stage = Stage::shared();
     for (words, is_touched) in [
         ("-B1M:1M -r -b64K", (|at: usize| (16..32).contains(&at)) as fn(usize) -> bool),
         ("-f1M -s -b64K", |at| at < 16),
@@ -104,8 +102,8 @@ fn writes_are_where_base_stride_and_parts_say_and_nowhere_else() {
 }
 
 #[test]
-fn what_is_written_is_what_z_says() {
-    let stage = Stage::beside_others();
+fn write_source_follows_z() {
+    let stage = Stage::shared();
     let source = stage.folder("here").join("source");
     std::fs::write(&source, b"seven b").unwrap();
     let written = |z: &str| {
@@ -123,7 +121,7 @@ fn what_is_written_is_what_z_says() {
     let blocks: std::collections::HashSet<&[u8]> = copies.chunks(4096).collect();
     assert!((1..=16).contains(&blocks.len()), "{} blocks of a buffer of sixteen", blocks.len());
     fill(&source, 1);
-    says(
+    check_outcome(
         &diskspd(&stage, "-d1 -w100 -c1M -Z64K,source written"),
         1,
         &["all of which are written", "-Z1048576,source"],
@@ -131,8 +129,8 @@ fn what_is_written_is_what_z_says() {
 }
 
 #[test]
-fn threads_are_told_apart_by_targets_and_take_their_cpus_in_turn() {
-    let stage = Stage::beside_others();
+fn threads_are_listed_per_target_with_their_cpus() {
+    let stage = Stage::shared();
     let rows = |out: &Outcome| {
         let (_, total) = out.stdout.split_once("Total IO\n").unwrap();
         let (total, _) = total.split_once("\nRead IO").unwrap();
@@ -160,7 +158,7 @@ fn threads_are_told_apart_by_targets_and_take_their_cpus_in_turn() {
     assert!(counts.len() == 2 && counts[0].abs_diff(counts[1]) < counts[0] / 4, "{counts:?}");
     done(&stage, "-c4M -b64K -F2 -O3 -r -Su one");
     assert_eq!(stream(&last(&stage)[0])["depth"], 3);
-    // Workers that begin elsewhere, together, or from one position: what each is said to be.
+    // Start offsets of workers: different, equal, or from one position.
     for (words, start) in [("-T1M", "every"), ("-si", "interlocked"), ("", "same")] {
         done(&stage, &format!("-c4M -b64K -t2 {words} -Su one"));
         let result = last(&stage).remove(0);
@@ -196,8 +194,8 @@ fn of_each(xml: &str) -> Vec<(u32, String, u64)> {
 }
 
 #[test]
-fn operations_of_a_thread_are_shared_among_its_targets_by_weight() {
-    let stage = Stage::beside_others();
+fn thread_operations_are_shared_by_target_weight() {
+    let stage = Stage::shared();
     let xml = done(&stage, "-c4M -b64K -F2 -O6 -r -Su -w30 -Rxml one two").stdout;
     let all = of_each(&xml);
     let names: Vec<_> = all.iter().map(|(thread, path, _)| (*thread, path.as_str())).collect();
@@ -239,8 +237,8 @@ fn operations_of_a_thread_are_shared_among_its_targets_by_weight() {
 }
 
 #[test]
-fn intervals_may_be_a_millisecond_long() {
-    let stage = Stage::beside_others();
+fn intervals_of_one_millisecond_work() {
+    let stage = Stage::shared();
     let xml = done(&stage, "-D1 -L -Rxml -c4M -b4K -r -Su -o4 -w20 data").stdout;
     let (of_all, _) = xml.split_once("<Thread>").unwrap();
     let buckets: Vec<&str> = of_all.split("<Bucket SampleMillisecond=").skip(1).collect();
@@ -255,8 +253,8 @@ fn intervals_may_be_a_millisecond_long() {
 }
 
 #[test]
-fn runs_begin_in_the_parts_that_a_distribution_names() {
-    let stage = Stage::beside_others();
+fn distributions_select_the_ranges_of_runs() {
+    let stage = Stage::shared();
     done(&stage, "-c4M -b64K -w100 -Su -rs25 -r -rdpct100/25:0/75 -f4M parts");
     let result = last(&stage).remove(0);
     let line = &stream(&result)["access"]["lines"][0];
@@ -272,8 +270,8 @@ fn runs_begin_in_the_parts_that_a_distribution_names() {
 }
 
 #[test]
-fn a_profile_as_windows_redirects_it_is_read() {
-    let stage = Stage::beside_others();
+fn utf16_profiles_are_read() {
+    let stage = Stage::shared();
     let printed = diskspd(&stage, "-Rpxml -d1 -W0 -c1M -r -Su data").stdout;
     let units: Vec<u8> = std::iter::once(0xfeff)
         .chain(printed.replace('\n', "\r\n").encode_utf16())
@@ -285,8 +283,8 @@ fn a_profile_as_windows_redirects_it_is_read() {
 }
 
 #[test]
-fn throughput_and_bursts_are_kept_by_each_thread() {
-    let stage = Stage::beside_few();
+fn each_thread_keeps_its_throughput_and_bursts() {
+    let stage = Stage::one_per_cpu();
     let iops = |stage: &Stage| last(stage)[0]["total"]["iops"].as_f64().unwrap();
     for (words, expected) in [("-g100i -t2", 200.0), ("-g4096 -t1", 1000.0), ("-i10 -j100 -o1 -t1", 99.0)] {
         done(&stage, &format!("-c4M -b4K -r {words} paced"));
@@ -296,8 +294,8 @@ fn throughput_and_bursts_are_kept_by_each_thread() {
 }
 
 #[test]
-fn latencies_and_intervals_stand_where_readers_look() {
-    let stage = Stage::beside_few();
+fn latencies_and_intervals_are_where_parsers_expect_them() {
+    let stage = Stage::one_per_cpu();
     let out = diskspd(&stage, "-d2 -W1 -C1 -D500 -L -c4M -b4K -r -Su -o4 -w20 -v data");
     assert_eq!(out.code, Some(0), "{out:?}");
     for words in [
@@ -327,8 +325,8 @@ fn latencies_and_intervals_stand_where_readers_look() {
 }
 
 #[test]
-fn a_profile_is_printed_and_carried_out_with_all_of_its_time_spans() {
-    // It tells the time that both of them took.
+fn profiles_are_printed_and_run_with_all_time_spans() {
+    // It reports the time of both.
     let stage = Stage::new();
     let printed = diskspd(&stage, "-Rpxml -d1 -W0 -L -c2M -b8K -r -Su -o4 data");
     assert_eq!(
@@ -366,20 +364,20 @@ fn a_profile_is_printed_and_carried_out_with_all_of_its_time_spans() {
         stage.fathom("run --runs 1 --attempts 1 --time 100ms --format json --quiet", &here.join("own.xml"));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     assert_eq!(out.report().0["results"][0]["runs"].as_array().map(Vec::len), Some(1));
-    says(&diskspd(&stage, "-Xtwo.xml"), 1, &["template target '*1' was not substituted"]);
+    check_outcome(&diskspd(&stage, "-Xtwo.xml"), 1, &["template target '*1' was not substituted"]);
 }
 
 #[test]
-fn its_files_are_its_own_and_no_other_is_written() {
-    let stage = Stage::beside_others();
+fn only_files_made_by_c_are_written() {
+    let stage = Stage::shared();
     let out = done(&stage, "-c2M -w100 -Su kept");
     assert!(out.stdout.contains("Command Line: -d1 -W0 -c2M -w100 -Su kept\n"), "{out:?}");
     done(&stage, "-c4M -w100 -Su kept");
     assert_eq!(here(&stage, "kept").len(), 4 * MIB, "it is made again, and larger");
     let foreign = stage.folder("here").join("foreign");
     std::fs::write(&foreign, vec![7; MIB]).unwrap();
-    says(&diskspd(&stage, "-d1 -W0 -w100 foreign"), 1, &["--destroy", "foreign"]);
-    says(&diskspd(&stage, "-d1 -W0 -c2M foreign"), 1, &["fathom did not make it", "leave -c out"]);
+    check_outcome(&diskspd(&stage, "-d1 -W0 -w100 foreign"), 1, &["--destroy", "foreign"]);
+    check_outcome(&diskspd(&stage, "-d1 -W0 -c2M foreign"), 1, &["fathom did not make it", "leave -c out"]);
     assert!(here(&stage, "foreign").iter().all(|byte| *byte == 7));
     done(&stage, "-f64M foreign");
     let set = [("FATHOM_DESTROY", foreign.to_str().unwrap())];
@@ -388,14 +386,14 @@ fn its_files_are_its_own_and_no_other_is_written() {
     assert!(counts(&here(&stage, "foreign")));
     std::fs::write(&foreign, vec![7; MIB]).unwrap();
     done(&stage, &format!("--destroy={} -w100 -Su foreign", foreign.display()));
-    says(&diskspd(&stage, "-d1 absent"), 1, &["does not exist", "-c1G"]);
-    says(&diskspd(&stage, "-d1 ."), 1, &["is a directory"]);
+    check_outcome(&diskspd(&stage, "-d1 absent"), 1, &["does not exist", "-c1G"]);
+    check_outcome(&diskspd(&stage, "-d1 ."), 1, &["is a directory"]);
 }
 
 #[test]
-fn what_is_wrong_is_told_before_anything_is_made_with_exit_code_1() {
-    let stage = Stage::beside_others();
-    for (words, told) in [
+fn errors_exit_with_1_before_anything_is_made() {
+    let stage = Stage::shared();
+    for (words, reported) in [
         ("-c1M -t0 a", "from 1 on"),
         ("-c1M -x a", "completion routines"),
         ("-c1M -eDISK_IO a", "fathom capture"),
@@ -406,7 +404,7 @@ fn what_is_wrong_is_told_before_anything_is_made_with_exit_code_1() {
         ("a -c1M", "options before targets"),
         ("-c1M", "at least one target"),
     ] {
-        says(&diskspd(&stage, words), 1, &[told]);
+        check_outcome(&diskspd(&stage, words), 1, &[reported]);
     }
     assert_eq!(std::fs::read_dir(stage.folder("here")).unwrap().count(), 0);
     let help = diskspd(&stage, "-?");
@@ -419,8 +417,8 @@ fn what_is_wrong_is_told_before_anything_is_made_with_exit_code_1() {
 }
 
 #[test]
-fn a_file_that_c_made_is_written_by_the_next_call_and_another_file_is_not() {
-    let stage = Stage::beside_others();
+fn the_next_call_writes_a_file_made_by_c_but_no_other() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let run = |words: &str| {
         wait(stage.command(&[], &format!("diskspd {words}"), Path::new("")).current_dir(&folder))
@@ -437,8 +435,8 @@ fn a_file_that_c_made_is_written_by_the_next_call_and_another_file_is_not() {
 }
 
 #[test]
-fn a_profile_that_rp_wrote_runs_and_dashes_of_a_web_page_are_recognised() {
-    let stage = Stage::beside_others();
+fn profiles_of_rp_run_and_typographic_dashes_are_recognised() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let run = |words: &str| {
         wait(stage.command(&[], &format!("diskspd {words}"), Path::new("")).current_dir(&folder))

@@ -1,7 +1,5 @@
-//! Disturbed runs: what others do meanwhile is seen, told and measured again.
-//!
-//! For: bursts, neighbours that stay, and limits that change, on real devices. Not for: when a run is measured again, and that the
-//! figures which are left are honest; simulations of that stand below the rule (crate `analysis`, `strategy::disturbed`).
+//! Disturbed runs on real devices: bursts, permanent neighbours and changing limits are noticed, reported and measured again. The rules are
+//! simulated in crate `analysis`, `strategy::disturbed`.
 
 use crate::disk::{Disk, Image};
 use crate::group::Group;
@@ -28,7 +26,7 @@ fn disturbed(result: &Value) -> &[Value] {
     result["disturbed"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Those of a run by one thing: attempt, and whether it counts.
+/// The disturbances of a run by one cause: attempt, and whether it counts.
 fn by(report: &Report, run: u64, what: &str) -> Vec<(u64, bool)> {
     let of_run = disturbed(&report.0["results"][0]).iter().filter(|d| d["run"] == run);
     let by = of_run.filter(|d| d["by"].as_array().unwrap().iter().any(|b| b["what"] == what));
@@ -45,17 +43,17 @@ fn note(report: &Report, words: &str) -> bool {
 
 /// Waits until a run is in its first half.
 fn within_run(running: &mut Running, words: &str) {
-    running.until_it_says(words);
+    running.wait_for_output(words);
     std::thread::sleep(INTO_A_RUN);
 }
 
 #[test]
-fn a_burst_in_one_run_of_five_is_told_and_the_run_measured_again() {
+fn a_disturbed_run_is_reported_and_repeated() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     let mut running = disk.start(&stage, WORDS, &disk.dir);
     // A host that takes CPU time has the first run measured again. That repeat is hit then, while repeats are left.
-    running.until_runs(2);
+    running.wait_for_runs(2);
     std::thread::sleep(INTO_A_RUN);
     disk.sh(&format!("timeout 0.4 sh -c '{NEIGHBOUR}' || true"));
     let out = running.end();
@@ -71,7 +69,7 @@ fn a_burst_in_one_run_of_five_is_told_and_the_run_measured_again() {
     let again: Vec<(u64, u64)> =
         hit.filter(|(_, (_, counts))| !counts).map(|(run, (at, _))| (run, at)).collect();
     assert!(matches!(again[..], [(0..=1, _), ..]), "{:#}", result["disturbed"]);
-    assert!(note(&report, "of 5 runs") && report.says("D27", "finding"), "{:#}", report.0["notes"]);
+    assert!(note(&report, "of 5 runs") && report.has_answer("D27", "finding"), "{:#}", report.0["notes"]);
     assert_eq!(report.0, stage.show().report().0, "the session tells the same");
     let session = &stage.sessions()[0];
     let shown = stage.fathom(&format!("show --explain {}", session.display()), "".as_ref()).stdout;
@@ -81,17 +79,17 @@ fn a_burst_in_one_run_of_five_is_told_and_the_run_measured_again() {
 }
 
 #[test]
-fn a_neighbour_that_is_there_before_the_first_run_is_named_and_nothing_is_measured_again() {
+fn permanent_neighbour_is_named_without_repeats() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
-    let _neighbour = disk.sh_beside(NEIGHBOUR);
+    let _neighbour = disk.spawn_sh(NEIGHBOUR);
     let out = disk.fathom(&stage, WORDS, &disk.dir);
     assert!(out.stderr.contains("the machine was busy before the first run: "), "{out:?}");
     let report = out.report();
     let result = &report.0["results"][0];
     assert_eq!((runs(result), disturbed(result).len()), (5, 5), "{:#}", result["disturbed"]);
     assert_eq!(by(&report, 0, "foreign_io"), [(0, true)]);
-    assert_eq!(report.must_say("D27", "finding")["severity"], "biased");
+    assert_eq!(report.expect_answer("D27", "finding")["severity"], "biased");
     let busy: Vec<&str> =
         report.0["busy_machine"].as_array().unwrap().iter().map(|s| s.as_str().unwrap()).collect();
     assert!(
@@ -105,7 +103,7 @@ fn a_neighbour_that_is_there_before_the_first_run_is_named_and_nothing_is_measur
 }
 
 #[test]
-fn a_limit_that_is_set_in_mid_run_is_told_and_waited_out() {
+fn limit_set_during_a_run_is_reported_and_waited_out() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     let Some(group) = Group::limited(&disk, &("blkio", LIMIT, "$NUMBER 1000000")) else { return };
@@ -117,38 +115,41 @@ fn a_limit_that_is_set_in_mid_run_is_told_and_waited_out() {
     let mut running = Running::start(&mut stage.command(&enter, WORDS, &disk.dir));
     within_run(&mut running, "run 2 of");
     set(500);
-    // A host that takes CPU time stands before it in the same line.
+    // Stolen CPU time is named earlier in the same line.
     within_run(&mut running, "a limit was changed from outside");
     set(1_000_000);
     let report = running.end().report();
     let result = &report.0["results"][0];
     assert_eq!(runs(result), 5);
     // The second line is another attempt at the first run where the host took CPU time of that.
-    let told: Vec<bool> =
+    let reported: Vec<bool> =
         (0..5).flat_map(|run| by(&report, run, "limit_changed")).map(|(_, counts)| counts).collect();
-    assert!(!told.is_empty(), "{:#}", result["disturbed"]);
+    assert!(!reported.is_empty(), "{:#}", result["disturbed"]);
     // Where the host disturbs the attempt that follows too, the first one is left to count.
     if (0..5).all(|run| by(&report, run, "stolen_cpu").is_empty()) {
-        assert_eq!(told, [false, false], "{:#}", result["disturbed"]);
+        assert_eq!(reported, [false, false], "{:#}", result["disturbed"]);
         assert!(!report.name().contains(" then "), "no cliff is left: {}", report.name());
     }
 }
 
 #[test]
 #[ignore = "long"]
-fn three_seconds_of_others_in_a_bench_leave_no_row_without_a_number() {
+fn a_short_disturbance_of_bench_leaves_every_row_a_number() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     let mut running = disk.start(&stage, "bench --size 64m --time 500ms --format json", &disk.dir);
-    running.until_it_says("run 12 of");
+    running.wait_for_output("run 12 of");
     disk.sh(&format!("timeout 3 sh -c '{NEIGHBOUR}' || true"));
-    // 40 runs of a bench, some of them again, outlast a story's usual limit on a busy machine.
+    // 40 runs of a bench, some of them again, outlast a test's usual limit on a busy machine.
     let report = running.end_within(Duration::from_secs(180)).report();
     let results = report.0["results"].as_array().unwrap();
     assert!(results.iter().all(|r| runs(r) == 5 && r["total"]["iops"].as_f64() > Some(0.0)));
-    let told: Vec<&Value> = results.iter().flat_map(disturbed).collect();
+    let reported: Vec<&Value> = results.iter().flat_map(disturbed).collect();
     let others = |d: &&&Value| d["why"].as_str().is_some_and(|why| why.contains("of others on"));
-    assert!(told.iter().filter(others).count() >= 3 && note(&report, "other load disturbed"), "{told:#?}");
+    assert!(
+        reported.iter().filter(others).count() >= 3 && note(&report, "other load disturbed"),
+        "{reported:#?}"
+    );
     assert!(
         report.answers("D01").iter().all(|d01| d01["severity"] != "void"),
         "{:#?}",
@@ -157,9 +158,9 @@ fn three_seconds_of_others_in_a_bench_leave_no_row_without_a_number() {
 }
 
 /// The lines of progress that begin a run, from the one in which others came.
-fn runs_from<'a>(said: &'a str, words: &str) -> Vec<&'a str> {
+fn runs_from<'a>(printed: &'a str, words: &str) -> Vec<&'a str> {
     let begins = |line: &&str| line.starts_with("run ") || line.starts_with("cell ");
-    said.lines().filter(begins).skip_while(|line| !line.contains(words)).collect()
+    printed.lines().filter(begins).skip_while(|line| !line.contains(words)).collect()
 }
 
 /// Whether a run of a line of progress is measured again.
@@ -170,7 +171,7 @@ fn is_again(line: &str) -> bool {
 // Where a host takes CPU time of every other run, nothing is measured again: for a quiet machine.
 #[test]
 #[ignore = "long"]
-fn where_runs_are_compared_the_round_of_a_burst_is_measured_again() {
+fn a_disturbed_round_of_a_comparison_is_repeated() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     // Longer than the burst and what is around it, so that one run is hit.
@@ -200,7 +201,7 @@ fn where_runs_are_compared_the_round_of_a_burst_is_measured_again() {
 
 #[test]
 #[ignore = "long"]
-fn a_load_is_measured_again_at_once_and_a_cell_before_the_next_round() {
+fn disturbed_loads_repeat_at_once_and_cells_before_the_next_round() {
     let stage = Stage::watching();
     let Some(disk) = disk(&stage) else { return };
     let burst = |words: &str, at: &str| {

@@ -1,4 +1,4 @@
-//! The doctor: what would spoil a number is found before one is measured, and nothing is touched.
+//! `fathom doctor`: finds what would spoil a measurement before it runs, and changes nothing.
 
 use crate::disk::{Device, Disk, Image};
 use crate::group::Group;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const WORDS: &str = "doctor --format json";
-/// It is a look: beside what it watches, nobody waits longer for one.
+/// Doctor makes no measurement, so only its idle watch takes time.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// A diagnosis, read by the names of its contract.
 struct Diagnosis(Value);
 
 impl Diagnosis {
-    /// What the doctor said, which it did in time and without complaint.
+    /// The output of doctor, which ended in time without errors.
     #[track_caller]
     fn from_outcome(out: &Outcome) -> Self {
         assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
@@ -27,7 +27,7 @@ impl Diagnosis {
         Self(all)
     }
 
-    /// The only look whose subject begins like this.
+    /// The only answer whose subject begins like this.
     #[track_caller]
     fn observation(&self, about: &str) -> &Value {
         let looks = self.0["groups"].as_array().unwrap().iter().flat_map(|g| g["looks"].as_array().unwrap());
@@ -36,9 +36,9 @@ impl Diagnosis {
         all[0]
     }
 
-    /// Fails unless the look's answer is this, and gives the look.
+    /// Fails unless the answer has this outcome; returns the answer.
     #[track_caller]
-    fn must_say(&self, about: &str, outcome: &str) -> &Value {
+    fn expect_answer(&self, about: &str, outcome: &str) -> &Value {
         let look = self.observation(about);
         assert_eq!(look["outcome"], outcome, "{look:#}");
         look
@@ -46,15 +46,15 @@ impl Diagnosis {
 }
 
 #[test]
-fn a_written_file_on_ext4_is_in_order_once_its_cure_was_typed() {
+fn written_file_on_ext4_is_clean_after_the_suggested_fix() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others().watching_as_for_users();
+    let stage = Stage::shared().watching_as_for_users();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 32);
     let seen = Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &file));
-    let cached = seen.must_say("cached", "finding");
+    let cached = seen.expect_answer("cached", "finding");
     assert_eq!((&cached["check"], &cached["severity"]), (&"A01".into(), &"rename".into()));
     let cure = cached["cure"].as_str().unwrap().split(" (").next().unwrap();
     disk.sh(&format!("{cure} 2>&1"));
@@ -63,7 +63,7 @@ fn a_written_file_on_ext4_is_in_order_once_its_cure_was_typed() {
     for about in
         ["what is below", "direct I/O", "flushes", "cached", "holes", "compressed", "shared", "counters"]
     {
-        seen.must_say(about, "holds");
+        seen.expect_answer(about, "holds");
     }
     assert!(seen.0["chain"].as_str().unwrap().contains("ext4"), "{:#}", seen.0["chain"]);
     assert!(seen.0["watched_ms"].as_u64().unwrap() >= 3000);
@@ -71,12 +71,12 @@ fn a_written_file_on_ext4_is_in_order_once_its_cure_was_typed() {
 }
 
 #[test]
-fn holes_are_found_before_they_are_measured() {
-    let stage = Stage::beside_others();
+fn holes_are_found_before_measuring() {
+    let stage = Stage::shared();
     let hollow = stage.path("it's hollow");
     std::fs::File::create(&hollow).unwrap().set_len(64 << 20).unwrap();
     let seen = Diagnosis::from_outcome(&stage.fathom(WORDS, &hollow));
-    let holes = seen.must_say("holes", "finding");
+    let holes = seen.expect_answer("holes", "finding");
     assert_eq!((&holes["check"], &holes["severity"]), (&"A04".into(), &"void".into()));
     assert_eq!(names(&stage.path("xdg")), Vec::<PathBuf>::new(), "a look keeps no session");
 
@@ -86,12 +86,12 @@ fn holes_are_found_before_they_are_measured() {
 }
 
 #[test]
-fn a_directory_is_looked_at_and_nothing_is_made_in_it() {
-    let stage = Stage::beside_others();
+fn doctor_makes_nothing_in_a_directory() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let seen = Diagnosis::from_outcome(&stage.fathom(WORDS, &folder));
-    seen.must_say("test file", "holds");
-    seen.must_say("direct I/O", "not_checked");
+    seen.expect_answer("test file", "holds");
+    seen.expect_answer("direct I/O", "not_checked");
     assert_eq!(names(&folder), Vec::<PathBuf>::new());
     std::fs::write(folder.join("old"), "content").unwrap();
     let text = stage.fathom("doctor", &folder).stdout;
@@ -99,90 +99,90 @@ fn a_directory_is_looked_at_and_nothing_is_made_in_it() {
 }
 
 #[test]
-fn memory_is_called_memory() {
+fn tmpfs_is_reported_as_memory() {
     if !std::fs::read_to_string("/proc/mounts").unwrap_or_default().contains(" /dev/shm tmpfs ") {
         return skip("/dev/shm is no tmpfs here");
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let seen = Diagnosis::from_outcome(&stage.fathom(WORDS, Path::new("/dev/shm")));
-    assert_eq!(seen.must_say("what is below", "finding")["check"], "A11");
+    assert_eq!(seen.expect_answer("what is below", "finding")["check"], "A11");
 }
 
 #[test]
-fn a_loop_device_through_the_page_cache_is_found_and_its_cure_works() {
+fn cached_loop_device_is_found_and_the_suggested_fix_works() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 16, Image::Buffered) else { return };
     let seen = Diagnosis::from_outcome(&stage.fathom(WORDS, &device.path));
-    let backing = seen.must_say("backing of", "finding");
+    let backing = seen.expect_answer("backing of", "finding");
     assert_eq!(backing["check"], "A12");
     let cure: Vec<&str> = backing["cure"].as_str().unwrap().split(' ').collect();
     if let Err(why) = tool(&cure.iter().map(|w| w as &dyn AsRef<std::ffi::OsStr>).collect::<Vec<_>>()) {
         return skip(&why);
     }
-    Diagnosis::from_outcome(&stage.fathom(WORDS, &device.path)).must_say("backing of", "holds");
+    Diagnosis::from_outcome(&stage.fathom(WORDS, &device.path)).expect_answer("backing of", "holds");
 }
 
 #[test]
-fn a_limit_is_found_inside_the_cgroup_that_has_it_and_not_outside() {
+fn cgroup_limit_is_found_only_inside_the_cgroup() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let limit = ("blkio", "blkio.throttle.read_iops_device", "$NUMBER 100000");
     let Some(group) = Group::limited(&disk, &limit) else { return };
     let enter = [disk.enter(), group.enter()].concat();
     let seen = Diagnosis::from_outcome(&wait(&mut stage.command(&enter, WORDS, &disk.dir)));
-    let limit = seen.must_say("I/O limits", "finding");
+    let limit = seen.expect_answer("I/O limits", "finding");
     assert!(limit["check"] == "D04" && limit["sentence"].as_str().unwrap().contains("100000"), "{limit:#}");
-    Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &disk.dir)).must_say("I/O limits", "holds");
+    Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &disk.dir)).expect_answer("I/O limits", "holds");
 }
 
 #[test]
-fn counters_that_are_off_and_a_neighbour_are_found() {
+fn disabled_counters_and_neighbours_are_found() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others().watching_as_for_users();
+    let stage = Stage::shared().watching_as_for_users();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 8);
-    let beside = disk.sh_beside("while dd if=data of=/dev/null iflag=direct bs=4k status=none; do :; done");
+    let beside = disk.spawn_sh("while dd if=data of=/dev/null iflag=direct bs=4k status=none; do :; done");
     let seen = Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &file));
     drop(beside);
-    let others = seen.must_say("requests of others", "finding");
+    let others = seen.expect_answer("requests of others", "finding");
     assert_eq!((&others["check"], &others["severity"]), (&"D01".into(), &"biased".into()));
 
-    let _uncounted = disk.stop_counting();
+    let _uncounted = disk.disable_counters();
     let seen = Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &file));
-    let counters = seen.must_say(&format!("counters of {}", disk.name()), "finding");
+    let counters = seen.expect_answer(&format!("counters of {}", disk.name()), "finding");
     assert!(
         counters["cure"].as_str().unwrap().contains(&format!("/sys/block/{}/queue/iostats", disk.name()))
     );
 }
 
 #[test]
-fn whoever_owns_nothing_is_told_what_could_not_be_looked_at() {
+fn users_without_rights_see_what_was_not_checked() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("secret", 1);
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
-    let seen = Diagnosis::from_outcome(&stage.fathom_as_nobody(WORDS, &file));
+    let seen = Diagnosis::from_outcome(&stage.fathom_unprivileged(WORDS, &file));
     for about in ["cached", "how it is stored"] {
-        let look = seen.must_say(about, "not_checked");
+        let look = seen.expect_answer(about, "not_checked");
         assert!(look["sentence"].as_str().unwrap().contains("permission denied"), "{look:#}");
     }
-    // Nothing of this is a fault of the machine, so it is said and no more.
-    assert_eq!(seen.must_say("cgroup of its own", "finding")["severity"], "note");
+    // None of this is a fault of the machine, so it is only mentioned.
+    assert_eq!(seen.expect_answer("cgroup of its own", "finding")["severity"], "note");
 }
 
 #[test]
-fn what_is_no_target_is_a_usage_error() {
-    let stage = Stage::beside_others();
+fn non_targets_are_usage_errors() {
+    let stage = Stage::shared();
     let table = [
         (WORDS, stage.path("missing"), "does not exist"),
         (WORDS, PathBuf::from("/dev/null"), "block device"),

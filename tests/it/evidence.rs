@@ -1,11 +1,9 @@
-//! Stories of evidence: what a session holds beside the counters, whoever runs it.
-//!
-//! For: that every name of the catalogue is in the file, with a text or a reason. Not for: what is concluded from it.
+//! Evidence in session files: every item of the catalogue has a text or a reason, for root and for other users.
 
 use crate::stage::{Stage, is_root};
 use fathom_io::session;
+use model::evidence as kept;
 use model::evidence::{Moment, Probe, Snapshot};
-use model::kernel_files as kept;
 use model::record::Record;
 use std::path::Path;
 
@@ -45,8 +43,8 @@ fn probe(record: &Record) -> Option<&Result<Probe, String>> {
 }
 
 #[test]
-fn everything_that_checks_ask_for_is_in_the_session_file() {
-    let stage = Stage::beside_others();
+fn session_file_contains_all_evidence_of_the_checks() {
+    let stage = Stage::shared();
     stage.fathom("run --rw randrw --size 16m --time 700ms --runs 1 --quiet", &stage.folder("place"));
     let record = record(&stage.path("xdg"));
     everything_is_there(&record);
@@ -60,20 +58,20 @@ fn everything_that_checks_ask_for_is_in_the_session_file() {
 }
 
 #[test]
-fn a_user_without_rights_has_reasons_and_no_failure() {
+fn users_without_rights_get_reasons_instead_of_failures() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
-    let folder = stage.folder_of_nobody("place");
+    let stage = Stage::shared();
+    let folder = stage.unprivileged_folder("place");
     let words = "run --rw randrw --size 16m --time 700ms --runs 1 --quiet";
-    stage.fathom_as_nobody(words, &folder);
+    stage.fathom_unprivileged(words, &folder);
     everything_is_there(&record(&stage.path("xdg-of-nobody")));
 }
 
 #[test]
-fn zeros_are_seen_before_anything_is_measured_and_what_is_not_read_is_not_probed() {
-    let stage = Stage::beside_others();
+fn zeros_are_found_before_measuring_and_unread_files_are_not_probed() {
+    let stage = Stage::shared();
     let path = stage.path("zeros");
     std::fs::write(&path, vec![0; 8 << 20]).unwrap();
     std::fs::File::open(&path).unwrap().sync_all().unwrap();
@@ -86,8 +84,8 @@ fn zeros_are_seen_before_anything_is_measured_and_what_is_not_read_is_not_probed
 }
 
 #[test]
-fn evidence_inside_windows_can_be_left_out_to_measure_its_cost() {
-    let stage = Stage::beside_others();
+fn evidence_during_runs_can_be_disabled() {
+    let stage = Stage::shared();
     let words = "run --rw randread --size 16m --time 700ms --runs 1 --quiet --test-hook no-evidence";
     stage.fathom(words, &stage.folder("place"));
     let record = record(&stage.path("xdg"));

@@ -1,7 +1,5 @@
-//! False numbers: what would be believed, and is named, withheld or cleared of a false suspicion.
-//!
-//! For: chains that end in memory or in the unknown, ledgers that the kernel keeps twice, files that change, operations that never
-//! happened, and a program that stood still. Not for: provocations that a line tells ([`crate::scene`]).
+//! Misleading numbers: they are named or withheld, and false suspicions are cleared. Covers chains that end in memory or are unknown, kernel
+//! counters that count twice, files that change, operations that never happened, and a program that was stopped.
 
 use crate::disk::{Device, Disk, Image, attaching};
 use crate::group::Group;
@@ -10,7 +8,7 @@ use std::time::Duration;
 
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 1 --quiet --format json";
 
-/// A loop device on a file of so many MiB in a directory of the disk's, which is a tmpfs; detached with the story.
+/// A loop device on a file of this many MiB in a tmpfs directory of the disk, detached with the test.
 fn in_memory(disk: &Disk, mib: usize) -> Device {
     let script = format!(
         "mkdir -p memory && mountpoint -q memory || mount -t tmpfs none memory; \
@@ -27,11 +25,11 @@ fn not_valid(report: &Report) {
 }
 
 #[test]
-fn half_a_raid_in_memory_is_told_with_its_share() {
+fn raid_half_in_memory_is_reported_with_its_share() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let Some(device) = Device::new(&stage, 320, Image::Direct) else { return };
     let Some(disk) = Disk::bare(&stage, Some(device)) else { return };
     let memory = in_memory(&disk, 320);
@@ -47,11 +45,11 @@ fn half_a_raid_in_memory_is_told_with_its_share() {
             "while :; do dd if={} of=/dev/null bs=4k iflag=direct status=none; done",
             theirs.display()
         );
-        let neighbour = others.then(|| disk.sh_beside(&read));
+        let neighbour = others.then(|| disk.spawn_sh(&read));
         let words = format!("run --rw randread --depth 4 --size 128m --attempts 1 {SHORT}");
         let report = disk.fathom(&stage, &words, &raid).report();
         drop(neighbour);
-        let found = report.must_say("A11", "finding");
+        let found = report.expect_answer("A11", "finding");
         let part = found["evidence"]["memory_share"].as_f64().unwrap();
         assert!((0.4..0.6).contains(&part), "{found:#}");
         assert!(found["sentence"].as_str().unwrap().contains("on tmpfs"), "{found:#}");
@@ -62,7 +60,7 @@ fn half_a_raid_in_memory_is_told_with_its_share() {
 }
 
 #[test]
-fn an_image_whose_name_was_removed_is_found_by_its_number() {
+fn unlinked_image_is_found_by_inode() {
     if !is_root() {
         return;
     }
@@ -72,21 +70,21 @@ fn an_image_whose_name_was_removed_is_found_by_its_number() {
     disk.sh("rm memory/image");
     let words = format!("run --rw randread --depth 4 {SHORT}");
     let report = disk.fathom(&stage, &words, &memory.path).report();
-    let found = report.must_say("A11", "finding");
+    let found = report.expect_answer("A11", "finding");
     assert!(found["sentence"].as_str().unwrap().contains("on tmpfs"), "{found:#}");
-    // From outside, nobody sees that tmpfs: the chain ends in the unknown, and says so.
+    // From outside, that tmpfs is invisible: the chain ends in the unknown, and is reported so.
     let report = stage.fathom(&words, &memory.path).report();
-    let unknown = report.must_say("A11", "not_checked");
+    let unknown = report.expect_answer("A11", "not_checked");
     assert!(unknown["sentence"].as_str().unwrap().contains("among the mounts"), "{unknown:#}");
     assert_eq!(report.verdict(), "SUSPECT", "{report:#?}");
 }
 
 #[test]
-fn without_proc_or_with_nonsense_in_it_nothing_is_valid() {
+fn missing_or_corrupt_proc_prevents_valid() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("data", 64);
     for script in [
         "mount -t tmpfs none /proc",
@@ -107,11 +105,11 @@ fn without_proc_or_with_nonsense_in_it_nothing_is_valid() {
 }
 
 #[test]
-fn operations_that_the_queue_splits_are_not_counted_twice() {
+fn split_operations_are_not_counted_twice() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let Some(device) = Device::new(&stage, 256, Image::Direct) else { return };
     fill(&device.image, 256);
     let Some(disk) = Disk::bare(&stage, Some(device)) else { return };
@@ -122,7 +120,7 @@ fn operations_that_the_queue_splits_are_not_counted_twice() {
                 let words = format!("run --rw read --bs {bs} --depth 4 --cache {cache} {SHORT}");
                 let report = disk.fathom(&stage, &words, &disk.device).report();
                 for id in ["A22", "B03"] {
-                    assert!(report.says(id, "holds"), "{kib} {bs} {cache}: {:#?}", report.answers(id));
+                    assert!(report.has_answer(id, "holds"), "{kib} {bs} {cache}: {:#?}", report.answers(id));
                 }
             }
         }
@@ -132,13 +130,13 @@ fn operations_that_the_queue_splits_are_not_counted_twice() {
     let words = "sweep --rw read --bs 1m,4m --workers 1,4 --cache direct,buffered --exhaustive --time 100ms --warmup 0 --runs 1 --quiet --format json";
     let report = disk.fathom(&stage, words, &disk.device).report();
     for id in ["A22", "B03"] {
-        assert!(!report.says(id, "finding"), "{:#?}", report.answers(id));
+        assert!(!report.has_answer(id, "finding"), "{:#?}", report.answers(id));
     }
 }
 
 #[test]
-fn a_few_operations_or_a_millisecond_are_no_rate() {
-    let stage = Stage::beside_others();
+fn a_few_operations_or_a_millisecond_give_no_rate() {
+    let stage = Stage::shared();
     let file = stage.file("data", 64);
     for words in ["--rw randread --limit-iops 1 --time 100ms", "--rw randread --time 1ms"] {
         let words = format!("run {words} --warmup 0 --runs 3 --quiet --format json");
@@ -147,15 +145,15 @@ fn a_few_operations_or_a_millisecond_are_no_rate() {
         not_valid(&report);
     }
     let words = "run --rw randread --limit-iops 1 --time 100ms --warmup 0 --runs 3 --quiet --format json";
-    assert_eq!(stage.fathom(words, &file).report().must_say("E12", "finding")["severity"], "biased");
+    assert_eq!(stage.fathom(words, &file).report().expect_answer("E12", "finding")["severity"], "biased");
 }
 
 #[test]
-fn a_loop_device_that_begins_within_a_block_is_misaligned() {
+fn misaligned_loop_device_is_reported() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     // A disk whose blocks are 4 KiB, made of a file.
     let Some(below) = Device::new(&stage, 128, Image::Buffered) else { return };
     fill(&below.image, 128);
@@ -170,44 +168,44 @@ fn a_loop_device_that_begins_within_a_block_is_misaligned() {
         };
         let words = format!("run --rw randread --depth 4 {SHORT}");
         let report = stage.fathom(&words, &device.path).report();
-        let said = report.must_say("B11", answer);
+        let printed = report.expect_answer("B11", answer);
         if answer == "finding" {
-            assert!(said["sentence"].as_str().unwrap().contains("byte 512"), "{said:#}");
+            assert!(printed["sentence"].as_str().unwrap().contains("byte 512"), "{printed:#}");
             not_valid(&report);
         }
     }
 }
 
 #[test]
-fn a_program_that_was_stopped_says_that_it_stood_still() {
-    let stage = Stage::beside_few();
+fn stopped_program_reports_its_stall() {
+    let stage = Stage::one_per_cpu();
     let file = stage.file("data", 64);
     let words =
         "run --rw randread --depth 4 --time 3s --warmup 0 --runs 1 --attempts 1 --quiet --format json";
     let running = stage.start(words, &file);
     // By now it measures, however slowly it began: the test file is there.
     std::thread::sleep(Duration::from_millis(1_500));
-    running.held(|| std::thread::sleep(Duration::from_secs(1)));
+    running.while_stopped(|| std::thread::sleep(Duration::from_secs(1)));
     let report = running.end().report();
-    let found = report.must_say("D26", "finding");
+    let found = report.expect_answer("D26", "finding");
     let still = found["evidence"]["longest_ns"].as_f64().unwrap();
     assert!((0.5e9..1.5e9).contains(&still), "{found:#}");
     not_valid(&report);
     let words = format!("run --rw randread --depth 4 {SHORT}");
-    stage.fathom(&words, &file).report().must_say("D26", "holds");
+    stage.fathom(&words, &file).report().expect_answer("D26", "holds");
 }
 
 #[test]
-fn a_single_worker_in_a_freezer_is_named_although_the_rest_of_the_program_ran() {
+fn frozen_worker_is_named_while_the_program_runs() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let Some(group) = Group::create("freezer") else { return };
     let file = stage.file("data", 64);
     let words = "run --rw randread --depth 4 --time 1500ms --warmup 0 --runs 1 --attempts 1 --format json";
     let mut running = stage.start(words, &file);
-    running.until_it_loads();
+    running.wait_for_load();
     // A worker that is frozen before the run begins only delays its beginning.
     std::thread::sleep(Duration::from_millis(300));
     let mut tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).unwrap().flatten();
@@ -220,17 +218,17 @@ fn a_single_worker_in_a_freezer_is_named_although_the_rest_of_the_program_ran() 
     std::thread::sleep(Duration::from_millis(400));
     std::fs::write(group.dir().join("freezer.state"), "THAWED").unwrap();
     let report = running.end().report();
-    let found = report.must_say("D26", "finding");
+    let found = report.expect_answer("D26", "finding");
     assert!(found["evidence"]["worker_samples_stopped"].as_f64() > Some(5.0), "{found:#}");
     not_valid(&report);
 }
 
 #[test]
-fn a_loop_device_in_memory_is_named_although_another_devices_directory_covers_its_own() {
+fn loop_device_in_memory_is_named_even_if_its_sysfs_is_covered() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(on_disk) = Device::new(&stage, 32, Image::Direct) else { return };
     let Some(disk) = Disk::bare(&stage, None) else { return };
     let memory = in_memory(&disk, 32);
@@ -241,16 +239,16 @@ fn a_loop_device_in_memory_is_named_although_another_devices_directory_covers_it
         memory.name()
     ));
     let report = disk.fathom(&stage, &format!("run --rw randread {SHORT}"), &memory.path).report();
-    let found = report.must_say("A11", "finding");
+    let found = report.expect_answer("A11", "finding");
     assert!(found["sentence"].as_str().unwrap().contains("on tmpfs"), "{found:#}");
-    // With all of the device covered, nothing tells what it is.
+    // With the whole device covered, its kind is unknown.
     disk.sh(&format!("mount -t tmpfs none /sys/devices/virtual/block/{}", memory.name()));
     let out = disk.fathom(&stage, &format!("run --rw randread {SHORT}"), &memory.path);
     assert!(out.code == Some(3) && out.stderr.contains("in /sys"), "{out:?}");
 }
 
 #[test]
-fn writes_deeper_than_the_devices_queue_are_measured_whatever_the_kernel_charged() {
+fn writes_deeper_than_the_device_queue_are_measured() {
     if !is_root() {
         return;
     }
@@ -271,35 +269,35 @@ const FREEZERS: [(&str, &str, [&str; 2]); 2] =
     [("freezer", "freezer.state", ["FROZEN", "THAWED"]), ("unified", "cgroup.freeze", ["1", "0"])];
 
 #[test]
-fn a_program_that_a_freezer_stopped_says_that_it_stood_still() {
+fn frozen_program_reports_its_stall() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let file = stage.file("data", 64);
-    let mut told = 0;
+    let mut reported = 0;
     for (controller, switch, [frozen, thawed]) in FREEZERS {
         let Some(group) = Group::create(controller) else { continue };
-        told += 1;
+        reported += 1;
         let words = "run --rw randread --depth 4 --time 2s --warmup 0 --runs 1 --attempts 1 --format json";
         let mut running = Running::start(&mut stage.command(&group.enter(), words, &file));
-        running.until_it_loads();
+        running.wait_for_load();
         std::thread::sleep(Duration::from_millis(300));
         std::fs::write(group.dir().join(switch), frozen).unwrap();
         std::thread::sleep(Duration::from_secs(1));
         std::fs::write(group.dir().join(switch), thawed).unwrap();
         let report = running.end().report();
-        let still = report.must_say("D26", "finding")["evidence"]["longest_ns"].as_f64().unwrap();
+        let still = report.expect_answer("D26", "finding")["evidence"]["longest_ns"].as_f64().unwrap();
         assert!((0.5e9..1.5e9).contains(&still), "{switch}: {still}");
         not_valid(&report);
     }
-    if told == 0 {
+    if reported == 0 {
         skip("neither version of cgroups freezes here");
     }
 }
 
 #[test]
-fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
+fn other_load_below_a_loop_device_is_distinguished_from_ours() {
     if !is_root() {
         return;
     }
@@ -319,19 +317,19 @@ fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
             measure()
         };
         let name = format!("used {} during", below.name());
-        let says = |report: &Report| {
+        let check_outcome = |report: &Report| {
             report.answers("D01").iter().any(|d| d["sentence"].as_str().unwrap().contains(&name))
         };
         let alone = read();
-        assert!(!says(&alone), "{:#?}", alone.answers("D01"));
+        assert!(!check_outcome(&alone), "{:#?}", alone.answers("D01"));
         let neighbour =
-            below.sh_beside("while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done");
+            below.spawn_sh("while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done");
         let beside = read();
         if how == Image::Buffered {
             the_cache_shows(&below, &measure);
         }
         drop(neighbour);
-        assert!(says(&beside), "{:#?}", beside.answers("D01"));
+        assert!(check_outcome(&beside), "{:#?}", beside.answers("D01"));
         let by = &beside.0["results"][0]["disturbed"][0]["by"][0];
         assert_eq!(
             (by["what"].as_str(), by["device"].as_str()),
@@ -340,32 +338,32 @@ fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
         );
         not_valid(&beside);
         if how == Image::Buffered {
-            let _neighbour = below.sh_beside(
+            let _neighbour = below.spawn_sh(
                 "while :; do dd if=/dev/zero of=data bs=64k count=64 oflag=direct conv=notrunc status=none; done",
             );
             let name = device.path.file_name().unwrap().to_str().unwrap();
             let writes = work(&format!("randwrite --rate 2000 --destroy {name}"));
             for id in ["A12", "D01"] {
-                writes.must_say(id, "not_checked");
+                writes.expect_answer(id, "not_checked");
             }
             not_valid(&writes);
         }
     }
 }
 
-/// What the page cache answers for an image shows, though others read as much from its disk: what arrived there was not fathom's.
+/// Reads that the page cache answers are found even if another process reads as much from the disk below.
 fn the_cache_shows(below: &Disk, measure: &impl Fn() -> Report) {
     below.sh(
         "cat image > /dev/null; dd if=image of=/dev/null iflag=nocache bs=1M skip=24 count=24 status=none",
     );
     let half = measure();
-    half.must_say("A12", "finding");
+    half.expect_answer("A12", "finding");
     assert!(half.name().contains("cache below loop"), "{}", half.name());
     below.sh("cat image > /dev/null");
     let whole = measure();
-    let said = whole.answers("A12").iter().map(|a| a["outcome"].clone()).collect::<Vec<_>>();
+    let printed = whole.answers("A12").iter().map(|a| a["outcome"].clone()).collect::<Vec<_>>();
     assert!(
-        !said.is_empty() && said.iter().all(|outcome| *outcome != "holds"),
+        !printed.is_empty() && printed.iter().all(|outcome| *outcome != "holds"),
         "{:#?}",
         whole.answers("A12")
     );
@@ -385,15 +383,15 @@ const ANSWERS: &str = "#include <aio.h>\n#include <stdio.h>\n#include <string.h>
     size_t fread(void *b, size_t s, size_t n, FILE *f) { return n; }\n";
 
 #[test]
-fn reads_that_never_reach_the_kernel_have_no_number() {
-    let stage = Stage::beside_others();
+fn reads_without_system_calls_have_no_number() {
+    let stage = Stage::shared();
     let file = stage.file("data", 64);
     let (source, library) = (stage.path("answers.c"), stage.path("answers.so"));
     std::fs::write(&source, ANSWERS).unwrap();
     if let Err(why) = tool(&[&"cc", &"-shared", &"-fPIC", &"-o", &library, &source]) {
         return skip(&why);
     }
-    // What the engines sync and vsync call is the kernel's own: no library stands between.
+    // The engines sync and vsync call the kernel directly, without a library.
     for (engine, cache, preload, reaches) in [
         ("posixaio", "buffered", true, false),
         ("posixaio", "direct", true, false),
@@ -412,9 +410,9 @@ fn reads_that_never_reach_the_kernel_have_no_number() {
         }
         let report = wait(&mut command).report();
         if reaches {
-            report.must_say("A24", "holds");
+            report.expect_answer("A24", "holds");
         } else {
-            assert_eq!(report.must_say("A24", "finding")["severity"], "void");
+            assert_eq!(report.expect_answer("A24", "finding")["severity"], "void");
             assert_eq!(report.verdict(), "INVALID");
         }
     }
@@ -422,17 +420,17 @@ fn reads_that_never_reach_the_kernel_have_no_number() {
 
 /// The program, in the midst of its run.
 fn started(mut running: Running) -> Running {
-    running.until_it_loads();
+    running.wait_for_load();
     std::thread::sleep(Duration::from_secs(1));
     running
 }
 
 #[test]
-fn a_file_that_is_changed_while_it_is_read_is_found() {
+fn files_changed_during_reads_are_reported() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     for (script, id) in [
         ("fallocate --punch-hole --offset 0 --length 32m data", "A04"),
@@ -452,30 +450,30 @@ fn a_file_that_is_changed_while_it_is_read_is_found() {
         let running = started(disk.start(&stage, words, &file));
         disk.sh(script);
         let report = running.end().report();
-        report.must_say(id, "finding");
+        report.expect_answer(id, "finding");
         not_valid(&report);
     }
     let file = disk.file("data", 64);
     disk.sh("sync");
     let report = disk.fathom(&stage, &format!("run --rw randread --depth 4 {SHORT}"), &file).report();
-    report.must_say("A23", "holds");
+    report.expect_answer("A23", "holds");
 
-    // Holes that are not read are nobody's; those of a small region that is read are not made few by a large file.
+    // Holes that are not read do not count; holes in a small read region count even in a large file.
     disk.sh("fallocate --punch-hole --offset 32m --length 32m data && sync");
     for (words, answer) in [("--size 32m", "holds"), ("--offset 32m --size 1m", "finding"), ("", "finding")] {
         let words = format!("run --rw randread --depth 4 {words} {SHORT}");
-        disk.fathom(&stage, &words, &file).report().must_say("A04", answer);
+        disk.fathom(&stage, &words, &file).report().expect_answer("A04", answer);
     }
     let file = disk.file("data", 64);
     disk.sh("sync");
 
-    // In the first run of several: those behind it do not read what took its place.
+    // In the first of several runs: later runs do not read the replacement.
     let words = "run --rw randread --depth 4 --time 2s --warmup 0 --runs 3 --attempts 1 --format json";
     let running = started(disk.start(&stage, words, &file));
     disk.sh("truncate -s 64m other && mv other data");
     let report = running.end().report();
     assert_eq!(report.0["ending"]["how"], "failed", "{:#}", report.0["ending"]);
-    report.must_say("A23", "finding");
+    report.expect_answer("A23", "finding");
     not_valid(&report);
     let file = disk.file("data", 64);
     disk.sh("sync");
@@ -494,11 +492,11 @@ fn a_file_that_is_changed_while_it_is_read_is_found() {
 }
 
 #[test]
-fn writes_of_parts_of_pages_say_that_pages_were_read_first() {
+fn partial_page_writes_report_the_page_reads() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let run = |bs: &str| {
         let words =
@@ -506,14 +504,14 @@ fn writes_of_parts_of_pages_say_that_pages_were_read_first() {
         disk.fathom(&stage, &words, &disk.dir).report()
     };
     let parts = run("512");
-    let found = parts.must_say("B20", "finding");
+    let found = parts.expect_answer("B20", "finding");
     assert!(found["sentence"].as_str().unwrap().contains("part of a page"), "{found:#}");
     // The reads that the columns of the devices show are in the ledger too.
     let read = &parts.0["results"][0]["ledger"]["read"];
     assert_eq!(read["issued"]["ios"], 0, "{read:#}");
     assert!(read["layers"][0]["counted"]["bytes"].as_u64().unwrap() > 1 << 20, "{read:#}");
     let whole = run("4k");
-    assert!(!whole.says("B20", "finding"), "{:#?}", whole.answers("B20"));
+    assert!(!whole.has_answer("B20", "finding"), "{:#?}", whole.answers("B20"));
     assert!(whole.0["results"][0]["ledger"]["read"].is_null());
 }
 
@@ -527,8 +525,8 @@ fn about<'r>(report: &'r Report, id: &str, stream: &str) -> &'r serde_json::Valu
 }
 
 #[test]
-fn a_slow_stream_in_the_page_cache_is_found_next_to_a_fast_direct_one_and_not_mistaken_for_it() {
-    let stage = Stage::beside_few();
+fn slow_cached_stream_is_found_next_to_a_fast_direct_one() {
+    let stage = Stage::one_per_cpu();
     let (direct, cached, job) = (stage.file("direct", 16), stage.file("cached", 4), stage.path("two.toml"));
     let fill_cache = || assert_eq!(std::fs::read(&cached).unwrap().len(), 4 << 20);
     for (rw, check, writes) in [("randread", "A01", false), ("randwrite", "A09", true)] {
@@ -575,8 +573,8 @@ fn a_slow_stream_in_the_page_cache_is_found_next_to_a_fast_direct_one_and_not_mi
 }
 
 #[test]
-fn a_fast_stream_on_a_disk_is_not_called_memory_for_another_stream() {
-    let stage = Stage::beside_few();
+fn fast_disk_stream_is_not_called_memory() {
+    let stage = Stage::one_per_cpu();
     let memory = std::path::PathBuf::from(format!("/dev/shm/fathom-two-streams-{}", std::process::id()));
     let (disk, job) = (stage.file("disk", 16), stage.path("two.toml"));
     fill(&memory, 4);
@@ -596,8 +594,8 @@ fn a_fast_stream_on_a_disk_is_not_called_memory_for_another_stream() {
 }
 
 #[test]
-fn what_the_page_cache_answered_in_one_phase_is_not_told_of_the_streams_of_another() {
-    let stage = Stage::beside_few();
+fn page_cache_hits_of_one_phase_do_not_count_for_another() {
+    let stage = Stage::one_per_cpu();
     let (direct, cached, job) =
         (stage.file("direct", 16), stage.file("cached", 4), stage.path("phases.toml"));
     assert_eq!(std::fs::read(&cached).unwrap().len(), 4 << 20);
@@ -635,8 +633,8 @@ fn what_the_page_cache_answered_in_one_phase_is_not_told_of_the_streams_of_anoth
 }
 
 #[test]
-fn a_stream_of_which_one_target_is_in_memory_is_not_valid() {
-    let stage = Stage::beside_few();
+fn stream_with_one_target_in_memory_is_not_valid() {
+    let stage = Stage::one_per_cpu();
     let memory = std::path::PathBuf::from(format!("/dev/shm/fathom-two-targets-{}", std::process::id()));
     let disk = stage.file("disk", 16);
     fill(&memory, 16);
@@ -644,7 +642,7 @@ fn a_stream_of_which_one_target_is_in_memory_is_not_valid() {
     let out = wait(stage.command(&[], words, &disk).arg(&memory));
     std::fs::remove_file(&memory).unwrap();
     let report = out.report();
-    let found = report.must_say("A11", "finding");
+    let found = report.expect_answer("A11", "finding");
     assert!(found["sentence"].as_str().unwrap().starts_with("1 of 2 targets is memory"), "{found:#}");
     assert!(report.name().ends_with("a part of it memory (tmpfs)"), "{}", report.name());
     assert_eq!(report.0["results"][0]["limiter"]["name"], "not judged", "{report:#?}");

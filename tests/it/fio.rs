@@ -1,9 +1,6 @@
-//! Job files and command lines of fio: files with its names, each block as often as there, its manners, what is refused.
-//!
-//! For: what `fathom run JOB.fio` and `fathom fio` do to files, streams and exit codes. Not for: the language, which has unit tests,
-//! nor fio's output.
+//! `fathom run JOB.fio` and `fathom fio`: effects on files, streams and exit codes, and refusals.
 
-use crate::output::says;
+use crate::output::check_outcome;
 use crate::stage::{Outcome, Stage, is_root, skip, tool, undisturbed, wait};
 use serde_json::Value;
 use std::path::Path;
@@ -19,8 +16,8 @@ pub(crate) fn fio_with(stage: &Stage, words: &str, set: &[(&str, &str)]) -> Outc
 }
 
 #[test]
-fn a_job_file_of_fio_makes_its_files_and_touches_each_block_once() {
-    let stage = Stage::beside_others();
+fn fio_job_file_makes_its_files_and_touches_each_block_once() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let file = stage.path("mine.fio");
     let text = format!(
@@ -43,13 +40,13 @@ fn a_job_file_of_fio_makes_its_files_and_touches_each_block_once() {
     // What is not, is not.
     std::fs::remove_file(folder.join("w.0.0")).unwrap();
     std::fs::write(folder.join("w.0.0"), vec![7; 17 << 20]).unwrap();
-    says(&stage.fathom("run --runs 1 --quiet", &file), 2, &["--destroy", "w.0.0"]);
+    check_outcome(&stage.fathom("run --runs 1 --quiet", &file), 2, &["--destroy", "w.0.0"]);
     assert!(std::fs::read(folder.join("w.0.0")).unwrap().iter().all(|byte| *byte == 7));
 }
 
 #[test]
-fn in_a_sequential_mix_each_direction_goes_on_from_its_own_last_operation() {
-    let stage = Stage::beside_others();
+fn sequential_mixes_advance_each_direction_separately() {
+    let stage = Stage::shared();
     for (mine, depth, block) in [("psync", 1, 4096), ("libaio --direct=1", 8, 8192)] {
         let file = stage.path("mixed");
         std::fs::write(&file, vec![0; 4 << 20]).unwrap();
@@ -70,8 +67,8 @@ fn in_a_sequential_mix_each_direction_goes_on_from_its_own_last_operation() {
 }
 
 #[test]
-fn a_random_job_with_a_number_goes_on_from_each_offset_that_it_draws() {
-    let stage = Stage::beside_others();
+fn rw_sequencer_numbers_continue_from_each_random_offset() {
+    let stage = Stage::shared();
     let file = stage.path("rows");
     std::fs::write(&file, vec![0; 4 << 20]).unwrap();
     let words = format!(
@@ -88,17 +85,21 @@ fn a_random_job_with_a_number_goes_on_from_each_offset_that_it_draws() {
 }
 
 #[test]
-fn what_a_job_file_of_fio_cannot_have_here_is_refused_by_its_name() {
-    let stage = Stage::beside_others();
+fn unsupported_fio_options_are_refused_by_name() {
+    let stage = Stage::shared();
     let file = stage.path("mine.fio");
     std::fs::write(&file, "[a]\nsize=1m\nzonemode=zbd\n").unwrap();
-    says(&stage.fathom("run", &file), 2, &["mine.fio:3:1", "zonemode=zbd", "random_distribution=zoned"]);
+    check_outcome(
+        &stage.fathom("run", &file),
+        2,
+        &["mine.fio:3:1", "zonemode=zbd", "random_distribution=zoned"],
+    );
     assert!(!stage.path("a.0.0").exists(), "nothing is made");
 }
 
 #[test]
-fn a_program_that_calls_fio_for_json_gets_it_and_nothing_else() {
-    let stage = Stage::beside_others();
+fn json_callers_of_fio_get_only_json() {
+    let stage = Stage::shared();
     let file = stage.path("data");
     // As KDiskMark types it, but for the size.
     let words = format!(
@@ -123,8 +124,8 @@ fn a_program_that_calls_fio_for_json_gets_it_and_nothing_else() {
 }
 
 #[test]
-fn text_goes_where_fio_puts_it_and_the_verdict_beside_it() {
-    let stage = Stage::beside_others();
+fn text_output_goes_where_fio_puts_it() {
+    let stage = Stage::shared();
     let (job, to) = (stage.path("two.fio"), stage.path("out"));
     let text = "[global]\nioengine=null\nsize=1m\n[a]\nrw=read\n[b]\nstonewall\nrw=randwrite\nthread\n";
     std::fs::write(&job, text).unwrap();
@@ -144,14 +145,14 @@ fn text_goes_where_fio_puts_it_and_the_verdict_beside_it() {
     );
     assert!(ours.contains("\nfathom: "), "the verdict stands behind it: {written}");
     let printed = fio(&stage, &job.display().to_string());
-    says(&printed, 0, &["fathom: thread changes nothing here"]);
+    check_outcome(&printed, 0, &["fathom: thread changes nothing here"]);
     assert!(!printed.stdout.contains("fathom"), "{printed:?}");
     // As one line it is the same.
     let line = fio(&stage, &format!("--showcmd {}", job.display())).stdout;
     let again = fio(&stage, &format!("{} --minimal", line.trim().strip_prefix("fio ").unwrap()));
     assert_eq!((again.code, again.stdout.lines().count()), (Some(0), 2), "{again:?}");
     // A report never goes over what was read.
-    says(
+    check_outcome(
         &fio(&stage, &format!("{0} --output={0}", job.display())),
         1,
         &["--output", "a job file of this call"],
@@ -160,8 +161,8 @@ fn text_goes_where_fio_puts_it_and_the_verdict_beside_it() {
 }
 
 #[test]
-fn what_is_not_measured_answers_as_fio_does() {
-    let stage = Stage::beside_others();
+fn informational_commands_answer_as_fio() {
+    let stage = Stage::shared();
     let job = stage.path("one.fio");
     std::fs::write(&job, "[a]\nsize=1m\nrw=write\n").unwrap();
     let job = job.display();
@@ -171,27 +172,27 @@ fn what_is_not_measured_answers_as_fio_does() {
     assert!(fio(&stage, "--enghelp").stdout.contains("io_uring"));
     let parsed = fio(&stage, &format!("--parse-only {job}"));
     assert_eq!((parsed.code, parsed.stdout.as_str(), parsed.stderr.as_str()), (Some(0), "", ""));
-    says(&fio(&stage, &format!("--readonly {job}")), 1, &["one.fio:3:1", "--readonly is said"]);
-    says(
+    check_outcome(&fio(&stage, &format!("--readonly {job}")), 1, &["one.fio:3:1", "--readonly is said"]);
+    check_outcome(
         &fio(&stage, "--name=a --rw=randread --zonemode=zbd"),
         1,
         &["zonemode=zbd", "random_distribution=zoned"],
     );
-    says(&fio(&stage, "nothing.fio"), 1, &["nothing.fio does not exist"]);
-    says(&fio(&stage, "--client=host one.fio"), 1, &["--client", "ssh HOST"]);
-    says(&fio(&stage, ""), 1, &["there is no job"]);
+    check_outcome(&fio(&stage, "nothing.fio"), 1, &["nothing.fio does not exist"]);
+    check_outcome(&fio(&stage, "--client=host one.fio"), 1, &["--client", "ssh HOST"]);
+    check_outcome(&fio(&stage, ""), 1, &["there is no job"]);
     assert!(stage.sessions().is_empty());
     // By its other name.
     assert_eq!(stage.fathom("fio --version", Path::new("")).stdout, "fio-3.33\n");
 }
 
 #[test]
-fn a_file_of_somebody_is_written_only_where_that_is_said() {
-    let stage = Stage::beside_others();
+fn user_files_are_written_only_when_allowed() {
+    let stage = Stage::shared();
     let file = stage.path("data");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
     let words = format!("--name=a --rw=write --bs=64k --minimal --filename={}", file.display());
-    says(&fio(&stage, &words), 1, &["--destroy"]);
+    check_outcome(&fio(&stage, &words), 1, &["--destroy"]);
     assert!(std::fs::read(&file).unwrap().iter().all(|byte| *byte == 7));
     // A list that is set for many says nothing about what is only read.
     let other_way = stage.folder("other").join("../data");
@@ -207,13 +208,13 @@ fn a_file_of_somebody_is_written_only_where_that_is_said() {
 }
 
 #[test]
-fn the_kernel_is_told_the_order_of_accesses_as_it_was_said() {
-    let stage = Stage::beside_others();
+fn fadvise_hints_match_the_options() {
+    let stage = Stage::shared();
     if tool(&[&"strace", &"-V"]).is_err() {
         return skip("there is no strace");
     }
     let (calls, folder) = (stage.path("calls"), stage.folder("here"));
-    let told = |words: &str| {
+    let reported = |words: &str| {
         let traced =
             ["strace", "-f", "-e", "trace=fadvise64", "-o", calls.to_str().unwrap()].map(str::to_owned);
         let out = wait(&mut stage.command(&traced, words, Path::new("")));
@@ -225,26 +226,26 @@ fn the_kernel_is_told_the_order_of_accesses_as_it_was_said() {
         "run --time 50ms --warmup 0 --runs 1 --attempts 1 --size 16m --quiet --no-history {}",
         folder.display()
     );
-    assert_eq!(told(&format!("{run} --rw read --cache buffered --advice random")), [true, false]);
-    assert_eq!(told(&format!("{run} --rw read --cache buffered")), [false, false]);
+    assert_eq!(reported(&format!("{run} --rw read --cache buffered --advice random")), [true, false]);
+    assert_eq!(reported(&format!("{run} --rw read --cache buffered")), [false, false]);
     let fio = format!("fio --minimal --name=a --size=1m --directory={}", folder.display());
-    assert_eq!(told(&format!("{fio} --rw=read")), [false, true]);
-    assert_eq!(told(&format!("{fio} --rw=randread")), [true, false]);
-    assert_eq!(told(&format!("{fio} --rw=randread --fadvise_hint=0")), [false, false]);
+    assert_eq!(reported(&format!("{fio} --rw=read")), [false, true]);
+    assert_eq!(reported(&format!("{fio} --rw=randread")), [true, false]);
+    assert_eq!(reported(&format!("{fio} --rw=randread --fadvise_hint=0")), [false, false]);
     let direct = stage.fathom("run --rw read --advice random", &folder);
-    says(&direct, 2, &["--advice random", "--cache buffered"]);
+    check_outcome(&direct, 2, &["--advice random", "--cache buffered"]);
 }
 
 #[test]
-fn a_file_is_evicted_before_each_pass_where_fio_does_it() {
-    let stage = Stage::beside_few();
+fn files_are_evicted_before_each_pass_as_in_fio() {
+    let stage = Stage::one_per_cpu();
     let (file, job) = (stage.file("data", 16), stage.path("mine.fio"));
     let once = "--runs 1 --format json --no-history";
     // What the page cache answered is renamed.
     let answered = |settings: &str| {
         let base = "size=16m\nbs=128k\ntime_based\nruntime=400ms";
         std::fs::write(&job, format!("[a]\nfilename={}\n{base}\n{settings}\n", file.display())).unwrap();
-        undisturbed(|| stage.fathom(&format!("run {once}"), &job)).report().says("A01", "finding")
+        undisturbed(|| stage.fathom(&format!("run {once}"), &job)).report().has_answer("A01", "finding")
     };
     assert!(!answered("rw=read"));
     assert!(!answered("rw=randread\nthinktime=100\nthinktime_blocks=64"));
@@ -255,21 +256,25 @@ fn a_file_is_evicted_before_each_pass_where_fio_does_it() {
     let words = format!("run {once} --rw read --bs 64k --time 500ms --warmup 0");
     let run = |more: &str| stage.fathom(&format!("{words} {more}"), &file);
     let each = undisturbed(|| run("--cache buffered --evict-each-pass")).report();
-    assert!(!each.says("A01", "finding"), "{each:?}");
+    assert!(!each.has_answer("A01", "finding"), "{each:?}");
     assert!(each.name().contains("evicted before each pass"), "{}", each.name());
-    assert!(undisturbed(|| run("--cache buffered")).report().says("A01", "finding"));
+    assert!(undisturbed(|| run("--cache buffered")).report().has_answer("A01", "finding"));
     let parts =
         undisturbed(|| run("--cache buffered --evict-each-pass --shared segmented --workers 2")).report();
-    assert!(!parts.says("A01", "finding"), "{parts:?}");
-    says(&run("--evict-each-pass"), 2, &["--cache direct", "--cache buffered"]);
-    says(&run("--cache mmap --engine mmap --evict-each-pass"), 2, &["what is mapped is not evicted"]);
+    assert!(!parts.has_answer("A01", "finding"), "{parts:?}");
+    check_outcome(&run("--evict-each-pass"), 2, &["--cache direct", "--cache buffered"]);
+    check_outcome(
+        &run("--cache mmap --engine mmap --evict-each-pass"),
+        2,
+        &["what is mapped is not evicted"],
+    );
     let nothing = stage.fathom("run --engine null --cache buffered --evict-each-pass", Path::new(""));
-    says(&nothing, 2, &["the engine null has no files"]);
+    check_outcome(&nothing, 2, &["the engine null has no files"]);
 }
 
 #[test]
-fn workers_have_the_priorities_that_were_said() {
-    let stage = Stage::beside_others();
+fn workers_get_the_requested_priorities() {
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
@@ -287,7 +292,7 @@ fn workers_have_the_priorities_that_were_said() {
         let stat = read("stat");
         let nice = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(16));
         let id = task.file_name().unwrap_or_default();
-        // Threads come and go, also between two looks at one.
+        // Threads start and end, even between two reads of one.
         let io = tool(&[&"ionice", &"-p", &id]);
         read("comm") == "fathom-0\n" && io.is_ok_and(|io| io == "realtime: prio 2") && nice == Some("-3")
     };
@@ -301,8 +306,8 @@ fn workers_have_the_priorities_that_were_said() {
 }
 
 #[test]
-fn the_end_of_one_job_is_that_of_all_where_it_is_said() {
-    let stage = Stage::beside_others();
+fn exitall_ends_all_jobs_with_the_first() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words = |exitall: &str| {
         format!(
@@ -320,8 +325,8 @@ fn the_end_of_one_job_is_that_of_all_where_it_is_said() {
 }
 
 #[test]
-fn a_share_of_a_file_is_of_what_is_there() {
-    let stage = Stage::beside_others();
+fn percent_sizes_refer_to_existing_files() {
+    let stage = Stage::shared();
     let file = stage.file("data", 8);
     let read = |words: &str| {
         fio(&stage, &format!("--output-format=json --name=a --filename={} {words}", file.display()))

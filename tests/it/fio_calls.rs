@@ -1,13 +1,10 @@
-//! Calls of programs that people have, as they type them, but for sizes and times: exit codes, nothing beside the output, and what they
-//! read of it.
-//!
-//! For: programs that call fio. Not for: every key of its formats ([`crate::fio_out`]).
+//! Programs that call fio: their real command lines with smaller sizes and times, and what they parse from the output.
 
 use crate::fio::fio;
 use crate::stage::{Outcome, Stage, skip, tool, wait_long};
 use serde_json::Value;
 
-/// The output of a call that a program reads: nothing went wrong, and nothing stands beside it.
+/// The output that a calling program reads: no errors, and nothing else.
 #[track_caller]
 fn read(out: Outcome) -> String {
     assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
@@ -25,8 +22,8 @@ const KUBESTR: &str = "[global]\nrandrepeat=0\nverify=0\nioengine=libaio\ndirect
     [job2]\nname=write_bw\nbs=128K\niodepth=64\nsize=4M\nreadwrite=randwrite\ntime_based\nramp_time=50ms\nruntime=200ms\n";
 
 #[test]
-fn kubestr_gets_its_jobs_with_their_names_and_options() {
-    let stage = Stage::beside_others();
+fn kubestr_reads_jobs_with_names_and_options() {
+    let stage = Stage::shared();
     let (file, folder) = (stage.path("job"), stage.folder("dataset"));
     std::fs::write(&file, KUBESTR).unwrap();
     let out = jobs(fio(
@@ -51,8 +48,8 @@ fn kubestr_gets_its_jobs_with_their_names_and_options() {
 }
 
 #[test]
-fn perfkit_gets_one_result_for_each_section_and_reads_that_it_is_so() {
-    let stage = Stage::beside_others();
+fn perfkit_reads_one_result_per_section() {
+    let stage = Stage::shared();
     let (file, data) = (stage.path("job"), stage.path("data"));
     let text = format!(
         "[global]\nioengine=libaio\ninvalidate=1\ndirect=1\nruntime=200ms\nramp_time=50ms\ntime_based\nfilename={}\ndo_verify=0\n\
@@ -65,14 +62,14 @@ fn perfkit_gets_one_result_for_each_section_and_reads_that_it_is_so() {
     let words = format!("--output-format=json --random_generator=tausworthe64 {}", file.display());
     let out = jobs(fio(&stage, &words));
     assert_eq!(out["global options"]["group_reporting"], "1");
-    let told: Vec<(&str, u64)> = out["jobs"]
+    let reported: Vec<(&str, u64)> = out["jobs"]
         .as_array()
         .unwrap()
         .iter()
         .map(|job| (job["jobname"].as_str().unwrap(), job["groupid"].as_u64().unwrap()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [("sequential_write-io-depth-1-num-jobs-1", 0), ("random_read-io-depth-4-num-jobs-4", 1)]
     );
     for (job, direction) in out["jobs"].as_array().unwrap().iter().zip(["write", "read"]) {
@@ -85,8 +82,8 @@ fn perfkit_gets_one_result_for_each_section_and_reads_that_it_is_so() {
 }
 
 #[test]
-fn yabs_finds_rates_at_their_places_in_a_terse_line() {
-    let stage = Stage::beside_others();
+fn yabs_reads_rates_from_terse_output() {
+    let stage = Stage::shared();
     let data = stage.path("test.fio");
     let words = format!(
         "--name=rand_rw_4k --ioengine=libaio --rw=randrw --rwmixread=50 --bs=4k --iodepth=64 --numjobs=2 --size=4M --runtime=30 \
@@ -104,8 +101,8 @@ fn yabs_finds_rates_at_their_places_in_a_terse_line() {
 }
 
 #[test]
-fn kbench_finds_rates_and_the_time_without_work_of_the_cpus() {
-    let stage = Stage::beside_others();
+fn kbench_reads_rates_and_cpu_idleness() {
+    let stage = Stage::shared();
     let (file, common, data) = (stage.path("iops.fio"), stage.path("common.fio"), stage.path("data"));
     std::fs::write(
         &common,
@@ -143,8 +140,8 @@ fn kbench_finds_rates_and_the_time_without_work_of_the_cpus() {
 /// Benchmarks a directory by the program of that name, which calls fio, and draws what came out. It is installed for this.
 #[test]
 #[ignore = "long"]
-fn bench_fio_and_fio_plot_find_in_path_what_they_call_and_read_it() {
-    let stage = Stage::beside_others();
+fn bench_fio_and_fio_plot_work_with_fathom_in_path() {
+    let stage = Stage::shared();
     let (place, results, data) = (stage.path("python"), stage.path("results"), stage.folder("data"));
     let venv = tool(&[&"python3", &"-m", &"venv", &place]);
     if let Err(why) =

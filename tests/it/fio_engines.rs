@@ -1,10 +1,8 @@
-//! Engines of fio's that change files without data or join neighbours, and NUMA nodes of memory: beside fio itself.
-//!
-//! For: lengths and blocks of files, counts of JSON, system calls. Not for: rates.
+//! fio engines that change files without moving data or that join neighbouring requests, and NUMA memory: compared with fio itself.
 
 use crate::disk::{Device, Disk, Image};
 use crate::fio::fio;
-use crate::output::says;
+use crate::output::check_outcome;
 use crate::stage::{Outcome, Stage, is_root, skip, tool, wait};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
@@ -12,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-/// What came of a job: its JSON, the calls that were traced, and what its file is.
+/// The outcome of a job: its JSON, the traced calls, and its file.
 struct Came {
     json: Value,
     calls: Vec<String>,
@@ -53,14 +51,14 @@ fn traced(stage: &Stage, by_fio: bool, calls: &str, words: &str) -> (Value, Vec<
     let json = out.stdout.find('{').map_or("", |at| &out.stdout[at..]);
     let json = serde_json::from_str(json).unwrap_or_else(|e| panic!("{e}: {out:?}"));
     let lines = std::fs::read_to_string(&log).unwrap();
-    // Signals and ends of processes stand there too. A call in which another one came ends on a line of its own.
+    // The trace also contains signals and exits. An interrupted call ends on a line of its own.
     let is_one =
         |call: &str| calls.split(',').any(|name| call.starts_with(name)) || call.contains(" resumed>");
     let call = |line: &str| line.split_once(' ').map(|(_, call)| call.trim_start().to_owned());
     (json, lines.lines().filter_map(call).filter(|call| is_one(call)).collect())
 }
 
-/// The arguments of a call behind the first.
+/// The arguments of a call after the first.
 fn arguments(call: &str) -> Vec<String> {
     let until = |end: usize| &call[..end];
     let inner = call.find([')', '<']).map_or(call, until);
@@ -72,8 +70,8 @@ fn counts(json: &Value, direction: &str) -> [Option<u64>; 2] {
 }
 
 #[test]
-fn ftruncate_sets_the_lengths_that_fio_sets() {
-    let stage = Stage::beside_others();
+fn ftruncate_engine_sets_the_same_lengths_as_fio() {
+    let stage = Stage::shared();
     let words = "--ioengine=ftruncate --rw=write --bs=4k --size=1m";
     let Some([ours, theirs]) = both(&stage, "ftruncate", words) else { return };
     assert_eq!(ours.file.len(), theirs.file.len());
@@ -88,8 +86,8 @@ fn ftruncate_sets_the_lengths_that_fio_sets() {
 }
 
 #[test]
-fn falloc_leaves_files_as_long_and_with_as_many_blocks_as_fio_does() {
-    let stage = Stage::beside_others();
+fn falloc_engine_leaves_the_same_sizes_and_blocks_as_fio() {
+    let stage = Stage::shared();
     for (rw, direction, options) in [
         ("write", "write", "--fallocate=none"),
         ("randwrite", "write", "--fallocate=native"),
@@ -117,8 +115,8 @@ fn falloc_leaves_files_as_long_and_with_as_many_blocks_as_fio_does() {
 }
 
 #[test]
-fn vsync_joins_as_many_neighbours_as_fio_does() {
-    let stage = Stage::beside_others();
+fn vsync_engine_joins_as_many_neighbours_as_fio() {
+    let stage = Stage::shared();
     for (words, direction, expected) in [
         ("--iodepth_batch=8 --rw=read", "read", Some([8].repeat(32))),
         ("--iodepth_batch=8 --rw=write", "write", Some([8].repeat(32))),
@@ -130,11 +128,11 @@ fn vsync_joins_as_many_neighbours_as_fio_does() {
         let words = format!("--ioengine=vsync --iodepth=8 --bs=4k --size=1m {words}");
         let Some([ours, theirs]) = both(&stage, "readv,writev,preadv,pwritev", &words) else { return };
         assert_eq!(counts(&ours.json, direction), [Some(256), Some(1 << 20)], "{words}");
-        // Of several calls before it looks for completions, fio 3.33 forgets the bytes of some.
+        // fio 3.33 forgets the bytes of some calls if it makes several before it reaps completions.
         if words.contains("batch=8") {
             assert_eq!(counts(&theirs.json, direction), counts(&ours.json, direction), "{words}");
         }
-        // Behind the vectors stands how many there are; in front of the offset where there is one.
+        // The vectors are followed by their number, and by the offset if there is one.
         let vectors = |calls: &[String]| -> Vec<u64> {
             let count = |call: &String| {
                 let (_, behind) = call.split_once("iov_len=4096").and(call.rsplit_once("}], "))?;
@@ -151,8 +149,8 @@ fn vsync_joins_as_many_neighbours_as_fio_does() {
 }
 
 #[test]
-fn memory_comes_from_the_nodes_that_fio_takes_it_from() {
-    let stage = Stage::beside_others();
+fn memory_comes_from_the_same_numa_nodes_as_in_fio() {
+    let stage = Stage::shared();
     if std::fs::read_to_string("/sys/devices/system/node/has_memory").is_err() {
         return skip("the kernel shows no NUMA nodes");
     }
@@ -171,12 +169,12 @@ fn memory_comes_from_the_nodes_that_fio_takes_it_from() {
     }
     let out = stage
         .fathom("run --rw randread --size 16m --memory-nodes bind:900 --time 100ms", &stage.folder("here"));
-    says(&out, 3, &["no NUMA node 900", "type one of 0"]);
+    check_outcome(&out, 3, &["no NUMA node 900", "type one of 0"]);
 }
 
 #[test]
-fn what_moves_no_data_is_named_so_and_has_operations_for_a_rate() {
-    let stage = Stage::beside_others();
+fn engines_without_data_report_operations() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     for (engine, rw, words) in [
         ("ftruncate", "write", "lengths of files alone, no data moved"),
@@ -193,7 +191,7 @@ fn what_moves_no_data_is_named_so_and_has_operations_for_a_rate() {
         assert!(result["total"]["iops"].as_f64() > Some(0.0) && result[rw]["ops"].as_u64() > Some(0));
         assert_eq!((&result[rw]["bytes"], &result["limiter"]["name"]), (&0.into(), &"file system".into()));
         for compares_bytes in ["A22", "A23", "A24", "B01", "B13"] {
-            assert!(!report.says(compares_bytes, "finding"), "{:#?}", report.answers(compares_bytes));
+            assert!(!report.has_answer(compares_bytes, "finding"), "{:#?}", report.answers(compares_bytes));
         }
     }
     let text =
@@ -207,14 +205,14 @@ fn what_moves_no_data_is_named_so_and_has_operations_for_a_rate() {
 }
 
 #[test]
-fn files_of_others_and_devices_are_not_cut_off() {
-    let stage = Stage::beside_others();
+fn user_files_and_devices_are_not_truncated() {
+    let stage = Stage::shared();
     let file = stage.file("mine", 2);
     for words in
         ["--engine ftruncate --rw write", "--engine fallocate --rw read", "--engine fallocate --rw trim"]
     {
         let out = stage.fathom(&format!("run {words} --runs 1 --time 100ms"), &file);
-        says(&out, 2, &["--destroy"]);
+        check_outcome(&out, 2, &["--destroy"]);
     }
     let facts = std::fs::metadata(&file).unwrap();
     assert_eq!(facts.len(), 2 << 20);
@@ -223,10 +221,18 @@ fn files_of_others_and_devices_are_not_cut_off() {
         ("--engine ftruncate --rw write --verify stamps", "moves no bytes"),
     ];
     for (words, why) in refused {
-        says(&stage.fathom(&format!("run {words}"), &stage.folder("here")), 2, &[why]);
+        check_outcome(&stage.fathom(&format!("run {words}"), &stage.folder("here")), 2, &[why]);
     }
-    says(&stage.fathom("sweep --engine ftruncate --rw write", &stage.folder("here")), 2, &["it moves none"]);
-    says(&stage.fathom("layers --engine fallocate", &stage.folder("here")), 2, &["it moves no bytes"]);
+    check_outcome(
+        &stage.fathom("sweep --engine ftruncate --rw write", &stage.folder("here")),
+        2,
+        &["it moves none"],
+    );
+    check_outcome(
+        &stage.fathom("layers --engine fallocate", &stage.folder("here")),
+        2,
+        &["it moves no bytes"],
+    );
     let destroyed = format!(
         "run --engine ftruncate --rw write --bs 64k --runs 1 --time 100ms --quiet --destroy {}",
         file.display()
@@ -240,12 +246,12 @@ fn files_of_others_and_devices_are_not_cut_off() {
     let Some(disk) = Device::new(&stage, 16, Image::Direct) else { return };
     let path = disk.path.to_string_lossy().into_owned();
     let out = stage.fathom(&format!("run --engine fallocate --rw trim --destroy {path}"), Path::new(&path));
-    says(&out, 2, &["is a device", "name a file or a directory"]);
+    check_outcome(&out, 2, &["is a device", "name a file or a directory"]);
 }
 
 #[test]
-fn a_file_that_is_read_behind_one_that_cut_it_off_is_not_said_to_be_changed_by_others() {
-    let stage = Stage::beside_others();
+fn own_truncation_is_not_reported_as_a_foreign_change() {
+    let stage = Stage::shared();
     let job = stage.path("two.fio");
     let text = format!(
         "[global]\nfilename={}\nsize=4m\nbs=64k\n[punch]\nioengine=falloc\nrw=write\n[read]\nstonewall\nrw=read\n",
@@ -254,13 +260,13 @@ fn a_file_that_is_read_behind_one_that_cut_it_off_is_not_said_to_be_changed_by_o
     std::fs::write(&job, text).unwrap();
     let out = stage.fathom("run --runs 1 --attempts 1 --format json --quiet", &job);
     let report = out.report();
-    assert!(!report.says("A23", "finding"), "{:#?}", report.0["findings"]);
+    assert!(!report.has_answer("A23", "finding"), "{:#?}", report.0["findings"]);
     assert_eq!(report.0["results"][1]["read"]["ops"].as_u64(), Some(64), "{:#}", report.0["results"]);
 }
 
 #[test]
-fn copies_of_a_working_set_leave_as_many_distinct_blocks_as_in_fio() {
-    let stage = Stage::beside_others();
+fn dedupe_working_set_gives_as_many_distinct_blocks_as_fio() {
+    let stage = Stage::shared();
     let words = "--ioengine=psync --rw=write --bs=4k --size=16m --dedupe_percentage=40 --dedupe_mode=working_set \
                  --dedupe_working_set_percentage=10";
     let blocks = |name: &str| -> [usize; 2] {
@@ -279,11 +285,11 @@ fn copies_of_a_working_set_leave_as_many_distinct_blocks_as_in_fio() {
 }
 
 #[test]
-fn jobs_that_share_their_working_sets_have_as_many_distinct_blocks_together_as_in_fio() {
+fn shared_dedupe_working_sets_give_as_many_distinct_blocks_as_fio() {
     if tool(&[&"fio", &"--version"]).is_err() {
         return skip("there is no fio");
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words = "--ioengine=psync --rw=write --bs=4k --size=8m --dedupe_percentage=40 --dedupe_mode=working_set \
                  --dedupe_working_set_percentage=10 --dedupe_global=1 --filename_format=$jobname --name=a --name=b";
     let distinct = |folder: &Path, files: &[&str]| {
@@ -307,11 +313,11 @@ fn jobs_that_share_their_working_sets_have_as_many_distinct_blocks_together_as_i
 }
 
 #[test]
-fn writes_are_atomic_where_the_file_system_takes_them() {
+fn atomic_writes_work_where_supported() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "xfs", Image::Direct) else { return };
     let run = |engine: &str, more: &str| {
         let words = format!(
@@ -357,11 +363,11 @@ fn writes_are_atomic_where_the_file_system_takes_them() {
 }
 
 #[test]
-fn libaio_trims_in_the_call_as_under_fio() {
+fn libaio_trims_synchronously_as_fio() {
     if tool(&[&"fio", &"--version"]).is_err() || tool(&[&"strace", &"-V"]).is_err() || !is_root() {
         return skip("there is no fio, no strace, or no root");
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Device::new(&stage, 16, Image::Direct) else { return };
     let path = disk.path.display();
     let words = format!("--rw=randtrim --ioengine=libaio --iodepth=8 --bs=64k --size=4m --filename={path}");

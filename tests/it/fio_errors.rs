@@ -1,10 +1,8 @@
-//! Operations that fail, jobs that do nothing, and jobs that end with others, under fio and under fathom.
-//!
-//! For: exit codes, counts, and what is left behind. Not for: the language, which has unit tests.
+//! Failing operations, jobs that do nothing, and jobs that end with others: exit codes, counts and leftovers, compared with fio.
 
 use crate::disk::{Device, Image};
 use crate::fio::fio;
-use crate::output::says;
+use crate::output::check_outcome;
 use crate::stage::{Outcome, Stage, is_root, skip, tool, wait};
 use serde_json::Value;
 use std::path::Path;
@@ -24,13 +22,13 @@ fn json(out: &Outcome) -> Value {
 }
 
 #[test]
-fn a_job_goes_on_where_its_operations_fail_if_it_is_to() {
+fn continue_on_error_continues_after_failures() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 4, Image::Buffered) else { return };
-    // What is behind the end of the image cannot be read.
+    // Reads beyond the end of the image fail.
     std::fs::File::options().write(true).open(stage.path("image")).unwrap().set_len(2 << 20).unwrap();
     let path = device.path.display();
     let words = |more: &str| {
@@ -52,7 +50,7 @@ fn a_job_goes_on_where_its_operations_fail_if_it_is_to() {
             assert!(code == 1 || job["total_err"] == 512, "{job:#}");
         }
     }
-    // More of them than end a run where nothing is said.
+    // More errors than end a run by default.
     let longer = "--loops=3 --continue_on_error=io";
     assert_eq!(json(&fio(&stage, &words(longer)))["jobs"][0]["total_err"], 1536);
     let run = |more: &str| {
@@ -77,8 +75,8 @@ fn a_job_goes_on_where_its_operations_fail_if_it_is_to() {
 }
 
 #[test]
-fn files_are_made_and_nothing_else_is_done_with_create_only() {
-    let stage = Stage::beside_others();
+fn create_only_makes_files_and_stops() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     // As KDiskMark types it before it measures, but for the size.
     let words = "--output-format=json --create_only=1 --ioengine=libaio --randrepeat=0 --refill_buffers=0 --end_fsync=1 --direct=1 \
@@ -107,8 +105,8 @@ fn files_are_made_and_nothing_else_is_done_with_create_only() {
 }
 
 #[test]
-fn all_jobs_end_with_one_or_those_of_its_group_do() {
-    let stage = Stage::beside_others();
+fn exitall_and_group_exit_end_the_right_jobs() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let counts = |out: Outcome| -> Vec<u64> {
         assert_eq!(out.code, Some(0), "{out:?}");
@@ -135,8 +133,8 @@ fn all_jobs_end_with_one_or_those_of_its_group_do() {
 }
 
 #[test]
-fn operations_on_the_same_bytes_are_in_flight_one_by_one() {
-    let stage = Stage::beside_others();
+fn serialize_overlap_runs_overlapping_operations_one_by_one() {
+    let stage = Stage::shared();
     let file = stage.file("data", 1);
     let depth = |more: &str| {
         let words = format!(
@@ -146,9 +144,9 @@ fn operations_on_the_same_bytes_are_in_flight_one_by_one() {
         report.0["results"][0]["runs"][0]["depth_mean"].as_f64().unwrap_or_else(|| panic!("{report:?}"))
     };
     let (together, apart) = (depth(""), depth("--serialize-overlap"));
-    // Two blocks can be in flight beside each other.
+    // Two blocks can be in flight at the same time.
     assert!(together > 4.0 && apart <= 2.0, "{together} {apart}");
-    says(
+    check_outcome(
         &stage.fathom("run --depth 1 --serialize-overlap", &file),
         2,
         &["--serialize-overlap", "leave it out"],

@@ -1,6 +1,4 @@
-//! Logs of operations: fio's, compared with what fio itself writes, and the one of our own.
-//!
-//! For: names of files, columns, and that each operation is there once. Not for: figures.
+//! Operation logs: fio's formats compared with the logs that fio writes, and fathom's own format.
 
 use crate::fio::fio;
 use crate::stage::{Stage, skip, tool};
@@ -60,8 +58,8 @@ pub(crate) fn both(stage: &Stage, words: &str) -> (Logs, Option<Logs>) {
 }
 
 #[test]
-fn logs_of_each_operation_are_those_of_fio_but_for_times() {
-    let stage = Stage::beside_others();
+fn operation_logs_match_fio_except_times() {
+    let stage = Stage::shared();
     let words = "--name=j --filename=DATA --rw=read --bs=4k --size=1m --numjobs=2 --write_lat_log=PREFIX --write_iops_log=PREFIX \
                  --write_bw_log=PREFIX --log_offset=1 --log_prio=1";
     let (ours, theirs) = both(&stage, words);
@@ -79,8 +77,8 @@ fn logs_of_each_operation_are_those_of_fio_but_for_times() {
 }
 
 #[test]
-fn reading_back_takes_no_number_from_the_jobs_behind_it() {
-    let stage = Stage::beside_others();
+fn verify_phases_do_not_shift_log_numbers() {
+    let stage = Stage::shared();
     let words = "--name=w --filename=DATA --rw=write --bs=4k --size=1m --verify=crc32c --write_iops_log=PREFIX --name=r --stonewall \
                  --filename=DATA --rw=read --bs=4k --size=1m --write_iops_log=PREFIX";
     let (ours, theirs) = both(&stage, words);
@@ -91,8 +89,8 @@ fn reading_back_takes_no_number_from_the_jobs_behind_it() {
 }
 
 #[test]
-fn a_random_log_has_every_block_once_and_both_directions_where_they_are_mixed() {
-    let stage = Stage::beside_others();
+fn random_logs_contain_every_block_once_with_both_directions() {
+    let stage = Stage::shared();
     let words = "--name=j --filename=DATA --rw=randrw --bs=4k --size=1m --ioengine=libaio --iodepth=8 --write_lat_log=PREFIX --log_offset=1";
     let (ours, theirs) = both(&stage, words);
     for logs in [Some(ours), theirs].into_iter().flatten() {
@@ -104,8 +102,8 @@ fn a_random_log_has_every_block_once_and_both_directions_where_they_are_mixed() 
 }
 
 #[test]
-fn blocks_of_several_sizes_come_once_each_and_an_iolog_is_replayed_by_fio() {
-    let stage = Stage::beside_others();
+fn mixed_block_sizes_appear_once_and_fio_replays_the_iolog() {
+    let stage = Stage::shared();
     let words = "--name=j --filename=DATA --rw=randread --bsrange=512-8k --size=1m --write_lat_log=PREFIX --log_offset=1 --write_iolog=PREFIX";
     let (ours, theirs) = both(&stage, words);
     let iolog = stage.path("ours").join("p");
@@ -135,8 +133,8 @@ fn blocks_of_several_sizes_come_once_each_and_an_iolog_is_replayed_by_fio() {
 }
 
 #[test]
-fn averages_are_as_many_as_those_of_fio_and_sum_up_to_the_work() {
-    let stage = Stage::beside_few();
+fn averaged_logs_have_as_many_lines_as_fio_and_sum_up() {
+    let stage = Stage::one_per_cpu();
     let words = "--name=j --filename=DATA --rw=randrw --bs=4k --size=1m --time_based --runtime=1 --rate_iops=200 --write_lat_log=PREFIX \
                  --write_iops_log=PREFIX --write_bw_log=PREFIX --log_avg_msec=100 --write_hist_log=PREFIX --log_hist_msec=300";
     let (ours, theirs) = both(&stage, words);
@@ -164,8 +162,8 @@ fn averages_are_as_many_as_those_of_fio_and_sum_up_to_the_work() {
 }
 
 #[test]
-fn a_log_of_ours_has_every_operation_that_is_told() {
-    let stage = Stage::beside_others();
+fn op_log_contains_every_reported_operation() {
+    let stage = Stage::shared();
     let log = stage.path("operations.csv");
     let words = format!(
         "run --engine sim --rw randrw --depth 4 --workers 2 --time 100ms --warmup 20ms --runs 2 --attempts 1 --quiet --format json --op-log {}",
@@ -176,9 +174,9 @@ fn a_log_of_ours_has_every_operation_that_is_told() {
     let text = std::fs::read_to_string(&log).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
     let report = out.report().0;
-    let told: u64 =
+    let reported: u64 =
         ["read", "write"].map(|kind| report["results"][0][kind]["ops"].as_u64().unwrap()).iter().sum();
-    assert_eq!(rows.len() as u64, told);
+    assert_eq!(rows.len() as u64, reported);
     // Known truth: every operation takes 100 us, and none ends before the window.
     assert!(rows.iter().all(|row| row[7] == "100000" && row[4].parse::<u64>().unwrap() > 20_000_000));
     let workers: BTreeSet<&str> = rows.iter().map(|row| row[2]).collect();
@@ -192,7 +190,7 @@ fn a_log_of_ours_has_every_operation_that_is_told() {
     let text = std::fs::read_to_string(&log).unwrap();
     let operations: u64 =
         text.lines().skip(1).map(|line| line.split(',').nth(5).unwrap().parse::<u64>().unwrap()).sum();
-    assert_eq!(operations, told);
+    assert_eq!(operations, reported);
     assert!(text.lines().count() <= 1 + 2 * 2 * 2 * 11, "{text}");
 
     // A file has any name that there is.
@@ -203,20 +201,20 @@ fn a_log_of_ours_has_every_operation_that_is_told() {
 }
 
 #[test]
-fn what_cannot_be_logged_is_told_before_anything_is_made() {
-    let stage = Stage::beside_others();
+fn impossible_logs_are_refused_before_anything_is_made() {
+    let stage = Stage::shared();
     let here = stage.folder("here");
-    let told = |words: &str| {
+    let reported = |words: &str| {
         let out = stage.fathom(words, &here);
         assert_eq!((out.code, out.stdout.as_str()), (Some(2), ""), "{out:?}");
         assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0);
         out.stderr
     };
-    assert!(told("run --time 100ms --op-log-interval 10ms").contains("type --op-log FILE too"));
-    assert!(told("run --time 100ms --op-log /nowhere/at/all.csv").contains("/nowhere/at"));
+    assert!(reported("run --time 100ms --op-log-interval 10ms").contains("type --op-log FILE too"));
+    assert!(reported("run --time 100ms --op-log /nowhere/at/all.csv").contains("/nowhere/at"));
     let both = stage.path("both.csv");
     let words = format!("run --time 100ms --op-log {0} -o {0}", both.display());
-    assert!(told(&words).contains("goes already") && !both.exists());
+    assert!(reported(&words).contains("goes already") && !both.exists());
     let out = fio(
         &stage,
         &format!("--name=j --filename={} --size=4k --write_lat_log=/nowhere/p", here.join("f").display()),

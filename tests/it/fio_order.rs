@@ -1,6 +1,4 @@
-//! Orders of fio beside the plain ones, compared with what fio itself does: writes behind trims, zones, shares of jobs at once.
-//!
-//! For: which operation comes after which, and how many there are. Not for: the language, which has unit tests, nor figures.
+//! Special access orders of fio: writes after trims, zones, and shares of concurrent jobs, compared with fio.
 
 use crate::disk::{Device, Image};
 use crate::fio::fio;
@@ -17,14 +15,14 @@ fn operations(logs: &Logs) -> Vec<[u64; 3]> {
 
 /// The operations of these words by fathom and by fio, on nothing.
 fn done(words: &str) -> (Vec<[u64; 3]>, Option<Vec<[u64; 3]>>) {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let always = "--name=j --ioengine=null --bs=4k --write_bw_log=PREFIX --log_offset=1";
     let (ours, theirs) = both(&stage, format!("{always} {words}").trim());
     (operations(&ours), theirs.map(|theirs| operations(&theirs)))
 }
 
 #[test]
-fn a_write_follows_each_trim_on_the_same_bytes_as_in_fio() {
+fn trimwrite_writes_each_trimmed_block_as_fio() {
     for (words, count) in [
         ("--rw=trimwrite --size=64k", 32),
         ("--rw=trimwrite --size=64k --loops=2", 64),
@@ -55,7 +53,7 @@ fn a_write_follows_each_trim_on_the_same_bytes_as_in_fio() {
 }
 
 #[test]
-fn sizes_are_drawn_as_often_as_in_fio() {
+fn block_sizes_are_drawn_as_often_as_in_fio() {
     for words in [
         "--bsrange=4k-10k",
         "--bsrange=3k-12k",
@@ -85,7 +83,7 @@ fn sizes_are_drawn_as_often_as_in_fio() {
 }
 
 #[test]
-fn sizes_that_are_drawn_in_order_end_with_the_file_as_in_fio() {
+fn sequential_mixed_sizes_end_with_the_file_as_in_fio() {
     for words in [
         "--rw=write --bsrange=512-8k",
         "--rw=read --bssplit=512/10:4k/60:16k/30",
@@ -104,8 +102,8 @@ fn sizes_that_are_drawn_in_order_end_with_the_file_as_in_fio() {
 }
 
 #[test]
-fn trims_and_writes_change_the_device_that_they_name_and_are_counted_apart() {
-    let stage = Stage::beside_others();
+fn trims_and_writes_change_their_device_and_are_counted_separately() {
+    let stage = Stage::shared();
     let image = stage.path("image");
     std::fs::write(&image, vec![7; 1 << 20]).unwrap();
     let Some(disk) = Device::on(&image, Image::Direct) else { return };
@@ -127,27 +125,27 @@ fn trims_and_writes_change_the_device_that_they_name_and_are_counted_apart() {
         let ios = |kind: &str| json["jobs"][0][kind]["total_ios"].as_u64();
         let read = if more.contains("verify") { 256 } else { 0 };
         assert_eq!((ios("trim"), ios("write"), ios("read")), (Some(256), Some(256), Some(read)), "{more}");
-        // Had a trim come behind its write, there would be zeros.
+        // If a trim came after its write, there would be zeros.
         let data = std::fs::read(&disk.path).unwrap();
         assert!(data.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)), "{more}");
     }
 }
 
 #[test]
-fn a_file_is_trimmed_by_our_own_command() {
-    let stage = Stage::beside_others();
+fn files_are_trimmed_by_fathoms_own_command() {
+    let stage = Stage::shared();
     let file = stage.path("data");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
     // With the engine's capability asked for both.
-    let said = |words: &str| stage.fathom(&format!("run {words} --ops 32 --runs 1"), &file);
-    let pairs = said(&format!("--rw trimwrite --bs 64k --destroy {}", file.display()));
+    let printed = |words: &str| stage.fathom(&format!("run {words} --ops 32 --runs 1"), &file);
+    let pairs = printed(&format!("--rw trimwrite --bs 64k --destroy {}", file.display()));
     assert!(pairs.stdout.contains("64K sequential trimwrite"), "{pairs:?}");
-    let unable = said(&format!("--rw trimwrite --engine libaio --destroy {}", file.display()));
+    let unable = printed(&format!("--rw trimwrite --engine libaio --destroy {}", file.display()));
     assert!(unable.code == Some(2) && unable.stderr.contains("libaio cannot trim"), "{unable:?}");
 }
 
 #[test]
-fn zones_are_gone_through_as_in_fio() {
+fn zones_are_traversed_as_in_fio() {
     for (words, count) in [
         ("--rw=read --size=64k --zonesize=8k", 16),
         ("--rw=read --size=64k --zonesize=8k --zoneskip=8k", 16),
@@ -182,18 +180,18 @@ fn zones_are_gone_through_as_in_fio() {
         }
     }
     // By our own word.
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("data", 1);
-    let said = |zones: &str| {
+    let printed = |zones: &str| {
         stage.fathom(&format!("run --rw read --bs 4k --strided {zones} --ops 64 --runs 1"), &file)
     };
-    let out = said("64k,128k,64k");
+    let out = printed("64k,128k,64k");
     assert!(out.stdout.contains("in zones of 128K (64K each), 64K apart"), "{out:?}");
-    assert!(said("64k,2m").stderr.contains("a zone of 2"), "{:?}", said("64k,2m"));
+    assert!(printed("64k,2m").stderr.contains("a zone of 2"), "{:?}", printed("64k,2m"));
 }
 
 #[test]
-fn jobs_at_once_are_held_to_their_shares_until_one_ends() {
+fn flow_keeps_the_shares_of_concurrent_jobs() {
     // Threads that begin late end late, and do more than their share then.
     let stage = Stage::new();
     let job = stage.path("flow.fio");

@@ -1,6 +1,4 @@
-//! fio's formats, compared with what fio itself prints and against what reads it.
-//!
-//! For: keys, types, columns and lines. Not for: figures, nor for reading what fio's users write.
+//! fio's output formats: keys, types, columns and lines, compared with fio's output and read by fio's parsers.
 
 use crate::stage::{Outcome, Stage, skip, tool};
 use serde_json::Value;
@@ -8,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 /// Keys that fathom leaves out at a depth of more than four, as `docs/reference/formats.md` says.
 const LEFT_OUT: [&str; 2] = ["iodepth_level", "iodepth_complete"];
-/// Fields of a terse line of version 3 that stand empty for the same reason: those of the depth.
+/// Fields of a terse line of version 3 that are empty for the same reason: the depths.
 const EMPTY: usize = 7;
 
 /// Lines of the text that are missing: those of the same figures, and the time of submission, which a mix does not have.
 const MISSING: [&str; 3] = ["IO depths", "complete", "slat"];
-/// What a figure of the text may be in.
+/// The units of a figure in the text.
 const UNITS: [&str; 14] =
     ["k", "K", "M", "B", "s", "KiB", "MiB", "GiB", "kB", "MB", "GB", "nsec", "usec", "msec"];
 
-/// What fio prints of the work of [`measured`], in a format; `None`, and said, where it does not run here.
+/// The output of fio for the job of [`measured`], in a format. Skips the comparison and returns `None` if fio does not run here.
 fn fio(stage: &Stage, words: &str) -> Option<String> {
     let dir = stage.folder("by-fio");
     let file = format!("--filename={}", dir.join("f").display());
@@ -46,7 +44,7 @@ fn kept(stage: &Stage, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// What a program that reads JSON into types tells apart.
+/// The JSON types that a typed parser distinguishes.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -59,7 +57,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Every key of theirs is among ours, with the same type. Keys that are numbers or options stand for any.
+/// Every key of fio is among ours, with the same type. Keys that are numbers or options match any.
 fn covers(path: &str, theirs: &Value, ours: &Value, wrong: &mut Vec<String>) {
     if kind(theirs) != kind(ours) {
         wrong.push(format!("{path}: fio has {}, and here is {}", kind(theirs), kind(ours)));
@@ -92,8 +90,8 @@ fn covers(path: &str, theirs: &Value, ours: &Value, wrong: &mut Vec<String>) {
 }
 
 #[test]
-fn every_key_of_fios_json_is_there_with_its_type() {
-    let stage = Stage::beside_others();
+fn json_has_every_key_of_fio_with_its_type() {
+    let stage = Stage::shared();
     let Some(theirs) = fio(&stage, "--output-format=json+") else { return };
     let out = measured(&stage);
     let (theirs, ours): (Value, Value) =
@@ -122,7 +120,7 @@ fn every_key_of_fios_json_is_there_with_its_type() {
     assert!(out.stdout.contains("\"iops\" : "), "as text tools look for it");
 }
 
-/// What stands between two semicolons, as far as a reader by position cares.
+/// The text between two semicolons, as far as a parser by position depends on it.
 fn shape(field: &str) -> String {
     let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
     match field.split_once('=') {
@@ -136,8 +134,8 @@ fn shape(field: &str) -> String {
 }
 
 #[test]
-fn terse_lines_have_fios_columns_in_each_version() {
-    let stage = Stage::beside_others();
+fn terse_output_has_the_columns_of_fio_in_each_version() {
+    let stage = Stage::shared();
     if fio(&stage, "--output-format=terse").is_none() {
         return;
     }
@@ -155,8 +153,8 @@ fn terse_lines_have_fios_columns_in_each_version() {
 }
 
 #[test]
-fn lines_of_the_text_are_fios() {
-    let stage = Stage::beside_others();
+fn text_lines_match_fio() {
+    let stage = Stage::shared();
     let Some(theirs) = fio(&stage, "--output-format=normal --time_based --runtime=1200ms") else { return };
     measured(&stage);
     let ours = shown(&stage, "fio");
@@ -182,8 +180,8 @@ fn lines_of_the_text_are_fios() {
 const READERS: &str = include_str!("fio_readers.py");
 
 #[test]
-fn what_reads_fios_outputs_reads_these() {
-    let stage = Stage::beside_others();
+fn parsers_of_fio_read_our_output() {
+    let stage = Stage::shared();
     let out = measured(&stage);
     let files = [("json", out.stdout), ("text", shown(&stage, "fio")), ("terse", shown(&stage, "fio-terse"))];
     let [json, text, terse] = files.map(|(name, content)| kept(&stage, name, &content));
@@ -198,13 +196,13 @@ fn what_reads_fios_outputs_reads_these() {
     }
     let csv = stage.path("latencies.csv");
     tool(&[&"fio_jsonplus_clat2csv", &json, &csv]).unwrap();
-    let said = tool(&[&"fio_jsonplus_clat2csv", &"--validate", &json, &csv]).unwrap();
-    assert!(said.contains("latencies_job0.csv validated"), "{said}");
+    let printed = tool(&[&"fio_jsonplus_clat2csv", &"--validate", &json, &csv]).unwrap();
+    assert!(printed.contains("latencies_job0.csv validated"), "{printed}");
 }
 
 #[test]
-fn a_file_gets_the_format_that_was_asked_for_and_void_results_keep_their_verdict() {
-    let stage = Stage::beside_others();
+fn output_files_use_the_requested_format_and_keep_verdicts() {
+    let stage = Stage::shared();
     let file = stage.path("out.json");
     let words = format!(
         "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 2 --quiet --format fio-json -o {}",
@@ -230,26 +228,26 @@ fn a_file_gets_the_format_that_was_asked_for_and_void_results_keep_their_verdict
 const GROUPED: &str = "[global]\nioengine=null\nsize=1m\nblocksize=4k\n[a]\nrw=read\niodepth=4\ngroup_reporting\n[b]\nrw=write\nbs=8k\n\
                        numjobs=2\ngroup_reporting=1\n[c]\nnew_group\nrw=trim\n[d]\nstonewall\nrw=randrw\nunified_rw_reporting=1\nbs=16k\n";
 
-/// What both have to agree on: names, groups, options, directions with what was done in each.
+/// The part that must be equal: names, groups, options, and operations per direction.
 fn comparable_parts(json: &str) -> Vec<Value> {
     let json: Value = serde_json::from_str(json).unwrap_or_else(|e| panic!("{e}: {json}"));
     let job = |job: &Value| {
-        let mut told = serde_json::json!({ "global": json["global options"] });
+        let mut reported = serde_json::json!({ "global": json["global options"] });
         for key in ["jobname", "groupid", "error", "job options", "latency_depth"] {
-            told[key] = job[key].clone();
+            reported[key] = job[key].clone();
         }
         for key in ["read", "write", "trim", "mixed"].into_iter().filter(|key| job.get(key).is_some()) {
-            told[key] =
+            reported[key] =
                 serde_json::json!([job[key]["total_ios"], job[key]["io_bytes"], job[key]["clat_ns"]["N"]]);
         }
-        told
+        reported
     };
     json["jobs"].as_array().unwrap().iter().map(job).collect()
 }
 
 #[test]
-fn groups_and_typed_options_are_told_as_fio_tells_them() {
-    let stage = Stage::beside_others();
+fn groups_and_options_are_reported_as_in_fio() {
+    let stage = Stage::shared();
     let file = kept(&stage, "grouped.fio", GROUPED);
     let theirs = match tool(&[&"fio", &"--output-format=json", &file]) {
         Ok(theirs) => theirs,

@@ -1,7 +1,5 @@
-//! Logs of fio's that are carried out again, priorities of single operations, and pauses: beside the real fio.
-//!
-//! For: `read_iolog` and the options about it, `cmdprio_percentage`, `thinktime_iotime`, `rw_sequencer`. Not for: captures of fathom's own
-//! (`replay`).
+//! Replays of fio logs, priorities of single operations, and pauses, compared with fio: `read_iolog` and its options, `cmdprio_percentage`,
+//! `thinktime_iotime`, `rw_sequencer`.
 
 use crate::fio::{fio, fio_with};
 use crate::stage::{Outcome, Stage, skip, tool};
@@ -59,8 +57,8 @@ fn log(stage: &Stage, file: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_log_of_fio_is_carried_out_at_its_times_or_as_fast_as_it_goes() {
-    let stage = Stage::beside_others();
+fn fio_logs_are_replayed_at_their_times_or_at_full_speed() {
+    let stage = Stage::shared();
     let data = stage.path("data");
     let words =
         format!("--name=j --filename={} --rw=randrw --bs=4k --size=1m --write_iolog=LOG", data.display());
@@ -78,7 +76,7 @@ fn a_log_of_fio_is_carried_out_at_its_times_or_as_fast_as_it_goes() {
         for job in both.iter().flatten() {
             assert_eq!(moved(job), [Some(2), Some(4608), Some(1), Some(8192), Some(0)], "{job}");
         }
-        // fio leaves out the gap behind time 0, and counts no such syncs.
+        // fio skips the gap after time 0, and does not count such syncs.
         let ours = both[0].as_ref().unwrap();
         assert_eq!(ours.pointer("/sync/total_ios").and_then(Value::as_u64), Some(1));
         let runtime = ours["job_runtime"].as_u64();
@@ -87,8 +85,8 @@ fn a_log_of_fio_is_carried_out_at_its_times_or_as_fast_as_it_goes() {
 }
 
 #[test]
-fn a_log_goes_to_another_file_with_what_is_changed_of_it() {
-    let stage = Stage::beside_others();
+fn logs_are_replayed_on_another_file_with_changes() {
+    let stage = Stage::shared();
     let (data, other) = (stage.path("data"), stage.path("other"));
     for file in [&data, &other] {
         std::fs::write(file, vec![0; 1 << 20]).unwrap();
@@ -111,15 +109,15 @@ fn a_log_goes_to_another_file_with_what_is_changed_of_it() {
     assert!(std::fs::read(&other).unwrap()[4096..12288].iter().any(|byte| *byte != 0));
     let skipped = fio(&stage, &format!("{words} --replay_skip=sync,write --output-format=json"));
     assert_eq!(moved(&job(&skipped))[..3], [Some(2), Some(4608), Some(0)]);
-    // A log writes nothing that is nobody's to write.
+    // A log does not write to files of the user.
     let refused = fio(&stage, &format!("--name=r --read_iolog={}", log.display()));
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stderr.contains("--destroy"), "{refused:?}");
 }
 
 #[test]
-fn a_replay_is_a_stream_like_others_in_a_job_file_of_ours() {
-    let stage = Stage::beside_others();
+fn fathom_job_files_accept_replays_as_streams() {
+    let stage = Stage::shared();
     let data = stage.path("data");
     std::fs::write(&data, vec![7; 1 << 20]).unwrap();
     let (log, file) = (self::log(&stage, &data), stage.path("mine.toml"));
@@ -141,8 +139,8 @@ fn a_replay_is_a_stream_like_others_in_a_job_file_of_ours() {
 }
 
 #[test]
-fn single_operations_have_priorities_and_their_latencies_stand_apart() {
-    let stage = Stage::beside_others();
+fn prioritised_operations_have_separate_latencies() {
+    let stage = Stage::shared();
     let data = stage.path("data");
     for engine in ["libaio", "io_uring"] {
         let words = format!(
@@ -168,9 +166,9 @@ fn single_operations_have_priorities_and_their_latencies_stand_apart() {
 }
 
 #[test]
-fn pauses_come_by_time_and_keep_the_cpu_busy_where_they_are_to() {
+fn thinktime_pauses_by_time_and_spins_when_requested() {
     // What keeps a CPU busy is seen where others leave it one.
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let data = stage.path("data");
     let words = format!("--name=t --filename={} --size=1m --bs=4k --rw=read", data.display());
     // 256 operations take less than a burst of 0.2 s; with five bursts of 50 and pauses of 0.1 s they take half a second.
@@ -189,8 +187,8 @@ fn pauses_come_by_time_and_keep_the_cpu_busy_where_they_are_to() {
 }
 
 #[test]
-fn an_identical_sequence_comes_to_each_place_so_often() {
-    let stage = Stage::beside_others();
+fn rw_sequencer_identical_repeats_each_offset() {
+    let stage = Stage::shared();
     let words = "--name=s --filename=DATA --size=1m --bs=4k --rw=randread:4 --rw_sequencer=identical --write_lat_log=PREFIX --log_offset=1";
     let (ours, theirs) = crate::fio_logs::both(&stage, words);
     for logs in [Some(ours), theirs].into_iter().flatten() {
@@ -201,7 +199,7 @@ fn an_identical_sequence_comes_to_each_place_so_often() {
     }
 }
 
-/// From one operation of a trace to the next: of 300 it is far more than they take without, beside others too.
+/// Time between operations of a trace: for 300 operations far more than they take at full speed, even on a busy machine.
 const APART: Duration = Duration::from_millis(4);
 
 /// A file of blktrace: the operations of one thread, each queued, issued [`APART`] from the one before, and completed (kernel
@@ -215,7 +213,7 @@ fn blktrace(operations: &[(&str, u64, u32)]) -> Vec<u8> {
         out.extend(0x6561_7407_u32.to_le_bytes());
         out.extend(1_u32.to_le_bytes());
         out.extend([time_ns, sector].map(u64::to_le_bytes).concat());
-        // Behind the action: process, device, CPU, and that nothing failed and nothing follows.
+        // After the action: process, device, CPU, and that there was no error and no further data.
         out.extend([bytes, action, 42, 0x80_0000, 0, 0].map(u32::to_le_bytes).concat());
     };
     for ((kind, sector, bytes), index) in operations.iter().zip(1_u64..) {
@@ -240,8 +238,8 @@ fn logged(file: &Path) -> Vec<[u64; 3]> {
 }
 
 #[test]
-fn a_file_of_blktrace_is_carried_out_operation_by_operation_as_by_fio() {
-    let stage = Stage::beside_others();
+fn blktrace_files_are_replayed_as_by_fio() {
+    let stage = Stage::shared();
     let data = stage.path("data");
     std::fs::write(&data, vec![1; 4 << 20]).unwrap();
     // Of several sizes, forwards and backwards, in a thousand sectors.
@@ -268,11 +266,11 @@ fn a_file_of_blktrace_is_carried_out_operation_by_operation_as_by_fio() {
         );
         let of = |who: &str| stage.folder(who).join("p");
         let log = |who: &str| format!(" --write_bw_log={}", of(who).display());
-        let told = |who: &str| logged(&of(who).with_file_name("p_bw.1.log"));
+        let reported = |who: &str| logged(&of(who).with_file_name("p_bw.1.log"));
         let typed = format!("{words}{} --destroy {} --output-format=json", log("ours"), data.display());
         let ours = job(&fio(&stage, &typed));
         assert_eq!(moved(&ours), [Some(200), Some(100 * (4096 + 16384)), Some(100), Some(51200), Some(0)]);
-        assert_eq!(told("ours"), asked, "{more}");
+        assert_eq!(reported("ours"), asked, "{more}");
         let runtime = Duration::from_millis(ours["job_runtime"].as_u64().unwrap());
         assert_eq!(more.is_empty(), runtime >= APART * 295, "{more}: {runtime:?}");
         let typed = format!("fio {words}{} --output-format=json", log("theirs"));
@@ -282,7 +280,7 @@ fn a_file_of_blktrace_is_carried_out_operation_by_operation_as_by_fio() {
             Ok(text) => {
                 let theirs: Value = serde_json::from_str(&text).unwrap();
                 assert_eq!(moved(&theirs["jobs"][0]), moved(&ours));
-                assert_eq!(told("theirs"), asked, "{more}");
+                assert_eq!(reported("theirs"), asked, "{more}");
             }
             Err(why) => skip(&format!("fio does not run here: {why}")),
         }

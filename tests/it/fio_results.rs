@@ -30,8 +30,8 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_job_moves_as_much_as_under_fio() {
-    let stage = Stage::beside_others();
+fn jobs_move_as_many_bytes_as_under_fio() {
+    let stage = Stage::shared();
     for (at, (words, moved)) in [
         ("--rw=read:64k --size=256k", vec![[64, 0]]),
         ("--rw=read:60k --size=260k", vec![[5, 0]]),
@@ -65,8 +65,8 @@ fn a_job_moves_as_much_as_under_fio() {
 }
 
 #[test]
-fn a_block_that_was_written_twice_is_verified_once_as_under_fio() {
-    let stage = Stage::beside_others();
+fn blocks_written_twice_are_verified_once_as_under_fio() {
+    let stage = Stage::shared();
     let words = "--name=x --directory=DIR --rw=randwrite --norandommap --size=256k --verify=crc32c --write_iolog=DIR/log \
                  --output-format=json";
     for (who, out, folder) in both(&stage, "twice", words) {
@@ -85,8 +85,8 @@ fn a_block_that_was_written_twice_is_verified_once_as_under_fio() {
 }
 
 #[test]
-fn each_filename_adds_files_as_under_fio() {
-    let stage = Stage::beside_others();
+fn repeated_filename_options_add_files_as_under_fio() {
+    let stage = Stage::shared();
     let words = "--filename=DIR/a --name=x --filename=DIR/b --rw=write --size=64k --output-format=json";
     for (who, out, folder) in both(&stage, "names", words) {
         let sizes = ["a", "b"].map(|name| std::fs::metadata(folder.join(name)).unwrap().len());
@@ -95,8 +95,8 @@ fn each_filename_adds_files_as_under_fio() {
 }
 
 #[test]
-fn what_fio_ends_with_an_error_ends_here_too_and_makes_no_file() {
-    let stage = Stage::beside_others();
+fn errors_of_fio_are_errors_here_and_make_no_file() {
+    let stage = Stage::shared();
     for (name, words, why, makes) in [
         ("folder", "--name=x --filename=DIR --rw=read --size=64k", "is a directory", false),
         ("readonly", "--name=x --directory=DIR --rw=read --size=64k --readonly", "x.0.0", false),
@@ -115,8 +115,8 @@ fn what_fio_ends_with_an_error_ends_here_too_and_makes_no_file() {
 }
 
 #[test]
-fn percentiles_are_those_that_were_typed() {
-    let stage = Stage::beside_others();
+fn percentile_list_is_used_as_typed() {
+    let stage = Stage::shared();
     let always = "--name=x --directory=DIR --rw=read --size=1m --percentile_list=99.9:50:97";
     for (at, more) in
         ["", "--lat_percentiles=1", "--lat_percentiles=1 --clat_percentiles=0", "--clat_percentiles=0"]
@@ -156,8 +156,8 @@ fn percentiles_are_those_that_were_typed() {
 }
 
 #[test]
-fn operations_in_flight_are_counted_at_every_depth() {
-    let stage = Stage::beside_others();
+fn depth_distribution_counts_every_depth() {
+    let stage = Stage::shared();
     for (at, (words, level, submit)) in [
         ("--iodepth=8", 3, 1),
         ("--iodepth=32 --iodepth_batch_submit=16 --iodepth_batch_complete_min=16", 5, 3),
@@ -205,19 +205,19 @@ fn operations_in_flight_are_counted_at_every_depth() {
 
 #[test]
 fn units_and_descriptions_are_printed_as_under_fio() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let always =
         "--name=x --directory=DIR --rw=read --size=4m --description=nightly --kb_base=1000 --unit_base=1";
     for (who, out, _) in both(&stage, "text", always) {
-        let says = |text: &str| assert!(out.stdout.contains(text), "{who} {text}: {out:?}");
-        says("  Description  : [nightly]\n");
+        let check_outcome = |text: &str| assert!(out.stdout.contains(text), "{who} {text}: {out:?}");
+        check_outcome("  Description  : [nightly]\n");
         let line = out.stdout.lines().find(|line| line.starts_with("  read: IOPS=")).unwrap();
         let (first, second) = line.split_once("BW=").and_then(|(_, rest)| rest.split_once(" (")).unwrap();
         assert!(first.ends_with("bit/s"), "{who}: {line}");
         assert!(!first.contains("ibit/s") && second.contains("ibit/s)"), "{who}: {line}");
         let group = out.stdout.lines().find(|line| line.trim_start().starts_with("READ: bw=")).unwrap();
         assert!(group.contains("io=4194kB (4096KiB)"), "{who}: {group}");
-        says("(R) 4096B-4096B");
+        check_outcome("(R) 4096B-4096B");
     }
     for (who, out, _) in both(&stage, "json", &format!("{always} --output-format=json")) {
         assert_eq!(json(&out)["jobs"][0]["desc"], "nightly", "{who}");
@@ -228,8 +228,8 @@ fn units_and_descriptions_are_printed_as_under_fio() {
 }
 
 #[test]
-fn logs_begin_at_the_end_of_the_ramp() {
-    let stage = Stage::beside_others();
+fn logs_start_after_the_ramp() {
+    let stage = Stage::shared();
     let words = "--name=x --directory=DIR --rw=randread --size=1m --ramp_time=1 --runtime=1 --time_based --rate_iops=50 \
                  --write_lat_log=DIR/l";
     for (who, out, folder) in both(&stage, "ramp", words) {

@@ -1,9 +1,8 @@
-//! Jobs over time, under fio and under fathom: ends by steady state, least rates and latency targets, and the bandwidth over time.
-//!
-//! For: when they end, what is said of it, and exit codes. Not for: the rules, which have unit tests.
+//! fio options about time: steady state, minimum rates, latency targets, and bandwidth over time. Compares when jobs end, their messages and exit
+//! codes with fio.
 
 use crate::fio::fio;
-use crate::output::says;
+use crate::output::check_outcome;
 use crate::stage::{Outcome, Running, Stage, skip, tool, wait};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -27,11 +26,11 @@ const STEADY: &str = "--name=s --ioengine=null --size=1g --rw=randread --bs=4k -
                       --ss=iops:20% --ss_dur=3 --ss_ramp=1 --output-format=json";
 
 #[test]
-fn a_job_ends_as_soon_as_it_is_steady_as_under_fio() {
+fn steady_state_ends_a_job_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
-    // Beside others nothing is steady for sure, under fio no more than here.
+    // On a busy machine no rate is reliably steady, under fio or here.
     let stage = Stage::new();
     for (who, out) in [("fathom", fio(&stage, STEADY)), ("fio", real(STEADY))] {
         assert_eq!(out.code, Some(0), "{out:?}");
@@ -50,8 +49,8 @@ fn a_job_ends_as_soon_as_it_is_steady_as_under_fio() {
 }
 
 #[test]
-fn a_job_that_never_becomes_steady_says_so() {
-    let stage = Stage::beside_others();
+fn unsteady_jobs_are_reported() {
+    let stage = Stage::shared();
     let never = STEADY
         .replace("20%", "0.0000001%")
         .replace("--rate_iops=1000 ", "")
@@ -69,11 +68,11 @@ fn moved(job: &Value, kind: &str) -> (f64, f64) {
 }
 
 #[test]
-fn each_direction_of_a_mix_goes_at_its_own_rate_as_under_fio() {
+fn each_direction_keeps_its_own_rate_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let always = "--name=r --ioengine=null --size=1g --bs=4k --time_based --runtime=2 --output-format=json";
     // Operations in two seconds; none where the direction is as fast as it can, which is much faster.
     for (words, asked) in [
@@ -111,8 +110,8 @@ fn each_direction_of_a_mix_goes_at_its_own_rate_as_under_fio() {
 }
 
 #[test]
-fn a_limit_of_one_direction_leaves_the_other_and_stands_in_its_name() {
-    let stage = Stage::beside_few();
+fn a_rate_limit_of_one_direction_leaves_the_other_free() {
+    let stage = Stage::one_per_cpu();
     let file = stage.folder("mix");
     let words = "run --rw randrw --bs 4k --limit-iops write=200 --cache buffered --size 16m --time 1s --runs 1 --attempts 1 \
                  --format json --no-history --quiet";
@@ -124,23 +123,23 @@ fn a_limit_of_one_direction_leaves_the_other_and_stands_in_its_name() {
     // No half of them were to be writes.
     let findings = report["findings"].as_array().unwrap();
     assert!(findings.iter().all(|f| f["id"] != "B13" || f["outcome"] != "finding"), "{report:#}");
-    let said = |words: &str| stage.fathom(&format!("run {words}"), &file);
-    says(&said("--rw randread --limit-iops write=200"), 2, &["limits writes", "--rw randread"]);
-    says(
-        &said("--rw randrw --limit-iops write=200 --limit-bandwidth 1m"),
+    let printed = |words: &str| stage.fathom(&format!("run {words}"), &file);
+    check_outcome(&printed("--rw randread --limit-iops write=200"), 2, &["limits writes", "--rw randread"]);
+    check_outcome(
+        &printed("--rw randrw --limit-iops write=200 --limit-bandwidth 1m"),
         2,
         &["--limit-bandwidth", "of one kind"],
     );
-    says(&said("--rw randrw --limit-iops write=200 --think 1ms"), 2, &["--think"]);
-    says(&said("--rw randrw --limit-iops up=200"), 2, &["type write=200"]);
+    check_outcome(&printed("--rw randrw --limit-iops write=200 --think 1ms"), 2, &["--think"]);
+    check_outcome(&printed("--rw randrw --limit-iops up=200"), 2, &["type write=200"]);
 }
 
 #[test]
-fn what_is_slower_than_it_must_be_ends_with_an_error_as_under_fio() {
+fn rates_below_rate_min_end_with_an_error_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words = |least: u32| {
         format!(
             "--name=s --ioengine=null --size=1g --rw=randrw --bs=4k --thinktime=5000 --rate_iops_min=0,{least} --time_based --runtime=5 \
@@ -157,11 +156,11 @@ fn what_is_slower_than_it_must_be_ends_with_an_error_as_under_fio() {
 }
 
 #[test]
-fn what_takes_longer_than_it_may_ends_with_an_error_as_under_fio() {
+fn latencies_above_max_latency_end_with_an_error_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("data", 4);
     let words = |most: &str| {
         format!(
@@ -191,8 +190,8 @@ fn what_takes_longer_than_it_may_ends_with_an_error_as_under_fio() {
 }
 
 #[test]
-fn a_stream_of_ours_ends_so_too_and_says_what_became_of_it() {
-    let stage = Stage::beside_others();
+fn fathom_streams_end_at_the_same_limits_and_report_it() {
+    let stage = Stage::shared();
     // Not the simulated device, whose time is none that could be watched.
     let run =
         "run --engine null --bs 4k --size 1g --limit-iops 1000 --runs 1 --warmup 0 --quiet --format json";
@@ -212,29 +211,33 @@ fn a_stream_of_ours_ends_so_too_and_says_what_became_of_it() {
     assert!(fast.code == Some(0) && !fast.stdout.contains("(--min-rate"), "{fast:?}");
     let brief = stage.fathom(&format!("{run} --time 2s --min-rate iops:9999999"), Path::new(""));
     assert!(brief.stdout.contains("ended before its rate could be looked at"), "{brief:?}");
-    says(
+    check_outcome(
         &stage.fathom("run --engine null --size 1g --rw randread --min-rate iops:write=500", Path::new("")),
         2,
         &["--min-rate", "writes", "--rw"],
     );
-    says(
+    check_outcome(
         &stage.fathom("run --engine null --size 1g --min-rate lat:1ms", Path::new("")),
         2,
         &["iops:1000, bw:10m"],
     );
-    says(&stage.fathom("run --engine sim --min-rate iops:9", Path::new("")), 2, &["--min-rate", "null"]);
+    check_outcome(
+        &stage.fathom("run --engine sim --min-rate iops:9", Path::new("")),
+        2,
+        &["--min-rate", "null"],
+    );
     for (words, says_so) in [("iops:10%", "iops:10%:60s"), ("iops:10%:5s", "--time")] {
         let run = format!("run --engine null --size 1g --steady-state {words}");
-        says(&stage.fathom(&run, Path::new("")), 2, &[says_so]);
+        check_outcome(&stage.fathom(&run, Path::new("")), 2, &[says_so]);
     }
 }
 
 #[test]
-fn the_largest_depth_that_a_latency_target_allows_is_found_as_under_fio() {
+fn latency_target_finds_the_largest_depth_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     // Four servers of 100 us: five operations at once wait for 125 us on average, the deeper the longer.
     let run = "run --engine sim:servers=4 --depth 64 --latency-target 260us:90%:200ms --time 20s --runs 1 --warmup 0 --quiet --format json";
     let report = stage.fathom(run, Path::new("")).report().0;
@@ -263,8 +266,8 @@ fn the_largest_depth_that_a_latency_target_allows_is_found_as_under_fio() {
 }
 
 #[test]
-fn the_bandwidth_of_all_jobs_together_is_written_by_half_seconds() {
-    let stage = Stage::beside_others();
+fn aggregate_bandwidth_log_has_a_line_per_half_second() {
+    let stage = Stage::shared();
     let folder = stage.folder("logs");
     let words = "--name=a --ioengine=null --size=1g --rw=randrw --bs=4k --rate_iops=500,500 --time_based --runtime=3 --bandwidth-log \
                  --output-format=json --name=b --ioengine=null --size=1g --rw=read --bs=4k --rate_iops=1000 --time_based --runtime=3";
@@ -283,8 +286,8 @@ fn the_bandwidth_of_all_jobs_together_is_written_by_half_seconds() {
 }
 
 #[test]
-fn the_output_so_far_is_written_at_each_interval() {
-    let stage = Stage::beside_others();
+fn status_interval_prints_the_output_so_far() {
+    let stage = Stage::shared();
     let words = "--name=a --ioengine=null --size=1g --rw=randread --bs=4k --rate_iops=1000 --time_based --runtime=2 \
                  --name=b --stonewall --ioengine=null --size=1g --rw=read --bs=4k --rate_iops=500 --time_based --runtime=2 \
                  --status-interval=1 --output-format=json";
@@ -324,12 +327,12 @@ fn the_output_so_far_is_written_at_each_interval() {
         assert!(so_far > 2500, "{so_far}");
     }
     let refused = fio(&stage, "--status-interval=0.1 --name=a --ioengine=null --size=1m");
-    says(&refused, 1, &["--status-interval=1"]);
+    check_outcome(&refused, 1, &["--status-interval=1"]);
 }
 
 #[test]
 fn a_status_is_printed_on_sigusr1_and_the_run_continues() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words = "fio --name=a --filename=x --size=16m --rw=randread --ioengine=psync --time_based --runtime=2 --output-format=json";
     let running = Running::start(stage.command(&[], words, Path::new("")).current_dir(stage.folder("here")));
     let threads = format!("cat /proc/{}/task/*/comm", running.id());
@@ -349,11 +352,11 @@ fn a_status_is_printed_on_sigusr1_and_the_run_continues() {
 }
 
 #[test]
-fn after_a_signal_what_was_measured_until_then_is_told_as_under_fio() {
+fn a_signal_prints_the_results_so_far_as_under_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     for (who, signal) in [("fathom", Signal::INT), ("fathom", Signal::TERM), ("fio", Signal::INT)] {
         let to = stage.path("out");
         let words = format!(
@@ -384,18 +387,18 @@ fn after_a_signal_what_was_measured_until_then_is_told_as_under_fio() {
         assert_eq!((moved(&b, "read"), &b["error"]), ((0.0, 0.0), &0.into()), "{who}: {b:#}");
         if who == "fathom" {
             // No result is made of it.
-            let said = &all["fathom"];
+            let printed = &all["fathom"];
             assert_eq!(
-                (&said["verdict"], &said["ending"]["how"]),
+                (&printed["verdict"], &printed["ending"]["how"]),
                 (&"INVALID".into(), &"interrupted".into())
             );
-            let value = &said["headline"]["value"];
-            assert!(value.is_null(), "{said:#}");
+            let value = &printed["headline"]["value"];
+            assert!(value.is_null(), "{printed:#}");
         }
     }
 }
 
-/// What a call of fio, or of fathom by that name, did.
+/// The effects of a call of fio, or of fathom under that name.
 #[derive(Debug, PartialEq)]
 struct Moved {
     code: Option<i32>,
@@ -436,11 +439,11 @@ fn results(stage: &Stage, program: &str, words: &str) -> Moved {
 }
 
 #[test]
-fn what_fio_accepts_moves_the_same_bytes_here() {
+fn accepted_fio_options_move_the_same_bytes() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     for words in [
         "--rw=read --filesize=1m --size=100%%",
         "--rw=read --size=1m --time_based",
@@ -490,11 +493,11 @@ fn what_fio_accepts_moves_the_same_bytes_here() {
 }
 
 #[test]
-fn files_are_visited_in_the_order_of_fio() {
+fn file_service_order_matches_fio() {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         return skip(&why);
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     for words in [
         "--openfiles=1",
         "--openfiles=3",
@@ -524,8 +527,8 @@ fn files_are_visited_in_the_order_of_fio() {
 }
 
 #[test]
-fn directories_in_names_pipes_and_calls_without_a_job_are_taken() {
-    let stage = Stage::beside_others();
+fn directory_names_pipes_and_calls_without_a_job_are_accepted() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let run = |words: &str| {
         let words = format!("fio {words}");
@@ -548,8 +551,8 @@ fn directories_in_names_pipes_and_calls_without_a_job_are_taken() {
 }
 
 #[test]
-fn messages_name_options_of_the_tool_whose_command_was_typed() {
-    let stage = Stage::beside_others();
+fn messages_use_the_options_of_the_typed_tool() {
+    let stage = Stage::shared();
     let out = fio(&stage, "--name=x --rw=read --size=1m --direct=1 --bs=1000 --ioengine=psync");
     assert!(out.code == Some(1) && out.stderr.contains("bs"), "{out:?}");
     for flag in ["--engine", "--bs", "--cache", "--limit-bandwidth", "--depth"] {
@@ -558,5 +561,5 @@ fn messages_name_options_of_the_tool_whose_command_was_typed() {
     let out = fio(&stage, "\u{2014}name=x");
     assert!(out.code == Some(1) && out.stderr.contains("type --name=x"), "{out:?}");
     let out = stage.fathom("run \u{2013}-rw", Path::new("randread"));
-    says(&out, 2, &["long dash", "type --rw"]);
+    check_outcome(&out, 2, &["long dash", "type --rw"]);
 }

@@ -1,6 +1,4 @@
-//! Jobs that are fitted to captures: that they run as they are, that they behave like the load, and what is refused.
-//!
-//! For: `fathom fit` and its `--check`. Not for: how laws and zones are found, which the crate's own tests hold.
+//! `fathom fit`: fitted jobs run unchanged and behave like the captured load, and impossible fits are refused.
 
 use crate::disk::{Device, Image};
 use crate::replay::capture;
@@ -28,8 +26,8 @@ fn reads(stage: &Stage) -> PathBuf {
 }
 
 #[test]
-fn a_fitted_job_runs_as_it_is_and_has_the_rate_and_the_sizes_of_its_capture() {
-    let stage = Stage::beside_others();
+fn fitted_job_has_the_rate_and_sizes_of_its_capture() {
+    let stage = Stage::shared();
     let file = reads(&stage);
     let job = stage.path("job.toml");
     let out = stage.fathom(&format!("fit -o {}", job.display()), &file);
@@ -57,8 +55,8 @@ fn a_fitted_job_runs_as_it_is_and_has_the_rate_and_the_sizes_of_its_capture() {
 }
 
 #[test]
-fn what_cannot_be_fitted_is_refused_in_words() {
-    let stage = Stage::beside_others();
+fn captures_that_cannot_be_fitted_are_refused() {
+    let stage = Stage::shared();
     let file = reads(&stage);
     let refused = |words: &str, on: &Path, why: &str| {
         let out = stage.fathom(&format!("fit {words}"), on);
@@ -92,7 +90,7 @@ fn what_cannot_be_fitted_is_refused_in_words() {
         assert_eq!(out.code, Some(0), "{out:?}");
         refused("", &imported, why);
     }
-    // Without completions: an open loop, and that is said.
+    // Without completions the job is an open loop, which is reported.
     let many: String = (0..400).fold(String::new(), |mut all, at| {
         writeln!(all, "{} /x read {} 4096", at * 1000, at * 8192).unwrap();
         all
@@ -122,7 +120,7 @@ fn difference(check: &Value, name: &str) -> f64 {
 }
 
 #[test]
-fn a_captured_mix_is_fitted_and_its_job_is_held_against_it() {
+fn fitted_mix_is_compared_with_its_capture() {
     let stage = Stage::new();
     if !is_root() {
         return;
@@ -131,7 +129,7 @@ fn a_captured_mix_is_fitted_and_its_job_is_held_against_it() {
     let Some(device) = Device::on(&stage.path("image"), Image::Direct) else { return };
     let file = stage.path("mix.capture");
     let mut running = stage.start(&format!("capture -o {}", file.display()), &device.path);
-    running.until_it_says("capturing ");
+    running.wait_for_output("capturing ");
     let filename = format!("--filename={}", device.path.display());
     let words: [&dyn AsRef<std::ffi::OsStr>; 22] = [
         &"fio",
@@ -190,8 +188,8 @@ fn a_captured_mix_is_fitted_and_its_job_is_held_against_it() {
 }
 
 #[test]
-fn a_job_with_turns_does_one_thing_after_the_other() {
-    let stage = Stage::beside_others();
+fn jobs_with_phases_run_them_in_sequence() {
+    let stage = Stage::shared();
     let (job, log) = (stage.path("turns.toml"), stage.path("ops.csv"));
     let text = format!(
         "op-log = {:?}\ntime = \"1s\"\nwarmup = 0\nruns = 1\ndepth = 8\n\

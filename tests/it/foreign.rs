@@ -1,6 +1,6 @@
-//! Foreign: names and words of others that are no text, act on a terminal, never end, or are meant for another tool.
+//! Hostile and foreign input: names that are not text or that control a terminal, endless inputs, and files of other tools.
 
-use crate::output::{RUN, says, shell};
+use crate::output::{RUN, check_outcome, shell};
 use crate::stage::{Stage, wait};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,8 +8,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 #[test]
-fn names_that_are_no_text_are_measured_and_shown_escaped() {
-    let stage = Stage::beside_others();
+fn non_utf8_names_are_measured_and_shown_escaped() {
+    let stage = Stage::shared();
     let odd = stage.path("").join(OsStr::from_bytes(b"odd\xff\x1b[31m\n"));
     std::fs::create_dir(&odd).unwrap();
     for words in [
@@ -36,7 +36,7 @@ fn names_that_are_no_text_are_measured_and_shown_escaped() {
 
 #[test]
 fn control_characters_reach_no_terminal() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let here = stage.folder("here");
     let evil = "\u{1b}]0;x\u{7}\r\u{9b}31m";
     let job = stage.path(&format!("job{evil}.toml"));
@@ -98,7 +98,7 @@ fn control_characters_reach_no_terminal() {
     }
 }
 
-/// Puts words behind every text of a frame that people are shown and nothing is decided by.
+/// Appends words to every text of a frame that is shown and has no effect.
 fn taint(value: &mut serde_json::Value, words: &str) {
     let serde_json::Value::Object(fields) = value else {
         if let serde_json::Value::Array(all) = value {
@@ -122,8 +122,8 @@ fn taint(value: &mut serde_json::Value, words: &str) {
 }
 
 #[test]
-fn inputs_that_never_end_are_refused() {
-    let stage = Stage::beside_others();
+fn endless_inputs_are_refused() {
+    let stage = Stage::shared();
     let here = stage.folder("here");
     let fifo = stage.path("fifo.json");
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
@@ -162,7 +162,10 @@ fn inputs_that_never_end_are_refused() {
         ] {
             let out = shell(&stage, &format!("cd {}; timeout 20 \"$F\" {words}", here.display()));
             assert!(!matches!(out.code, Some(0 | 124 | 137)), "{words}: {out:?}");
-            assert!([&out.stdout, &out.stderr].iter().any(|said| said.contains(word)), "{words}: {out:?}");
+            assert!(
+                [&out.stdout, &out.stderr].iter().any(|printed| printed.contains(word)),
+                "{words}: {out:?}"
+            );
         }
     }
     let link = stage.path("job.toml");
@@ -172,8 +175,8 @@ fn inputs_that_never_end_are_refused() {
 }
 
 #[test]
-fn a_job_file_of_another_tool_is_no_disk_whatever_its_name_is() {
-    let stage = Stage::beside_others();
+fn job_files_of_other_tools_are_not_measured_as_targets() {
+    let stage = Stage::shared();
     let fio = "[global]\nbs=4k\n[a]\nrw=read\nsize=1g\n".repeat(10);
     let icf = format!("Version 1.1.0 \n'TEST SETUP ===\n{}", "'Run Time\n".repeat(100));
     let xml =
@@ -188,7 +191,7 @@ fn a_job_file_of_another_tool_is_no_disk_whatever_its_name_is() {
         ("c.xml", xml.as_bytes(), "DISKSPD"),
         ("c.img", xml.as_bytes(), "DISKSPD"),
         ("wide.xml", &wide, "DISKSPD"),
-        // By its name, where what stands in it is nobody's.
+        // By its name, if its content is not recognised.
         ("d.icf", b"Version\n", "Iometer"),
     ];
     let commands = [RUN, "bench", "layers", "api", "limit", "sweep", "verify", "recipe etcd"];
@@ -201,18 +204,18 @@ fn a_job_file_of_another_tool_is_no_disk_whatever_its_name_is() {
                 continue;
             }
             let out = stage.fathom(command, &path);
-            says(&out, 2, &["job file of", tool, "no disk to measure", "`fathom "]);
+            check_outcome(&out, 2, &["job file of", tool, "no disk to measure", "`fathom "]);
         }
         assert_eq!(std::fs::read(&path).unwrap(), content, "{name}: untouched");
     }
     let toml = stage.path("c.toml");
     std::fs::write(&toml, "size = \"16m\"\n").unwrap();
-    says(&stage.fathom("bench --quiet", &toml), 2, &["fathom run", "c.toml"]);
+    check_outcome(&stage.fathom("bench --quiet", &toml), 2, &["fathom run", "c.toml"]);
 }
 
 #[test]
-fn a_capture_or_a_trace_is_no_disk_and_neither_is_touched() {
-    let stage = Stage::beside_others();
+fn captures_and_traces_are_not_measured_as_targets() {
+    let stage = Stage::shared();
     let log = stage.path("log");
     let text = "fio version 3 iolog\n0 /x add\n0 /x open\n5 /x read 0 4096\n1000 /x close\n";
     std::fs::write(&log, text).unwrap();
@@ -221,24 +224,24 @@ fn a_capture_or_a_trace_is_no_disk_and_neither_is_touched() {
     assert_eq!(stage.fathom(&words, Path::new("")).code, Some(0));
     let msr = stage.path("data.csv");
     std::fs::write(&msr, "128166372003061629,hm,1,Read,383496192,32768,413\n").unwrap();
-    for (path, told) in [
+    for (path, reported) in [
         (&capture, ["is a capture and no disk", "fathom run"]),
         (&log, ["a trace (fio iolog v3)", "capture --import"]),
         (&msr, ["a trace (MSR Cambridge CSV)", "capture --import"]),
     ] {
         let before = std::fs::read(path).unwrap();
         for command in ["bench", "layers", "api", "limit", "sweep", "verify"] {
-            says(&stage.fathom(command, path), 2, &told);
+            check_outcome(&stage.fathom(command, path), 2, &reported);
         }
         assert_eq!(std::fs::read(path).unwrap(), before);
     }
     // One that is not replayed is no target of `run` either.
-    says(&stage.fathom("run", &log), 2, &["a trace (fio iolog v3)"]);
+    check_outcome(&stage.fathom("run", &log), 2, &["a trace (fio iolog v3)"]);
 }
 
 #[test]
-fn a_job_of_ours_is_carried_out_whatever_its_name_is_and_data_are_measured_whatever_theirs_is() {
-    let stage = Stage::beside_others();
+fn job_files_are_recognised_by_content_not_by_name() {
+    let stage = Stage::shared();
     let job = stage.path("job.txt");
     let text = "rw = \"read\"\ndepth = 1\nsize = \"16m\"\ntime = \"60ms\"\nwarmup = \"0\"\nruns = 1\n";
     std::fs::write(&job, text).unwrap();
@@ -249,8 +252,8 @@ fn a_job_of_ours_is_carried_out_whatever_its_name_is_and_data_are_measured_whate
 }
 
 #[test]
-fn a_name_that_acts_on_a_terminal_is_shown_by_its_bytes_in_every_refusal() {
-    let stage = Stage::beside_others();
+fn refusals_escape_control_characters_in_names() {
+    let stage = Stage::shared();
     let odd = |name: &[u8]| stage.path("").join(OsStr::from_bytes(&[b"odd\xff\x1b[2J", name].concat()));
     let (empty, full, absent) = (odd(b"empty"), odd(b"full"), odd(b"absent"));
     std::fs::write(&empty, "").unwrap();

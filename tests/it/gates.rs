@@ -1,7 +1,5 @@
-//! Gates: what an answer that cannot be told counts as, how it is settled, and that something is slower than what is measured beside it.
-//!
-//! For: words, exit codes and how often is measured. Not for: how often the words are right, which is simulated beside the rules, and
-//! below, where a long story provokes what they are about.
+//! Conditions and gates: how inconclusive answers count, how they are settled, and detection of slowdowns against a baseline. The long tests
+//! provoke a known slowdown.
 
 use crate::disk::{Device, Disk, Image};
 use crate::group::Group;
@@ -24,16 +22,16 @@ fn runs(report: &Value) -> usize {
 }
 
 #[track_caller]
-fn says(out: &Outcome, code: i32, first: &str) {
+fn check_outcome(out: &Outcome, code: i32, first: &str) {
     assert!(out.code == Some(code) && out.stdout.starts_with(first), "{first}: {out:?}");
 }
 
 #[test]
-fn what_cannot_be_told_counts_as_what_is_said_and_keeps_its_word() {
-    let stage = Stage::beside_others();
+fn inconclusive_results_count_as_configured_and_keep_their_verdict() {
+    let stage = Stage::shared();
     let near = format!("{NOISY} --fail-if iops<100");
-    says(&stage.fathom(&near, nothing()), 4, "INCONCLUSIVE  IOPS of ");
-    says(
+    check_outcome(&stage.fathom(&near, nothing()), 4, "INCONCLUSIVE  IOPS of ");
+    check_outcome(
         &stage.fathom(&format!("{near} --inconclusive pass"), nothing()),
         0,
         "INCONCLUSIVE (counts as PASS)  ",
@@ -45,16 +43,28 @@ fn what_cannot_be_told_counts_as_what_is_said_and_keeps_its_word() {
         (Some(1), &"INCONCLUSIVE".into(), &"FAIL".into())
     );
     assert!(report["gates"][0]["runs_needed"].as_u64().is_none_or(|n| n > 5), "{}", report["gates"]);
-    says(&stage.fathom("show last --inconclusive pass", nothing()), 0, "INCONCLUSIVE (counts as PASS)  ");
+    check_outcome(
+        &stage.fathom("show last --inconclusive pass", nothing()),
+        0,
+        "INCONCLUSIVE (counts as PASS)  ",
+    );
     for brief in ["--brief", "--brief --format markdown"] {
         let out = stage.fathom(&format!("show last --inconclusive pass {brief}"), nothing());
         assert!(out.stdout.trim_start_matches('*').starts_with("INCONCLUSIVE"), "{brief}: {out:?}");
     }
     let markdown = stage.fathom("show last --inconclusive fail --format markdown", nothing());
-    says(&markdown, 1, "**INCONCLUSIVE** (counts as FAIL) IOPS of ");
-    // What can be told is what it is.
-    says(&stage.fathom(&format!("{NOISY} --fail-if iops<1 --inconclusive fail"), nothing()), 0, "PASS  ");
-    says(&stage.fathom(&format!("{NOISY} --fail-if iops<1m --inconclusive pass"), nothing()), 1, "FAIL  ");
+    check_outcome(&markdown, 1, "**INCONCLUSIVE** (counts as FAIL) IOPS of ");
+    // A conclusive answer is unchanged.
+    check_outcome(
+        &stage.fathom(&format!("{NOISY} --fail-if iops<1 --inconclusive fail"), nothing()),
+        0,
+        "PASS  ",
+    );
+    check_outcome(
+        &stage.fathom(&format!("{NOISY} --fail-if iops<1m --inconclusive pass"), nothing()),
+        1,
+        "FAIL  ",
+    );
     // Nothing to count.
     let sessions = stage.sessions().len();
     for words in [format!("{SIM} --inconclusive pass"), "recipe kafka --inconclusive pass".into()] {
@@ -67,8 +77,8 @@ fn what_cannot_be_told_counts_as_what_is_said_and_keeps_its_word() {
 }
 
 #[test]
-fn what_five_runs_cannot_tell_is_settled_by_as_many_as_they_ask_for() {
-    let stage = Stage::beside_others();
+fn inconclusive_gates_are_settled_by_the_requested_number_of_runs() {
+    let stage = Stage::shared();
     let near = format!("{NOISY} --fail-if iops<92 --format json");
     let once = stage.fathom(&near, nothing());
     let report = once.report().0;
@@ -86,7 +96,7 @@ fn what_five_runs_cannot_tell_is_settled_by_as_many_as_they_ask_for() {
     assert!(notes.contains("settle: 5 runs could not decide"), "{notes}");
     assert_eq!(stage.sessions().len(), 2, "it is one session");
     assert_eq!(stage.fathom("show last --format json", nothing()).report().0, report);
-    // What the first runs tell asks for no more, and what no run tells neither.
+    // Neither a conclusive answer nor an unanswerable one asks for further runs.
     let far = stage.fathom(&format!("{NOISY} --fail-if iops<50 --settle --format json"), nothing());
     assert_eq!((far.code, runs(&far.report().0)), (Some(0), 5));
     let none = stage.fathom(&format!("{NOISY} --fail-if p99.99>1s --settle --format json"), nothing());
@@ -94,7 +104,7 @@ fn what_five_runs_cannot_tell_is_settled_by_as_many_as_they_ask_for() {
 }
 
 #[test]
-fn rows_of_layers_and_of_interfaces_have_conditions_too() {
+fn layers_and_api_rows_accept_conditions() {
     let stage = Stage::new();
     let folder = stage.folder("here");
     let layers = "layers --rw randread --size 16m --time 100ms --warmup 0 --quiet --format json";
@@ -106,14 +116,14 @@ fn rows_of_layers_and_of_interfaces_have_conditions_too() {
     let wrong = stage.fathom(&format!("{layers} --fail-if nothing:iops<1"), &folder);
     assert!(wrong.code == Some(2) && wrong.stderr.contains("no result has this name"), "{wrong:?}");
     let api = "api --bs 64k --rw read --interface pread,read --size 16m --quiet";
-    says(&stage.fathom(&format!("{api} --fail-if mb/s<1000000"), &folder), 1, "FAIL  ");
+    check_outcome(&stage.fathom(&format!("{api} --fail-if mb/s<1000000"), &folder), 1, "FAIL  ");
     let plan = stage.fathom(&format!("{api} --fail-if p99>10ms --explain"), &folder).stdout;
     assert!(plan.contains("--fail-if has a percentile"), "{plan}");
 }
 
 #[test]
-fn a_load_curve_and_a_sweep_are_asked_for_what_they_answer() {
-    let stage = Stage::beside_others();
+fn limit_and_sweep_accept_conditions_about_their_answers() {
+    let stage = Stage::shared();
     let limit = "limit --engine sim:servers=4 --time 400ms --warmup 0 --runs 3 --quiet --format json";
     let gate = |words: &str, condition: &str| {
         let mut command = stage.command(&[], &format!("{words} --fail-if"), nothing());
@@ -143,24 +153,24 @@ fn a_load_curve_and_a_sweep_are_asked_for_what_they_answer() {
     let (word, _, cell, of) =
         gate(&format!("{sweep} --exhaustive --runs 3"), "read 1 x 4K direct, sim: mb/s<2000");
     assert_eq!((word.as_str(), of.len()), ("FAIL", 1), "{cell:#}");
-    for (words, said) in [
+    for (words, printed) in [
         ("limit --engine sim --fail-if p99>1ms", "--p99 10ms --fail-if"),
         ("limit --engine sim --fail-if x:iops<1", "leave the name out"),
         ("sweep --engine sim --bs 4k --fail-if p99>1ms", "a percentile takes 8"),
     ] {
         let out = stage.fathom(words, nothing());
-        assert!(out.code == Some(2) && out.stderr.contains(said), "{words}: {out:?}");
+        assert!(out.code == Some(2) && out.stderr.contains(printed), "{words}: {out:?}");
     }
 }
 
 #[test]
-fn settling_ends_at_the_bound_and_says_so() {
-    let stage = Stage::beside_others();
+fn settling_stops_at_the_limit_and_reports_it() {
+    let stage = Stage::shared();
     let words = format!("{NOISY} --fail-if iops<92 --settle --max-runs 6");
     let out = stage.fathom(&words, nothing());
-    says(&out, 4, "INCONCLUSIVE  IOPS of ");
-    let said = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("over 6 runs") && said.contains("(--max-runs "), "{said}");
+    check_outcome(&out, 4, "INCONCLUSIVE  IOPS of ");
+    let printed = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains("over 6 runs") && printed.contains("(--max-runs "), "{printed}");
     let plan = stage.fathom(&format!("{NOISY} --fail-if p99>1ms --settle --explain"), nothing()).stdout;
     assert!(plan.contains("8 runs, and once up to 80 in all"), "{plan}");
     let job = stage.path("job.toml");
@@ -170,21 +180,21 @@ fn settling_ends_at_the_bound_and_says_so() {
 }
 
 #[test]
-fn beside_an_earlier_session_slower_fails_and_as_fast_passes() {
-    let stage = Stage::beside_others();
+fn against_an_earlier_session_slower_fails_and_equal_passes() {
+    let stage = Stage::shared();
     assert_eq!(stage.fathom(&format!("{SIM} --depth 8"), nothing()).code, Some(0));
     let first = stage.sessions().remove(0);
     let against = format!("--against {} --fail-if-slower 5%", first.display());
     let slower = stage.fathom(&format!("{SIM} --depth 4 {against}"), nothing());
-    says(&slower, 1, "FAIL  Slower by more than 5.0 %: ");
-    says(
+    check_outcome(&slower, 1, "FAIL  Slower by more than 5.0 %: ");
+    check_outcome(
         &stage.fathom(&format!("{SIM} --depth 8 {against}"), nothing()),
         0,
         "PASS  Not slower by more than 5.0 %: ",
     );
     // The worst of all conditions is the answer.
     let both = stage.fathom(&format!("{SIM} --depth 8 {against} --fail-if iops<100m"), nothing());
-    says(&both, 1, "FAIL  IOPS of ");
+    check_outcome(&both, 1, "FAIL  IOPS of ");
     for (words, expected) in [
         (format!("{SIM} --fail-if-slower 5%"), "--against"),
         (format!("{SIM} --settle --against last"), "--fail-if"),
@@ -196,8 +206,8 @@ fn beside_an_earlier_session_slower_fails_and_as_fast_passes() {
 }
 
 #[test]
-fn both_sides_are_measured_more_often_in_turns_until_it_is_settled() {
-    let stage = Stage::beside_others();
+fn both_sides_alternate_until_the_comparison_is_settled() {
+    let stage = Stage::shared();
     // One server that is busy for half of the time: how long the slowest wait is chance.
     let queue = "run --engine sim:servers=1 --depth 64 --rate 5k --time 200ms --warmup 0 --seed 7";
     assert_eq!(stage.fathom(&format!("{queue} --quiet"), nothing()).code, Some(0));
@@ -212,7 +222,7 @@ fn both_sides_are_measured_more_often_in_turns_until_it_is_settled() {
         order.len() == 2 * runs(&report) && order.chunks(2).all(|round| round[0] != round[1]),
         "{order:?}"
     );
-    // The same work: whatever it comes to, it is not slower.
+    // The same work: it is never slower.
     assert_ne!(report["answer"]["word"], "FAIL", "{:#}", report["answer"]);
     assert_eq!(report["against"]["beside"]["gate"]["limit"], 0.03);
 }
@@ -221,14 +231,14 @@ fn both_sides_are_measured_more_often_in_turns_until_it_is_settled() {
 const SLOWER: [u32; 4] = [0, 3, 10, 20];
 /// How much slower it may be.
 const ALLOWED: u32 = 5;
-/// Operations per second that the first side is allowed: so few that what the disk takes is nothing beside the wait.
+/// Operations per second that the first side may do: so few that the wait dominates the disk's own time.
 const RATE: u32 = 1000;
 /// Short runs, which the throttle makes alike.
 const THROTTLED: &str =
     "run --rw randread --depth 1 --size 32m --time 300ms --warmup 100ms --runs 5 --attempts 1 --quiet";
 const LIMIT: &str = "blkio.throttle.read_iops_device";
 
-/// Two disks that are allowed so much each, for whoever is in the group.
+/// Two disks with these limits, for processes in the group.
 fn limited(a: &Disk, b: &Disk, percent: u32) -> Option<Group> {
     let group = Group::limited(a, &("blkio", LIMIT, &format!("$NUMBER {RATE}")))?;
     let of_b = format!("{} {}", b.number(), RATE * (100 - percent) / 100);
@@ -295,13 +305,13 @@ fn table(title: &str, times: usize, ask: fn(&Stage, &Group, [&Disk; 2]) -> Strin
 
 #[test]
 #[ignore = "long"]
-fn sessions_of_what_is_slower_by_a_known_part_are_told_apart() {
+fn sessions_with_a_known_slowdown_are_distinguished() {
     table("two sessions", long::pairs(), apart);
 }
 
 #[test]
 #[ignore = "long"]
-fn what_is_slower_by_a_known_part_is_settled_in_turns() {
+fn known_slowdown_is_settled_by_alternating_runs() {
     // Where nothing is slower, each takes a minute and more.
     table("in turns, with --settle", long::pairs().div_ceil(2), in_turns);
 }

@@ -1,31 +1,29 @@
-//! Cgroups of a story's own, with limits.
-//!
-//! For: throttles and quotas that end with the story. Not for: the group that the program makes for itself in them.
+//! Cgroups with limits for tests, removed at their end.
 
 use crate::disk::Disk;
 use crate::stage::skip;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where the controllers of version 1 are, on machines that have them.
+/// The directory of the version 1 controllers, if the machine has them.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// So that each has a name of its own, whatever stories run side by side.
+/// Gives each group its own name when tests run at the same time.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// A group of one controller, gone with the story.
+/// A group of one controller, removed on drop.
 pub(crate) struct Group(PathBuf);
 
 impl Group {
-    /// A group with a limit: controller, file, value, in which `$NUMBER` is the disk's. `None`, and said, where the machine
-    /// has no such controller.
+    /// A group with a limit: controller, file, value, in which `$NUMBER` is the disk's number. Skips the test and returns `None` without
+    /// such a controller.
     pub(crate) fn limited(disk: &Disk, (controller, file, value): &(&str, &str, &str)) -> Option<Self> {
         let group = Self::create(controller)?;
         std::fs::write(group.0.join(file), value.replace("$NUMBER", &disk.number())).unwrap();
         Some(group)
     }
 
-    /// A group without one.
+    /// A group without a limit.
     pub(crate) fn create(controller: &str) -> Option<Self> {
         let controller = Path::new(ROOT).join(controller);
         if !controller.join("cgroup.procs").exists() {
@@ -38,12 +36,12 @@ impl Group {
         Some(group)
     }
 
-    /// Its directory.
+    /// The directory of the group.
     pub(crate) fn dir(&self) -> &Path {
         &self.0
     }
 
-    /// What a command must be prefixed with to run in it.
+    /// The prefix of a command that runs in the group.
     pub(crate) fn enter(&self) -> Vec<String> {
         let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
         ["sh", "-c", script, &self.0.to_string_lossy()].map(str::to_owned).into()

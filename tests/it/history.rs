@@ -1,9 +1,8 @@
-//! The history: sessions are listed, found again, given words, handed on, removed; and nothing is lost whatever happens.
-//!
-//! For: what a user sees of many sessions. Not for: what a report says of one.
+//! The history of sessions: list, find, tag, export, import and delete; and nothing is lost in a crash.
 
 use crate::stage::{Outcome, Running, Stage, is_root, names};
-use model::record::{Frame, frame};
+use model::record;
+use model::record::Frame;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -12,7 +11,7 @@ use std::time::Duration;
 
 /// A run that is over at once, on a device that is none.
 const QUICK: &str = "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 3 --quiet";
-/// Where a target is not wanted.
+/// A placeholder for commands without a target.
 const NOTHING: &str = "";
 
 impl Stage {
@@ -38,7 +37,7 @@ impl Stage {
         }
     }
 
-    /// Measures so many sessions; gives their ids, oldest first.
+    /// Measures this many sessions, and returns their ids, oldest first.
     fn measured(&self, sessions: usize) -> Vec<String> {
         for _ in 0..sessions {
             self.must(QUICK);
@@ -76,8 +75,8 @@ fn id(entry: &Value) -> String {
 }
 
 #[test]
-fn sessions_are_listed_newest_first_and_found_by_any_word_that_means_one() {
-    let stage = Stage::beside_others();
+fn sessions_are_listed_newest_first_and_found_by_id_tag_or_last() {
+    let stage = Stage::shared();
     assert!(stage.must("list").contains("fathom bench"));
     assert_eq!(stage.list(""), Vec::<Value>::new());
     stage.must_not(2, "show last", &["no sessions yet"]);
@@ -124,8 +123,8 @@ fn sessions_are_listed_newest_first_and_found_by_any_word_that_means_one() {
 }
 
 #[test]
-fn filters_leave_what_is_like_them() {
-    let stage = Stage::beside_others();
+fn filters_select_matching_sessions() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let first = stage.measured(1);
     let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --quiet";
@@ -154,8 +153,8 @@ fn filters_leave_what_is_like_them() {
 }
 
 #[test]
-fn tags_and_notes_stay_beside_the_session_and_outlive_the_index() {
-    let stage = Stage::beside_others();
+fn tags_and_notes_survive_the_index() {
+    let stage = Stage::shared();
     let ids = stage.measured(2);
     assert!(stage.must(&format!("tag {} baseline old-cable", ids[0])).contains("tags baseline old-cable"));
     assert!(stage.must("note baseline measured before the move").contains("one note"));
@@ -175,7 +174,7 @@ fn tags_and_notes_stay_beside_the_session_and_outlive_the_index() {
     assert_eq!(stage.ids("--tag baseline"), ids[..1]);
     assert_eq!(stage.ids("--tag baseline --rebuild"), ids[..1]);
 
-    // An edit by hand is noticed, and one that went wrong is said and never written over.
+    // A manual edit is noticed, and an invalid one is reported and never overwritten.
     let words = stage.history("sessions").join(format!("{}.words.json", ids[0]));
     std::fs::write(&words, r#"{"tags": ["by-hand"]}"#).unwrap();
     assert_eq!(stage.ids("--tag by-hand"), ids[..1]);
@@ -194,8 +193,8 @@ fn tags_and_notes_stay_beside_the_session_and_outlive_the_index() {
 }
 
 #[test]
-fn what_came_and_went_without_fathom_is_noticed() {
-    let stage = Stage::beside_others();
+fn sessions_added_or_removed_externally_are_noticed() {
+    let stage = Stage::shared();
     let ids = stage.measured(3);
     let away = stage.path("away.fathom");
     std::fs::rename(stage.session(&ids[1]), &away).unwrap();
@@ -225,8 +224,8 @@ fn what_came_and_went_without_fathom_is_noticed() {
 }
 
 #[test]
-fn a_session_travels_with_its_words_and_is_never_written_over() {
-    let here = Stage::beside_others();
+fn export_and_import_keep_annotations_and_never_overwrite() {
+    let here = Stage::shared();
     let ids = here.measured(2);
     here.must(&format!("tag {} travelled", ids[0]));
     let out = here.folder("out");
@@ -280,8 +279,8 @@ fn a_session_travels_with_its_words_and_is_never_written_over() {
 }
 
 #[test]
-fn only_what_was_named_exactly_is_removed() {
-    let stage = Stage::beside_others();
+fn delete_removes_only_exactly_named_sessions() {
+    let stage = Stage::shared();
     let ids = stage.measured(3);
     stage.must(&format!("tag {} old", ids[0]));
     stage.must_not(2, "delete last", &[&format!("means {}", ids[2]), "--yes"]);
@@ -289,8 +288,8 @@ fn only_what_was_named_exactly_is_removed() {
     stage.must_not(2, &format!("delete {} nothing", ids[0]), &["nothing"]);
     stage.must_not(2, &format!("delete {}", stage.session(&ids[0]).display()), &["takes ids", "rm"]);
     assert_eq!(stage.ids("").len(), 3);
-    let said = stage.must("delete old --yes");
-    assert!(said.contains(&ids[0]) && said.contains("what was said"), "{said}");
+    let printed = stage.must("delete old --yes");
+    assert!(printed.contains(&ids[0]) && printed.contains("what was said"), "{printed}");
     assert!(stage.must(&format!("delete {}", ids[2])).contains("KiB"));
     assert_eq!(stage.ids(""), ids[1..2]);
     let left: Vec<PathBuf> = names(&stage.history("sessions"));
@@ -298,12 +297,12 @@ fn only_what_was_named_exactly_is_removed() {
 }
 
 #[test]
-fn a_session_under_way_is_listed_as_running_and_not_removed() {
-    let stage = Stage::beside_others();
+fn running_sessions_are_listed_and_not_removed() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words = "run --rw randread --size 16m --time 200ms --warmup 0 --runs 200 --format json";
     let mut running = stage.start(words, &folder);
-    running.until_it_says("run 2 of");
+    running.wait_for_output("run 2 of");
     let entry = &stage.list("")[0];
     assert_eq!((&entry["running"], &entry["ending"]["how"]), (&true.into(), &"cut".into()));
     assert!(stage.must("list").contains("running"));
@@ -315,12 +314,12 @@ fn a_session_under_way_is_listed_as_running_and_not_removed() {
 }
 
 #[test]
-fn the_last_session_is_the_last_that_has_ended_and_a_running_one_is_named() {
-    let stage = Stage::beside_others();
+fn last_means_the_last_ended_session() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words = "run --rw randread --size 16m --time 200ms --warmup 0 --runs 200 --format json";
     let mut first = stage.start(words, &folder);
-    first.until_it_says("run 2 of");
+    first.wait_for_output("run 2 of");
     let running = format!("still running (pid {})", first.id());
     stage.must_not(3, "show last", &[&running]);
     first.signal(Signal::INT);
@@ -328,7 +327,7 @@ fn the_last_session_is_the_last_that_has_ended_and_a_running_one_is_named() {
     let first = id(&stage.list("")[0]);
 
     let mut second = stage.start(words, &folder);
-    second.until_it_says("run 2 of");
+    second.wait_for_output("run 2 of");
     let running = format!("still running (pid {})", second.id());
     let last = stage.say("show last --format json");
     assert!(last.stderr.contains(&running), "{last:?}");
@@ -340,8 +339,8 @@ fn the_last_session_is_the_last_that_has_ended_and_a_running_one_is_named() {
 }
 
 #[test]
-fn without_history_nothing_stays() {
-    let stage = Stage::beside_others();
+fn no_history_keeps_nothing() {
+    let stage = Stage::shared();
     let out = stage.say(&format!("{QUICK} --no-history"));
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(out.stdout.contains("Session not kept\n"), "{}", out.stdout);
@@ -354,8 +353,8 @@ fn without_history_nothing_stays() {
 }
 
 #[test]
-fn an_index_that_is_damaged_is_set_aside_and_made_anew() {
-    let stage = Stage::beside_others();
+fn damaged_index_is_moved_aside_and_rebuilt() {
+    let stage = Stage::shared();
     let ids = stage.measured(2);
     let db = stage.history("history.db");
     // All of it; and of a whole one a piece in the middle.
@@ -375,8 +374,8 @@ fn an_index_that_is_damaged_is_set_aside_and_made_anew() {
 }
 
 #[test]
-fn an_index_from_the_future_is_refused_until_it_is_set_aside() {
-    let stage = Stage::beside_others();
+fn newer_index_is_refused_until_it_is_moved_aside() {
+    let stage = Stage::shared();
     let ids = stage.measured(1);
     let db = stage.history("history.db");
     // Bytes 60 to 63 of an SQLite file hold the user version.
@@ -393,28 +392,28 @@ fn an_index_from_the_future_is_refused_until_it_is_set_aside() {
 }
 
 #[test]
-fn where_nothing_can_be_written_the_list_comes_from_the_files() {
+fn list_works_without_a_writable_index() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
-    assert_eq!(stage.fathom_as_nobody(QUICK, Path::new(NOTHING)).code, Some(0));
-    // From here on the directory is root's, and nobody may only read it.
+    let stage = Stage::shared();
+    assert_eq!(stage.fathom_unprivileged(QUICK, Path::new(NOTHING)).code, Some(0));
+    // From here on the directory belongs to root, and the unprivileged user may only read it.
     let home = stage.path("xdg-of-nobody/fathom");
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(home.join(format!("history.db{suffix}")));
     }
     std::os::unix::fs::chown(&home, Some(0), Some(0)).unwrap();
     std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let out = stage.fathom_as_nobody("list --format json", Path::new(NOTHING));
+    let out = stage.fathom_unprivileged("list --format json", Path::new(NOTHING));
     let all: Vec<Value> = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
     assert_eq!(all.len(), 1, "{out:?}");
     assert!(!home.join("history.db").exists());
 }
 
 #[test]
-fn two_fathoms_at_once_lose_nothing() {
-    let stage = Stage::beside_others();
+fn concurrent_processes_lose_nothing() {
+    let stage = Stage::shared();
     let together: Vec<Running> = (0..4).map(|_| stage.start(QUICK, Path::new(NOTHING))).collect();
     for one in together {
         let out = one.end();
@@ -431,8 +430,8 @@ fn two_fathoms_at_once_lose_nothing() {
 }
 
 #[test]
-fn ten_kills_lose_no_run_that_had_ended() {
-    let stage = Stage::beside_others();
+fn ten_kills_lose_no_completed_run() {
+    let stage = Stage::shared();
     kills(&stage, 10);
 }
 
@@ -449,7 +448,7 @@ pub(crate) fn kills(stage: &Stage, times: usize) {
     std::fs::remove_file(&ours).unwrap();
     let mut cut = [0, 0];
     for round in 0..times {
-        // From the first instruction to behind the last, in an order that is mixed.
+        // At times from the first instruction to after the last, in mixed order.
         let share = 1.2 * ((round * 37) % times) as f64 / times as f64;
         let run = stage.start(QUICK, Path::new(NOTHING));
         std::thread::sleep(whole[0].mul_f64(share));
@@ -494,7 +493,7 @@ fn ended_are_there(stage: &Stage, ids: &[String]) -> Vec<String> {
     all.iter().map(id).collect()
 }
 
-/// Lists as many sessions as nobody has, made from one by leaving out its course; says how long that takes.
+/// Lists a very large number of sessions, copied from one without its intervals, and prints the time.
 pub(crate) fn list_many(stage: &Stage, many: usize) {
     let origin = stage.session(&stage.measured(1)[0]);
     let text = std::fs::read_to_string(origin).unwrap();
@@ -504,9 +503,9 @@ pub(crate) fn list_many(stage: &Stage, many: usize) {
     for n in 1..many {
         let Frame::Header(header) = &mut small[0] else { panic!("no header") };
         header.started = format!("2020-01-01T{:02}:{:02}:{:02}+00:00", n / 3600, n / 60 % 60, n % 60);
-        let lines: String = small.iter().map(|f| frame::encode(f).unwrap()).collect();
+        let lines: String = small.iter().map(|f| record::encode(f).unwrap()).collect();
         let id = format!("20200101-{:02}{:02}{:02}-{n}", n / 3600, n / 60 % 60, n % 60);
-        std::fs::write(stage.session(&id), format!("{}{lines}", frame::MAGIC)).unwrap();
+        std::fs::write(stage.session(&id), format!("{}{lines}", record::MAGIC)).unwrap();
     }
     let first = stage.start("list", Path::new(NOTHING)).end_within(Duration::from_secs(1800));
     assert!(first.stderr.contains("are new to the index"), "{}", first.stderr);

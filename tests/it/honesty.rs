@@ -1,6 +1,5 @@
-//! Honesty: a number that is about something else gets that name, and a number that nothing supports is withheld.
-//!
-//! For: what a report says and leaves out where a [`crate::scene`] is played. Not for: whether each check fires.
+//! Honest reports: a result that measured something else is relabelled, and an unsupported number is withheld. Each test plays a
+//! [`crate::scene`] and reads the report.
 
 use crate::disk::{Device, Disk, Image};
 use crate::scene::{self, Scene};
@@ -10,38 +9,38 @@ use crate::stage::{Stage, is_root, undisturbed};
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 3 --quiet --format json";
 
 #[test]
-fn a_seed_typed_twice_draws_the_same_offsets_twice() {
-    let stage = Stage::beside_others();
+fn equal_seeds_draw_equal_offsets() {
+    let stage = Stage::shared();
     let file = stage.file("data", 16);
     let drawn = |seed: u32| {
         let words =
             format!("run --rw randread --seed {seed} --time 100ms --warmup 0 --runs 1 --quiet --format json");
         stage.fathom(&words, &file).report()
     };
-    assert!(!drawn(7).says("B14", "finding"));
+    assert!(!drawn(7).has_answer("B14", "finding"));
     let again = drawn(7);
-    assert_eq!(again.must_say("B14", "finding")["severity"], "biased");
-    assert!(!drawn(8).says("B14", "finding"));
+    assert_eq!(again.expect_answer("B14", "finding")["severity"], "biased");
+    assert!(!drawn(8).has_answer("B14", "finding"));
     // What lies between makes it another one's turn.
-    assert!(!drawn(7).says("B14", "finding"));
+    assert!(!drawn(7).has_answer("B14", "finding"));
     // Blocks of another size are at other offsets.
     for other in ["--bs 8k", "--size 8m"] {
         drawn(7);
         let words = format!(
             "run --rw randread {other} --seed 7 --time 100ms --warmup 0 --runs 1 --quiet --format json"
         );
-        assert!(!stage.fathom(&words, &file).report().says("B14", "finding"), "{other}");
+        assert!(!stage.fathom(&words, &file).report().has_answer("B14", "finding"), "{other}");
     }
     // A file that was made anew has other blocks.
     drawn(7);
     std::fs::rename(stage.file("new", 16), &file).unwrap();
-    assert!(!drawn(7).says("B14", "finding"));
-    assert!(drawn(7).says("B14", "finding"));
+    assert!(!drawn(7).has_answer("B14", "finding"));
+    assert!(drawn(7).has_answer("B14", "finding"));
 }
 
 #[test]
-fn the_fixed_seeds_of_fio_and_diskspd_are_no_finding_where_no_cache_could_hold_their_blocks() {
-    let stage = Stage::beside_others();
+fn fixed_seeds_are_no_finding_without_a_cache_that_holds_the_blocks() {
+    let stage = Stage::shared();
     let file = stage.file("data", 16);
     let fio = "fio --name=job --rw=randread --bs=4k --io_size=256k";
     let calls = [
@@ -57,13 +56,13 @@ fn the_fixed_seeds_of_fio_and_diskspd_are_no_finding_where_no_cache_could_hold_t
             assert_eq!(out.code, Some(0), "{out:?}");
         }
         let report = stage.fathom("show last --format json", std::path::Path::new("")).report();
-        assert_eq!(report.says("B14", "finding"), expected, "{words}: {:#?}", report.answers("B14"));
+        assert_eq!(report.has_answer("B14", "finding"), expected, "{words}: {:#?}", report.answers("B14"));
     }
 }
 
 #[test]
-fn the_first_word_is_about_all_rows_and_not_only_the_first() {
-    let stage = Stage::beside_few();
+fn verdict_covers_all_rows() {
+    let stage = Stage::one_per_cpu();
     let (data, sparse) = (stage.file("data", 16), stage.path("sparse"));
     std::fs::File::create(&sparse).unwrap().set_len(16 << 20).unwrap();
     let job = stage.path("job.toml");
@@ -82,7 +81,7 @@ fn the_first_word_is_about_all_rows_and_not_only_the_first() {
     assert_eq!((report.verdict(), out.code), ("INVALID", Some(1)), "{:#}", report.0["counts"]);
     let counts = &report.0["counts"];
     let sentence = counts["sentence"].as_str().unwrap();
-    if report.is_withheld_by_others() {
+    if report.is_disturbed() {
         // A host that takes the CPU away takes it from both.
         assert!(sentence.contains("2 without a number"), "{counts:#}");
     } else {
@@ -90,24 +89,24 @@ fn the_first_word_is_about_all_rows_and_not_only_the_first() {
         assert!(sentence.contains("1 without a number") && sentence.contains("on a hole"), "{counts:#}");
         assert!(report.0["verdict_reason"].as_str().unwrap().contains("A04"), "{counts:#}");
     }
-    report.must_say("A04", "finding");
+    report.expect_answer("A04", "finding");
 
     let accepted = stage.fathom("run --quiet --format json --accept A04", &job);
     let renamed = accepted.report().answers("D06").iter().any(|f| f["outcome"] == "finding");
-    let others = accepted.report().is_withheld_by_others();
+    let others = accepted.report().is_disturbed();
     assert!(accepted.code == Some(0) || renamed || others, "{:?} {}", accepted.code, accepted.stderr);
 }
 
 #[test]
-fn a_virtual_machine_is_told_from_one_of_metal() {
-    let stage = Stage::beside_others();
+fn virtual_machines_are_detected() {
+    let stage = Stage::shared();
     let report = stage.fathom(&format!("run --rw randread {SHORT}"), &stage.file("data", 16)).report();
     let virtual_one = std::fs::read_to_string("/proc/cpuinfo").unwrap().contains("hypervisor");
-    report.must_say("D18", if virtual_one { "finding" } else { "holds" });
+    report.expect_answer("D18", if virtual_one { "finding" } else { "holds" });
 }
 
 #[test]
-fn memory_that_a_host_takes_and_gives_is_named_and_no_other() {
+fn memory_balloon_is_named() {
     let stage = Stage::watching();
     let folder = stage.path("folder");
     std::fs::create_dir(&folder).unwrap();
@@ -117,31 +116,31 @@ fn memory_that_a_host_takes_and_gives_is_named_and_no_other() {
     let order = std::fs::read_to_string("/sys/module/page_reporting/parameters/page_reporting_order");
     let reported = order.is_ok_and(|order| !["-1", "10", "11"].contains(&order.trim()));
     if reported {
-        let finding = report.must_say("D28", "finding");
+        let finding = report.expect_answer("D28", "finding");
         assert!(finding["evidence"]["taken_bytes"].as_f64().unwrap() > 1e6, "{finding:#}");
     } else {
-        report.must_say("D28", "holds");
+        report.expect_answer("D28", "holds");
     }
     let direct = stage.fathom(&format!("run --rw read --bs 1m --size 16m {SHORT}"), &folder).report();
-    assert!(!direct.says("D28", "finding"), "it takes no memory");
+    assert!(!direct.has_answer("D28", "finding"), "it takes no memory");
 }
 
 #[test]
-fn reads_of_a_file_just_read_are_about_the_page_cache() {
-    // As fast as a CPU, of which beside another story it has less than it could use.
-    let Some(out) = scene::CACHED_FILE.tell(&Stage::new().watching_as_for_users()) else { return };
+fn repeated_reads_are_relabelled_as_page_cache() {
+    // As fast as a CPU, of which a concurrent test may take a part.
+    let Some(out) = scene::CACHED_FILE.play(&Stage::new().watching_as_for_users()) else { return };
     let report = out.report();
     assert!(report.name().contains("page cache"), "{}", report.name());
-    let finding = report.must_say("A01", "finding");
+    let finding = report.expect_answer("A01", "finding");
     assert_eq!(finding["severity"], "rename");
     assert!(!finding["evidence"].as_object().unwrap().is_empty(), "{finding:#}");
     assert_eq!((report.verdict(), out.code), ("SUSPECT", Some(1)), "{}", report.0["verdict_reason"]);
 
-    let Some(accepted) = scene::CACHED_FILE_ACCEPTED.tell(&Stage::new().watching_as_for_users()) else {
+    let Some(accepted) = scene::CACHED_FILE_ACCEPTED.play(&Stage::new().watching_as_for_users()) else {
         return;
     };
     // A cached file is also as fast as a CPU; only what was accepted is forgiven.
-    let others = ["D06"].iter().any(|id| accepted.report().says(id, "finding"));
+    let others = ["D06"].iter().any(|id| accepted.report().has_answer(id, "finding"));
     assert!(accepted.code == Some(0) || others, "{accepted:?}");
 }
 
@@ -164,7 +163,7 @@ fn direct_reads_arrive(kind: &str) {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few().watching_as_for_users();
+    let stage = Stage::one_per_cpu().watching_as_for_users();
     let Some(disk) = Disk::new(&stage, kind, Image::Direct) else { return };
     let words = format!("run --rw randread --depth 4 --size 64m {SHORT}");
     let report = undisturbed(|| disk.fathom(&stage, &words, &disk.dir)).report();
@@ -174,85 +173,85 @@ fn direct_reads_arrive(kind: &str) {
         assert!(of("issued_ops") > 100.0, "{device}");
         assert!(near(of("ios"), of("issued_ops")) && near(of("bytes"), of("issued_bytes")), "{device}");
     }
-    report.must_say("A01", "holds");
-    assert!(!report.says("A04", "finding") && !report.says("A12", "finding"), "{report:#?}");
-    assert!(report.name().ends_with("direct") || report.says("D06", "finding"), "{}", report.name());
+    report.expect_answer("A01", "holds");
+    assert!(!report.has_answer("A04", "finding") && !report.has_answer("A12", "finding"), "{report:#?}");
+    assert!(report.name().ends_with("direct") || report.has_answer("D06", "finding"), "{}", report.name());
     let has_number = report.0["headline"]["value"].as_f64() > Some(0.0);
-    assert!(has_number || report.is_withheld_by_others(), "{}", report.0["verdict_reason"]);
+    assert!(has_number || report.is_disturbed(), "{}", report.0["verdict_reason"]);
     assert_eq!(disk.sh("ls -A | grep -v lost+found || true"), "");
 }
 
 #[test]
-fn a_truncated_file_has_no_number() {
+fn truncated_files_have_no_number() {
     hollow(&scene::TRUNCATED);
 }
 
 #[test]
-fn an_allocated_and_never_written_file_has_no_number() {
+fn allocated_unwritten_files_have_no_number() {
     hollow(&scene::ALLOCATED);
 }
 
 fn hollow(scene: &Scene) {
-    let Some(out) = scene.tell(&Stage::beside_others()) else { return };
+    let Some(out) = scene.play(&Stage::shared()) else { return };
     let report = out.report();
-    report.must_say("A04", "finding");
+    report.expect_answer("A04", "finding");
     assert_eq!((report.verdict(), out.code), ("INVALID", Some(1)));
     assert!(report.0["headline"]["value"].is_null() && report.0["headline"]["interval"].is_null());
 }
 
 #[test]
-fn memory_is_called_memory() {
-    let Some(out) = scene::MEMORY.tell(&Stage::beside_others()) else { return };
+fn tmpfs_is_reported_as_memory() {
+    let Some(out) = scene::MEMORY.play(&Stage::shared()) else { return };
     let report = out.report();
-    report.must_say("A11", "finding");
+    report.expect_answer("A11", "finding");
     assert!(report.name().contains("memory"), "{}", report.name());
     assert_eq!(out.code, Some(1));
 }
 
 #[test]
-fn a_loop_device_on_a_cached_image_is_found_out() {
-    let Some(out) = scene::CACHED_IMAGE.tell(&Stage::new()) else { return };
+fn cached_loop_device_is_detected() {
+    let Some(out) = scene::CACHED_IMAGE.play(&Stage::new()) else { return };
     let report = out.report();
-    report.must_say("A12", "finding");
+    report.expect_answer("A12", "finding");
     assert!(report.name().contains("cache below loop"), "{}", report.name());
     assert_eq!(out.code, Some(1));
 }
 
 #[test]
-fn counters_that_are_switched_off_are_no_pass() {
-    let Some(out) = scene::UNCOUNTED.tell(&Stage::beside_others()) else { return };
+fn disabled_counters_do_not_pass() {
+    let Some(out) = scene::UNCOUNTED.play(&Stage::shared()) else { return };
     let report = out.report();
-    let blind = report.must_say("A13", "not_checked");
+    let blind = report.expect_answer("A13", "not_checked");
     assert!(blind["sentence"].as_str().unwrap().contains("iostats"), "{blind:#}");
     for id in ["A01", "A12", "D01"] {
-        assert!(!report.says(id, "holds"), "{id} held without counters: {:#?}", report.answers(id));
+        assert!(!report.has_answer(id, "holds"), "{id} held without counters: {:#?}", report.answers(id));
     }
     assert_ne!(report.verdict(), "VALID");
     assert!(report.devices().iter().all(|d| d.is_null()), "{:#?}", report.devices());
 }
 
 #[test]
-fn others_on_the_same_disk_are_noticed() {
-    let Some(report) = scene::BESIDE_OTHERS.must_be_seen(&Stage::watching()) else { return };
+fn other_load_on_the_disk_is_noticed() {
+    let Some(report) = scene::BESIDE_OTHERS.must_be_found(&Stage::watching()) else { return };
     assert_ne!(report.verdict(), "VALID");
 }
 
 #[test]
-fn an_engine_that_does_one_at_a_time_cannot_claim_a_depth() {
-    let Some(out) = scene::WITHOUT_DEPTH.tell(&Stage::beside_others()) else { return };
+fn synchronous_engines_cannot_claim_a_depth() {
+    let Some(out) = scene::WITHOUT_DEPTH.play(&Stage::shared()) else { return };
     let report = out.report();
-    report.must_say("B05", "finding");
+    report.expect_answer("B05", "finding");
     let name = report.name();
     assert!(name.contains("depth 1,") || name.contains("depth ~1,"), "{name}");
     assert_eq!(out.code, Some(1));
 }
 
 #[test]
-fn writes_that_a_full_file_system_below_a_device_lost_invalidate_the_result() {
+fn writes_lost_below_a_device_invalidate_the_result() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "xfs", Image::Buffered) else { return };
     // A device of 400 MiB with 8 MiB of room.
     disk.sh("truncate -s 400M thin; fallocate -l $(($(df --output=avail -B1 . | tail -1) - 8388608)) full");
@@ -265,7 +264,7 @@ fn writes_that_a_full_file_system_below_a_device_lost_invalidate_the_result() {
     let out = stage.fathom(&words, &device.path);
     assert_eq!(out.code, Some(1), "{out:?}");
     let report = out.report();
-    let finding = report.must_say("B12", "finding");
+    let finding = report.expect_answer("B12", "finding");
     assert!(finding["sentence"].as_str().unwrap().contains("final sync failed with EIO"), "{finding}");
     assert_eq!(finding["evidence"]["failed_syncs"].as_f64(), Some(1.0), "{finding}");
     assert_eq!(report.verdict(), "INVALID");

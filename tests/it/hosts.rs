@@ -1,21 +1,20 @@
-//! Stories of several hosts: launchers whose processes do not find each other, ranks on one machine, and hosts that are lost.
+//! Measurements on several hosts: launchers whose processes do not find each other, ranks on one machine, and lost hosts.
 //!
-//! For: what is measured together, and what is said of whom. Not for: how well MPI carries it.
-//! Hosts are network and UTS namespaces with a server of ssh each ([`crate::lab`]); those stories are told by `./test --hosts`.
+//! Hosts are network and UTS namespaces with an ssh server each ([`crate::lab`]); `./test --hosts` runs those tests.
 
 use crate::stage::{Stage, wait};
 use std::path::Path;
 
 #[test]
-fn a_launcher_whose_processes_do_not_find_each_other_is_refused() {
-    let stage = Stage::beside_others();
+fn launcher_processes_that_do_not_meet_are_refused() {
+    let stage = Stage::shared();
     let mut command = stage.command(&[], "run --engine null --time 100ms --runs 1", Path::new(""));
     let out = wait(command.env("OMPI_COMM_WORLD_SIZE", "4").env("OMPI_COMM_WORLD_RANK", "0"));
     assert_eq!(out.code, Some(2), "{out:?}");
     for words in ["started 4 processes", "OMPI_COMM_WORLD_SIZE=4", "env -u OMPI_COMM_WORLD_SIZE fathom"] {
         assert!(out.stderr.contains(words), "{words}: {}", out.stderr);
     }
-    // What is wrong with all of them one of them tells.
+    // One of the processes reports a problem that all of them have.
     let other = wait(command.env("OMPI_COMM_WORLD_RANK", "1"));
     assert_eq!((other.code, other.stderr.contains("started 4 processes")), (Some(2), false), "{other:?}");
     let mut list = stage.command(&[], "list", Path::new(""));
@@ -24,12 +23,12 @@ fn a_launcher_whose_processes_do_not_find_each_other_is_refused() {
 }
 
 #[test]
-fn a_step_of_srun_is_several_processes_and_a_shell_of_its_allocation_is_one() {
+fn srun_steps_count_as_launchers_and_allocation_shells_do_not() {
     if cfg!(feature = "mpi") {
         // Its MPI would ask a server of Slurm that is not there.
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let mut command = stage.command(&[], "run --engine null --time 100ms --runs 1", Path::new(""));
     let shell = wait(command.env("SLURM_NTASKS", "3").env("SLURM_PROCID", "0"));
     assert_eq!(shell.code, Some(1), "one run has a finding of its own: {shell:?}");
@@ -43,10 +42,10 @@ fn a_step_of_srun_is_several_processes_and_a_shell_of_its_allocation_is_one() {
 }
 
 #[test]
-fn ranks_of_a_host_are_no_setting_where_it_measures_alone() {
-    let stage = Stage::beside_others();
-    for said in ["--ranks-per-host 2", "--hosts 1,2"] {
-        let out = stage.fathom(&format!("run --engine null {said}"), Path::new(""));
+fn ranks_per_host_is_refused_on_a_single_host() {
+    let stage = Stage::shared();
+    for printed in ["--ranks-per-host 2", "--hosts 1,2"] {
+        let out = stage.fathom(&format!("run --engine null {printed}"), Path::new(""));
         assert!(out.code == Some(2) && out.stderr.contains("this host measures alone"), "{out:?}");
     }
     for wrong in ["2", "2,1", "1,1"] {
@@ -63,7 +62,8 @@ mod together {
     use crate::stage::{Outcome, Running, is_root, tool};
     use model::histogram::Histogram;
     use model::job::Kind;
-    use model::record::{Record, frame};
+    use model::record;
+    use model::record::Record;
     use std::path::PathBuf;
     use std::process::Command;
     use std::time::{Duration, Instant};
@@ -87,17 +87,17 @@ mod together {
 
     /// Two ranks of this machine, measured again where others leave no number; with the stage of it.
     fn undisturbed(words: &str) -> (Stage, Outcome) {
-        let told = || {
+        let reported = || {
             let stage = Stage::new();
             let out = two_ranks(&stage, words, &stage.folder("target"));
             (stage, out)
         };
-        (0..4).map(|_| told()).find(|(_, out)| !out.report().is_withheld_by_others()).unwrap_or_else(told)
+        (0..4).map(|_| reported()).find(|(_, out)| !out.report().is_disturbed()).unwrap_or_else(reported)
     }
 
     /// The sessions of single ranks, and the one of all.
     fn sessions(of: &[PathBuf]) -> (Vec<Record>, Record) {
-        let read = |path: &PathBuf| frame::decode(&std::fs::read(path).unwrap()).unwrap().0;
+        let read = |path: &PathBuf| record::decode(&std::fs::read(path).unwrap()).unwrap().0;
         let (all, own): (Vec<Record>, Vec<Record>) = of.iter().map(read).partition(|r| r.fleet.is_some());
         let [all] = <[Record; 1]>::try_from(all).unwrap();
         (own, all)
@@ -112,13 +112,17 @@ mod together {
     }
 
     #[test]
-    fn two_ranks_measure_as_one_and_no_operation_is_lost() {
+    fn two_ranks_merge_without_losing_operations() {
         let words = "run --rw randread --engine sync --size 16m --time 300ms --runs 3 --format json --ranks-per-host 2";
         let (stage, out) = undisturbed(words);
         let report = out.report();
-        let one = report.must_say("F04", "finding");
+        let one = report.expect_answer("F04", "finding");
         assert!(one["sentence"].as_str().unwrap().contains("run on one kernel"), "{one:#}");
-        assert!(report.says("F02", "holds") && report.says("F05", "holds"), "{:#}", report.0["findings"]);
+        assert!(
+            report.has_answer("F02", "holds") && report.has_answer("F05", "holds"),
+            "{:#}",
+            report.0["findings"]
+        );
         let report = report.0;
         assert_eq!(report["hosts"].as_array().map(Vec::len), Some(2), "{report}");
         let hosts = report["fleet"]["hosts"].as_array().unwrap();
@@ -139,7 +143,7 @@ mod together {
     }
 
     #[test]
-    fn a_sparse_file_ends_it_before_the_first_run_for_all_hosts() {
+    fn sparse_file_on_one_host_stops_all_before_the_first_run() {
         let stage = Stage::new();
         let file = stage.path("sparse");
         std::fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
@@ -165,7 +169,7 @@ mod together {
     }
 
     #[test]
-    fn a_neighbour_that_is_busy_on_one_host_is_named_and_no_host_repeats_its_runs() {
+    fn busy_neighbour_on_one_host_is_named_without_repeats() {
         if !is_root() {
             return;
         }
@@ -174,7 +178,7 @@ mod together {
         disk.file("data", 32);
         disk.sh("sync");
         let _neighbour =
-            disk.sh_beside("while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done");
+            disk.spawn_sh("while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done");
         let words = "run --rw randread --engine sync --size 16m --time 300ms --warmup 0 --runs 3 --ranks-per-host 2 --format json";
         let targets = [&stage.folder("target"), &disk.dir];
         let out = wait(&mut two_targets(&stage, &disk.enter(), words, targets));
@@ -195,7 +199,7 @@ mod together {
     }
 
     #[test]
-    fn a_stream_in_the_page_cache_is_not_valid_on_two_ranks_of_one_kernel() {
+    fn cached_stream_is_not_valid_on_two_ranks_of_one_kernel() {
         let stage = Stage::new();
         let (direct, cached) = (stage.file("direct", 16), stage.file("cached", 4));
         assert_eq!(std::fs::read(&cached).unwrap().len(), 4 << 20);
@@ -208,8 +212,8 @@ mod together {
         );
         std::fs::write(&job, text).unwrap();
         let report = two_ranks(&stage, "run --quiet --ranks-per-host 2 --format json", &job).report();
-        // The counters of a kernel that both ranks run on cannot tell whose reads the device did.
-        let answer = report.must_say("A01", "not_checked");
+        // With one kernel for both ranks, its counters do not show which rank caused the device's reads.
+        let answer = report.expect_answer("A01", "not_checked");
         assert!(answer["about"].as_array().unwrap().contains(&"two, cached".into()), "{answer:#}");
         for result in report.0["results"].as_array().unwrap() {
             assert_ne!(result["verdict"], "VALID", "{result:#}");
@@ -217,7 +221,7 @@ mod together {
     }
 
     #[test]
-    fn growing_numbers_of_hosts_say_what_each_brings() {
+    fn scaling_steps_report_the_gain_of_each_host() {
         let words = "run --rw randread --engine sync --size 16m --time 200ms --runs 3 --ranks-per-host 2 --format json --hosts";
         let (stage, out) = undisturbed(&format!("{words} 1,2"));
         let report = out.report().0;
@@ -247,7 +251,7 @@ mod together {
     }
 
     #[test]
-    fn a_load_is_offered_by_all_hosts_together() {
+    fn offered_load_is_split_over_all_hosts() {
         let stage = Stage::new();
         let words = "limit --rw randread --engine sync --size 16m --time 200ms --warmup 20ms --runs 1 --p99 1s --curve --budget 60s --ranks-per-host 2 --format json";
         let out = two_ranks(&stage, words, &stage.folder("target"));
@@ -274,9 +278,9 @@ mod together {
         }
     }
 
-    /// Both ranks measure the same cells at the same moments, whatever decides which comes next, and the rate of a cell is that of both.
+    /// Both ranks measure the same cells at the same time, and the rate of a cell is the sum.
     #[test]
-    fn all_hosts_of_a_sweep_measure_one_cell_after_the_other_together() {
+    fn hosts_of_a_sweep_measure_each_cell_together() {
         for way in ["--exhaustive --runs 2", "--budget 3s"] {
             let stage = Stage::new();
             let words = format!(
@@ -309,7 +313,7 @@ mod together {
 
     /// A cell that one host cannot begin is left out on all of them, and named with the host.
     #[test]
-    fn a_cell_that_one_host_cannot_begin_none_measures() {
+    fn no_host_measures_a_cell_that_one_cannot_begin() {
         let stage = Stage::new();
         let words = "sweep --rw randread --bs 4k --depth 1 --workers 1,60 --engine sync --size 16m --time 50ms --exhaustive --runs 1 --attempts 1 --ranks-per-host 2 --format json";
         let target = stage.folder("target");
@@ -334,9 +338,9 @@ mod together {
         assert_eq!((began(&own[0]), began(&own[1])), (began(&all), began(&all)));
     }
 
-    /// The file system of one rank stands still while its program, its host and its signs of life go on.
+    /// The file system of one rank hangs while its program, its host and its heartbeats continue.
     #[test]
-    fn storage_that_hangs_on_one_host_is_named_within_five_seconds() {
+    fn hung_storage_on_one_host_is_named_within_five_seconds() {
         if !is_root() {
             return;
         }
@@ -348,11 +352,11 @@ mod together {
         let targets = [&stage.folder("target"), &disk.dir];
         let mut command = two_targets(&stage, &disk.enter(), &words, targets);
         let mut running = Running::start(&mut command);
-        running.until_it_says("run 1 of 1");
+        running.wait_for_output("run 1 of 1");
         std::thread::sleep(Duration::from_secs(3));
         disk.sh("fsfreeze -f .");
         let frozen = Instant::now();
-        running.until_it_says("does not answer");
+        running.wait_for_output("does not answer");
         let named = frozen.elapsed();
         disk.sh("fsfreeze -u .");
         let out = running.end();
@@ -364,8 +368,8 @@ mod together {
     }
 
     #[test]
-    fn two_ranks_on_one_host_are_refused_and_so_is_what_one_host_measures() {
-        let stage = Stage::beside_others();
+    fn two_ranks_on_one_host_and_single_host_commands_are_refused() {
+        let stage = Stage::shared();
         let out = two_ranks(&stage, "run --engine null --time 100ms", Path::new(""));
         assert!(out.code == Some(2) && out.stderr.contains("--ranks-per-host 2"), "{out:?}");
         let layers = two_ranks(&stage, "layers --engine null", Path::new(""));
@@ -378,7 +382,7 @@ mod together {
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn three_hosts_begin_together_and_have_a_row_each() {
+    fn three_hosts_start_together_and_have_one_row_each() {
         if !is_root() {
             return;
         }
@@ -394,7 +398,7 @@ mod together {
         assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "no test file is left");
     }
 
-    /// What is done to a measurement of ten seconds after four of them, and what is said then of whom.
+    /// A fault after four of ten seconds of measurement, and the expected report about the host.
     fn lost(fault: impl Fn(), who: &str) {
         if !is_root() {
             return;
@@ -406,12 +410,12 @@ mod together {
         let words = "run --rw randread --engine sync --rate 200 --size 16m --time 10s --runs 1 -o";
         let words = format!("{words} {}", file.display());
         let mut running = Running::start(&mut lab.command(&stage, &words, &target));
-        running.until_it_says("run 1 of 1");
+        running.wait_for_output("run 1 of 1");
         std::thread::sleep(Duration::from_secs(4));
         let before = Instant::now();
         fault();
-        let others_ended = lab::until_no_load(Duration::from_secs(8), &[who]);
-        lab::until_the_launcher_has_ended(Duration::from_secs(15));
+        let others_ended = lab::wait_until_idle(Duration::from_secs(8), &[who]);
+        lab::wait_for_launcher_exit(Duration::from_secs(15));
         lab::end();
         let out = running.end_within(Duration::from_secs(60));
         assert!(out.code.is_none_or(|code| code != 0), "{out:?}");
@@ -428,7 +432,7 @@ mod together {
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn a_host_that_is_killed_is_named() {
+    fn killed_host_is_named() {
         for n in [2, 3] {
             lost(|| lab::signal(n, "KILL"), &format!("fathom-lab-{n}"));
         }
@@ -436,13 +440,13 @@ mod together {
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn a_host_that_stands_still_is_named() {
+    fn stopped_host_is_named() {
         lost(|| lab::signal(2, "STOP"), "fathom-lab-2");
     }
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn a_host_that_is_cut_off_is_named() {
+    fn disconnected_host_is_named() {
         let down = || {
             tool(&[&"ip", &"netns", &"exec", &lab::SWITCH, &"ip", &"link", &"set", &"p2", &"down"]).unwrap();
         };
@@ -451,17 +455,17 @@ mod together {
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn without_rank_0_the_others_stop_their_load() {
+    fn losing_rank_0_stops_the_load_of_the_others() {
         if !is_root() {
             return;
         }
         let (stage, lab) = (Stage::new(), Lab::up());
         let words = "run --rw randread --engine sync --rate 200 --size 16m --time 20s --runs 1";
         let mut running = Running::start(&mut lab.command(&stage, words, &stage.folder("target")));
-        running.until_it_says("run 1 of 1");
+        running.wait_for_output("run 1 of 1");
         std::thread::sleep(Duration::from_secs(4));
         lab::signal(1, "STOP");
-        let ended = lab::until_no_load(Duration::from_secs(6), &["fathom-lab-1"]);
+        let ended = lab::wait_until_idle(Duration::from_secs(6), &["fathom-lab-1"]);
         assert!(ended.is_some_and(|took| took < Duration::from_secs(4)), "{ended:?}");
         lab::end();
         drop(running.end_within(Duration::from_secs(40)));

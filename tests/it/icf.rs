@@ -1,8 +1,7 @@
-//! Configuration files of Iometer carried out: their tests in their order, and the result file.
-//!
-//! For: `fathom iometer`, `fathom run X.icf`, and `--spec-file` of a sweep. Not for: the language, which has unit tests.
+//! Configuration files of Iometer: `fathom iometer`, `fathom run X.icf`, and `--spec-file` of a sweep run their tests in order and write the
+//! result file.
 
-use crate::output::says;
+use crate::output::check_outcome;
 use crate::stage::{Outcome, Stage, wait};
 use std::path::Path;
 
@@ -47,8 +46,8 @@ fn iometer(stage: &Stage, words: &str) -> Outcome {
 }
 
 #[test]
-fn three_workers_four_specifications_and_a_cycle_are_as_many_tests_with_a_row_for_all_that_worked() {
-    let stage = Stage::beside_others();
+fn workers_specifications_and_cycles_give_the_expected_tests() {
+    let stage = Stage::shared();
     let words = file(&stage, "CYCLE_OUTSTANDING_IOS");
     let out = iometer(&stage, &words);
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), ""), "{out:?}");
@@ -98,8 +97,8 @@ fn three_workers_four_specifications_and_a_cycle_are_as_many_tests_with_a_row_fo
 }
 
 #[test]
-fn managers_of_one_host_have_rows_of_their_own() {
-    let stage = Stage::beside_others();
+fn managers_of_one_host_have_separate_rows() {
+    let stage = Stage::shared();
     file(&stage, "CYCLE_WORKERS");
     let here = stage.folder("here");
     let text = std::fs::read_to_string(here.join("x.icf")).unwrap();
@@ -116,8 +115,12 @@ fn managers_of_one_host_have_rows_of_their_own() {
     std::fs::write(here.join("far.icf"), text("10.0.0.2")).unwrap();
     let by_name = ["bash", "-c", "exec -a /usr/bin/iometer \"$0\" \"$@\""].map(str::to_owned);
     let mut command = stage.command(&by_name, "/c far.icf a b", Path::new(""));
-    says(&wait(command.current_dir(&here)), 1, &["of another host"]);
-    says(&iometer(&stage, "/c far.icf a b"), 1, &["'OTHER' is of another host than 'HOST'", "mpirun"]);
+    check_outcome(&wait(command.current_dir(&here)), 1, &["of another host"]);
+    check_outcome(
+        &iometer(&stage, "/c far.icf a b"),
+        1,
+        &["'OTHER' is of another host than 'HOST'", "mpirun"],
+    );
     std::fs::write(here.join("x.icf"), text("")).unwrap();
     let out = iometer(&stage, "/c x.icf /r out.csv a b");
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -143,8 +146,8 @@ fn managers_of_one_host_have_rows_of_their_own() {
 }
 
 #[test]
-fn a_file_is_a_job_of_fathom_too_and_its_specifications_are_those_of_a_sweep() {
-    let stage = Stage::beside_others();
+fn icf_files_work_with_run_and_sweep() {
+    let stage = Stage::shared();
     file(&stage, "NORMAL");
     let here = stage.folder("here");
     let text = std::fs::read_to_string(here.join("x.icf")).unwrap();
@@ -165,10 +168,10 @@ fn a_file_is_a_job_of_fathom_too_and_its_specifications_are_those_of_a_sweep() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told_before_anything_is_made() {
-    let stage = Stage::beside_others();
+fn file_errors_are_reported_before_anything_is_made() {
+    let stage = Stage::shared();
     file(&stage, "NORMAL");
-    for (words, told) in [
+    for (words, reported) in [
         ("/c x.icf", "'C:' is no path"),
         ("/c x.icf a", "name 2 targets (C:, D:), and 1 are typed"),
         ("/c absent.icf a b", "does not exist"),
@@ -176,22 +179,22 @@ fn what_is_wrong_with_a_file_is_told_before_anything_is_made() {
         ("/c x.icf /t 0 a b", "1 to 86400 seconds"),
         ("/c x.icf -q a b", "-q is no option"),
     ] {
-        says(&iometer(&stage, words), 1, &[told]);
+        check_outcome(&iometer(&stage, words), 1, &[reported]);
     }
     let help = iometer(&stage, "/?");
     assert!(help.code == Some(0) && help.stdout.contains("Usage: fathom iometer /c FILE"), "{help:?}");
     let foreign = stage.folder("here").join("foreign");
     std::fs::write(&foreign, vec![7; 16 << 20]).unwrap();
-    says(&iometer(&stage, "/c x.icf /t 1 foreign b"), 1, &["--destroy"]);
+    check_outcome(&iometer(&stage, "/c x.icf /t 1 foreign b"), 1, &["--destroy"]);
     assert!(std::fs::read(&foreign).unwrap().iter().all(|byte| *byte == 7));
 }
 
 #[test]
-fn tests_are_explained_and_nothing_is_measured() {
-    let stage = Stage::beside_others();
+fn explain_lists_tests_without_measuring() {
+    let stage = Stage::shared();
     file(&stage, "CYCLE_OUTSTANDING_IOS");
     let out = iometer(&stage, "--explain /c x.icf");
-    says(&out, 0, &[]);
+    check_outcome(&out, 0, &[]);
     for line in
         ["8 tests of 1 s", "C: = (no path of Linux", "Worker 1: 4K OLTP, 2 outstanding on each of C:, D:"]
     {
@@ -200,5 +203,5 @@ fn tests_are_explained_and_nothing_is_measured() {
     let out = iometer(&stage, "--explain /c x.icf a b");
     assert!(out.code == Some(0) && out.stdout.contains("  C: = a\n"), "{out:?}");
     assert!(!stage.folder("here").join("out.csv").exists());
-    says(&iometer(&stage, "/c x.icf"), 1, &["no path of Linux", "--explain"]);
+    check_outcome(&iometer(&stage, "/c x.icf"), 1, &["no path of Linux", "--explain"]);
 }

@@ -1,7 +1,5 @@
-//! Sweeps that measure their cells in order: the presets `iops` and `pts`.
-//!
-//! For: the layout of the program that `iops` stands in for, its rates beside fio's, what ends a sweep, the rounds of the
-//! SNIA's specification, and going on. Not for: sweeps that seek the best cell (`sweep.rs`).
+//! Sweeps that measure their cells in order, the presets `iops` and `pts`: layout, rates compared with fio, what ends a sweep, the rounds of the
+//! SNIA specification, and resuming.
 
 use crate::disk::{Device, Disk, Image};
 use crate::group::Group;
@@ -60,8 +58,8 @@ fn inside(stage: &Stage, (disk, group): &(Disk, Group), words: &str) -> Outcome 
 }
 
 #[test]
-fn iops_doubles_upward_from_512_bytes_with_32_threads() {
-    let stage = Stage::beside_others();
+fn iops_doubles_sizes_from_512_bytes_with_32_threads() {
+    let stage = Stage::shared();
     let list = stage.fathom("sweep --preset iops --engine sim --list", nothing());
     let lines: Vec<&str> = list.stdout.lines().collect();
     assert_eq!(lines.first(), Some(&"randread 1 x 512 B direct, sim, 32 workers"), "{list:?}");
@@ -82,25 +80,25 @@ fn iops_doubles_upward_from_512_bytes_with_32_threads() {
 }
 
 #[test]
-fn iops_by_its_name_takes_its_own_options() {
-    let stage = Stage::beside_others();
+fn iops_program_name_accepts_its_own_options() {
+    let stage = Stage::shared();
     let file = stage.folder("here").join("file");
     crate::stage::fill(&file, 8);
     let by_name = ["bash", "-c", "exec -a /usr/local/bin/iops \"$0\" \"$@\""].map(str::to_owned);
     let out = crate::stage::wait(&mut stage.command(&by_name, "-n 2 -t 1 -b 8k -p sequential", &file));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    // Whether a number is behind it is up to what else the machine does.
+    // Whether a number follows depends on other load.
     let sizes: Vec<&str> = out.stdout.lines().filter(|line| line.contains(" blocks: ")).collect();
     assert!(matches!(sizes.as_slice(), [size] if size.starts_with("   8 KiB blocks: ")), "{out:?}");
     assert!(out.stdout.contains(", 2 threads:\n"), "{out:?}");
-    for (words, told) in [("-m", "--format csv"), ("-b x", "'x'"), ("-p sideways", "sideways")] {
-        crate::output::says(&stage.fathom(&format!("iops {words}"), &file), 2, &[told]);
+    for (words, reported) in [("-m", "--format csv"), ("-b x", "'x'"), ("-p sideways", "sideways")] {
+        crate::output::check_outcome(&stage.fathom(&format!("iops {words}"), &file), 2, &[reported]);
     }
 }
 
 #[test]
 #[ignore = "long"]
-fn iops_on_a_device_prints_the_layout_of_the_article_and_agrees_with_fio() {
+fn iops_prints_the_published_layout_and_agrees_with_fio() {
     const SIZES: [&str; 3] = ["512", "4k", "64k"];
     if !is_root() {
         return;
@@ -161,7 +159,7 @@ fn fio((disk, group): &(Disk, Group), device: &str, bs: &str) -> f64 {
 
 #[test]
 #[ignore = "long"]
-fn iops_ends_where_a_quarter_of_the_threads_is_not_served_in_a_second() {
+fn iops_ends_when_a_quarter_of_the_threads_gets_no_service() {
     if !is_root() {
         return;
     }
@@ -178,16 +176,16 @@ fn iops_ends_where_a_quarter_of_the_threads_is_not_served_in_a_second() {
 }
 
 #[test]
-fn iops_by_its_own_command_goes_on_too_and_answers_in_its_own_flags() {
-    let stage = Stage::beside_others();
+fn iops_command_resumes_and_answers_in_its_own_options() {
+    let stage = Stage::shared();
     let file = stage.file("data", 16);
-    for (said, flag) in [
+    for (printed, flag) in [
         ("-n 0", "-n 0: "),
         ("-b much", "-b much: "),
         ("-t 0", "-t 0s: "),
         ("-p up", "-p up: type random or sequential"),
     ] {
-        let out = stage.fathom(&format!("iops {said}"), &file);
+        let out = stage.fathom(&format!("iops {printed}"), &file);
         assert!(
             out.code == Some(2) && out.stderr.contains(flag) && !out.stderr.contains("--workers"),
             "{out:?}"
@@ -196,7 +194,7 @@ fn iops_by_its_own_command_goes_on_too_and_answers_in_its_own_flags() {
     for words in ["iops -t 1 -n 2", "sweep --resume last --no-live"] {
         let target = if words.starts_with("iops") { &*file } else { nothing() };
         let mut running = stage.start(words, target);
-        running.until_it_says(if words.starts_with("iops") { "cell 2 of" } else { "cell 3 of" });
+        running.wait_for_output(if words.starts_with("iops") { "cell 2 of" } else { "cell 3 of" });
         running.signal(rustix::process::Signal::INT);
         let cut = running.end();
         assert_eq!(cut.code, Some(130), "{cut:?}");
@@ -205,11 +203,11 @@ fn iops_by_its_own_command_goes_on_too_and_answers_in_its_own_flags() {
 }
 
 #[test]
-fn iops_goes_on_where_it_was_interrupted() {
-    let stage = Stage::beside_others();
+fn iops_resumes_after_an_interrupt() {
+    let stage = Stage::shared();
     let words = "sweep --preset iops --engine null --bs 512..8k --time 1s --seed 3";
     let mut running = stage.start(words, nothing());
-    running.until_it_says("cell 3 of at most 5");
+    running.wait_for_output("cell 3 of at most 5");
     running.signal(rustix::process::Signal::INT);
     let cut = running.end();
     assert_eq!(cut.code, Some(130), "{cut:?}");
@@ -225,8 +223,8 @@ fn iops_goes_on_where_it_was_interrupted() {
 }
 
 #[test]
-fn pts_goes_round_until_the_tracked_cell_is_steady() {
-    let stage = Stage::beside_others();
+fn pts_repeats_rounds_until_the_tracked_cell_is_steady() {
+    let stage = Stage::shared();
     let words = "sweep --preset pts --engine sim --bs 4k,512 --time 5ms --quiet";
     let list = stage.fathom("sweep --preset pts --engine sim --list", nothing());
     assert_eq!(list.stdout.lines().count(), 7 * 8, "{list:?}");
@@ -248,8 +246,8 @@ fn pts_goes_round_until_the_tracked_cell_is_steady() {
 }
 
 #[test]
-fn pts_on_a_file_is_written_twice_over_before_its_rounds() {
-    let stage = Stage::beside_others();
+fn pts_preconditions_a_file_with_two_passes() {
+    let stage = Stage::shared();
     let folder = stage.folder("place");
     let small = "--size 16m --time 200ms --quiet --format json";
     let out = stage.fathom(&format!("sweep --preset pts-latency --bs 4k --mix 100,0 {small}"), &folder);
@@ -277,7 +275,7 @@ fn pts_on_a_file_is_written_twice_over_before_its_rounds() {
 
 #[test]
 #[ignore = "long"]
-fn pts_goes_on_and_writes_over_what_is_new_alone() {
+fn pts_resumes_and_preconditions_only_new_files() {
     let stage = Stage::watching();
     let theirs = stage.file("theirs", 16);
     let words = "sweep --preset pts-latency --bs 4k --mix 65,0 --time 200ms --seed 3";
@@ -289,7 +287,7 @@ fn pts_goes_on_and_writes_over_what_is_new_alone() {
             format!("{words} --destroy {}", theirs.display())
         };
         let mut running = stage.start(&words, &target);
-        running.until_it_says("round 2 of at most 25");
+        running.wait_for_output("round 2 of at most 25");
         running.signal(rustix::process::Signal::INT);
         let cut = running.end();
         assert!(cut.code == Some(130) && cut.stdout.contains("Steady state: not reached"), "{cut:?}");
@@ -304,8 +302,8 @@ fn pts_goes_on_and_writes_over_what_is_new_alone() {
 }
 
 #[test]
-fn several_numbers_of_threads_make_a_surface() {
-    let stage = Stage::beside_others();
+fn several_thread_counts_give_a_surface() {
+    let stage = Stage::shared();
     let words = "sweep --preset iops --engine sim --bs 4k,64k --workers 1,8 --time 50ms --seed 3 --quiet";
     let out = stage.fathom(words, Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -326,8 +324,8 @@ fn several_numbers_of_threads_make_a_surface() {
 }
 
 #[test]
-fn what_does_not_go_with_an_order_is_refused() {
-    let stage = Stage::beside_others();
+fn options_that_conflict_with_an_order_are_refused() {
+    let stage = Stage::shared();
     let folder = stage.folder("place");
     for (words, code, must) in [
         ("--preset iops --rw randwrite", 2, "--pattern"),

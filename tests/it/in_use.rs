@@ -1,8 +1,7 @@
-//! In use: what anybody uses is not written, whatever it is called; and what is written is what was planned.
-//!
-//! For: users of files and devices, told by device and inode. Not for: what lies on a device that nobody uses ([`crate::safety`]).
+//! Targets in use: files and devices that any program uses are not written, whatever their name, by device and inode; and only the planned
+//! target is written.
 
-use crate::disk::{Beside, Device, Disk, Image, make};
+use crate::disk::{Background, Device, Disk, Image, make};
 use crate::stage::{Outcome, Stage, is_root, skip, tool};
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -11,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1 --quiet";
-/// Long enough that what a story does as the first run begins is done before the second.
+/// Long enough that what a test does as the first run begins is done before the second.
 const TWO_RUNS: &str = "--size 16m --time 1s --warmup 0 --runs 2";
 
 fn destroy(stage: &Stage, target: &Path) -> Outcome {
@@ -67,49 +66,49 @@ pub(crate) fn hard_link(stage: &Stage, file: &Path) -> PathBuf {
     link
 }
 
-/// A process with words of Python, which says `ready` and goes on; the path is `sys.argv[1]`.
-pub(crate) fn python(stage: &Stage, words: &str, path: &Path) -> Beside {
-    let said = stage.path("python-is-ready");
+/// A Python process that prints `ready` and continues; the path is `sys.argv[1]`.
+pub(crate) fn python(stage: &Stage, words: &str, path: &Path) -> Background {
+    let printed = stage.path("python-is-ready");
     let script = format!(
         "import os, sys, time\n{words}\nopen('{}', 'w').close()\nwhile True: time.sleep(60)",
-        said.display()
+        printed.display()
     );
     let mut command = Command::new("python3");
     command.args(["-c", &script]).arg(path);
-    let beside = Beside::start(&mut command);
-    until("it said that it is ready", || said.exists());
-    fs::remove_file(&said).unwrap();
+    let beside = Background::start(&mut command);
+    until("it said that it is ready", || printed.exists());
+    fs::remove_file(&printed).unwrap();
     beside
 }
 
 #[test]
-fn a_program_with_a_file_of_a_dead_server_keeps_nobody_waiting() {
+fn hung_network_files_of_other_programs_do_not_block() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::slow(&stage, "forgets 1") else { return };
     let dead = stage.path("dead");
     let script = format!(
         "exec python3 -c \"import os, time; f = os.open('file', os.O_RDWR); os.pread(f, 1, 0); open('{}', 'w'); time.sleep(999)\"",
         dead.display()
     );
-    let _holds = disk.sh_beside(&script);
+    let _holds = disk.spawn_sh(&script);
     until("the server is dead", || dead.exists());
-    // What waits for the server ends with it, so it has to go first, whatever becomes of the story.
+    // What waits for the server ends with it, so it has to go first, whatever becomes of the test.
     let _server = disk;
-    // Whoever has this one open is looked for among all that programs have open.
+    // The users of this file are found among all open files.
     let file = stage.file("data", 16);
     let _writer = python(&stage, "f = open(sys.argv[1], 'r+b')", &file);
     refused(&destroy(&stage, &file), &["open for writing by python3"]);
 }
 
 #[test]
-fn a_mounted_image_is_refused_under_a_second_name_when_the_first_is_gone() {
+fn mounted_image_is_refused_under_a_second_name() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("echo kept > keep && sync");
     let image = stage.path("image");
@@ -126,11 +125,11 @@ fn a_mounted_image_is_refused_under_a_second_name_when_the_first_is_gone() {
 }
 
 #[test]
-fn an_image_that_a_container_mounts_by_a_path_of_its_own_is_refused() {
+fn image_mounted_in_a_container_is_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let image = stage.path("c");
     File::create(&image).unwrap().set_len(64 << 20).unwrap();
     if let Err(why) = make("ext4", &image) {
@@ -148,11 +147,11 @@ fn an_image_that_a_container_mounts_by_a_path_of_its_own_is_refused() {
 }
 
 #[test]
-fn what_is_behind_a_loop_device_is_refused_through_any_number_of_them() {
+fn backing_files_of_stacked_loop_devices_are_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(lower) = Device::new(&stage, 64, Image::Direct) else { return };
     let Some(upper) = Device::on(&lower.path, Image::Buffered) else { return };
     refused_and_whole(&stage, &lower.image, &[lower.name()]);
@@ -168,11 +167,11 @@ fn what_is_behind_a_loop_device_is_refused_through_any_number_of_them() {
 }
 
 #[test]
-fn a_loop_device_is_refused_while_other_bytes_of_its_file_are_in_use() {
+fn loop_device_is_refused_while_its_file_is_in_use() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(whole) = Device::new(&stage, 64, Image::Direct) else { return };
     // Not a byte of the whole says what is in its second half.
     let half = Device::attach(&[&"--offset", &"32MiB"], &whole.image).unwrap();
@@ -182,11 +181,11 @@ fn a_loop_device_is_refused_while_other_bytes_of_its_file_are_in_use() {
 }
 
 #[test]
-fn a_disk_is_refused_while_a_partition_of_it_is_in_use_and_the_one_beside_that_is_not() {
+fn disk_is_refused_while_a_partition_is_in_use_and_its_sibling_is_not() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Device::new(&stage, 64, Image::Direct) else { return };
     let (one, two) = match (disk.partition(1, 2048, 32768), disk.partition(2, 40960, 65536)) {
         (Ok(one), Ok(two)) => (one, two),
@@ -205,22 +204,22 @@ fn a_disk_is_refused_while_a_partition_of_it_is_in_use_and_the_one_beside_that_i
 }
 
 /// A program that has a device or file open for writing until it is killed.
-fn writer_of(stage: &Stage, path: &Path) -> Beside {
+fn writer_of(stage: &Stage, path: &Path) -> Background {
     let opened = stage.path("opened");
     let _ = fs::remove_file(&opened);
     let line =
         format!("exec 5<> '{}' && echo open > '{}' && exec sleep 60", path.display(), opened.display());
-    let writer = Beside::start(Command::new("sh").args(["-c", &line]));
+    let writer = Background::start(Command::new("sh").args(["-c", &line]));
     until("it is open", || opened.exists());
     writer
 }
 
 #[test]
-fn a_partition_is_refused_while_a_program_writes_its_disk_or_what_that_is_built_on() {
+fn partition_is_refused_while_its_disk_is_written() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(lower) = Device::new(&stage, 64, Image::Direct) else { return };
     let Some(upper) = Device::on(&lower.path, Image::Buffered) else { return };
     let (one, two) = match (upper.partition(1, 2048, 40960), upper.partition(2, 45056, 40960)) {
@@ -248,11 +247,11 @@ fn a_partition_is_refused_while_a_program_writes_its_disk_or_what_that_is_built_
 }
 
 #[test]
-fn a_device_whose_users_may_be_hidden_is_written_only_with_unseen_users() {
+fn devices_with_hidden_users_need_unseen_users() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let node = node_of(&stage, "node", &device.path);
     fs::set_permissions(&node, PermissionsExt::from_mode(0o666)).unwrap();
@@ -263,7 +262,7 @@ fn a_device_whose_users_may_be_hidden_is_written_only_with_unseen_users() {
     let named = format!("run {SHORT} --no-history --destroy {0}", node.display());
     let before = sum(&node);
     refused(&contained(&named, &node), &["outside its PID namespace", "--unseen-users"]);
-    refused(&stage.fathom_as_nobody(&named, &node), &["it is not written"]);
+    refused(&stage.fathom_unprivileged(&named, &node), &["it is not written"]);
     let read = contained("run --rw randread --size 16m --time 100ms --warmup 0 --runs 1 --quiet", &node);
     assert!(matches!(read.code, Some(0 | 1)), "{read:?}");
     // It has to name the device.
@@ -287,11 +286,11 @@ fn a_device_whose_users_may_be_hidden_is_written_only_with_unseen_users() {
 }
 
 #[test]
-fn commands_of_other_tools_take_unseen_users_from_the_environment() {
+fn unseen_users_can_be_set_in_the_environment() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 16, Image::Direct) else { return };
     let before = device.checksum();
     let prefix = ["unshare", "--pid", "--fork", "--mount-proc"].map(String::from);
@@ -310,11 +309,11 @@ fn commands_of_other_tools_take_unseen_users_from_the_environment() {
 }
 
 #[test]
-fn a_mounted_device_is_refused_through_a_node_of_another_name() {
+fn mounted_device_is_refused_through_another_node() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("echo kept > keep && sync");
     let node = node_of(&stage, "node", &disk.device);
@@ -341,11 +340,11 @@ impl Drop for Swap<'_> {
 }
 
 #[test]
-fn a_swap_file_is_refused_under_a_second_name() {
+fn swap_file_is_refused_under_a_second_name() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let script = "dd if=/dev/zero of=swap bs=1M count=32 status=none && chmod 600 swap && mkswap -q swap && ln swap link \
                   && (swapon swap && echo on || echo off)";
@@ -361,8 +360,8 @@ fn a_swap_file_is_refused_under_a_second_name() {
 }
 
 #[test]
-fn a_file_that_a_program_writes_is_refused_with_its_name_and_one_that_is_read_is_not() {
-    let stage = Stage::beside_others();
+fn file_open_for_writing_is_refused_and_open_for_reading_is_not() {
+    let stage = Stage::shared();
     let file = stage.file("data", 32);
     let writer = python(&stage, "f = open(sys.argv[1], 'r+b')", &file);
     refused_and_whole(&stage, &file, &["open for writing by python3", &writer.id().to_string()]);
@@ -382,35 +381,36 @@ fn a_file_that_a_program_writes_is_refused_with_its_name_and_one_that_is_read_is
 }
 
 #[test]
-fn a_program_of_another_user_counts_also_where_it_is_hidden() {
+fn programs_of_other_users_count_even_if_hidden() {
     if !is_root() {
         return;
     }
-    // Without rights nobody can tell what is behind a loop device whose file has no name here, as some of other stories.
+    // Without rights, the user cannot know the backing file of a loop device if that file has no visible name, as for some of other
+    // tests.
     let stage = Stage::new();
-    let folder = stage.folder_of_nobody("theirs");
+    let folder = stage.unprivileged_folder("theirs");
     let file = folder.join("data");
     crate::stage::fill(&file, 32);
     let words = format!("run {SHORT} --destroy {}", file.display());
     let writer = python(&stage, "f = open(sys.argv[1], 'r+b')", &file);
     // Its owner may ask the kernel.
     std::os::unix::fs::chown(&file, Some(65534), Some(65534)).unwrap();
-    refused(&stage.fathom_as_nobody(&words, &file), &["open for writing by", "not visible"]);
+    refused(&stage.fathom_unprivileged(&words, &file), &["open for writing by", "not visible"]);
     drop(writer);
-    // Who may only write to it may not, and is told so.
+    // A user who may only write is refused, with the reason.
     std::os::unix::fs::chown(&file, Some(0), Some(0)).unwrap();
     fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();
-    let out = stage.fathom_as_nobody(&words, &file);
+    let out = stage.fathom_unprivileged(&words, &file);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     assert!(unwrapped(&out.stdout).contains("could not be seen: only its owner may ask"), "{out:?}");
 }
 
 #[test]
-fn a_device_that_a_program_writes_is_refused_with_its_name() {
+fn device_open_for_writing_is_refused_with_the_program() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let writer = python(&stage, "f = os.open(sys.argv[1], os.O_WRONLY)", &device.path);
     refused_and_whole(&stage, &device.path, &["open for writing by python3", &writer.id().to_string()]);
@@ -451,7 +451,7 @@ fn exchanged(
 }
 
 fn renamed_over(rw: &str) {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let (target, other) = (stage.file("target", 32), stage.file("other", 32));
     let aside = stage.path("aside");
     let named = if rw == "randread" { String::new() } else { format!("--destroy {}", target.display()) };
@@ -464,18 +464,18 @@ fn renamed_over(rw: &str) {
 }
 
 #[test]
-fn a_file_put_in_the_place_of_one_that_is_written_is_not_touched() {
+fn replaced_write_target_is_not_touched() {
     renamed_over("randwrite");
 }
 
 #[test]
-fn a_file_put_in_the_place_of_one_that_is_read_is_not_measured() {
+fn replaced_read_target_is_not_measured() {
     renamed_over("randread");
 }
 
 #[test]
-fn what_was_measured_is_kept_when_the_target_is_removed() {
-    let stage = Stage::beside_others();
+fn results_are_kept_when_the_target_is_removed() {
+    let stage = Stage::shared();
     let target = stage.file("target", 32);
     let remove = || fs::remove_file(&target).unwrap();
     exchanged(
@@ -489,11 +489,11 @@ fn what_was_measured_is_kept_when_the_target_is_removed() {
 }
 
 #[test]
-fn another_device_behind_the_node_is_not_touched() {
+fn replaced_device_node_is_not_touched() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let other = stage.file("other", 64);
     let Some(other) = Device::on(&other, Image::Direct) else { return };
@@ -507,11 +507,11 @@ fn another_device_behind_the_node_is_not_touched() {
 }
 
 #[test]
-fn another_file_behind_a_loop_device_is_not_measured() {
+fn replaced_loop_backing_file_is_not_measured() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let (first, second) = (stage.file("first", 32), stage.file("second", 32));
     let device = Device::attach(&[&"--read-only"], &first).unwrap();
     // LOOP_CHANGE_FD, which the kernel allows while the device is read.
@@ -525,8 +525,8 @@ fn another_file_behind_a_loop_device_is_not_measured() {
 }
 
 #[test]
-fn one_file_under_several_names_is_one_target() {
-    let stage = Stage::beside_others();
+fn several_names_of_a_file_are_one_target() {
+    let stage = Stage::shared();
     let file = stage.file("data", 32);
     let link = hard_link(&stage, &file);
     let soft = stage.path("soft");
@@ -549,11 +549,11 @@ fn one_file_under_several_names_is_one_target() {
 }
 
 #[test]
-fn one_device_under_two_nodes_is_one_target() {
+fn two_nodes_of_a_device_are_one_target() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let node = node_of(&stage, "node", &device.path);
     let words = format!("run {SHORT} --depth 4 --destroy {0} {0} {1}", device.path.display(), node.display());

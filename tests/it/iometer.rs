@@ -1,6 +1,4 @@
-//! Sweeps as Iometer makes them: access specifications, test types, several targets.
-//!
-//! For: how many cells there are, which one wins where everybody can know it, what is refused. Not for: how fast a disk is.
+//! Sweeps in the manner of Iometer: access specifications, test types and several targets, with a known winner.
 
 use crate::stage::{Outcome, Stage};
 use serde_json::Value;
@@ -31,8 +29,8 @@ fn two_folders(stage: &Stage) -> String {
 }
 
 #[test]
-fn the_library_is_printed_and_each_of_its_names_can_be_typed() {
-    let stage = Stage::beside_others();
+fn library_specifications_are_listed_and_accepted() {
+    let stage = Stage::shared();
     let out = stage.fathom("sweep --list-specs", nothing());
     let names: Vec<&str> = out.stdout.lines().filter(|l| !l.starts_with(' ')).collect();
     assert_eq!((out.code, names.len()), (Some(0), 36), "{out:?}");
@@ -56,8 +54,8 @@ fn the_library_is_printed_and_each_of_its_names_can_be_typed() {
 }
 
 #[test]
-fn each_test_type_has_its_cells() {
-    let stage = Stage::beside_others();
+fn each_test_type_gives_its_cells() {
+    let stage = Stage::shared();
     let folders = two_folders(&stage);
     let list = |words: &str| {
         let words = format!("sweep --preset iometer --spec web-server --list {words} {folders}");
@@ -82,8 +80,8 @@ fn each_test_type_has_its_cells() {
     }
     let increments = |word: &str| list(&format!("--cycle {word} --workers 2"));
     assert_eq!(increments("increment_targets_serial"), increments("increment_targets_parallel"));
-    let said = list("--cycle increment_targets_serial --workers 2");
-    assert!(said.contains("2 workers, 2 targets, the last worker on 1"), "{said}");
+    let printed = list("--cycle increment_targets_serial --workers 2");
+    assert!(printed.contains("2 workers, 2 targets, the last worker on 1"), "{printed}");
     let explained = stage.fathom(
         &format!("sweep --preset iometer --cycle increment_targets_serial --workers 2 --explain {folders}"),
         nothing(),
@@ -101,8 +99,8 @@ fn each_test_type_has_its_cells() {
 }
 
 #[test]
-fn what_is_outstanding_decides_on_a_device_that_serves_all_at_once() {
-    let stage = Stage::beside_others();
+fn outstanding_ios_decide_on_a_parallel_device() {
+    let stage = Stage::shared();
     let words = format!("{SIM} --cycle cycle_outstanding_ios --workers 2 --spec file-server,database");
     let sweep = sweep(&stage.fathom(&words, nothing()));
     assert_eq!((sweep["search"].as_str(), cells(&sweep).len()), (Some("exhaustive"), 12), "{sweep:#}");
@@ -119,8 +117,8 @@ fn what_is_outstanding_decides_on_a_device_that_serves_all_at_once() {
 }
 
 #[test]
-fn eight_servers_are_full_with_eight_outstanding() {
-    let stage = Stage::beside_others();
+fn eight_servers_saturate_with_eight_outstanding_ios() {
+    let stage = Stage::shared();
     let words = SIM.replace("--engine sim", "--engine sim:servers=8");
     let words = format!("{words} --cycle cycle_outstanding_ios --workers 1 --spec database");
     let out = stage.fathom(&words, nothing());
@@ -134,8 +132,8 @@ fn eight_servers_are_full_with_eight_outstanding() {
 }
 
 #[test]
-fn workers_cycle_and_a_budget_searches() {
-    let stage = Stage::beside_others();
+fn worker_cycles_and_budgeted_searches_work() {
+    let stage = Stage::shared();
     let words = format!("{SIM} --cycle cycle_workers --workers 1..4 --spec workstation");
     let sweep_all = sweep(&stage.fathom(&words, nothing()));
     assert_eq!(sweep_all["winner"]["Workstation"]["workers"], 4, "{sweep_all:#}");
@@ -158,8 +156,8 @@ fn workers_cycle_and_a_budget_searches() {
 }
 
 #[test]
-fn targets_are_used_as_the_cell_says() {
-    let stage = Stage::beside_others();
+fn targets_are_used_as_their_cell_requires() {
+    let stage = Stage::shared();
     let words = format!(
         "sweep --preset iometer --cycle increment_targets_parallel --workers 2 --spec 4K-OLTP --size 16m --time 100ms --runs 1 --quiet --format json {}",
         two_folders(&stage)
@@ -184,8 +182,8 @@ fn targets_are_used_as_the_cell_says() {
 }
 
 #[test]
-fn files_of_the_users_are_only_read() {
-    let stage = Stage::beside_others();
+fn user_files_are_only_read() {
+    let stage = Stage::shared();
     let files = format!("{} {}", stage.file("one", 4).display(), stage.file("two", 4).display());
     let list =
         stage.fathom(&format!("sweep --preset iometer --cycle cycle_targets --list {files}"), nothing());
@@ -202,8 +200,8 @@ fn files_of_the_users_are_only_read() {
 }
 
 #[test]
-fn what_iometer_has_no_word_for_is_refused() {
-    let stage = Stage::beside_others();
+fn options_unknown_to_iometer_are_refused() {
+    let stage = Stage::shared();
     let folder = stage.folder("place");
     for (words, must) in [
         ("--preset iometer --cycle sideways", "NORMAL, CYCLE_TARGETS"),

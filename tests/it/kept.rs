@@ -1,19 +1,19 @@
-//! Kept: what was measured stays or is printed, whatever refuses, and sessions belong to whoever made them.
+//! Results are kept or printed, whatever fails, and sessions belong to the user who made them.
 
 use crate::output::{RUN, shell};
 use crate::stage::{Outcome, Stage, is_root, skip, wait};
 use std::path::Path;
 
 #[test]
-fn limits_of_the_process_are_errors_with_a_cause() {
-    let stage = Stage::beside_others();
+fn process_limits_are_errors_with_a_cause() {
+    let stage = Stage::shared();
     let table: [(&str, &str, &[&str]); 7] = [
         ("-f 1000", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -f"]),
         ("-f 1000", "verify --size 16m \"$D\"", &["ulimit -f"]),
         ("-n 8", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -n"]),
         ("-s 64", "run --size 16m --time 60ms --runs 1 --workers 4 \"$D\"", &[]),
         ("-l 0", "run --size 16m --time 60ms --runs 1 --workers 4 \"$D\"", &[]),
-        // Less than the buffers alone, and more than the program: where that cannot be loaded, nobody but the kernel could say so.
+        // Less than the buffers need, and more than the program: if the program cannot be loaded, only the kernel reports that.
         ("-v 100000", "run --size 16m --time 60ms --runs 1 --bs 1m --depth 64 \"$D\"", &["ulimit -v"]),
         ("-s 64", "explain A01", &[]),
     ];
@@ -29,8 +29,8 @@ fn limits_of_the_process_are_errors_with_a_cause() {
 }
 
 #[test]
-fn a_session_that_outgrows_the_limit_on_file_sizes_is_still_reported() {
-    let stage = Stage::beside_others();
+fn session_beyond_the_file_size_limit_is_still_reported() {
+    let stage = Stage::shared();
     for (more, kept) in [("", "only the report that follows has the rest"), ("--no-history", "")] {
         let run = "run --rw randread --engine sim --time 50ms --warmup 0 --runs 1 --quiet";
         let out = shell(&stage, &format!("ulimit -f 8; \"$F\" {run} {more} 2>&1 | cat"));
@@ -39,11 +39,11 @@ fn a_session_that_outgrows_the_limit_on_file_sizes_is_still_reported() {
 }
 
 #[test]
-fn buffers_beyond_the_memory_limit_of_a_cgroup_are_refused_before_anything_is_made() {
+fn buffers_beyond_the_cgroup_memory_limit_are_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let name = format!("fathom-memory-test-{}", std::process::id());
     let places = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
     let made = places.iter().find_map(|(above, limit)| {
@@ -72,8 +72,8 @@ fn buffers_beyond_the_memory_limit_of_a_cgroup_are_refused_before_anything_is_ma
 }
 
 #[test]
-fn without_a_place_for_sessions_it_is_measured_and_said() {
-    let stage = Stage::beside_others();
+fn measures_without_a_session_directory_and_reports_it() {
+    let stage = Stage::shared();
     let nowhere = "XDG_DATA_HOME=/proc/nowhere HOME=/proc/nowhere TMPDIR=/proc/nowhere";
     let out = shell(&stage, &format!("{nowhere} \"$F\" {RUN} \"$D\""));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
@@ -84,11 +84,11 @@ fn without_a_place_for_sessions_it_is_measured_and_said() {
 }
 
 #[test]
-fn where_everything_is_read_only_what_can_be_read_is_measured_and_nothing_is_made_before_a_refusal() {
+fn read_only_systems_allow_reads_and_refuse_writes() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.file("data", 16);
     // The whole tree, with every place for sessions and for temporary files in it.
     let line = format!(
@@ -112,11 +112,11 @@ fn where_everything_is_read_only_what_can_be_read_is_measured_and_nothing_is_mad
 }
 
 #[test]
-fn a_session_file_that_fills_the_disk_does_not_end_the_measurement() {
+fn full_disk_for_sessions_does_not_end_the_measurement() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let line = "mount -t tmpfs -o size=24k none small && XDG_DATA_HOME=$PWD/small \"$F\" RUN \"$D\"";
     stage.folder("cwd/small");
     let line = line.replace("RUN", RUN);
@@ -133,8 +133,8 @@ fn a_session_file_that_fills_the_disk_does_not_end_the_measurement() {
 }
 
 #[test]
-fn sessions_in_the_directory_for_temporary_files_are_read_only_where_there_is_no_other() {
-    let stage = Stage::beside_others();
+fn sessions_in_tmp_are_read_only_without_another_directory() {
+    let stage = Stage::shared();
     let nobody_home = "XDG_DATA_HOME=/proc/nowhere HOME=/proc/nowhere";
     let kept = shell(
         &stage,
@@ -145,7 +145,7 @@ fn sessions_in_the_directory_for_temporary_files_are_read_only_where_there_is_no
     assert_eq!(list(&shell(&stage, &format!("{nobody_home} \"$F\" list --format json"))), 1);
     assert_eq!(list(&shell(&stage, "\"$F\" list --format json")), 0, "this one has a place of its own");
     if is_root() {
-        // What is there under our name but not ours is nobody's.
+        // A directory with our name that belongs to another user is not used.
         let shared = stage.path("tmp").join("fathom-0");
         std::os::unix::fs::chown(&shared, Some(65534), Some(65534)).unwrap();
         assert_eq!(list(&shell(&stage, &format!("{nobody_home} \"$F\" list --format json"))), 0);
@@ -153,11 +153,11 @@ fn sessions_in_the_directory_for_temporary_files_are_read_only_where_there_is_no
 }
 
 #[test]
-fn sessions_of_other_users_are_left_out_and_said() {
+fn sessions_of_other_users_are_skipped_and_reported() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let here = stage.folder("here");
     for _ in 0..2 {
         assert!(matches!(stage.fathom(RUN, &here).code, Some(0 | 1)));
@@ -177,8 +177,8 @@ fn sessions_of_other_users_are_left_out_and_said() {
 }
 
 #[test]
-fn a_session_killed_before_its_first_run_is_called_that() {
-    let stage = Stage::beside_others();
+fn session_killed_before_its_first_run_is_named() {
+    let stage = Stage::shared();
     let dir = stage.folder("xdg/fathom/sessions");
     std::fs::write(dir.join("20261121-161226-1.fathom"), "fathom session 1\n").unwrap();
     for command in ["show last", "export last -o r.json", "compare last last"] {
@@ -196,8 +196,8 @@ fn a_session_killed_before_its_first_run_is_called_that() {
 }
 
 #[test]
-fn a_kill_at_any_moment_before_the_first_run_leaves_a_session_that_says_so_or_none() {
-    let stage = Stage::beside_others();
+fn kill_before_the_first_run_leaves_a_readable_session_or_none() {
+    let stage = Stage::shared();
     let here = stage.folder("here");
     for ms in [1, 20, 60, 150, 400] {
         // A file that takes longer to write than any of these moments.
@@ -215,12 +215,12 @@ fn a_kill_at_any_moment_before_the_first_run_leaves_a_session_that_says_so_or_no
 }
 
 #[test]
-fn what_was_measured_before_a_target_went_is_kept_and_said() {
-    let stage = Stage::beside_few();
+fn results_before_a_target_vanished_are_kept_and_reported() {
+    let stage = Stage::one_per_cpu();
     let file = stage.file("data", 32);
     let words = "run --rw randread --time 300ms --warmup 0 --runs 40";
     let mut running = stage.start(words, &file);
-    running.until_it_says("run 3 of");
+    running.wait_for_output("run 3 of");
     std::fs::remove_file(&file).unwrap();
     let out = running.end();
     assert_eq!(out.code, Some(3), "{out:?}");

@@ -1,6 +1,5 @@
-//! A lab of three hosts: network and UTS namespaces on one bridge, with a server of ssh each.
-//!
-//! For: `mpirun` from one host to others as on a cluster, and what may happen to them. Not for: speed: they share one kernel and its CPUs.
+//! Three hosts on one machine: network and UTS namespaces on a bridge, with an ssh server each. `mpirun` works from one host to the others as on
+//! a cluster, and hosts can be stopped, killed and disconnected.
 
 use crate::stage::{Stage, tool};
 use std::path::{Path, PathBuf};
@@ -8,12 +7,12 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Hosts of a lab.
+/// Hosts in the lab.
 const HOSTS: u32 = 3;
-/// The namespace of its bridge.
+/// The namespace of the bridge.
 pub(crate) const SWITCH: &str = "fathom-lab-sw";
 
-/// Three hosts, gone with the story. One lab at a time: a story of hosts has the machine to itself.
+/// Three hosts, removed on drop. There is one lab at a time: a test of hosts has the machine to itself.
 pub(crate) struct Lab {
     dir: TempDir,
 }
@@ -71,7 +70,7 @@ impl Lab {
         file
     }
 
-    /// The program on all hosts, started on the first.
+    /// The program on all hosts, started on the first one.
     pub(crate) fn command(&self, stage: &Stage, words: &str, target: &Path) -> Command {
         let server = self.path("sshd1.pid");
         let until = Instant::now() + Duration::from_secs(5);
@@ -84,7 +83,7 @@ impl Lab {
         let prefix = [
             &["nsenter", "-t", server.trim(), "-n", "-u", "mpirun", "--allow-run-as-root"][..],
             &["--mca", "plm_rsh_args", &remote, "--bind-to", "none", "--host", &hosts.join(",")],
-            // So that it notices in seconds that a host is cut off.
+            // The launcher notices within seconds that a host is disconnected.
             &["--mca", "oob_tcp_keepalive_time", "2", "--mca", "oob_tcp_keepalive_intvl", "1"],
             &["--mca", "oob_tcp_keepalive_probes", "3"],
             &["-np", &HOSTS.to_string(), "-x", "XDG_DATA_HOME", "-x", "FATHOM_TEST_IDLE"],
@@ -96,7 +95,7 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        // What a fault left standing ends here with its host.
+        // Processes that a fault left ends here with their host.
         end();
         for n in 1..=HOSTS {
             let _ = tool(&[&"ip", &"netns", &"del", &space(n)]);
@@ -124,12 +123,12 @@ fn address(n: u32) -> String {
     format!("10.77.0.{n}")
 }
 
-/// What the hosts are called.
+/// The names of the hosts.
 pub(crate) fn names() -> Vec<String> {
     (1..=HOSTS).map(name).collect()
 }
 
-/// Processes of a name on a host.
+/// Processes with this name on a host.
 fn processes(n: u32, called: &str) -> Vec<String> {
     let all = tool(&[&"ip", &"netns", &"pids", &space(n)]).unwrap_or_default();
     let is_it = |pid: &&str| {
@@ -145,23 +144,23 @@ pub(crate) fn signal(n: u32, signal: &str) {
     }
 }
 
-/// Waits until `mpirun` has ended by itself, or not for so long.
-pub(crate) fn until_the_launcher_has_ended(limit: Duration) {
+/// Waits until `mpirun` has ended by itself, at most for the limit.
+pub(crate) fn wait_for_launcher_exit(limit: Duration) {
     let until = Instant::now() + limit;
     while !processes(1, "mpirun").is_empty() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(100));
     }
 }
 
-/// Ends everything on all hosts, connections to those that are cut off too: whoever reads what they print would wait for ever.
+/// Ends all processes on all hosts, including connections to disconnected hosts: a reader of their output would wait for ever.
 pub(crate) fn end() {
     for pid in (1..=HOSTS).flat_map(|n| tool(&[&"ip", &"netns", &"pids", &space(n)])) {
         pid.lines().for_each(|pid| drop(tool(&[&"kill", &"-KILL", &pid])));
     }
 }
 
-/// Waits until no host but those has threads that carry operations out; gives how long that took.
-pub(crate) fn until_no_load(limit: Duration, but: &[&str]) -> Option<Duration> {
+/// Waits until only the hosts in `but` have worker threads, and returns how long that took.
+pub(crate) fn wait_until_idle(limit: Duration, but: &[&str]) -> Option<Duration> {
     let since = Instant::now();
     let loads = |n: &u32| {
         let threads = |pid: &String| std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();

@@ -1,6 +1,4 @@
-//! Layers: the same work from the disk up to the page cache, and the ledger of each row.
-//!
-//! For: what stands where, and the counts that must agree. Not for: how fast anything is.
+//! `fathom layers`: the same work on each layer from the disk to the page cache, and the ledger of each row.
 
 use crate::disk::{Device, Disk, Image};
 use crate::stage::{Outcome, Stage, is_root, undisturbed};
@@ -29,14 +27,14 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// What a device completed, of what was issued, in bytes.
+/// The bytes that a device completed, relative to the issued bytes.
 fn difference(entry: &Value) -> f64 {
     assert!(entry["counted"]["ios"].as_u64() > Some(0), "{entry:#}");
     number(&entry["difference"])
 }
 
 #[test]
-fn a_file_system_on_a_loop_device_has_every_row_and_its_device_beside_it() {
+fn file_system_on_a_loop_device_has_every_row() {
     if !is_root() {
         return;
     }
@@ -77,15 +75,15 @@ fn a_file_system_on_a_loop_device_has_every_row_and_its_device_beside_it() {
 }
 
 #[test]
-fn a_device_below_is_read_where_the_file_is_stored_and_not_at_its_first_bytes() {
+fn device_row_reads_where_the_file_is_stored() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     // All of the image that is not in the file system's use was never written, and its first MiB is before the device.
     let image = stage.path("image");
     std::fs::File::create(&image).unwrap().set_len(321 << 20).unwrap();
-    let Some(disk) = Disk::behind(&stage, "ext4", &image, 1 << 20) else { return };
+    let Some(disk) = Disk::on_image(&stage, "ext4", &image, 1 << 20) else { return };
     let words = format!("layers --rw randread --size 64m {SHORT} --format json");
     let report = disk.fathom(&stage, &words, &disk.dir).report().0;
     let lowest = result(&report, row(&report, disk.name(), "random reads"));
@@ -96,11 +94,11 @@ fn a_device_below_is_read_where_the_file_is_stored_and_not_at_its_first_bytes() 
 }
 
 #[test]
-fn where_a_file_system_does_not_tell_its_blocks_the_row_says_so() {
+fn file_systems_without_block_mapping_are_reported() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "btrfs", Image::Direct) else { return };
     let words = format!("layers --rw randread --size 64m {SHORT} --format json");
     let report = disk.fathom(&stage, &words, &disk.dir).report().0;
@@ -108,16 +106,16 @@ fn where_a_file_system_does_not_tell_its_blocks_the_row_says_so() {
     let rows = report["layers"]["rows"].as_array().unwrap();
     assert!(!rows.iter().any(|r| r["name"] == disk.name()), "{rows:#?}");
     let reasons = missing(&report);
-    let said = reasons.iter().any(|m| m.starts_with(disk.name()) && m.contains("space of its own"));
-    assert!(said, "{reasons:?}");
+    let printed = reasons.iter().any(|m| m.starts_with(disk.name()) && m.contains("space of its own"));
+    assert!(printed, "{reasons:?}");
 }
 
 #[test]
-fn the_ledger_names_every_layer_and_agrees_where_nothing_is_cached() {
+fn ledger_names_every_layer_and_agrees_without_caching() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let words = format!("run --rw randread --bs 8k --depth 4 --size 64m {SHORT} --format json");
     let out = disk.fathom(&stage, &words, &disk.dir);
@@ -138,12 +136,12 @@ fn the_ledger_names_every_layer_and_agrees_where_nothing_is_cached() {
 }
 
 #[test]
-fn the_page_cache_is_accepted_by_the_command_itself_and_that_is_said() {
-    let stage = Stage::beside_others();
+fn layers_accepts_the_page_cache_row_and_reports_it() {
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let out = stage.fathom(&format!("layers --rw randread --size 64m {SHORT} --format json"), &dir);
     let report = out.report();
-    let finding = report.must_say("A01", "finding");
+    let finding = report.expect_answer("A01", "finding");
     assert_eq!(finding["accepted"], true, "{finding:#}");
     let about = finding["about"].as_array().unwrap();
     assert!(about.iter().all(|name| name.as_str().unwrap().contains("buffered")), "{finding:#}");
@@ -154,11 +152,11 @@ fn the_page_cache_is_accepted_by_the_command_itself_and_that_is_said() {
 }
 
 #[test]
-fn a_device_of_yours_is_read_only_unless_it_is_named() {
+fn user_devices_are_only_read_unless_named() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     crate::stage::fill(&device.image, 64);
     let before = device.checksum();
@@ -179,8 +177,8 @@ fn a_device_of_yours_is_read_only_unless_it_is_named() {
 }
 
 #[test]
-fn a_file_of_yours_is_written_when_it_is_named_as_it_was_typed() {
-    let stage = Stage::beside_others();
+fn user_files_are_written_when_named_as_typed() {
+    let stage = Stage::shared();
     let file = stage.file("mine", 64);
     let before = std::fs::read(&file).unwrap();
     let named = |destroy: &str| {
@@ -197,8 +195,8 @@ fn a_file_of_yours_is_written_when_it_is_named_as_it_was_typed() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_with_words_to_type() {
-    let stage = Stage::beside_others();
+fn incomparable_layers_are_refused_with_a_fix() {
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let refused = |words: &str, expected: &str| {
         let Outcome { code, stderr, .. } = stage.fathom(&format!("layers {words}"), &dir);

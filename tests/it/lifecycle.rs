@@ -1,4 +1,4 @@
-//! Lifecycle: users without rights, signals, faults and dead file systems. Something is said, and nothing is left behind.
+//! Users without rights, signals, faults and hung file systems: each is reported, and no file remains.
 
 use crate::disk::{Disk, Image, Room};
 use crate::stage::{Running, Stage, is_root, names};
@@ -12,14 +12,14 @@ const LONG: &str =
     "run --rw randread --size 64m --time 300ms --warmup 0 --runs 40 --attempts 1 --format json";
 
 #[test]
-fn a_user_without_rights_gets_a_whole_bench() {
+fn users_without_rights_get_a_complete_bench() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
-    let folder = stage.folder_of_nobody("own");
+    let stage = Stage::shared();
+    let folder = stage.unprivileged_folder("own");
     let words = "bench --profile real --size 64m --time 300ms --warmup 50ms --runs 3 --quiet --format json";
-    let out = stage.fathom_as_nobody(words, &folder);
+    let out = stage.fathom_unprivileged(words, &folder);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     let report = out.report();
     assert_eq!(report.0["results"].as_array().unwrap().len(), 4);
@@ -32,14 +32,14 @@ fn a_user_without_rights_gets_a_whole_bench() {
 }
 
 #[test]
-fn what_was_measured_before_a_kill_can_be_shown_and_no_file_is_left() {
+fn killed_session_can_be_shown_and_leaves_no_file() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let mut running = disk.start(&stage, LONG, &disk.dir);
-    running.until_it_says("run 3 of");
+    running.wait_for_output("run 3 of");
     let id = running.id();
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);
@@ -55,11 +55,11 @@ fn what_was_measured_before_a_kill_can_be_shown_and_no_file_is_left() {
 }
 
 #[test]
-fn a_run_killed_where_files_must_have_names_leaves_one_that_the_next_run_names() {
+fn killed_run_with_named_files_is_reported_by_the_next_run() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let (real, dir) = (stage.folder("real"), stage.folder("shown"));
     // Shows a directory through FUSE, which has no files without a name.
     let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
@@ -70,16 +70,16 @@ fn a_run_killed_where_files_must_have_names_leaves_one_that_the_next_run_names()
     };
     let start = |words: &str| Running::start(&mut stage.command(&room.enter(), words, &dir));
     let mut killed = start(LONG);
-    killed.until_it_says("run 3 of");
+    killed.wait_for_output("run 3 of");
     killed.signal(Signal::KILL);
     assert_eq!(killed.end().code, None);
     let left = names(&real);
     assert!(left.len() == 1 && left[0].to_string_lossy().contains("fathom-test-"), "{left:?}");
     let name = left[0].file_name().unwrap().to_string_lossy().into_owned();
 
-    // One run that lives and one that looks: the dead one's file is named, the living one's never.
+    // One live run and one killed run: only the file of the killed one is named.
     let mut alive = start(LONG);
-    alive.until_it_says("run 2 of");
+    alive.wait_for_output("run 2 of");
     let short = "run --size 16m --time 50ms --warmup 0 --runs 1";
     let looked = start(short).end();
     assert!(looked.stderr.contains(&name) && looked.stderr.contains("rm "), "{}", looked.stderr);
@@ -88,7 +88,7 @@ fn a_run_killed_where_files_must_have_names_leaves_one_that_the_next_run_names()
     assert!(!others.is_empty() && others.iter().all(|o| !looked.stderr.contains(o)), "{others:?} {looked:?}");
     alive.signal(Signal::INT);
     assert_eq!(alive.end().code, Some(130));
-    // FUSE keeps a removed file that was open under a name of its own until the kernel has told it of the end.
+    // FUSE keeps a removed open file under another name until the kernel reports its release.
     let since = Instant::now();
     while names(&real) != left && since.elapsed() < Duration::from_secs(10) {
         std::thread::sleep(Duration::from_millis(50));
@@ -99,25 +99,25 @@ fn a_run_killed_where_files_must_have_names_leaves_one_that_the_next_run_names()
 }
 
 #[test]
-fn an_interrupt_keeps_what_was_measured() {
+fn interrupt_keeps_results() {
     interrupted_by(Signal::INT);
 }
 
 #[test]
-fn a_termination_keeps_what_was_measured() {
+fn termination_keeps_results() {
     interrupted_by(Signal::TERM);
 }
 
 #[test]
-fn an_alarm_keeps_what_was_measured() {
+fn alarm_keeps_results() {
     interrupted_by(Signal::ALARM);
 }
 
 fn interrupted_by(signal: Signal) {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let mut running = stage.start(LONG, &folder);
-    running.until_it_says("run 3 of");
+    running.wait_for_output("run 3 of");
     let id = running.id();
     running.signal(signal);
     let out = running.end();
@@ -131,11 +131,11 @@ fn interrupted_by(signal: Signal) {
 }
 
 #[test]
-fn an_interrupt_before_anything_was_measured_leaves_nothing() {
-    let stage = Stage::beside_others();
+fn interrupt_before_the_first_run_leaves_nothing() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let mut running = stage.start("run --size 2g", &folder);
-    running.until_it_says("preparing");
+    running.wait_for_output("preparing");
     running.signal(Signal::INT);
     let out = running.end();
     assert_eq!(out.code, Some(130), "{out:?}");
@@ -143,8 +143,8 @@ fn an_interrupt_before_anything_was_measured_leaves_nothing() {
 }
 
 #[test]
-fn a_fault_in_a_worker_is_named() {
-    let stage = Stage::beside_others();
+fn worker_fault_is_named() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words = "run --rw randread --size 64m --test-hook panic-worker --quiet --format json";
     let out = stage.fathom(words, &folder);
@@ -158,12 +158,12 @@ fn a_fault_in_a_worker_is_named() {
 
 #[test]
 #[ignore = "long"]
-fn a_file_system_that_never_answers_is_named_with_engine_sync() {
+fn hung_file_system_is_named_with_engine_sync() {
     stalled("sync");
 }
 
 #[test]
-fn a_file_system_that_never_answers_is_named_with_engine_io_uring() {
+fn hung_file_system_is_named_with_engine_io_uring() {
     stalled("io_uring");
 }
 
@@ -171,7 +171,7 @@ fn stalled(engine: &str) {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::slow(&stage, "dies 200") else { return };
     let report = stage.path("report.json");
     let words = format!(
@@ -193,10 +193,10 @@ fn stalled(engine: &str) {
 }
 
 #[test]
-fn a_file_that_a_killed_run_left_is_named_and_stays_the_users_to_remove() {
-    let stage = Stage::beside_others();
+fn file_of_a_killed_run_is_named_and_kept() {
+    let stage = Stage::shared();
     let folder = stage.folder("left");
-    // Above the largest process id that Linux gives, so nobody holds it.
+    // Above the largest process id of Linux, so no process holds it.
     let dead = folder.join(".fathom-test-4194999-00000000000000ff.tmp");
     std::fs::write(&dead, "data").unwrap();
     let out = stage.fathom("run --size 16m --time 100ms --runs 1", &folder);

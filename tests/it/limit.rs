@@ -1,16 +1,14 @@
-//! Load curves: capacity, knee and latency targets where the truth is known, and what becomes of a curve that is cut off.
-//!
-//! For: a simulated device whose queueing theory is solved, a throttle whose rate was typed in, a file that stalls. Not for: the
-//! search itself (unit tests of the strategy) nor the schedule of an open loop ([`crate::open_loop`]).
+//! Load curves: capacity, knee and latency targets on a simulated device with known queueing theory, on a throttle and on a stalling file; and
+//! interrupted curves.
 
-use crate::disk::{Disk, Image, ahead_of_others};
+use crate::disk::{Disk, Image, with_high_priority};
 use crate::group::Group;
 use crate::stage::{Outcome, Report, Stage, is_root, wait, wait_long};
 use serde_json::Value;
 use std::path::Path;
 
 const MS: f64 = 1e6;
-/// What an operation of the simulated device takes, in seconds.
+/// Service time of the simulated device, in seconds.
 const SERVICE_S: f64 = 100e-6;
 
 fn number(value: &Value) -> f64 {
@@ -32,7 +30,7 @@ fn near(what: &str, got: f64, truth: f64, share: f64) {
     assert!((got / truth - 1.0).abs() <= share, "{what}: {got} for {truth}");
 }
 
-/// Chance that an arrival at a server with constant service and random arrivals waits no longer than so many services
+/// Probability that an arrival at a server with constant service and random arrivals waits at most this many service times.
 /// (Erlang 1909, M/D/1).
 fn waits_within(load: f64, services: u32) -> f64 {
     let mut factorial = 1.0;
@@ -44,7 +42,7 @@ fn waits_within(load: f64, services: u32) -> f64 {
     (1.0 - load) * terms.sum::<f64>()
 }
 
-/// The load of such a server at which p99 of the latency is so many services.
+/// The load of such a server at which p99 of the latency is this many service times.
 fn true_load(services: u32) -> f64 {
     let (mut low, mut high) = (0.01, 0.99);
     while high - low > 1e-9 {
@@ -55,7 +53,7 @@ fn true_load(services: u32) -> f64 {
 }
 
 fn on_a_simulated_device(words: &str, time: &str) -> Report {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words = format!("limit --time {time} --warmup 100ms --seed 7 --quiet --format json {words}");
     let out = stage.fathom(&words, Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -63,7 +61,7 @@ fn on_a_simulated_device(words: &str, time: &str) -> Report {
 }
 
 #[test]
-fn capacity_knee_and_promise_of_a_known_server_are_those_of_theory() {
+fn known_server_has_the_theoretical_capacity_knee_and_latency_target() {
     let report = on_a_simulated_device("--engine sim:servers=1 --p99 500us --curve", "20s");
     let curve = curve(&report);
     near("capacity", number(&curve["capacity_iops"]), 10_000.0, 0.01);
@@ -86,7 +84,7 @@ fn capacity_knee_and_promise_of_a_known_server_are_those_of_theory() {
 }
 
 #[test]
-fn several_servers_have_their_capacity_and_a_latency_is_quoted_with_its_load() {
+fn several_servers_reach_their_capacity_and_latencies_name_their_load() {
     let report = on_a_simulated_device("--engine sim:servers=4", "2s");
     near("capacity", number(&curve(&report)["capacity_iops"]), 40_000.0, 0.01);
     assert!(curve(&report)["promise"].is_null());
@@ -102,7 +100,7 @@ fn several_servers_have_their_capacity_and_a_latency_is_quoted_with_its_load() {
 }
 
 #[test]
-fn a_promise_that_overload_breaks_is_looked_for_beyond_the_curve() {
+fn latency_targets_are_searched_beyond_the_curve() {
     let report = on_a_simulated_device("--engine sim:servers=1 --p99 1s --arrivals constant", "5s");
     let latency_target = &curve(&report)["promise"];
     // Evenly spaced arrivals do not queue up to the capacity; the first load beyond is overload, whatever the latency target.
@@ -120,7 +118,7 @@ fn a_promise_that_overload_breaks_is_looked_for_beyond_the_curve() {
 /// one rate. Where nothing is queued the kernel begins to fill anew, though, and serves 4 % less or 6 % more than was typed.
 #[test]
 #[ignore = "long"]
-fn a_throttle_is_found_at_its_rate() {
+fn throttle_is_found_at_its_rate() {
     if !is_root() {
         return;
     }
@@ -137,7 +135,7 @@ fn a_throttle_is_found_at_its_rate() {
              --seed {seed} --quiet --format json"
         );
         let inside = stage.command(&[disk.enter(), group.enter()].concat(), &words, &disk.dir);
-        let report = wait_long(&mut ahead_of_others(&inside)).report();
+        let report = wait_long(&mut with_high_priority(&inside)).report();
         let curve = curve(&report);
         near("capacity", number(&curve["capacity_iops"]), 2000.0, 0.05);
         near("kept", number(&curve["promise"]["kept_iops"]), 2000.0, 0.1);
@@ -154,26 +152,26 @@ fn a_throttle_is_found_at_its_rate() {
 
 #[test]
 #[ignore = "long"]
-fn a_promise_fails_where_an_open_loop_beside_it_sees_it_fail() {
+fn latency_target_fails_where_an_open_loop_fails() {
     if !is_root() {
         return;
     }
     let stage = Stage::new();
     // 50 ms of silence after every 20 reads: some 380 a second, and a tail that grows where stalls follow one another.
     let Some(disk) = Disk::slow(&stage, "stalls 20 0.05") else { return };
-    let told = |words: &str| -> Outcome {
+    let reported = |words: &str| -> Outcome {
         let words = format!("{words} --engine sync --warmup 100ms --seed 5 --quiet --format json");
-        wait_long(&mut ahead_of_others(&stage.command(&disk.enter(), &words, &disk.dir.join("file"))))
+        wait_long(&mut with_high_priority(&stage.command(&disk.enter(), &words, &disk.dir.join("file"))))
     };
-    let report = told("limit --workers 8 --p90 80ms --time 2s --runs 2").report();
+    let report = reported("limit --workers 8 --p90 80ms --time 2s --runs 2").report();
     let latency_target = &curve(&report)["promise"];
     let (kept, broken) = (number(&latency_target["kept_iops"]), number(&latency_target["broken_iops"]));
     assert!(broken > kept && broken < 1.5 * kept, "{latency_target:#}");
     // A tenth to either side of the bracket, measured for longer with as many places.
     let p90 = |rate: f64| {
-        let out = told(&format!("run --rate {rate} --workers 256 --time 5s --runs 2"));
+        let out = reported(&format!("run --rate {rate} --workers 256 --time 5s --runs 2"));
         let latency = &out.report().0["results"][0]["read"]["latency_ns"];
-        // Beyond what is served there is no percentile, and the maximum tells.
+        // Above capacity there is no percentile, and the maximum shows the overload.
         latency["percentiles"]["90"].as_f64().unwrap_or_else(|| number(&latency["max"]))
     };
     let (below, above) = (p90(0.9 * kept), p90(1.1 * broken));
@@ -182,8 +180,8 @@ fn a_promise_fails_where_an_open_loop_beside_it_sees_it_fail() {
 }
 
 #[test]
-fn a_search_answers_within_its_budget_and_says_what_it_measured() {
-    let stage = Stage::beside_others();
+fn search_keeps_its_budget_and_reports_its_loads() {
+    let stage = Stage::shared();
     let words = "limit --engine sim:servers=1 --p99 500us --time 1s --warmup 0 --budget 12s --seed 3 --quiet --format json";
     let since = std::time::Instant::now();
     let report = stage.fathom(words, Path::new("")).report();
@@ -202,8 +200,8 @@ fn a_search_answers_within_its_budget_and_says_what_it_measured() {
 }
 
 #[test]
-fn what_makes_no_curve_is_refused_with_words_to_type() {
-    let stage = Stage::beside_others();
+fn impossible_curves_are_refused_with_a_fix() {
+    let stage = Stage::shared();
     let refused = |words: &str, expected: &str| {
         let Outcome { code, stderr, .. } = stage.fathom(&format!("limit --quiet {words}"), Path::new(""));
         assert!(code == Some(2) && stderr.contains(expected), "{words}: {code:?} {stderr}");
@@ -223,12 +221,12 @@ fn what_makes_no_curve_is_refused_with_words_to_type() {
 }
 
 #[test]
-fn an_interrupted_curve_keeps_the_loads_that_were_measured() {
-    let stage = Stage::beside_few();
+fn interrupted_curve_keeps_its_measured_loads() {
+    let stage = Stage::one_per_cpu();
     let file = stage.file("data", 16);
     let words = "limit --depth 4 --time 200ms --warmup 0 --runs 1 --seed 2 --format json";
     let mut running = stage.start(words, &file);
-    running.until_it_says("run 5 of");
+    running.wait_for_output("run 5 of");
     running.signal(rustix::process::Signal::INT);
     let out = running.end();
     assert_eq!(out.code, Some(130), "{out:?}");
@@ -242,8 +240,8 @@ fn an_interrupted_curve_keeps_the_loads_that_were_measured() {
 }
 
 #[test]
-fn the_plan_says_how_many_places_the_open_loop_has() {
-    let stage = Stage::beside_others();
+fn plan_shows_the_slots_of_the_open_loop() {
+    let stage = Stage::shared();
     let out = stage.fathom("limit --engine sim --depth 16 --p99.9 2ms --explain", Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
     for words in ["512 in flight", "p99.9 within 2.00 ms", "poisson", "loads", "--budget", "default: 33 runs"]
@@ -254,8 +252,8 @@ fn the_plan_says_how_many_places_the_open_loop_has() {
 }
 
 #[test]
-fn holes_and_zeros_end_a_measurement_before_its_first_run_unless_they_are_accepted() {
-    let stage = Stage::beside_others();
+fn holes_and_zeros_stop_before_the_first_run_unless_accepted() {
+    let stage = Stage::shared();
     let make = |name: &str, bytes: u64| {
         let path = stage.path(name);
         std::fs::File::create(&path).unwrap().set_len(bytes).unwrap();
@@ -283,7 +281,7 @@ fn holes_and_zeros_end_a_measurement_before_its_first_run_unless_they_are_accept
         let since = std::time::Instant::now();
         let out = stage.fathom(&format!("{command} {long}"), target);
         let report = out.report().0;
-        // A file system that tells no extents, or none of direct reads, cannot know it before.
+        // A file system without extents, or without direct reads, cannot know it earlier.
         if report["ending"]["how"] != "not_measured"
             && report["findings"]
                 .as_array()

@@ -1,8 +1,7 @@
-//! Long stories: how often a check cries without a reason, and how often it is silent with one.
+//! Long tests, for `./test --long`: how often a check fires without a reason, and how often it stays silent with one.
 //!
-//! For: hundreds of honest runs, each provocation over and over, a hundred kills, ten thousand sessions; `./test --long` tells
-//! these and prints what came of them. Not for: `./test`, which they would make take an hour; nor for figures.
-//! `FATHOM_LONG_RUNS` says how many honest runs there are, and a tenth as many of each provocation: 10 is a quick try.
+//! Hundreds of honest runs, each provocation many times, a hundred kills, ten thousand sessions. `FATHOM_LONG_RUNS` is the number of honest runs;
+//! each provocation gets a tenth as many. A quick try uses 10.
 
 use crate::disk::{Disk, Image};
 use crate::group::Group;
@@ -14,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Honest runs, where nothing else is said.
+/// Honest runs by default.
 const HONEST_RUNS: usize = 200;
 /// Honest runs for each repetition of a provocation.
 const RUNS_PER_PROVOCATION: usize = 10;
@@ -131,7 +130,7 @@ impl Shape {
     }
 }
 
-/// What fires where the host took CPU time.
+/// Checks that fire if the host takes CPU time.
 const BY_THE_HOST: &[&str] = &["D10", "D27"];
 
 /// Ticks that the hypervisor took from all CPUs, read here and not by what is tested.
@@ -142,8 +141,9 @@ fn stolen_ticks() -> u64 {
 
 /// How many honest runs there are.
 fn runs() -> usize {
-    let said = std::env::var("FATHOM_LONG_RUNS").ok();
-    said.map_or(HONEST_RUNS, |n| n.parse().unwrap_or_else(|_| panic!("FATHOM_LONG_RUNS is no number: {n}")))
+    let printed = std::env::var("FATHOM_LONG_RUNS").ok();
+    printed
+        .map_or(HONEST_RUNS, |n| n.parse().unwrap_or_else(|_| panic!("FATHOM_LONG_RUNS is no number: {n}")))
 }
 
 /// How often checks fired, by id and severity, and the shapes of what was not excused.
@@ -164,8 +164,8 @@ impl Alarms {
             *self.fired.entry((id.clone(), severity.clone())).or_default() += 1;
             let host = stolen && BY_THE_HOST.contains(&id.as_str());
             if ACTING.contains(&severity.as_str()) && !host && shape.excuse(&id).is_none() {
-                let said = format!("{}: {}", shape.describe(), word("sentence"));
-                self.unexcused.entry(id).or_default().push(said);
+                let printed = format!("{}: {}", shape.describe(), word("sentence"));
+                self.unexcused.entry(id).or_default().push(printed);
             }
         }
     }
@@ -184,7 +184,7 @@ impl Alarms {
 
 #[test]
 #[ignore = "long"]
-fn honest_runs_raise_no_alarm() {
+fn honest_runs_raise_no_findings() {
     let stage = Stage::watching();
     let file = stage.file("data", FILE_MIB);
     let mut alarms = Alarms::default();
@@ -204,14 +204,14 @@ fn honest_runs_raise_no_alarm() {
 
 /// How often a scene was caught, of how many times it could be played.
 fn caught(scene: &Scene, times: usize, stage: fn() -> Stage) -> (usize, usize) {
-    let (mut caught, mut told) = (0, 0);
+    let (mut caught, mut reported) = (0, 0);
     for _ in 0..times {
-        let Some(out) = scene.tell(&stage()) else { break };
-        told += 1;
+        let Some(out) = scene.play(&stage()) else { break };
+        reported += 1;
         match serde_json::from_str(&out.stdout) {
             Ok(report) => {
                 let report = Report(report);
-                let is_caught = report.says(scene.id, scene.answer);
+                let is_caught = report.has_answer(scene.id, scene.answer);
                 caught += usize::from(is_caught);
                 if !is_caught {
                     println!("{} got by: {:?}", scene.id, report.answers(scene.id));
@@ -220,22 +220,22 @@ fn caught(scene: &Scene, times: usize, stage: fn() -> Stage) -> (usize, usize) {
             Err(_) => println!("{} without a report: {out:?}", scene.id),
         }
     }
-    println!("{:4} caught {caught:2} of {told:2}  {}", scene.id, scene.words);
-    (caught, told)
+    println!("{:4} caught {caught:2} of {reported:2}  {}", scene.id, scene.words);
+    (caught, reported)
 }
 
 #[test]
 #[ignore = "long"]
-fn what_is_provoked_is_caught_each_time() {
+fn provoked_problems_are_found_each_time() {
     let times = (runs() / RUNS_PER_PROVOCATION).max(1);
-    // What plays beside a measurement is played by a shared machine, which is late now and then.
-    let is_missed = |(caught, told): (usize, usize)| caught * 10 < told * 9;
-    let scenes = [scene::TOLD, scene::UNTOLD].concat();
+    // Background load runs on a shared machine, which is late now and then.
+    let is_missed = |(caught, reported): (usize, usize)| caught * 10 < reported * 9;
+    let scenes = [scene::PLAYED_ELSEWHERE, scene::PLAYED_HERE].concat();
     let (mut alone, beside): (Vec<&Scene>, Vec<&Scene>) =
         scenes.iter().filter(|s| scene::wanted(s)).partition(|s| s.is_alone);
     // Each waits for its turn. What others hid is played as often once more, by itself.
     std::thread::scope(|threads| {
-        let play = |scene| (scene, threads.spawn(move || caught(scene, times, Stage::beside_others)));
+        let play = |scene| (scene, threads.spawn(move || caught(scene, times, Stage::shared)));
         let playing: Vec<_> = beside.into_iter().map(play).collect();
         alone.extend(
             playing.into_iter().filter_map(|(scene, of)| is_missed(of.join().unwrap()).then_some(scene)),
@@ -252,12 +252,12 @@ fn what_is_provoked_is_caught_each_time() {
 
 /// Pairs of measurements that are compared.
 const PAIRS: usize = 20;
-/// How many there are: fewer where fewer honest runs are said.
+/// The number of repetitions: fewer if fewer honest runs are requested.
 pub(crate) fn pairs() -> usize {
     (PAIRS * runs() / HONEST_RUNS).max(1)
 }
 
-/// What is measured in each: the defaults, but for the time.
+/// The compared measurement: the defaults except the time.
 const PAIR: &str = "run --rw randread --depth 32 --size 128m --time 1s --quiet --format json";
 
 /// Measures on the disk, in a group where one is given, and gives the rate.
@@ -268,7 +268,7 @@ fn one_side(stage: &Stage, disk: &Disk, group: Option<&Group>, to: &str) -> f64 
     report.0["headline"]["value"].as_f64().unwrap_or_else(|| panic!("no number: {report:#?}"))
 }
 
-/// What `compare` says of b against a.
+/// The verdict of `compare` about b against a.
 fn compared(stage: &Stage) -> Value {
     let [a, b] = ["a.json", "b.json"].map(|name| stage.path(name).display().to_string());
     let out = stage.fathom(&format!("compare {a} {b} --format json"), Path::new(""));
@@ -306,7 +306,7 @@ fn count(answers: &[Value], word: &str) -> usize {
 
 #[test]
 #[ignore = "long"]
-fn the_same_measured_twice_is_hardly_ever_told_apart() {
+fn equal_measurements_rarely_differ() {
     let Some(all) = answers(None) else { return };
     let wrong = count(&all, "FASTER") + count(&all, "SLOWER");
     println!("{wrong} of {} pairs of the same were told apart", all.len());
@@ -315,7 +315,7 @@ fn the_same_measured_twice_is_hardly_ever_told_apart() {
 
 #[test]
 #[ignore = "long"]
-fn a_tenth_less_is_seen_or_the_runs_that_would_show_it_are_said() {
+fn ten_percent_slowdown_is_found_or_the_needed_runs_are_given() {
     let Some(all) = answers(Some(0.9)) else { return };
     let seen = count(&all, "SLOWER");
     println!("SLOWER said of {seen} of {} pairs with a tenth less", all.len());
@@ -328,7 +328,7 @@ fn a_tenth_less_is_seen_or_the_runs_that_would_show_it_are_said() {
 
 #[test]
 #[ignore = "long"]
-fn a_hundred_kills_lose_no_run_that_had_ended() {
+fn hundred_kills_lose_no_completed_run() {
     history::kills(&Stage::watching(), 100);
 }
 
@@ -339,7 +339,7 @@ fn ten_thousand_sessions_are_listed() {
 }
 
 #[test]
-fn the_first_runs_already_mix_all_axes_and_all_runs_visit_every_shape() {
+fn first_runs_mix_all_axes_and_all_runs_cover_every_shape() {
     let all = ORDERS.len() * SIZES.len() * DEPTHS.len() * CACHES.len();
     let words = |runs: usize| {
         (0..runs).map(|r| Shape::for_run(r).describe()).collect::<std::collections::BTreeSet<_>>()
@@ -356,12 +356,12 @@ fn the_first_runs_already_mix_all_axes_and_all_runs_visit_every_shape() {
 const COPIES: usize = 10;
 /// How far the median of the pairs may be off.
 const OFF: f64 = 0.10;
-/// What is copied.
+/// The data to copy.
 const COPY_MIB: usize = 256;
 
 /// Where some kernels of guests say after how many milliseconds they give free memory back to their host.
 const GIVEN_BACK_AFTER_MS: &str = "/sys/module/page_reporting/parameters/min_free_ms";
-/// Longer than the story takes.
+/// Longer than the test takes.
 const LONG_MS: &str = "300000";
 
 /// Free memory that a guest keeps, until this is dropped: taking it from the host again costs a buffered copy up to three times what
@@ -412,7 +412,7 @@ fn copying_of_dd(from: &str) -> f64 {
     (both - neither) / 2.0
 }
 
-/// MB/s of the data of a row's writes with nothing behind them.
+/// MB/s of the data of a write row, without the final sync.
 fn made(stage: &Stage, cell: &Value) -> f64 {
     let bytes = cell["block_bytes"].as_u64().unwrap();
     let words = format!(
@@ -425,7 +425,7 @@ fn made(stage: &Stage, cell: &Value) -> f64 {
 
 #[test]
 #[ignore = "long"]
-fn the_rows_of_cp_and_dd_are_as_fast_as_cp_and_dd() {
+fn rows_of_cp_and_dd_are_as_fast_as_the_programs() {
     let stage = Stage::new();
     let _kept = KeptMemory::new();
     let (folder, source) = (stage.folder("place"), stage.file("source", COPY_MIB));

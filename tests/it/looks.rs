@@ -1,12 +1,12 @@
-//! Looks: what is said before measuring, what can be had in ten seconds, and the same tests on several targets.
+//! Announced costs, the quick bench of ten seconds, and the comparison of two targets.
 
-use crate::output::says;
+use crate::output::check_outcome;
 use crate::stage::{Stage, wait, wait_long};
 use std::path::Path;
 
 #[test]
-fn what_it_takes_is_said_before_and_in_explain_alike() {
-    let stage = Stage::beside_others();
+fn cost_is_announced_as_in_explain() {
+    let stage = Stage::shared();
     let here = stage.folder("here");
     for words in [
         "bench --profile demo --size 16m",
@@ -30,7 +30,7 @@ fn what_it_takes_is_said_before_and_in_explain_alike() {
 }
 
 #[test]
-fn a_quick_look_takes_ten_seconds_and_claims_no_more_than_it_can() {
+fn quick_bench_takes_ten_seconds_and_claims_little() {
     let stage = Stage::new();
     let here = stage.folder("here");
     let mut command = stage.command(&[], "bench --quick", &here);
@@ -64,13 +64,13 @@ fn a_quick_look_takes_ten_seconds_and_claims_no_more_than_it_can() {
         ("--quick --fail-if iops<1", "--fail-if"),
         ("--quick --profile atto", "10 s"),
     ] {
-        says(&stage.fathom(&format!("bench {words}"), &here), 2, &[word]);
+        check_outcome(&stage.fathom(&format!("bench {words}"), &here), 2, &[word]);
     }
 }
 
 #[test]
-fn the_same_tests_on_two_targets_are_compared_row_by_row() {
-    let stage = Stage::beside_others();
+fn two_targets_are_compared_row_by_row() {
+    let stage = Stage::shared();
     let (a, b) = (stage.folder("one"), stage.folder("two"));
     let words =
         "bench --profile peak --size 16m --time 100ms --warmup 0 --runs 4 --attempts 1 --quiet --compare";
@@ -96,16 +96,16 @@ fn the_same_tests_on_two_targets_are_compared_row_by_row() {
             assert_eq!(against["metrics"][0]["b_runs"].as_array().unwrap().len(), 4, "{row:#}");
         }
     }
-    says(&wait(stage.command(&[], "bench --compare", &a).arg(&a)), 2, &["are the same"]);
+    check_outcome(&wait(stage.command(&[], "bench --compare", &a).arg(&a)), 2, &["are the same"]);
     for (words, expected) in [
         ("--budget 1s", "5 rounds of 8 tests take about"),
         ("--budget 60s --precision 2", "--precision has a rule of its own"),
         ("--budget never", "--budget"),
     ] {
         let words = format!("bench --profile peak --size 16m {words} --compare");
-        says(&wait(stage.command(&[], &words, &a).arg(&b)), 2, &[expected]);
+        check_outcome(&wait(stage.command(&[], &words, &a).arg(&b)), 2, &[expected]);
     }
-    says(&stage.fathom("bench --budget 60s", &a), 2, &["no --compare"]);
+    check_outcome(&stage.fathom("bench --budget 60s", &a), 2, &["no --compare"]);
     let plan = wait(stage.command(&[], "bench --explain --compare", &a).arg(&b));
     for words in
         ["5 runs, then further ones of the tests that vary most", "It takes at most 110 s", "--budget"]
@@ -115,12 +115,12 @@ fn the_same_tests_on_two_targets_are_compared_row_by_row() {
             "{words}: {plan:?}"
         );
     }
-    says(&stage.fathom("bench --compare", &a), 2, &["--compare"]);
+    check_outcome(&stage.fathom("bench --compare", &a), 2, &["--compare"]);
 }
 
 #[test]
-fn targets_are_compared_until_the_time_is_up() {
-    let stage = Stage::beside_others();
+fn target_comparison_uses_its_time_budget() {
+    let stage = Stage::shared();
     let (a, b) = (stage.folder("one"), stage.folder("two"));
     let words = "bench --profile peak --size 16m --time 50ms --warmup 0 --attempts 1 --budget 15s --quiet \
                  --format json --compare";

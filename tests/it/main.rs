@@ -1,11 +1,9 @@
-//! Stories told to the built binary, on real files, devices and file systems.
+//! Integration tests: run the built binary on real files, devices and file systems, and check exit codes, messages, JSON and leftovers.
 //!
-//! For: what a user sees: exit codes, messages, JSON, and what is left behind. Not for: figures themselves, which no test
-//! can know; the simulated device is the exception.
-//! A story that judges speed has the machine to itself; others run side by side ([`stage::Stage::beside_others`]). One that cannot run here says so with [`stage::skip`].
-#![allow(clippy::unwrap_used)] // A story that cannot be set up has failed.
+//! Figures are not checked, since no test can know them, except on the simulated device. A test that depends on speed has the machine to itself;
+//! others run at the same time ([`stage::Stage::shared`]). A test that cannot run here reports that with [`stage::skip`].
+#![allow(clippy::unwrap_used)] // A test that cannot be set up has failed.
 
-mod additions;
 mod api;
 mod bad_input;
 mod blind;

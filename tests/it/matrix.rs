@@ -1,6 +1,4 @@
-//! Every engine in every cache mode on every file system: bytes arrive, operations are counted, refusals are explained.
-//!
-//! For: what the tables of engines promise, compared with real file systems. Not for: figures, nor damage ([`crate::verify`]).
+//! Every engine in every cache mode on every file system: the bytes arrive, operations are counted, and refusals are explained.
 
 use crate::disk::{Disk, Image};
 use crate::stage::{Outcome, Stage, is_root, skip};
@@ -14,7 +12,7 @@ fn every_engine_moves_every_byte_on_ext4() {
 
 #[test]
 #[ignore = "long"]
-fn every_engine_moves_every_byte_in_every_mode() {
+fn every_engine_moves_every_byte_in_every_cache_mode() {
     on("ext4", Modes::All);
 }
 
@@ -42,7 +40,7 @@ fn on(kind: &str, modes: Modes) {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, kind, Image::Direct) else { return };
     every_engine(&stage, &|words, target| disk.fathom(&stage, words, target), &disk.dir, modes);
 }
@@ -54,7 +52,7 @@ fn every_engine_moves_every_byte_on_tmpfs() {
     if !shared.is_dir() {
         return skip("there is no /dev/shm");
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let dir = tempfile::tempdir_in(shared).unwrap();
     every_engine(&stage, &|words, target| stage.fathom(words, target), dir.path(), Modes::First);
 }
@@ -90,7 +88,7 @@ fn every_engine(stage: &Stage, fathom: Fathom, dir: &Path, wanted: Modes) {
             assert_eq!(counts("read"), [true, false, true], "{} {mode}: {three:#?}", engine.name);
             assert_eq!(counts("write"), [false, true, true], "{} {mode}: {three:#?}", engine.name);
         }
-        assert!(report.says("B12", "holds"), "{}: {:#?}", engine.name, report.answers("B12"));
+        assert!(report.has_answer("B12", "holds"), "{}: {:#?}", engine.name, report.answers("B12"));
     }
 }
 

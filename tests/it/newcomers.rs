@@ -1,7 +1,4 @@
-//! Newcomers: whoever begins to use a target after it was prepared keeps it whole.
-//!
-//! For: users that come before the first run and between runs, and sessions that nobody comes to. Not for: who is there from the
-//! beginning ([`crate::in_use`]).
+//! Programs that begin to use a target after it was prepared: before the first run and between runs. Their data is not touched.
 
 use crate::disk::{Device, Disk, Image, make};
 use crate::in_use::{hard_link, python, refused, sound, sum, until, unwrapped};
@@ -15,7 +12,7 @@ const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1"
 /// A program that has prepared its target and watches the idle machine, as long as it does for everybody.
 fn watching(command: &mut Command) -> Running {
     let mut run = Running::start(command.env_remove("FATHOM_TEST_IDLE"));
-    run.until_it_says("watching the idle machine");
+    run.wait_for_output("watching the idle machine");
     run
 }
 
@@ -33,7 +30,7 @@ fn before_the_first_run<T>(
     let words_of_run = format!("run {SHORT} --destroy {}", target.display());
     let mut command = stage.command(inside, &words_of_run, target);
     let run = watching(&mut command);
-    let newcomer = run.held(come);
+    let newcomer = run.while_stopped(come);
     refused(&run.end(), words);
     assert_eq!(sum(victim), before, "it was written");
     drop(newcomer);
@@ -52,8 +49,8 @@ fn bound(over: &Path, how: &str) -> Device {
 }
 
 #[test]
-fn a_file_that_somebody_begins_to_use_before_the_first_run_is_not_written() {
-    let stage = Stage::beside_others();
+fn file_in_use_before_the_first_run_is_not_written() {
+    let stage = Stage::shared();
     let file = stage.file("data", 32);
     let alone = (file.as_path(), file.as_path());
     let writer = || python(&stage, "f = open(sys.argv[1], 'r+b')", &file);
@@ -68,11 +65,11 @@ fn a_file_that_somebody_begins_to_use_before_the_first_run_is_not_written() {
 }
 
 #[test]
-fn a_device_that_somebody_begins_to_use_before_the_first_run_is_not_written() {
+fn device_in_use_before_the_first_run_is_not_written() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let both = (device.path.as_path(), device.image.as_path());
     before_the_first_run(&stage, &[], both, || bound(&device.path, "--direct-io=off"), &["behind loop"]);
@@ -84,11 +81,11 @@ fn a_device_that_somebody_begins_to_use_before_the_first_run_is_not_written() {
 }
 
 #[test]
-fn a_file_that_becomes_swap_space_before_the_first_run_is_not_written() {
+fn file_turned_into_swap_before_the_first_run_is_not_written() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let script = "dd if=/dev/urandom of=swap bs=1M count=32 status=none && chmod 600 swap && mkswap -q swap && \
                   (swapon swap && swapoff swap && echo on || echo off)";
@@ -99,7 +96,7 @@ fn a_file_that_becomes_swap_space_before_the_first_run_is_not_written() {
     let inside = disk.enter();
     let mut command = stage.command(&inside, &format!("run {SHORT} --destroy {}", swap.display()), &swap);
     let run = watching(&mut command);
-    run.held(|| disk.sh("swapon swap"));
+    run.while_stopped(|| disk.sh("swapon swap"));
     let out = run.end();
     // Given back before anything can fail.
     disk.sh("swapoff swap");
@@ -107,11 +104,11 @@ fn a_file_that_becomes_swap_space_before_the_first_run_is_not_written() {
 }
 
 #[test]
-fn an_image_that_is_mounted_between_two_phases_stays_whole() {
+fn image_mounted_between_phases_is_not_written() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let image = stage.path("image");
     File::create(&image).unwrap().set_len(64 << 20).unwrap();
     if let Err(why) = make("ext4", &image) {
@@ -136,7 +133,7 @@ fn an_image_that_is_mounted_between_two_phases_stays_whole() {
     sound(&image);
 }
 
-/// Fails unless so many runs were measured, reported and kept, and these words say why there are no more.
+/// Fails unless this many runs were measured, reported and kept, with this reason why there are no more.
 #[track_caller]
 fn ended_early(stage: &Stage, out: &Outcome, runs: usize, words: &[&str]) {
     assert_eq!(out.code, Some(3), "{out:?}");
@@ -148,8 +145,8 @@ fn ended_early(stage: &Stage, out: &Outcome, runs: usize, words: &[&str]) {
 }
 
 #[test]
-fn a_program_that_opens_the_file_between_two_runs_ends_the_session() {
-    let stage = Stage::beside_others();
+fn file_opened_between_runs_ends_the_session() {
+    let stage = Stage::shared();
     let file = stage.file("data", 32);
     let words = "run --rw randwrite --size 16m --time 2s --warmup 0 --runs 2 --destroy";
     let run = stage.start(&format!("{words} {}", file.display()), &file);
@@ -163,8 +160,8 @@ fn a_program_that_opens_the_file_between_two_runs_ends_the_session() {
 const CELLS: &str = "--bs 4k..64k --depth 1..4 --time 1s --warmup 0 --runs 1 --exhaustive";
 
 #[test]
-fn a_sweep_ends_at_once_where_its_target_was_replaced() {
-    let stage = Stage::beside_others();
+fn sweep_ends_when_its_target_was_replaced() {
+    let stage = Stage::shared();
     let (file, other) = (stage.file("data", 32), stage.file("other", 32));
     let run = stage.start(&format!("sweep --rw randread {CELLS}"), &file);
     until("the first cell was measured", || count(&stage, "run_end") > 0);
@@ -179,8 +176,8 @@ fn a_sweep_ends_at_once_where_its_target_was_replaced() {
 }
 
 #[test]
-fn a_sweep_ends_at_once_where_somebody_begins_to_use_its_target() {
-    let stage = Stage::beside_others();
+fn sweep_ends_when_its_target_comes_into_use() {
+    let stage = Stage::shared();
     let file = stage.file("data", 32);
     let run = stage.start(&format!("sweep --rw randwrite {CELLS} --destroy {}", file.display()), &file);
     until("the first cell was measured", || count(&stage, "run_end") > 0);
@@ -192,10 +189,10 @@ fn a_sweep_ends_at_once_where_somebody_begins_to_use_its_target() {
     assert!(count(&stage, "run_start") <= began + 1, "{out:?}");
 }
 
-/// What fathom itself has had open must never count, whoever closes it and however late.
+/// Files that fathom itself had open never count as users, however late they are closed.
 #[test]
-fn a_session_that_nobody_comes_to_writes_in_every_run() {
-    let stage = Stage::beside_others();
+fn undisturbed_session_writes_in_every_run() {
+    let stage = Stage::shared();
     let engines = ["sync", "io_uring", "io_uring:sqpoll", "io_uring:plain-files", "libaio", "mmap"];
     let all = |run: &dyn Fn(&str) -> Outcome, place: &str| {
         for engine in engines {

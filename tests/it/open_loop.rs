@@ -1,14 +1,11 @@
-//! Open loop: what users wait for while storage stalls, which a closed loop never asks.
-//!
-//! For: latencies of both loops on a file that stops answering for a tenth of a second every 200 reads. Not for: schedules
-//! themselves (unit tests of the sources, and [`crate::fidelity`]).
+//! Open and closed loops on a file that stalls for 0.1 s every 200 reads: only the open loop shows how long users wait.
 
 use crate::disk::Disk;
 use crate::stage::{Report, Stage, is_root};
 
 const MS: f64 = 1e6;
 
-/// Runs reads of 4 KiB on such a file.
+/// Runs reads of 4 KiB on the stalling file.
 fn on_a_stalling_file(stage: fn() -> Stage, words: &str) -> Option<Report> {
     if !is_root() {
         return None;
@@ -26,20 +23,20 @@ fn percentile(report: &Report, of: &str, rank: &str) -> Option<f64> {
 }
 
 #[test]
-fn a_closed_loop_asks_nothing_while_the_storage_stalls() {
-    let Some(report) = on_a_stalling_file(Stage::beside_few, "--ops 3000") else { return };
+fn closed_loop_hides_a_stall() {
+    let Some(report) = on_a_stalling_file(Stage::one_per_cpu, "--ops 3000") else { return };
     // Fifteen stalls are half a percent of the operations, and a third of the time or more.
     let p99 = percentile(&report, "latency_ns", "99").unwrap();
     assert!(p99 < 20.0 * MS, "{p99}");
     assert!(report.0["results"][0]["read"]["latency_ns"]["max"].as_f64().unwrap() > 90.0 * MS);
-    // The same histogram, weighted with its times, tells what such a user meets.
-    let met = report.must_say("E09", "finding")["evidence"]["p99_of_moments_ns"].as_f64().unwrap();
+    // The same histogram, weighted with its times, shows what a user experiences.
+    let met = report.expect_answer("E09", "finding")["evidence"]["p99_of_moments_ns"].as_f64().unwrap();
     assert!(met > 90.0 * MS, "{met}");
 }
 
 #[test]
-fn an_open_loop_shows_what_arrivals_wait_during_a_stall() {
-    // So many workers that none of them has two arrivals during one stall. With another story beside them they begin too late.
+fn open_loop_shows_the_waiting_during_a_stall() {
+    // Enough workers that none of them has two arrivals during one stall. On a busy machine they begin too late.
     let words = "--rate 500 --arrivals constant --workers 128 --time 4s";
     let Some(report) = on_a_stalling_file(Stage::new, words) else { return };
     let p99 = percentile(&report, "latency_ns", "99").unwrap();
@@ -48,14 +45,14 @@ fn an_open_loop_shows_what_arrivals_wait_during_a_stall() {
 }
 
 #[test]
-fn a_percentile_that_is_mostly_our_own_lateness_is_withheld() {
-    // One worker: what arrives during a stall queues up in front of it, and its own service times look harmless.
-    let Some(report) = on_a_stalling_file(Stage::beside_few, "--rate 500 --workers 1 --time 4s") else {
+fn percentiles_dominated_by_own_lateness_are_withheld() {
+    // One worker: arrivals during a stall queue up, and its service times look harmless.
+    let Some(report) = on_a_stalling_file(Stage::one_per_cpu, "--rate 500 --workers 1 --time 4s") else {
         return;
     };
     assert_eq!(percentile(&report, "latency_ns", "99"), None);
     let late = percentile(&report, "lateness_ns", "99").unwrap();
     let service = percentile(&report, "service_ns", "99").unwrap();
     assert!(late > 50.0 * MS && service < 20.0 * MS, "late {late}, service {service}");
-    report.must_say("E10", "finding");
+    report.expect_answer("E10", "finding");
 }

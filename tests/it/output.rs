@@ -1,5 +1,5 @@
-//! Output: where reports go, what is never written over, and streams that take nothing. No measurement is lost without a word, and
-//! nothing that somebody needs is replaced.
+//! Report files: where they are written, what they never overwrite, and full streams. No measurement is lost silently, and no needed file is
+//! replaced.
 
 use crate::disk::{Device, Image};
 use crate::stage::{Outcome, Stage, is_root, names, tool, wait};
@@ -21,7 +21,7 @@ pub(crate) fn shell(stage: &Stage, line: &str) -> Outcome {
 }
 
 #[track_caller]
-pub(crate) fn says(out: &Outcome, code: i32, words: &[&str]) {
+pub(crate) fn check_outcome(out: &Outcome, code: i32, words: &[&str]) {
     assert_eq!(out.code, Some(code), "{out:?}");
     for word in words {
         assert!(out.stderr.contains(word), "'{word}' is not in {out:?}");
@@ -29,8 +29,8 @@ pub(crate) fn says(out: &Outcome, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn a_target_is_never_a_report_under_any_name() {
-    let stage = Stage::beside_others();
+fn targets_are_never_overwritten_by_reports() {
+    let stage = Stage::shared();
     let data = stage.path("data.json");
     std::fs::write(&data, "text ".repeat(1 << 20)).unwrap();
     let [hard, soft] = ["hard.csv", "soft.txt"].map(|n| stage.path(n));
@@ -43,7 +43,7 @@ fn a_target_is_never_a_report_under_any_name() {
                 "run --cache buffered --bs 4k --time 50ms --runs 1 --quiet {force} -o {}",
                 name.display()
             );
-            says(&stage.fathom(&words, &data), 2, &["a target of this call", "type another name"]);
+            check_outcome(&stage.fathom(&words, &data), 2, &["a target of this call", "type another name"]);
         }
     }
     // The shell's own way of writing over it.
@@ -51,14 +51,14 @@ fn a_target_is_never_a_report_under_any_name() {
         "\"$F\" run --cache buffered --bs 4k --time 50ms --runs 1 --quiet {0} >> {0}",
         data.display()
     );
-    says(&shell(&stage, &appended), 2, &["a target of this call"]);
+    check_outcome(&shell(&stage, &appended), 2, &["a target of this call"]);
     assert!(std::fs::read(&data).unwrap() == before);
     assert_eq!(stage.sessions(), Vec::<PathBuf>::new(), "it was refused before anything was measured");
 }
 
 #[test]
-fn inputs_sessions_and_their_directory_are_never_reports() {
-    let stage = Stage::beside_others();
+fn inputs_and_sessions_are_never_overwritten_by_reports() {
+    let stage = Stage::shared();
     let here = stage.folder("here");
     assert!(matches!(stage.fathom(RUN, &here).code, Some(0 | 1)));
     let session = stage.sessions().remove(0);
@@ -75,23 +75,23 @@ fn inputs_sessions_and_their_directory_are_never_reports() {
     for (path, word, more) in table {
         let data = if more.is_empty() { String::new() } else { format!("{more} {}", content.display()) };
         let out = stage.fathom(&format!("{RUN} {data} --force -o {}", path.display()), &here);
-        says(&out, 2, &[word]);
+        check_outcome(&out, 2, &[word]);
     }
     let job = stage.path("job.toml");
     std::fs::write(&job, "size = \"16m\"\ntime = \"50ms\"\nruns = 1\n").unwrap();
     let link = stage.path("job.json");
     symlink(&job, &link).unwrap();
     let out = stage.fathom(&format!("run {} --quiet -o {}", job.display(), link.display()), &here);
-    says(&out, 2, &["the job file of this call"]);
+    check_outcome(&out, 2, &["the job file of this call"]);
     let shown = stage.fathom(&format!("show --force -o {}", copy.display()), &session);
-    says(&shown, 2, &["a session"]);
+    check_outcome(&shown, 2, &["a session"]);
     assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(&session).unwrap());
     assert_eq!(stage.sessions().len(), 1);
 }
 
 #[test]
-fn a_report_replaces_text_as_a_whole_and_anything_else_only_by_force() {
-    let stage = Stage::beside_others();
+fn reports_replace_text_files_and_others_only_with_force() {
+    let stage = Stage::shared();
     let here = stage.folder("here");
     let report = stage.path("r.json");
     std::fs::write(&report, "an old one").unwrap();
@@ -108,7 +108,11 @@ fn a_report_replaces_text_as_a_whole_and_anything_else_only_by_force() {
 
     let picture = stage.path("picture.txt");
     std::fs::write(&picture, b"\x89PNG\r\n\x1a\n\0\0").unwrap();
-    says(&stage.fathom(&format!("{RUN} -o {}", picture.display()), &here), 2, &["no text", "--force"]);
+    check_outcome(
+        &stage.fathom(&format!("{RUN} -o {}", picture.display()), &here),
+        2,
+        &["no text", "--force"],
+    );
     assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
     let forced = stage.fathom(&format!("{RUN} --force -o {}", picture.display()), &here);
     assert!(matches!(forced.code, Some(0 | 1)), "{forced:?}");
@@ -119,16 +123,16 @@ fn a_report_replaces_text_as_a_whole_and_anything_else_only_by_force() {
     );
     // A file that two names mean would have one of two reports.
     let twice = stage.fathom(&format!("{RUN} -o {} -o {}", report.display(), link.display()), &here);
-    says(&twice, 2, &["goes already"]);
+    check_outcome(&twice, 2, &["goes already"]);
     assert_eq!(names(&stage.path("")).iter().filter(|p| p.to_string_lossy().contains(".new")).count(), 0);
 }
 
 #[test]
-fn no_block_device_is_a_report_whatever_the_way_to_it() {
+fn reports_are_never_written_to_block_devices() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let here = stage.folder("here");
     tool(&[&"mkfs.ext4", &"-q", &"-F", &device.path]).unwrap();
@@ -140,7 +144,11 @@ fn no_block_device_is_a_report_whatever_the_way_to_it() {
     let kind = rustix::fs::FileType::BlockDevice;
     rustix::fs::mknodat(rustix::fs::CWD, &node, kind, 0o600.into(), number).unwrap();
     for path in [&link, &node] {
-        says(&stage.fathom(&format!("{RUN} --force -o {}", path.display()), &here), 2, &["a block device"]);
+        check_outcome(
+            &stage.fathom(&format!("{RUN} --force -o {}", path.display()), &here),
+            2,
+            &["a block device"],
+        );
     }
     let dev = device.path.display();
     for line in [
@@ -156,15 +164,15 @@ fn no_block_device_is_a_report_whatever_the_way_to_it() {
     std::fs::hard_link(&device.image, &below).unwrap();
     let out = stage
         .fathom(&format!("run --time 50ms --runs 1 --quiet --force -o {}", below.display()), &device.path);
-    says(&out, 2, &["below a target"]);
+    check_outcome(&out, 2, &["below a target"]);
     assert_eq!(device.checksum(), before);
     tool(&[&"e2fsck", &"-f", &"-n", &device.path]).unwrap();
     assert_eq!(stage.sessions(), Vec::<PathBuf>::new());
 }
 
 #[test]
-fn streams_are_written_to_as_they_are() {
-    let stage = Stage::beside_others();
+fn reports_are_written_to_streams_in_place() {
+    let stage = Stage::shared();
     let lines: [(&str, &str); 6] = [
         ("\"$F\" RUN --format json -o - \"$D\"", "{"),
         ("\"$F\" RUN -o >(cat > got) \"$D\" > /dev/null; sleep 0.3; cat got", "4K random read"),
@@ -187,30 +195,30 @@ fn streams_are_written_to_as_they_are() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
-    let stage = Stage::beside_others();
+fn unwritable_outputs_are_refused_before_measuring() {
+    let stage = Stage::shared();
     let here = stage.folder("here");
     let missing = stage.path("missing").display().to_string();
     for more in ["", "--no-history"] {
         let out = stage.fathom(&format!("{RUN} {more} -o {missing}/r.json"), &here);
-        says(&out, 2, &[&missing, "another name"]);
+        check_outcome(&out, 2, &[&missing, "another name"]);
         let out = stage.fathom(&format!("{RUN} {more} -o {}/", here.display()), &here);
         assert_eq!(out.code, Some(2), "{out:?}");
         let proc = stage.fathom(&format!("{RUN} {more} -o /proc/r.json"), &here);
-        says(&proc, 3, &["/proc/r.json cannot be written", "is on proc"]);
+        check_outcome(&proc, 3, &["/proc/r.json cannot be written", "is on proc"]);
     }
     assert_eq!((names(&here), stage.sessions()), (Vec::new(), Vec::new()));
     let words = format!("verify --quiet --state {missing}/s --destroy f");
     let state = stage.fathom(&words, &stage.file("f", 1));
-    says(&state, 2, &["--state", &missing]);
+    check_outcome(&state, 2, &["--state", &missing]);
 }
 
 #[test]
-fn a_file_in_a_directory_that_takes_no_other_is_written_in_place() {
+fn report_in_an_unwritable_directory_is_written_in_place() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let here = stage.folder("here");
     // As containers have it: one file that is a mount of its own.
     let [inside, outside] = ["inside.json", "outside.json"].map(|n| stage.path(n));
@@ -227,11 +235,11 @@ fn a_file_in_a_directory_that_takes_no_other_is_written_in_place() {
 }
 
 #[test]
-fn a_full_disk_leaves_the_old_report_and_the_new_one_is_printed() {
+fn full_disk_keeps_the_old_report_and_prints_the_new_one() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let line = "mount -t tmpfs -o size=64k none small && cp /dev/null small/r.json && echo old > small/r.json && \
                 head -c 60k /dev/zero > small/fill; \"$F\" RUN --no-history -o small/r.json \"$D\"; code=$?; cat small/r.json >&2; \
                 ls -A small >&2; exit $code";
@@ -244,14 +252,14 @@ fn a_full_disk_leaves_the_old_report_and_the_new_one_is_printed() {
         .env("D", stage.folder("here"))
         .current_dir(stage.folder("cwd"));
     let out = wait(&mut command);
-    says(&out, 3, &["r.json cannot be written", "old\n"]);
+    check_outcome(&out, 3, &["r.json cannot be written", "old\n"]);
     assert!(!out.stderr.contains(".new"), "{out:?}");
     assert!(out.stdout.contains("VALID") || out.stdout.contains("SUSPECT"), "the report is printed: {out:?}");
 }
 
 #[test]
-fn every_command_ends_in_words_where_a_stream_takes_nothing() {
-    let stage = Stage::beside_others();
+fn every_command_reports_a_full_output_stream() {
+    let stage = Stage::shared();
     assert!(matches!(stage.fathom(RUN, &stage.folder("here")).code, Some(0 | 1)));
     let commands = [
         // Simulated, so that a busy machine decides nothing.
@@ -294,7 +302,7 @@ fn every_command_ends_in_words_where_a_stream_takes_nothing() {
         ] {
             let out = shell(&stage, &format!("\"$F\" {command} {streams}"));
             let fails = is_output && !normal.stdout.is_empty();
-            // The tools that these stand in for know one code for all that goes wrong.
+            // The original tools use one exit code for all errors.
             let is_foreign = ["fio", "diskspd"].iter().any(|tool| command.starts_with(tool));
             let refused = if is_foreign { 1 } else { 3 };
             let expected = if fails { Some(refused) } else { normal.code };
@@ -307,7 +315,7 @@ fn every_command_ends_in_words_where_a_stream_takes_nothing() {
             }
             assert!(!out.stderr.contains("panicked"), "{out:?}");
         }
-        // Nobody reads: that is nobody's error.
+        // The reader has gone, which is not an error.
         let piped = shell(&stage, &format!("\"$F\" {command} | true; exit ${{PIPESTATUS[0]}}"));
         assert_eq!(piped.code, normal.code, "{command}: {piped:?}");
         assert!(
@@ -318,21 +326,21 @@ fn every_command_ends_in_words_where_a_stream_takes_nothing() {
 }
 
 #[test]
-fn a_report_that_nothing_keeps_goes_where_it_can_still_be_read() {
-    let stage = Stage::beside_others();
+fn report_without_a_session_goes_to_standard_error() {
+    let stage = Stage::shared();
     let kept = shell(&stage, &format!("\"$F\" {RUN} \"$D\" > /dev/full"));
-    says(&kept, 3, &["the session is kept", "fathom show"]);
+    check_outcome(&kept, 3, &["the session is kept", "fathom show"]);
     assert_eq!(stage.sessions().len(), 1);
     let nowhere = shell(&stage, &format!("\"$F\" {RUN} --no-history \"$D\" > /dev/full"));
-    says(&nowhere, 3, &["nothing else keeps the report", "4K random read"]);
+    check_outcome(&nowhere, 3, &["nothing else keeps the report", "4K random read"]);
 }
 
 #[test]
-fn an_export_is_whole_or_not_there() {
+fn exports_are_complete_or_absent() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     assert!(matches!(stage.fathom(RUN, &stage.folder("here")).code, Some(0 | 1)));
     stage.folder("cwd/small");
     let line = "mount -t tmpfs -o size=16k none small && \"$F\" export last -o small/; code=$?; ls -A small; exit $code";
@@ -340,7 +348,7 @@ fn an_export_is_whole_or_not_there() {
     let mut command = stage.command(&prefix, "", Path::new(""));
     command.env("F", env!("CARGO_BIN_EXE_fathom")).current_dir(stage.folder("cwd"));
     let out = wait(&mut command);
-    says(&out, 3, &["cannot be written"]);
+    check_outcome(&out, 3, &["cannot be written"]);
     assert_eq!(out.stdout, "", "nothing torn is left");
     let twice =
         ["export last -o out/", "export last -o out/"].map(|words| shell(&stage, &format!("\"$F\" {words}")));
@@ -349,7 +357,7 @@ fn an_export_is_whole_or_not_there() {
     for _ in 0..2 {
         assert_eq!(shell(&stage, "\"$F\" export last -o r.json").code, Some(0));
     }
-    says(
+    check_outcome(
         &shell(&stage, "\"$F\" export last -o s.fathom && \"$F\" export last -o s.fathom"),
         2,
         &["a session"],

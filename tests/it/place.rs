@@ -1,6 +1,4 @@
-//! Where a target really is and what is put there: the device that was meant, and data that storage cannot make vanish.
-//!
-//! For: the flag --expect-device and the data of writes, told to the program. Not for: whether I/O arrived there (`honesty`).
+//! The device below a target (`--expect-device`), and write data that storage cannot shrink.
 
 use crate::disk::{Disk, Image};
 use crate::stage::{Stage, is_root};
@@ -8,11 +6,11 @@ use crate::stage::{Stage, is_root};
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 1 --quiet --format json";
 
 #[test]
-fn a_number_from_another_device_than_the_one_that_was_meant_is_withheld() {
+fn results_from_an_unexpected_device_are_withheld() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let run = |name: &str| {
         let words = format!("run --rw randread --depth 4 --size 64m --expect-device {name} {SHORT}");
@@ -20,7 +18,7 @@ fn a_number_from_another_device_than_the_one_that_was_meant_is_withheld() {
     };
     let wrong = run("nosuchdisk");
     let report = wrong.report();
-    let finding = report.must_say("A14", "finding");
+    let finding = report.expect_answer("A14", "finding");
     assert_eq!((&finding["severity"], wrong.code), (&serde_json::json!("void"), Some(1)));
     assert!(
         finding["sentence"].as_str().unwrap().contains("is not on nosuchdisk: it is on loop"),
@@ -31,13 +29,13 @@ fn a_number_from_another_device_than_the_one_that_was_meant_is_withheld() {
     // Its path and its name both do.
     let path = disk.device.to_str().unwrap();
     for name in [path, path.rsplit('/').next().unwrap()] {
-        run(name).report().must_say("A14", "holds");
+        run(name).report().expect_answer("A14", "holds");
     }
 }
 
 #[test]
-fn a_device_that_is_not_there_is_refused_before_anything_is_touched() {
-    let stage = Stage::beside_others();
+fn missing_expected_device_is_refused_before_anything_is_touched() {
+    let stage = Stage::shared();
     let out = stage.fathom(&format!("run --expect-device /dev/nosuchdisk {SHORT}"), &stage.folder("dir"));
     assert_eq!(out.code, Some(2));
     assert!(out.stderr.contains("--expect-device /dev/nosuchdisk"), "{}", out.stderr);
@@ -45,16 +43,16 @@ fn a_device_that_is_not_there_is_refused_before_anything_is_touched() {
 }
 
 #[test]
-fn zeros_are_too_easy_and_fathoms_own_data_are_not() {
-    let stage = Stage::beside_others();
+fn zeros_are_reported_as_too_easy_and_default_data_are_not() {
+    let stage = Stage::shared();
     let dir = stage.folder("dir");
     let run = |data: &str| {
         let words = format!("run --rw randwrite --depth 4 --size 64m {data} {SHORT}");
         stage.fathom(&words, &dir).report()
     };
     let zeros = run("--zeros");
-    let zeros = zeros.must_say("A08", "finding");
+    let zeros = zeros.expect_answer("A08", "finding");
     assert!(["biased", "void"].contains(&zeros["severity"].as_str().unwrap()), "{zeros:#}");
-    assert_eq!(run("--compress 50").must_say("A08", "finding")["severity"], "note");
-    run("").must_say("A08", "holds");
+    assert_eq!(run("--compress 50").expect_answer("A08", "finding")["severity"], "note");
+    run("").expect_answer("A08", "holds");
 }

@@ -1,7 +1,5 @@
-//! Places of all kinds: a file system on a disk, memory, a program that encrypts, and one that goes over the network.
-//!
-//! For: what `sweep` and `api` call the same work there, what they find, and what they cannot see. Not for: how fast any of them
-//! is; on a busy machine the same findings come with withheld numbers.
+//! `sweep` and `api` on a disk, in memory, on an encrypting file system and over the network: what they report there. On a busy machine the
+//! numbers may be withheld.
 
 use crate::disk::{Disk, Image};
 use crate::stage::{Outcome, Report, Stage, is_root, wait_long};
@@ -9,13 +7,13 @@ use serde_json::Value;
 
 const GRID: &str =
     "sweep --bs 16k,64k --depth 1,4 --size 16m --time 250ms --budget 10s --quiet --format json";
-/// All interfaces, and no row for long.
+/// All interfaces, with short rows.
 const TABLE: &str = "api --all --bs 4k --size 16m --runs 1 --time 300ms --quiet --format json";
 
 const MEMORY: &str = "mount -t tmpfs -o size=256m none \"$1\"";
 const ENCRYPTED: &str = "mkdir kept; echo secret > word; gocryptfs -init -q -passfile word kept; \
      gocryptfs -q -nosyslog -passfile word kept \"$1\" 2> log";
-/// A server of its own on loopback, with keys of its own. Its directory below /run is seen by nobody else.
+/// An ssh server on loopback with its own keys, and a private directory below /run.
 const NETWORK: &str = "mkdir kept; mount -t tmpfs none /run; mkdir /run/sshd; \
      for key in host mine; do ssh-keygen -q -t ed25519 -N '' -f $key; done; \
      \"$(command -v sshd)\" -f /dev/null -E log -o ListenAddress=127.0.0.1 -o Port=$3 -o HostKey=$PWD/host \
@@ -24,7 +22,7 @@ const NETWORK: &str = "mkdir kept; mount -t tmpfs none /run; mkdir /run/sshd; \
      sshfs -F /dev/null -p $3 -o IdentityFile=$PWD/mine,IdentitiesOnly=yes,LogLevel=ERROR \
        -o StrictHostKeyChecking=no,UserKnownHostsFile=/dev/null root@127.0.0.1:$PWD/kept \"$1\"";
 
-/// What needs a device below that the kernel sees: with one it is answered, without one nobody may claim anything.
+/// Checks that need a visible device: with one they answer, without one they must not.
 const OF_DEVICES: &[&str] =
     &["A01", "A09", "A12", "A13", "A22", "B01", "B02", "B03", "B04", "C01", "C03", "D01", "D05"];
 
@@ -61,7 +59,7 @@ fn winners(report: &Report) -> Vec<&str> {
     ["read", "write"].map(name).to_vec()
 }
 
-/// Of any cell or row; what `cp` and `dd` would do goes through the page cache wherever it is.
+/// Properties of every cell or row; the rows of `cp` and `dd` always use the page cache.
 #[track_caller]
 fn never_says(report: &Report, ids: &[&str]) {
     let is_theirs =
@@ -78,7 +76,7 @@ fn never_says(report: &Report, ids: &[&str]) {
 fn sees_no_device(report: &Report) {
     never_says(report, OF_DEVICES);
     for id in OF_DEVICES {
-        assert!(!report.says(id, "holds"), "{id}: {:#?}", report.answers(id));
+        assert!(!report.has_answer(id, "holds"), "{id}: {:#?}", report.answers(id));
     }
 }
 
@@ -102,16 +100,16 @@ fn missing(report: &Report, interface: &str) -> String {
     mine.join("; ")
 }
 
-/// What is true of the table wherever it is made: calls are counted, and what is missing is so for known reasons.
+/// Properties of the table on any storage: calls are counted, and missing rows have known reasons.
 #[track_caller]
 fn counts_calls(report: &Report) {
     // A record of 4 KiB is one call of pread, two where the position is set, and a mapping takes none.
     for (interface, least, most) in [("pread", 255.9, 256.5), ("mmap", 0.0, 8.0)] {
         let calls = &row(report, interface)["calls_per_mib"];
-        let told = calls["Ok"].as_f64().is_some_and(|c| (least..=most).contains(&c));
-        // Where a place is so slow that a trial says nothing, that is said.
+        let reported = calls["Ok"].as_f64().is_some_and(|c| (least..=most).contains(&c));
+        // If a target is too slow for a meaningful trial, that is reported.
         assert!(
-            told || calls["Err"].as_str().is_some_and(|w| w.contains("were moved")),
+            reported || calls["Err"].as_str().is_some_and(|w| w.contains("were moved")),
             "{interface}: {calls}"
         );
     }
@@ -127,7 +125,7 @@ fn counts_calls(report: &Report) {
 
 #[test]
 #[ignore = "long"]
-fn a_sweep_of_a_disk_keeps_its_ledger_and_names_the_page_cache() {
+fn sweep_of_a_disk_keeps_its_ledger_and_names_the_page_cache() {
     let stage = Stage::new();
     if !is_root() {
         return;
@@ -139,17 +137,17 @@ fn a_sweep_of_a_disk_keeps_its_ledger_and_names_the_page_cache() {
     }
     never_says(&report, &["A01", "A03", "A04", "A05", "A09", "A11", "A12", "A13", "A22", "B01", "D24"]);
     for id in ["A03", "A11", "A22", "D24"] {
-        report.must_say(id, "holds");
+        report.expect_answer(id, "holds");
     }
-    // What is written stays in memory for longer than these runs, whoever wins.
+    // Written data stay in memory for longer than these runs.
     let cached = run_there(&stage, &disk, &format!("{GRID} --cache buffered --rw write"));
-    assert_eq!(cached.must_say("A09", "finding")["severity"], "rename");
+    assert_eq!(cached.expect_answer("A09", "finding")["severity"], "rename");
     never_says(&cached, &["A03", "A11", "A13", "D24"]);
 }
 
 #[test]
-fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
-    let stage = Stage::beside_others();
+fn sweep_of_memory_is_named_and_uses_no_direct_io() {
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
@@ -158,7 +156,7 @@ fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
     for name in winners(&report) {
         assert!(name.contains("memory (tmpfs)") && !name.contains("direct"), "{name}");
     }
-    assert_eq!(report.must_say("A11", "finding")["severity"], "rename");
+    assert_eq!(report.expect_answer("A11", "finding")["severity"], "rename");
     assert_ne!(report.verdict(), "VALID");
     sees_no_device(&report);
     never_says(&report, &["A03", "C05", "D24"]);
@@ -167,8 +165,8 @@ fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
     let stayed = |n: &&str| n.contains("stayed in the page cache") && n.contains("others");
     assert_eq!(notes.iter().filter_map(serde_json::Value::as_str).filter(stayed).count(), 1, "{notes:#?}");
     let direct = run_there(&stage, &disk, &format!("{GRID} --rw read --cache direct"));
-    assert_eq!(direct.must_say("A03", "finding")["severity"], "rename");
-    // Full, it is refused by both with the same words, whatever size was said or not.
+    assert_eq!(direct.expect_answer("A03", "finding")["severity"], "rename");
+    // A full target is refused by both commands with the same message, with or without a size.
     disk.sh("head -c 245M /dev/zero > fill");
     for words in ["sweep", "api", "api --size 100m"] {
         let full = disk.fathom(&stage, words, &disk.dir);
@@ -177,8 +175,8 @@ fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
 }
 
 #[test]
-fn a_sweep_of_an_encrypting_program_says_what_lies_between() {
-    let stage = Stage::beside_others();
+fn sweep_of_an_encrypting_file_system_names_the_program() {
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
@@ -187,8 +185,8 @@ fn a_sweep_of_an_encrypting_program_says_what_lies_between() {
 }
 
 #[test]
-fn a_sweep_over_the_network_says_so() {
-    let stage = Stage::beside_others();
+fn sweep_over_the_network_is_named() {
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
@@ -201,17 +199,17 @@ fn elsewhere(stage: &Stage, disk: &Disk, name: &str, why: &str) {
     for winner in winners(&report) {
         assert!(winner.contains(name), "{winner}");
     }
-    let found = report.must_say("D24", "finding");
+    let found = report.expect_answer("D24", "finding");
     assert!(found["severity"] == "rename" && found["sentence"].as_str().unwrap().contains(why), "{found:#}");
-    report.must_say("C05", "finding");
+    report.expect_answer("C05", "finding");
     assert_ne!(report.verdict(), "VALID");
     sees_no_device(&report);
     never_says(&report, &["A03", "A11"]);
 }
 
 #[test]
-fn interfaces_on_a_disk_are_told_with_what_it_moved() {
-    let stage = Stage::beside_others();
+fn api_on_a_disk_reports_the_bytes_of_the_device() {
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
@@ -228,8 +226,8 @@ fn interfaces_on_a_disk_are_told_with_what_it_moved() {
 }
 
 #[test]
-fn interfaces_on_memory_have_no_direct_ones_and_no_cold_start() {
-    let stage = Stage::beside_others();
+fn api_on_memory_has_no_direct_rows_and_no_cold_start() {
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
@@ -250,7 +248,7 @@ fn interfaces_on_memory_have_no_direct_ones_and_no_cold_start() {
 
 #[test]
 #[ignore = "long"]
-fn interfaces_above_an_encrypting_program_work_or_are_named() {
+fn api_on_an_encrypting_file_system_works_or_names_failures() {
     let stage = Stage::new();
     if !is_root() {
         return;
@@ -261,7 +259,7 @@ fn interfaces_above_an_encrypting_program_work_or_are_named() {
 
 #[test]
 #[ignore = "long"]
-fn interfaces_over_the_network_work_or_are_named() {
+fn api_over_the_network_works_or_names_failures() {
     let stage = Stage::new();
     if !is_root() {
         return;

@@ -1,9 +1,5 @@
-//! How often: until an interval is narrow, until rounds are steady, and beside an earlier session in turns.
-//!
-//! For: what decides while measuring, and what the report says of it. Not for: the rules themselves; their simulations stand
-//! below them (crate `analysis`, `strategy`).
-//!
-//! The simulated device never varies. An open loop with few random arrivals does: so many arrive as chance has it.
+//! Runs until an interval is narrow, rounds until they are steady, and alternation with an earlier session. The rules are simulated in crate
+//! `analysis`, `strategy`. The simulated device is constant; an open loop with few random arrivals varies.
 
 use crate::stage::{Report, Stage, names};
 use serde_json::Value;
@@ -27,8 +23,8 @@ fn note(report: &Report, words: &str) -> bool {
 }
 
 #[test]
-fn a_quiet_device_is_measured_as_often_as_it_takes_and_no_more() {
-    let stage = Stage::beside_others();
+fn precise_results_need_no_further_runs() {
+    let stage = Stage::shared();
     let report = stage.fathom(&format!("{SIM} --precision 2.5%"), Path::new("")).report();
     assert_eq!(runs(&report).len(), 5);
     assert!(note(&report, "stopped after 5 runs"), "{:#}", report.0["notes"]);
@@ -39,8 +35,8 @@ fn a_quiet_device_is_measured_as_often_as_it_takes_and_no_more() {
 }
 
 #[test]
-fn a_noisy_one_is_left_alone_at_the_limit_and_told_what_it_would_take() {
-    let stage = Stage::beside_others();
+fn noisy_results_stop_at_the_limit_and_report_the_needed_runs() {
+    let stage = Stage::shared();
     let out = stage.fathom(&format!("{NOISY} --precision 1% --max-runs 8"), Path::new(""));
     let report = out.report();
     assert_eq!(runs(&report).len(), 8);
@@ -49,8 +45,8 @@ fn a_noisy_one_is_left_alone_at_the_limit_and_told_what_it_would_take() {
 }
 
 #[test]
-fn a_steady_device_is_steady_after_five_rounds() {
-    let stage = Stage::beside_others();
+fn steady_device_is_steady_after_five_rounds() {
+    let stage = Stage::shared();
     let out = stage.fathom(&format!("{SIM} --until steady"), Path::new(""));
     let report = out.report();
     assert_eq!((runs(&report), way(&report), out.code), (vec![0, 1, 2, 3, 4], 0, Some(0)));
@@ -58,22 +54,22 @@ fn a_steady_device_is_steady_after_five_rounds() {
 }
 
 #[test]
-fn what_never_becomes_steady_keeps_that_in_its_name() {
-    let stage = Stage::beside_others();
+fn unsteady_results_are_named_so() {
+    let stage = Stage::shared();
     let words = format!("{NOISY} --until steady --max-runs 7");
     let out = stage.fathom(&words, Path::new(""));
     let report = out.report();
     assert_eq!((runs(&report), way(&report)), (vec![2, 3, 4, 5, 6], 2));
     assert!(report.name().ends_with("not steady after 7 rounds"), "{}", report.name());
-    assert_eq!(report.must_say("E01", "finding")["severity"], "rename");
+    assert_eq!(report.expect_answer("E01", "finding")["severity"], "rename");
     assert!(note(&report, "not steady within 7 rounds") && note(&report, "IOPS by round"));
     assert_eq!(out.code, Some(1));
     assert_eq!(stage.fathom(&format!("{words} --accept E01"), Path::new("")).code, Some(0));
 }
 
 #[test]
-fn rounds_on_a_disk_follow_one_another() {
-    let stage = Stage::beside_others();
+fn rounds_on_a_disk_are_consecutive() {
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let words =
         "run --rw randread --size 32m --until steady --max-runs 6 --time 200ms --warmup 0 --format json";
@@ -86,34 +82,34 @@ fn rounds_on_a_disk_follow_one_another() {
 }
 
 #[test]
-fn a_job_file_says_it_too_and_the_plan_shows_it() {
-    let stage = Stage::beside_others().watching_as_for_users();
+fn job_files_accept_precision_and_the_plan_shows_it() {
+    let stage = Stage::shared().watching_as_for_users();
     let file = stage.path("job.toml");
-    let said = |text: &str, words: &str| {
+    let printed = |text: &str, words: &str| {
         std::fs::write(&file, format!("rw = \"randread\"\nengine = \"sim\"\ntime = \"100ms\"\n{text}"))
             .unwrap();
         stage.fathom(&format!("run --quiet {words}"), &file)
     };
-    let out = said("precision = 2.5\nmax-runs = 6\n", "--explain");
+    let out = printed("precision = 2.5\nmax-runs = 6\n", "--explain");
     assert!(out.stdout.contains("5 to 6 runs, until 2.5 % to either side"), "{}", out.stdout);
     let origin = |name: &str| out.stdout.lines().find(|l| l.starts_with(name)).unwrap().to_owned();
     assert!(
         origin("--precision").contains("2.5 % to either side") && origin("--max-runs").contains("job.toml")
     );
-    let out = said("precision = \"2.5%\"\n", "--max-runs 12 --explain");
+    let out = printed("precision = \"2.5%\"\n", "--max-runs 12 --explain");
     assert!(out.stdout.contains("5 to 12 runs"), "{}", out.stdout);
-    let out = said("", "--until steady --explain");
+    let out = printed("", "--until steady --explain");
     assert!(out.stdout.contains("each up to 25 rounds, until steady"), "{}", out.stdout);
     let out = stage.fathom("run --until steady --explain", &stage.folder("place"));
     assert!(out.stdout.contains("no rest between its rounds"), "{}", out.stdout);
-    assert_eq!(runs(&said("until = \"steady\"\n", "--format json").report()).len(), 5);
-    let out = said("until = \"steady\"\nruns = 7\n", "");
+    assert_eq!(runs(&printed("until = \"steady\"\n", "--format json").report()).len(), 5);
+    let out = printed("until = \"steady\"\nruns = 7\n", "");
     assert!(out.code == Some(2) && out.stderr.contains("job.toml:5:8"), "{}", out.stderr);
 }
 
 #[test]
-fn wrong_words_are_refused_with_what_to_type() {
-    let stage = Stage::beside_others();
+fn wrong_values_are_refused_with_a_fix() {
+    let stage = Stage::shared();
     for (words, expected) in [
         ("run --engine sim --precision 0", "such as 2.5%"),
         ("run --engine sim --precision wide", "such as 2.5%"),
@@ -144,8 +140,8 @@ fn iops(report: &Value) -> f64 {
 }
 
 #[test]
-fn an_earlier_session_is_measured_again_in_turns() {
-    let stage = Stage::beside_others();
+fn earlier_session_is_remeasured_in_alternation() {
+    let stage = Stage::shared();
     assert_eq!(stage.fathom(&format!("{SIM} --depth 4"), Path::new("")).code, Some(0));
     let out =
         stage.fathom(&format!("{} --depth 8 --against last", SIM.replace(" --quiet", "")), Path::new(""));
@@ -160,10 +156,13 @@ fn an_earlier_session_is_measured_again_in_turns() {
         (5, 5)
     );
     // Faster, and then as now, unless its own time on the CPU varied so much that a run is no number.
-    let said = |which: &str| report.0["against"][which]["pairs"][0]["metrics"][0].clone();
-    assert_eq!((&said("beside")["name"], &said("beside")["answer"]), (&"IOPS".into(), &"FASTER".into()));
-    assert!((said("beside")["ratio"].as_f64().unwrap() - 2.0).abs() < 0.01, "{}", said("beside"));
-    assert_eq!(said("since")["answer"], "SAME");
+    let printed = |which: &str| report.0["against"][which]["pairs"][0]["metrics"][0].clone();
+    assert_eq!(
+        (&printed("beside")["name"], &printed("beside")["answer"]),
+        (&"IOPS".into(), &"FASTER".into())
+    );
+    assert!((printed("beside")["ratio"].as_f64().unwrap() - 2.0).abs() < 0.01, "{}", printed("beside"));
+    assert_eq!(printed("since")["answer"], "SAME");
     // In turns: each round has one of both.
     let order: Vec<bool> =
         out.stderr.lines().filter(|l| l.starts_with("run ")).map(|l| l.contains(", again")).collect();
@@ -187,8 +186,8 @@ fn an_earlier_session_is_measured_again_in_turns() {
 }
 
 #[test]
-fn on_a_disk_both_are_measured_on_the_same_file() {
-    let stage = Stage::beside_others();
+fn alternating_comparison_uses_the_same_file() {
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let words = "run --rw randread --size 32m --time 200ms --warmup 50ms --runs 3 --format json --quiet";
     stage.fathom(&format!("{words} --depth 1"), &dir).report();

@@ -1,4 +1,4 @@
-//! Profiles that show results as a well-known tool does: their tests, their cards, their scores.
+//! Profiles that print results like a well-known tool: their tests, cards and scores.
 //!
 //! Source of AS SSD's score: <https://ssd-tester.com/text_score.php>.
 
@@ -17,7 +17,7 @@ fn names(rows: &Value) -> Vec<&str> {
     rows.as_array().unwrap().iter().map(|r| r["name"].as_str().unwrap()).collect()
 }
 
-/// Everything that is said to differ from the tool.
+/// All reported differences from the original tool.
 fn differs(card: &Value) -> String {
     card["differs"].as_array().unwrap().iter().map(|d| d.as_str().unwrap()).collect::<Vec<_>>().join("\n")
 }
@@ -28,8 +28,8 @@ fn row<'a>(card: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn a_known_latency_has_a_known_score() {
-    let stage = Stage::beside_others();
+fn known_latency_gives_the_known_score() {
+    let stage = Stage::shared();
     let words =
         "bench --profile asssd --engine sim --time 5ms --warmup 0 --runs 3 --seed 7 --quiet --format json";
     let out = stage.fathom(words, Path::new(""));
@@ -57,8 +57,8 @@ fn a_known_latency_has_a_known_score() {
 }
 
 #[test]
-fn atto_leaves_out_and_names_what_does_not_fit() {
-    let stage = Stage::beside_others();
+fn atto_skips_and_names_sizes_that_do_not_fit() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words = "bench --profile atto --size 16m --time 10ms --warmup 0 --runs 1 --quiet --format json";
     let out = stage.fathom(words, &folder);
@@ -76,11 +76,11 @@ fn atto_leaves_out_and_names_what_does_not_fit() {
 }
 
 #[test]
-fn sectors_of_4_kib_leave_small_sizes_out_and_raise_the_access_time() {
+fn four_kib_sectors_skip_small_sizes_and_raise_the_access_time() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Buffered) else { return };
     tool(&[&"losetup", &"--sector-size", &"4096", &device.path]).unwrap();
     let quick = "--time 10ms --warmup 0 --runs 1 --quiet --format json";
@@ -101,8 +101,8 @@ fn sectors_of_4_kib_leave_small_sizes_out_and_raise_the_access_time() {
 }
 
 #[test]
-fn a_file_of_the_users_is_only_read_and_scores_of_writes_are_withheld() {
-    let stage = Stage::beside_others();
+fn user_file_is_only_read_and_write_scores_are_withheld() {
+    let stage = Stage::shared();
     let file = stage.file("mine", 64);
     let before = std::fs::read(&file).unwrap();
     let quick = "--time 20ms --warmup 0 --runs 2 --quiet --format json";
@@ -119,14 +119,14 @@ fn a_file_of_the_users_is_only_read_and_scores_of_writes_are_withheld() {
 }
 
 #[test]
-fn a_void_number_withholds_the_score_and_the_access_time_goes_over_all_of_the_target() {
-    let stage = Stage::beside_others();
+fn invalid_results_withhold_the_score_and_access_time_spans_the_target() {
+    let stage = Stage::shared();
     let file = stage.path("holes");
     File::create(&file).unwrap().set_len(3 << 29).unwrap();
     let out =
         stage.fathom("bench --profile asssd --time 10ms --warmup 0 --runs 1 --quiet --format json", &file);
     let report = out.report();
-    report.must_say("A04", "finding");
+    report.expect_answer("A04", "finding");
     let card = card(&out);
     let read = &card["score"]["read"];
     assert!(read["value"].is_null(), "{read}");
@@ -140,8 +140,8 @@ fn a_void_number_withholds_the_score_and_the_access_time_goes_over_all_of_the_ta
 }
 
 #[test]
-fn each_point_of_the_compression_curve_is_written_and_then_read() {
-    let stage = Stage::beside_others();
+fn compression_curve_writes_then_reads_each_point() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words = "bench --profile asssd-compression --size 32m --runs 1 --quiet --format json";
     let out = stage.fathom(words, &folder);
@@ -162,8 +162,8 @@ fn each_point_of_the_compression_curve_is_written_and_then_read() {
 }
 
 #[test]
-fn what_a_profile_cannot_do_is_said_before_anything_is_touched() {
-    let stage = Stage::beside_others();
+fn impossible_profile_options_are_refused_first() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let file = stage.path("mine");
     File::create(&file).unwrap();
@@ -184,17 +184,18 @@ fn what_a_profile_cannot_do_is_said_before_anything_is_touched() {
 }
 
 #[test]
-fn the_plan_of_a_profile_says_where_its_settings_come_from() {
-    let stage = Stage::beside_others();
+fn profile_plan_names_the_origins_of_settings() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let out = stage.fathom("bench --profile atto --explain", &folder).stdout;
     let size = out.lines().find(|l| l.starts_with("--size")).unwrap();
     assert!(size.contains("256 MiB") && size.ends_with("profile atto"), "{size}");
     assert!(out.contains("SEQ1M Q4T1 read  (headline)"), "{out}");
     for profile in ["cdm", "asssd", "asssd-compression"] {
-        let said = stage.fathom(&format!("bench --profile {profile} --size 32m --explain"), &folder).stdout;
-        let sizes: Vec<&str> = said.lines().filter(|l| l.starts_with("--size")).collect();
-        let [size] = sizes.as_slice() else { panic!("{said}") };
+        let printed =
+            stage.fathom(&format!("bench --profile {profile} --size 32m --explain"), &folder).stdout;
+        let sizes: Vec<&str> = printed.lines().filter(|l| l.starts_with("--size")).collect();
+        let [size] = sizes.as_slice() else { panic!("{printed}") };
         assert!(size.contains("32 MiB") && size.ends_with("command line"), "{size}");
     }
 }

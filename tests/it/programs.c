@@ -1,6 +1,6 @@
 // Programs of the shape of three rows of `fathom api`: pread, fread and a mapping touched in random order.
-// For: counting beside fathom what such a program does. Usage: programs pread|fread|mmap FILE BYTES, from a cold start.
-// Prints bytes and page faults of the loop, and its user and system time in microseconds. Not for: using the bytes.
+// Their calls are compared with those of fathom. Usage: programs pread|fread|mmap FILE BYTES, from a cold start.
+// Prints bytes and page faults of the loop, and its user and system time in microseconds.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static size_t by_mmap(int file, size_t bytes) {
     size_t records = bytes / RECORD;
     for (size_t i = 0, at = 0; i < records / 2; i++, at = (at + 611) % records) {
         memcpy(to, from + at * RECORD, RECORD);
-        // Or else the compiler leaves the copy out, which nobody looks at.
+        // Otherwise the compiler removes the unused copy.
         __asm__ volatile("" : : "r"(to) : "memory");
     }
     return records / 2 * RECORD;

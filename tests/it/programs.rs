@@ -1,28 +1,26 @@
-//! Programs of the same shape: what three rows of `fathom api` count, small C programs do too.
-//!
-//! For: system calls by strace and page faults by getrusage, beside those of the table. Not for: times, which no test can bound;
-//! `programs.c` prints them for whoever compares.
+//! Three rows of `fathom api` compared with equivalent C programs: system calls by strace, and page faults by getrusage. `programs.c` also prints
+//! times.
 
 use crate::disk::{Disk, Image};
 use crate::stage::{Stage, is_root, skip, tool, wait};
 use serde_json::Value;
 use std::path::Path;
 
-/// Rows of the table, with the program of the same shape.
+/// Rows of the table, with the equivalent program.
 const ROWS: [(&str, &str); 3] = [("pread", "pread"), ("fread", "fread"), ("mmap random", "mmap")];
-/// Calls per MiB that may lie between: those of a mapping, its advice and its end, which a trial of 4 MiB has once.
+/// Allowed difference in calls per MiB: mapping, advice and unmapping, which a trial of 4 MiB has once.
 const ONCE: f64 = 2.0;
 
 #[test]
-fn three_rows_count_what_programs_of_their_shape_do() {
+fn three_rows_count_the_same_calls_as_equivalent_programs() {
     if !is_root() {
         return;
     }
     if tool(&[&"strace", &"-V"]).is_err() {
         return skip("there is no strace");
     }
-    let stage = Stage::beside_few();
-    // An image in memory: cold for the file system, and as quick to count on as can be.
+    let stage = Stage::one_per_cpu();
+    // An image in memory: cold for the file system, and fast.
     let Some(disk) = Disk::new(&stage, "ext4", Image::Buffered) else { return };
     let program = stage.path("programs");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/programs.c");
@@ -47,12 +45,12 @@ fn three_rows_count_what_programs_of_their_shape_do() {
                 run(&format!("strace -f -c -o '{}'", summary.display()), mib);
                 total(&std::fs::read_to_string(&summary).unwrap())
             };
-            // What a program does to begin and to end is in both.
+            // Both include the calls for starting and ending a program.
             let by_strace = (calls(12) as f64 - calls(4) as f64) / 8.0;
             let by_fathom = number(&row["calls_per_mib"]["Ok"]);
             assert!((by_strace - by_fathom).abs() <= ONCE, "{name}: strace {by_strace}, fathom {by_fathom}");
-            let said: Vec<f64> = run("", 16).split(' ').map(|n| n.parse().unwrap()).collect();
-            let by_program = said[1] / (said[0] / f64::from(1 << 20));
+            let printed: Vec<f64> = run("", 16).split(' ').map(|n| n.parse().unwrap()).collect();
+            let by_program = printed[1] / (printed[0] / f64::from(1 << 20));
             let by_fathom = number(&row["minor_faults_per_mib"]) + number(&row["major_faults_per_mib"]);
             assert!(
                 (by_program - by_fathom).abs() <= 0.02 * by_program.max(100.0),
@@ -62,11 +60,11 @@ fn three_rows_count_what_programs_of_their_shape_do() {
     }
 }
 
-/// All calls of a summary of strace: the number before `total`.
+/// The total of a summary of strace: the number before `total`.
 fn total(summary: &str) -> u64 {
     let line = summary.lines().find(|l| l.ends_with(" total")).unwrap_or_else(|| panic!("{summary}"));
     let numbers: Vec<u64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
-    // usecs/call, calls and, where there are any, errors.
+    // usecs/call, calls and, if there are any, errors.
     numbers[numbers.len().min(2) - 1]
 }
 

@@ -1,6 +1,4 @@
-//! Provocations: throttles, journals, compression, switched-off flushes, and a second witness.
-//!
-//! For: what the checks must see where it was done on purpose. Not for: the first stories of each kind ([`crate::honesty`]).
+//! Provoked problems that checks must find: throttles, journals, compression, disabled flushes; and iostat as a second witness.
 
 use crate::disk::{Disk, Image, Room};
 use crate::scene;
@@ -12,20 +10,20 @@ use std::time::Duration;
 const SHORT: &str = "--time 1s --warmup 100ms --runs 1 --quiet --format json";
 
 #[test]
-fn a_throttle_is_named_with_its_limit_and_is_what_limits() {
-    let Some(report) = scene::THROTTLED.must_be_seen(&Stage::watching()) else { return };
-    let limit = report.must_say("D04", "finding");
+fn throttle_is_named_as_the_limiter() {
+    let Some(report) = scene::THROTTLED.must_be_found(&Stage::watching()) else { return };
+    let limit = report.expect_answer("D04", "finding");
     assert!(limit["sentence"].as_str().unwrap().contains("250"), "{limit:#}");
-    let above = report.must_say("D05", "finding");
+    let above = report.expect_answer("D05", "finding");
     let share = above["evidence"]["above_share"].as_f64().unwrap_or_else(|| panic!("{above:#}"));
     assert!(share >= 0.95, "{share} of the waiting was above the device");
     assert_eq!(report.0["limiter"]["name"], "throttle", "{:#}", report.0["limiter"]);
 }
 
 #[test]
-fn a_throttle_that_begins_in_mid_run_is_a_cliff_above_the_device() {
-    let Some(report) = scene::THROTTLED_MEANWHILE.must_be_seen(&Stage::watching()) else { return };
-    let cliff = report.must_say("E02", "finding");
+fn throttle_starting_during_a_run_is_a_cliff() {
+    let Some(report) = scene::THROTTLED_MEANWHILE.must_be_found(&Stage::watching()) else { return };
+    let cliff = report.expect_answer("E02", "finding");
     let sentence = cliff["sentence"].as_str().unwrap();
     assert!(sentence.contains("so the cause is above it"), "{sentence}");
     let of = |name: &str| cliff["evidence"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {cliff:#}"));
@@ -39,21 +37,21 @@ fn a_throttle_that_begins_in_mid_run_is_a_cliff_above_the_device() {
 }
 
 #[test]
-fn direct_writes_through_a_data_journal_are_called_what_they_are() {
-    let Some(report) = scene::JOURNALLED.must_be_seen(&Stage::beside_others()) else { return };
+fn direct_writes_through_a_data_journal_are_named() {
+    let Some(report) = scene::JOURNALLED.must_be_found(&Stage::shared()) else { return };
     assert!(!report.name().ends_with("direct"), "{}", report.name());
 }
 
 #[test]
-fn data_that_compress_are_found_out_on_btrfs_in_the_file_and_in_the_writes() {
-    let Some(report) = scene::COMPRESSED.must_be_seen(&Stage::beside_others()) else { return };
-    let found = |id| report.says(id, "finding");
+fn compressible_data_on_btrfs_are_found() {
+    let Some(report) = scene::COMPRESSED.must_be_found(&Stage::shared()) else { return };
+    let found = |id| report.has_answer(id, "finding");
     assert!(found("A02") || found("A03") || found("A07"), "{report:#?}");
 }
 
 #[test]
-fn an_overlay_is_named_and_followed_to_its_disk() {
-    let Some(report) = scene::OVERLAY.must_be_seen(&Stage::beside_others()) else { return };
+fn overlays_are_named_and_resolved_to_their_disk() {
+    let Some(report) = scene::OVERLAY.must_be_found(&Stage::shared()) else { return };
     for device in report.devices() {
         let of = |name: &str| device[name].as_f64().unwrap_or_else(|| panic!("no {name}: {device}"));
         assert!((of("ios") / of("issued_ops") - 1.0).abs() < 0.01, "{device}");
@@ -66,11 +64,11 @@ const UPPER_IN_MEMORY: &str = "mkdir -p lower/sub memory merged && head -c 4M /d
     mount -t overlay overlay -o lowerdir=$PWD/lower,upperdir=$PWD/memory/upper,workdir=$PWD/memory/work merged";
 
 #[test]
-fn what_is_written_in_an_overlay_is_where_its_upper_directory_is() {
+fn overlay_writes_are_placed_in_the_upper_directory() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh(UPPER_IN_MEMORY);
     let run = |words: &str, target: &str| {
@@ -85,8 +83,8 @@ fn what_is_written_in_an_overlay_is_where_its_upper_directory_is() {
     };
     // Only read, the file is on the disk.
     let read = run("--rw randread --cache direct", "merged/file");
-    read.must_say("A14", "holds");
-    read.must_say("A11", "holds");
+    read.expect_answer("A14", "holds");
+    read.expect_answer("A11", "holds");
     // Written, it is copied to memory; its other name still leads to the disk.
     let write = "--rw randwrite --engine sync --cache direct-dsync --destroy $TARGET";
     for (words, target) in [
@@ -95,20 +93,20 @@ fn what_is_written_in_an_overlay_is_where_its_upper_directory_is() {
         ("--rw randread --size 16m", "merged/sub"),
     ] {
         let report = run(words, target);
-        assert_eq!(report.must_say("A14", "finding")["severity"], "void", "{target}");
-        report.must_say("A11", "finding");
+        assert_eq!(report.expect_answer("A14", "finding")["severity"], "void", "{target}");
+        report.expect_answer("A11", "finding");
         assert!(report.name().contains("memory (tmpfs)"), "{}", report.name());
     }
-    run("--rw randread --cache direct", "merged/link").must_say("A14", "holds");
+    run("--rw randread --cache direct", "merged/link").expect_answer("A14", "holds");
     disk.sh("test -s memory/upper/file && test ! -e memory/upper/link && umount merged memory");
 }
 
 #[test]
-fn a_file_of_an_overlay_with_metacopy_is_not_said_to_be_on_either_device() {
+fn overlay_metacopy_files_have_no_certain_device() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     // Another owner is all that the upper directory has of it.
     disk.sh(&format!(
@@ -121,17 +119,17 @@ fn a_file_of_an_overlay_with_metacopy_is_not_said_to_be_on_either_device() {
         disk.name()
     );
     let report = disk.fathom(&stage, &words, &path).report();
-    report.must_say("A11", "not_checked");
-    report.must_say("A14", "not_checked");
+    report.expect_answer("A11", "not_checked");
+    report.expect_answer("A14", "not_checked");
     disk.sh("umount merged memory");
 }
 
 #[test]
-fn a_file_system_that_a_program_serves_is_no_local_disk() {
+fn fuse_file_systems_are_not_local_disks() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let (real, shown) = (stage.folder("real"), stage.folder("shown"));
     let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
                   mountpoint -q \"$2\" || exit 1; echo ready; cat; umount --lazy \"$2\"; kill $!; wait";
@@ -140,33 +138,33 @@ fn a_file_system_that_a_program_serves_is_no_local_disk() {
     let Some(room) = Room::keep(&mut serve) else { return };
     let words = format!("run --rw randread --engine sync --depth 1 --size 16m {SHORT}");
     let report = wait(&mut stage.command(&room.enter(), &words, &shown)).report();
-    let remote = report.must_say("D24", "finding");
+    let remote = report.expect_answer("D24", "finding");
     assert_eq!(remote["severity"], "rename");
-    report.must_say("A13", "not_checked");
+    report.expect_answer("A13", "not_checked");
 }
 
 #[test]
-fn syncs_that_never_reach_the_device_are_not_durable() {
+fn syncs_without_device_flushes_are_not_durable() {
     for scene in [scene::WRITE_THROUGH, scene::WITHOUT_BARRIERS] {
-        let Some(report) = scene.must_be_seen(&Stage::beside_few()) else { return };
+        let Some(report) = scene.must_be_found(&Stage::one_per_cpu()) else { return };
         assert!(report.name().contains("not durable"), "{}", report.name());
     }
-    let Some(honest) = scene::SYNCED.tell(&Stage::beside_few()) else { return };
+    let Some(honest) = scene::SYNCED.play(&Stage::one_per_cpu()) else { return };
     let honest = honest.report();
     // How long a flush takes is the host's: some answer within 100 us now, and take longer in an hour.
-    assert!(honest.says("C03", "finding") || honest.says("C03", "holds"), "{honest:#?}");
-    assert!(!honest.says("C01", "finding") && !honest.name().contains("not durable"), "{honest:#?}");
+    assert!(honest.has_answer("C03", "finding") || honest.has_answer("C03", "holds"), "{honest:#?}");
+    assert!(!honest.has_answer("C01", "finding") && !honest.name().contains("not durable"), "{honest:#?}");
 }
 
 #[test]
-fn iostat_beside_a_run_sees_the_same() {
+fn iostat_agrees_with_a_run() {
     if !is_root() {
         return;
     }
     if Command::new("iostat").arg("-V").output().is_err() {
         return skip("iostat is not installed (package sysstat)");
     }
-    let stage = Stage::beside_few().watching_as_for_users();
+    let stage = Stage::one_per_cpu().watching_as_for_users();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 64);
     let count = |text: &str| -> f64 {

@@ -1,19 +1,19 @@
-//! Recipes: what an application asks of a place, answered with PASS, FAIL or INCONCLUSIVE; and conditions of any other job.
+//! Recipes, which answer PASS, FAIL or INCONCLUSIVE for an application, and conditions of other jobs.
 
-use crate::disk::{Disk, Image, ahead_of_others};
+use crate::disk::{Disk, Image, with_high_priority};
 use crate::group::Group;
 use crate::stage::{Outcome, Stage, is_root, undisturbed, wait, wait_long};
 use serde_json::Value;
 use std::path::Path;
 
-/// A run that others disturb is not measured again: these stories are about the answer.
+/// A run that others disturb is not measured again: these tests are about the answer.
 const SHORT: &str = "--time 400ms --attempts 1 --quiet";
 
 fn nothing() -> &'static Path {
     Path::new("")
 }
 
-/// What the answer and its only gate are.
+/// The answer, and its only gate.
 #[track_caller]
 fn answer(out: &Outcome) -> (String, Value) {
     let report = out.report().0;
@@ -32,8 +32,8 @@ fn names(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn recipes_are_listed_and_each_explains_itself_with_its_source() {
-    let stage = Stage::beside_others();
+fn recipes_are_listed_and_explained_with_their_source() {
+    let stage = Stage::shared();
     let dir = stage.folder("dir");
     let names = names(&stage);
     assert!(names.iter().any(|n| n == "etcd") && names.len() > 10, "{names:?}");
@@ -51,8 +51,8 @@ fn recipes_are_listed_and_each_explains_itself_with_its_source() {
 }
 
 #[test]
-fn a_recipe_that_there_is_not_and_flags_of_a_list_are_refused() {
-    let stage = Stage::beside_others();
+fn unknown_recipes_and_list_options_are_refused() {
+    let stage = Stage::shared();
     let unknown = stage.fathom("recipe etdc", nothing());
     assert!(unknown.code == Some(2) && unknown.stderr.contains("etcd"), "{unknown:?}");
     for words in ["recipe --runs 8", "recipe --explain", "recipe --quiet", "recipe --format json"] {
@@ -65,7 +65,7 @@ fn a_recipe_that_there_is_not_and_flags_of_a_list_are_refused() {
 
 #[test]
 fn every_recipe_runs() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let dir = stage.folder("dir");
     for name in names(&stage) {
         // Where there are phases, each has its own time.
@@ -90,11 +90,11 @@ fn etcd_passes_on_a_fast_disk_and_fails_on_a_throttled_one() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    // How fast a disk is no story knows; that it keeps this is sure, and that a short run has enough syncs for it.
+    // How fast a disk is no test knows; that it keeps this is sure, and that a short run has enough syncs for it.
     let easy = format!("recipe etcd {SHORT} --format json --fail-if sync.p90>5s");
-    let fast = undisturbed(|| wait(&mut ahead_of_others(&stage.command(&disk.enter(), &easy, &disk.dir))));
+    let fast = undisturbed(|| wait(&mut with_high_priority(&stage.command(&disk.enter(), &easy, &disk.dir))));
     let (word, gate) = answer(&fast);
-    if fast.report().is_withheld_by_others() {
+    if fast.report().is_disturbed() {
         assert_eq!(word, "INCONCLUSIVE", "{gate:#}");
     } else {
         assert_eq!((word.as_str(), &gate["runs"]), ("PASS", &8.into()), "{gate:#}");
@@ -106,7 +106,7 @@ fn etcd_passes_on_a_fast_disk_and_fails_on_a_throttled_one() {
     let Some(group) = Group::limited(&disk, &throttle) else { return };
     let prefix = [disk.enter(), group.enter()].concat();
     let words = format!("recipe etcd {SHORT} --format json");
-    let slow = wait_long(&mut ahead_of_others(&stage.command(&prefix, &words, &disk.dir)));
+    let slow = wait_long(&mut with_high_priority(&stage.command(&prefix, &words, &disk.dir)));
     let (word, gate) = answer(&slow);
     assert_eq!((word.as_str(), slow.code), ("FAIL", Some(1)), "{gate:#}");
     assert_eq!((&gate["condition"], &gate["limit"]), (&"sync.p99>10ms".into(), &1e7.into()));
@@ -119,16 +119,16 @@ fn etcd_passes_on_a_fast_disk_and_fails_on_a_throttled_one() {
 }
 
 #[test]
-fn the_page_cache_passes_for_no_storage() {
+fn page_cache_does_not_pass_a_recipe() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let file = stage.file("data", 16);
     let words = format!(
         "run --rw randread --cache buffered --engine sync --depth 1 {SHORT} --format json --fail-if p99>1s"
     );
-    let run = |words: &str| wait(&mut ahead_of_others(&stage.command(&[], words, &file)));
+    let run = |words: &str| wait(&mut with_high_priority(&stage.command(&[], words, &file)));
     let out = run(&words);
     let (word, gate) = answer(&out);
     assert_eq!((word.as_str(), out.code), ("INVALID", Some(1)), "{gate:#}");
@@ -141,8 +141,8 @@ fn the_page_cache_passes_for_no_storage() {
 }
 
 #[test]
-fn conditions_pass_fail_and_are_refused_where_nothing_has_the_number() {
-    let stage = Stage::beside_others();
+fn conditions_pass_fail_or_are_refused_without_a_value() {
+    let stage = Stage::shared();
     let sim = "run --rw randread --engine sim --depth 1 --time 100ms --warmup 0 --quiet --format json";
     // The simulated device serves one operation in 100 us.
     for (condition, word, code) in [

@@ -1,6 +1,4 @@
-//! Replays of captures: what the target gets, when, and what is refused.
-//!
-//! For: `fathom run x.capture`. Not for: capturing (`capture`), nor for what waits for what, which the crates' own tests hold.
+//! Replays of captures with `fathom run x.capture`: what the target receives and when, and what is refused.
 
 use crate::disk::{Device, Image, rings_discard};
 use crate::stage::{Outcome, Stage, is_root, tool};
@@ -12,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Ticks of a trace of MSR Cambridge in a microsecond, and when ours begins.
 const TICKS: u64 = 10;
 const BEGINS: u64 = 128_166_372_000_000_000;
-/// What the simulated device takes for every operation in us.
+/// Service time of the simulated device in us.
 const SIMULATED_US: u64 = 100;
 
 /// A capture of one task made of requests: when in us, what, where, how long, and how long it took in us.
@@ -36,7 +34,7 @@ fn chain(stage: &Stage, name: &str, reads: u64, took_us: u64, gap_us: u64) -> Pa
     capture(stage, name, &all)
 }
 
-/// The replay beside its original, of the only result.
+/// The comparison of a replay with its original, of the only result.
 fn replayed(out: &Outcome) -> Value {
     let report: Value =
         serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {out:?}"));
@@ -51,8 +49,8 @@ fn figure(replay: &Value, name: &str) -> (f64, f64) {
 }
 
 #[test]
-fn on_a_device_of_known_latency_a_replay_takes_what_its_gaps_and_that_latency_come_to() {
-    let stage = Stage::beside_others();
+fn replay_on_a_known_device_takes_the_expected_time() {
+    let stage = Stage::shared();
     // In the original each read took twice as long as the simulated device does.
     let (reads, gap_us) = (200, 300);
     let file = chain(&stage, "chain", reads, 2 * SIMULATED_US, gap_us);
@@ -85,25 +83,25 @@ fn on_a_device_of_known_latency_a_replay_takes_what_its_gaps_and_that_latency_co
 }
 
 #[test]
-fn what_is_submitted_too_late_has_no_latency() {
-    let stage = Stage::beside_others();
+fn late_submissions_have_no_latency() {
+    let stage = Stage::shared();
     // Twenty at once every 10 ms: with one in flight at a time the last of each is late by all before it.
     let all: Vec<_> = (0..2000_u64).map(|at| (at / 20 * 10_000, "Read", at * 4096, 4096, 50)).collect();
     let file = capture(&stage, "bursts", &all);
     let words = "run --engine sim --format json --quiet --no-history --pace timed";
     let late = stage.fathom(&format!("{words} --depth 1"), &file);
-    assert!(late.report().says("E10", "finding"), "{}", late.stdout);
+    assert!(late.report().has_answer("E10", "finding"), "{}", late.stdout);
     let replay = replayed(&late);
     let p99 = replay["figures"].as_array().unwrap().iter().find(|f| f["name"] == "read p99").unwrap();
     assert!(p99["replay"].is_null(), "{p99}");
     assert!(replay["counted"]["held_by_depth"].as_u64().unwrap() > 0, "{replay}");
     let in_time = stage.fathom(&format!("{words} --depth 32"), &file);
-    assert!(in_time.report().says("E10", "holds"), "{}", in_time.stdout);
+    assert!(in_time.report().has_answer("E10", "holds"), "{}", in_time.stdout);
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused_in_words() {
-    let stage = Stage::beside_others();
+fn impossible_replays_are_refused_with_a_reason() {
+    let stage = Stage::shared();
     let file = chain(&stage, "chain", 20, 200, 300);
     let refused = |words: &str, on: &Path, why: &str| {
         let out = stage.fathom(&format!("run --quiet --no-history {words}"), on);
@@ -130,7 +128,7 @@ fn what_cannot_be_replayed_is_refused_in_words() {
     refused("--engine sim --pace dependent", &imported, "does not say when requests completed");
     let timed = stage.fathom("run --engine sim --format json --quiet --no-history", &imported);
     assert_eq!(replayed(&timed)["pace"], "timed");
-    // Nothing in it; and one that is cut off, whose beginning is replayed and told to be no more.
+    // An empty capture; and a truncated one, whose beginning is replayed and reported as incomplete.
     std::fs::write(&log, "fio version 3 iolog\n0 /x add\n0 /x open\n1000 /x close\n").unwrap();
     let out = stage.fathom(&format!("capture --force -o {} --import", imported.display()), &log);
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -146,8 +144,8 @@ fn what_cannot_be_replayed_is_refused_in_words() {
 }
 
 #[test]
-fn a_smaller_target_gets_what_was_touched_moved_together_where_that_fits() {
-    let stage = Stage::beside_others();
+fn smaller_targets_get_the_touched_blocks_compacted() {
+    let stage = Stage::shared();
     // Reads all over 64 GiB, of 8 MiB in all.
     let all: Vec<_> =
         (0..128_u64).map(|at| (at * 100, "Read", ((at * 37) % 128) << 29, 65_536, 50)).collect();
@@ -197,8 +195,8 @@ fn requests(stage: &Stage, capture: &Path, tasks: &[&str]) -> (Vec<(String, u64,
 }
 
 #[test]
-fn a_captured_mix_comes_back_to_a_device_as_it_was_and_not_without_leave() {
-    let stage = Stage::beside_others();
+fn captured_mix_is_replayed_unchanged_and_only_with_permission() {
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
@@ -207,7 +205,7 @@ fn a_captured_mix_comes_back_to_a_device_as_it_was_and_not_without_leave() {
     let [first, again] = ["first", "again"].map(|name| stage.path(&format!("{name}.capture")));
     let captured = |file: &Path, load: &dyn Fn() -> Outcome| {
         let mut running = stage.start(&format!("capture -o {}", file.display()), &device.path);
-        running.until_it_says("capturing ");
+        running.wait_for_output("capturing ");
         let out = load();
         running.signal(Signal::INT);
         let ended = running.end();
@@ -258,8 +256,8 @@ fn a_captured_mix_comes_back_to_a_device_as_it_was_and_not_without_leave() {
 }
 
 #[test]
-fn what_is_trimmed_of_a_device_is_discarded_through_io_uring_too() {
-    let stage = Stage::beside_others();
+fn replayed_trims_discard_through_io_uring() {
+    let stage = Stage::shared();
     let Some(device) = is_root().then(|| Device::new(&stage, 64, Image::Direct)).flatten() else { return };
     // Of `stat`: discards completed, and their sectors.
     let discarded = || -> Vec<u64> {

@@ -1,4 +1,4 @@
-//! Safety: a device that somebody uses, or that bears anything, is not written, whatever was typed.
+//! Devices and files that are in use or contain data are not written, whatever the command line.
 
 use crate::disk::{Device, Disk, Image, make};
 use crate::output::shell;
@@ -18,8 +18,8 @@ fn write_to(stage: &Stage, device: &Path) -> Outcome {
 #[track_caller]
 fn refused(out: &Outcome, words: &str, device: &Device, before: &str) {
     assert_eq!(out.code, Some(3), "{out:?}");
-    let said = out.stderr.to_lowercase();
-    assert!(said.contains(&words.to_lowercase()), "'{words}' is not in: {}", out.stderr);
+    let printed = out.stderr.to_lowercase();
+    assert!(printed.contains(&words.to_lowercase()), "'{words}' is not in: {}", out.stderr);
     assert_eq!(out.stdout, "");
     assert_eq!(device.checksum(), before, "it was written");
 }
@@ -32,11 +32,11 @@ fn needs_the_name(out: &Outcome) {
 }
 
 #[test]
-fn a_blank_device_is_written_only_when_it_is_named() {
+fn blank_device_is_written_only_when_named() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     let unnamed = stage.fathom(&format!("run {SHORT}"), &device.path);
@@ -44,23 +44,23 @@ fn a_blank_device_is_written_only_when_it_is_named() {
     let other = stage.fathom(&format!("run {SHORT} --destroy /dev/null"), &device.path);
     needs_the_name(&other);
     assert_eq!(device.checksum(), before);
-    // Without this the stories below would pass for a program that never writes.
+    // Without this the tests below would pass for a program that never writes.
     let named = write_to(&stage, &device.path);
     assert!(matches!(named.code, Some(0 | 1)), "{named:?}");
     assert_ne!(device.checksum(), before);
 }
 
 #[test]
-fn reading_a_device_changes_nothing() {
+fn reads_do_not_change_a_device() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     let words = "bench --profile peak --time 100ms --warmup 0 --runs 1 --quiet --format json";
     let out = stage.fathom(words, &device.path);
-    // The profile writes too; nobody allowed that, so it only reads.
+    // The profile also writes; without permission it only reads.
     let results = out.report().0["results"].clone();
     assert_eq!(results.as_array().map(Vec::len), Some(2), "{out:?}");
     assert!(results[0]["write"].is_null() && results[1]["write"].is_null());
@@ -74,7 +74,7 @@ fn every_signature_protects_its_device() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     // Smaller than this, xfs and btrfs are not made.
     for (kind, words, mib) in [
         ("ext4", "ext4", 32),
@@ -94,12 +94,12 @@ fn every_signature_protects_its_device() {
 }
 
 #[test]
-fn signatures_that_no_tool_here_makes_protect_too() {
+fn recorded_signatures_protect_their_device() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
-    // Offsets and bytes as libblkid looks for them.
+    let stage = Stage::shared();
+    // Offsets and bytes that libblkid searches for.
     let by_hand: [(&str, u64, &[u8]); 2] =
         [("LUKS", 0, b"LUKS\xba\xbe\x00\x02\x00\x00\x00\x00\x00\x00\x40\x00"), ("dos", 446, &MBR)];
     for (words, at, bytes) in by_hand {
@@ -107,7 +107,7 @@ fn signatures_that_no_tool_here_makes_protect_too() {
         let file = std::fs::File::create(&image).unwrap();
         file.set_len(64 << 20).unwrap();
         file.write_all_at(bytes, at).unwrap();
-        // Whoever has it open to write uses it.
+        // A program that has the device open for writing uses it.
         drop(file);
         let Some(device) = Device::on(&image, Image::Direct) else { return };
         let before = device.checksum();
@@ -127,11 +127,11 @@ const MBR: [u8; 66] = {
 };
 
 #[test]
-fn a_mounted_device_is_refused() {
+fn mounted_device_is_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("echo kept > keep && sync");
     for out in [
@@ -146,11 +146,11 @@ fn a_mounted_device_is_refused() {
 }
 
 #[test]
-fn a_device_that_another_program_holds_is_refused() {
+fn exclusively_opened_device_is_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
@@ -165,19 +165,19 @@ fn a_device_that_another_program_holds_is_refused() {
 }
 
 #[test]
-fn the_image_below_a_loop_device_is_refused() {
+fn image_below_a_loop_device_is_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     refused(&write_to(&stage, &device.image), device.name(), &device, &before);
 }
 
 #[test]
-fn a_file_of_the_users_is_overwritten_only_when_it_is_named() {
-    let stage = Stage::beside_others();
+fn user_file_is_overwritten_only_when_named() {
+    let stage = Stage::shared();
     let file = stage.file("precious", 32);
     let sum = || tool(&[&"cksum", &file]).unwrap();
     let before = sum();
@@ -190,8 +190,8 @@ fn a_file_of_the_users_is_overwritten_only_when_it_is_named() {
 }
 
 #[test]
-fn what_the_user_puts_into_a_file_that_fathom_made_is_theirs() {
-    let stage = Stage::beside_others();
+fn user_data_in_a_file_of_fathom_are_protected() {
+    let stage = Stage::shared();
     let measure = "--time 100ms --warmup 0 --runs 1 --attempts 1 --quiet --no-history";
     let makers = [
         (format!("run --create 1m --rw write --bs 64k {measure} own"), "own"),
@@ -228,8 +228,8 @@ fn what_the_user_puts_into_a_file_that_fathom_made_is_theirs() {
 }
 
 #[test]
-fn a_file_whose_writer_was_killed_needs_the_name_and_one_whose_writer_was_stopped_does_not() {
-    let stage = Stage::beside_others();
+fn file_of_a_killed_writer_needs_its_name_again() {
+    let stage = Stage::shared();
     let here = stage.folder("here");
     let own = here.join("own");
     let measure = "--warmup 0 --runs 1 --attempts 1 --quiet --no-history";
@@ -257,8 +257,8 @@ fn a_file_whose_writer_was_killed_needs_the_name_and_one_whose_writer_was_stoppe
 }
 
 #[test]
-fn every_front_end_refuses_files_of_the_kernel() {
-    let stage = Stage::beside_others();
+fn every_front_end_refuses_kernel_files() {
+    let stage = Stage::shared();
     // Writing this one would give the program another name.
     let target = "/proc/self/comm";
     for line in [
@@ -285,8 +285,8 @@ fn every_front_end_refuses_files_of_the_kernel() {
 }
 
 #[test]
-fn a_name_that_was_there_with_nothing_in_it_stays() {
-    let stage = Stage::beside_others();
+fn empty_existing_file_is_kept() {
+    let stage = Stage::shared();
     let run = |line: &str| {
         let out = shell(&stage, &format!("cd \"$D\"; {line}"));
         assert!(matches!(out.code, Some(0 | 1)), "{out:?}");

@@ -1,62 +1,60 @@
-//! Scenes: each belief that a number can be taken for, provoked on purpose on real storage.
+//! Scenes: each wrong belief about a number, provoked on real storage by a script. A scene names the check that must find it.
 //!
-//! For: the checks of the catalogue that a script on a disk of the story's own can make fire; one line of [`TOLD`] or [`UNTOLD`] is one
-//! of them. Not for: what a finding must say beside its id ([`crate::honesty`], [`crate::provoke`] and others do that), nor
-//! for hardware, which has recorded text in the checks' own tests.
+//! Scenes in [`PLAYED_HERE`] are checked by the test in this file, those in [`PLAYED_ELSEWHERE`] by tests that examine the report further.
 
 use crate::disk::{Device, Disk, Image};
 use crate::group::Group;
 use crate::stage::{Outcome, Report, Stage, is_root, wait};
 
-/// What is added to all words: one short run.
+/// Added to all command lines: one short run.
 const ONCE: &str = "--time 400ms --warmup 50ms --runs 1";
 
-/// A provocation: the check, its answer, and how it comes to that.
+/// A scene: a check, its expected answer, and how to provoke it.
 #[derive(Clone, Copy)]
 pub(crate) struct Scene {
-    /// Id of the check.
+    /// The check.
     pub(crate) id: &'static str,
-    /// What it must answer.
+    /// Its expected answer.
     pub(crate) answer: &'static str,
     storage: Storage,
-    /// Switches of the disk's queue: file, value.
+    /// Settings of the disk's queue: file, value.
     switches: &'static [(&'static str, &'static str)],
-    /// Limits of a cgroup: controller, file, value. `$NUMBER` is the disk's.
+    /// Limits of a cgroup: controller, file, value. `$NUMBER` is the disk's number.
     limits: &'static [(&'static str, &'static str, &'static str)],
-    /// A script before, on that storage.
+    /// A script that runs before the measurement, on the storage of the scene.
     before: &'static str,
-    /// A script that goes on beside. `$NUMBER` is the disk's, `$GROUP` the directory of the limits.
+    /// A script that runs during the measurement. `$NUMBER` is the disk's number, `$GROUP` the directory of the limits.
     beside: &'static str,
-    /// What the program is started by, with its words.
+    /// A prefix of the command.
     started_by: &'static [&'static str],
-    /// What `run` is asked, beside what is the same for all. `$TARGET` is the target.
+    /// Arguments of `run` in addition to the common ones. `$TARGET` is the target.
     pub(crate) words: &'static str,
-    /// How long and how often.
+    /// Duration and number of runs.
     length: &'static str,
-    /// The target, as seen from there.
+    /// The target, as seen from the storage.
     target: &'static str,
-    /// Whether it has the machine to itself: what others do would be seen in place of what it does, or it takes from them.
+    /// Whether the scene needs the machine to itself: other load would hide it, or it takes resources from others.
     pub(crate) is_alone: bool,
 }
 
-/// Where it is played.
+/// The storage of a scene.
 #[derive(Clone, Copy)]
 enum Storage {
-    /// A directory of the machine's own disk.
+    /// A directory on the machine's own disk.
     Folder,
     /// A file system with mount options on a loop device.
     Disk(&'static str, &'static str),
-    /// A file system whose loop device reads its image through the page cache.
+    /// A file system on a loop device that uses the page cache.
     Cached(&'static str),
-    /// A loop device of so many MiB without a file system.
+    /// A loop device of this many MiB without a file system.
     Raw(usize),
-    /// A loop device whose reads are slow in a manner of `slow_reads.py`.
+    /// A loop device with slow reads in a manner of `slow_reads.py`.
     Slow(&'static str),
 }
 
 const EXT4: Storage = Storage::Disk("ext4", "defaults");
 
-/// Reads at random on an ext4 where nothing is done to them.
+/// Random reads on ext4 without a provocation.
 const PLAIN: Scene = Scene {
     id: "",
     answer: "finding",
@@ -72,14 +70,14 @@ const PLAIN: Scene = Scene {
     is_alone: false,
 };
 
-/// Makes a file of 64 MiB without a hole.
+/// Makes a file of 64 MiB without holes.
 macro_rules! data {
     ($then:literal) => {
         concat!("head -c 64M /dev/urandom > data && sync data", $then)
     };
 }
 
-/// Reads through the page cache of a file just read.
+/// Reads a cached file through the page cache.
 pub(crate) const CACHED_FILE: Scene = Scene {
     id: "A01",
     before: data!(" && cat data > /dev/null"),
@@ -87,10 +85,10 @@ pub(crate) const CACHED_FILE: Scene = Scene {
     target: "data",
     ..PLAIN
 };
-/// Reads through the page cache of a file just read, by somebody who wants it so.
+/// Reads a cached file through the page cache, which the user accepts.
 pub(crate) const CACHED_FILE_ACCEPTED: Scene =
     Scene { words: "--rw randread --cache buffered --depth 1 --accept a01", ..CACHED_FILE };
-/// Direct writes to files whose data go through the journal.
+/// Direct writes to files whose data are journaled.
 pub(crate) const JOURNALLED: Scene = Scene {
     id: "A03",
     storage: Storage::Disk("ext4", "data=journal"),
@@ -104,14 +102,14 @@ pub(crate) const CHECKSUMMED: Scene = Scene {
     words: "--rw randwrite --depth 4 --size 32m",
     ..PLAIN
 };
-/// Data that compress, on a file system that does it.
+/// Compressible data on a compressing file system.
 pub(crate) const COMPRESSED: Scene = Scene {
     id: "A08",
     storage: Storage::Disk("btrfs", "compress-force=zstd"),
     words: "--rw randrw --mix 70 --depth 4 --size 32m --compress 60",
     ..PLAIN
 };
-/// Reads of a file of which nothing was ever written.
+/// Reads of a file that was never written.
 pub(crate) const TRUNCATED: Scene =
     Scene { id: "A04", before: "truncate -s 64m hollow && sync", target: "hollow", ..PLAIN };
 /// Reads of a file that was allocated and never written.
@@ -122,10 +120,10 @@ pub(crate) const MEMORY: Scene =
     Scene { id: "A11", before: "mkdir memory && mount -t tmpfs none memory", target: "memory", ..PLAIN };
 /// Reads of a loop device whose image is in the page cache.
 pub(crate) const CACHED_IMAGE: Scene = Scene { id: "A12", storage: Storage::Cached("ext4"), ..PLAIN };
-/// Reads of a device that the kernel does not count.
+/// Reads of a device with disabled counters.
 pub(crate) const UNCOUNTED: Scene =
     Scene { id: "A13", answer: "not_checked", switches: &[("iostats", "0")], ..PLAIN };
-/// Reads beside somebody else's on the same disk.
+/// Reads while another process reads from the same disk.
 pub(crate) const BESIDE_OTHERS: Scene = Scene {
     id: "D01",
     before: data!(""),
@@ -133,20 +131,20 @@ pub(crate) const BESIDE_OTHERS: Scene = Scene {
     words: "--rw randread --depth 1 --size 64m",
     ..PLAIN
 };
-/// A depth asked of an engine that does one at a time.
+/// A queue depth with a synchronous engine.
 pub(crate) const WITHOUT_DEPTH: Scene =
     Scene { id: "B05", words: "--rw randread --engine sync --depth 16 --size 64m", ..PLAIN };
-/// Syncs that are what they say, and answered by a host's memory.
+/// Real syncs, answered by the memory of a host.
 pub(crate) const SYNCED: Scene =
     Scene { id: "C03", words: "--rw randwrite --depth 1 --fsync 1 --size 32m", ..PLAIN };
-/// Syncs on a device that is said to have no cache.
+/// Syncs on a device that claims to have no cache.
 pub(crate) const WRITE_THROUGH: Scene =
     Scene { id: "C01", switches: &[("write_cache", "write through")], ..SYNCED };
-/// Syncs on a mount that flushes nothing.
+/// Syncs on a mount that does not flush.
 pub(crate) const WITHOUT_BARRIERS: Scene =
     Scene { id: "C02", storage: Storage::Disk("ext4", "nobarrier"), ..SYNCED };
-/// Reads in a group that may do 250 a second: so few that what the disk itself takes is nothing beside the wait, and so large that
-/// what others move meanwhile is little beside them.
+/// Reads in a cgroup limited to 250 per second: so few that the wait dominates the disk's own time, and so large that other traffic is
+/// small.
 pub(crate) const THROTTLED: Scene = Scene {
     id: "D04",
     limits: &[("blkio", "blkio.throttle.read_iops_device", "$NUMBER 250")],
@@ -154,7 +152,7 @@ pub(crate) const THROTTLED: Scene = Scene {
     length: "--time 3s --warmup 500ms --runs 1",
     ..PLAIN
 };
-/// Reads in a group that somebody limits in mid run: when the kernel has counted 20,000 reads, the measured window is open.
+/// Reads in a cgroup that is limited during the run: after 20,000 counted reads the measured window is open.
 pub(crate) const THROTTLED_MEANWHILE: Scene = Scene {
     id: "E02",
     limits: &[("blkio", "blkio.throttle.read_iops_device", "$NUMBER 1000000")],
@@ -175,8 +173,8 @@ pub(crate) const OVERLAY: Scene = Scene {
     ..PLAIN
 };
 
-/// Those that stories of their own play, and ask more of.
-pub(crate) const TOLD: &[Scene] = &[
+/// Scenes of other tests, which check the report further.
+pub(crate) const PLAYED_ELSEWHERE: &[Scene] = &[
     CACHED_FILE,
     JOURNALLED,
     TRUNCATED,
@@ -195,8 +193,8 @@ pub(crate) const TOLD: &[Scene] = &[
     THROTTLED_MEANWHILE,
 ];
 
-/// The others.
-pub(crate) const UNTOLD: &[Scene] = &[
+/// Scenes of the test in this file.
+pub(crate) const PLAYED_HERE: &[Scene] = &[
     CHECKSUMMED,
     Scene { id: "A05", before: "head -c 64M /dev/zero > zeros && sync", target: "zeros", ..PLAIN },
     Scene {
@@ -220,7 +218,7 @@ pub(crate) const UNTOLD: &[Scene] = &[
     Scene {
         id: "A10",
         before: data!(""),
-        // Not before the target is opened: what somebody writes to is not written.
+        // Not before the target is opened: a file that a program writes is refused.
         beside: "sleep 1; while :; do fallocate --punch-hole --offset 0 --length 64m data; sleep 0.05; done",
         words: "--rw randwrite --cache buffered --destroy $TARGET",
         target: "data",
@@ -235,7 +233,7 @@ pub(crate) const UNTOLD: &[Scene] = &[
         id: "A20",
         storage: Storage::Raw(2048),
         switches: &[("rotational", "1")],
-        // Holes of the image are read at once; so much takes longer than memory to answer a block (A18), and no time of a turn.
+        // Holes of the image are read at once; this many take longer than memory needs for a block (A18).
         words: "--rw randread --bs 256k --depth 1 --accept a05",
         ..PLAIN
     },
@@ -362,7 +360,7 @@ os.fsync(file)'"
         target: "data",
         ..PLAIN
     },
-    // An image in the page cache takes writes as a drive's cache does, and a sync has to wait for it.
+    // A cached image accepts writes like a drive's cache, and a sync has to wait for it.
     Scene {
         id: "C06",
         storage: Storage::Cached("ext4"),
@@ -388,7 +386,7 @@ os.fsync(file)'"
         storage: Storage::Folder,
         words: "--rw randwrite --cache direct-dsync --depth 1 --size 32m",
         beside: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i sh -c 'while :; do :; done' & done; wait",
-        // So that whoever has the CPU goes first until the next tick, more often than not.
+        // The process with the CPU usually keeps it until the next tick.
         started_by: &["nice", "-n", "5"],
         length: "--time 1s --warmup 100ms --runs 5",
         is_alone: true,
@@ -422,7 +420,7 @@ os.fsync(file)'"
     },
     Scene { id: "D22", switches: &[("nomerges", "2")], ..PLAIN },
     Scene { id: "E05", ..PLAIN },
-    // A limit that goes up and down with the seconds.
+    // A limit that rises and falls every few seconds.
     Scene {
         id: "E06",
         limits: &[("blkio", "blkio.throttle.read_iops_device", "$NUMBER 1000000")],
@@ -450,8 +448,8 @@ os.fsync(file)'"
 ];
 
 impl Scene {
-    /// Plays it; `None`, and said, where the machine cannot have it.
-    pub(crate) fn tell(&self, stage: &Stage) -> Option<Outcome> {
+    /// Plays the scene. Skips the test and returns `None` if the machine cannot do it.
+    pub(crate) fn play(&self, stage: &Stage) -> Option<Outcome> {
         if !is_root() {
             return None;
         }
@@ -472,7 +470,7 @@ impl Scene {
             format!("GROUP={group} NUMBER={number} IMAGE={} && {script}", stage.path("image").display())
         };
         disk.sh(&named(self.before));
-        let _beside = (!self.beside.is_empty()).then(|| disk.sh_beside(&named(self.beside)));
+        let _beside = (!self.beside.is_empty()).then(|| disk.spawn_sh(&named(self.beside)));
         let target = if matches!(self.storage, Storage::Raw(_) | Storage::Slow(_)) {
             disk.device.clone()
         } else {
@@ -482,17 +480,17 @@ impl Scene {
         let groups = groups.iter().flat_map(Group::enter);
         let before: Vec<String> =
             groups.chain(self.started_by.iter().map(|word| (*word).to_owned())).collect();
-        // Each run is played once: what a scene does beside would have it measured again, beside the same.
+        // Each run is played once: the background load of a scene would disturb a repeated run too.
         let words = format!("run {words} {} --attempts 1 --quiet --format json", self.length);
         Some(wait(&mut stage.command(&[disk.enter(), before].concat(), &words, &target)))
     }
 
-    /// Whether its check answers as it must; so it is where the machine cannot have it, which is said.
-    fn is_seen(&self, stage: &Stage) -> bool {
+    /// Whether the check answers as expected. Also true, with a message, if the machine cannot play the scene.
+    fn is_found(&self, stage: &Stage) -> bool {
         let since = std::time::Instant::now();
-        let Some(out) = self.tell(stage) else { return true };
+        let Some(out) = self.play(stage) else { return true };
         let report = out.report();
-        let seen = report.says(self.id, self.answer);
+        let seen = report.has_answer(self.id, self.answer);
         println!("{} {} {seen} {:?}", self.id, self.words, since.elapsed());
         if !seen {
             println!("{:#?}", report.answers(self.id));
@@ -500,44 +498,44 @@ impl Scene {
         seen
     }
 
-    /// The report; fails where the check does not answer as it must.
+    /// The report; fails if the check does not answer as expected.
     #[track_caller]
-    pub(crate) fn must_be_seen(&self, stage: &Stage) -> Option<Report> {
-        let report = self.tell(stage)?.report();
-        report.must_say(self.id, self.answer);
+    pub(crate) fn must_be_found(&self, stage: &Stage) -> Option<Report> {
+        let report = self.play(stage)?.report();
+        report.expect_answer(self.id, self.answer);
         Some(report)
     }
 }
 
-/// Whether a scene is played: `FATHOM_SCENES="B04 C06"` names those that are, and all are where it is not set.
+/// Whether a scene is selected: `FATHOM_SCENES="B04 C06"` selects scenes, without it all are.
 pub(crate) fn wanted(scene: &Scene) -> bool {
     std::env::var("FATHOM_SCENES").map_or(true, |only| only.contains(scene.id))
 }
 
-/// All in `scenes` that their checks do not see: side by side at first, and what others may have hidden then on a machine of its own.
+/// The scenes whose checks do not answer as expected. All play at the same time first; missed ones play again alone.
 fn missed<'s>(scenes: impl Iterator<Item = &'s Scene>) -> Vec<&'s Scene> {
     let (mut left, beside): (Vec<&Scene>, Vec<&Scene>) = scenes.partition(|s| s.is_alone);
-    let story = std::thread::current();
+    let test = std::thread::current();
     std::thread::scope(|threads| {
         let play = |scene: &'s Scene| {
-            // What cannot be played is said of the story.
-            let thread = std::thread::Builder::new().name(story.name().unwrap_or_default().to_owned());
-            let play = move || !scene.is_seen(&Stage::beside_others());
+            // Skipped scenes are reported under the name of the test.
+            let thread = std::thread::Builder::new().name(test.name().unwrap_or_default().to_owned());
+            let play = move || !scene.is_found(&Stage::shared());
             (scene, thread.spawn_scoped(threads, play).unwrap())
         };
-        // Each waits for its turn.
+        // Each scene waits for its turn.
         let playing: Vec<_> = beside.into_iter().map(play).collect();
         left.extend(
             playing.into_iter().filter_map(|(scene, missed)| missed.join().unwrap().then_some(scene)),
         );
     });
-    left.retain(|scene| !(0..5).any(|_| scene.is_seen(&Stage::watching())));
+    left.retain(|scene| !(0..5).any(|_| scene.is_found(&Stage::watching())));
     left
 }
 
 #[test]
-fn what_is_provoked_is_seen() {
-    let missed = missed(UNTOLD.iter().filter(|s| wanted(s)));
+fn provoked_problems_are_found() {
+    let missed = missed(PLAYED_HERE.iter().filter(|s| wanted(s)));
     let named: Vec<String> = missed.iter().map(|s| format!("{} by {}", s.id, s.words)).collect();
     assert!(named.is_empty(), "{named:#?}");
 }

@@ -1,6 +1,4 @@
-//! The schema: what `fathom export --schema` prints is true of every report.
-//!
-//! For: real reports of every kind of measurement, and the golden ones. Not for: what a report says.
+//! The JSON schema of `fathom export --schema` matches real reports of every kind of measurement, and the golden ones.
 
 use crate::stage::{Stage, names, skip, tool};
 use serde_json::Value;
@@ -21,8 +19,8 @@ fn conform(schema: &Path, documents: &[PathBuf]) -> Result<(), String> {
 }
 
 #[test]
-fn the_schema_is_that_of_every_report() {
-    let stage = Stage::beside_others();
+fn schema_matches_every_report() {
+    let stage = Stage::shared();
     if tool(&[&"jsonschema", &"--help"]).is_err() {
         return skip("jsonschema is not installed (package python3-jsonschema)");
     }
@@ -68,15 +66,15 @@ fn the_schema_is_that_of_every_report() {
         }
         kept(&format!("bent-{key}"), &report.to_string())
     });
-    let said = conform(&schema, &bent).unwrap_err();
+    let printed = conform(&schema, &bent).unwrap_err();
     for path in &bent {
-        assert!(said.contains(&format!("({})", path.display())), "{}: {said}", path.display());
+        assert!(printed.contains(&format!("({})", path.display())), "{}: {printed}", path.display());
     }
 }
 
 #[test]
-fn the_schemas_of_lists_tables_and_watched_intervals_are_those_of_what_is_printed() {
-    let stage = Stage::beside_others();
+fn schemas_match_lists_tables_and_watch_output() {
+    let stage = Stage::shared();
     if tool(&[&"jsonschema", &"--help"]).is_err() {
         return skip("jsonschema is not installed (package python3-jsonschema)");
     }

@@ -1,29 +1,25 @@
-//! Second names: files that overlays and mounts without a loop device show under another identity, and what a shell sends where nobody
-//! looks.
-//!
-//! For: that none of them is destroyed. Not for: names of one identity, such as hard links ([`crate::in_use`]), nor reports by
-//! their plain names ([`crate::output`]).
+//! Files that overlays and FUSE mounts show under another identity, and output that a shell redirects: none of them is destroyed.
 
 use crate::disk::{Device, Disk, Image};
-use crate::output::{RUN, says, shell};
+use crate::output::{RUN, check_outcome, shell};
 use crate::stage::{Stage, fill, is_root, skip};
 use std::path::Path;
 
-/// Writes that nobody would miss, if they were done.
+/// Writes that would be harmless.
 const WRITE: &str = "run --rw randwrite --time 200ms --warmup 0 --runs 1 --quiet --no-history";
 /// Mounts an overlay on `merged`.
 const OVERLAY: &str = "mkdir lower upper work merged && mount -t overlay none -o lowerdir=$PWD/lower,upperdir=$PWD/upper,workdir=$PWD/work merged";
 
 #[test]
-fn a_mounted_image_is_refused_by_the_name_that_an_overlay_gives_it_and_by_the_one_that_it_has_below() {
+fn mounted_image_is_refused_through_an_overlay() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh(&format!("{OVERLAY} && mkdir inside && truncate -s 16m upper/image && mkfs.ext4 -q -F upper/image && cp upper/image copy"));
     for (mounted, named) in [("upper", "merged"), ("merged", "upper"), ("merged", "merged")] {
-        // For reading only, too: then nobody has the file open for writing.
+        // Read-only too: then no program has the file open for writing.
         for how in ["loop,ro", "loop"] {
             disk.sh("cp copy upper/image && sync");
             disk.mount(how, &format!("{mounted}/image"), "inside");
@@ -32,7 +28,7 @@ fn a_mounted_image_is_refused_by_the_name_that_an_overlay_gives_it_and_by_the_on
             let path = disk.dir.join(named).join("image");
             let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
             assert_eq!(sum(), before, "{mounted} {named} {how}: {out:?}");
-            says(&out, 3, &["behind loop"]);
+            check_outcome(&out, 3, &["behind loop"]);
             disk.sh("umount inside && e2fsck -f -n upper/image");
         }
     }
@@ -40,31 +36,31 @@ fn a_mounted_image_is_refused_by_the_name_that_an_overlay_gives_it_and_by_the_on
     let both = format!("run --explain {}", disk.dir.join("upper/image").display());
     let out = disk.fathom(&stage, &both, &disk.dir.join("merged/image"));
     assert_eq!(out.stdout.matches("TARGET").count(), 1, "{out:?}");
-    // What nobody uses is written.
+    // An unused file is written.
     let path = disk.dir.join("merged/image");
     let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     // A program that has it open below.
-    let writer = disk.sh_beside("exec 5<> upper/image && echo open > opened && sleep 60");
+    let writer = disk.spawn_sh("exec 5<> upper/image && echo open > opened && sleep 60");
     while !disk.inside(&disk.dir.join("opened")).exists() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
     drop(writer);
-    says(&out, 3, &["open for writing by"]);
+    check_outcome(&out, 3, &["open for writing by"]);
     disk.sh("umount merged");
 }
 
 #[test]
-fn a_mounted_image_is_refused_by_the_name_that_a_program_gives_it_and_by_the_one_that_it_mirrors() {
+fn mounted_image_is_refused_through_a_fuse_mirror() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("mkdir -p real/sub shown inside && bindfs real shown && truncate -s 16m real/sub/image && mkfs.ext4 -q -F real/sub/image && cp real/sub/image copy");
     for (mounted, named) in [("real", "shown"), ("shown", "real"), ("shown", "shown")] {
-        // For reading only, too: then nobody has the file open for writing.
+        // Read-only too: then no program has the file open for writing.
         for how in ["loop,ro", "loop"] {
             disk.sh("cp copy real/sub/image && sync");
             disk.mount(how, &format!("{mounted}/sub/image"), "inside");
@@ -81,7 +77,7 @@ fn a_mounted_image_is_refused_by_the_name_that_a_program_gives_it_and_by_the_one
             disk.sh("umount inside && e2fsck -f -n real/sub/image");
         }
     }
-    // What nobody uses is written, by either name, and what fathom itself does through the program is no use by others.
+    // An unused file is written, by either name. fathom's own access through the FUSE program does not count as use.
     for named in ["shown", "real"] {
         let path = disk.dir.join(named).join("sub/image");
         let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
@@ -91,11 +87,11 @@ fn a_mounted_image_is_refused_by_the_name_that_a_program_gives_it_and_by_the_one
 }
 
 #[test]
-fn an_image_is_refused_through_a_program_that_does_not_say_what_it_mirrors() {
+fn image_is_refused_through_an_anonymous_fuse_mirror() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("mkdir real shown inside gone && mount --bind real gone && bindfs gone shown && umount -l gone && truncate -s 16m real/image && mkfs.ext4 -q -F real/image");
     // A file system in the middle of an image, whose first bytes say nothing.
@@ -113,13 +109,13 @@ fn an_image_is_refused_through_a_program_that_does_not_say_what_it_mirrors() {
         for more in [String::new(), format!("--unseen-users {}", shown(image).display())] {
             let out = run(image, &more);
             assert_eq!(sum(), before, "{image} {options}: {out:?}");
-            says(&out, 3, &["holds the same file system"]);
+            check_outcome(&out, 3, &["holds the same file system"]);
         }
         disk.sh("umount inside");
     }
     // Not mounted here. The program may show it to others.
     disk.sh("cp real/image copy");
-    says(&run("image", ""), 3, &["holds ext4", "--unseen-users"]);
+    check_outcome(&run("image", ""), 3, &["holds ext4", "--unseen-users"]);
     disk.sh("cmp copy real/image");
     let out = run("image", &format!("--unseen-users {}", shown("image").display()));
     assert!(
@@ -133,11 +129,11 @@ fn an_image_is_refused_through_a_program_that_does_not_say_what_it_mirrors() {
 }
 
 #[test]
-fn a_target_is_no_report_by_the_name_that_an_overlay_gives_it() {
+fn target_is_not_overwritten_by_a_report_through_an_overlay() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh(&format!(
         "{OVERLAY} && yes text | head -c 4M > upper/data.json && sync && cp upper/data.json copy"
@@ -148,18 +144,18 @@ fn a_target_is_no_report_by_the_name_that_an_overlay_gives_it() {
             "run --cache buffered --time 50ms --warmup 0 --runs 1 --quiet --no-history --force -o {}",
             of(report).display()
         );
-        says(&disk.fathom(&stage, &words, &of(target)), 2, &["a target of this call"]);
+        check_outcome(&disk.fathom(&stage, &words, &of(target)), 2, &["a target of this call"]);
         disk.sh("cmp copy upper/data.json");
     }
     disk.sh("umount merged");
 }
 
 #[test]
-fn a_file_that_is_mounted_as_it_is_is_in_use() {
+fn file_mounted_without_a_loop_device_is_in_use() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::bare(&stage, None) else { return };
     disk.sh("mkdir files inside && head -c 1M /dev/urandom > files/a && mkfs.erofs image files > /dev/null 2>&1 && cp image copy");
     let mount = r#"python3 -c 'import ctypes, os, sys
@@ -171,15 +167,15 @@ if libc.mount(os.path.abspath("image").encode(), b"inside", b"erofs", 1, None): 
     let image = disk.dir.join("image");
     let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", image.display()), &image);
     disk.sh("cmp copy image && umount inside");
-    says(&out, 3, &["mounted on", "erofs"]);
+    check_outcome(&out, 3, &["mounted on", "erofs"]);
 }
 
 #[test]
-fn messages_go_neither_into_a_target_nor_onto_a_disk() {
+fn messages_are_never_written_to_a_target_or_disk() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let file = stage.path("data");
     fill(&file, 4);
     let before = std::fs::read(&file).unwrap();
@@ -199,8 +195,8 @@ fn messages_go_neither_into_a_target_nor_onto_a_disk() {
 }
 
 #[test]
-fn what_cannot_be_converted_takes_the_place_of_nothing() {
-    let stage = Stage::beside_others();
+fn failed_conversions_replace_nothing() {
+    let stage = Stage::shared();
     let good = "128166372003061629,hm,0,Read,383496192,32768,413\n";
     for (name, text) in [("good.csv", good.to_owned()), ("bad.csv", format!("{good}not,a,line\n"))] {
         std::fs::write(stage.path(name), text).unwrap();
@@ -221,8 +217,8 @@ fn what_cannot_be_converted_takes_the_place_of_nothing() {
 }
 
 #[test]
-fn what_a_command_wrote_under_fathom_is_the_users() {
-    let stage = Stage::beside_others();
+fn output_of_a_timed_command_is_protected() {
+    let stage = Stage::shared();
     fill(&stage.path("precious"), 2);
     let of = |line: &str| shell(&stage, &format!("cd {} && {line}", stage.path("").display()));
     let made = of("\"$F\" time -- dd if=precious of=backup bs=1M");
@@ -239,8 +235,8 @@ fn what_a_command_wrote_under_fathom_is_the_users() {
 }
 
 #[test]
-fn words_are_said_of_sessions_alone() {
-    let stage = Stage::beside_others();
+fn only_sessions_can_be_annotated() {
+    let stage = Stage::shared();
     assert!(matches!(stage.fathom(RUN, &stage.folder("here")).code, Some(0 | 1)));
     let file = stage.path("plain");
     fill(&file, 1);

@@ -1,13 +1,11 @@
-//! Stories of files of several hosts: one that all share, one for each worker, and what another host wrote.
-//!
-//! For: which bytes are touched by whom, and that no file is left. Not for: launchers and hosts that are lost ([`crate::hosts`]), nor where
-//! blocks lie, which is arithmetic (`model::job::OwnBlocks`).
+//! Files on several hosts: one that all hosts share, one for each worker, and files that another host wrote. Checks which worker touches which
+//! bytes, and that no file is left.
 
 use crate::stage::{Stage, tool, wait};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What system calls of a run moved: offsets and lengths by descriptor's file and call.
+/// The I/O system calls of a run: offsets and lengths by file and call.
 fn calls(trace: &Path) -> BTreeMap<(String, String), Vec<(u64, u64)>> {
     let mut all: BTreeMap<(String, String), Vec<(u64, u64)>> = BTreeMap::new();
     // A file for each thread.
@@ -46,11 +44,11 @@ fn strace(trace: &Path) -> Vec<String> {
 }
 
 #[test]
-fn workers_of_one_host_share_a_file_by_blocks_in_turns() {
+fn workers_share_a_file_by_interleaved_blocks() {
     if tool(&[&"strace", &"-V"]).is_err() {
         return crate::stage::skip("strace is not here");
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let (target, trace) = (stage.folder("target"), stage.path("trace"));
     let words = "run --rw read --engine sync --cache buffered --bs 47008 --depth 1 --workers 4 --shared strided --passes 1 --size 16m --runs 1 --attempts 1 --format json";
     let out = wait(&mut stage.command(&strace(&trace), words, &target));
@@ -62,8 +60,8 @@ fn workers_of_one_host_share_a_file_by_blocks_in_turns() {
 }
 
 #[test]
-fn what_one_host_alone_cannot_share_is_refused() {
-    let stage = Stage::beside_others();
+fn sharing_that_needs_several_hosts_is_refused() {
+    let stage = Stage::shared();
     let (target, file) = (stage.folder("target"), stage.path("file"));
     std::fs::write(&file, vec![7; 16 << 20]).unwrap();
     let refused = |words: &str, target: &Path, why: &str| {
@@ -86,8 +84,8 @@ fn what_one_host_alone_cannot_share_is_refused() {
 }
 
 #[test]
-fn profiles_of_ior_work_on_one_host_with_its_workers() {
-    let stage = Stage::beside_others();
+fn ior_profiles_work_with_workers_of_one_host() {
+    let stage = Stage::shared();
     let target = stage.folder("target");
     let words =
         "bench --time 50ms --warmup 0 --runs 1 --size 16m --workers 2 --quiet --format json --profile";
@@ -129,7 +127,7 @@ mod together {
     }
 
     #[test]
-    fn two_hosts_share_a_file_and_each_reads_what_the_other_one_wrote() {
+    fn two_hosts_share_a_file_and_read_each_others_data() {
         const BLOCK: u64 = 64 << 10;
         if tool(&[&"strace", &"-V"]).is_err() {
             return crate::stage::skip("strace is not here");
@@ -137,7 +135,7 @@ mod together {
         let blocks = (32 << 20) / BLOCK;
         let words = "run --rw read --engine sync --bs 64k --depth 1 --passes 1 --size 32m --runs 1 --attempts 1 --shift-hosts 1 --format json --shared";
         for layout in ["strided", "segmented"] {
-            let stage = Stage::beside_others();
+            let stage = Stage::shared();
             let target = stage.folder("target");
             let (out, by_rank) = two_ranks(&stage, &format!("{words} {layout}"), &target);
             assert!(out.report().0["fleet"]["hosts"].as_array().is_some_and(|h| h.len() == 2), "{out:?}");
@@ -147,7 +145,7 @@ mod together {
                         |n: &u64| if layout == "strided" { n % 2 == rank } else { n / (blocks / 2) == rank };
                     (0..blocks).filter(mine).map(|n| n * BLOCK).collect()
                 };
-                // A run's first read aside, which looks whether anything is stored there, each block is read once.
+                // Except for the first read of a run, which checks for stored data, each block is read once.
                 assert_eq!(
                     of_size(calls, "pread", BLOCK),
                     own(1 - rank),
@@ -163,8 +161,8 @@ mod together {
     }
 
     #[test]
-    fn each_worker_has_a_file_and_reads_that_of_the_next_host() {
-        let stage = Stage::beside_others();
+    fn file_per_worker_reads_the_file_of_the_next_host() {
+        let stage = Stage::shared();
         let target = stage.folder("target");
         let words = "run --rw read --engine sync --bs 64k --depth 1 --workers 2 --own --passes 1 --size 16m --runs 1 --attempts 1 --shift-hosts 1 --format json";
         let (out, by_rank) = two_ranks(&stage, words, &target);
@@ -182,8 +180,8 @@ mod together {
     }
 
     #[test]
-    fn profiles_of_ior_are_measured_by_two_ranks() {
-        let stage = Stage::beside_others();
+    fn ior_profiles_work_with_two_ranks() {
+        let stage = Stage::shared();
         let target = stage.folder("target");
         for profile in ["ior-easy", "ior-hard"] {
             let launcher = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2";
@@ -200,8 +198,8 @@ mod together {
     }
 
     #[test]
-    fn a_directory_that_is_not_shared_is_named() {
-        let stage = Stage::beside_others();
+    fn unshared_directory_is_named() {
+        let stage = Stage::shared();
         let (here, there) = (stage.folder("here"), stage.folder("there"));
         let launcher = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 1";
         let prefix: Vec<String> = launcher.split(' ').map(str::to_owned).collect();
@@ -215,7 +213,7 @@ mod together {
         }
     }
 
-    /// What is left in the directory of a shared file when the program on a host was killed.
+    /// The remaining files in the directory of a shared file after the program on one host was killed.
     fn left_without(host: u32) {
         if !is_root() {
             return;
@@ -225,7 +223,7 @@ mod together {
         let words =
             "run --rw randread --engine sync --rate 200 --shared segmented --size 16m --time 10s --runs 1";
         let mut running = Running::start(&mut lab.command(&stage, words, &target));
-        running.until_it_says("run 1 of 1");
+        running.wait_for_output("run 1 of 1");
         std::thread::sleep(Duration::from_secs(2));
         let files = || std::fs::read_dir(&target).unwrap().count();
         assert_eq!(files(), 1, "one file for all");
@@ -235,7 +233,7 @@ mod together {
             std::thread::sleep(Duration::from_millis(50));
         }
         let left = files();
-        lab::until_the_launcher_has_ended(Duration::from_secs(15));
+        lab::wait_for_launcher_exit(Duration::from_secs(15));
         lab::end();
         let out = running.end_within(Duration::from_secs(60));
         assert_eq!(left, 0, "{out:?}");
@@ -243,13 +241,13 @@ mod together {
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn the_others_remove_a_shared_file_whose_maker_is_killed() {
+    fn shared_file_of_a_killed_maker_is_removed_by_the_others() {
         left_without(1);
     }
 
     #[test]
     #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-    fn its_maker_removes_a_shared_file_when_another_host_is_killed() {
+    fn shared_file_is_removed_by_its_maker_when_another_host_is_killed() {
         left_without(3);
     }
 }

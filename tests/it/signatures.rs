@@ -1,4 +1,4 @@
-//! Signatures of real tools: what they make is refused, under the name that `blkid` prints, and accepted after `wipefs`.
+//! Signatures that real tools write: refused under the name that `blkid` prints, and accepted after `wipefs`.
 //!
 //! Each row of `TABLE` makes an image with a tool of Debian. `./test` runs the rows whose tools it installs anyway, `./test --long` all.
 
@@ -6,7 +6,7 @@ use crate::stage::{Stage, skip};
 use std::fs::File;
 use std::process::Command;
 
-/// What is made, MiB of the image, and the shell command that makes it in `$F`. `d` is a directory with a file, `data` a file.
+/// Name, MiB of the image, and the shell command that makes it in `$F`. `d` is a directory with a file, `data` a file.
 struct Row(&'static str, u64, &'static str);
 
 /// Rows of tools that every Debian has, or that `./test` installs for other tests too.
@@ -83,7 +83,7 @@ fn names(stage: &Stage, image: &str) -> Vec<String> {
 
 #[track_caller]
 fn agrees_with_blkid(rows: &[Row]) {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     std::fs::write(stage.folder("d").join("file"), "content").unwrap();
     File::create(stage.path("data")).unwrap().set_len(1 << 20).unwrap();
     for Row(what, mib, line) in rows {
@@ -106,12 +106,12 @@ fn agrees_with_blkid(rows: &[Row]) {
 }
 
 #[test]
-fn a_signature_has_the_name_that_blkid_prints_and_none_is_left_by_wipefs() {
+fn signatures_are_named_as_by_blkid_and_gone_after_wipefs() {
     agrees_with_blkid(USUAL);
 }
 
 #[test]
 #[ignore = "makes every file system that Debian has tools for; ./test --long runs it"]
-fn every_signature_that_debian_can_make_has_the_name_that_blkid_prints() {
+fn every_debian_signature_is_named_as_by_blkid() {
     agrees_with_blkid(RARE);
 }

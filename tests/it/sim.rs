@@ -1,11 +1,11 @@
-//! The simulated device: the one place where a test knows the true figures.
+//! The simulated device, the only one whose true figures a test knows.
 
 use crate::stage::Stage;
 use std::path::Path;
 
 #[test]
-fn a_known_device_is_measured_as_it_is() {
-    let stage = Stage::beside_others();
+fn known_device_is_measured_exactly() {
+    let stage = Stage::shared();
     let words = "run --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 7 --format json --quiet";
     let out = stage.fathom(words, Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -17,13 +17,13 @@ fn a_known_device_is_measured_as_it_is() {
     assert!((median / 100_000.0 - 1.0).abs() < 0.01, "{median}");
     let depth = read["depth_mean"].as_f64().unwrap();
     assert!((depth / 32.0 - 1.0).abs() < 0.01, "{depth}");
-    report.must_say("B18", "holds");
+    report.expect_answer("B18", "holds");
     assert!(report.name().contains("simulated"), "{}", report.name());
 }
 
 #[test]
-fn the_same_seed_gives_the_same_figures() {
-    let stage = Stage::beside_others();
+fn equal_seeds_give_equal_figures() {
+    let stage = Stage::shared();
     let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --seed 7 --format json --quiet";
     let results = || {
         let mut results = stage.fathom(words, Path::new("")).report().0["results"].clone();
@@ -46,44 +46,44 @@ fn the_same_seed_gives_the_same_figures() {
 }
 
 #[test]
-fn a_device_that_never_changes_is_steady_from_a_minute_on_and_unproven_before() {
-    let stage = Stage::beside_others();
-    let said = |runs: &str| {
+fn constant_device_is_steady_after_a_minute() {
+    let stage = Stage::shared();
+    let printed = |runs: &str| {
         let words = format!("run --engine sim --depth 1 --warmup 0 {runs} --seed 7 --format json --quiet");
         stage.fathom(&words, Path::new("")).report().0["results"][0].clone()
     };
     // Its minutes pass in seconds, and the course is taken over by the real clock: long enough for ten stretches of it.
-    let long = said("--runs 1 --time 180s");
+    let long = printed("--runs 1 --time 180s");
     assert_eq!(long["steadiness"]["state"], "STEADY", "{}", long["steadiness"]);
     let within = |i: usize| long["runs"][0]["iops_within"][i].as_f64().unwrap();
     assert!(within(0) <= 10_001.0 && within(1) >= 9_999.0, "{}", long["runs"][0]);
-    let short = said("--runs 6 --time 1s");
+    let short = printed("--runs 6 --time 1s");
     assert_eq!(short["steadiness"]["state"], "UNPROVEN", "{}", short["steadiness"]);
     let snia = &short["steadiness"]["snia"];
     assert!(snia["met"] == true && snia["rounds"] == 6, "{snia}");
     let median = short["total"]["iops_median"]["value"].as_f64().unwrap();
     assert!((median / 10_000.0 - 1.0).abs() < 0.001, "{median}");
-    let two = said("--runs 2 --time 1s");
+    let two = printed("--runs 2 --time 1s");
     assert!(two["steadiness"]["snia"].is_null() && two["total"]["iops_median"].is_null(), "{two}");
 }
 
 #[test]
-fn half_a_percent_more_than_is_served_is_an_overload() {
-    let stage = Stage::beside_others();
+fn half_a_percent_above_capacity_is_an_overload() {
+    let stage = Stage::shared();
     // Four servers of 100 us serve 40,000 a second.
-    let said = |rate: u32, seconds: u32| {
+    let printed = |rate: u32, seconds: u32| {
         let words = format!(
             "run --engine sim:servers=4 --depth 64 --rate {rate} --arrivals constant --time {seconds}s --warmup 0 --runs 1 --format json --quiet"
         );
         stage.fathom(&words, Path::new("")).report()
     };
-    assert_eq!(said(40_200, 40).must_say("E11", "finding")["severity"], "void");
-    said(36_000, 40).must_say("E11", "holds");
+    assert_eq!(printed(40_200, 40).expect_answer("E11", "finding")["severity"], "void");
+    printed(36_000, 40).expect_answer("E11", "holds");
 }
 
 #[test]
-fn a_session_shown_again_is_the_same_report() {
-    let stage = Stage::beside_others();
+fn show_prints_the_same_report() {
+    let stage = Stage::shared();
     let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --format json --quiet";
     let first = stage.fathom(words, Path::new(""));
     assert_eq!(first.report().0, stage.show().report().0);

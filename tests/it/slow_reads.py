@@ -1,6 +1,6 @@
 """A file system of one file whose reads are slow in a known way: a dead server, a drive that sleeps, a disk that is fast on credit.
 
-For: stories that need storage whose behaviour they choose. Not for: anything else; it knows as much of FUSE as one file needs.
+Tests use it for storage with a chosen behaviour.
 Speaks the kernel's protocol on /dev/fuse itself (include/uapi/linux/fuse.h), so no library is needed.
 
 Usage: slow_reads.py DIRECTORY BYTES MANNER NUMBER...

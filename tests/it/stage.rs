@@ -1,6 +1,4 @@
-//! The stage: a directory of its own, the program, and what came of running it.
-//!
-//! For: stories that read as such. Not for: block devices and file systems ([`crate::disk`]).
+//! The environment of a test: a directory, and running the program with its outcome.
 
 use crate::turns::Turn;
 use rustix::process::Signal;
@@ -14,50 +12,50 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The user that owns nothing.
-const NOBODY: u32 = 65534;
-/// A run that takes longer is a failure of the story; nothing here measures for more than a few seconds.
+/// A user without any files.
+const UNPRIVILEGED_USER: u32 = 65534;
+/// A longer run is a failure of the test; no run here takes more than a few seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What `fathom` watches the idle machine for where that is not what a story is about.
+/// The duration of the idle watch, unless the test is about it.
 const SHORT_WATCH: &str = "100ms";
 
-/// Commands whose runs are measured again where others disturb them.
+/// Commands that repeat disturbed runs.
 const MEASURING: [&str; 6] = ["run", "bench", "limit", "sweep", "api", "layers"];
 
 /// Columns in which all tables fit.
-const WIDE: &str = "200";
+const WIDE_COLUMNS: &str = "200";
 
-/// A directory of its own on a disk, and the machine to itself unless it was made for less.
+/// A directory on a disk, and a turn on the machine.
 pub(crate) struct Stage {
     dir: TempDir,
-    /// Whether the idle machine is watched as long as for users, and what others disturb is measured again.
+    /// Whether to watch the idle machine as for users, and to repeat disturbed runs.
     watches: bool,
     _turn: Turn,
 }
 
-/// What came of running the program.
+/// The outcome of a program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Exit code; `None` where a signal ended it.
+    /// Exit code; `None` if a signal ended the program.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) took: Duration,
 }
 
-/// The program while it runs.
+/// A running program.
 pub(crate) struct Running {
     child: Child,
     stderr: BufReader<std::process::ChildStderr>,
-    said: String,
+    printed: String,
     since: Instant,
 }
 
-/// Says that the story of this thread could not be told, and why. `./test` prints these, and CI fails on them.
+/// Reports that the test of this thread is skipped, and why. `./test` prints these reports, and CI fails on them.
 pub(crate) fn skip(reason: &str) {
     let thread = std::thread::current();
-    let line = format!("SKIPPED {}: {reason}\n", thread.name().unwrap_or("a story"));
+    let line = format!("SKIPPED {}: {reason}\n", thread.name().unwrap_or("a test"));
     eprint!("{line}");
     if let Some(list) = std::env::var_os("FATHOM_SKIPS") {
         let mut list = File::options().append(true).create(true).open(list).unwrap();
@@ -65,7 +63,7 @@ pub(crate) fn skip(reason: &str) {
     }
 }
 
-/// Whether root tells this story; says that it is skipped otherwise.
+/// Whether the test runs as root; otherwise skips it.
 pub(crate) fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
@@ -75,42 +73,42 @@ pub(crate) fn is_root() -> bool {
 }
 
 impl Stage {
-    /// For a story that judges speed or counters of the whole machine, or takes something from it.
+    /// For a test that depends on speed or on counters of the whole machine, or that takes resources from others.
     pub(crate) fn new() -> Self {
-        Self::holding(Turn::alone())
+        Self::holding(Turn::exclusive())
     }
 
-    /// For a story that is about the idle watch, or about what others do to the disk.
+    /// For a test about the idle watch or about other load on the disk.
     pub(crate) fn watching() -> Self {
         Self::new().watching_as_for_users()
     }
 
-    /// For a story that needs a processor of its own and tells nothing of what others do to the disk: its device and its counters are
-    /// its own, or its time is that of sleeping and of throttles.
-    pub(crate) fn beside_few() -> Self {
-        Self::holding(Turn::beside_few())
+    /// For a test that needs a processor and does not depend on other disk load: it has its own device and counters, or its time is that
+    /// of sleeps and throttles.
+    pub(crate) fn one_per_cpu() -> Self {
+        Self::holding(Turn::one_per_cpu())
     }
 
-    /// For a story that others of this kind cannot disturb: what is done, refused, written or counted of its own, and no speed.
-    pub(crate) fn beside_others() -> Self {
-        Self::holding(Turn::beside_others())
+    /// For a test that others of this kind cannot disturb, since it does not depend on speed.
+    pub(crate) fn shared() -> Self {
+        Self::holding(Turn::shared())
     }
 
-    /// The same stage, where the program looks at what others do as it does for users.
+    /// The same stage, with the idle watch as for users.
     pub(crate) fn watching_as_for_users(self) -> Self {
         Self { watches: true, ..self }
     }
 
     fn holding(turn: Turn) -> Self {
-        // Not /tmp, which is memory on many machines; not the build directory, which others may not enter.
+        // Not in /tmp, which is memory on many machines, nor in the build directory, which other users may not enter.
         let dir = tempfile::Builder::new().prefix("fathom-it-").tempdir_in("/var/tmp").unwrap();
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
         Self { dir, watches: false, _turn: turn }
     }
 
-    /// Gives the program its words, and has it look at what others do no more than a story needs that is about something else: how
-    /// many runs there are, and how long they take, must not depend on who else uses this machine.
-    fn give_words(&self, command: &mut Command, words: &str) {
+    /// Adds the arguments. Shortens the idle watch and forbids repeated runs, unless the test is about those: the number of runs must not
+    /// depend on other load.
+    fn add_arguments(&self, command: &mut Command, words: &str) {
         let mut split = words.split_whitespace();
         let first = split.next();
         command.args(first);
@@ -131,7 +129,7 @@ impl Stage {
         self.dir.path().join(name)
     }
 
-    /// What its directory is called, as no other stage is.
+    /// The unique name of its directory.
     pub(crate) fn name(&self) -> String {
         self.dir.path().file_name().unwrap().to_string_lossy().into_owned()
     }
@@ -143,71 +141,71 @@ impl Stage {
         path
     }
 
-    /// An empty directory that belongs to nobody.
-    pub(crate) fn folder_of_nobody(&self, name: &str) -> PathBuf {
+    /// An empty directory of the unprivileged user.
+    pub(crate) fn unprivileged_folder(&self, name: &str) -> PathBuf {
         let path = self.folder(name);
-        chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+        chown(&path, Some(UNPRIVILEGED_USER), Some(UNPRIVILEGED_USER)).unwrap();
         path
     }
 
-    /// A file full of bytes, on the disk.
+    /// A file of random bytes, on the disk.
     pub(crate) fn file(&self, name: &str, mib: usize) -> PathBuf {
         let path = self.path(name);
         fill(&path, mib);
         path
     }
 
-    /// Runs the program with words split at spaces, and a target.
+    /// Runs the program with space-separated arguments and a target.
     pub(crate) fn fathom(&self, words: &str, target: &Path) -> Outcome {
         wait(&mut self.command(&[], words, target))
     }
 
-    /// Runs the program as the user who owns nothing, without a home.
-    pub(crate) fn fathom_as_nobody(&self, words: &str, target: &Path) -> Outcome {
-        // Where the build directory is root's, the program in it is out of reach.
+    /// Runs the program as the unprivileged user, without a home.
+    pub(crate) fn fathom_unprivileged(&self, words: &str, target: &Path) -> Outcome {
+        // If the build directory belongs to root, that user cannot reach the program in it.
         let program = self.path("fathom");
-        // By another process: one that a story beside this starts would hold the copy open for writing, and it could not run.
+        // Copied by another process: a process that a concurrent test starts would inherit the open copy, and it could not run.
         tool(&[&"cp", &env!("CARGO_BIN_EXE_fathom"), &program]).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-        let who = NOBODY.to_string();
+        let who = UNPRIVILEGED_USER.to_string();
         let mut command = Command::new("setpriv");
         command.args(["--reuid", &who, "--regid", &who, "--clear-groups"]).arg(program);
-        self.give_words(&mut command, words);
+        self.add_arguments(&mut command, words);
         if target != Path::new("") {
             command.arg(target);
         }
         command
-            .env("COLUMNS", WIDE)
+            .env("COLUMNS", WIDE_COLUMNS)
             .env_remove("HOME")
-            .env("XDG_DATA_HOME", self.folder_of_nobody("xdg-of-nobody"));
-        command.env("TMPDIR", self.folder_of_nobody("tmp-of-nobody"));
+            .env("XDG_DATA_HOME", self.unprivileged_folder("xdg-of-nobody"));
+        command.env("TMPDIR", self.unprivileged_folder("tmp-of-nobody"));
         wait(&mut command)
     }
 
-    /// Starts the program and goes on.
+    /// Starts the program without waiting.
     pub(crate) fn start(&self, words: &str, target: &Path) -> Running {
         Running::start(&mut self.command(&[], words, target))
     }
 
-    /// The program behind a prefix such as `nsenter ...`.
+    /// The program with a prefix such as `nsenter ...`.
     pub(crate) fn command(&self, prefix: &[String], words: &str, target: &Path) -> Command {
         let program = [env!("CARGO_BIN_EXE_fathom").to_owned()];
         let mut all = prefix.iter().chain(&program);
         let mut command = Command::new(all.next().unwrap());
         command.args(all);
-        self.give_words(&mut command, words);
+        self.add_arguments(&mut command, words);
         if target != Path::new("") {
             command.arg(target);
         }
         command.env("XDG_DATA_HOME", self.folder("xdg")).env("TMPDIR", self.folder("tmp"));
-        // What is named without a folder must not lie in the source.
+        // Relative names must not end up in the source directory.
         command.current_dir(self.folder("cwd"));
-        // Stories that look for words in tables have room for them; those about widths say their own.
-        command.env("COLUMNS", WIDE);
+        // Tables get enough columns, unless the test is about widths.
+        command.env("COLUMNS", WIDE_COLUMNS);
         command
     }
 
-    /// The session files that were written, oldest first.
+    /// The session files, oldest first.
     pub(crate) fn sessions(&self) -> Vec<PathBuf> {
         names(&self.path("xdg/fathom/sessions"))
     }
@@ -220,7 +218,7 @@ impl Stage {
     }
 }
 
-/// Fills a file with bytes that no layer can make smaller, down to the disk.
+/// Fills a file with bytes that no layer can compress.
 pub(crate) fn fill(path: &Path, mib: usize) {
     let mut random = File::open("/dev/urandom").unwrap();
     let mut file = File::create(path).unwrap();
@@ -228,7 +226,7 @@ pub(crate) fn fill(path: &Path, mib: usize) {
     file.sync_all().unwrap();
 }
 
-/// Everything in a directory, sorted; nothing where there is none.
+/// The entries of a directory, sorted; none without a directory.
 pub(crate) fn names(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten();
     let mut all: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
@@ -236,11 +234,11 @@ pub(crate) fn names(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Runs a tool that must succeed, and gives what it printed.
+/// Runs a tool that must succeed, and returns its output.
 pub(crate) fn tool(words: &[&dyn AsRef<OsStr>]) -> Result<String, String> {
     let mut words = words.iter().map(AsRef::as_ref);
     let mut command = Command::new(words.next().unwrap());
-    // Where a tool may leave what it makes beside its output: fio, states of verification.
+    // A directory for files that the tool leaves: fio writes verification states.
     command.args(words).stdin(Stdio::null()).current_dir(std::env::temp_dir());
     let out = command.output().map_err(|e| format!("{command:?}: {e}"))?;
     if !out.status.success() {
@@ -249,13 +247,12 @@ pub(crate) fn tool(words: &[&dyn AsRef<OsStr>]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }
 
-/// What a measurement says, made again as a whole while others had the disk or the CPUs of this machine for so much of it that there is
-/// no number; the fifth as it is.
+/// Repeats a measurement up to five times while other load on the machine withholds its number.
 pub(crate) fn undisturbed(measure: impl Fn() -> Outcome) -> Outcome {
-    (0..4).map(|_| measure()).find(|out| !out.report().is_withheld_by_others()).unwrap_or_else(measure)
+    (0..4).map(|_| measure()).find(|out| !out.report().is_disturbed()).unwrap_or_else(measure)
 }
 
-/// Runs something that goes through many loads to the end, within five times the limit.
+/// Runs to the end, within five times the limit.
 pub(crate) fn wait_long(command: &mut Command) -> Outcome {
     Running::start(command).end_within(5 * LIMIT)
 }
@@ -271,7 +268,7 @@ impl Running {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        Self { child, stderr, said: String::new(), since }
+        Self { child, stderr, printed: String::new(), since }
     }
 
     /// Process id.
@@ -279,31 +276,35 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits until progress says these words. Fails where the program ends before.
-    pub(crate) fn until_it_says(&mut self, words: &str) {
-        while !self.said.contains(words) {
-            let read = self.stderr.read_line(&mut self.said).unwrap();
-            assert_ne!(read, 0, "it ended and never said '{words}': {}", self.said);
+    /// Waits until the progress output contains these words. Fails if the program ends before.
+    pub(crate) fn wait_for_output(&mut self, words: &str) {
+        while !self.printed.contains(words) {
+            let read = self.stderr.read_line(&mut self.printed).unwrap();
+            assert_ne!(read, 0, "it ended and never said '{words}': {}", self.printed);
         }
     }
 
-    /// Waits until this many runs have begun; repeated runs count. Fails if the program ends before.
-    pub(crate) fn until_runs(&mut self, count: usize) {
-        while self.said.lines().filter(|line| line.starts_with("run ")).count() < count {
-            let read = self.stderr.read_line(&mut self.said).unwrap();
-            assert_ne!(read, 0, "it ended before run {count}: {}", self.said);
+    /// Waits until this many runs have begun, including repeats. Fails if the program ends before.
+    pub(crate) fn wait_for_runs(&mut self, count: usize) {
+        while self.printed.lines().filter(|line| line.starts_with("run ")).count() < count {
+            let read = self.stderr.read_line(&mut self.printed).unwrap();
+            assert_ne!(read, 0, "it ended before run {count}: {}", self.printed);
         }
     }
 
-    /// Waits until its first run has a worker. It is announced before the syncs that come before a run, and those may take a while.
-    pub(crate) fn until_it_loads(&mut self) {
-        self.until_it_says("run 1 of");
+    /// Waits until the first run has a worker. The run is announced before its initial syncs, which may take a while.
+    pub(crate) fn wait_for_load(&mut self) {
+        self.wait_for_output("run 1 of");
         let is_worker = |task: std::fs::DirEntry| {
             std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == "fathom-0")
         };
         let tasks = format!("/proc/{}/task", self.id());
         while !std::fs::read_dir(&tasks).into_iter().flatten().flatten().any(is_worker) {
-            assert!(self.since.elapsed() < LIMIT && Path::new(&tasks).exists(), "no worker: {}", self.said);
+            assert!(
+                self.since.elapsed() < LIMIT && Path::new(&tasks).exists(),
+                "no worker: {}",
+                self.printed
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -314,9 +315,9 @@ impl Running {
         rustix::process::kill_process(id, signal).unwrap();
     }
 
-    /// Has it stand still while something is done, however long that takes on a machine in use.
-    pub(crate) fn held<T>(&self, meanwhile: impl FnOnce() -> T) -> T {
-        /// Lets it go on, also where the story fails.
+    /// Stops the program while `meanwhile` runs.
+    pub(crate) fn while_stopped<T>(&self, meanwhile: impl FnOnce() -> T) -> T {
+        /// Continues the program, even if the test fails.
         struct GoesOn<'r>(&'r Running);
         impl Drop for GoesOn<'_> {
             fn drop(&mut self) {
@@ -328,12 +329,12 @@ impl Running {
         meanwhile()
     }
 
-    /// Waits for the end. A program that outlasts the limit is killed, and the story fails.
+    /// Waits for the end. A program that outlasts the limit is killed, and the test fails.
     pub(crate) fn end(self) -> Outcome {
         self.end_within(LIMIT)
     }
 
-    /// Waits for the end. A program that outlasts this limit is killed, and the story fails.
+    /// Waits for the end. A program that outlasts this limit is killed, and the test fails.
     pub(crate) fn end_within(mut self, limit: Duration) -> Outcome {
         let out = self.child.stdout.take().unwrap();
         let reading = std::thread::spawn(move || std::io::read_to_string(out).unwrap_or_default());
@@ -345,14 +346,14 @@ impl Running {
             }
             if self.since.elapsed() > limit {
                 self.child.kill().unwrap();
-                panic!("it did not end within {limit:?}; it said: {}", self.said);
+                panic!("it did not end within {limit:?}; it said: {}", self.printed);
             }
             std::thread::sleep(Duration::from_millis(5));
         };
         Outcome {
             code: status.code(),
             stdout: reading.join().unwrap(),
-            stderr: self.said + &hearing.join().unwrap(),
+            stderr: self.printed + &hearing.join().unwrap(),
             took: self.since.elapsed(),
         }
     }
@@ -366,7 +367,7 @@ impl Outcome {
     }
 }
 
-/// A JSON report, read by the names of its contract.
+/// A JSON report.
 #[derive(Debug)]
 pub(crate) struct Report(pub(crate) Value);
 
@@ -376,7 +377,7 @@ impl Report {
         self.0["headline"]["name"].as_str().unwrap()
     }
 
-    /// First word.
+    /// The first word of a report.
     pub(crate) fn verdict(&self) -> &str {
         self.0["verdict"].as_str().unwrap()
     }
@@ -386,26 +387,26 @@ impl Report {
         self.0["findings"].as_array().unwrap().iter().filter(|f| f["id"] == id).collect()
     }
 
-    /// Whether a check answered so.
-    pub(crate) fn says(&self, id: &str, outcome: &str) -> bool {
+    /// Whether a check has this answer.
+    pub(crate) fn has_answer(&self, id: &str, outcome: &str) -> bool {
         self.answers(id).iter().any(|f| f["outcome"] == outcome)
     }
 
-    /// Fails unless a check answered so.
+    /// Fails unless a check has this answer.
     #[track_caller]
-    pub(crate) fn must_say(&self, id: &str, outcome: &str) -> &Value {
+    pub(crate) fn expect_answer(&self, id: &str, outcome: &str) -> &Value {
         let all = self.answers(id);
         let answer = all.iter().find(|f| f["outcome"] == outcome);
         answer.unwrap_or_else(|| panic!("{id} does not say '{outcome}': {all:#?}"))
     }
 
-    /// Whether there is no number because of the machine (the checks D), such as others who had its disk or CPUs.
-    pub(crate) fn is_withheld_by_others(&self) -> bool {
+    /// Whether the number is withheld because of the machine (the D checks), such as other load on the disk or the CPUs.
+    pub(crate) fn is_disturbed(&self) -> bool {
         let findings = self.0["findings"].as_array().unwrap();
         findings.iter().any(|f| f["severity"] == "void" && f["id"].as_str().unwrap().starts_with('D'))
     }
 
-    /// What the topmost device saw of each run.
+    /// The counters of the topmost device for each run.
     pub(crate) fn devices(&self) -> Vec<&Value> {
         let runs = self.0["results"][0]["runs"].as_array().unwrap();
         runs.iter().map(|r| &r["device"]).collect()

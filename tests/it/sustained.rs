@@ -1,6 +1,4 @@
-//! Sustained writes: bursts with a known end, and preconditioning seen from the device.
-//!
-//! For: what is written before the first run, and how a cliff of writes is told. Not for: cliffs of reads ([`crate::provoke`]).
+//! Sustained writes: bursts of a known size, and preconditioning seen from the device.
 
 use crate::disk::{Device, Disk, Image};
 use crate::group::Group;
@@ -18,15 +16,15 @@ const THROTTLE: &str = "blkio.throttle.write_bps_device";
 
 #[test]
 #[ignore = "long"]
-fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
+fn write_burst_has_its_size_and_both_rates() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let first = format!("$NUMBER {}", RATES[0]);
     let Some(group) = Group::limited(&disk, &("blkio", THROTTLE, &first)) else { return };
-    // A file of the story's own: then all that the group writes is the work itself.
+    // A file of the test's own: then all that the group writes is the work itself.
     let file = disk.file("data", 64);
     let number = disk.number();
     let words = format!(
@@ -46,18 +44,20 @@ fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
     });
     let report = out.report();
     let all = report.0["deductions"].as_array().unwrap();
-    let told = all.iter().find(|d| d["name"] == "burst").unwrap_or_else(|| panic!("no burst: {report:#?}"));
-    let of = |name: &str| told["evidence"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {told:#}"));
+    let reported =
+        all.iter().find(|d| d["name"] == "burst").unwrap_or_else(|| panic!("no burst: {report:#?}"));
+    let of =
+        |name: &str| reported["evidence"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {reported:#}"));
     let near = |got: f64, truth: f64, share: f64| {
-        assert!((got / truth - 1.0).abs() < share, "{got} is not {truth}: {told:#}");
+        assert!((got / truth - 1.0).abs() < share, "{got} is not {truth}: {reported:#}");
     };
     near(of("burst_bytes"), burst, 0.10);
     near(of("before_mb_per_s") * 1e6, rate, 0.10);
     near(of("after_mb_per_s"), RATES[1] as f64 / 1e6, 0.15);
-    report.must_say("E02", "finding");
+    report.expect_answer("E02", "finding");
 }
 
-/// Waits until the group that fathom made has written so many bytes; how many it has then, and when.
+/// Waits until the cgroup of fathom has written this many bytes. Returns the bytes and the time.
 fn until(group: &Group, device: &str, bytes: u64) -> (u64, Instant) {
     let since = Instant::now();
     loop {
@@ -70,7 +70,7 @@ fn until(group: &Group, device: &str, bytes: u64) -> (u64, Instant) {
     }
 }
 
-/// The group that fathom made below the story's.
+/// The group that fathom made below the test's.
 fn of_fathom(group: &Group) -> Option<PathBuf> {
     names(group.dir()).into_iter().find(|p| p.is_dir())
 }
@@ -87,11 +87,11 @@ fn written(group: &Group, device: &str) -> u64 {
 const SHORT: &str = "--size 32m --time 200ms --warmup 0 --runs 1";
 
 #[test]
-fn the_device_is_written_over_twice_before_the_first_run() {
+fn preconditioning_writes_the_device_twice() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let words = format!("run --rw randwrite --depth 4 --precondition {SHORT} --quiet --format json");
     let report = disk.fathom(&stage, &words, &disk.dir).report();
@@ -122,16 +122,16 @@ fn sectors_written(session: &Path, moment: &str, file: &str) -> u64 {
 }
 
 #[test]
-fn an_interrupt_while_preconditioning_leaves_no_file() {
+fn interrupt_during_preconditioning_leaves_no_file() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     for words in ["preconditioning: writing", "preconditioning: round 2"] {
         let mut running =
             disk.start(&stage, "run --rw randwrite --precondition --size 128m --time 1s --runs 1", &disk.dir);
-        running.until_it_says(words);
+        running.wait_for_output(words);
         running.signal(Signal::INT);
         let out = running.end();
         assert_eq!(out.code, Some(130), "{out:?}");
@@ -141,13 +141,13 @@ fn an_interrupt_while_preconditioning_leaves_no_file() {
 }
 
 #[test]
-fn what_would_be_written_is_said_before() {
-    let stage = Stage::beside_others();
+fn preconditioning_is_announced() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let explained = |words: &str| {
         let out = stage.fathom(words, &folder);
         assert_eq!(out.code, Some(0), "{out:?}");
-        // A long value goes on in the next lines, which are indented.
+        // A long value continues on indented lines.
         let mut row = out.stdout.lines().skip_while(|l| !l.starts_with("--precondition"));
         let rest = row.clone().skip(1).take_while(|l| l.starts_with(' '));
         let line = row.next().into_iter().chain(rest).map(str::trim).collect::<Vec<_>>().join(" ");
@@ -168,8 +168,8 @@ fn what_would_be_written_is_said_before() {
 }
 
 #[test]
-fn a_file_of_the_users_is_written_over_only_when_it_is_named() {
-    let stage = Stage::beside_others();
+fn user_file_is_preconditioned_only_when_named() {
+    let stage = Stage::shared();
     let file = stage.file("mine", 16);
     let before = std::fs::read(&file).unwrap();
     let words = "run --rw randread --precondition --time 50ms --warmup 0 --runs 1 --quiet";
@@ -186,8 +186,8 @@ fn a_file_of_the_users_is_written_over_only_when_it_is_named() {
 }
 
 #[test]
-fn nothing_is_written_outside_of_what_is_measured() {
-    let stage = Stage::beside_others();
+fn preconditioning_stays_within_the_measured_span() {
+    let stage = Stage::shared();
     let file = stage.file("mine", 16);
     let before = std::fs::read(&file).unwrap();
     let words =
@@ -202,11 +202,11 @@ fn nothing_is_written_outside_of_what_is_measured() {
 }
 
 #[test]
-fn a_device_is_written_over_only_when_it_is_named() {
+fn device_is_preconditioned_only_when_named() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     let words = "run --rw randread --precondition --time 50ms --warmup 0 --runs 1 --quiet";
@@ -221,8 +221,8 @@ fn a_device_is_written_over_only_when_it_is_named() {
 }
 
 #[test]
-fn what_touches_nothing_cannot_be_preconditioned() {
-    let stage = Stage::beside_others();
+fn jobs_without_targets_cannot_be_preconditioned() {
+    let stage = Stage::shared();
     let out = stage.fathom("run --engine null --rw randwrite --precondition --quiet", Path::new(""));
     assert_eq!(out.code, Some(2), "{out:?}");
     assert!(out.stderr.contains("--precondition changes nothing here"), "{out:?}");

@@ -1,6 +1,4 @@
-//! Sweeps: grids, searches whose truth is known, and sessions that go on.
-//!
-//! For: what a grid has, who wins where everybody can know it, what is refused. Not for: how fast a disk is.
+//! Sweeps: the cells of a grid, searches with a known winner, refusals, and resumed sessions.
 
 use crate::disk::{Disk, Image};
 use crate::stage::{Outcome, Stage, is_root};
@@ -28,8 +26,8 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn ccsio_has_285_cells_and_names_the_15_that_it_skips() {
-    let stage = Stage::beside_others();
+fn ccsio_has_285_cells_and_names_15_skipped_ones() {
+    let stage = Stage::shared();
     let folder = stage.folder("place");
     let list = stage.fathom("sweep --preset ccsio --list", &folder);
     let skipped = stage.fathom("sweep --preset ccsio --skipped", &folder);
@@ -48,8 +46,8 @@ fn ccsio_has_285_cells_and_names_the_15_that_it_skips() {
 }
 
 #[test]
-fn every_axis_of_help_makes_cells() {
-    let stage = Stage::beside_others();
+fn every_axis_in_help_gives_cells() {
+    let stage = Stage::shared();
     let places = [stage.folder("one"), stage.folder("two")];
     let help = stage.fathom("sweep --help", Path::new("")).stdout;
     let axes = help.split("\nAxes:\n").nth(1).and_then(|rest| rest.split("\nWhere:\n").next());
@@ -79,7 +77,7 @@ fn every_axis_of_help_makes_cells() {
             _ => "--bs 4k --rw read",
         };
         let depth = if axis == "depth" { "" } else { "--depth 8" };
-        // Places of an axis stand behind it.
+        // The axis is followed by its values.
         let (one, other) = (places[0].display().to_string(), places[1].as_path());
         let (one, other) = if axis == "target" { (String::new(), nothing()) } else { (one, other) };
         let words = format!("sweep --list {work} {depth} --{axis} {values} {one}");
@@ -90,15 +88,15 @@ fn every_axis_of_help_makes_cells() {
 }
 
 #[test]
-fn the_fastest_cell_of_a_known_device_wins_and_has_its_true_rate() {
-    let stage = Stage::beside_few();
+fn fastest_cell_of_a_known_device_wins_with_its_true_rate() {
+    let stage = Stage::one_per_cpu();
     let out = stage.fathom(&format!("{SIM} --rw read --bs 4k..64k --depth 1..8"), nothing());
     assert_eq!(out.code, Some(0), "{out:?}");
     let report = out.report();
     let sweep = &report.0["sweep"];
     let winner = &sweep["winner"]["read"];
     assert_eq!(shape(winner), (64 << 10, 8), "{winner:#}");
-    // Eight of 64 KiB each 100 us, and nobody but the clock's last turn is late.
+    // Eight of 64 KiB every 100 us; only the last tick may be late.
     assert!((number(&winner["iops"]) / 80_000.0 - 1.0).abs() < 0.01, "{winner:#}");
     assert!((number(&winner["mib_per_s"]) / 5_000.0 - 1.0).abs() < 0.01 && winner["runs"] == 5, "{winner:#}");
     assert_eq!(sweep["cheapest"]["read"]["block_bytes"], winner["block_bytes"], "nothing cheaper is as fast");
@@ -116,8 +114,8 @@ fn the_fastest_cell_of_a_known_device_wins_and_has_its_true_rate() {
 }
 
 #[test]
-fn the_tolerance_decides_which_settings_are_as_fast() {
-    let stage = Stage::beside_others();
+fn tolerance_decides_which_settings_are_equally_fast() {
+    let stage = Stage::shared();
     let answer = |tolerance: &str| {
         let words = format!("{SIM} --rw read --bs 64k --depth 4..8+1 {tolerance}");
         let out = stage.fathom(&words, nothing());
@@ -146,8 +144,8 @@ fn the_tolerance_decides_which_settings_are_as_fast() {
 }
 
 #[test]
-fn a_question_that_stays_open_takes_its_budget_and_states_what_is_known() {
-    let stage = Stage::beside_few();
+fn undecided_search_uses_its_budget_and_reports_what_is_known() {
+    let stage = Stage::one_per_cpu();
     let file = stage.file("disk", 64);
     let budget_s = 15.0;
     let words =
@@ -174,8 +172,8 @@ fn a_question_that_stays_open_takes_its_budget_and_states_what_is_known() {
 }
 
 #[test]
-fn the_default_budget_of_a_default_grid_is_less_than_two_minutes() {
-    let stage = Stage::beside_others();
+fn default_grid_takes_less_than_two_minutes() {
+    let stage = Stage::shared();
     let folder = stage.folder("place");
     for words in ["sweep --explain", "sweep --preset ccsio --explain", "sweep --rw read --explain"] {
         let out = stage.fathom(words, &folder);
@@ -189,9 +187,9 @@ fn the_default_budget_of_a_default_grid_is_less_than_two_minutes() {
 }
 
 #[test]
-fn the_measure_that_is_said_decides_who_wins() {
-    let stage = Stage::beside_others();
-    // Eight servers of 100 us each: what waits behind them has a longer latency, and no more operations come of it.
+fn requested_measure_decides_the_winner() {
+    let stage = Stage::shared();
+    // Eight servers of 100 us each: further operations wait, which raises the latency but not the rate.
     let words = SIM.replace("--engine sim", "--engine sim:servers=8");
     let of = |more: &str| {
         let out =
@@ -223,8 +221,8 @@ fn the_measure_that_is_said_decides_who_wins() {
 }
 
 #[test]
-fn positions_are_shares_of_what_is_there() {
-    let stage = Stage::beside_others();
+fn positions_are_shares_of_the_target() {
+    let stage = Stage::shared();
     let file = stage.file("disk", 16);
     let words = "sweep --offset 0%,50%,99% --rw read --bs 64k --depth 1 --time 50ms --exhaustive --quiet --format json";
     let out = stage.fathom(words, &file);
@@ -252,8 +250,8 @@ fn positions_are_shares_of_what_is_there() {
 }
 
 #[test]
-fn zones_are_measured_from_the_first_byte_to_the_end() {
-    let stage = Stage::beside_others();
+fn zones_cover_the_target_from_start_to_end() {
+    let stage = Stage::shared();
     let list = stage.fathom("sweep --preset zones --engine sim --list", nothing());
     let lines: Vec<&str> = list.stdout.lines().collect();
     assert_eq!((list.code, lines.len()), (Some(0), 21), "{list:?}");
@@ -262,8 +260,8 @@ fn zones_are_measured_from_the_first_byte_to_the_end() {
 }
 
 #[test]
-fn places_named_as_an_axis_are_measured_alone() {
-    let stage = Stage::beside_others();
+fn targets_as_an_axis_are_measured_separately() {
+    let stage = Stage::shared();
     let places = [stage.folder("one"), stage.folder("two")];
     let both = format!("{},{}", places[0].display(), places[1].display());
     let words = format!(
@@ -287,8 +285,8 @@ fn places_named_as_an_axis_are_measured_alone() {
 }
 
 #[test]
-fn works_race_apart_and_an_exhaustive_search_measures_all_alike() {
-    let stage = Stage::beside_others();
+fn directions_are_searched_separately_and_exhaustive_search_measures_all() {
+    let stage = Stage::shared();
     let words = format!("{SIM} --rw read,randwrite --bs 4k,8k --depth 2,4 --exhaustive --runs 4");
     let sweep = sweep(&stage.fathom(&words, nothing()));
     assert_eq!(sweep["search"], "exhaustive");
@@ -304,8 +302,8 @@ fn works_race_apart_and_an_exhaustive_search_measures_all_alike() {
 }
 
 #[test]
-fn a_cell_measured_once_may_win_and_one_cell_wins_nothing() {
-    let stage = Stage::beside_others();
+fn a_cell_measured_once_can_win_but_not_a_single_cell() {
+    let stage = Stage::shared();
     let words = format!("{SIM} --rw read,write --bs 4k..64k --depth 1..8 --exhaustive --runs 1");
     let once = stage.fathom(&words, nothing()).report().0;
     for (at, work) in ["read", "write"].into_iter().enumerate() {
@@ -325,12 +323,12 @@ fn a_cell_measured_once_may_win_and_one_cell_wins_nothing() {
 }
 
 #[test]
-fn the_text_says_who_wins_and_draws_the_map() {
-    let stage = Stage::beside_others();
+fn text_names_the_winner_and_draws_the_map() {
+    let stage = Stage::shared();
     let words =
         "sweep --engine sim --rw read --bs 4k..32k --depth 1..64 --memory 1m --time 100ms --quiet --verbose";
     let out = stage.fathom(words, nothing());
-    // On a busy machine a cell may cost less CPU time and be quoted beside the winner: then VALID stands on a line of its own.
+    // On a busy machine a cell may use less CPU time and be quoted along with the winner: VALID is then on a line of its own.
     for must in [
         "FASTEST  Reads: depth 64, 16 KiB, direct, sim: ",
         "\nVALID  ",
@@ -345,11 +343,11 @@ fn the_text_says_who_wins_and_draws_the_map() {
 }
 
 #[test]
-fn an_interrupted_sweep_goes_on_where_it_stopped() {
-    let stage = Stage::beside_few();
+fn interrupted_sweep_resumes() {
+    let stage = Stage::one_per_cpu();
     let words = "sweep --engine null --rw read --bs 4k..64k --depth 1 --workers 1,2 --time 300ms --seed 3 --budget 10s";
     let mut running = stage.start(words, nothing());
-    running.until_it_says("cell 4 of 10");
+    running.wait_for_output("cell 4 of 10");
     running.signal(rustix::process::Signal::INT);
     let cut = running.end();
     assert_eq!(cut.code, Some(130), "{cut:?}");
@@ -371,15 +369,15 @@ fn an_interrupted_sweep_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_killed_sweep_goes_on_too() {
-    let stage = Stage::beside_others();
+fn killed_sweep_resumes() {
+    let stage = Stage::shared();
     let folder = stage.folder("place");
     let words = "sweep --rw read --bs 64k..256k --depth 1,2 --size 32m --time 250ms --budget 10s";
     let mut running = stage.start(words, &folder);
-    running.until_it_says("cell 4 of 6");
+    running.wait_for_output("cell 4 of 6");
     running.signal(rustix::process::Signal::KILL);
     running.end();
-    // What the session says is not said again, least of all what would keep a device from being measured.
+    // Settings of the session are not repeated, and nothing prevents measuring a device.
     for more in
         ["--bs 4k", "--time 1s", "--explain", "--expect-device sda", "--no-history", "--fail-if p99>1ms"]
     {
@@ -394,11 +392,11 @@ fn a_killed_sweep_goes_on_too() {
 }
 
 #[test]
-fn a_disk_has_a_winner_in_each_direction_and_losses_of_cp_and_dd() {
+fn disk_has_a_winner_per_direction_and_losses_of_cp_and_dd() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let words = "sweep --bs 512,64k..256k --depth 1,4 --cache direct,buffered --size 64m --time 250ms --budget 25s --quiet --format json";
     let out = disk.fathom(&stage, words, &disk.dir);
@@ -444,8 +442,8 @@ fn a_disk_has_a_winner_in_each_direction_and_losses_of_cp_and_dd() {
 }
 
 #[test]
-fn what_makes_no_grid_is_refused_with_words_to_type() {
-    let stage = Stage::beside_others();
+fn impossible_grids_are_refused_with_a_fix() {
+    let stage = Stage::shared();
     let folder = stage.folder("place");
     for (words, must) in [
         ("--bs 64k..4k", "smaller one first"),
@@ -474,8 +472,8 @@ fn what_makes_no_grid_is_refused_with_words_to_type() {
 }
 
 #[test]
-fn a_sweep_of_a_sparse_file_measures_no_cell_and_says_why() {
-    let stage = Stage::beside_others();
+fn sweep_of_a_sparse_file_is_refused() {
+    let stage = Stage::shared();
     let file = stage.path("sparse");
     std::fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
     let out = stage.fathom(
@@ -490,8 +488,8 @@ fn a_sweep_of_a_sparse_file_measures_no_cell_and_says_why() {
 }
 
 #[test]
-fn of_cells_that_are_measured_once_whatever_is_above_the_winner_is_not_told_apart_from_it() {
-    let stage = Stage::beside_few();
+fn cells_measured_once_above_the_winner_are_not_distinguished() {
+    let stage = Stage::one_per_cpu();
     let out = stage.fathom(
         "sweep --rw read --bs 64k,1m --depth 1,8 --cache direct,buffered --size 64m --exhaustive --runs 1 --time 150ms --warmup 0 --quiet --format json",
         &stage.folder("place"),
@@ -500,7 +498,7 @@ fn of_cells_that_are_measured_once_whatever_is_above_the_winner_is_not_told_apar
     let work = &report["sweep"]["works"][0];
     let cells = report["sweep"]["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 8, "{cells:#?}");
-    // Where it is not told, there may be none with a number.
+    // Without that message there may be none with a number.
     let best = report["sweep"]["winner"]["read"]["mib_per_s"].as_f64().unwrap_or(f64::INFINITY);
     // One run says nothing of how far two lie apart: the repeats of the reference cell do, and the winner is measured again.
     assert!(work["spread"].as_f64() > Some(0.0), "{work:#}");

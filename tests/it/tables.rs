@@ -1,6 +1,4 @@
-//! Tables over many sessions, and those of one that show what matters most.
-//!
-//! For: which rows and columns stand in them, and that every format has them. Not for: their layout, which golden files hold.
+//! Tables of many sessions, and short tables of one: their rows and columns, in every format.
 
 use crate::stage::{Outcome, Stage};
 use serde_json::Value;
@@ -17,8 +15,8 @@ fn say(stage: &Stage, words: &str) -> Outcome {
 }
 
 #[test]
-fn sessions_stand_as_rows_and_results_of_one_work_as_columns() {
-    let stage = Stage::beside_others();
+fn table_has_sessions_as_rows_and_results_as_columns() {
+    let stage = Stage::shared();
     assert!(say(&stage, "list --table").stdout.contains("fathom bench"));
     for depth in [8, 4, 4] {
         say(&stage, &format!("{SIM} --depth {depth}"));
@@ -54,8 +52,8 @@ fn sessions_stand_as_rows_and_results_of_one_work_as_columns() {
 }
 
 #[test]
-fn a_device_has_the_row_of_its_newest_session() {
-    let stage = Stage::beside_others();
+fn device_table_shows_the_newest_session() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     for _ in 0..2 {
         let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --quiet";
@@ -72,8 +70,8 @@ fn a_device_has_the_row_of_its_newest_session() {
 }
 
 #[test]
-fn a_load_curve_shows_the_loads_that_matter_most_and_all_where_asked() {
-    let stage = Stage::beside_others();
+fn load_curve_shows_important_loads_or_all() {
+    let stage = Stage::shared();
     say(&stage, "limit --engine sim:servers=1 --p99 300us --curve --time 5s --warmup 100ms --seed 7 --quiet");
     let json: Value = serde_json::from_str(&say(&stage, "show last --format json").stdout).unwrap();
     let points = json["limit"]["points"].as_array().unwrap();
@@ -92,8 +90,8 @@ fn a_load_curve_shows_the_loads_that_matter_most_and_all_where_asked() {
 }
 
 #[test]
-fn sessions_that_are_named_stand_side_by_side_in_every_format_and_the_worst_decides() {
-    let stage = Stage::beside_others();
+fn named_sessions_are_tabulated_in_every_format() {
+    let stage = Stage::shared();
     for words in ["--depth 8", "--depth 4", "--depth 4 --fail-if iops<1000000"] {
         let out = stage.fathom(&format!("{SIM} {words}"), Path::new(""));
         assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
@@ -102,7 +100,7 @@ fn sessions_that_are_named_stand_side_by_side_in_every_format_and_the_worst_deci
     let [json, page, csv] = ["all.json", "all.html", "all.csv"].map(|name| stage.path(name));
     let files = [&json, &page, &csv].map(|path| format!("-o {}", path.display())).join(" ");
     let text = say(&stage, &format!("show deep last~1 {files}")).stdout;
-    // In the order typed; each measured one thing, so these have one column, and words that tell them apart.
+    // In the typed order. Each measured one thing, so they share one column, with names that distinguish them.
     let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("---")).skip(1).take(2).collect();
     assert!(rows[0].starts_with("deep ") && rows[0].contains("80,000"), "{text}");
     assert!(

@@ -2,7 +2,7 @@
 
 use crate::disk::{Device, Disk, Image};
 use crate::group::Group;
-use crate::output::{says, shell};
+use crate::output::{check_outcome, shell};
 use crate::stage::{Outcome, Stage, is_root, names};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn known(report: &Value, name: &str) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{name} is not known: {:#}", run(report)))
 }
 
-/// What the command moved.
+/// The I/O of the command.
 #[track_caller]
 fn moved(report: &Value, name: &str) -> f64 {
     run(report)["moved"]["Ok"][name].as_f64().unwrap_or_else(|| panic!("{:#}", run(report)))
@@ -49,8 +49,8 @@ fn finds(report: &Value, id: &str) -> bool {
 const MIB: f64 = 1_048_576.0;
 
 #[test]
-fn exit_codes_and_streams_are_those_of_the_command() {
-    let stage = Stage::beside_others();
+fn exit_codes_and_streams_pass_through() {
+    let stage = Stage::shared();
     for (words, code) in [
         ("-- true", 0),
         ("-- sh -c 'exit 7'", 7),
@@ -77,12 +77,12 @@ fn exit_codes_and_streams_are_those_of_the_command() {
 
 #[test]
 fn signals_reach_the_command() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let words = "time --no-history -- sh -c";
     let script = "trap 'echo caught' USR1; echo ready >&2; sleep 30 & wait; kill $!; sleep 30 & wait";
     let mut command = stage.command(&[], words, Path::new(script));
     let mut running = crate::stage::Running::start(&mut command);
-    running.until_it_says("ready");
+    running.wait_for_output("ready");
     std::thread::sleep(Duration::from_millis(100));
     running.signal(Signal::USR1);
     std::thread::sleep(Duration::from_millis(200));
@@ -92,8 +92,8 @@ fn signals_reach_the_command() {
 }
 
 #[test]
-fn the_page_cache_and_the_disk_share_the_reads_as_they_did() {
-    let stage = Stage::beside_few();
+fn reads_are_split_between_page_cache_and_disk() {
+    let stage = Stage::one_per_cpu();
     std::fs::create_dir_all(stage.path("here")).unwrap();
     crate::stage::fill(&stage.path("here/data"), 64);
     let (_, cold) = timed(&stage, "--cold -- dd if=data of=/dev/null bs=1M");
@@ -114,8 +114,8 @@ fn the_page_cache_and_the_disk_share_the_reads_as_they_did() {
 }
 
 #[test]
-fn holes_and_sparse_output_are_named() {
-    let stage = Stage::beside_others();
+fn holes_and_sparse_output_are_reported() {
+    let stage = Stage::shared();
     std::fs::create_dir_all(stage.path("here")).unwrap();
     shell(&stage, "cd \"$D\" && truncate -s 32M holes");
     let (_, report) = timed(&stage, "-- cp --sparse=never holes copied");
@@ -129,8 +129,8 @@ fn holes_and_sparse_output_are_named() {
 }
 
 #[test]
-fn what_is_left_in_memory_is_made_stable_and_the_rate_includes_that() {
-    let stage = Stage::beside_few();
+fn rate_includes_the_sync_of_dirty_data() {
+    let stage = Stage::one_per_cpu();
     std::fs::create_dir_all(stage.path("here")).unwrap();
     shell(&stage, "sync");
     let (out, report) = timed(&stage, "-- sh -c 'head -c 67108864 /dev/urandom > written'");
@@ -145,8 +145,8 @@ fn what_is_left_in_memory_is_made_stable_and_the_rate_includes_that() {
 }
 
 #[test]
-fn syncs_and_how_files_are_opened_are_counted_for_root() {
-    let stage = Stage::beside_few();
+fn root_sees_syncs_and_open_flags() {
+    let stage = Stage::one_per_cpu();
     if !is_root() {
         return;
     }
@@ -165,8 +165,8 @@ fn syncs_and_how_files_are_opened_are_counted_for_root() {
 }
 
 #[test]
-fn children_that_have_ended_count_and_those_that_still_run_are_named() {
-    let stage = Stage::beside_few();
+fn ended_children_count_and_running_ones_are_named() {
+    let stage = Stage::one_per_cpu();
     std::fs::create_dir_all(stage.path("here")).unwrap();
     crate::stage::fill(&stage.path("here/data"), 1);
     let script = "for i in $(seq 50); do head -c 1048576 data > /dev/null; done";
@@ -187,7 +187,7 @@ fn children_that_have_ended_count_and_those_that_still_run_are_named() {
 }
 
 #[test]
-fn a_throttle_is_the_limiter_and_a_neighbour_is_not_the_command() {
+fn throttle_is_the_limiter_and_neighbours_are_not_counted() {
     let stage = Stage::new();
     if !is_root() {
         return;
@@ -209,7 +209,7 @@ fn a_throttle_is_the_limiter_and_a_neighbour_is_not_the_command() {
     // A neighbour that reads the same device.
     let reads =
         format!("while :; do dd if={device} of=/dev/null bs=64k count=64 iflag=direct status=none; done");
-    let _neighbour = disk.sh_beside(&reads);
+    let _neighbour = disk.spawn_sh(&reads);
     let words = format!(
         "time -o {} --force -- dd bs=4k count=4096 iflag=direct of=/dev/null if={device}",
         report.display()
@@ -222,8 +222,8 @@ fn a_throttle_is_the_limiter_and_a_neighbour_is_not_the_command() {
 }
 
 #[test]
-fn a_pipe_is_no_storage() {
-    let stage = Stage::beside_few();
+fn pipes_do_not_count_as_storage() {
+    let stage = Stage::one_per_cpu();
     std::fs::create_dir_all(stage.path("here/dir")).unwrap();
     crate::stage::fill(&stage.path("here/dir/data"), 8);
     let (_, report) = timed(&stage, "-- tar c dir | sleep 0.3");
@@ -235,16 +235,16 @@ fn a_pipe_is_no_storage() {
 }
 
 #[test]
-fn a_user_without_rights_is_told_what_is_missing() {
-    let stage = Stage::beside_few();
+fn users_without_rights_see_what_is_missing() {
+    let stage = Stage::one_per_cpu();
     if !is_root() {
         return;
     }
-    let dir = stage.folder_of_nobody("here");
+    let dir = stage.unprivileged_folder("here");
     crate::stage::fill(&dir.join("data"), 8);
     let report = dir.join("report.json");
     let words = format!("time --verbose -o {} -- cat {}", report.display(), dir.join("data").display());
-    let out = stage.fathom_as_nobody(&words, Path::new(""));
+    let out = stage.fathom_unprivileged(&words, Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(out.stderr.contains("syncs not checked") && out.stderr.contains("Not known"), "{out:?}");
     let json: Value =
@@ -257,8 +257,8 @@ fn a_user_without_rights_is_told_what_is_missing() {
 }
 
 #[test]
-fn conditions_and_comparisons_are_answered() {
-    let stage = Stage::beside_few();
+fn conditions_and_comparisons_work() {
+    let stage = Stage::one_per_cpu();
     for (words, code) in [
         ("--fail-if 'time>10s' -- true", 0),
         ("--fail-if 'time>1us' -- true", 1),
@@ -282,8 +282,8 @@ fn conditions_and_comparisons_are_answered() {
 }
 
 #[test]
-fn two_sessions_of_a_command_are_compared() {
-    let stage = Stage::beside_few();
+fn sessions_of_a_command_can_be_compared() {
+    let stage = Stage::one_per_cpu();
     shell(&stage, "\"$F\" time --runs 4 -- sleep 0.02");
     shell(&stage, "\"$F\" time --runs 4 -- sleep 0.1");
     let out = stage.fathom("compare last~1 last", Path::new(""));
@@ -292,15 +292,15 @@ fn two_sessions_of_a_command_are_compared() {
 
 #[test]
 fn retired_commands_name_what_to_type_instead() {
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     for name in ["dd", "hdparm", "ioping"] {
         for words in ["", "--help", "if=/dev/zero of=made bs=1k count=1"] {
             let out = shell(&stage, &format!("cd \"$D\" && \"$F\" {name} {words}"));
-            says(&out, 2, &["use this: `fathom "]);
+            check_outcome(&out, 2, &["use this: `fathom "]);
         }
         let link = stage.path(name);
         symlink(env!("CARGO_BIN_EXE_fathom"), &link).unwrap();
-        says(&shell(&stage, &format!("{} --help", link.display())), 2, &["use this"]);
+        check_outcome(&shell(&stage, &format!("{} --help", link.display())), 2, &["use this"]);
     }
     assert_eq!(names(&stage.path("here")), Vec::<std::path::PathBuf>::new());
 }

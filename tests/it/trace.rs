@@ -1,27 +1,24 @@
-//! What block devices got: the kernel's own events of the requests that it handed to their drivers.
+//! Traces of block requests, by the kernel's own events, for tests that compare operations with requests one by one. Needs root.
 //!
-//! For: stories that hold what was asked for against what arrived, request by request. Not for: counters (the ledger has
-//! those), nor for whoever is not root.
-//!
-//! `block_rq_issue` is the event that tells what a device got: `block_bio_queue` comes before splitting and merging, and
-//! what is merged away has no other. With `block_rq_complete` it gives the requests in flight. The events go to an instance
-//! of the tracer of the story's own (Documentation/trace/ftrace.rst), so nobody else's tracing is disturbed. The process
-//! that keeps the mount removes the instance when its standard input ends: even a killed test run leaves no tracing behind.
+//! `block_rq_issue` is the event for a request that the device gets; `block_bio_queue` comes before splitting and merging. Together with
+//! `block_rq_complete` it gives the requests in flight. The events go to a private instance of the tracer
+//! (Documentation/trace/ftrace.rst), so other tracing is not disturbed. The process that keeps the mount removes the instance when its standard
+//! input ends, so even a killed test leaves none.
 
 use crate::disk::Room;
 use crate::stage::Stage;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Of each CPU's buffer: some 400,000 events.
+/// Size of each CPU's buffer: some 400,000 events.
 const BUFFER_KIB: u32 = 32 * 1024;
-/// Bytes of the sectors that the kernel counts in, whatever the device's own are.
+/// Size of a kernel sector, whatever the device's own sector size.
 const SECTOR: u64 = 512;
 
-/// Something that happened to a request at a device.
+/// An event of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// When, in ns of `CLOCK_MONOTONIC`, to the microsecond.
+    /// Time in ns of `CLOCK_MONOTONIC`, with a resolution of 1 us.
     pub(crate) at_ns: u64,
     /// Major and minor number.
     pub(crate) device: (u32, u32),
@@ -31,7 +28,7 @@ pub(crate) struct Event {
     pub(crate) sector: u64,
     /// Bytes from there.
     pub(crate) bytes: u64,
-    /// The thread that handed it to the driver; empty for a completion, which happens to anyone.
+    /// The thread that issued the request; empty for a completion.
     pub(crate) by: String,
 }
 
@@ -46,21 +43,21 @@ pub(crate) enum Direction {
     Read,
     Write,
     Discard,
-    /// Zeroes without their bytes (`REQ_OP_WRITE_ZEROES`), which the kernel's text calls `N`: none that it knows.
+    /// Zeroes without data (`REQ_OP_WRITE_ZEROES`), which the kernel prints as `N`.
     Zeroes,
     Flush,
 }
 
-/// The tracer's eye on some devices.
+/// A trace of some devices.
 pub(crate) struct Trace {
     instance: PathBuf,
     _room: Room,
 }
 
 impl Trace {
-    /// Begins to watch devices by their kernel names; `None`, and said, where the kernel cannot trace.
+    /// Traces devices by kernel name. Skips the test and returns `None` if the kernel cannot trace.
     pub(crate) fn start(stage: &Stage, devices: &[&str]) -> Option<Self> {
-        // As the stage is called, which no other one is.
+        // Named like the stage, which is unique.
         let (dir, name) = (stage.folder("tracing"), stage.name());
         let script = "trap '' INT TERM; mount -t tracefs none \"$1\" && cd \"$1/instances\" && mkdir \"$2\" || exit; \
             echo ready; cat; echo 0 >\"$2/tracing_on\"; rmdir \"$2\"";
@@ -70,7 +67,7 @@ impl Trace {
         let trace = Self { instance: inside.join("instances").join(name), _room: room };
         trace.set("buffer_size_kb", &BUFFER_KIB.to_string());
         trace.set("trace_clock", "mono");
-        // As the kernel keeps a device's number inside: 12 bits and 20.
+        // The kernel's own format of a device number: 12 and 20 bits.
         let filter: Vec<String> = devices
             .iter()
             .map(|d| number(d))
@@ -83,7 +80,7 @@ impl Trace {
         Some(trace)
     }
 
-    /// What happened since the beginning or the last look, in order. Fails where the kernel lost an event.
+    /// The events since the start or the last call, in order. Fails if the kernel lost an event.
     pub(crate) fn take(&self) -> Vec<Event> {
         self.set("tracing_on", "0");
         for entry in std::fs::read_dir(self.instance.join("per_cpu")).unwrap() {
@@ -115,14 +112,14 @@ fn pair(text: &str, by: char) -> Option<(u32, u32)> {
     Some((a.parse().ok()?, b.parse().ok()?))
 }
 
-/// The events of a tracer's text; the line that is none.
+/// Parses the events of a trace; an unparsable line is the error.
 fn events(text: &str) -> Result<Vec<Event>, String> {
     let lines = text.lines().filter(|l| !l.trim().is_empty() && !l.starts_with('#'));
     lines.map(|line| event(line).ok_or_else(|| line.to_owned())).collect()
 }
 
-/// `TASK-PID [CPU] FLAGS SECONDS: block_rq_issue: 7,0 R 4096 () 96864 + 8 be,0,4 [fathom-0]`; a completion has no bytes
-/// and its error in the last brackets. A task's name may have any character in it, so it is read from behind.
+/// `TASK-PID [CPU] FLAGS SECONDS: block_rq_issue: 7,0 R 4096 () 96864 + 8 be,0,4 [fathom-0]`. A completion has no bytes, and its error in
+/// the last brackets. A task name may contain any character, so the line is parsed from its end.
 fn event(line: &str) -> Option<Event> {
     let (head, rest, step) =
         [(": block_rq_issue: ", Step::Issued), (": block_rq_complete: ", Step::Completed)]
@@ -157,7 +154,7 @@ fn event(line: &str) -> Option<Event> {
 }
 
 #[test]
-fn the_text_of_a_trace_is_read_word_for_word() {
+fn trace_text_is_parsed() {
     let text = "\
 # tracer: nop
 #

@@ -1,40 +1,38 @@
-//! Turns: which stories run at once.
+//! Decides which tests run at the same time.
 //!
-//! For: the machine to itself for a story that judges speed or the counters of the whole machine; before those the stories that need
-//! a processor, one for each; and before them all others side by side. Not for: what a story finds on its stage
-//! ([`crate::stage`]).
-//! Threads wait here, not at the runner of the tests: it starts stories in the order of their names, so that those that wait for
-//! the machine would keep the others from starting. Every story has a thread, as `./test` runs them.
+//! A test that depends on speed or on counters of the whole machine runs alone; before those come the tests that need a processor each, and
+//! before them all others together. Every test has its own thread, as `./test` starts them, and waits here: the test runner starts tests by
+//! name, and waiting tests would keep the others from starting.
 
 use std::fs::File;
 use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A file to which each story appends how long it had its turn, in tenths of a second, in which company, and its name.
+/// A file to which each test appends the duration of its turn in tenths of a second, its kind of turn, and its name.
 const TIMES: &str = "FATHOM_TURNS";
 
-/// How many others a story can have beside it. Whoever bears more goes first, so that the machine is full until it is divided no more.
+/// How many other tests may run at the same time. Tests that tolerate more run first, so that the machine is busy as long as possible.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Company {
-    /// As many as keep the processors busy; they mostly wait for storage.
+enum Sharing {
+    /// Many: as many as keep the processors busy, since they mostly wait for storage.
     Many,
-    /// One for each processor in all, so that nobody waits for one.
+    /// One for each processor.
     Few,
-    /// The machine is its own.
-    Nobody,
+    /// No other test.
+    Exclusive,
 }
 
-impl Company {
-    const ALL: [Self; 3] = [Self::Many, Self::Few, Self::Nobody];
+impl Sharing {
+    const ALL: [Self; 3] = [Self::Many, Self::Few, Self::Exclusive];
 
-    /// Stories of it at once.
+    /// The number of tests of this kind at once.
     fn width(self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         match self {
             Self::Many => 4 * processors,
             Self::Few => processors,
-            Self::Nobody => 1,
+            Self::Exclusive => 1,
         }
     }
 
@@ -42,12 +40,12 @@ impl Company {
         match self {
             Self::Many => "beside",
             Self::Few => "few",
-            Self::Nobody => "alone",
+            Self::Exclusive => "alone",
         }
     }
 }
 
-/// Who has the machine, and who waits for it, of each company.
+/// Running and waiting tests, by kind.
 static NOW: Mutex<Now> = Mutex::new(Now { have: [0; 3], wait: [0; 3] });
 static CHANGED: Condvar = Condvar::new();
 
@@ -57,67 +55,67 @@ struct Now {
 }
 
 impl Now {
-    /// Whether one more story of this company can begin: none that goes before waits, and there are so few that each bears it.
-    fn lets_in(&self, company: Company) -> bool {
-        let here = Company::ALL.into_iter().filter(|c| *c == company || self.have[*c as usize] > 0);
-        let most = here.map(Company::width).min().unwrap_or_default();
-        self.wait.iter().take(company as usize).all(|n| *n == 0) && self.have.iter().sum::<usize>() < most
+    /// Whether another test of this kind can begin: no test of an earlier kind waits, and all running tests tolerate the number.
+    fn admits(&self, sharing: Sharing) -> bool {
+        let here = Sharing::ALL.into_iter().filter(|c| *c == sharing || self.have[*c as usize] > 0);
+        let most = here.map(Sharing::width).min().unwrap_or_default();
+        self.wait.iter().take(sharing as usize).all(|n| *n == 0) && self.have.iter().sum::<usize>() < most
     }
 }
 
-/// A story's turn, until it is dropped.
+/// The turn of a test, until it is dropped.
 pub(crate) struct Turn {
-    company: Company,
+    sharing: Sharing,
     since: Instant,
 }
 
 impl Turn {
-    /// With nobody else.
-    pub(crate) fn alone() -> Self {
-        Self::take(Company::Nobody)
+    /// Without other tests.
+    pub(crate) fn exclusive() -> Self {
+        Self::take(Sharing::Exclusive)
     }
 
-    /// Beside so few that each has a processor to itself.
-    pub(crate) fn beside_few() -> Self {
-        Self::take(Company::Few)
+    /// With a processor for each test.
+    pub(crate) fn one_per_cpu() -> Self {
+        Self::take(Sharing::Few)
     }
 
-    /// Side by side with others of this kind.
-    pub(crate) fn beside_others() -> Self {
-        Self::take(Company::Many)
+    /// With many others of this kind.
+    pub(crate) fn shared() -> Self {
+        Self::take(Sharing::Many)
     }
 
-    fn take(company: Company) -> Self {
+    fn take(sharing: Sharing) -> Self {
         let mut now = lock();
-        now.wait[company as usize] += 1;
-        while !now.lets_in(company) {
+        now.wait[sharing as usize] += 1;
+        while !now.admits(sharing) {
             now = CHANGED.wait(now).unwrap_or_else(PoisonError::into_inner);
         }
-        now.wait[company as usize] -= 1;
-        now.have[company as usize] += 1;
+        now.wait[sharing as usize] -= 1;
+        now.have[sharing as usize] += 1;
         drop(now);
-        // Whoever waited behind this one may have nobody before it any more.
+        // A test that waited after this one may be first now.
         CHANGED.notify_all();
-        Self { company, since: Instant::now() }
+        Self { sharing, since: Instant::now() }
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        lock().have[self.company as usize] -= 1;
+        lock().have[self.sharing as usize] -= 1;
         CHANGED.notify_all();
         self.note();
     }
 }
 
 impl Turn {
-    /// Says how long it took, where that is asked.
+    /// Records the duration, if requested.
     fn note(&self) {
         let Some(path) = std::env::var_os(TIMES) else { return };
         let thread = std::thread::current();
-        let (name, how) = (thread.name().unwrap_or("?"), self.company.word());
+        let (name, how) = (thread.name().unwrap_or("?"), self.sharing.word());
         let line = format!("{:5} {how} {name}\n", self.since.elapsed().as_millis() / 100);
-        // A story is not wrong because its time is not known.
+        // A missing record is not a failure of the test.
         let _ = File::options()
             .append(true)
             .create(true)

@@ -1,4 +1,4 @@
-//! Verify: what was written is found, what became of the rest is named with its place, and a crash of the writer is survived.
+//! `fathom verify`: written data are found again, damage is named with its offset, and a crash of the writer is survived.
 
 use crate::disk::{Device, Disk, Image};
 use crate::stage::{Outcome, Running, Stage, is_root, names, skip};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const BLOCK: u64 = 64 << 10;
 const BLOCKS: u64 = 512;
-/// A mark every few milliseconds, so that there is always one to be killed behind.
+/// A mark every few milliseconds, so that a kill always comes after one.
 const EVERY: &str = "--bs 64k --sync-every 8";
 
 /// A file of the user's, the state that is kept of it, and a copy from the middle of the writing.
@@ -41,12 +41,12 @@ impl Written {
         stage.fathom(&format!("verify --check {state} --quiet {words}"), &self.file)
     }
 
-    /// What is kept at the moment.
+    /// The current state file.
     fn state(&self) -> Option<State> {
         State::parse(&std::fs::read_to_string(&self.state).ok()?).ok()
     }
 
-    /// Waits until so many writes are known to be stable.
+    /// Waits until this many writes are known to be stable.
     fn until_synced(&self, writes: u64) {
         let since = Instant::now();
         while self.state().is_none_or(|s| s.mark.synced < writes) {
@@ -91,8 +91,8 @@ fn damaged(out: &Outcome, right: &[(u64, &str)]) {
 
 #[test]
 #[ignore = "long"]
-fn every_engine_verifies_in_every_mode_and_leaves_nothing() {
-    let stage = Stage::beside_others();
+fn every_engine_verifies_in_every_mode_without_leftovers() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     for engine in ENGINES.iter().filter(|e| e.moves_bytes) {
         for cache in engine.caches {
@@ -113,14 +113,14 @@ fn every_engine_verifies_in_every_mode_and_leaves_nothing() {
 }
 
 #[test]
-fn damage_by_hand_is_named_with_its_offset() {
-    let stage = Stage::beside_others();
+fn manual_damage_is_named_with_its_offset() {
+    let stage = Stage::shared();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 2");
     // What is there after the first pass is old after the second.
     written.until_synced(BLOCKS);
     let old = stage.path("old");
-    running.held(|| {
+    running.while_stopped(|| {
         std::thread::sleep(Duration::from_millis(100));
         std::fs::copy(&written.file, &old).unwrap();
     });
@@ -166,9 +166,9 @@ fn damage_by_hand_is_named_with_its_offset() {
 }
 
 #[test]
-fn a_killed_writer_left_what_it_promised() {
+fn killed_writer_left_its_stable_data() {
     for (cache, marks) in [("direct", 5), ("buffered", 70), ("direct-sync", 30), ("direct", 131)] {
-        let stage = Stage::beside_others();
+        let stage = Stage::shared();
         let written = Written::new(&stage);
         let running = written.start(&stage, &format!("--passes 40 --cache {cache}"));
         written.until_synced(8 * marks);
@@ -182,13 +182,13 @@ fn a_killed_writer_left_what_it_promised() {
 }
 
 #[test]
-fn what_a_killed_writer_promised_and_is_gone_is_damage() {
-    let stage = Stage::beside_others();
+fn lost_stable_data_of_a_killed_writer_are_damage() {
+    let stage = Stage::shared();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 40");
     written.until_synced(BLOCKS);
     let then = stage.path("then");
-    let marked = running.held(|| {
+    let marked = running.while_stopped(|| {
         std::thread::sleep(Duration::from_millis(100));
         std::fs::copy(&written.file, &then).unwrap();
         written.state().unwrap().mark.synced
@@ -211,8 +211,8 @@ fn what_a_killed_writer_promised_and_is_gone_is_damage() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_after_it_was_written_is_damaged_with_the_range_that_is_lost() {
-    let stage = Stage::beside_others();
+fn truncated_file_is_damaged_with_its_lost_range() {
+    let stage = Stage::shared();
     let written = Written::new(&stage);
     verified(&written.start(&stage, "").end());
     let cut = |bytes: u64| File::options().write(true).open(&written.file).unwrap().set_len(bytes).unwrap();
@@ -231,8 +231,8 @@ fn a_file_that_was_cut_off_after_it_was_written_is_damaged_with_the_range_that_i
 }
 
 #[test]
-fn a_write_in_flight_may_be_torn_and_a_stable_one_may_not() {
-    let stage = Stage::beside_others();
+fn only_writes_in_flight_may_be_torn() {
+    let stage = Stage::shared();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 40");
     written.until_synced(BLOCKS + 8);
@@ -261,12 +261,12 @@ fn a_write_in_flight_may_be_torn_and_a_stable_one_may_not() {
 }
 
 #[test]
-fn an_interrupt_leaves_nothing() {
-    let stage = Stage::beside_others();
+fn interrupt_leaves_nothing() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     for words in ["making a test file", "writing pass 1", "writing pass 2"] {
         let mut running = stage.start("verify --size 128m --passes 500", &folder);
-        running.until_it_says(words);
+        running.wait_for_output(words);
         running.signal(Signal::INT);
         let out = running.end();
         assert_eq!(out.code, Some(130), "{out:?}");
@@ -274,7 +274,7 @@ fn an_interrupt_leaves_nothing() {
         assert_eq!(names(&folder), Vec::<PathBuf>::new());
     }
     let mut running = stage.start("verify --size 256m --passes 1 --engine sync", &folder);
-    running.until_it_says("reading back");
+    running.wait_for_output("reading back");
     running.signal(Signal::INT);
     let out = running.end();
     assert_eq!(out.code, Some(130), "{out:?}");
@@ -283,8 +283,8 @@ fn an_interrupt_leaves_nothing() {
 }
 
 #[test]
-fn an_interrupted_writer_can_be_checked() {
-    let stage = Stage::beside_others();
+fn interrupted_writer_can_be_checked() {
+    let stage = Stage::shared();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 40");
     written.until_synced(BLOCKS / 2);
@@ -296,8 +296,8 @@ fn an_interrupted_writer_can_be_checked() {
 }
 
 #[test]
-fn a_time_limit_reads_back_what_was_written() {
-    let stage = Stage::beside_others();
+fn time_limit_verifies_what_was_written() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let words =
         "verify --size 64m --bs 4k --sync-every 16 --passes 500 --time 200ms --seed 5 --quiet --format json";
@@ -312,8 +312,8 @@ fn a_time_limit_reads_back_what_was_written() {
 }
 
 #[test]
-fn where_the_reads_came_from_is_said() {
-    let stage = Stage::beside_others();
+fn source_of_verification_reads_is_reported() {
+    let stage = Stage::shared();
     let file = stage.file("target", 32);
     let words = format!("verify --cache buffered --quiet --destroy {}", file.display());
     let evicted = stage.fathom(&words, &file);
@@ -325,11 +325,11 @@ fn where_the_reads_came_from_is_said() {
 }
 
 #[test]
-fn a_file_above_an_image_in_the_page_cache_was_not_read_back_from_the_device() {
+fn cached_image_below_a_file_is_not_read_from_the_device() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "xfs", Image::Buffered) else { return };
     let out = disk.fathom(&stage, "verify --size 16m --quiet", &disk.dir);
     verified(&out);
@@ -337,11 +337,11 @@ fn a_file_above_an_image_in_the_page_cache_was_not_read_back_from_the_device() {
 }
 
 #[test]
-fn a_device_is_verified_and_checked_only_when_it_is_named() {
+fn device_is_verified_only_when_named() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 32, Image::Direct) else { return };
     let before = device.checksum();
     let unnamed = stage.fathom("verify --quiet", &device.path);
@@ -363,16 +363,16 @@ fn a_device_is_verified_and_checked_only_when_it_is_named() {
 }
 
 #[test]
-fn blocks_that_cannot_be_read_are_named_with_the_error() {
+fn unreadable_blocks_are_named_with_the_error() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 32, Image::Direct) else { return };
     let state = stage.path("state");
     let words = format!("verify --quiet --state {} --destroy {}", state.display(), device.name());
     verified(&stage.fathom(&words, &device.path));
-    // Behind the end of its image a loop device answers with an error.
+    // Beyond the end of its image a loop device reports an error.
     File::options().write(true).open(&device.image).unwrap().set_len(31 << 20).unwrap();
     let out = stage.fathom(&format!("verify --quiet --check {}", state.display()), Path::new(""));
     assert_eq!(out.code, Some(1), "{out:?}");
@@ -384,11 +384,11 @@ fn blocks_that_cannot_be_read_are_named_with_the_error() {
 }
 
 #[test]
-fn a_file_system_without_room_is_no_damage() {
+fn full_file_system_is_not_damage() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("truncate -s 300m sparse && fallocate -l 240m full");
     let file = disk.dir.join("sparse");
@@ -401,8 +401,8 @@ fn a_file_system_without_room_is_no_damage() {
 }
 
 #[test]
-fn what_cannot_be_verified_is_refused_and_nothing_is_written() {
-    let stage = Stage::beside_others();
+fn impossible_verification_is_refused_without_writing() {
+    let stage = Stage::shared();
     let folder = stage.folder("here");
     let file = stage.file("precious", 32);
     let junk = stage.path("junk");
@@ -435,13 +435,13 @@ fn what_cannot_be_verified_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_state_without_a_stable_write_proves_nothing() {
-    let stage = Stage::beside_others();
+fn state_without_a_stable_write_proves_nothing() {
+    let stage = Stage::shared();
     let written = Written::new(&stage);
     verified(&written.start(&stage, "--passes 1").end());
     let mut state = written.state().unwrap();
     state.mark = state.verification.mark(0);
-    // As it was before the first write: the file holds what nobody knows of.
+    // As before the first write: the content of the file is unknown.
     std::fs::write(&written.state, state.text()).unwrap();
     written.put(0, &vec![0; (BLOCKS * BLOCK) as usize]);
     let out = written.check(&stage, "");
@@ -450,8 +450,8 @@ fn a_state_without_a_stable_write_proves_nothing() {
 }
 
 #[test]
-fn the_outcome_is_also_written_to_a_file_and_never_over_the_state() {
-    let stage = Stage::beside_others();
+fn outcome_file_never_overwrites_the_state() {
+    let stage = Stage::shared();
     let written = Written::new(&stage);
     let out = written.start(&stage, "--passes 1").end();
     assert_eq!(out.code, Some(0), "{out:?}");

@@ -1,7 +1,5 @@
-//! Verifying on several hosts: each has its own file or part, and reads back its own data or another one's.
-//!
-//! For: whose bytes are written and read by whom, damage and lost hosts by name, and that nothing is left. Not for: what damage is called
-//! ([`crate::verify`]), nor launchers ([`crate::hosts`]).
+//! `fathom verify` on several hosts: each has its own file or part, and verifies its own data or those of another host. Damage and lost hosts are
+//! named.
 
 use crate::lab::{self, Lab};
 use crate::stage::{Outcome, Running, Stage, is_root, wait};
@@ -13,7 +11,7 @@ use std::time::Duration;
 
 const BLOCK: u64 = 64 << 10;
 
-/// So many ranks of this machine.
+/// This many ranks on this machine.
 fn ranks(stage: &Stage, n: u32, words: &str, target: &Path) -> Outcome {
     let launcher = format!("mpirun --allow-run-as-root --oversubscribe --bind-to none -np {n}");
     let prefix: Vec<String> = launcher.split(' ').map(str::to_owned).collect();
@@ -26,8 +24,8 @@ fn hosts(report: &Value) -> &Vec<Value> {
 }
 
 #[test]
-fn each_host_reads_back_what_the_next_one_wrote_and_no_file_is_left() {
-    let stage = Stage::beside_others();
+fn each_host_verifies_the_data_of_the_next_without_leftovers() {
+    let stage = Stage::shared();
     let target = stage.folder("target");
     for how in ["", "--shift-hosts 1", "--shared segmented", "--shared segmented --shift-hosts 2"] {
         let out = ranks(&stage, 3, &format!("--size 24m --format json {how}"), &target);
@@ -51,21 +49,21 @@ fn each_host_reads_back_what_the_next_one_wrote_and_no_file_is_left() {
 }
 
 #[test]
-fn damage_is_found_by_whoever_reads_it_after_both_have_gone() {
-    let stage = Stage::beside_others();
+fn damage_is_found_by_the_reading_host() {
+    let stage = Stage::shared();
     let (file, state, kept) = (stage.path("file"), stage.path("state"), stage.path("outcome.json"));
     File::create(&file).unwrap().set_len(16 << 20).unwrap();
-    let (destroy, said) = (file.display(), state.display());
+    let (destroy, printed) = (file.display(), state.display());
     let alone = ranks(&stage, 2, &format!("--destroy {destroy}"), &file);
     assert!(alone.code == Some(2) && alone.stderr.matches("--shared segmented").count() == 1, "{alone:?}");
-    let words = format!("--shared segmented --destroy {destroy} --state {said}");
+    let words = format!("--shared segmented --destroy {destroy} --state {printed}");
     let out = ranks(&stage, 2, &words, &file);
     assert!(out.code == Some(0) && out.stdout.starts_with("VERIFIED on 2 hosts, "), "{out:?}");
     assert!(["state.0", "state.1"].iter().all(|name| stage.path(name).exists()));
     // In the part of the second host.
     File::options().write(true).open(&file).unwrap().write_all_at(&[0; 512], (8 << 20) + 3 * BLOCK).unwrap();
     for (how, reader) in [("", "rank 1"), ("--shift-hosts 1", "rank 0")] {
-        let check = format!("--check {said} {how} -o {} --force", kept.display());
+        let check = format!("--check {printed} {how} -o {} --force", kept.display());
         let out = ranks(&stage, 2, &check, &file);
         assert!(out.code == Some(1) && out.stdout.starts_with("DAMAGED on 1 of 2 hosts ("), "{out:?}");
         let report: Value = serde_json::from_slice(&std::fs::read(&kept).unwrap()).unwrap();
@@ -74,13 +72,13 @@ fn damage_is_found_by_whoever_reads_it_after_both_have_gone() {
         assert!(one["host"].as_str().unwrap().ends_with(reader), "{how}: {report}");
         assert_eq!(one["damage"][0]["offset"], (8 << 20) + 3 * BLOCK, "{how}");
     }
-    let own = ranks(&stage, 2, &format!("--check {said} --shift-hosts 2"), &file);
+    let own = ranks(&stage, 2, &format!("--check {printed} --shift-hosts 2"), &file);
     assert!(own.code == Some(2) && own.stderr.contains("no multiple"), "{own:?}");
 }
 
 #[test]
 #[ignore = "of ./test --hosts: needs servers of ssh in namespaces"]
-fn a_host_that_is_lost_while_it_verifies_is_named_and_the_others_have_said_what_they_found() {
+fn host_lost_during_verification_is_named_and_others_report() {
     if !is_root() {
         return;
     }
@@ -93,10 +91,10 @@ fn a_host_that_is_lost_while_it_verifies_is_named_and_the_others_have_said_what_
             file.display()
         );
         let mut running = Running::start(&mut lab.command(&stage, &words, &target));
-        running.until_it_says("writing pass 1");
+        running.wait_for_output("writing pass 1");
         std::thread::sleep(Duration::from_secs(3));
         lab::signal(2, signal);
-        lab::until_the_launcher_has_ended(Duration::from_secs(15));
+        lab::wait_for_launcher_exit(Duration::from_secs(15));
         lab::end();
         let out = running.end_within(Duration::from_secs(60));
         assert!(out.code.is_none_or(|code| code != 0), "{out:?}");

@@ -1,9 +1,6 @@
-//! Watching: figures beside a live iostat, load beside a throttle that was typed in, processes by what they really do, and every way to end.
-//!
-//! For: `fathom watch` as users type it. Not for: formulas and bounds, which have tests beside them, nor for what the
-//! kernel's tracer tells (`watch_events`).
+//! `fathom watch`: figures compared with iostat, load compared with a known throttle, processes by what they really do, and every way to end.
 
-use crate::disk::{Device, Disk, Image, ahead_of_others, attaching};
+use crate::disk::{Device, Disk, Image, attaching, with_high_priority};
 use crate::group::Group;
 use crate::stage::{Outcome, Report, Running, Stage, is_root, skip, tool, wait};
 use rustix::process::Signal;
@@ -23,7 +20,7 @@ pub(crate) fn device(stage: &Stage, mib: usize) -> Option<Device> {
     Device::on(&stage.file("image", mib), Image::Direct)
 }
 
-/// Words of a call that watches something: what is watched stands before the interval.
+/// Arguments of `watch` with a target, which comes before the interval.
 pub(crate) fn watch_arguments(flags: &str, target: &Path, interval: &str) -> String {
     format!("watch {flags} {} {interval}", target.display())
 }
@@ -39,7 +36,7 @@ pub(crate) fn lines(out: &Outcome, kind: &str) -> Vec<Value> {
     all.filter(|line: &Value| line["kind"] == kind).collect()
 }
 
-/// Those of a device.
+/// The figures of a device.
 pub(crate) fn of_device(out: &Outcome, name: &str) -> Vec<Value> {
     lines(out, "device").into_iter().filter(|line| line["device"] == name).collect()
 }
@@ -50,11 +47,11 @@ fn total(lines: &[Value], of: fn(&Value) -> &Value) -> f64 {
 }
 
 #[test]
-fn totals_are_those_of_iostat_within_a_percent() {
+fn totals_agree_with_iostat_within_one_percent() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let Some(device) = device(&stage, 64) else { return };
     let mut iostat = Command::new("iostat");
     iostat.args(["-x", "-y", "-k", "-o", "JSON", device.name(), "1", "5"]).env("S_TIME_FORMAT", "ISO");
@@ -74,11 +71,11 @@ fn totals_are_those_of_iostat_within_a_percent() {
     let to = format!("of={}", device.path.display());
     tool(&[&"dd", &"if=/dev/urandom", &to, &"bs=64k", &"count=128", &"oflag=direct", &"conv=fsync"]).unwrap();
     let out = watching.end();
-    let told = std::io::read_to_string(iostat.stdout.take().unwrap()).unwrap();
+    let reported = std::io::read_to_string(iostat.stdout.take().unwrap()).unwrap();
     assert!(iostat.wait().unwrap().success());
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let told = told["sysstat"]["hosts"][0]["statistics"].as_array().unwrap();
-    let iostat = |key: &str| told.iter().filter_map(|s| s["disk"][0][key].as_f64()).sum::<f64>();
+    let reported: Value = serde_json::from_str(&reported).unwrap();
+    let reported = reported["sysstat"]["hosts"][0]["statistics"].as_array().unwrap();
+    let iostat = |key: &str| reported.iter().filter_map(|s| s["disk"][0][key].as_f64()).sum::<f64>();
     let own = of_device(&out, device.name());
     assert_eq!((own.len(), out.code), (5, Some(0)), "{out:?}");
     for (what, theirs, ours) in [
@@ -99,7 +96,7 @@ fn totals_are_those_of_iostat_within_a_percent() {
 }
 
 #[test]
-fn a_load_is_told_as_the_share_of_what_was_measured_on_this_device() {
+fn load_is_a_share_of_the_measured_capacity() {
     if !is_root() {
         return;
     }
@@ -110,12 +107,12 @@ fn a_load_is_told_as_the_share_of_what_was_measured_on_this_device() {
     else {
         return;
     };
-    // So large that what others move meanwhile is little beside them.
+    // So large that other traffic is small.
     let load = "--rw randread --bs 64k --depth 4 --warmup 100ms --runs 1 --time";
     let unknown = watched(&stage, "", &disk.device, "100ms 1");
     let to_type = format!("limit unknown: run `fathom bench {}`", disk.device.display());
     assert!(unknown.stdout.contains(&to_type), "{unknown:?}");
-    let run = |words: &str| ahead_of_others(&stage.command(&group.enter(), words, &disk.device));
+    let run = |words: &str| with_high_priority(&stage.command(&group.enter(), words, &disk.device));
     // What others do to the disk below makes a result no limit.
     let measure = || wait(&mut run(&format!("run {load} 2s --format json"))).report();
     let is_limit =
@@ -132,7 +129,7 @@ fn a_load_is_told_as_the_share_of_what_was_measured_on_this_device() {
         let [line] = &of_device(&out, disk.name())[..] else { panic!("{out:?}") };
         let bounds =
             ["at_least_percent", "at_most_percent"].map(|bound| line["load"][bound].as_f64().unwrap());
-        let near = |told: f64| (told - f64::from(percent)).abs() <= 4.0 + f64::from(percent) * 0.06;
+        let near = |reported: f64| (reported - f64::from(percent)).abs() <= 4.0 + f64::from(percent) * 0.06;
         assert!(bounds.into_iter().all(near), "{percent} %: {line:#} {ended:?}");
         assert_eq!(line["load"]["same_by"], "backing_file");
         assert_eq!(line["load"]["throttled"], true);
@@ -144,7 +141,7 @@ fn a_load_is_told_as_the_share_of_what_was_measured_on_this_device() {
     assert!(words.join(" ").contains("a cgroup's limit was measured"), "{text}");
 }
 
-/// Waits until a device is read from in every look of a while: the few reads that make ready are over before.
+/// Waits until a device is read from in several consecutive samples: the few preparing reads are over before.
 pub(crate) fn until_busy(name: &str) {
     let reads = || {
         let text = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
@@ -163,14 +160,14 @@ pub(crate) fn until_busy(name: &str) {
 }
 
 #[test]
-fn a_process_is_named_with_how_it_has_files_open() {
+fn processes_are_named_with_their_open_modes() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let data = disk.file("data", 16);
-    let writer = disk.sh_beside("exec dd if=/dev/zero of=direct bs=4k oflag=direct,dsync status=none");
+    let writer = disk.spawn_sh("exec dd if=/dev/zero of=direct bs=4k oflag=direct,dsync status=none");
     let reader = disk.start(&stage, "run --rw randread --depth 4 --time 4s --runs 1 --no-history", &data);
     // Its workers have descriptors of their own, with a ring.
     let open = |pid: u32, is_there: fn(&Value) -> bool| {
@@ -189,8 +186,8 @@ fn a_process_is_named_with_how_it_has_files_open() {
 }
 
 #[test]
-fn threads_of_one_process_are_told_and_its_end_ends_watching() {
-    let stage = Stage::beside_others();
+fn threads_of_a_process_are_listed_until_it_ends() {
+    let stage = Stage::shared();
     let mut dd = Command::new("sh");
     dd.args(["-c", "sleep 0.3; timeout 1 dd if=/dev/zero of=$0/file bs=4k oflag=dsync status=none; exit 0"])
         .arg(stage.folder("data"));
@@ -203,9 +200,9 @@ fn threads_of_one_process_are_told_and_its_end_ends_watching() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_refused_in_words() {
-    let stage = Stage::beside_others();
-    for (words, said) in [
+fn impossible_watch_targets_are_refused() {
+    let stage = Stage::shared();
+    for (words, printed) in [
         ("watch no-such-disk", "no block device of that name"),
         ("watch /nowhere/at/all", "does not exist"),
         ("watch /proc/stat", "is on no block device that could be watched"),
@@ -223,13 +220,13 @@ fn what_cannot_be_watched_is_refused_in_words() {
     ] {
         let out = stage.fathom(words, Path::new(""));
         assert_eq!(out.code, Some(2), "{words}: {out:?}");
-        assert!(out.stderr.contains(said) && out.stdout.is_empty(), "{words}: {out:?}");
+        assert!(out.stderr.contains(printed) && out.stdout.is_empty(), "{words}: {out:?}");
     }
 }
 
 #[test]
-fn what_is_watched_is_not_written_over() {
-    let stage = Stage::beside_others();
+fn watched_targets_are_not_overwritten() {
+    let stage = Stage::shared();
     let file = stage.path("watched.prom");
     std::fs::write(&file, "text\n").unwrap();
     let out = watched(&stage, &format!("-o {}", file.display()), &file, "100ms 1");
@@ -248,13 +245,13 @@ fn what_is_watched_is_not_written_over() {
 }
 
 #[test]
-fn a_file_for_monitoring_is_renewed_whole_and_nothing_is_printed_beside_it() {
-    let stage = Stage::beside_others();
+fn monitoring_file_is_replaced_atomically_without_other_output() {
+    let stage = Stage::shared();
     let file = stage.path("fathom.prom");
     let watching =
         stage.start(&format!("watch --format openmetrics -o {} 200ms", file.display()), Path::new(""));
     let (mut seen, since) = (BTreeSet::new(), Instant::now());
-    // Beside others its intervals are longer than they were asked for.
+    // On a busy machine the intervals are longer than requested.
     while seen.len() < 2 && since.elapsed() < Duration::from_secs(20) {
         sleep(Duration::from_millis(20));
         if let Ok(text) = std::fs::read_to_string(&file) {
@@ -273,8 +270,8 @@ fn a_file_for_monitoring_is_renewed_whole_and_nothing_is_printed_beside_it() {
 }
 
 #[test]
-fn without_a_target_all_disks_in_use_are_shown_in_lines_that_fit() {
-    let stage = Stage::beside_others();
+fn all_used_disks_are_shown_by_default() {
+    let stage = Stage::shared();
     let at = |columns: &str| {
         let mut command = stage.command(&[], "watch 100ms 2", Path::new(""));
         wait(command.env("COLUMNS", columns))
@@ -286,7 +283,7 @@ fn without_a_target_all_disks_in_use_are_shown_in_lines_that_fit() {
         let too_long = out.stdout.lines().find(|l| l.chars().count() > width);
         assert_eq!(too_long, None, "{}", out.stdout);
         assert!(out.stdout.contains(more), "{}", out.stdout);
-        // In a pipe the names stand once.
+        // In a pipe the names are printed once.
         assert_eq!(out.stdout.lines().filter(|l| l.starts_with("device ")).count(), 1, "{}", out.stdout);
     }
     let csv = stage.fathom("watch --format csv 100ms 2", Path::new("")).stdout;
@@ -296,8 +293,8 @@ fn without_a_target_all_disks_in_use_are_shown_in_lines_that_fit() {
 }
 
 #[test]
-fn it_ends_with_a_signal_and_where_nobody_reads_any_more() {
-    let stage = Stage::beside_few();
+fn watch_ends_with_a_signal_or_a_closed_pipe() {
+    let stage = Stage::one_per_cpu();
     let watching = stage.start("watch 200ms", Path::new(""));
     sleep(Duration::from_millis(700));
     watching.signal(Signal::INT);
@@ -306,7 +303,7 @@ fn it_ends_with_a_signal_and_where_nobody_reads_any_more() {
     let mut child =
         stage.command(&[], "watch --format csv 100ms", Path::new("")).stdout(Stdio::piped()).spawn().unwrap();
     let mut first = String::new();
-    // The pipe is closed behind its first line.
+    // The pipe is closed after its first line.
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert!(first.starts_with("time,device"), "{first}");
     let ended = (0..100).find_map(|_| {
@@ -321,11 +318,11 @@ fn it_ends_with_a_signal_and_where_nobody_reads_any_more() {
 }
 
 #[test]
-fn a_disk_that_comes_goes_or_gets_another_file_is_said_and_has_no_wild_figure() {
+fn disks_that_appear_or_vanish_are_reported() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let (one, two) = (stage.file("one", 8), stage.file("two", 8));
     let Some(device) = Device::on(&one, Image::Direct) else { return };
     let watching = stage.start(&watch_arguments("--format json", &device.path, "300ms 8"), Path::new(""));
@@ -336,8 +333,8 @@ fn a_disk_that_comes_goes_or_gets_another_file_is_said_and_has_no_wild_figure() 
     drop(nobody_else);
     let out = watching.end();
     let remarks = lines(&out, "remark");
-    let said = remarks.iter().any(|r| r["text"].as_str().unwrap().contains("its figures begin anew"));
-    assert!(said, "{out:?}");
+    let printed = remarks.iter().any(|r| r["text"].as_str().unwrap().contains("its figures begin anew"));
+    assert!(printed, "{out:?}");
     let all = of_device(&out, device.name());
     assert_eq!(all.len(), 8, "{out:?}");
     assert!(all.iter().any(|l| l["not_known"].is_string()), "{out:?}");
@@ -345,11 +342,11 @@ fn a_disk_that_comes_goes_or_gets_another_file_is_said_and_has_no_wild_figure() 
 }
 
 #[test]
-fn options_of_iostat_select_the_same_parts_as_iostat() {
+fn iostat_options_select_the_same_parts() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = device(&stage, 64) else { return };
     let name = device.name();
     let text = |words: &str| {
@@ -404,11 +401,11 @@ fn options_of_iostat_select_the_same_parts_as_iostat() {
 }
 
 #[test]
-fn requests_at_max_sectors_kb_are_concluded_and_explained() {
+fn requests_at_max_sectors_kb_are_explained() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = device(&stage, 64) else { return };
     let set = |kib: &str| {
         std::fs::write(format!("/sys/block/{}/queue/max_sectors_kb", device.name()), kib).unwrap();
@@ -442,11 +439,11 @@ fn requests_at_max_sectors_kb_are_concluded_and_explained() {
 }
 
 #[test]
-fn a_page_of_the_load_over_time_is_written_at_the_end() {
+fn page_of_the_load_over_time_is_written_at_the_end() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = device(&stage, 16) else { return };
     let page = stage.path("load.html");
     let out = watched(&stage, &format!("-o {}", page.display()), &device.path, "100ms 3");

@@ -1,6 +1,4 @@
-//! Watching by the kernel's tracer: latencies, requests and calls of a load that is known, lost events, and instances that are removed.
-//!
-//! For: what root sees beside counters. Not for: counters and `/proc` ([`crate::watch`]).
+//! `fathom watch` with the kernel's tracer: latencies, requests and calls of a known load, lost events, and removal of tracer instances.
 
 use crate::capture::instances_of;
 use crate::disk::{Disk, Image};
@@ -12,7 +10,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Sleeps until a device has served so many more reads, and gives whether it did in time.
+/// Waits until a device has served this many more reads; returns whether it did in time.
 fn until_reads(name: &str, reads: u64) -> bool {
     let count = || {
         let text = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
@@ -26,7 +24,7 @@ fn until_reads(name: &str, reads: u64) -> bool {
 }
 
 #[test]
-fn latencies_and_what_a_process_asks_for_are_those_of_a_load_that_is_known() {
+fn latencies_and_requests_match_a_known_load() {
     if !is_root() {
         return;
     }
@@ -77,8 +75,8 @@ fn latencies_and_what_a_process_asks_for_are_those_of_a_load_that_is_known() {
         assert!(asked["flush_per_s"].as_f64().is_some_and(|rate| rate < 3.0), "{asked:#}");
     }
     let text = watched(&stage, "", &device.path, "200ms 1").stdout;
-    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("about 1 us of a CPU per request; --no-events leaves them off"), "{text}");
+    let printed = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains("about 1 us of a CPU per request; --no-events leaves them off"), "{text}");
     let off = watched(&stage, "--no-events --format json", &device.path, "200ms 1");
     assert!(
         of_device(&off, device.name())[0]["latency"].is_null() && !off.stdout.contains("block events"),
@@ -91,19 +89,19 @@ fn percentile(of: &Value, share: &str) -> f64 {
     of[share].as_f64().unwrap_or_else(|| panic!("{of:#}"))
 }
 
-/// What was said of a process.
+/// The reported figures of a process.
 fn lines_of(out: &Outcome, pid: u32) -> Vec<Value> {
     lines(out, "process").into_iter().filter(|line| line["pid"] == pid).collect()
 }
 
 #[test]
-fn calls_of_a_process_are_counted_where_that_is_asked_for() {
+fn calls_of_a_process_are_counted_on_request() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    let writer = disk.sh_beside("exec dd if=/dev/zero of=direct bs=4k oflag=direct,dsync status=none");
+    let writer = disk.spawn_sh("exec dd if=/dev/zero of=direct bs=4k oflag=direct,dsync status=none");
     let flags = format!("--format json --syscalls --pid {}", writer.id());
     let out = disk.fathom(&stage, &watch_arguments(&flags, &disk.dir, "500ms 4"), Path::new(""));
     let mut processes = lines(&out, "process");
@@ -133,18 +131,18 @@ fn calls_of_a_process_are_counted_where_that_is_asked_for() {
     }
     assert_eq!((call("pwrite64"), call("fsync")), (0.0, 0.0), "{process:#}");
     assert!(process["calls"]["faults"]["major_per_s"].is_f64(), "{process:#}");
-    let said = lines(&out, "remark");
-    assert!(said.iter().any(|r| r["text"].as_str().unwrap().contains("about 1 us more")), "{out:?}");
+    let printed = lines(&out, "remark");
+    assert!(printed.iter().any(|r| r["text"].as_str().unwrap().contains("about 1 us more")), "{out:?}");
     let quiet = disk.fathom(&stage, &watch_arguments("--format json", &disk.dir, "200ms 1"), Path::new(""));
     assert!(lines(&quiet, "process").iter().all(|process| process["calls"].is_null()), "{quiet:?}");
 }
 
 #[test]
-fn lost_events_make_latencies_unknown_and_are_counted() {
+fn lost_events_are_counted_and_hide_latencies() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few();
+    let stage = Stage::one_per_cpu();
     let Some(device) = device(&stage, 64) else { return };
     let load = "run --rw randread --bs 4k --depth 32 --warmup 100ms --runs 1 --time 30s --no-history";
     let on_one_cpu = ["taskset", "-c", "0"].map(str::to_owned);
@@ -154,7 +152,7 @@ fn lost_events_make_latencies_unknown_and_are_counted() {
     let id = watching.id();
     sleep(Duration::from_millis(1200));
     // More than a buffer holds, of a CPU that submits all of them.
-    let is_over = watching.held(|| until_reads(device.name(), 120_000));
+    let is_over = watching.while_stopped(|| until_reads(device.name(), 120_000));
     sleep(Duration::from_millis(1200));
     watching.signal(Signal::INT);
     let out = watching.end();
@@ -177,11 +175,11 @@ fn lost_events_make_latencies_unknown_and_are_counted() {
 }
 
 #[test]
-fn the_tracers_instance_goes_with_every_end_and_one_of_a_killed_watch_with_the_next() {
+fn tracer_instances_are_always_removed() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(device) = device(&stage, 8) else { return };
     let left = |signal: Signal| {
         let watching = stage.start(&watch_arguments("--format json", &device.path, "200ms"), Path::new(""));
@@ -205,19 +203,20 @@ fn the_tracers_instance_goes_with_every_end_and_one_of_a_killed_watch_with_the_n
 }
 
 #[test]
-fn a_user_who_may_not_trace_is_told_once_what_is_missing() {
-    let stage = Stage::beside_others();
+fn users_without_trace_permission_are_told_once() {
+    let stage = Stage::shared();
     if !is_root() {
         return;
     }
-    let out = stage.fathom_as_nobody("watch --format json 200ms 3", Path::new(""));
+    let out = stage.fathom_unprivileged("watch --format json 200ms 3", Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
-    let said = lines(&out, "remark");
-    let missing =
-        said.iter().filter(|r| r["text"].as_str().unwrap().contains("latency percentiles and the requests"));
+    let printed = lines(&out, "remark");
+    let missing = printed
+        .iter()
+        .filter(|r| r["text"].as_str().unwrap().contains("latency percentiles and the requests"));
     assert_eq!(missing.count(), 1, "{out:?}");
     assert!(lines(&out, "device").iter().all(|line| line["latency"].is_null()), "{out:?}");
     assert!(lines(&out, "process").iter().all(|line| line["requests"].is_null()), "{out:?}");
-    let out = stage.fathom_as_nobody("watch --syscalls 200ms 3", Path::new(""));
+    let out = stage.fathom_unprivileged("watch --syscalls 200ms 3", Path::new(""));
     assert!(out.code == Some(3) && out.stderr.contains("--syscalls: calls cannot be counted"), "{out:?}");
 }

@@ -1,13 +1,11 @@
-//! Stories about terminals: of many widths, without colours, and none at all.
-//!
-//! For: what every command prints fits. Not for: what it says.
+//! The output of every command fits terminals of many widths, without colours, and pipes.
 
 use crate::stage::{Outcome, Stage, skip, wait};
 use std::path::Path;
 use std::process::Command;
 
 const WIDTHS: [usize; 6] = [40, 60, 80, 100, 120, 200];
-/// Those at which real reports are shown; at the others the golden ones are (`crates/report/tests/widths.rs`).
+/// Widths for real reports; golden reports are checked at the others (`crates/report/tests/widths.rs`).
 const SOME: [usize; 3] = [40, 80, 200];
 
 fn at(stage: &Stage, columns: usize, words: &str, target: &Path) -> Outcome {
@@ -22,8 +20,8 @@ fn fits(out: &Outcome, columns: usize, words: &str) {
 }
 
 #[test]
-fn no_report_of_a_measurement_is_wider_than_the_terminal() {
-    let stage = Stage::beside_others();
+fn reports_fit_the_terminal() {
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let quick = "--time 60ms --warmup 0 --runs 1 --quiet";
     let sim = format!("--engine sim {quick}");
@@ -53,8 +51,8 @@ fn no_report_of_a_measurement_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn nothing_else_that_is_printed_is_wider_than_the_terminal() {
-    let stage = Stage::beside_others();
+fn other_output_fits_the_terminal() {
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     for columns in WIDTHS {
         for words in ["bench --explain", "run --explain", "api --explain", "doctor"] {
@@ -68,8 +66,8 @@ fn nothing_else_that_is_printed_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn a_pipe_has_80_columns_and_a_terminal_its_own() {
-    let stage = Stage::beside_others();
+fn pipes_get_80_columns_and_terminals_their_own() {
+    let stage = Stage::shared();
     let out = stage.fathom("run --engine sim --time 60ms --warmup 0 --runs 1 --quiet", Path::new(""));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     let mut piped = stage.command(&[], "show last --verbose", Path::new(""));
@@ -99,8 +97,8 @@ fn unpainted(text: &str) -> String {
 }
 
 #[test]
-fn a_measurement_is_pasted_as_markdown_whole_and_as_one_block() {
-    let stage = Stage::beside_others();
+fn markdown_output_is_one_block() {
+    let stage = Stage::shared();
     let dir = stage.folder("place");
     let pasted = stage.path("report.md");
     let words = format!("bench --size 16m --time 60ms --warmup 0 --runs 1 --quiet -o {}", pasted.display());

@@ -1,7 +1,5 @@
-//! Searches compared with measuring every cell: whether the quick one finds as good a setting, and keeps its budget.
-//!
-//! For: real disks, whose truth nobody knows; so the two winners are measured once more, in turns. Not for: known surfaces, on which
-//! the search is simulated beside its code; nor for `./test`: each place takes a quarter of an hour of a quiet machine.
+//! Quick searches on real disks compared with measuring every cell: the winner must be as good, within the budget. The two winners are measured
+//! once more in alternation. Needs a quiet machine for a quarter of an hour per target.
 
 use crate::disk::{Disk, Image};
 use crate::group::Group;
@@ -16,7 +14,7 @@ const WORSE: usize = 1;
 const GRID: &str = "--rw read --bs 16k..256k --depth 1..8 --size 192m --time 500ms";
 /// How much of the other winner's rate is as good: the default tolerance.
 const AS_GOOD: f64 = 0.95;
-/// What a search takes at most, as a multiple of its budget.
+/// The longest allowed search, as a multiple of its budget.
 const LATE: f64 = 1.1;
 /// Runs of each winner, in turns.
 const TURNS: usize = 5;
@@ -60,7 +58,7 @@ fn shape(setting: &Value) -> String {
     format!("{} x {}", setting["depth"], setting["block_bytes"])
 }
 
-/// Both searches over and over, and a line for each time.
+/// Repeats both searches, and prints a line for each.
 fn held_against_each_other(name: &str, storage: &Storage) {
     let (mut worse, mut late) = (0, 0);
     for time in 1..=TIMES {
@@ -85,7 +83,7 @@ fn held_against_each_other(name: &str, storage: &Storage) {
 
 #[test]
 #[ignore = "long"]
-fn a_quick_search_of_a_disk_finds_what_a_whole_one_finds() {
+fn quick_search_of_a_disk_finds_the_exhaustive_winner() {
     if !is_root() {
         return;
     }
@@ -96,7 +94,7 @@ fn a_quick_search_of_a_disk_finds_what_a_whole_one_finds() {
 
 #[test]
 #[ignore = "long"]
-fn a_quick_search_of_a_throttled_disk_finds_what_a_whole_one_finds() {
+fn quick_search_of_a_throttled_disk_finds_the_exhaustive_winner() {
     if !is_root() {
         return;
     }

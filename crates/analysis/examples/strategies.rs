@@ -1,14 +1,12 @@
-//! The tables of docs/reference/repeats.md: how often strategies that decide while measuring are right, by simulation.
-//!
-//! For: `cargo run --release -p fathom-io-analysis --example strategies`, which prints them as Markdown. Not for: holding the
-//! limits; the unit tests of the strategies do that.
+//! Prints the tables of docs/reference/repeats.md as Markdown: how often strategies that decide while measuring are right, by simulation.
+//! Run it with `cargo run --release -p fathom-io-analysis --example strategies`. The unit tests of the strategies check the limits.
 #![allow(clippy::print_stdout)] // It is what this is for.
 
 use analysis::strategy::{Budget, Next, Summary, next};
 use model::payload::split_mix;
 use model::plan::Strategy;
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use stats::rounds::is_steady;
+use stats::steady_state::is_steady;
 
 const SESSIONS: u64 = 10_000;
 

@@ -1,20 +1,14 @@
-//! A case: everything a check may look at about one stream of one job.
+//! A case: one stream of one job at one load, with all evidence that a check may read about it.
 //!
-//! For: the ledger (issued by us, charged to us, completed by the devices) out of a record, with a reason wherever an
-//! entry is missing. Not for: opinions; thresholds live with the checks.
+//! Every count is the sum over the complete runs of the case: what fathom issued, what the kernel charged to fathom's cgroup, and what
+//! the devices completed. A count that is missing comes with the reason. Thresholds are in the checks.
 
-pub(crate) mod charged_twice;
+pub(crate) mod ledger;
 mod run;
 mod sharing;
-mod stored;
-#[cfg(test)]
-mod tests;
-
-pub(crate) use run::{Amount, CaseRun};
-pub(crate) use sharing::{AMPLIFICATION, grown};
 
 use crate::runs;
-use charged_twice::charged_twice;
+use ledger::charged_twice;
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo};
 use model::histogram::Histogram;
@@ -24,25 +18,28 @@ use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, SyncFailure};
 use model::study::Study;
 use model::units::{show_count, show_share};
+pub(crate) use run::{Amount, CaseRun};
+pub(crate) use sharing::{AMPLIFICATION, grown};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// How near the device's bytes must be to the issued ones to count as the same.
+/// Difference up to which the bytes of the device and the issued bytes count as the same.
 pub(crate) const SAME_BYTES: f64 = 0.01;
-/// A charge below this share of what the device did for us means that the cgroup does not count, not that we did nothing:
-/// recent kernels count in v1 only after a limit was once set on the disk.
+
+/// If the charge is below this share of what the device did for fathom, the cgroup does not count at all: recent kernels count in v1 only
+/// after a limit was once set on the disk.
 pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
 
-/// One stream of one job, at one load where the strategy chose it, with its complete runs.
+/// One stream of one job with its complete runs, at one load if the strategy chooses it.
 #[derive(Clone)]
 pub struct Case<'a> {
-    /// The whole record.
+    /// The record with all runs and snapshots.
     pub record: &'a Record,
-    /// The host that measured it; `None` where the record names none.
+    /// The host that measured it; `None` if the record has no host.
     pub machine: Option<&'a Machine>,
     /// Index of the job in the plan.
     pub at: usize,
-    /// Operations per second that were offered, where the strategy chose them.
+    /// Operations per second that the strategy offered, if it chooses them.
     pub offered: Option<u64>,
     /// The job, with that load.
     pub job: Cow<'a, Job>,
@@ -54,15 +51,15 @@ pub struct Case<'a> {
     pub stream: Cow<'a, Stream>,
     /// The name of its result.
     pub name: String,
-    /// Its complete runs, as far as they count.
+    /// Its complete runs that count.
     pub runs: Vec<CaseRun<'a>>,
-    /// Complete runs before them that only led there, where it was measured until it was steady.
+    /// Earlier complete runs that only led to the steady state.
     pub way: Vec<CaseRun<'a>>,
-    /// Attempts at its runs that do not count, since another one does.
+    /// Attempts at its runs that other attempts replaced.
     pub aside: Vec<CaseRun<'a>>,
-    /// Rounds after which its rate was still not steady, where that was asked for.
+    /// Rounds after which the rate was still not steady, if steadiness was the goal.
     pub unsteady: Option<usize>,
-    /// Ends of all its runs, the failed ones included.
+    /// Ends of all its runs, including failed ones.
     pub ends: Vec<&'a RunEnd>,
     /// The streams whose operations count: its own, and with [`Case::with_sharers`] those that use its devices as well.
     members: Vec<usize>,
@@ -72,17 +69,17 @@ pub struct Case<'a> {
     targets: Vec<(usize, &'a Target)>,
 }
 
-/// A part by a whole; 0 where there is no whole.
-pub(crate) fn share(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
+/// A part divided by a whole; 0 if the whole is 0.
+pub(crate) fn share(part: f64, total: f64) -> f64 {
+    if total > 0.0 { part / total } else { 0.0 }
 }
 
-/// Operations that a stream asks to have in flight. In floating point, since a forged plan's product overflows.
+/// The requested operations in flight of a stream. In floating point, since a forged plan's product overflows.
 pub(crate) fn asked_depth(stream: &Stream) -> f64 {
     f64::from(stream.depth) * f64::from(stream.workers) * stream.lanes() as f64
 }
 
-/// Every case of a record, in the order of the plan, and of ascending load; none of what other hosts measured without this one.
+/// Every case of a record in the order of the plan and of ascending load, without those that only other hosts measured.
 pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
     let plan = &record.header.plan;
     (0..plan.jobs.len()).filter(|at| plan.takes_part(*at)).flat_map(|at| of_job(record, at)).collect()
@@ -101,7 +98,7 @@ pub(crate) fn of_job(record: &Record, at: usize) -> Vec<Case<'_>> {
     out
 }
 
-/// The loads that a job was measured at: one where it says its own pace, none where the strategy did not come so far.
+/// The loads of a job: one if the job defines its pace, none if the strategy did not reach it.
 fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     let runs = record.runs.iter().filter(|r| r.start.job == at);
     let mut loads: Vec<Option<u64>> = runs.map(|r| r.start.offered_iops).collect();
@@ -114,7 +111,7 @@ fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     loads
 }
 
-/// The job at a load; in the session of one host of several at its part of that.
+/// The job at a load. In the session of one of several hosts, its part of the load.
 fn at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'r, Job> {
     let Some(load) = load else { return Cow::Borrowed(job) };
     let of_all = record.fleet.is_some();
@@ -123,6 +120,12 @@ fn at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'r, J
     let streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
     streams.for_each(|s| s.pace = s.pace.offering(iops));
     Cow::Owned(job)
+}
+
+/// Whether the machine refused the job of a case before the first run, so that there is nothing to judge.
+pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
+    let mut refused = record.header.self_test.trials.iter().filter(|t| t.moved_bytes.is_err());
+    refused.any(|t| t.job == case.at)
 }
 
 impl<'a> Case<'a> {
@@ -172,7 +175,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// This case with its last run as if that were complete; `None` where one is complete, or the last did not end.
+    /// This case with its last run as if it were complete; `None` if a run is complete, or the last one has no end.
     pub(crate) fn cut(&self) -> Option<Self> {
         if !self.runs.is_empty() {
             return None;
@@ -184,30 +187,30 @@ impl<'a> Case<'a> {
         Some(Self { runs: vec![CaseRun::new(last, self.index, streams, plan.part)?], ..self.clone() })
     }
 
-    /// Syncs and closes after a run that failed, of the targets that this stream writes.
+    /// Failed syncs and closes after a run, of the targets that this stream writes.
     pub(crate) fn sync_failures<'e>(&self, end: &'e RunEnd) -> impl Iterator<Item = &'e SyncFailure> {
         let written = if self.stream.changes_targets() { self.stream.targets.clone() } else { Vec::new() };
         end.sync_failures.iter().filter(move |failure| written.contains(&failure.target))
     }
 
-    /// What denies io_uring on this machine; `None` if it can be used, and in sessions that do not say.
+    /// Why io_uring is denied on this machine; `None` if it can be used or the session does not know.
     pub fn io_uring_denial(&self) -> Option<&'a str> {
-        let cause = self.machine?.fact(model::kernel_files::IO_URING).ok()?;
+        let cause = self.machine?.fact(model::evidence::IO_URING).ok()?;
         (!cause.is_empty()).then_some(cause)
     }
 
-    /// Whether the operations carry data to or from storage at all.
+    /// Whether the operations move data to or from storage.
     pub fn has_storage(&self) -> bool {
         let moves = !self.stream.does_nothing() && !self.stream.moves_no_data();
         moves && self.targets.iter().any(|(_, t)| t.role != Role::None)
     }
 
-    /// Whether this is storage that is not plain memory, as far as could be seen.
+    /// Whether the targets are storage other than memory, as far as known.
     pub fn on_device(&self) -> bool {
         self.has_storage() && self.ram().is_none()
     }
 
-    /// Why a target is memory, where one is.
+    /// Why a target is memory.
     pub fn ram(&self) -> Option<&'a str> {
         self.places().find_map(|p| p.ram.as_deref())
     }
@@ -217,7 +220,7 @@ impl<'a> Case<'a> {
         self.member_streams().iter().any(|s| s.kinds().any(|k| k == kind))
     }
 
-    /// Whether syncs are part of the job, whose journal writes are requests of their own.
+    /// Whether the job has syncs, whose journal writes are separate requests.
     pub fn syncs(&self) -> bool {
         self.does(Kind::Write) && (self.stream.cache.is_sync() || self.stream.flush.is_some())
     }
@@ -227,13 +230,13 @@ impl<'a> Case<'a> {
         self.targets.iter().all(|(_, t)| t.role == Role::Device)
     }
 
-    /// Places of the targets, as far as they are known.
+    /// The known places of the targets.
     pub fn places(&self) -> impl Iterator<Item = &'a Place> {
         let machine = self.machine;
         self.targets.iter().filter_map(move |(t, _)| machine?.places.get(*t))
     }
 
-    /// The layers that the file systems talk to, each once.
+    /// The topmost block layers, each once.
     ///
     /// # Errors
     /// Why a target has none.
@@ -241,7 +244,7 @@ impl<'a> Case<'a> {
         self.counting(|place| place.tops.iter().filter_map(|i| place.layers.get(*i)).collect())
     }
 
-    /// The layers that are shared with others: the whole disk where the top is a part of it, else the top.
+    /// The layers that other processes may share: the whole disk if the top is a partition, else the top.
     ///
     /// # Errors
     /// Why a target has none.
@@ -252,7 +255,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The layers with nothing below, each once.
+    /// The lowest layers, each once.
     ///
     /// # Errors
     /// Why a target has none, or that its stack was not resolved to the lowest layer.
@@ -272,7 +275,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The layers that `of` takes from the place of each target, each once; refused where one of them does not count.
+    /// The layers that `of` selects in the place of each target, each once. Refused if one of them has no valid counters.
     fn counting(&self, of: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
         let layers = self.gather(of)?;
         let places: Vec<&Place> = self.places().collect();
@@ -282,7 +285,7 @@ impl<'a> Case<'a> {
         blind.map_or(Ok(layers), Err)
     }
 
-    /// Why a disk's counters say nothing about a run: they were switched off at one of its snapshots. zram ignores the switch.
+    /// Why a disk's counters are invalid in a run: they were switched off at one of its snapshots. zram ignores the switch.
     fn switched_off(&self, disk: &Layer) -> Option<String> {
         let file = disk.iostats_file().filter(|_| disk.kind != LayerKind::Zram)?;
         let off =
@@ -314,7 +317,7 @@ impl<'a> Case<'a> {
         if out.is_empty() { Err("no target has a block device".into()) } else { Ok(out) }
     }
 
-    /// What the tops completed in all runs together, each from start to stop.
+    /// What the tops completed in all runs, each from start to stop.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -322,24 +325,24 @@ impl<'a> Case<'a> {
         self.counted(&self.tops()?)
     }
 
-    /// What these layers completed in all runs together.
+    /// What these layers completed in all runs.
     ///
     /// # Errors
-    /// Why one of them was not counted, or that another stream uses one of them at the same time.
+    /// Why a layer was not counted, or that another stream uses one at the same time.
     pub fn counted(&self, layers: &[&Layer]) -> Known<BlockStat> {
         self.alone_on(layers)?;
         self.counted_together(layers)
     }
 
-    /// What these layers completed in all runs together, for all streams.
+    /// What these layers completed in all runs, for all streams.
     ///
     /// # Errors
-    /// Why one of them was not counted.
+    /// Why a layer was not counted.
     pub(crate) fn counted_together(&self, layers: &[&Layer]) -> Known<BlockStat> {
         self.over_runs(BlockStat::default(), |ran| ran.counted(layers), |a, b| a.plus(&b))
     }
 
-    /// What the kernel charged to us on the shared layers in all runs together, without what it charged twice.
+    /// What the kernel charged to fathom on the shared layers in all runs, without double charges.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -352,7 +355,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// What the kernel charged to us on the shared layers in all runs together, with what it charged twice.
+    /// What the kernel charged to fathom on the shared layers in all runs, with double charges.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -362,16 +365,16 @@ impl<'a> Case<'a> {
         Ok(own)
     }
 
-    /// What the kernel charged to us on these layers in all runs together, as it counts it.
+    /// What the kernel charged to fathom on these layers in all runs, with double charges.
     ///
     /// # Errors
-    /// Why it was not counted, or that another stream uses one of them at the same time.
+    /// Why it was not counted, or that another stream uses a layer at the same time.
     pub(crate) fn charged_on(&self, layers: &[&Layer]) -> Known<CgroupIo> {
         self.alone_on(layers)?;
         self.charged_together(layers)
     }
 
-    /// What the kernel charged to us on these layers in all runs together, for all streams.
+    /// What the kernel charged to fathom on these layers in all runs, for all streams.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -380,13 +383,13 @@ impl<'a> Case<'a> {
         self.over_runs(CgroupIo::default(), |ran| ran.charged(cgroup, layers), CgroupIo::plus)
     }
 
-    /// A cgroup that saw nothing where the device plainly worked for us does not count.
+    /// Refuses a cgroup without charges although the device clearly worked for fathom: it does not count.
     fn refuse_idle_cgroup(&self, own: &CgroupIo) -> Known<()> {
         let device = self.device()?;
         for (kind, flow, charged) in
             [(Kind::Read, device.read, own.bytes[0]), (Kind::Write, device.write, own.bytes[1])]
         {
-            // Written-back pages are charged to the root group in v1, so only direct writes prove anything.
+            // In v1, write-back is charged to the root group, so only direct writes prove anything.
             let tells = kind == Kind::Read || self.is_direct();
             let issued = self.issued(kind).bytes as f64;
             let ours = issued.min(flow.bytes as f64);
@@ -397,22 +400,22 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// All operations of a kind that moved their bytes in the complete runs, warm-up and drain included.
+    /// All operations of a kind that moved their bytes in the complete runs, with warm-up and drain.
     pub fn issued(&self, kind: Kind) -> Amount {
         self.members.iter().map(|m| self.issued_by(*m, kind)).fold(Amount::default(), Amount::plus)
     }
 
-    /// All operations of a kind that one stream of the phase completed in these runs, warm-up and drain included.
+    /// All operations of a kind that one stream of the phase completed in these runs, with warm-up and drain.
     pub(crate) fn issued_by(&self, stream: usize, kind: Kind) -> Amount {
         self.runs.iter().map(|r| r.issued_by(stream, kind)).fold(Amount::default(), Amount::plus)
     }
 
-    /// All reads and writes of the complete runs, warm-up and drain included: what moves bytes, and what a device counts as requests.
+    /// All reads and writes of the complete runs, with warm-up and drain: the operations that move bytes and become requests.
     pub fn issued_total(&self) -> Amount {
         Kind::MOVING.iter().map(|k| self.issued(*k)).fold(Amount::default(), Amount::plus)
     }
 
-    /// Whether the stream itself makes its writes stable, within the time that is measured.
+    /// Whether the stream makes its writes stable within the measured time.
     pub(crate) fn syncs_itself(&self) -> bool {
         self.stream.cache.is_sync() || self.stream.flush.is_some_and(|f| f.call != SyncCall::SyncFileRange)
     }
@@ -423,12 +426,12 @@ impl<'a> Case<'a> {
         self.runs.iter().map(amount).fold(Amount::default(), Amount::plus)
     }
 
-    /// Length of all windows together in ns.
+    /// Length of all windows in ns.
     pub fn window_ns(&self) -> f64 {
         self.runs.iter().map(|r| r.stream.window_ns as f64).sum()
     }
 
-    /// Mean operations in flight in the windows, counted apart from the latencies.
+    /// Mean operations in flight in the windows, counted independently of the latencies.
     ///
     /// # Errors
     /// That there is no window.
@@ -438,41 +441,41 @@ impl<'a> Case<'a> {
         if window > 0.0 { Ok(depth / window) } else { Err("no run has a measured window".into()) }
     }
 
-    /// Latencies of a kind in the windows of all runs; `None` where nothing completed.
+    /// Latencies of a kind in the windows of all runs; `None` without operations.
     pub fn latency(&self, kind: Kind) -> Option<Histogram> {
         let parts = || self.runs.iter().filter_map(|r| Some(&r.stream.kinds.get(&kind)?.latency));
         sum_of_counts(parts().map(Histogram::count))?;
-        let mut whole = Histogram::new();
-        parts().for_each(|h| whole.merge(h));
-        Some(whole)
+        let mut merged = Histogram::new();
+        parts().for_each(|h| merged.merge(h));
+        Some(merged)
     }
 
-    /// The parts of the latencies of an open loop, all runs together; `None` where the record has none.
+    /// The parts of the latencies of an open loop in all runs; `None` if the record has none.
     pub fn open_loop(&self, kind: Kind) -> Option<OpenLoop> {
-        let mut whole = OpenLoop::default();
+        let mut merged = OpenLoop::default();
         let parts = || self.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)?.open.as_ref());
         sum_of_counts(parts().map(|p| p.service.count()))?;
         sum_of_counts(parts().map(|p| p.lateness.count()))?;
         for part in parts() {
-            whole.service.merge(&part.service);
-            whole.lateness.merge(&part.lateness);
+            merged.service.merge(&part.service);
+            merged.lateness.merge(&part.lateness);
         }
-        Some(whole)
+        Some(merged)
     }
 
-    /// Time inside calls that handed operations over without waiting, all runs together; `None` where there was none.
+    /// Time inside calls that submitted operations without waiting, in all runs; `None` without such calls.
     pub fn submit(&self) -> Option<Histogram> {
         let parts = || self.runs.iter().map(|r| &r.stream.submit);
         sum_of_counts(parts().map(Histogram::count))?;
-        let mut whole = Histogram::new();
-        parts().for_each(|h| whole.merge(h));
-        Some(whole)
+        let mut merged = Histogram::new();
+        parts().for_each(|h| merged.merge(h));
+        Some(merged)
     }
 
-    /// What fathom itself can do at this shape.
+    /// The self test's ceiling for this kind of work.
     ///
     /// # Errors
-    /// That it was not tried.
+    /// That there was no self test.
     pub fn ceiling(&self) -> Known<&'a Ceiling> {
         let tests = &self.record.header.self_test.ceilings;
         let mine = |c: &&Ceiling| (c.job, c.phase, c.stream) == (self.at, self.phase, self.index);
@@ -492,8 +495,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The sum of counts, where there is anything. A forged file may hold counts that no memory could; adding them must not
-/// overflow.
+/// The sum of counts; `None` without counts. A forged file may hold impossibly large counts, whose sum must not overflow.
 fn sum_of_counts(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
     counts.try_fold(0_u64, u64::checked_add).filter(|n| *n > 0)
 }
@@ -506,13 +508,13 @@ fn targets_of<'a>(record: &'a Record, stream: Option<&Stream>) -> Vec<(usize, &'
     touched.into_iter().filter_map(|t| Some((t, record.header.plan.targets.get(t)?))).collect()
 }
 
-/// The disk that a partition is part of; cgroups charge that, and neighbours on it disturb.
+/// The disk of a partition. Cgroups charge the disk, and neighbours on it disturb.
 fn whole_disk<'a>(place: &'a Place, layer: &'a Layer) -> &'a Layer {
     let below = || place.layers.get(*layer.below.first()?);
     if layer.kind == LayerKind::Partition { below().unwrap_or(layer) } else { layer }
 }
 
-/// Why a layer's counters say nothing. A partition has the switch of its disk.
+/// Why a layer's counters are invalid. A partition has the switch of its disk.
 pub(crate) fn blind(place: &Place, layer: &Layer) -> Option<String> {
     layer.blind().or_else(|| whole_disk(place, layer).blind())
 }
@@ -531,7 +533,10 @@ fn load_name(record: &Record, iops: u64) -> String {
     }
 }
 
-/// The reason where a job has no complete run.
+/// The reason if a job has no complete run.
 pub(crate) fn no_run() -> String {
     "none of its runs completed".into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,10 @@
-//! The catalogue: the pages of every check that one can read about, of results and of comparisons.
-//!
-//! For: `fathom explain` and its document. Not for: asking, nor the layout of a page.
+//! The catalogue: the page of every check, of results and of comparisons. `fathom explain` and `docs/reference/checks.md` print it.
 
-use crate::checks::GROUPS;
-use crate::checks::check::Page;
+use crate::checks::{GROUPS, Page};
 use crate::compare::checks as compare;
-use model::check_id::CheckId;
-use model::check_page::CheckPage;
+use model::finding::{CheckId, CheckPage};
 
-/// What the checks of comparisons ask.
+/// The question of the checks of comparisons.
 const OF_COMPARISONS: &str = "May two results be compared?";
 
 /// The pages of every check: those of results, then those of comparisons.
@@ -35,8 +31,8 @@ fn page(
 
 #[test]
 fn every_id_has_one_check() {
-    let told: Vec<CheckId> = pages().map(|c| c.id).collect();
-    let ids: std::collections::BTreeSet<CheckId> = told.iter().copied().collect();
-    assert_eq!(ids.len(), told.len(), "a check of comparisons has an id of its own");
+    let page_ids: Vec<CheckId> = pages().map(|c| c.id).collect();
+    let ids: std::collections::BTreeSet<CheckId> = page_ids.iter().copied().collect();
+    assert_eq!(ids.len(), page_ids.len(), "a check of comparisons has an id of its own");
     assert!(ids.iter().eq(CheckId::ALL), "an id without a check, or a check without an id");
 }

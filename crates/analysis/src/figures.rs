@@ -1,30 +1,47 @@
-//! Figures: rates, latencies and device counts of a case over its complete runs.
+//! The figures of a case: rates, latencies and device counts over its complete runs.
 //!
-//! For: operations over time per run, and their geometric mean over runs; histograms merged, never averaged. Not for:
-//! whether any of it is true.
+//! A rate is operations by time for each run, and the geometric mean over runs. Latency histograms are merged, never averaged. [`observed`]
+//! adds the same runs up without intervals, for the output formats of other tools. [`too_little`] decides whether the windows are long
+//! enough for a rate: a count is off by up to one operation at each edge, and a scheduler tick may delay a worker. Runs that are all too
+//! short in the same way agree with each other, so their spread does not reveal it.
+
+pub(crate) mod kernel_text;
+pub(crate) mod replay;
+pub(crate) mod steadiness;
+pub(crate) mod time_series;
+pub(crate) mod traffic;
 
 use crate::case::{Case, CaseRun};
-use crate::host;
-use crate::run_series::series;
-use crate::windows::too_little;
-use model::histogram::Histogram;
-use model::job::Kind;
-use model::record::disturbed::Disturbed;
-use model::record::{KindEnd, WorkerEnd};
+use kernel_text::each_cpu;
+use model::evidence::{BlockStat, Moment};
+use model::figures::{
+    Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedLane, ObservedLaneKind, ObservedTarget,
+    ObservedWorkers, Stretch,
+};
+use model::histogram::{Distribution, Histogram};
+use model::job::{ALL_ERRORS, IoPriority, Kind, StopRule};
+use model::machine::Layer;
+use model::plan::Role;
+use model::record::{
+    Cell, Disturbed, KindEnd, LaneEnd, LaneKind, PriorityEnd, RunEnding, StreamEnd, WorkerEnd,
+};
 use model::report::{Cost, DeviceFigures, DisturbedRun, Figures, FinalSync, Latency, Rates, RunFigures};
-use stats::batch_means::half_width;
-use stats::interval::{self, Mean};
-use stats::median_interval;
+use stats::intervals;
+use stats::intervals::{Mean, half_width};
 use stats::sample::mean;
 use std::collections::BTreeMap;
+use time_series::{rows_of, series};
 
 /// Percentiles by the names of the contract.
 pub(crate) const PERCENTILES: &[(&str, f64)] =
     &[("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999), ("99.99", 0.9999)];
+
 const MB: f64 = 1e6;
-/// Lateness of the same rank above which a percentile of an open loop says more about us than about the storage.
+
+/// Lateness as a share of a percentile, above which an open loop's percentile is more about fathom than about the storage.
 pub(crate) const LATE_SHARE: f64 = 0.1;
-/// What counts as an operation in the rate of a result: syncs are the price of the writes, and shown apart.
+
+/// The operations in the rate of a result. Syncs are the price of the writes and shown separately.
 const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
 /// All figures of a case.
@@ -41,18 +58,18 @@ pub(crate) struct Figured {
     pub(crate) disturbed: Vec<DisturbedRun>,
 }
 
-/// Computes them. What did not happen is `None`, never zero.
+/// Computes them. A value that did not occur is `None`, never zero.
 pub(crate) fn figures(case: &Case) -> Figured {
     Figured {
-        read: of_kind(case, Kind::Read),
-        write: of_kind(case, Kind::Write),
-        trim: of_kind(case, Kind::Trim),
-        sync: of_kind(case, Kind::Sync),
+        read: figures_of_kind(case, Kind::Read),
+        write: figures_of_kind(case, Kind::Write),
+        trim: figures_of_kind(case, Kind::Trim),
+        sync: figures_of_kind(case, Kind::Sync),
         with_final_sync: with_final_sync(case),
         cost: cost(case),
         total: rates(case, &COUNTED),
-        runs: case.runs.iter().filter_map(|r| of_run(case, r)).collect(),
-        way: case.way.iter().filter_map(|r| of_run(case, r)).collect(),
+        runs: case.runs.iter().filter_map(|r| figures_of_run(case, r)).collect(),
+        way: case.way.iter().filter_map(|r| figures_of_run(case, r)).collect(),
         disturbed: disturbed(case),
     }
 }
@@ -62,7 +79,7 @@ fn disturbed(case: &Case) -> Vec<DisturbedRun> {
     let counting = case.runs.iter().filter(|r| r.run.disturbed.is_some()).map(|r| (true, r));
     let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.aside.iter().map(|r| (false, r))).collect();
     all.sort_by_key(|(_, ran)| ran.run.start.at_ns);
-    let of = |(counts, ran): (bool, &CaseRun)| {
+    let disturbed_run = |(counts, ran): (bool, &CaseRun)| {
         let [iops, bytes] = per_second(ran, &COUNTED)?;
         let by = ran.run.disturbed.as_ref();
         Some(DisturbedRun {
@@ -75,10 +92,10 @@ fn disturbed(case: &Case) -> Vec<DisturbedRun> {
             mb_per_s: bytes / MB,
         })
     };
-    all.into_iter().filter_map(of).collect()
+    all.into_iter().filter_map(disturbed_run).collect()
 }
 
-fn of_kind(case: &Case, kind: Kind) -> Option<Figures> {
+fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
     let mut latency = latency(&case.latency(kind)?)?;
     let open = case.open_loop(kind);
     if let Some(open) = &open {
@@ -118,7 +135,7 @@ pub(crate) fn is_late(value_ns: u64, lateness: &Histogram, q: f64) -> bool {
     lateness.quantile_ns(q).is_some_and(|late| late as f64 > LATE_SHARE * value_ns as f64)
 }
 
-/// Rates with the final sync in the time. `None` where nothing is written, or a run has no such sync.
+/// Rates with the final sync in the time. `None` without writes, or if a run has no such sync.
 fn with_final_sync(case: &Case) -> Option<FinalSync> {
     if !case.stream.access.writes() || case.runs.is_empty() {
         return None;
@@ -130,14 +147,14 @@ fn with_final_sync(case: &Case) -> Option<FinalSync> {
             let window = ran.stream.window_ns as f64;
             Some(per_second(ran, &COUNTED)?[i] * window / (window + sync))
         });
-        interval::mean(&rates.collect::<Vec<_>>()).map(|m| m.value)
+        intervals::mean(&rates.collect::<Vec<_>>()).map(|m| m.value)
     };
     let (iops, bytes) = (per_run(0)?, per_run(1)?);
     let sync_ns = syncs.iter().sum::<f64>() / syncs.len() as f64;
     (iops > 0.0).then_some(FinalSync { sync_ns, iops, mb_per_s: bytes / MB })
 }
 
-/// What an operation cost the workers of the stream.
+/// The cost of an operation for the workers of the stream.
 fn cost(case: &Case) -> Option<Cost> {
     let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
     let ops: f64 = case.runs.iter().map(CaseRun::issued_by_stream).sum();
@@ -159,24 +176,24 @@ fn cost(case: &Case) -> Option<Cost> {
     })
 }
 
-fn latency(whole: &Histogram) -> Option<Latency> {
+fn latency(histogram: &Histogram) -> Option<Latency> {
     Some(Latency {
-        min: whole.min_ns()?,
-        mean: whole.mean_ns()?,
-        max: whole.max_ns()?,
-        percentiles: percentiles(whole),
+        min: histogram.min_ns()?,
+        mean: histogram.mean_ns()?,
+        max: histogram.max_ns()?,
+        percentiles: percentiles(histogram),
     })
 }
 
-/// Percentiles by the names of the contract, where enough operations lie beyond.
+/// Percentiles by the names of the contract, each with enough operations beyond.
 fn percentiles(of: &Histogram) -> BTreeMap<String, Option<u64>> {
     PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), of.supported_quantile_ns(*q))).collect()
 }
 
-/// Rates of some kinds together. `None` where no operation completed in any window.
+/// Rates of some kinds together. `None` if no operation completed in a window.
 fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     let per_run: Vec<[f64; 2]> = case.runs.iter().filter_map(|r| per_second(r, kinds)).collect();
-    let mean = |i: usize| interval::mean(&per_run.iter().map(|r| r[i]).collect::<Vec<_>>());
+    let mean = |i: usize| intervals::mean(&per_run.iter().map(|r| r[i]).collect::<Vec<_>>());
     let (ops, bytes) = (mean(0)?, mean(1)?);
     let enough = too_little(case).is_none();
     let given = |m: Mean| m.interval.filter(|_| enough);
@@ -187,16 +204,16 @@ fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
         mib_per_s: bytes.value / model::units::MIB as f64,
         iops_interval: given(ops),
         mb_per_s_interval: mb(bytes),
-        iops_median: median_interval::of_runs(&per_run.iter().map(|r| r[0]).collect::<Vec<_>>()),
+        iops_median: intervals::of_runs(&per_run.iter().map(|r| r[0]).collect::<Vec<_>>()),
     })
 }
 
-/// Operations per second of a run; `None` where it had no window.
+/// Operations per second of a run; `None` without a window.
 pub(crate) fn iops(ran: &CaseRun) -> Option<f64> {
     per_second(ran, &COUNTED).map(|[ops, _]| ops)
 }
 
-/// Operations and bytes per second of a run; `None` where it had no window.
+/// Operations and bytes per second of a run; `None` without a window.
 fn per_second(ran: &CaseRun, kinds: &[Kind]) -> Option<[f64; 2]> {
     let seconds = ran.rate_ns() as f64 / 1e9;
     let sum = |of: fn(&crate::case::Amount) -> u64| {
@@ -205,7 +222,7 @@ fn per_second(ran: &CaseRun, kinds: &[Kind]) -> Option<[f64; 2]> {
     (seconds > 0.0).then(|| [sum(|a| a.ops), sum(|a| a.bytes)])
 }
 
-fn of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
+fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
     let [iops, bytes] = per_second(ran, &COUNTED)?;
     Some(RunFigures {
         run: ran.run.start.repeat,
@@ -213,18 +230,23 @@ fn of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
         iops,
         mb_per_s: bytes / MB,
         depth_mean: ran.stream.depth_ns as f64 / ran.stream.window_ns as f64,
-        device: of_device(case, ran),
-        iops_within: within(ran, iops),
-        percentiles_ns: ran.stream.kinds.iter().map(|(k, end)| (k.word().into(), of_end(end))).collect(),
+        device: device_figures(case, ran),
+        iops_within: interval_within(ran, iops),
+        percentiles_ns: ran
+            .stream
+            .kinds
+            .iter()
+            .map(|(k, end)| (k.word().into(), percentiles_of_end(end)))
+            .collect(),
         cpu_ns_per_op: cpu_per_op(case, ran),
-        host: host::of_run(case, ran),
-        // Given where a report has room for them.
+        host: kernel_text::host_figures(case, ran),
+        // Added if the report has room for them.
         tails_ns: BTreeMap::new(),
     })
 }
 
 /// Percentiles of a run, without those that are mostly our own lateness.
-fn of_end(end: &KindEnd) -> BTreeMap<String, Option<u64>> {
+fn percentiles_of_end(end: &KindEnd) -> BTreeMap<String, Option<u64>> {
     let mut all = percentiles(&end.latency);
     if let Some(open) = &end.open {
         withhold_late(&mut all, &open.lateness);
@@ -239,20 +261,20 @@ fn cpu_per_op(case: &Case, ran: &CaseRun) -> Option<f64> {
     (ops > 0.0 && cpu > 0.0).then(|| cpu / ops)
 }
 
-/// The interval of a run's rate from what varies within the run.
-fn within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
+/// The interval of a run's rate from the variation within the run.
+fn interval_within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
     let rates = series(ran).ok()?.rates;
-    // Of the run's own figure: a course may lack what completed at its edges.
+    // Relative to the run's own rate: intervals may lack operations at its edges.
     let share = half_width(&rates)? / mean(&rates);
     let interval = [iops * (1.0 - share).max(0.0), iops * (1.0 + share)];
     interval.iter().all(|v| v.is_finite()).then_some(interval)
 }
 
-fn of_device(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
+fn device_figures(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
     let tops = case.has_storage().then(|| case.tops().ok())??;
     let delta = ran.counted(&tops).ok()?;
     let total = delta.total();
-    // The device's counters are those of all streams that share it, and so is what was issued.
+    // The device's counters, and so the issued operations, are those of all streams that share it.
     let issued = case.with_sharers().issued_in(ran);
     Some(DeviceFigures {
         issued_ops: issued.iter().fold(0, |sum, a| sum.saturating_add(a.ops)),
@@ -264,8 +286,272 @@ fn of_device(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
     })
 }
 
+/// Adds it up.
+pub(crate) fn observed(case: &Case) -> Observed {
+    match case.cut() {
+        Some(cut) => Observed { is_cut: true, ..observe(&cut) },
+        None => observe(case),
+    }
+}
+
+fn observe(case: &Case) -> Observed {
+    let sum =
+        |of: fn(&StreamEnd) -> u64| case.runs.iter().fold(0, |sum: u64, r| sum.saturating_add(of(r.stream)));
+    let targets = case.stream.targets.iter().filter_map(|t| case.record.header.plan.targets.get(*t));
+    Observed {
+        targets: targets
+            .filter(|t| t.role != Role::None)
+            .map(|t| ObservedTarget { path: t.path.clone(), is_made: t.role == Role::Made, bytes: t.bytes })
+            .collect(),
+        window_ns: sum(|s| s.window_ns),
+        ended_ns: case.ends.iter().map(|e| e.at_ns).max().unwrap_or(0),
+        in_order: in_order(case),
+        is_cut: false,
+        kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, observe_kind(case, kind)?))).collect(),
+        errors: errors(case),
+        ignored_errors: ignored_errors(case),
+        sync_error: sync_error(case),
+        workers: workers(case),
+        disks: disks(case),
+        found_depth: found_depth(case),
+        steadied: case.stream.steady.zip(case.runs.last().and_then(|r| r.stream.steadied.clone())),
+        lanes: lanes(case),
+        cpus: cpus(case),
+        typed: case.record.header.plan.typed.as_ref().and_then(|t| t.result(case.phase, case.index)),
+    }
+}
+
+fn in_order(case: &Case) -> bool {
+    let all = case.record.end.as_ref().map(|end| &end.ending);
+    let begun = !case.ends.is_empty() || all == Some(&RunEnding::Interrupted);
+    begun && !case.ends.iter().any(|e| matches!(e.ending, RunEnding::Failed(_)))
+}
+
+fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
+    let latency = Distribution::from(&case.latency(kind)?);
+    let short = case
+        .runs
+        .iter()
+        .filter_map(|r| r.stream.issued.get(&kind))
+        .fold(0, |sum: u64, i| sum.saturating_add(i.short));
+    // Other tools count the length of an operation whether it moves data or not.
+    let bytes = case.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)).map(|k| k.bytes);
+    Some(ObservedKind {
+        bytes: bytes.fold(0, u64::saturating_add),
+        short,
+        latency,
+        service: case.open_loop(kind).map(|open| Distribution::from(&open.service)),
+        course: course(case, kind),
+        priorities: priorities(case, kind),
+    })
+}
+
+/// Latencies apart by priority, over all runs.
+fn priorities(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)> {
+    let mut all: Vec<PriorityEnd> = Vec::new();
+    for end in case.runs.iter().flat_map(|run| &run.stream.priorities).filter(|end| end.kind == kind) {
+        PriorityEnd::add(&mut all, end);
+    }
+    all.into_iter().map(|end| (end.priority, Distribution::from(&end.latency))).collect()
+}
+
+/// The time series of all runs, one after another. Each starts with the first interval of any stream.
+fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
+    let mut out = Vec::new();
+    let mut before = 0_u64;
+    for ran in &case.runs {
+        let began = ran.run.intervals.iter().map(|row| row.start_ns).min().unwrap_or(0);
+        for row in rows_of(ran) {
+            let Cell(ops, bytes, ..) = row.cells.get(&kind).copied().unwrap_or(Cell(0, 0, 0, 0, 0));
+            out.push(Stretch {
+                start_ns: before.saturating_add(row.start_ns.saturating_sub(began)),
+                ns: row.end_ns - row.start_ns,
+                ops,
+                bytes,
+            });
+        }
+        before = before.saturating_add(ran.stream.window_ns);
+    }
+    out
+}
+
+/// The work of each worker in the last run.
+fn lanes(case: &Case) -> Vec<ObservedLane> {
+    let Some(last) = case.runs.last() else { return Vec::new() };
+    let lane_kind = |kind: &LaneKind| ObservedLaneKind {
+        bytes: kind.bytes,
+        latency: Distribution::from(&kind.latency),
+        course: kind.course.clone(),
+    };
+    let lane = |lane: &LaneEnd| ObservedLane {
+        worker: lane.worker,
+        target: lane.lane as usize,
+        kinds: lane.kinds.iter().map(|(kind, of)| (*kind, lane_kind(of))).collect(),
+    };
+    last.stream.lanes.iter().map(lane).collect()
+}
+
+/// The times of each CPU over all runs.
+fn cpus(case: &Case) -> Vec<ObservedCpu> {
+    let of_run = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
+        let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
+        Some(
+            each_cpu(start)
+                .into_iter()
+                .zip(each_cpu(stop))
+                .map(|(before, after)| grown(before, after))
+                .collect(),
+        )
+    };
+    let all = case.runs.iter().filter_map(of_run);
+    all.reduce(|sum, one| sum.into_iter().zip(one).map(|(a, b)| plus(a, b)).collect()).unwrap_or_default()
+}
+
+fn grown(before: ObservedCpu, after: ObservedCpu) -> ObservedCpu {
+    // Times of CPUs that are idle may go back by a tick.
+    let since = |of: fn(&ObservedCpu) -> u64| of(&after).saturating_sub(of(&before));
+    ObservedCpu {
+        cpu: after.cpu,
+        user: since(|c| c.user),
+        kernel: since(|c| c.kernel),
+        idle: since(|c| c.idle),
+    }
+}
+
+fn plus(a: ObservedCpu, b: ObservedCpu) -> ObservedCpu {
+    let sum = |of: fn(&ObservedCpu) -> u64| of(&a).saturating_add(of(&b));
+    ObservedCpu { cpu: a.cpu, user: sum(|c| c.user), kernel: sum(|c| c.kernel), idle: sum(|c| c.idle) }
+}
+
+fn found_depth(case: &Case) -> Option<u32> {
+    let workers = &case.runs.last()?.end.workers;
+    workers.iter().find(|w| w.stream == case.index)?.depth.map(|found| found.depth)
+}
+
+fn errors(case: &Case) -> BTreeMap<i32, u64> {
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    let mut out: BTreeMap<i32, u64> = BTreeMap::new();
+    for (errno, count) in streams.flat_map(|s| s.issued.values()).flat_map(|i| &i.errors) {
+        let sum = out.entry(*errno).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+    out
+}
+
+/// The error of a final sync that was typed, as fio's `end_fsync`.
+fn sync_error(case: &Case) -> Option<i32> {
+    let typed = case.record.header.plan.typed.as_ref()?.phases.get(case.phase)?.get(case.index)?;
+    if !typed.final_sync {
+        return None;
+    }
+    case.ends.iter().find_map(|end| case.sync_failures(end).next()).map(|failure| failure.errno)
+}
+
+/// Errors that the stream ignores on request.
+fn ignored_errors(case: &Case) -> u64 {
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    let all = streams.flat_map(|s| &s.issued);
+    let all =
+        all.flat_map(|(kind, issued)| issued.errors.iter().map(|(errno, count)| (*kind, *errno, *count)));
+    let is_ignored = |kind, errno| {
+        case.stream.max_errors == ALL_ERRORS
+            || case.stream.ignored_errors.iter().any(|ignored| ignored.is(kind, Some(errno)))
+    };
+    all.filter(|(kind, errno, _)| is_ignored(*kind, *errno))
+        .fold(0, |sum: u64, (.., count)| sum.saturating_add(count))
+}
+
+fn workers(case: &Case) -> ObservedWorkers {
+    let all = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    all.fold(ObservedWorkers::NONE, |sum, w| {
+        let switches = w.switches.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
+        let (wall_ns, user_ns, system_ns) = (w.wall_ns, w.user_ns, w.system_ns);
+        sum.plus(&ObservedWorkers {
+            wall_ns,
+            user_ns,
+            system_ns,
+            switches,
+            faults: w.faults,
+            depth_counts: w.depth_counts,
+        })
+    })
+}
+
+/// Whole disks, as people and programs ask for them, each over all runs.
+fn disks(case: &Case) -> Vec<ObservedDisk> {
+    let layers = if case.has_storage() { case.shared().unwrap_or_default() } else { Vec::new() };
+    layers.into_iter().filter_map(|layer| disk(case, layer)).collect()
+}
+
+fn disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
+    let zero = ObservedDisk { name: layer.name.clone(), ..ObservedDisk::default() };
+    let sum = |sum: ObservedDisk, ran: &CaseRun| -> Option<ObservedDisk> {
+        let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
+        let stat: BlockStat = ran.counted(&[layer]).ok()?;
+        let ns = stop.at_ns.checked_sub(start.at_ns)?;
+        Some(ObservedDisk { stat: sum.stat.plus(&stat), ns: sum.ns.saturating_add(ns), ..sum })
+    };
+    case.runs.iter().try_fold(zero, sum).filter(|disk| disk.ns > 0)
+}
+
+/// The longest tick of Linux (100 Hz).
+pub(crate) const TICK_NS: f64 = 10_000_000.0;
+
+/// Part of a rate that a window may be wrong by, which is the most that any check lets pass.
+pub(crate) const WRONG_BY: f64 = 0.1;
+
+/// The engine whose clock is virtual: no scheduler puts its workers off.
+const VIRTUAL: &str = "sim";
+
+/// Windows end some us early or late.
+const NEARLY: f64 = 0.95;
+
+/// Operations that a window must hold, so that one more or less is no more than [`WRONG_BY`].
+pub(crate) const LEAST_OPS: f64 = 1.0 / WRONG_BY;
+
+/// Minimum length of a window, so that a tick is at most [`WRONG_BY`] of it.
+pub(crate) const LEAST_NS: f64 = TICK_NS / WRONG_BY;
+
+/// What the windows of a case lack.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum TooLittle {
+    /// Their mean length in ns.
+    Time(f64),
+    /// Their mean number of operations.
+    Operations(f64),
+}
+
+/// What the windows lack, if anything. Only windows that end by the clock can be too short.
+pub(crate) fn too_little(case: &Case) -> Option<TooLittle> {
+    let runs = case.runs.len() as f64;
+    let ops = |ran: &CaseRun| {
+        [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| ran.in_window(*k).ops as f64).sum::<f64>()
+    };
+    let counted: f64 = case.runs.iter().map(ops).sum();
+    let length = case.window_ns() / runs;
+    let by_clock = case.stream.limit == StopRule::default() && case.stream.engine != VIRTUAL;
+    if runs == 0.0 || counted == 0.0 {
+        return None;
+    }
+    if by_clock && length < NEARLY * LEAST_NS {
+        return Some(TooLittle::Time(length));
+    }
+    (counted < LEAST_OPS * runs).then_some(TooLittle::Operations(counted / runs))
+}
+
 #[cfg(test)]
 use crate::fixture::Fixture;
+
+#[cfg(test)]
+fn of_fixture(fixture: &Fixture) -> Observed {
+    let record = fixture.record();
+    observed(&crate::case::cases(&record)[0])
+}
+
+#[cfg(test)]
+fn too_little_in(record: &model::record::Record) -> Option<TooLittle> {
+    too_little(&crate::case::cases(record)[0])
+}
 
 #[cfg(test)]
 fn figures_from(fixture: &Fixture) -> Figured {
@@ -296,7 +582,7 @@ fn percentiles_of_few_operations_are_withheld() {
 }
 
 #[test]
-fn the_device_stands_beside_what_was_issued() {
+fn device_counts_come_with_issued_operations() {
     let device = figures_from(&Fixture::honest()).runs[0].device.unwrap();
     assert_eq!((device.issued_ops, device.ios), (11_000, 11_000));
     assert!(device.depth_mean > 25.0 && device.depth_mean < 33.0, "{}", device.depth_mean);
@@ -323,4 +609,83 @@ fn nothing_completed_is_none_and_not_zero() {
     let f = figures_from(&Fixture { ops: 0, ..Fixture::honest() });
     assert!(f.total.is_none() && f.read.is_none());
     assert!(figures_from(&Fixture { runs: 0, ..Fixture::honest() }).runs.is_empty());
+}
+
+#[test]
+fn all_runs_are_added_up() {
+    let seen = of_fixture(&Fixture::honest());
+    assert!(seen.in_order && !seen.is_cut && seen.errors.is_empty());
+    assert_eq!((seen.window_ns, seen.targets.len()), (5_000_000_000, 1));
+    let read = &seen.kinds[&Kind::Read];
+    assert_eq!((read.bytes, read.latency.count), (50_000 * 4096, 50_000));
+    assert_eq!((seen.kinds.len(), read.service.is_none()), (1, true));
+    let ops: u64 = read.course.iter().map(|s| s.ops).sum();
+    assert_eq!(ops, read.latency.count);
+    let ends = read.course.iter().map(|s| s.start_ns + s.ns);
+    let gaps =
+        read.course.iter().skip(1).zip(ends).filter(|(next, end)| next.start_ns.abs_diff(*end) > 1_000_000);
+    assert_eq!(gaps.count(), 0, "{:?}", read.course);
+    assert_eq!((seen.disks.len(), seen.disks[0].name.as_str()), (1, "vda"));
+    assert_eq!(seen.disks[0].stat.read.ios, 55_000);
+    assert!(seen.workers.wall_ns > 0 && seen.workers.user_ns > 0);
+}
+
+#[test]
+fn uncounted_values_are_absent() {
+    assert!(of_fixture(&Fixture { stat_unreadable: true, ..Fixture::honest() }).disks.is_empty());
+    assert!(of_fixture(&Fixture { role: Role::None, engine: "null", ..Fixture::honest() }).disks.is_empty());
+    let mut record = Fixture::honest().record();
+    record.runs.iter_mut().filter_map(|r| r.end.as_mut()).for_each(|end| {
+        end.ending = RunEnding::Failed("no".into());
+        end.streams[0].issued.entry(Kind::Read).or_default().errors.insert(5, 2);
+    });
+    let seen = observed(&crate::case::cases(&record)[0]);
+    assert!(!seen.in_order && seen.is_cut && seen.errors.get(&5) == Some(&10));
+}
+
+#[test]
+fn an_interrupted_run_is_observed_only_without_a_complete_one() {
+    let complete = Fixture { runs: 2, ..Fixture::honest() }.record();
+    let seen = |interrupted: &[usize]| {
+        let mut record = complete.clone();
+        for run in interrupted {
+            record.runs[*run].end.as_mut().unwrap().ending = RunEnding::Interrupted;
+        }
+        observed(&crate::case::cases(&record)[0])
+    };
+    let count = |seen: &Observed| seen.kinds[&Kind::Read].latency.count;
+    let (one, cut) = (seen(&[1]), seen(&[0, 1]));
+    assert_eq!([count(&seen(&[])), count(&one), count(&cut)], [20_000, 10_000, 10_000]);
+    assert_eq!([one.is_cut, cut.is_cut, one.in_order, cut.in_order], [false, true, true, true]);
+}
+
+#[test]
+fn an_open_loop_has_latency_and_service_time() {
+    let seen = of_fixture(&Fixture::honest_open());
+    let read = &seen.kinds[&Kind::Read];
+    let service = read.service.as_ref().unwrap();
+    assert!(service.count == read.latency.count && service.mean_ns <= read.latency.mean_ns);
+}
+
+#[test]
+fn ten_operations_and_ten_ticks_are_enough() {
+    assert_eq!(too_little_in(&Fixture { ops: 10, ..Fixture::honest() }.record()), None);
+    assert_eq!(
+        too_little_in(&Fixture { ops: 9, ..Fixture::honest() }.record()),
+        Some(TooLittle::Operations(9.0))
+    );
+    let of_ms = |ms: u64| {
+        let mut record = Fixture::honest().record();
+        let ends = record.runs.iter_mut().filter_map(|r| r.end.as_mut());
+        ends.flat_map(|e| &mut e.streams).for_each(|s| s.window_ns = ms * 1_000_000);
+        record
+    };
+    assert_eq!(too_little_in(&of_ms(100)), None);
+    assert_eq!(too_little_in(&of_ms(50)), Some(TooLittle::Time(5e7)));
+    let mut simulated = of_ms(50);
+    simulated.header.plan.jobs[0].phases[0].streams[0].engine = VIRTUAL.into();
+    assert_eq!(too_little_in(&simulated), None);
+    let mut by_operations = of_ms(50);
+    by_operations.header.plan.jobs[0].phases[0].streams[0].limit.operations = Some(11_000);
+    assert_eq!(too_little_in(&by_operations), None);
 }

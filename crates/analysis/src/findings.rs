@@ -1,18 +1,23 @@
-//! Findings: asking every check about every case, and merging equal answers.
+//! Findings: asks every check about every case and merges equal answers.
 //!
-//! For: the list of the report, worst first. Not for: the questions (the checks) nor the verdict.
+//! 1. [`ask`] runs the checks on a case. A check that needs another check's answer runs after it.
+//! 2. [`merge`] turns the answers of all cases into the list of the report, worst first.
+//! 3. [`true_name`] names a result by what it measured, after the findings that relabel it.
+//! 4. [`known_before`] runs two checks before the first run. Holes (A04) and zeros (A05) are known once the targets are prepared. If they
+//!    invalidate every result, measuring would waste the user's time. A target that another stream writes first is left to the checks
+//!    after the run.
 
 use crate::case::Case;
-use crate::checks;
-use crate::checks::check::{Answer, Answers, Check, Detail, Evidence, Page, Rename};
-use crate::fleet;
+use crate::checks::{Answer, Answers, Check, Detail, Evidence, Page, Rename};
+use crate::{case, checks, fleet};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::job::Phase;
+use model::record::Record;
 use model::report::Measured;
-use model::units::show_count;
+use model::units::{show_count, show_rate};
 
-/// A case with what every check said about it.
+/// A case with the answers of all checks.
 pub(crate) struct CaseAnswers<'a> {
     pub(crate) case: Case<'a>,
     pub(crate) answers: Vec<(&'static Check, Known<Answer>)>,
@@ -20,9 +25,9 @@ pub(crate) struct CaseAnswers<'a> {
     pub(crate) accept: Vec<CheckId>,
 }
 
-/// Asks all checks that apply.
+/// Runs all checks that apply.
 pub(crate) fn ask(case: Case<'_>) -> CaseAnswers<'_> {
-    // Without a run the verdict says so once; sixteen times "not checked" would bury it. A finding still counts.
+    // Without a run the verdict gives the reason once instead of sixteen times "not checked". Findings still count.
     let measured = !case.runs.is_empty();
     let worth = |(_, a): &(&Check, Known<Answer>)| match a {
         Ok(Answer::Finding(_)) => true,
@@ -35,7 +40,7 @@ pub(crate) fn ask(case: Case<'_>) -> CaseAnswers<'_> {
     CaseAnswers { case, answers, accept: Vec::new() }
 }
 
-/// Asks every check once, each after those whose answers it is given; in the order of the catalogue.
+/// Runs every check once, after those whose answers it needs. The answers are in the order of the catalogue.
 pub(crate) fn ask_all(case: &Case) -> Vec<(&'static Check, Known<Answer>)> {
     let mut answers = Answers::new();
     let mut waiting: Vec<&Check> = checks::all().collect();
@@ -53,7 +58,7 @@ pub(crate) fn ask_all(case: &Case) -> Vec<(&'static Check, Known<Answer>)> {
     checks::all().filter_map(|check| Some((check, answers.remove(&check.id)?))).collect()
 }
 
-/// Where our own I/O was not counted apart, what others did is inferred, and the exact share of it is not checked.
+/// If fathom's own I/O was not counted separately, the traffic of others is inferred, and its exact share is not checked.
 fn only_inferred(
     case: &Case,
     answers: &[(&'static Check, Known<Answer>)],
@@ -75,55 +80,55 @@ impl CaseAnswers<'_> {
             .filter_map(|(c, a)| if let Ok(Answer::Finding(f)) = a { Some((*c, f)) } else { None })
     }
 
-    /// Whether a finding that the user does not accept takes the number away.
+    /// Whether a finding that the user does not accept invalidates the number.
     pub(crate) fn is_void(&self) -> bool {
         self.void_by().next().is_some()
     }
 
-    /// Ids of the checks that take the number away; those that the user accepts do not.
+    /// Ids of the checks that invalidate the number, without those that the user accepts.
     pub(crate) fn void_by(&self) -> impl Iterator<Item = CheckId> {
         let voids = self.found().filter(|(_, f)| f.severity == Severity::Void).map(|(c, _)| c.id);
         voids.filter(|id| !self.accept.contains(id))
     }
 
-    /// Whether the number is what its plain name says.
+    /// Whether the number measures what its plain name claims.
     pub(crate) fn is_sound(&self) -> bool {
         !self.case.runs.is_empty() && self.found().all(|(_, f)| f.severity > Severity::Rename)
     }
 
-    /// Parts of the name that were wrong.
+    /// Parts of the name that findings replace.
     pub(crate) fn renames(&self) -> Vec<&Rename> {
         self.found().filter_map(|(_, f)| f.renames.as_ref()).collect()
     }
 
-    /// What a check found, if it did.
+    /// The finding of a check.
     pub(crate) fn finding(&self, id: CheckId) -> Option<&Detail> {
         self.found().find(|(c, _)| c.id == id).map(|(_, f)| f)
     }
 }
 
-/// All answers as findings: equal ones once, findings before what was not checked before what holds, worst first.
+/// All answers as findings, equal ones merged: findings first, then unchecked answers, then checks that hold; each worst first.
 pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding> {
     let mut out: Vec<Merged> = Vec::new();
     for one in answered {
         for (check, answer) in &one.answers {
             let Some(new) = Merged::new(check, answer, &one.case.name) else { continue };
-            match out.iter_mut().find(|m| m.says_the_same_as(&new)) {
+            match out.iter_mut().find(|m| m.equals(&new)) {
                 Some(same) => same.absorb(new),
                 None => out.push(new),
             }
         }
     }
-    let mut findings: Vec<Finding> = out.into_iter().map(Merged::close).collect();
+    let mut findings: Vec<Finding> = out.into_iter().map(Merged::into_finding).collect();
     for finding in &mut findings {
         finding.accepted = finding.outcome == Outcome::Finding && accept.contains(&finding.id);
     }
-    // Stable: answers of one check stay in the order of the jobs.
+    // A stable sort keeps answers of one check in the order of the jobs.
     findings.sort_by_key(|f| (f.outcome, f.severity, f.id));
     findings
 }
 
-/// An answer as a finding; `None` where the question makes no sense.
+/// An answer as a finding; `None` if the check does not apply.
 pub(crate) fn finding(
     id: CheckId,
     name: &str,
@@ -165,7 +170,7 @@ pub(crate) fn accepted(result: &Measured, findings: &[Finding]) -> Vec<CheckId> 
     ids
 }
 
-/// A finding whose evidence still knows which result it belongs to.
+/// A finding whose evidence is still separated by result.
 struct Merged {
     finding: Finding,
     evidence: Vec<(String, Evidence)>,
@@ -178,9 +183,9 @@ impl Merged {
         Some(Self { evidence: vec![(about.to_owned(), numbers)], finding })
     }
 
-    fn says_the_same_as(&self, other: &Self) -> bool {
-        let said = |m: &Self| (m.finding.id, m.finding.outcome, m.finding.severity);
-        said(self) == said(other) && self.finding.sentence == other.finding.sentence
+    fn equals(&self, other: &Self) -> bool {
+        let key = |m: &Self| (m.finding.id, m.finding.outcome, m.finding.severity);
+        key(self) == key(other) && self.finding.sentence == other.finding.sentence
     }
 
     fn absorb(&mut self, other: Self) {
@@ -188,8 +193,8 @@ impl Merged {
         self.evidence.extend(other.evidence);
     }
 
-    /// One result keeps its plain keys; several get theirs prefixed, so that no number is lost.
-    fn close(mut self) -> Finding {
+    /// The evidence of one result keeps its plain keys. With several results, keys have the result as a prefix.
+    fn into_finding(mut self) -> Finding {
         let alone = self.evidence.len() == 1;
         for (about, numbers) in self.evidence {
             let named =
@@ -200,7 +205,7 @@ impl Merged {
     }
 }
 
-/// `RND4K Q1T1 read`, or how many where there are many.
+/// `RND4K Q1T1 read`, or one name and the number of others.
 pub(crate) fn about(names: &[String]) -> String {
     match names {
         [] => "the result".into(),
@@ -210,11 +215,205 @@ pub(crate) fn about(names: &[String]) -> String {
     }
 }
 
+/// The name of a case with all renamings applied.
+pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
+    let stream = &case.stream;
+    let mut parts = vec![stream.describe()];
+    // The capture determines how much is in flight.
+    parts.extend(stream.replay.is_none().then(|| depth(case, renames)));
+    if stream.workers > 1 {
+        parts.push(format!("{} workers", stream.workers));
+    }
+    parts.push(medium(case, renames));
+    parts.extend(stream.conditions());
+    parts.extend(conditions(renames));
+    parts.join(", ")
+}
+
+/// Whether the true name differs from the request.
+pub(crate) fn differs_from_request(case: &Case, renames: &[&Rename]) -> bool {
+    !renames.is_empty() || moves_nothing(case).is_some()
+}
+
+/// The work whatever the load: `4K random read, direct`.
+pub(crate) fn work(case: &Case, renames: &[&Rename]) -> String {
+    let parts = [case.stream.describe(), medium(case, renames)].into_iter();
+    parts.chain(conditions(renames)).collect::<Vec<_>>().join(", ")
+}
+
+/// Conditions that findings add, each once.
+fn conditions(renames: &[&Rename]) -> Vec<String> {
+    let mut conditions: Vec<&String> = Vec::new();
+    for rename in renames {
+        if let Rename::Condition(words) = rename
+            && !conditions.contains(&words)
+        {
+            conditions.push(words);
+        }
+    }
+    conditions.into_iter().cloned().collect()
+}
+
+/// The requested depth per worker, or the approximate depth that all workers reached together.
+fn depth(case: &Case, renames: &[&Rename]) -> String {
+    let reached = renames.iter().find_map(|r| if let Rename::Depth(d) = r { Some(*d) } else { None });
+    match reached {
+        // A whole number claims less than decimals would: this is a mean.
+        Some(d) if d >= 0.95 => format!("depth ~{d:.0}"),
+        Some(d) => format!("depth ~{}", show_rate(d)),
+        None => match (case.stream.latency_target, reached_depths(case)) {
+            (None, _) => format!("depth {}", case.stream.depth),
+            (Some(_), Some((least, most))) if least == most => {
+                format!("depth {least}, as the latency target allows")
+            }
+            (Some(_), Some((least, most))) => {
+                format!("depth {least} to {most}, as the latency target allows")
+            }
+            (Some(_), None) => format!("depth up to {}, as the latency target allows", case.stream.depth),
+        },
+    }
+}
+
+/// The smallest and the largest depth that a worker reached in any run.
+fn reached_depths(case: &Case) -> Option<(u32, u32)> {
+    let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let depths: Vec<u32> = workers.filter_map(|w| Some(w.depth?.depth)).collect();
+    Some((*depths.iter().min()?, *depths.iter().max()?))
+}
+
+fn medium(case: &Case, renames: &[&Rename]) -> String {
+    if let Some(words) = moves_nothing(case) {
+        return words.to_owned();
+    }
+    let memory = renames.iter().find_map(|r| if let Rename::Memory(m) = r { Some(m) } else { None });
+    let other = renames.iter().find_map(|r| if let Rename::Medium(m) = r { Some(m) } else { None });
+    memory.or(other).cloned().unwrap_or_else(|| case.stream.cache.word().to_owned())
+}
+
+/// The name of a result without storage, or without data.
+pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
+    match case.stream.engine.as_str() {
+        "sim" => Some("simulated"),
+        "null" => Some("null engine, no storage"),
+        "ftruncate" => Some("lengths of files alone, no data moved"),
+        "fallocate" => Some("blocks of files alone, no data moved"),
+        _ if case.stream.does_nothing() => Some("operations that do nothing, no storage"),
+        _ if !case.has_storage() => Some("no storage"),
+        _ => None,
+    }
+}
+
+/// The checks that need no run, in the order of the catalogue.
+const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
+
+/// The invalid results that are known before the first run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KnownBefore {
+    /// Every result is invalid. Why, with what to type.
+    All(String),
+    /// Some results are invalid. Which and why, with what to type.
+    Some(String),
+}
+
+/// Returns which results are known to be invalid; `None` if no result is. `record` ends before its first run, and `accept` has the
+/// findings that the user accepts.
+pub fn known_before(record: &Record, accept: &[CheckId]) -> Option<KnownBefore> {
+    let mut cases = case::cases(record);
+    cases.retain(|case| !case::is_refused(record, case));
+    let invalid: Vec<(&Case, &Check, Detail)> =
+        cases.iter().filter_map(|case| invalid_by(record, case, accept)).collect();
+    let (case, check, found) = invalid.first()?;
+    let names: Vec<String> = invalid.iter().map(|(case, ..)| case.name.clone()).collect();
+    let id = check.id;
+    let what = format!("{id} {} invalidates {} before the first run", check.name, about(&names));
+    let why = format!("{}: {}", targets(case), found.sentence);
+    let fix = found.cure.as_deref().unwrap_or(check.page.fix);
+    Some(if invalid.len() == cases.len() {
+        KnownBefore::All(format!(
+            "{what}, so nothing was measured. {why} {fix} To measure all the same, type --accept {id}."
+        ))
+    } else {
+        KnownBefore::Some(format!("{what}. {why} Type --accept {id} to see the number all the same."))
+    })
+}
+
+/// The check that invalidates a case before its first run, and its finding.
+fn invalid_by<'c, 'r>(
+    record: &Record,
+    case: &'c Case<'r>,
+    accept: &[CheckId],
+) -> Option<(&'c Case<'r>, &'static Check, Detail)> {
+    if is_written_first(record, case) {
+        return None;
+    }
+    let mut answers = Answers::new();
+    for check in checks::all().filter(|check| NEED_NO_RUN.contains(&check.id)) {
+        match check.ask(case, &answers) {
+            Ok(Answer::Finding(found)) if found.severity == Severity::Void && !accept.contains(&check.id) => {
+                return Some((case, check, found));
+            }
+            answer => answers.insert(check.id, answer),
+        };
+    }
+    None
+}
+
+/// The path of the first target of a stream, and how many more it has.
+fn targets(case: &Case) -> String {
+    let all = &case.record.header.plan.targets;
+    let mut paths = case.stream.targets.iter().filter_map(|at| Some(all.get(*at)?.path.as_str()));
+    let first = paths.next().unwrap_or("the target").to_owned();
+    match paths.count() {
+        0 => first,
+        1 => format!("{first} and 1 more"),
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// Whether a stream of another phase writes to a target of the case, so that the target's present content will not be read.
+fn is_written_first(record: &Record, case: &Case) -> bool {
+    let writes = |phase: &Phase| {
+        let shares = |targets: &[usize]| targets.iter().any(|target| case.stream.targets.contains(target));
+        phase.streams.iter().any(|stream| stream.access.writes() && shares(&stream.targets))
+    };
+    let jobs = record.header.plan.jobs.iter().enumerate();
+    let mut phases =
+        jobs.flat_map(|(job, of)| of.phases.iter().enumerate().map(move |(at, phase)| ((job, at), phase)));
+    phases.any(|(at, phase)| at != (case.at, case.phase) && writes(phase))
+}
+
 #[cfg(test)]
 use crate::fixture::Fixture;
 
+#[cfg(test)]
+use model::evidence::Moment;
+
+#[cfg(test)]
+use model::evidence::Snapshot;
+
+#[cfg(test)]
+fn named(fixture: &Fixture, renames: &[&Rename]) -> String {
+    let record = fixture.record();
+    true_name(&crate::case::cases(&record)[0], renames)
+}
+
+/// A record that ends before its first run, with the targets of `fixture`.
+#[cfg(test)]
+fn prepared(fixture: &Fixture, change: impl FnOnce(&mut Snapshot)) -> Record {
+    let mut record = fixture.record();
+    let start = record.runs[0].evidence.iter().find(|s| s.moment == Moment::Start).cloned();
+    record.runs.clear();
+    let snapshot = record.evidence.iter_mut().find(|s| s.moment == Moment::AfterPrepare);
+    let (snapshot, start) = snapshot.zip(start).unwrap();
+    for (prepared, start) in snapshot.targets.iter_mut().zip(start.targets) {
+        prepared.extents = start.extents;
+    }
+    change(snapshot);
+    record
+}
+
 #[test]
-fn every_check_is_asked_since_none_waits_for_itself() {
+fn every_check_is_asked() {
     let record = Fixture::honest().record();
     let asked: Vec<CheckId> = ask_all(&crate::case::cases(&record)[0]).iter().map(|(c, _)| c.id).collect();
     assert!(
@@ -236,7 +435,7 @@ fn equal_answers_about_several_jobs_are_one_finding() {
 }
 
 #[test]
-fn a_finding_advises_what_its_page_does_with_the_names_of_the_case() {
+fn a_finding_advises_the_fix_of_its_page_with_names_filled_in() {
     let cached = Fixture { delivered: 0.02, ..Fixture::honest() }.record();
     let merged = (checks::all().find(|c| c.id == CheckId::B01).unwrap().fires.unwrap())();
     for (id, record, disk) in [(CheckId::A01, cached, "DISK"), (CheckId::B01, merged, "vda")] {
@@ -250,7 +449,7 @@ fn a_finding_advises_what_its_page_does_with_the_names_of_the_case() {
 }
 
 #[test]
-fn findings_come_first_and_the_worst_of_them_before_the_others() {
+fn findings_come_first_and_worst_first() {
     let fixture = Fixture {
         errors: 1,
         runs: 1,
@@ -266,4 +465,100 @@ fn findings_come_first_and_the_worst_of_them_before_the_others() {
     assert!(order.is_sorted(), "{order:?}");
     assert_eq!(findings[0].id, CheckId::B12);
     assert!(answered[0].is_void() && !answered[0].is_sound());
+}
+
+#[test]
+fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_written_first() {
+    let why = |record: &Record, accept: &[CheckId]| match known_before(record, accept) {
+        Some(KnownBefore::All(why)) => Some(why),
+        Some(KnownBefore::Some(why)) => panic!("{why}"),
+        None => None,
+    };
+    let holes = |share| prepared(&Fixture { hole_share: share, ..Fixture::honest() }, |_| ());
+    assert_eq!(why(&holes(0.0), &[]), None);
+    assert_eq!(why(&holes(0.0005), &[]), None, "one block of many");
+    for share in [0.01, 1.0] {
+        let known = why(&holes(share), &[CheckId::A05]).unwrap();
+        for words in ["A04 HOLES_READ", "nothing was measured", "--accept A04", "returns zeros"] {
+            assert!(known.contains(words), "{words}: {known}");
+        }
+        assert_eq!(why(&holes(share), &[CheckId::A04]), None);
+    }
+    let zeros = prepared(&Fixture::honest(), |s| {
+        let probe = s.targets[0].probe.as_mut().unwrap().as_mut().unwrap();
+        probe.zero_blocks = probe.first_ns.len() as u64;
+    });
+    assert!(why(&zeros, &[CheckId::A04]).is_some_and(|why| why.contains("--accept A05")));
+    assert_eq!(why(&zeros, &[CheckId::A05]), None);
+    let unknown = prepared(&Fixture { hole_share: 1.0, no_fiemap: true, ..Fixture::honest() }, |_| ());
+    assert_eq!(why(&unknown, &[]), None, "not known is no reason");
+    assert_eq!(why(&prepared(&Fixture { hole_share: 1.0, ..Fixture::honest_write() }, |_| ()), &[]), None);
+    // Another phase or job writes the same target.
+    let mut written = holes(1.0);
+    let writer = Fixture::honest_write().record().header.plan.jobs[0].clone();
+    written.header.plan.jobs.push(writer.clone());
+    assert_eq!(why(&written, &[]), None);
+    let mut phases = holes(1.0);
+    phases.header.plan.jobs[0].phases.insert(0, writer.phases[0].clone());
+    assert_eq!(why(&phases, &[]), None);
+    phases.header.plan.jobs[0].phases[0].streams[0].targets = vec![7];
+    assert!(
+        matches!(known_before(&phases, &[]), Some(KnownBefore::Some(_))),
+        "it writes to another target, which has a number"
+    );
+}
+
+#[test]
+fn a_session_that_ended_before_its_first_run_is_invalid_and_says_why() {
+    let mut record = prepared(&Fixture { hole_share: 1.0, ..Fixture::honest() }, |_| ());
+    let Some(KnownBefore::All(why)) = known_before(&record, &[]) else { panic!("not known") };
+    record.end.as_mut().unwrap().ending = model::record::RunEnding::NotMeasured(why.clone());
+    record.header.plan.fail_if = model::spec::pace::conditions("iops<1").unwrap();
+    for accept in [&[][..], &[CheckId::A04]] {
+        let report =
+            crate::judge(&record, &crate::Judging { accept: accept.to_vec(), ..crate::Judging::default() });
+        assert_eq!((report.verdict, &report.verdict_reason), (model::report::Verdict::Invalid, &why));
+        assert_eq!(report.answer.as_ref().map(|a| a.word), Some(model::report::AnswerWord::Invalid));
+        assert_eq!((report.headline.value, crate::exit_code(&report)), (None, 1));
+    }
+}
+
+#[test]
+fn an_honest_name_has_access_depth_and_cache_mode() {
+    assert_eq!(named(&Fixture::honest(), &[]), "4K random read, depth 32, direct");
+    let many = Fixture { workers: 4, ..Fixture::honest_write() };
+    assert_eq!(named(&many, &[]), "4K random write, depth 32, 4 workers, direct");
+    let null = Fixture { role: model::plan::Role::None, engine: "null", ..Fixture::honest() };
+    assert_eq!(named(&null, &[]), "4K random read, depth 32, null engine, no storage");
+    let cut = Fixture { engine: "ftruncate", ..Fixture::honest_write() };
+    assert_eq!(named(&cut, &[]), "4K random write, depth 32, lengths of files alone, no data moved");
+}
+
+#[test]
+fn findings_and_the_engine_change_a_name_but_conditions_do_not() {
+    let another = |fixture: &Fixture, renames: &[&Rename]| {
+        let record = fixture.record();
+        differs_from_request(&crate::case::cases(&record)[0], renames)
+    };
+    // The name of an open loop ends in its requested rate.
+    assert!(!another(&Fixture::honest(), &[]) && !another(&Fixture::honest_open(), &[]));
+    let renames =
+        [Rename::Depth(1.0), Rename::Medium("page cache".into()), Rename::Condition("limited by CPU".into())];
+    assert!(renames.iter().all(|r| another(&Fixture::honest(), &[r])));
+    assert!(another(&Fixture { engine: "null", ..Fixture::honest() }, &[]));
+    assert!(
+        model::job::WITHOUT_DATA.iter().all(|engine| another(&Fixture { engine, ..Fixture::honest() }, &[]))
+    );
+}
+
+#[test]
+fn findings_replace_wrong_parts_of_a_name_and_memory_wins() {
+    let cache = Rename::Medium("page cache".into());
+    let memory = Rename::Memory("memory (tmpfs)".into());
+    let cpu = Rename::Condition("limited by CPU".into());
+    assert_eq!(
+        named(&Fixture::honest(), &[&cache, &Rename::Depth(0.98), &cpu, &cpu]),
+        "4K random read, depth ~1, page cache, limited by CPU"
+    );
+    assert_eq!(named(&Fixture::honest(), &[&cache, &memory]), "4K random read, depth 32, memory (tmpfs)");
 }

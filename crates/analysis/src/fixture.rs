@@ -1,6 +1,4 @@
-//! Forged records: an honest session, and knobs that make it lie in one way at a time.
-//!
-//! For: tests of this crate. Not for: looking like any real device; the numbers are round so that tests can say them.
+//! Forged records for the tests of this crate: an honest session, and settings that each make it lie in one way. The numbers are round.
 
 use model::Known;
 use model::evidence::{Extents, FileState, Moment, Pages, Probe, Room, Snapshot, TargetState};
@@ -48,11 +46,11 @@ pub(crate) struct Fixture {
     pub(crate) role: Role,
     /// Operations in flight as counted.
     pub(crate) depth_seen: f64,
-    /// Latency of all operations; by Little's law where `None`.
+    /// Latency of all operations; `None` follows Little's law.
     pub(crate) latency_ns: Option<u64>,
     /// Bytes at the device per byte issued.
     pub(crate) delivered: f64,
-    /// Whether the final sync brings the rest, where the page cache kept some.
+    /// Whether the final sync writes the rest that the page cache kept.
     pub(crate) sync_works: bool,
     /// Operations per device request.
     pub(crate) merged: u64,
@@ -86,9 +84,9 @@ pub(crate) struct Fixture {
     /// Error number of the final sync of the first run; 0 if it succeeded.
     pub(crate) sync_errno: i32,
     pub(crate) virtual_by: Known<Option<String>>,
-    /// What fathom's own loop and its interface take per operation, where it measured itself.
+    /// The time of fathom's own loop and its interface per operation, if there was a self test.
     pub(crate) tool_ns: Option<[f64; 2]>,
-    /// Arrivals per second of an open loop, with the lateness of every operation; nothing about lateness where `None`.
+    /// Arrivals per second of an open loop, with the lateness of every operation; `None` for a closed loop.
     pub(crate) open_loop: Option<(f64, Option<u64>)>,
 }
 

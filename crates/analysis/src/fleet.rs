@@ -1,14 +1,14 @@
-//! Fleets: what the hosts of a measurement say, beside what they came to together.
+//! Several hosts: combines what each host found with the result of all of them.
 //!
-//! For: the answers of checks that need a host's own kernel, how evenly hosts contributed, how they began, and who was lost. Not for:
-//! merging their runs, which is done before anything is judged.
+//! Checks that need a host's own kernel were asked on each host, and their answers are merged here. The rest is about the hosts: how evenly
+//! they contributed, how they started, and which host was lost. The runs of the hosts are merged before anything is judged.
 
 use crate::case::Case;
 use crate::checks;
-use crate::checks::check::{Answer, Check, Detail, Evidence};
-use crate::named::names_of;
+use crate::checks::{Answer, Check, Detail, Evidence};
+use crate::host_names::names_of;
 use model::Known;
-use model::check_id::CheckId;
+use model::finding::CheckId;
 use model::fleet::{
     Fairness, Fleet, FleetFigures, HostFigures, HostRate, HostResult, HostSeen, HostsFinding, StartFigures,
     Which,
@@ -19,15 +19,17 @@ use model::study::Study;
 use model::units::{show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// What is asked of all hosts together beside the group of its own: how many runs there are, how far they agree, and how many operations
-/// stand behind a tail. Everything else needs what the kernel of a host counted, and was asked there.
+/// Checks that are asked once of all hosts together, in addition to the group F: the number of runs, their agreement, and the operations
+/// beyond a percentile. Each other check needs the counters of a host's kernel and was asked there.
 const OF_ALL: [CheckId; 3] = [CheckId::E05, CheckId::E06, CheckId::E08];
-/// The group of checks whose questions are about hosts.
+
+/// The group of checks about hosts.
 const OF_HOSTS: char = 'F';
-/// Share of the mean rate of the other hosts below which a host is far slower than they are.
+
+/// Share of the mean rate of the other hosts below which a host is a straggler.
 const STRAGGLES_BELOW: f64 = 0.8;
 
-/// What the checks say of a result of several hosts, out of what they said on each.
+/// The answers of all checks about a result of several hosts, from the answers of each host.
 pub(crate) fn answers(
     case: &Case,
     own: Vec<(&'static Check, Known<Answer>)>,
@@ -40,40 +42,40 @@ pub(crate) fn answers(
     together.chain(of_hosts).collect()
 }
 
-/// What a check said on the hosts: the worst finding of any, else why one could not look, else that it holds.
+/// The answer of a check on the hosts: the worst finding of any, else why one could not check, else that it holds.
 fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
     let asked = fleet.asked.iter().find(|asked| asked.id == id && asked.about == about)?;
     if let Some(HostsFinding { hosts, finding: worst }) = &asked.found {
         return Some(Ok(Answer::Finding(Detail {
             severity: worst.severity?,
-            sentence: format!("{}: {}", named(fleet, hosts), worst.sentence),
+            sentence: format!("{}: {}", shorten_names(fleet, hosts), worst.sentence),
             cure: (!worst.cure.is_empty()).then(|| worst.cure.clone()),
             evidence: worst.evidence.clone(),
             renames: None,
         })));
     }
     if let Some(HostsFinding { hosts, finding: first }) = &asked.not_checked {
-        return Some(Err(format!("{}: {}", named(fleet, hosts), first.sentence)));
+        return Some(Err(format!("{}: {}", shorten_names(fleet, hosts), first.sentence)));
     }
     (asked.held > 0).then(|| Ok(Answer::Holds("it holds on the hosts that it was asked on", Evidence::new())))
 }
 
-/// The names of hosts, of many some.
-fn named(fleet: &Fleet, which: &Which) -> String {
+/// Names of hosts, shortened.
+fn shorten_names(fleet: &Fleet, which: &Which) -> String {
     let name = |rank: &u32| fleet.hosts.get(*rank as usize).map(|h| h.name.as_str());
     names_of(&which.first.iter().filter_map(name).collect::<Vec<_>>(), which.count as usize)
 }
 
-/// Gives results the names and limiters that their hosts found, before they are judged.
-pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measured> {
+/// Gives results the names and limiters that their hosts found, before the verdict.
+pub(crate) fn complete_results(record: &Record, mut results: Vec<Measured>) -> Vec<Measured> {
     let Some(fleet) = &record.fleet else { return results };
     for result in &mut results {
-        let of = |host: &'_ HostSeen| host.results.iter().find(|r| r.name == result.name).cloned();
-        let seen: Vec<HostResult> = fleet.hosts.iter().filter_map(of).collect();
+        let host_result = |host: &'_ HostSeen| host.results.iter().find(|r| r.name == result.name).cloned();
+        let seen: Vec<HostResult> = fleet.hosts.iter().filter_map(host_result).collect();
         if let Some(other) = seen.iter().find_map(|r| r.renamed.as_ref()) {
             (result.true_name, result.renamed) = (other.clone(), true);
         }
-        // Whoever was lost took part; of a number of hosts that grows those that have the result did.
+        // A lost host counts. In a study of growing numbers of hosts, those with the result count.
         let hosts = match record.header.plan.study {
             Study::Hosts(_) => seen.len(),
             _ => fleet.hosts.len(),
@@ -87,11 +89,12 @@ pub(crate) fn complete(record: &Record, mut results: Vec<Measured>) -> Vec<Measu
     results
 }
 
-/// What limited most of the hosts, in the words of the slowest of those.
+/// The limiter of most hosts, with the sentence of the slowest of them.
 fn limiter(fleet: &Fleet, result: &str) -> Option<Limiter> {
-    let of = || fleet.limited.iter().filter(|l| l.result == result);
-    let most = of().max_by_key(|l| l.hosts)?;
-    let (all, slowest) = (of().map(|l| l.hosts).sum::<u32>(), fleet.hosts.get(most.slowest.0 as usize)?);
+    let of_result = || fleet.limited.iter().filter(|l| l.result == result);
+    let most = of_result().max_by_key(|l| l.hosts)?;
+    let (all, slowest) =
+        (of_result().map(|l| l.hosts).sum::<u32>(), fleet.hosts.get(most.slowest.0 as usize)?);
     let sentence = format!("{} of {all} hosts; {}: {}", most.hosts, slowest.name, most.limiter.sentence);
     Some(Limiter { sentence, ..most.limiter.clone() })
 }
@@ -100,13 +103,13 @@ fn rate(result: &HostResult) -> f64 {
     result.iops.unwrap_or(0.0)
 }
 
-/// What a report of several hosts says of them; and that it is INVALID where one was lost.
-pub(crate) fn add(record: &Record, mut report: Report) -> Report {
+/// Adds the figures of the hosts to a report, and makes it INVALID if a host was lost.
+pub(crate) fn add_host_figures(record: &Record, mut report: Report) -> Report {
     let Some(fleet) = &record.fleet else { return report };
     let results = || report.results.iter().map(|r| r.name.as_str());
-    let sums = sums(fleet);
+    let sums = rate_sums(fleet);
     let figures = FleetFigures {
-        hosts: fleet.hosts.iter().enumerate().map(|(rank, h)| host(&sums, rank, h)).collect(),
+        hosts: fleet.hosts.iter().enumerate().map(|(rank, h)| host_figures(&sums, rank, h)).collect(),
         fairness: results().filter_map(|name| fairness(fleet, name)).collect(),
         start: start(fleet),
         differences: fleet.differences.clone(),
@@ -129,7 +132,7 @@ pub(crate) fn add(record: &Record, mut report: Report) -> Report {
 }
 
 /// The rates of all hosts together, by result.
-fn sums(fleet: &Fleet) -> BTreeMap<&str, f64> {
+fn rate_sums(fleet: &Fleet) -> BTreeMap<&str, f64> {
     let mut sums = BTreeMap::new();
     for result in fleet.hosts.iter().flat_map(|h| &h.results) {
         *sums.entry(result.name.as_str()).or_default() += rate(result);
@@ -137,16 +140,16 @@ fn sums(fleet: &Fleet) -> BTreeMap<&str, f64> {
     sums
 }
 
-fn host(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> HostFigures {
-    let of = |r: &HostResult| {
-        let whole = sums.get(r.name.as_str()).copied().unwrap_or(0.0);
+fn host_figures(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> HostFigures {
+    let host_rate = |r: &HostResult| {
+        let sum = sums.get(r.name.as_str()).copied().unwrap_or(0.0);
         let at = |i: usize| r.latency_ns.iter().map(|(kind, both)| (kind.word().into(), both[i])).collect();
         HostRate {
             name: r.name.clone(),
             verdict: r.verdict,
             iops: r.iops,
             mb_per_s: r.mb_per_s,
-            share: r.iops.filter(|_| whole > 0.0).map(|iops| iops / whole),
+            share: r.iops.filter(|_| sum > 0.0).map(|iops| iops / sum),
             p50_ns: at(0),
             p99_ns: at(1),
             cpu_ns_per_op: r.cpu_ns_per_op,
@@ -160,7 +163,7 @@ fn host(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> HostFigures
         verdict: seen.verdict,
         reason: seen.reason.clone(),
         findings: seen.findings,
-        results: seen.results.iter().map(of).collect(),
+        results: seen.results.iter().map(host_rate).collect(),
     }
 }
 
@@ -183,7 +186,7 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
             show_rate(least.1),
             show_share(least.1 / others),
             show_rate(others),
-            slowest_says(fleet, name)
+            slowest_limiter_sentence(fleet, name)
         )
     } else {
         String::new()
@@ -196,10 +199,10 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
     })
 }
 
-/// What the slowest host of a result says of why.
-fn slowest_says<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
-    let of = fleet.limited.iter().filter(|l| l.result == result);
-    of.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)
+/// The sentence of the slowest host's limiter.
+fn slowest_limiter_sentence<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
+    let of_result = fleet.limited.iter().filter(|l| l.result == result);
+    of_result.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)
 }
 
 fn start(fleet: &Fleet) -> Option<StartFigures> {
@@ -217,7 +220,7 @@ fn start(fleet: &Fleet) -> Option<StartFigures> {
     })
 }
 
-/// How runs began, in a sentence; for the notes of a report.
+/// How the runs of the hosts started, for the notes of a report.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let Some(fleet) = &record.fleet else { return Vec::new() };
     let start = start(fleet).map(|s| {
@@ -245,7 +248,7 @@ use model::fleet::{CheckedOnHosts, Limited, Lost, RunSeen};
 #[cfg(test)]
 use model::job::Kind;
 
-/// Two hosts whose runs are merged: the second has what is given.
+/// Two hosts with merged runs. `other` and `findings` are those of the second host.
 #[cfg(test)]
 fn two(other: HostResult, findings: &[Finding]) -> Record {
     let mut record = Fixture::honest().record();
@@ -258,7 +261,7 @@ fn two(other: HostResult, findings: &[Finding]) -> Record {
         ..HostSeen::default()
     };
     let mut asked = CheckedOnHosts::on(0, &report.findings);
-    // The second was asked the same, and answered as the first where nothing else is given.
+    // The second host was asked the same checks, and gave the same answers except for `findings`.
     let same = report.findings.iter().filter(|f| findings.iter().all(|other| other.id != f.id));
     let of_second: Vec<Finding> = same.cloned().chain(findings.iter().cloned()).collect();
     CheckedOnHosts::add(&mut asked, CheckedOnHosts::on(1, &of_second));
@@ -298,7 +301,7 @@ fn of_host(iops: f64) -> HostResult {
 }
 
 #[test]
-fn what_each_host_was_asked_stands_for_all_and_a_slow_one_is_named() {
+fn answers_of_hosts_are_merged_and_a_straggler_is_named() {
     let report = judge(&two(of_host(3_000.0), &[]), &Judging::default());
     assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
     assert!(report.headline.name.ends_with(", 2 hosts") && report.headline.value.is_some());
@@ -318,7 +321,7 @@ fn what_each_host_was_asked_stands_for_all_and_a_slow_one_is_named() {
 }
 
 #[test]
-fn the_worst_that_any_host_found_counts_for_all_with_its_name() {
+fn the_worst_finding_of_any_host_counts_and_names_it() {
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let of_b = judge(&cached.record(), &Judging::default());
     let about = of_host(1.0).name;
@@ -333,7 +336,7 @@ fn the_worst_that_any_host_found_counts_for_all_with_its_name() {
 }
 
 #[test]
-fn a_host_that_was_lost_takes_the_number_away() {
+fn a_lost_host_invalidates_the_number() {
     let mut record = two(of_host(10_000.0), &[]);
     let lost = Lost { host: "b".into(), why: "has been silent for 3.0 s".into(), at_s: 7.25 };
     record.fleet.as_mut().unwrap().lost = Some(lost);

@@ -1,50 +1,51 @@
 //! The conditions of `--fail-if`: whether a result meets them, misses them, or neither can be shown.
 //!
-//! For: the gates of a report and the answer that they come to. Not for: gates between two sides (`compare`), nor the exit code
-//! ([`crate::verdict`]).
-//!
-//! PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it. The runs are what varies,
-//! each one value; operations within a run resemble each other too much to count by themselves. Where a condition may be asked twice,
-//! of the first runs and of as many more as these ask for ([`crate::strategy::settle`]), each time errs half as often.
-
-mod load;
+//! PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it. Each run is one value: operations
+//! within a run resemble each other too much to count separately. A condition that may be asked twice, of the first runs and of as many
+//! more as these call for (`--settle`), errs half as often each time. The condition on a load curve is about the highest load that meets
+//! the latency target.
 
 use crate::case::Case;
 use crate::figures::PERCENTILES;
 use crate::findings::CaseAnswers;
-use crate::strategy::sample::Sample;
+use crate::runs::Sample;
 use crate::studies::{self, GatedResult, Subject};
 use crate::verdict::type_accept;
 use model::comparison;
 use model::finding::{Finding, Outcome, Severity};
-use model::gate::{Condition, Gate, Limit};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
 use model::record::Record;
 use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
-use model::spec::limits::FEWEST_GATED_RUNS;
-use model::study::Studied;
-use model::units::{show_count, show_share};
-use stats::interval::{self, FEWEST_RUNS};
-use stats::sample_size::fewest;
-use stats::student;
-use stats::welch::POWER;
+use model::spec::number::FEWEST_GATED_RUNS;
+use model::study::{LoadCurve, MetLoad, Studied};
+use model::units::{show_count, show_ns, show_share};
+use model::verdict::{Condition, Gate, Limit};
+use stats::comparison::POWER;
+use stats::intervals::{FEWEST_RUNS, fewest};
+use stats::{intervals, sample};
 
-/// How sure each bound is.
+/// Confidence of each bound.
 const SURE: f64 = 0.95;
-/// How sure each bound is where the condition may be asked twice, so that both times together are as sure as [`SURE`].
+
+/// Confidence of each bound if the condition may be asked twice, so that both times together have [`SURE`].
 const SURE_EACH_TIME: f64 = 1.0 - (1.0 - SURE) / 2.0;
-/// Operations that lie beyond a percentile that is worth naming.
+
+/// Operations beyond a percentile that make it worth naming.
 const BEYOND: f64 = 10.0;
-/// Most runs that are advised.
+
+/// The most runs that a sentence advises.
 const MOST_RUNS: u32 = 1_000;
-/// Which word decides where there are several.
+
+/// The order of the words if there are several: the first one decides.
 const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
-/// Gates that a sentence names; of more it says how many.
+
+/// The most gates that a sentence names. It counts the others.
 const NAMED: usize = 3;
-/// What each condition of the plan comes to, at every number that it is about. One that names no result is about what the study
-/// answers ([`studies::subject`]).
+
+/// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
+/// study ([`studies::subject`]).
 pub(crate) fn gates(
     record: &Record,
     (answered, results): (&[CaseAnswers], &[Measured]),
@@ -60,33 +61,33 @@ pub(crate) fn gates(
         };
         let before = all.len();
         match &subject {
-            Subject::Load(curve, target) => all.push(load::gate(condition, (curve, target), results, acting)),
+            Subject::Load(curve, target) => all.push(load_gate(condition, (curve, target), results, acting)),
             Subject::Results(about) => {
-                for GatedResult { result, told } in about {
+                for GatedResult { result, samples } in about {
                     let (Some(of), Some(result)) = (answered.get(*result), results.get(*result)) else {
                         continue;
                     };
-                    let (case, told) = (&of.case, told.as_deref());
+                    let (case, samples) = (&of.case, samples.as_deref());
                     for limit in limits(condition, case) {
-                        all.push(Gated { condition, limit, settles, case, result, told, acting }.gate());
+                        all.push(Gated { condition, limit, settles, case, result, samples, acting }.gate());
                     }
                 }
             }
         }
         if all.len() == before {
-            all.push(nothing(condition));
+            all.push(gate_without_result(condition));
         }
     }
     all
 }
 
-/// The results of that name.
+/// The results with this name.
 fn named(name: &str, results: &[Measured]) -> Subject<'static> {
     let mine = results.iter().enumerate().filter(|(_, result)| result.name == name);
-    Subject::Results(mine.map(|(result, _)| GatedResult::whole(result)).collect())
+    Subject::Results(mine.map(|(result, _)| GatedResult::with_all_runs(result)).collect())
 }
 
-/// The limit at each kind of operation that the case does.
+/// The limit for each kind of operation of the case.
 fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
     let Limit::Latency { kind, percentile, at_most_ns } = &condition.limit else {
         return vec![condition.limit.clone()];
@@ -99,8 +100,8 @@ fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
     kinds.into_iter().map(limit).collect()
 }
 
-/// No result that it could be about, as in a session that ended before.
-pub(crate) fn nothing(condition: &Condition) -> Gate {
+/// A condition without a result, as in a session that ended early.
+pub(crate) fn gate_without_result(condition: &Condition) -> Gate {
     let result = condition.result.clone().unwrap_or_default();
     let sentence = format!("{}: there is no result that has this number.", condition.to_flag());
     Gate {
@@ -130,12 +131,12 @@ fn unit(limit: &Limit) -> &'static str {
 struct Gated<'a> {
     condition: &'a Condition,
     limit: Limit,
-    /// Whether it may be asked twice.
+    /// Whether the condition may be asked twice (`--settle`).
     settles: bool,
     case: &'a Case<'a>,
     result: &'a Measured,
-    /// The runs that it is told by, where those are not all of the result.
-    told: Option<&'a [Sample]>,
+    /// The runs that count, if those are not all runs of the result.
+    samples: Option<&'a [Sample]>,
     acting: &'a [Finding],
 }
 
@@ -143,7 +144,7 @@ struct Gated<'a> {
 struct Estimate {
     value: f64,
     bounds: [f64; 2],
-    /// Of all runs together, where that is another number than the mean of theirs.
+    /// The value of all runs together, if it is not their mean.
     together: Option<f64>,
     runs_needed: Option<u32>,
 }
@@ -156,10 +157,10 @@ impl Gated<'_> {
         let seen = self.estimate();
         let (word, sentence) = match &seen {
             _ if self.result.void => (AnswerWord::Invalid, self.withheld()),
-            Ok(seen) => under_its_name(&self.result.name, self.acting, self.decide(seen)),
+            Ok(seen) => require_true_name(&self.result.name, self.acting, self.decide(seen)),
             Err(why) => self
                 .by_counting()
-                .unwrap_or_else(|| (AnswerWord::Inconclusive, format!("{}, {why}.", self.as_seen()))),
+                .unwrap_or_else(|| (AnswerWord::Inconclusive, format!("{}, {why}.", self.measured_value()))),
         };
         let seen = seen.ok().filter(|_| !self.result.void);
         let gate = Gate {
@@ -170,7 +171,7 @@ impl Gated<'_> {
             limit: self.limit.value(),
             value: seen.as_ref().map(|s| s.value),
             bounds: seen.as_ref().map(|s| s.bounds),
-            runs: self.told.map_or(self.result.runs.len(), <[Sample]>::len) as u32,
+            runs: self.samples.map_or(self.result.runs.len(), <[Sample]>::len) as u32,
             runs_needed: seen.and_then(|s| s.runs_needed),
             word,
             sentence,
@@ -192,7 +193,7 @@ impl Gated<'_> {
         }
     }
 
-    /// How sure each bound has to be.
+    /// Confidence of each bound.
     fn sure(&self) -> f64 {
         if self.settles { SURE_EACH_TIME } else { SURE }
     }
@@ -202,14 +203,14 @@ impl Gated<'_> {
         format!("{} of {}", self.limit.number(), self.result.name)
     }
 
-    /// `sync p99 of etcd was 9.34 ms against 10 ms`: what was seen, however little supports it.
-    fn as_seen(&self) -> String {
+    /// `sync p99 of etcd was 9.34 ms against 10 ms`: the measured value, even with little support.
+    fn measured_value(&self) -> String {
         let seen = if let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit {
             let all = self.case.latency(*kind);
             all.and_then(|h| h.quantile_ns(rank(percentile))).map(|ns| ns as f64)
         } else {
             let rates: Vec<f64> = self.values().0.into_iter().flatten().collect();
-            interval::mean(&rates).map(|mean| mean.value)
+            intervals::mean(&rates).map(|mean| mean.value)
         };
         let limit = self.limit.show(self.limit.value());
         match seen {
@@ -221,7 +222,7 @@ impl Gated<'_> {
     /// The number with its bounds.
     ///
     /// # Errors
-    /// How much is missing, and what to type: follows [`Gated::as_seen`] and a comma.
+    /// What is missing, and what to type. It follows [`Gated::as_seen`] and a comma.
     fn estimate(&self) -> Result<Estimate, String> {
         let fewest = match &self.limit {
             Limit::Iops { .. } | Limit::MbPerS { .. } | Limit::Time { .. } => FEWEST_RUNS,
@@ -234,22 +235,22 @@ impl Gated<'_> {
         }
         let values: Vec<f64> = values.into_iter().flatten().collect();
         if values.len() < runs {
-            return Err(self.too_few());
+            return Err(self.too_few_operations());
         }
         let none = || "because a run has no rate".to_owned();
         Ok(Estimate { together, ..over_runs(&values, self.limit.value(), self.sure()).ok_or_else(none)? })
     }
 
-    /// The number in each run that tells it, and in all of them together where that is another one than the mean of theirs.
+    /// The number in each run, and in all runs together if that is not their mean.
     fn values(&self) -> (Vec<Option<f64>>, Option<f64>) {
-        if let Some(told) = self.told {
-            let of = |s: &Sample| match self.limit {
+        if let Some(samples) = self.samples {
+            let value_of = |s: &Sample| match self.limit {
                 Limit::Iops { .. } => Some(s.bytes_per_s? / s.bytes_per_operation?),
                 Limit::MbPerS { .. } => Some(s.bytes_per_s? / 1e6),
-                // Too few runs tell a winner for a percentile: the plan refuses it.
+                // A winner has too few runs for a percentile: the plan refuses it.
                 Limit::Latency { .. } | Limit::Time { .. } => None,
             };
-            return (told.iter().map(of).collect(), None);
+            return (samples.iter().map(value_of).collect(), None);
         }
         let runs = self.result.runs.iter();
         let Limit::Latency { kind, percentile, .. } = &self.limit else {
@@ -257,13 +258,14 @@ impl Gated<'_> {
             return (runs.map(|r| Some(if of_bytes { r.mb_per_s } else { r.iops })).collect(), None);
         };
         let kind = kind.unwrap_or(Kind::Read);
-        let of = |r: &RunFigures| Some(r.percentiles_ns.get(kind.word())?.get(percentile).copied()?? as f64);
-        let whole = figures(self.result, kind).map(|f| &f.latency_ns.percentiles);
-        (runs.map(of).collect(), whole.and_then(|p| Some(p.get(percentile).copied()?? as f64)))
+        let percentile_of =
+            |r: &RunFigures| Some(r.percentiles_ns.get(kind.word())?.get(percentile).copied()?? as f64);
+        let all_runs = figures(self.result, kind).map(|f| &f.latency_ns.percentiles);
+        (runs.map(percentile_of).collect(), all_runs.and_then(|p| Some(p.get(percentile).copied()?? as f64)))
     }
 
     /// Why runs have no such percentile.
-    fn too_few(&self) -> String {
+    fn too_few_operations(&self) -> String {
         let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit else {
             return "because a run has no rate".into();
         };
@@ -274,18 +276,18 @@ impl Gated<'_> {
             return "which includes late submissions by fathom: use a larger --depth".into();
         }
         let (word, needed_words) = (kind.word(), show_count(needed));
-        let told = format!(
+        let reason = format!(
             "from {} of the {needed_words} {word}s that a p{percentile} needs in each run",
             show_count(least as f64)
         );
         let phase = self.case.job.phases.get(self.case.phase);
-        match phase.and_then(|p| longer(p, needed / least as f64)) {
-            Some(seconds) => format!("{told}: --time {seconds}s"),
-            None => told,
+        match phase.and_then(|p| longer_window_s(p, needed / least as f64)) {
+            Some(seconds) => format!("{reason}: --time {seconds}s"),
+            None => reason,
         }
     }
 
-    /// The number against the limit.
+    /// Compares the number with the limit.
     fn decide(&self, seen: &Estimate) -> Word {
         let limit = self.limit.value();
         let ([low, high], of_latency) = (seen.bounds, self.limit.is_of_percentile());
@@ -339,8 +341,8 @@ impl Gated<'_> {
         }
     }
 
-    /// A percentile above the limit, told without naming it: more operations took longer than the share that may. It needs far fewer
-    /// of them, so a slow device fails in the time that a fast one takes to pass.
+    /// FAIL without an estimate of the percentile: more operations took longer than the limit than the percentile allows. That needs far
+    /// fewer operations, so a slow device fails in the time that a fast one takes to pass.
     fn by_counting(&self) -> Option<Word> {
         let Limit::Latency { kind: Some(kind), percentile, at_most_ns } = &self.limit else { return None };
         if self.case.runs.len() < FEWEST_GATED_RUNS as usize {
@@ -373,9 +375,9 @@ impl Gated<'_> {
     }
 }
 
-/// The word, or `INVALID` in place of a pass if a finding that the user did not accept invalidates or relabels the number: the
-/// condition is about the work that was asked for, not about the page cache, a limit of a cgroup or a smaller depth.
-fn under_its_name(result: &str, acting: &[Finding], (word, sentence): Word) -> Word {
+/// The word, or `INVALID` in place of a pass if a finding that the user did not accept invalidates or relabels the number: the condition
+/// is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
+fn require_true_name(result: &str, acting: &[Finding], (word, sentence): Word) -> Word {
     match not_accepted(result, acting, &[Severity::Void, Severity::Rename]) {
         Some(f) if word == AnswerWord::Pass => (
             AnswerWord::Invalid,
@@ -402,25 +404,25 @@ fn figures(result: &Measured, kind: Kind) -> Option<&Figures> {
     }
 }
 
-/// The rank of a percentile by its name; that of a name which is none is never supported.
+/// The rank of a percentile by its name. The rank of an unknown name is never supported.
 fn rank(percentile: &str) -> f64 {
     PERCENTILES.iter().find(|(name, _)| *name == percentile).map_or(1.0, |(_, rank)| *rank)
 }
 
-/// Whole seconds of a window that holds so many times as many operations; `None` where the time does not decide, or that is no time.
-fn longer(phase: &Phase, factor: f64) -> Option<u64> {
+/// The window in whole seconds that holds `factor` times as many operations. `None` if the time does not decide, or is too long.
+fn longer_window_s(phase: &Phase, factor: f64) -> Option<u64> {
     let by_time = phase.streams.iter().all(|s| s.limit.is_none());
     // A fifth more, since runs differ.
     let seconds = (phase.time_ns as f64 / 1e9 * factor * 1.2).ceil();
     (by_time && seconds.is_finite() && seconds < 86_400.0).then_some(seconds as u64)
 }
 
-/// Mean of some values and half of the interval of which each end is so sure.
+/// The mean of the values and half of its interval, whose ends each have confidence `sure`.
 fn mean_and_half(values: &[f64], sure: f64) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = student::quantile(sure, n - 1.0)? * (variance / n).sqrt();
+    let half = sample::quantile(sure, n - 1.0)? * (variance / n).sqrt();
     (mean.is_finite() && half.is_finite()).then_some((mean, half))
 }
 
@@ -433,10 +435,10 @@ fn over_runs(values: &[f64], limit: f64, sure: f64) -> Option<Estimate> {
     let (mean, half) = mean_and_half(&logs, sure)?;
     let bounds = [(mean - half).exp(), (mean + half).exp()];
     let n = values.len() as f64;
-    let deviation = half * n.sqrt() / student::quantile(sure, n - 1.0)?;
+    let deviation = half * n.sqrt() / sample::quantile(sure, n - 1.0)?;
     let settles = |runs: u32| {
         let runs = f64::from(runs);
-        let quantile = |rank| student::quantile(rank, runs - 1.0);
+        let quantile = |rank| sample::quantile(rank, runs - 1.0);
         let both = quantile(sure).zip(quantile(POWER)).map(|(bound, power)| bound + power);
         both.is_some_and(|t| t * deviation / runs.sqrt() <= (limit.ln() - mean).abs())
     };
@@ -450,30 +452,112 @@ fn over_runs(values: &[f64], limit: f64, sure: f64) -> Option<Estimate> {
     })
 }
 
-/// The answer with that of the gate between this session and an earlier one beside it.
+/// Combines the answer with that of the gate between this session and an earlier one.
 pub(crate) fn with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate>) -> Option<Answer> {
     let slower = gate.map(|g| Answer { word: g.outcome.word(), sentence: g.sentence.clone() });
-    let said: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
-    let word = WORST_FIRST.into_iter().find(|word| said.iter().any(|a| a.word == *word));
-    // An answer of another kind, to a question that is no condition, stays where no gate is.
-    let Some(word) = word else { return said.into_iter().next() };
-    let told: Vec<String> = said.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
-    Some(Answer { word, sentence: told.join(" ") })
+    let answers: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
+    let word = WORST_FIRST.into_iter().find(|word| answers.iter().any(|a| a.word == *word));
+    // An answer that is not about a condition stays if there is no gate.
+    let Some(word) = word else { return answers.into_iter().next() };
+    let sentences: Vec<String> = answers.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
+    Some(Answer { word, sentence: sentences.join(" ") })
 }
 
-/// What all conditions come to: one that is broken decides, then one that cannot be told; `None` where none was said.
+/// The answer of all conditions: a failed one decides, then an undecided one. `None` without conditions.
 pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
     let word = WORST_FIRST.into_iter().find(|word| gates.iter().any(|g| g.word == *word))?;
-    let told: Vec<&str> = gates.iter().filter(|g| g.word == word).map(|g| g.sentence.as_str()).collect();
-    let more = told.len().saturating_sub(NAMED);
-    let mut sentence = told.iter().take(NAMED).copied().collect::<Vec<_>>().join(" ");
+    let sentences: Vec<&str> = gates.iter().filter(|g| g.word == word).map(|g| g.sentence.as_str()).collect();
+    let more = sentences.len().saturating_sub(NAMED);
+    let mut sentence = sentences.iter().take(NAMED).copied().collect::<Vec<_>>().join(" ");
     if more > 0 {
         sentence += &format!(" The same is true of {more} more.");
     }
     Some(Answer { word, sentence })
 }
 
-#[cfg(test)]
-mod simulation;
+/// The lowest load that surely misses the target lies above the answer; the highest that surely meets it does not.
+fn load_gate(
+    condition: &Condition,
+    (curve, target): (&LoadCurve, &MetLoad),
+    results: &[Measured],
+    acting: &[Finding],
+) -> Gate {
+    let limit = &condition.limit;
+    let at = |iops: Option<u64>| {
+        let point = curve.points.iter().find(|p| Some(p.offered_iops) == iops)?;
+        let result = results.get(point.result)?;
+        Some((rate(limit, point.offered_iops, result)?, result))
+    };
+    let [met, missed] = [target.met_iops, target.missed_iops].map(at);
+    let word = decide(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
+    let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
+    let (word, sentence) = require_true_name(name, acting, word);
+    Gate {
+        condition: condition.to_flag(),
+        result: name.to_owned(),
+        number: limit.number(),
+        unit: unit(limit).into(),
+        limit: limit.value(),
+        value: met.map(|m| m.0),
+        bounds: met.zip(missed).map(|(met, missed)| [met.0, missed.0]),
+        runs: met.or(missed).map_or(0, |(_, result)| result.runs.len() as u32),
+        runs_needed: None,
+        word,
+        sentence,
+    }
+}
+
+/// A load in the unit of the limit. Bytes are those of the operations of the result.
+fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
+    let total = result.total.as_ref()?;
+    match limit {
+        Limit::MbPerS { .. } => (total.iops > 0.0).then(|| offered as f64 * total.mb_per_s / total.iops),
+        Limit::Iops { .. } | Limit::Latency { .. } | Limit::Time { .. } => Some(offered as f64),
+    }
+}
+
+fn decide(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Word {
+    let asked = format!("p{} within {}", target.percentile, show_ns(target.latency_ns as f64));
+    let (least, show) = (limit.value(), |rate| limit.show(rate));
+    match (met, missed) {
+        (Some(met), _) if met >= least => (
+            AnswerWord::Pass,
+            format!("{asked} holds at {} with 95 % confidence; the limit is {}.", show(met), show(least)),
+        ),
+        (_, Some(missed)) if missed <= least => (
+            AnswerWord::Fail,
+            format!(
+                "{asked} is missed at {} with 95 % confidence; the limit is {}.",
+                show(missed),
+                show(least)
+            ),
+        ),
+        _ => (
+            AnswerWord::Inconclusive,
+            format!(
+                "Whether {asked} holds at {} cannot be told from the loads that were offered.",
+                show(least)
+            ),
+        ),
+    }
+}
+
+#[test]
+fn a_limit_below_the_met_load_passes_above_the_missed_one_fails_and_between_is_inconclusive() {
+    let target = MetLoad {
+        percentile: "99".into(),
+        latency_ns: 5_000_000,
+        met_iops: Some(8_000),
+        missed_iops: Some(9_000),
+    };
+    let word = |at_least, met, missed| decide(&Limit::Iops { at_least }, &target, met, missed).0;
+    let both = |at_least| word(at_least, Some(8_000.0), Some(9_000.0));
+    assert_eq!([8_000.0, 9_000.0].map(both), [AnswerWord::Pass, AnswerWord::Fail]);
+    assert_eq!([8_001.0, 8_999.0].map(both), [AnswerWord::Inconclusive; 2]);
+    assert_eq!(word(8_001.0, Some(8_000.0), None), AnswerWord::Inconclusive, "the highest that was offered");
+    assert_eq!(word(1.0, None, Some(9_000.0)), AnswerWord::Inconclusive);
+    assert_eq!(word(1.0, None, None), AnswerWord::Inconclusive);
+}
+
 #[cfg(test)]
 mod tests;

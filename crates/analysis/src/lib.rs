@@ -1,124 +1,100 @@
-//! Judgement: a record in, a report out. Touches no machine, and gives the same answer about an old file tomorrow.
+//! Judges records: a record in, a report out. It touches no machine, and gives the same answer about an old file tomorrow.
 //!
-//! For: figures with their intervals, the checks, the verdict, what limited a result, what several figures say
-//! together, what two reports say against each other, and the strategies that decide what to measure next. Not for: reading files nor laying out a report.
+//! The modules by floor; each uses only those above it in this list:
+//! 1. `runs`, `case`: what the runs of a record measured, and all evidence about one stream.
+//! 2. `figures`: rates, latencies, time series, steadiness, traffic of other processes.
+//! 3. `strategy`: what to measure next.
+//! 4. `checks`, `findings`, `limiter`: questions about a case, and their answers.
+//! 5. `compare`: two reports against each other.
+//! 6. `studies`, `deductions`: what several results mean together.
+//! 7. `gate`, `verdict`: conditions, verdict, headline and exit code.
+//! 8. `command`, `under_way`, `watch`: commands, unfinished measurements and running machines. `catalogue`: the pages of all checks.
 //!
-//! [`judge`] is total: whatever a record lacks, there is a report, and it says what was missing.
+//! [`judge`] is total: every record has a report, which lists what was missing.
 #![forbid(unsafe_code)]
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
-mod burst;
-pub mod capacity;
 mod case;
 pub mod catalogue;
 pub mod checks;
 pub mod command;
 pub mod compare;
-pub mod cost;
-mod course;
-mod deduce;
-mod device_series;
-#[cfg(test)]
-mod error_rates;
+mod deductions;
 mod figures;
 mod findings;
-#[cfg(test)]
-mod fixture;
 mod fleet;
 mod gate;
-mod headline;
-mod host;
-mod kernel_text;
-mod ledger;
+mod host_names;
 mod limiter;
-mod link;
-mod name;
-mod named;
 mod notes;
-mod observed;
-mod per_second;
-mod pressure;
-mod quick;
-mod read_ahead;
-mod replay;
-mod rerun;
-mod run_series;
-mod runs;
-mod steadiness;
-mod stored_before;
+pub mod runs;
 pub mod strategy;
 mod studies;
-mod thermometers;
 mod threshold;
-mod traffic;
 pub mod under_way;
 mod verdict;
 pub mod watch;
-mod windows;
-
-pub use notes::engine_fallbacks;
-pub use stored_before::{KnownBefore, known_before};
-pub use verdict::{exit_code, exit_code_of};
 
 use findings::CaseAnswers;
-use headline::Judged;
-use model::annotations::Annotations;
-use model::check_id::CheckId;
-use model::finding::Finding;
+pub use findings::{KnownBefore, known_before};
+use model::finding::{CheckId, Finding};
 use model::machine::Machine;
 use model::record::Record;
-use model::report::{AnswerWord, CountsAs, FORMAT, Measured, Producer, Report, Verdict};
+use model::report::{Annotations, AnswerWord, CountsAs, FORMAT, Measured, Producer, Report, Verdict};
 use model::study::{Studied, Study};
+pub use notes::engine_fallbacks;
+use verdict::Judged;
+pub use verdict::{exit_code, exit_code_of};
 
-/// What the judge must be told beside the record.
+/// Options of the judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judging {
     /// Findings that the user accepts: their numbers are shown, marked as accepted, and gates decide on them.
     pub accept: Vec<CheckId>,
-    /// What a condition that cannot be told counts as.
+    /// What an undecided condition counts as.
     pub inconclusive: Option<CountsAs>,
     /// The session file that the record came from.
     pub session: Option<String>,
-    /// What the user says about it.
+    /// The user's notes on the session.
     pub words: Annotations,
     /// Version of the program that judges.
     pub version: String,
 }
 
-/// Judges a record. The jobs of an earlier session that were measured again are judged by themselves, and compared with the
-/// others.
+/// Judges a record. If it measured the jobs of an earlier session again, these are judged separately and compared with the others.
 pub fn judge(record: &Record, options: &Judging) -> Report {
     if let Study::Commands(study) = &record.header.plan.study {
         return command::judge(record, study, options);
     }
-    let sides = record.header.plan.against.as_ref().zip(rerun::sides(record));
+    let sides = record.header.plan.against.as_ref().zip(compare::split_rerun(record));
     let mut report = match sides {
         Some((earlier, (own, again))) => {
             let mut report = conclude(&own, options);
-            let again = conclude(&again, options);
-            let against = rerun::against(earlier, &record.header.plan, &report, (again, &options.accept));
+            let rerun = conclude(&again, options);
+            let against =
+                compare::compare_rerun(earlier, &record.header.plan, &report, (rerun, &options.accept));
             report.answer = gate::with_slower(report.answer, against.beside.gate.as_ref());
             report.against = Some(against);
             report
         }
         None => conclude(record, options),
     };
-    report.answer = verdict::decided(&report);
+    report.answer = verdict::printed_answer(&report);
     let is_open = report.answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     report.counts_as = options.inconclusive.filter(|_| is_open);
     report
 }
 
-/// Judges a record whose jobs are all its own.
+/// Judges a record that is not a rerun.
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let measured_here =
-        |case: &case::Case| !studies::is_refused(record, case) && !quick::is_left_out(record, case.at);
+        |case: &case::Case| !case::is_refused(record, case) && !notes::is_left_out(record, case.at);
     let cases = case::cases(record).into_iter().filter(measured_here);
     let accepting = |case| CaseAnswers { accept: options.accept.clone(), ..findings::ask(case) };
     let answered: Vec<CaseAnswers> = cases.map(accepting).collect();
-    let mut results = fleet::complete(record, answered.iter().map(measured).collect());
+    let mut results = fleet::complete_results(record, answered.iter().map(measured).collect());
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = studies::accept(record, &answered, &mut findings);
     let expected = |f: &&Finding| studies::is_expected(record, &answered, f);
@@ -127,30 +103,30 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     for (result, answers) in results.iter_mut().zip(&answered) {
         result.accepted = findings::accepted(result, &acting);
         result.verdict = verdict::result_verdict(result, &acting).verdict;
-        // Of hundreds of results that would be most of the report.
+        // Hundreds of results with series would fill the report.
         if !is_of_many {
-            result.course = course::course(&answers.case);
-            result.latencies = course::latencies(result.seen.as_ref());
-            course::add_tails(&answers.case, &mut result.runs);
+            result.course = figures::time_series::course(&answers.case);
+            result.latencies = figures::time_series::latencies(result.seen.as_ref());
+            figures::time_series::add_tails(&answers.case, &mut result.runs);
         }
     }
     let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
     let study = studies::studied(record, &answered, &results, &acting);
     let first = seen.summarize_study(&study);
     let gates = gate::gates(record, (&answered, &results), &study, &acting);
-    // The cells of a grid are many, and what they say together is what the study says.
+    // A grid has many cells; the study has their deductions.
     let mut deductions = match &study {
         Studied::Sweep(_) => Vec::new(),
-        // What several figures say together needs to know how much each varies.
+        // Deductions need the variation between runs.
         _ if header.plan.quick_ns.is_some() => Vec::new(),
-        _ => [deduce::deduce(&answered, &results), burst::bursts(&answered)].concat(),
+        _ => [deductions::deduce(&answered, &results), deductions::bursts(&answered)].concat(),
     };
     deductions.extend(studies::deduce(&study, &results));
     let jobs: Vec<usize> = answered.iter().map(|a| a.case.at).collect();
     let verdict = verdict::not_measured(record).unwrap_or(first.verdict);
     let report = Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
-        quick: quick::quick(record),
+        quick: notes::quick(record),
         verdict: verdict.verdict,
         verdict_reason: verdict.reason,
         verdict_by: verdict.by,
@@ -183,7 +159,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         preconditioned: record.preconditioned.clone(),
         against: None,
     };
-    studies::attach_comparison(record, &jobs, fleet::add(record, report))
+    studies::attach_comparison(record, &jobs, fleet::add_host_figures(record, report))
 }
 
 fn measured(answered: &CaseAnswers) -> Measured {
@@ -191,14 +167,14 @@ fn measured(answered: &CaseAnswers) -> Measured {
     let figures = figures::figures(case);
     Measured {
         name: case.name.clone(),
-        true_name: name::true_name(case, &answered.renames()),
-        renamed: name::is_another(case, &answered.renames()),
+        true_name: findings::true_name(case, &answered.renames()),
+        renamed: findings::differs_from_request(case, &answered.renames()),
         phase: case.phase as u32,
         stream: case.index as u32,
         job: case.job.clone().into_owned(),
         void: answered.is_void(),
         accepted: Vec::new(),
-        // Given once the findings are known.
+        // Replaced once the findings are known.
         verdict: Verdict::Suspect,
         read: figures.read,
         write: figures.write,
@@ -212,13 +188,13 @@ fn measured(answered: &CaseAnswers) -> Measured {
         runs: figures.runs,
         way: figures.way,
         disturbed: figures.disturbed,
-        ledger: ledger::ledger(case),
-        series: per_second::per_second(case),
+        ledger: case::ledger::ledger(case),
+        series: figures::time_series::per_second(case),
         course: None,
         latencies: std::collections::BTreeMap::new(),
-        replay: replay::compared(case).map(Box::new),
-        steadiness: steadiness::steadiness(case),
-        seen: Some(observed::observed(case)),
+        replay: figures::replay::compared(case).map(Box::new),
+        steadiness: figures::steadiness::steadiness(case),
+        seen: Some(figures::observed(case)),
     }
 }
 
@@ -240,5 +216,7 @@ fn nowhere() -> Machine {
     }
 }
 
+#[cfg(test)]
+mod fixture;
 #[cfg(test)]
 mod tests;

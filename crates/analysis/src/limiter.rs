@@ -1,40 +1,43 @@
-//! The limiter: what kept a result from being higher.
-//!
-//! For: one answer per result, with its numbers, strongest evidence first. Not for: how to remove it.
+//! The limiter of a result: what kept it from being faster. One answer with its numbers; the strongest evidence decides.
 
 use crate::case::{Case, asked_depth, no_run, share};
-use crate::checks::check::{Answer, Evidence, Rename, evidence};
-use crate::checks::{busiest_worker, one_at_a_time, waited_for_cpu};
-use crate::findings::CaseAnswers;
-use crate::link::link;
-use crate::name::moves_nothing;
-use crate::pressure;
+use crate::checks::{Answer, Evidence, Rename, busiest_worker, evidence, one_at_a_time, waited_for_cpu};
+use crate::figures::kernel_text;
+use crate::figures::kernel_text::link;
+use crate::findings::{CaseAnswers, moves_nothing};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
 use model::job::{Kind, Pace};
 use model::machine::Layer;
 use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
 
-/// Share of an operation's time inside the device from which the device is what one waits for.
+/// Share of an operation's time inside the device from which the device is the limiter.
 const DEVICE_FROM: f64 = 0.7;
-/// Requests per operation up to which both are the same thing.
+
+/// Requests per operation up to which an operation is one request.
 const ONE_TO_ONE: f64 = 1.1;
-/// Share of the depth asked for from which a queue is full.
+
+/// Share of the requested depth from which a queue is full.
 const FULL_FROM: f64 = 0.9;
+
 /// The name of a limiter that is a cgroup's limit on I/O.
 pub(crate) const THROTTLE: &str = "throttle";
-/// Share of what a link can carry from which it is full: the rest goes to packets' headers, commands and pauses between them.
+
+/// Share of a link's rate from which it is full: packet headers, commands and pauses take the rest.
 const LINK_FROM: f64 = 0.83;
-/// The engine whose operations take the time that its options give.
+
+/// The engine whose operations take the time that its options define.
 const SIMULATED: &str = "sim";
-/// Share of the workers' time from which it is called the limiter.
+
+/// Share of the workers' time from which its cause is the limiter.
 const MOST_OF_TIME: f64 = 0.5;
-/// Share of a rate that was asked for from which that rate is what holds a result back.
+
+/// Share of a requested rate from which that rate is the limiter.
 const RATE_REACHED_FROM: f64 = 0.9;
-/// Share of the time with tasks of the machine waiting for memory from which that holds all of them back.
+
+/// Share of the time with tasks waiting for memory from which memory is the limiter.
 const PRESSED_FROM: f64 = 0.1;
 
 /// The limiter of a result.
@@ -59,28 +62,28 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
         );
     }
     let known = from_findings(answered).or_else(|| from_machine(case));
-    // Shares of one short run are no ground; what is set or seen as a fact is.
+    // A single short run supports no conclusion from shares; settings and facts are still valid.
     if known.is_none() && case.record.header.plan.quick_ns.is_some() {
         let why = "One short run does not show what limited it; run without --quick.";
         return limiter_of("not judged", why.into(), evidence([]));
     }
-    known.unwrap_or_else(|| waiting(case).unwrap_or_else(|why| unknown(&why)))
+    known.unwrap_or_else(|| waiting_limiter(case).unwrap_or_else(|why| unknown(&why)))
 }
 
-/// The limiter where there is no result at all.
+/// The limiter without a result.
 pub(crate) fn nothing_measured() -> Limiter {
     unknown("nothing was measured")
 }
 
-/// What the user holds operations back by.
+/// The user's rate or pause.
 fn from_pace(case: &Case) -> Option<Limiter> {
     let asked = match case.stream.pace {
         Pace::Open { iops, .. } => {
             format!("Operations arrive {} times a second, whatever the storage does.", show_rate(iops))
         }
-        // Storage that is slower than the rate asked for is held back by something else.
-        Pace::Limited { iops, bytes_per_s } if !reaches(case, iops, bytes_per_s) => return None,
-        // What is as fast as it can is held back by something else.
+        // Something else limits storage that is slower than the requested rate.
+        Pace::Limited { iops, bytes_per_s } if !reaches_rate(case, iops, bytes_per_s) => return None,
+        // Something else limits a direction without a rate.
         Pace::Each { .. } if case.stream.access.kinds().any(|kind| !case.stream.pace.limits(kind)) => {
             return None;
         }
@@ -106,8 +109,8 @@ fn from_pace(case: &Case) -> Option<Limiter> {
     Some(limiter_of("the job itself", asked, evidence([])))
 }
 
-/// Whether a stream came near one of the rates that it is limited to; 0 is no limit.
-fn reaches(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
+/// Whether a stream came near one of its rate limits; 0 is no limit.
+fn reaches_rate(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
     let done = Kind::MOVING.iter().chain([&Kind::Trim]).map(|k| case.in_windows(*k));
     let (ops, bytes) = done.fold((0.0, 0.0), |(o, b), of| (o + of.ops as f64, b + of.bytes as f64));
     let seconds = case.window_ns() / 1e9;
@@ -119,7 +122,7 @@ fn has_pauses(case: &Case) -> bool {
     case.stream.access.lines.iter().any(|line| line.delay_ns > 0)
 }
 
-/// The pauses between operations, where they took most of the time: operations and syncs took the rest.
+/// The pauses between operations, if they took most of the time.
 fn from_pauses(case: &Case) -> Option<Limiter> {
     let asked = asked_depth(&case.stream);
     let working = share(case.depth_mean().ok()?, asked).max(0.0) + sync_share(case);
@@ -135,12 +138,12 @@ fn sync_share(case: &Case) -> f64 {
     share(spent, case.window_ns() * f64::from(case.stream.workers))
 }
 
-/// The calls between writes that make them stable, where most of the time went into them. What such a call waits for is the device's flush,
-/// its writes, and the file system's journal.
+/// The calls that make writes stable, if they took most of the time. Such a call waits for the device's flush, its writes, and the file
+/// system's journal.
 fn from_syncs(case: &Case) -> Option<Limiter> {
     let flush = case.stream.flush.filter(|_| case.stream.latency_target.is_none())?;
     let (syncs, spent) = (case.latency(Kind::Sync)?, sync_share(case));
-    // Calls that overlap say nothing about the share of the time.
+    // With overlapping calls the share of the time is unknown.
     if !(MOST_OF_TIME..=1.0 + MOST_OF_TIME).contains(&spent) {
         return None;
     }
@@ -160,7 +163,7 @@ fn from_syncs(case: &Case) -> Option<Limiter> {
     Some(limiter_of(call, sentence, numbers))
 }
 
-/// Whether about as many operations are in flight as asked for, as far as that is known.
+/// Whether about as many operations are in flight as requested, as far as that is known.
 fn fills_its_queue(case: &Case) -> bool {
     let asked = case.stream.total_depth() as f64;
     case.depth_mean().is_ok_and(|mean| mean >= FULL_FROM * asked)
@@ -185,13 +188,13 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
         _ => None,
     });
     if let Some((medium, found)) = elsewhere {
-        // What answers from memory is as fast as the CPU that copies it, where that is busy; the name says so too.
+        // Reads from memory are as fast as the CPU that copies them, if it is busy. The name of the result contains it too.
         if let Some(busy) = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Rename) {
             return Some(limiter_of("CPU", busy.sentence.clone(), busy.evidence.clone()));
         }
         return Some(limiter_of(medium, found.sentence.clone(), found.evidence.clone()));
     }
-    // Each with the mildest severity that decides the rate; a milder one is a part of it, and something else decides more.
+    // Each with the mildest severity that decides the rate. A milder finding is only a part of the cause.
     let deciding = [
         (CheckId::D04, Severity::Biased, THROTTLE),
         (CheckId::D11, Severity::Rename, "CPU quota"),
@@ -218,9 +221,9 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
     })
 }
 
-/// What short-comings of the machine hold everything back, whatever the job.
+/// Shortages of the machine that limit every job.
 fn from_machine(case: &Case) -> Option<Limiter> {
-    if let Some(part) = pressure::waited(case, pressure::MEMORY).ok().filter(|p| *p >= PRESSED_FROM) {
+    if let Some(part) = kernel_text::waited(case, kernel_text::MEMORY).ok().filter(|p| *p >= PRESSED_FROM) {
         let sentence = format!("Tasks of this machine waited for memory {} of the time.", show_share(part));
         return Some(limiter_of("memory pressure", sentence, evidence([("memory_pressure_share", part)])));
     }
@@ -234,7 +237,7 @@ fn from_machine(case: &Case) -> Option<Limiter> {
     Some(limiter_of("link", sentence, numbers))
 }
 
-/// A device whose link is full, whatever stream filled it: its name, what it moved, and what the link can carry, bytes per second.
+/// The device whose link is full, whatever stream filled it: its name, its rate, and the rate of the link in bytes per second.
 fn nearest_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     let case = &case.with_sharers();
     let ns: f64 = case.runs.iter().map(|r| r.active_ns().ok().map(|ns| ns as f64)).sum::<Option<f64>>()?;
@@ -246,8 +249,8 @@ fn nearest_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     case.leaves().ok()?.iter().find_map(of)
 }
 
-/// Where an operation spends its time: inside the device or above it.
-fn waiting(case: &Case) -> Known<Limiter> {
+/// Whether operations spend their time inside the device or above it.
+fn waiting_limiter(case: &Case) -> Known<Limiter> {
     let tops = case.tops()?;
     if !case.sharers(&tops).is_empty() {
         return waiting_next_to_others(case, &tops);
@@ -259,14 +262,14 @@ fn waiting(case: &Case) -> Known<Limiter> {
     if total.ios == 0 || issued <= 0.0 {
         return Err("the device completed nothing while operations were waited for".into());
     }
-    // Counters span the warm-up and latencies the window, so both are taken per operation. Merged operations share the
-    // time of their request; the parts of a split one wait side by side, and their sum is only an upper bound.
+    // Counters span the warm-up and latencies the window, so both are taken per operation. Merged operations share the time of their
+    // request. The parts of a split operation wait in parallel, so their sum is only an upper bound.
     let requests = total.ios as f64;
     let per_op = requests / issued;
     let per = if per_op <= ONE_TO_ONE { requests } else { issued };
     let device_ns = total.ms as f64 * 1e6 / per + device.flush_ms as f64 * 1e6 / issued;
-    // Who has one operation in flight waits for it or computes: what the CPU did was no waiting for the device, which read
-    // ahead or wrote behind meanwhile.
+    // A stream with one operation in flight either waits for it or computes. Its CPU time was no waiting for the device, which read ahead
+    // or wrote back meanwhile.
     let one = asked_depth(&case.stream) <= f64::from(case.stream.workers);
     let computed = busiest_worker(case).filter(|_| one && !case.stream.cache.is_direct()).unwrap_or(0.0);
     let inside = share(device_ns, latency_ns).min(1.0 - computed.min(1.0));
@@ -286,9 +289,9 @@ fn waiting(case: &Case) -> Known<Limiter> {
         return Ok(limiter_of("CPU", sentence, numbers));
     }
     if inside < DEVICE_FROM {
-        return above(case, inside, &times, per_op, numbers);
+        return layer_above(case, inside, &times, per_op, numbers);
     }
-    // One part alone says less than what the whole took: then the parts waited for one another.
+    // One part took less time than the whole, so the parts waited for each other.
     if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < DEVICE_FROM {
         let sentence = format!(
             "Each operation became {} requests to the device, which took {} each; an operation takes as long as they \
@@ -303,8 +306,8 @@ fn waiting(case: &Case) -> Known<Limiter> {
     Ok(limiter_of("device", sentence, numbers))
 }
 
-/// Where an operation spends its time if its stream shares its devices. The answer holds even if the other streams spent all of
-/// their latency there.
+/// Whether operations spend their time inside the device if other streams share it. The answer holds even if the other streams spent all
+/// of their latency there.
 fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let device = case.counted_together(tops)?;
     let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flush_ms) as f64 * 1e6);
@@ -313,7 +316,7 @@ fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let Some([others_ops, others_ns]) = case.ops_and_time_of_sharers(tops) else {
         return Err(case.why_shared()?);
     };
-    // Parts of an operation that is split are in the device at the same time.
+    // Parts of a split operation are in the device at the same time.
     let is_split = requests as f64 > ONE_TO_ONE * (issued as f64 + others_ops);
     let inside = share(device_ns - others_ns, latency_ns * issued as f64).min(1.0);
     if is_split || inside < DEVICE_FROM {
@@ -330,8 +333,8 @@ fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     ))
 }
 
-/// Where it is when most of it is not inside the device.
-fn above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Evidence) -> Known<Limiter> {
+/// The layer above the device that takes most of the time.
+fn layer_above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Evidence) -> Known<Limiter> {
     let only = format!("Only {} of the latency was spent in the device ({times})", show_share(inside));
     if case.syncs() {
         let sentence =
@@ -365,15 +368,15 @@ fn above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Eviden
     Ok(limiter_of(name, format!("{only}; {words}."), numbers))
 }
 
-/// Time per operation that moves bytes, its share of the syncs included.
+/// Mean time of an operation that moves bytes, with its share of the syncs.
 fn mean_latency_ns(case: &Case) -> Option<f64> {
     let moving = |(kind, _): &&(Kind, Histogram)| Kind::MOVING.contains(kind);
-    let whole: Vec<_> = [Kind::Read, Kind::Write, Kind::Sync]
+    let histograms: Vec<_> = [Kind::Read, Kind::Write, Kind::Sync]
         .into_iter()
         .filter_map(|k| Some((k, case.latency(k)?)))
         .collect();
-    let ops: f64 = whole.iter().filter(moving).map(|(_, h)| h.count() as f64).sum();
-    let sum: f64 = whole.iter().map(|(_, h)| h.sum_ns() as f64).sum();
+    let ops: f64 = histograms.iter().filter(moving).map(|(_, h)| h.count() as f64).sum();
+    let sum: f64 = histograms.iter().map(|(_, h)| h.sum_ns() as f64).sum();
     (ops > 0.0 && sum > 0.0).then(|| sum / ops)
 }
 
@@ -400,7 +403,7 @@ fn of_record(record: &model::record::Record) -> Limiter {
 }
 
 #[test]
-fn each_limiter_is_told_from_its_evidence() {
+fn each_limiter_follows_from_its_evidence() {
     use model::job::Cache;
     let honest = Fixture::honest;
     for (name, fixture) in [
@@ -426,7 +429,7 @@ fn each_limiter_is_told_from_its_evidence() {
     assert!(limiter_from(&honest()).sentence.contains("95 %"), "{}", limiter_from(&honest()).sentence);
 }
 
-/// Writes, each followed by a sync that takes this long in ns.
+/// Writes, each followed by a sync that takes `sync_ns`.
 #[cfg(test)]
 fn synced(call: model::job::SyncCall, sync_ns: u64, drain: bool) -> model::record::Record {
     use model::job::{Cache, Flush};
@@ -445,7 +448,7 @@ fn synced(call: model::job::SyncCall, sync_ns: u64, drain: bool) -> model::recor
 }
 
 #[test]
-fn the_sync_that_takes_the_time_is_named_and_not_the_job() {
+fn syncs_that_take_most_of_the_time_are_the_limiter() {
     use model::job::SyncCall::{Fdatasync, Fsync};
     // 1,000 calls in a window of 1 s.
     for drain in [false, true] {
@@ -459,7 +462,7 @@ fn the_sync_that_takes_the_time_is_named_and_not_the_job() {
 }
 
 #[test]
-fn pauses_and_rates_limit_only_where_they_take_the_time() {
+fn pauses_and_rates_limit_only_if_they_take_most_of_the_time() {
     let paused = |depth_seen| {
         let mut record = Fixture { depth: 1, depth_seen, ..Fixture::honest() }.record();
         record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].delay_ns = 1_000;
@@ -482,7 +485,7 @@ fn pauses_and_rates_limit_only_where_they_take_the_time() {
 }
 
 #[test]
-fn operations_that_wait_for_others_on_the_same_bytes_limit_where_the_queue_is_not_full() {
+fn overlapping_operations_limit_if_the_queue_is_not_full() {
     let of = |depth_seen| {
         let mut record = Fixture { depth_seen, ..Fixture::honest() }.record();
         record.header.plan.jobs[0].phases[0].streams[0].serialize_overlap = true;
@@ -515,8 +518,8 @@ fn a_device_that_reads_ahead_of_a_busy_cpu_is_no_limit() {
 }
 
 #[test]
-fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
-    let said = |change: &dyn Fn(&mut model::record::Record), fixture: &Fixture| {
+fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
+    let limiter_of = |change: &dyn Fn(&mut model::record::Record), fixture: &Fixture| {
         let mut record = fixture.record();
         change(&mut record);
         let limiter = of_record(&record);
@@ -524,9 +527,9 @@ fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
     };
     let throttled = |r: &mut model::record::Record| {
         let text = "/c/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
-        r.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+        r.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text));
     };
-    let (name, sentence) = said(&throttled, &Fixture { device_time_share: 0.02, ..Fixture::honest() });
+    let (name, sentence) = limiter_of(&throttled, &Fixture { device_time_share: 0.02, ..Fixture::honest() });
     assert!(name == "throttle" && sentence.contains("10,000 IOPS"), "{name}: {sentence}");
 
     let crowded = |part: f64| {
@@ -537,11 +540,11 @@ fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
         }
     };
     let slow = Fixture { device_time_share: 0.5, cpu_share: 0.1, ..Fixture::honest() };
-    assert_eq!(said(&crowded(0.4), &slow).0, "run queue");
-    assert_eq!(said(&crowded(0.28), &slow).0, "run queue");
-    assert_eq!(said(&crowded(0.06), &slow).0, "above the device");
+    assert_eq!(limiter_of(&crowded(0.4), &slow).0, "run queue");
+    assert_eq!(limiter_of(&crowded(0.28), &slow).0, "run queue");
+    assert_eq!(limiter_of(&crowded(0.06), &slow).0, "above the device");
     assert_eq!(
-        said(&crowded(0.06), &Fixture::honest()).0,
+        limiter_of(&crowded(0.06), &Fixture::honest()).0,
         "device",
         "a finding that only biases limits nothing"
     );
@@ -550,15 +553,15 @@ fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
         move |r: &mut model::record::Record| {
             for (i, snapshot) in r.runs.iter_mut().flat_map(|r| &mut r.evidence).enumerate() {
                 let text = format!("nr_throttled {i}\nthrottled_usec {}{us}\n", i + 1);
-                snapshot.files.insert(model::kernel_files::CPU_STAT.into(), Ok(text));
+                snapshot.files.insert(model::evidence::CPU_STAT.into(), Ok(text));
             }
         }
     };
-    assert_eq!(said(&quota("00000"), &Fixture::honest()).0, "device");
-    assert_eq!(said(&quota("000000"), &Fixture::honest()).0, "CPU quota");
+    assert_eq!(limiter_of(&quota("00000"), &Fixture::honest()).0, "device");
+    assert_eq!(limiter_of(&quota("000000"), &Fixture::honest()).0, "CPU quota");
 
-    let pressed = |r: &mut model::record::Record| pressure::fixture(r, pressure::MEMORY, 0.2);
-    let (name, sentence) = said(&pressed, &Fixture::honest());
+    let pressed = |r: &mut model::record::Record| kernel_text::fixture(r, kernel_text::MEMORY, 0.2);
+    let (name, sentence) = limiter_of(&pressed, &Fixture::honest());
     assert!(name == "memory pressure" && sentence.contains("20 %"), "{name}: {sentence}");
 }
 
@@ -579,7 +582,7 @@ fn a_full_link_is_named_and_one_with_room_is_not() {
 }
 
 #[test]
-fn split_operations_are_told_from_a_slow_device() {
+fn split_operations_are_distinguished_from_a_slow_device() {
     // Four requests to each operation, a third of its time each.
     let mut record = Fixture { cpu_share: 0.02, ..Fixture::honest() }.record();
     let mut done = 0_u64;

@@ -1,12 +1,10 @@
-//! Notes: what happened on the way, each thing once.
-//!
-//! For: sentences of the plan, the runs and the end. Not for: findings, which act on numbers.
+//! Notes of a report: what happened during the session, each thing once. They come from the plan, the runs and the end of the record, and
+//! act on no number. Quick sessions (`--quick`) and what they left out are described here as well.
 
 use crate::strategy::disturbed::{before_runs, is_the_rule};
 use model::plan::Plan;
-use model::record::attempts::{Attempt, Pairing};
-use model::record::{Preconditioned, Record, Rounds, Run, RunEnding};
-use model::report::Ending;
+use model::record::{Attempt, Pairing, Preconditioned, Record, Rounds, Run, RunEnding};
+use model::report::{Ending, Quick};
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeSet;
 
@@ -21,7 +19,7 @@ pub(crate) fn ending(record: &Record) -> Ending {
     }
 }
 
-/// All notes, in the order of happening; one that repeats over runs is told once with its count.
+/// All notes in order of time. A note that repeats over runs appears once with its count.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let mut remarks: Vec<Remark> = Vec::new();
     let mut tell = |sentence: String| Remark::add(&mut remarks, None, sentence);
@@ -37,7 +35,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     for run in &record.runs {
         let seen = run.end.iter().flat_map(|e| &e.notes);
         for note in seen {
-            Remark::add(&mut remarks, Some(job(record, run)), note.clone());
+            Remark::add(&mut remarks, Some(job_name(record, run)), note.clone());
         }
         for note in of_run(record, run) {
             Remark::add(&mut remarks, None, note);
@@ -48,16 +46,16 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
             Remark::add(&mut remarks, None, note.clone());
         }
     }
-    remarks.into_iter().map(Remark::to_sentence).collect()
+    remarks.into_iter().map(Remark::into_sentence).collect()
 }
 
-/// Which engine replaced a default one that was denied, each once.
+/// The engines that replaced a denied default, each once.
 pub fn engine_fallbacks(plan: &Plan) -> BTreeSet<String> {
     let streams = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
     streams.filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
 }
 
-/// A note with the jobs that it is about, none where it is about all, and how often it was made.
+/// A note with its jobs (empty for all jobs) and how often it occurred.
 struct Remark {
     jobs: Vec<String>,
     sentence: String,
@@ -81,7 +79,7 @@ impl Remark {
     }
 
     /// `4K reads and 3 others: it is so (7 times)`.
-    fn to_sentence(self) -> String {
+    fn into_sentence(self) -> String {
         let who = match self.jobs.as_slice() {
             [] => String::new(),
             [one] => format!("{one}: "),
@@ -93,7 +91,7 @@ impl Remark {
     }
 }
 
-/// How many runs others disturbed, and what became of them.
+/// How many runs were disturbed, and what followed.
 fn disturbed(record: &Record) -> Vec<String> {
     let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let runs = |of: &dyn Fn(&&Attempt) -> bool| {
@@ -103,18 +101,18 @@ fn disturbed(record: &Record) -> Vec<String> {
     if hit == 0 {
         return Vec::new();
     }
-    let again = runs(&|a| a.attempt > 0);
-    vec![match again {
+    let repeats = runs(&|a| a.attempt > 0);
+    vec![match repeats {
         0 => format!("other load disturbed {hit} of {all} runs; none was repeated"),
         _ => format!(
-            "other load disturbed {hit} of {all} runs; {again} {} repeated, and the results use one \
+            "other load disturbed {hit} of {all} runs; {repeats} {} repeated, and the results use one \
              attempt of each (--explain lists the others)",
-            if again == 1 { "was" } else { "were" }
+            if repeats == 1 { "was" } else { "were" }
         ),
     }]
 }
 
-/// Why runs that others disturbed were not repeated, for the beginning of the report; nothing if the machine was idle enough.
+/// Why disturbed runs were not repeated, for the top of the report; empty if the machine was idle enough.
 pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
     let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let mut out = Vec::new();
@@ -134,11 +132,11 @@ pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
 }
 
 /// Name of a run's job.
-fn job<'r>(record: &'r Record, run: &Run) -> &'r str {
+fn job_name<'r>(record: &'r Record, run: &Run) -> &'r str {
     record.header.plan.jobs.get(run.start.job).map_or("a job", |j| j.name.as_str())
 }
 
-/// Rates of rounds that a note names at most.
+/// The most rounds whose rates a note lists.
 const ROUNDS_NAMED: usize = 5;
 
 /// What was written before the first run.
@@ -153,7 +151,7 @@ fn preconditioned(record: &Record, done: &Preconditioned) -> String {
     let Some(settled) = done.settled else { return format!("{filled}; nothing here writes, so no rounds") };
     let count = done.rounds.first().map_or(0, |r| r.iops.len());
     let word = if settled { "settled" } else { "did not settle, so the runs may still change" };
-    let jobs: Vec<String> = done.rounds.iter().map(|r| rates(record, r)).collect();
+    let jobs: Vec<String> = done.rounds.iter().map(|r| rates_line(record, r)).collect();
     format!(
         "{filled}, then {count} rounds of the work wrote {} in {}; the rates {word} ({})",
         show_bytes(done.rounds_bytes),
@@ -162,8 +160,8 @@ fn preconditioned(record: &Record, done: &Preconditioned) -> String {
     )
 }
 
-/// `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`, of many rounds the last ones.
-fn rates(record: &Record, rounds: &Rounds) -> String {
+/// `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`, for many rounds the last ones.
+fn rates_line(record: &Record, rounds: &Rounds) -> String {
     let name = record.header.plan.jobs.get(rounds.job).map_or("a job", |j| j.name.as_str());
     let from = rounds.iops.len().saturating_sub(ROUNDS_NAMED);
     let last: Vec<String> = rounds.iops.iter().skip(from).map(|v| show_rate(*v)).collect();
@@ -171,7 +169,7 @@ fn rates(record: &Record, rounds: &Rounds) -> String {
 }
 
 fn of_run(record: &Record, run: &Run) -> Vec<String> {
-    let who = format!("{}, run {}", job(record, run), run.start.repeat.saturating_add(1));
+    let who = format!("{}, run {}", job_name(record, run), run.start.repeat.saturating_add(1));
     let Some(end) = &run.end else {
         return vec![format!("{who}: the session ends inside this run; it is left out")];
     };
@@ -190,11 +188,43 @@ fn of_run(record: &Record, run: &Run) -> Vec<String> {
     out
 }
 
+/// The quick session of a record; `None` if it is not one.
+pub(crate) fn quick(record: &Record) -> Option<Quick> {
+    let plan = &record.header.plan;
+    plan.quick_ns?;
+    let windows = plan.jobs.iter().flat_map(|j| &j.phases).map(|p| p.time_ns);
+    let left_out = plan.jobs.iter().enumerate().filter(|(at, _)| is_left_out(record, *at));
+    Some(Quick {
+        run_ns: windows.max().unwrap_or(0),
+        not_measured: left_out.map(|(_, job)| job.name.clone()).collect(),
+    })
+}
+
+/// Whether a complete quick session had no time for a job. If a session ended otherwise, its jobs have results without a number.
+pub(crate) fn is_left_out(record: &Record, job: usize) -> bool {
+    let complete = record.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
+    record.header.plan.quick_ns.is_some() && complete && record.runs.iter().all(|r| r.start.job != job)
+}
+
+#[cfg(test)]
+use crate::Judging;
 #[cfg(test)]
 use crate::fixture::Fixture;
+#[cfg(test)]
+use crate::fixture::together;
+#[cfg(test)]
+use crate::judge;
+
+#[cfg(test)]
+fn quick_record() -> Record {
+    let other = Fixture { name: "other".into(), runs: 1, ..Fixture::honest() };
+    let mut record = together(&[Fixture { runs: 1, ..Fixture::honest() }, other]);
+    record.header.plan.quick_ns = Some(9_000_000_000);
+    record
+}
 
 #[test]
-fn what_repeats_is_told_once_and_a_cut_file_says_so() {
+fn repeated_notes_appear_once_and_a_truncated_file_is_mentioned() {
     let mut record = Fixture::honest().record();
     for run in &mut record.runs {
         run.end.as_mut().unwrap().notes.push("3 pages of the target stayed in the page cache".into());
@@ -208,7 +238,7 @@ fn what_repeats_is_told_once_and_a_cut_file_says_so() {
 }
 
 #[test]
-fn what_is_the_same_for_many_jobs_is_one_note() {
+fn equal_notes_of_many_jobs_are_one_note() {
     let fixtures = ["a", "b", "c"].map(|name| Fixture { name: name.into(), ..Fixture::honest() });
     let mut record = crate::fixture::together(&fixtures);
     for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
@@ -220,7 +250,7 @@ fn what_is_the_same_for_many_jobs_is_one_note() {
 }
 
 #[test]
-fn preconditioning_is_told_with_its_bytes_and_the_last_rates() {
+fn preconditioning_is_reported_with_its_bytes_and_last_rates() {
     let mut record = Fixture::honest_write().record();
     let iops = vec![40e3, 20e3, 10e3, 10_100.0, 9_900.0, 10e3, 10_050.0];
     record.preconditioned = Some(Preconditioned {
@@ -242,4 +272,37 @@ fn preconditioning_is_told_with_its_bytes_and_the_last_rates() {
     record.preconditioned =
         Some(Preconditioned { rounds: Vec::new(), settled: None, ..record.preconditioned.unwrap() });
     assert!(notes(&record)[0].ends_with("(537 MB/s); nothing here writes, so no rounds"));
+}
+
+#[test]
+fn a_quick_report_is_marked_and_has_nothing_that_needs_an_interval() {
+    let report = judge(&quick_record(), &Judging::default());
+    assert_eq!(report.quick.as_ref().map(|q| q.not_measured.len()), Some(0));
+    assert_eq!((report.results.len(), report.headline.interval), (2, None));
+    assert!(report.deductions.is_empty());
+    assert!(report.results.iter().all(|r| r.limiter.name == "not judged"), "{:?}", report.limiter);
+    let mut usual = quick_record();
+    usual.header.plan.quick_ns = None;
+    let usual = judge(&usual, &Judging::default());
+    assert_eq!((usual.quick, usual.limiter.name.as_str()), (None, "device"));
+}
+
+#[test]
+fn a_quick_report_has_limiters_that_follow_from_facts() {
+    let cached = Fixture { runs: 1, delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
+    let mut record = cached.record();
+    record.header.plan.quick_ns = Some(9_000_000_000);
+    assert_eq!(judge(&record, &Judging::default()).limiter.name, "page cache");
+}
+
+#[test]
+fn an_unstarted_row_is_listed_and_an_interrupted_one_has_no_number() {
+    let mut record = quick_record();
+    record.runs.retain(|r| r.start.job == 0);
+    let report = judge(&record, &Judging::default());
+    assert_eq!(report.quick.map(|q| q.not_measured), Some(vec!["other".to_owned()]));
+    assert_eq!(report.results.len(), 1);
+    record.end = None;
+    let cut = judge(&record, &Judging::default());
+    assert_eq!((cut.quick.map(|q| q.not_measured.len()), cut.results.len()), (Some(0), 2));
 }

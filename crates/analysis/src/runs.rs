@@ -1,39 +1,38 @@
-//! Runs as rates: what a run came to, which runs of a job count, and what the closed loop of a load curve can do.
-//!
-//! For: what both strategies, which measure, and cases, which are judged, ask of runs. Not for: what to measure next (`strategy`), nor
-//! the ledger of a run (`case`).
+//! What runs measured, as plain numbers: the summary of a run, the rounds of a job that count, the capacity of a load curve, and samples of
+//! the cells of a grid. Strategies use it while measuring, cases when judging.
 
 use model::histogram::Histogram;
-use model::job::{Arrivals, Kind};
+use model::job::{Arrivals, Job, Kind, Stream};
 use model::plan::Strategy;
-use model::record::attempts::Attempt;
-use model::record::disturbed::Disturbed;
-use model::record::{KindEnd, Record, RunEnd, RunEnding, StreamEnd};
+use model::record;
+use model::record::{Attempt, Disturbed, KindEnd, Pairing, Record, Run, RunEnd, RunEnding, StreamEnd};
 use model::study::Study;
-use stats::interval;
-use stats::rounds::{WINDOW, is_steady};
+use model::sweep::Measure;
+use stats::intervals;
+use stats::steady_state::{WINDOW, is_steady};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Share of the operations of an open loop that must have completed within the windows.
 pub(crate) const SERVED_FROM: f64 = 0.99;
-/// Standard deviations by which random arrivals may be fewer than asked for: a thousandth of all runs has that by chance.
+
+/// Standard deviations by which random arrivals may fall below the request: chance does that in a thousandth of all runs.
 pub(crate) const ARRIVALS_VARY: f64 = 3.0;
 
-/// A run that is done.
+/// A completed run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// Index of the job.
     pub job: usize,
     /// How many times it was measured before.
     pub repeat: u32,
-    /// How many times this very run was measured before.
+    /// How many earlier attempts this run had.
     pub attempt: u32,
-    /// Operations per second that were offered, where the strategy chose them.
+    /// Operations per second that the strategy offered, if it chooses them.
     pub offered_iops: Option<u64>,
-    /// What others did to it.
+    /// The disturbance by other processes.
     pub disturbed: Option<Disturbed>,
-    /// It was not measured, since this machine refuses the job; that counts as done.
+    /// The machine refuses the job, which counts as done.
     pub refused: bool,
     /// When its last phase ended, in ns since the start of the session.
     pub ended_ns: u64,
@@ -46,7 +45,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// What the ends of a run's phases add up to.
+    /// Adds up the phases of a run.
     pub fn of<'e>(at: Attempt, phases: impl Iterator<Item = &'e RunEnd> + Clone) -> Self {
         let Attempt { job, repeat, attempt, offered_iops, .. } = at;
         Self {
@@ -63,7 +62,7 @@ impl Summary {
         }
     }
 
-    /// A run that this machine refuses.
+    /// A run of a job that this machine refuses.
     pub fn refused(job: usize, repeat: u32) -> Self {
         Self {
             job,
@@ -99,7 +98,7 @@ fn timed_kinds<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> impl Iterator<It
     streams.flat_map(|s| s.kinds.iter().filter(|(kind, _)| **kind != Kind::Sync).map(|(_, end)| end))
 }
 
-/// Operations per second of a run from the ends of its phases: those of all streams by the windows of the phases.
+/// Operations per second of a run: those of all streams by the windows of the phases.
 pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
     let (mut ops, mut seconds) = (0.0, 0.0);
     for phase in phases {
@@ -111,7 +110,7 @@ pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
     if seconds > 0.0 { ops / seconds } else { 0.0 }
 }
 
-/// Operations of a stream in the time that its rate is of.
+/// Operations of a stream in the time that its rate refers to.
 fn ops_for_rate(stream: &StreamEnd) -> f64 {
     let counts = |kind: &Kind| *kind != Kind::Sync;
     match &stream.common {
@@ -122,34 +121,34 @@ fn ops_for_rate(stream: &StreamEnd) -> f64 {
     }
 }
 
-/// Whether fewer operations completed in an open loop of so many a second than arrived in so long, beyond what random arrivals vary by.
+/// Whether fewer operations completed than `iops` offered in this time, by more than random arrivals vary.
 pub(crate) fn falls_short(ops: f64, iops: f64, seconds: f64, arrivals: Arrivals) -> bool {
     let offered = iops * seconds;
     let fewer = ARRIVALS_VARY * (offered * arrivals.dispersion(iops)).max(0.0).sqrt();
     ops + fewer < offered && ops < SERVED_FROM * offered
 }
 
-/// The runs of a job in a record with their rates, in order; only those whose phases all ended in order.
+/// The complete runs of a job in a record with their rates, in order.
 pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
     let phases = record.header.plan.jobs.get(job).map_or(0, |j| j.phases.len());
     let mut ends: BTreeMap<u32, Vec<&RunEnd>> = BTreeMap::new();
     for run in (0..phases).flat_map(|phase| record.complete_runs(job, phase)) {
         ends.entry(run.start.repeat).or_default().extend(&run.end);
     }
-    let whole = ends.into_iter().filter(|(_, ends)| ends.len() == phases);
-    whole.map(|(repeat, ends)| (repeat, rate(ends.into_iter()))).collect()
+    let complete = ends.into_iter().filter(|(_, ends)| ends.len() == phases);
+    complete.map(|(repeat, ends)| (repeat, rate(ends.into_iter()))).collect()
 }
 
-/// Which rounds of a job count, where it was measured until it was steady.
+/// The rounds of a job that count, if it was measured until it was steady.
 pub(crate) struct Rounds {
-    /// Number of the first run that counts; those before are the way there.
+    /// Number of the first run that counts; the earlier ones only led to the steady state.
     pub(crate) first: u32,
-    /// How many there were, where the last of them are not steady.
+    /// The number of rounds, if the last ones are not steady.
     pub(crate) unsteady: Option<usize>,
 }
 
-/// The rounds of a job of a record; `None` where nobody asked for steadiness. Where it was never reached the last ones count too:
-/// there is nothing better to show, and it is said.
+/// The rounds of a job; `None` for other strategies. If the rate never became steady, the last rounds count nevertheless, and the report
+/// mentions it.
 pub(crate) fn rounds(record: &Record, job: usize) -> Option<Rounds> {
     let Strategy::Steady { at_most } = record.header.plan.strategy else { return None };
     let (repeats, rates): (Vec<u32>, Vec<f64>) = runs_in(record, job).into_iter().unzip();
@@ -157,7 +156,7 @@ pub(crate) fn rounds(record: &Record, job: usize) -> Option<Rounds> {
     Some(Rounds { first, unsteady: (!is_steady(&rates, at_most)).then_some(rates.len()) })
 }
 
-/// The complete runs of the closed loop of a load curve, or of its loads.
+/// The complete runs of the loads of a load curve, or of its closed loop.
 pub(crate) fn summaries(record: &Record, loads: bool) -> Vec<Summary> {
     let runs = record.runs.iter().filter(|r| r.start.offered_iops.is_some() == loads);
     let complete =
@@ -168,17 +167,149 @@ pub(crate) fn summaries(record: &Record, loads: bool) -> Vec<Summary> {
 /// Operations per second of the closed loop: geometric mean over its runs.
 pub(crate) fn capacity(done: &[Summary]) -> Option<f64> {
     let rates: Vec<f64> = done.iter().filter(|s| s.offered_iops.is_none()).map(|s| s.iops).collect();
-    interval::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)
+    intervals::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)
 }
 
-/// Operations per second of the closed loop that loads are shares of; `None` where the record has no load curve.
+/// Operations per second of the closed loop, which loads are shares of; `None` without a load curve.
 pub(crate) fn capacity_of(record: &Record) -> Option<f64> {
     let has_curve = matches!(record.header.plan.study, Study::Limit(_));
     has_curve.then(|| capacity(&summaries(record, false))).flatten()
 }
 
+/// One run of one cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Index of its job.
+    pub job: usize,
+    /// Bytes per second; `None` if the run failed or moved nothing.
+    pub bytes_per_s: Option<f64>,
+    /// Bytes of a mean operation.
+    pub bytes_per_operation: Option<f64>,
+    /// CPU time of the workers per byte in ns.
+    pub cpu_ns_per_byte: Option<f64>,
+    /// Mean and longest latency within the window in ns; `None` without operations.
+    pub latency_ns: Option<(f64, u64)>,
+    /// 99th percentile of these in ns; `None` with too few operations.
+    pub p99_ns: Option<u64>,
+    /// Bytes written inside and outside the window.
+    pub written_bytes: u64,
+    /// Time of the run with everything around it, in ns.
+    pub took_ns: u64,
+    /// When it ended, in ns since the start of the session.
+    pub ended_ns: u64,
+}
+
+impl Sample {
+    /// The sample of a run: all submitted operations by the time until the last one completed, the soft limit of CCSIO. So large
+    /// operations on slow storage have a rate too, and none is cut at the end of a window. Buffered writes count until the final sync has
+    /// made them stable.
+    pub fn from_run(index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
+        let streams = || job.phases.iter().flat_map(|p| &p.streams);
+        let issued =
+            || end.streams.iter().flat_map(|s| s.issued.iter()).filter(|(kind, _)| **kind != Kind::Sync);
+        let moved: f64 = issued().map(|(_, i)| i.bytes as f64).sum();
+        let operations: f64 = issued().map(|(_, i)| i.ops as f64).sum();
+        let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
+        let waits = streams().any(may_be_in_memory);
+        // Without that sync the time at which the bytes were stable is unknown.
+        let sync = if waits { end.sync_ns } else { Some(0) };
+        let seconds = sync.map(|sync| (wall as f64 + sync as f64) / 1e9);
+        let is_complete = end.ending == RunEnding::Complete && moved > 0.0;
+        let latencies = run_latencies(end);
+        let cpu: f64 = end.workers.iter().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
+        Self {
+            job: index,
+            bytes_per_s: seconds.filter(|s| is_complete && *s > 0.0).map(|s| moved / s),
+            bytes_per_operation: (is_complete && operations > 0.0).then(|| moved / operations),
+            cpu_ns_per_byte: (is_complete && cpu > 0.0).then(|| cpu / moved),
+            latency_ns: latencies.mean_ns().zip(latencies.max_ns()).filter(|_| is_complete),
+            p99_ns: latencies.supported_quantile_ns(0.99).filter(|_| is_complete),
+            written_bytes: end
+                .streams
+                .iter()
+                .filter_map(|s| s.issued.get(&Kind::Write))
+                .map(|i| i.bytes)
+                .sum(),
+            took_ns,
+            ended_ns: end.at_ns,
+        }
+    }
+
+    /// The logarithm of the measure that ranks cells; higher is better. `None` if the run has no value.
+    pub fn score(&self, by: Measure) -> Option<f64> {
+        let log = match by {
+            Measure::Iops => (self.bytes_per_s? / self.bytes_per_operation?).ln(),
+            Measure::Bandwidth => self.bytes_per_s?.ln(),
+            Measure::P99 => -(self.p99_ns? as f64).ln(),
+            Measure::Latency => -self.latency_ns?.0.ln(),
+        };
+        Some(log).filter(|log| log.is_finite())
+    }
+}
+
+/// The samples of a record that count, in order of time, without interrupted runs.
+pub fn samples(record: &Record) -> Vec<Sample> {
+    counting_samples(&tries(record))
+}
+
+/// One measurement of a cell, which other processes may have disturbed.
+#[derive(Clone, Copy, Debug)]
+pub struct Try {
+    /// Which attempt at which run it is.
+    pub attempt: Attempt,
+    /// Its figures.
+    sample: Sample,
+    /// When it ended, in ns since the session began.
+    until_ns: u64,
+}
+
+impl Try {
+    /// The sample of an attempt.
+    pub fn from_attempt(attempt: Attempt, job: &Job, end: &RunEnd) -> Self {
+        let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
+        let alone = wall.saturating_add(end.sync_ns.unwrap_or(0));
+        Self { attempt, sample: Sample::from_run(attempt.job, job, end, alone), until_ns: end.at_ns }
+    }
+}
+
+/// All attempts of a record in order of time, without interrupted ones.
+pub fn tries(record: &Record) -> Vec<Try> {
+    let attempt_of = |run: &Run| {
+        let end = run.end.as_ref().filter(|e| e.ending != RunEnding::Interrupted)?;
+        Some(Try::from_attempt(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
+    };
+    record.measured().into_iter().filter_map(attempt_of).collect()
+}
+
+/// The samples that count. Each one's time starts at the end of the one before, since attempts that do not count took time too. The first
+/// sample has its own time.
+pub(crate) fn counting_samples(tries: &[Try]) -> Vec<Sample> {
+    let attempts: Vec<Attempt> = tries.iter().map(|t| t.attempt).collect();
+    let mut before = None;
+    let counting = tries.iter().zip(record::counting(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
+    let sample = |(one, _): (&Try, bool)| {
+        let took_ns = before.map_or(one.sample.took_ns, |b| one.until_ns.saturating_sub(b));
+        before = Some(one.until_ns);
+        Sample { took_ns, ..one.sample }
+    };
+    counting.map(sample).collect()
+}
+
+/// Latencies of all operations but syncs.
+fn run_latencies(end: &RunEnd) -> Histogram {
+    let mut all = Histogram::new();
+    let kinds = end.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
+    kinds.for_each(|(_, k)| all.merge(&k.latency));
+    all
+}
+
+/// Whether completed writes of a stream may only be in memory.
+fn may_be_in_memory(stream: &Stream) -> bool {
+    stream.access.writes() && !stream.cache.is_direct() && !stream.cache.is_sync()
+}
+
 #[test]
-fn a_run_is_summed_over_its_phases_and_streams() {
+fn a_summary_adds_up_phases_and_streams() {
     let record = crate::fixture::Fixture::honest().record();
     let end = record.runs[0].end.clone().unwrap();
     let two = [end.clone(), end];
@@ -189,7 +320,7 @@ fn a_run_is_summed_over_its_phases_and_streams() {
 }
 
 #[test]
-fn the_last_rounds_count_and_the_others_are_the_way() {
+fn only_the_last_rounds_count() {
     let mut record = crate::fixture::Fixture { runs: 8, ..crate::fixture::Fixture::honest() }.record();
     assert!(rounds(&record, 0).is_none(), "nobody asked");
     record.header.plan.strategy = Strategy::Steady { at_most: 25 };
@@ -206,11 +337,11 @@ fn the_last_rounds_count_and_the_others_are_the_way() {
 }
 
 #[test]
-fn random_arrivals_may_be_fewer_and_overload_may_not() {
+fn random_arrivals_may_fall_short_by_chance_but_overload_is_detected() {
     let random = |ops, offered| falls_short(ops, offered, 1.0, Arrivals::Poisson);
     assert!(!random(380.0, 400.0), "one deviation");
     assert!(falls_short(380.0, 400.0, 1.0, Arrivals::Constant));
-    // Nine at once: a deviation is four times as much.
+    // Nine at once: the deviation is four times as large.
     assert!(!falls_short(300.0, 400.0, 1.0, Arrivals::Batch { mean: 8.5 }));
     assert!(!falls_short(300.0, 400.0, 1.0, Arrivals::OnOff { on_ns: 5_000_000, off_ns: 95_000_000 }));
     assert!(random(300.0, 400.0) && random(98_000.0, 100_000.0));

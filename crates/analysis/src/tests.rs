@@ -1,12 +1,10 @@
-//! The judge as a whole: total, deterministic, and without a number that JSON cannot hold.
-//!
-//! For: records with pieces missing or impossible. Not for: single checks; their tests stand below them.
+//! Tests of the judge as a whole, with missing and impossible parts in records: it is total, deterministic, and no number is too large or too
+//! odd for JSON.
 
-use crate::checks;
 use crate::fixture::Fixture;
-use crate::{Judging, exit_code, judge};
-use model::check_id::CheckId;
+use crate::{Judging, checks, exit_code, judge};
 use model::evidence::Snapshot;
+use model::finding::CheckId;
 use model::machine::Place;
 use model::record::Record;
 use model::report::{Report, Verdict};
@@ -47,7 +45,7 @@ const DAMAGES: &[Damage] = &[
     |r| r.header.plan.targets.clear(),
     |r| r.header.plan.headline = 99,
     |r| {
-        use model::tool_layout::{CellSource, LayoutRow, Look, ToolLayout};
+        use model::profile::{CellSource, LayoutRow, Look, ToolLayout};
         let at = |job, phase| Some(CellSource { job, phase });
         let row = |name: &str, latency| LayoutRow {
             name: name.into(),
@@ -152,7 +150,7 @@ const DAMAGES: &[Damage] = &[
     },
 ];
 
-/// Kernel text that is missing or says nothing.
+/// Missing or meaningless kernel text.
 const SILENT_KERNEL: &[Damage] = &[
     |r| snapshots(r).for_each(|s| s.files.clear()),
     |r| snapshots(r).flat_map(|s| s.files.values_mut()).for_each(|f| *f = Ok(String::new())),
@@ -167,18 +165,19 @@ fn judged(record: &Record) -> Report {
 /// Parses strictly: a figure that was no finite number is a null that no float field accepts.
 fn has_only_numbers(report: &Report) -> bool {
     let text = serde_json::to_string(report).unwrap();
-    let mut told = report.clone();
+    let mut altered = report.clone();
     // What the contract does not hold.
-    told.results
+    altered
+        .results
         .iter_mut()
-        .chain(told.against.iter_mut().flat_map(|a| &mut a.again.results))
+        .chain(altered.against.iter_mut().flat_map(|a| &mut a.again.results))
         .for_each(|r| r.seen = None);
-    serde_json::from_str::<Report>(&text).is_ok_and(|back| back == told)
+    serde_json::from_str::<Report>(&text).is_ok_and(|back| back == altered)
 }
 
 /// Each damage on each record, and each two of them on one of the four.
 #[test]
-fn whatever_is_missing_there_is_a_report_and_its_json_holds_no_nan() {
+fn every_incomplete_record_has_a_report_without_nan() {
     whatever_is_missing_there_is_a_report(|base, first, second| {
         first == second || (first + second) % 4 == base
     });
@@ -220,7 +219,7 @@ fn whatever_is_missing_there_is_a_report(is_asked: impl Fn(usize, usize, usize) 
 }
 
 #[test]
-fn a_course_of_centuries_is_a_report_of_bounded_size() {
+fn a_run_of_centuries_has_a_report_of_bounded_size() {
     let mut record = Fixture { runs: 1, ops: 100, ..Fixture::honest() }.record();
     rows(&mut record).for_each(|i| (i.start_ns, i.end_ns) = (0, u64::MAX));
     let report = judged(&record);
@@ -237,7 +236,7 @@ fn forged_kernel_text_cannot_make_a_valid_verdict() {
 }
 
 #[test]
-fn what_rests_on_counters_never_holds_without_them() {
+fn checks_that_need_counters_never_hold_without_them() {
     for fixture in [Fixture::honest(), Fixture::honest_write(), Fixture::honest_loop()] {
         let report = judged(&Fixture { stat_unreadable: true, ..fixture }.record());
         for id in
@@ -261,7 +260,7 @@ fn each_check_that_fires_reaches_the_report_under_its_id() {
 }
 
 #[test]
-fn preconditioning_stands_before_the_first_run_once_and_names_jobs_of_the_plan() {
+fn preconditioning_comes_once_before_the_first_run_and_names_jobs_of_the_plan() {
     use model::record::{Disorder, Frame, Preconditioned, Rounds};
     let record = Fixture::honest_write().record();
     let header = || Frame::Header(Box::new(record.header.clone()));
@@ -272,8 +271,8 @@ fn preconditioning_stands_before_the_first_run_once_and_names_jobs_of_the_plan()
     let read = |frames: Vec<Frame>| Record::from_frames(frames);
     let start = || Frame::RunStart(record.runs[0].start.clone());
     let end = || Frame::RunEnd(Box::new(record.runs[0].end.clone().unwrap()));
-    let whole = read(vec![header(), done(0), start(), end()]).unwrap();
-    assert!(whole.preconditioned.is_some() && judged(&whole).preconditioned == whole.preconditioned);
+    let complete = read(vec![header(), done(0), start(), end()]).unwrap();
+    assert!(complete.preconditioned.is_some() && judged(&complete).preconditioned == complete.preconditioned);
     for wrong in [
         vec![header(), done(0), done(0)],
         vec![header(), start(), done(0)],

@@ -1,17 +1,19 @@
-//! The verdict, the headline and the exit code: what all findings come to.
+//! The verdict, the headline and the exit code.
 //!
-//! For: the first words of a report. Not for: the findings themselves.
+//! 1. [`result_verdict`] decides from the findings whether a result is VALID, SUSPECT or INVALID.
+//! 2. [`Judged`] selects the result of the headline, by the study: one of several jobs, a load curve or a grid.
+//! 3. [`exit_code`] turns the verdict and the answer of the gates into the exit code.
 
 use crate::case::no_run;
 use crate::findings::{CaseAnswers, about};
-use crate::studies;
-use model::check_id::CheckId;
-use model::finding::{Finding, Outcome, Severity};
+use crate::{limiter, studies};
+use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::record::{Record, RunEnding};
 use model::report::{
-    Answer, AnswerWord, Counts, CountsAs, Ending, Headline, Measured, QuotedRate, Report, Verdict,
+    Answer, AnswerWord, Counts, CountsAs, Ending, Headline, Limiter, Measured, QuotedRate, Report, Verdict,
 };
-use model::study::Studied;
+use model::study::{LoadCurve, Studied};
+use model::sweep::Sweep;
 use model::units::show_count;
 
 /// The maximum number of results without a number that the counts name.
@@ -27,12 +29,12 @@ pub(crate) fn headline_result<'m>(
     results.get(at)
 }
 
-/// Checks without whose answer nobody knows what was measured: whether it is memory that lies below (A11), whether the work
-/// arrived at the ends of the chain (A12), and whether it was counted at all (A13). Where one of them could not look, because a part of
-/// the chain or the ledger could not be seen, a result is suspect.
+/// Checks that must have an answer, else it is unknown what was measured: whether it is memory (A11), whether the work arrived at the
+/// lowest layer (A12), and whether it was counted at all (A13). A result is suspect if one of them had no evidence, because a layer or
+/// the ledger could not be read.
 const MUST_BE_ASKED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
-/// The number that would be quoted, under its true name. Withheld where a finding invalidates it.
+/// The number to quote, under its true name. Withheld if a finding invalidates it.
 pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Measured]) -> Headline {
     let Some(result) = headline_result(record, answered, results) else {
         return Headline {
@@ -51,31 +53,34 @@ pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Mea
 #[derive(Debug)]
 pub(crate) struct Reasoned {
     pub(crate) verdict: Verdict,
-    /// In one sentence.
+    /// The reason in one sentence.
     pub(crate) reason: String,
-    /// The check whose answer the sentence tells.
+    /// The check that the sentence comes from.
     pub(crate) by: Option<CheckId>,
 }
 
 impl Reasoned {
-    /// For a reason that no check gave.
+    /// A verdict for a reason that no check gave.
     pub(crate) fn new(verdict: Verdict, reason: String) -> Self {
         Self { verdict, reason, by: None }
     }
 }
 
-/// The verdict on what is quoted: the worst of it, with the one sentence that says why. `first` is what is told of where others
-/// are as bad.
-pub(crate) fn verdict(first: Option<&Measured>, quoted: &[&Measured], findings: &[Finding]) -> Reasoned {
+/// The verdict on the quoted results: the worst one, with the reason in one sentence. `first` gives the reason if others are as bad.
+pub(crate) fn session_verdict(
+    first: Option<&Measured>,
+    quoted: &[&Measured],
+    findings: &[Finding],
+) -> Reasoned {
     let nothing =
         || Reasoned::new(Verdict::Invalid, "nothing was planned that could be measured.".to_owned());
     let Some((first, worst)) = first.zip(quoted.iter().map(|r| r.verdict).max()) else { return nothing() };
-    let told = std::iter::once(first).chain(quoted.iter().copied()).find(|r| r.verdict == worst);
-    told.map_or_else(nothing, |result| result_verdict(result, findings))
+    let shown = std::iter::once(first).chain(quoted.iter().copied()).find(|r| r.verdict == worst);
+    shown.map_or_else(nothing, |result| result_verdict(result, findings))
 }
 
-/// The verdict on one result, with the one sentence that says why. A finding that the user accepts withholds no number, and the
-/// result is suspect.
+/// The verdict on one result, with the reason in one sentence. A finding that the user accepts withholds no number, but the result is
+/// suspect.
 pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasoned {
     let about_it: Vec<&Finding> = findings.iter().filter(|f| f.about.contains(&result.name)).collect();
     let found_all = |severity| {
@@ -109,7 +114,7 @@ pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasone
     Reasoned::new(Verdict::Valid, "No check found anything that changes what the number means.".into())
 }
 
-/// The verdict on a session that ended before its first run because of what was known of its targets; `None` for any other.
+/// The verdict on a session that ended before its first run because its targets hold nothing to measure; `None` for any other.
 pub(crate) fn not_measured(record: &Record) -> Option<Reasoned> {
     let Some(RunEnding::NotMeasured(why)) = record.end.as_ref().map(|end| &end.ending) else { return None };
     Some(Reasoned::new(Verdict::Invalid, why.clone()))
@@ -121,7 +126,7 @@ pub(crate) fn is_withheld_by_others(result: &Measured, findings: &[Finding]) -> 
     ids.peek().is_some() && ids.all(|id| id.group() == 'D')
 }
 
-/// The findings that take the number of a result away.
+/// The findings that invalidate a result.
 fn invalidating<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterator<Item = &'f Finding> {
     findings.iter().filter(|f| {
         let invalidates = f.outcome == Outcome::Finding && f.severity == Some(Severity::Void);
@@ -162,7 +167,7 @@ fn counted(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) -> Strin
     format!("{all} results: {}{named}", parts.join(", "))
 }
 
-/// Why a result has no number, in a few words: `CPU busy`. The names of most checks say it.
+/// Why a result has no number, in a few words: `CPU busy`. The names of most checks are that short.
 fn why_without(result: &Measured, findings: &[Finding]) -> String {
     match invalidating(result, findings).next() {
         Some(f) if f.id == CheckId::B12 => "I/O errors".into(),
@@ -190,12 +195,12 @@ fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
 /// - if nothing was measured,
 /// - in place of `PASS` and `INCONCLUSIVE`, if findings alone make the exit code 1,
 /// - and for the same reason in place of the answer of a study (`FASTEST`, `MET`, ...), which then follows in the sentence.
-pub(crate) fn decided(report: &Report) -> Option<Answer> {
+pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
     let answer = report.answer.clone()?;
     if let Ending::NotMeasured(why) = &report.ending {
         return Some(Answer { word: AnswerWord::Invalid, sentence: why.clone() });
     }
-    if of_findings(report) == 0 {
+    if exit_code_of_findings(report) == 0 {
         return Some(answer);
     }
     let reason = &report.verdict_reason;
@@ -220,29 +225,29 @@ pub(crate) fn type_accept(id: CheckId) -> String {
 /// The exit code of a report. It follows from the first word:
 ///
 /// - `FAIL` and `INVALID`: 1.
-/// - `INCONCLUSIVE`: 4, unless the user says what it counts as.
+/// - `INCONCLUSIVE`: 4, unless the user defines what it counts as.
 /// - `PASS`: 0.
-/// - An answer of a study, which is `INVALID` otherwise: 0.
-/// - A verdict: 1 if a finding that the user did not accept invalidates a quoted result or relabels the main one, or if there
-///   is no number to quote; else 0.
+/// - An answer of a study, unless it is `INVALID`: 0.
+/// - A verdict: 1 if a finding that the user did not accept invalidates a quoted result or relabels the main one, or if
+///   there is no number to quote; else 0.
 pub fn exit_code(report: &Report) -> u8 {
     match (report.answer.as_ref().map(|a| a.word), report.counts_as) {
         (Some(AnswerWord::Fail | AnswerWord::Invalid), _)
         | (Some(AnswerWord::Inconclusive), Some(CountsAs::Fail)) => 1,
         (Some(AnswerWord::Inconclusive), None) => 4,
         (Some(AnswerWord::Pass), _) | (Some(AnswerWord::Inconclusive), Some(CountsAs::Pass)) => 0,
-        _ => of_findings(report),
+        _ => exit_code_of_findings(report),
     }
 }
 
-/// The exit code that several reports ask for: the worst, where what is known to be wrong is worse than what cannot be told.
+/// The exit code of several reports: the worst. A known failure is worse than an undecided condition.
 pub fn exit_code_of(reports: &[Report]) -> u8 {
     let codes: Vec<u8> = reports.iter().map(exit_code).collect();
     [1, 4].into_iter().find(|code| codes.contains(code)).unwrap_or(0)
 }
 
 /// The exit code without any condition.
-fn of_findings(report: &Report) -> u8 {
+fn exit_code_of_findings(report: &Report) -> u8 {
     let quoted: Vec<&str> =
         studies::quoted(&report.study, &report.results).iter().map(|r| r.name.as_str()).collect();
     let is_main = |(at, result): &(usize, &Measured)| match &report.study {
@@ -259,6 +264,107 @@ fn of_findings(report: &Report) -> u8 {
     u8::from(invalid || report.findings.iter().any(relabels))
 }
 
+/// The first lines of a report.
+pub(crate) struct ReportHead {
+    pub(crate) answer: Option<Answer>,
+    pub(crate) headline: Headline,
+    pub(crate) verdict: Reasoned,
+    pub(crate) counts: Counts,
+    pub(crate) limiter: Limiter,
+}
+
+/// The results, and the findings that act on numbers.
+pub(crate) struct Judged<'r> {
+    pub(crate) record: &'r Record,
+    pub(crate) answered: &'r [CaseAnswers<'r>],
+    pub(crate) results: &'r [Measured],
+    pub(crate) acting: &'r [Finding],
+}
+
+impl Judged<'_> {
+    /// The first lines, by the study.
+    pub(crate) fn summarize_study(&self, studied: &Studied) -> ReportHead {
+        let quoted = studies::quoted(studied, self.results);
+        let first = match studied {
+            Studied::Limit(curve) => self.head_of_curve(curve, &quoted),
+            Studied::Sweep(grid) => self.head_of_grid(grid, &quoted),
+            Studied::Jobs | Studied::Profile(_) => self.head_of_jobs(&quoted),
+            Studied::Layers(_)
+            | Studied::Interfaces(_)
+            | Studied::Targets(_)
+            | Studied::Hosts(_)
+            | Studied::Commands(_) => self.head_of_results(&quoted),
+        };
+        ReportHead { answer: studies::answer(studied), ..first }
+    }
+
+    /// Of jobs without a study. If only other load withholds another result, the session is suspect as long as the headline has a number.
+    fn head_of_jobs(&self, quoted: &[&Measured]) -> ReportHead {
+        let mut first = self.head_of_results(quoted);
+        let withholds = |r: &&&Measured| r.verdict == Verdict::Invalid;
+        let by_others = quoted.iter().filter(withholds).all(|r| is_withheld_by_others(r, self.acting));
+        if first.headline.value.is_some() && by_others {
+            first.verdict.verdict = first.verdict.verdict.min(Verdict::Suspect);
+        }
+        first
+    }
+
+    /// Of results whose headline the plan names.
+    fn head_of_results(&self, quoted: &[&Measured]) -> ReportHead {
+        let headline = headline(self.record, self.answered, self.results);
+        self.head_about(headline, self.headline_job_result(), quoted)
+    }
+
+    /// Of a load curve: the load that its answer depends on.
+    fn head_of_curve(&self, curve: &LoadCurve, quoted: &[&Measured]) -> ReportHead {
+        let headline = studies::headline_of_curve(self.record, curve, self.answered);
+        let first = curve.rests_on.first().and_then(|at| self.results.get(*at));
+        let mut summary = self.head_about(headline, first, quoted);
+        if summary.headline.value.is_none() {
+            summary.verdict = Reasoned::new(Verdict::Invalid, curve.sentence.clone());
+            // Valid loads do not help if they do not answer.
+            summary.counts.sentence = None;
+        }
+        // Nothing limits a load below the capacity; the limiter is that of the closed loop.
+        ReportHead { limiter: limiter_of(self.headline_job_result()), ..summary }
+    }
+
+    /// Of a grid: the best cell. Findings about other cells only explain why these are not quoted.
+    fn head_of_grid(&self, grid: &Sweep, quoted: &[&Measured]) -> ReportHead {
+        let headline = studies::headline_of_grid(grid, self.results);
+        let first = studies::first_of_grid(grid, self.results);
+        let mut summary = self.head_about(headline, first, quoted);
+        if first.is_none() {
+            let (verdict, reason) = studies::undecided(grid);
+            summary.verdict = Reasoned::new(verdict, reason);
+        }
+        if let (Verdict::Valid, Some(why)) = (summary.verdict.verdict, studies::unsteady(grid)) {
+            summary.verdict = Reasoned::new(Verdict::Suspect, why);
+        }
+        summary
+    }
+
+    /// The first lines about a result, with the counts over all quoted results.
+    fn head_about(&self, headline: Headline, first: Option<&Measured>, quoted: &[&Measured]) -> ReportHead {
+        let accepted = first.map_or_else(Vec::new, |result| result.accepted.clone());
+        ReportHead {
+            answer: None,
+            headline: Headline { accepted, ..headline },
+            verdict: session_verdict(first, quoted, self.acting),
+            counts: counts(quoted, self.acting),
+            limiter: limiter_of(first),
+        }
+    }
+
+    fn headline_job_result(&self) -> Option<&Measured> {
+        headline_result(self.record, self.answered, self.results)
+    }
+}
+
+fn limiter_of(result: Option<&Measured>) -> Limiter {
+    result.map_or_else(limiter::nothing_measured, |r| r.limiter.clone())
+}
+
 #[cfg(test)]
 use crate::{Judging, fixture::Fixture, judge};
 #[cfg(test)]
@@ -269,7 +375,7 @@ fn judged(fixture: &Fixture, accept: &[CheckId]) -> Report {
     judge(&fixture.record(), &Judging { accept: accept.to_vec(), ..Judging::default() })
 }
 
-/// A record in which ten of the 64 blocks that were read before the runs hold only zeros (A05), which biases the number.
+/// A record with zeros in ten of the 64 blocks that were read before the runs (A05), which biases the number.
 #[cfg(test)]
 fn biased(fixture: &Fixture) -> Record {
     let mut record = fixture.record();
@@ -300,7 +406,7 @@ fn the_page_cache_gets_its_name_and_exit_code_and_both_can_be_accepted() {
 }
 
 #[test]
-fn a_void_finding_takes_value_and_interval_away() {
+fn a_void_finding_withholds_value_and_interval() {
     let holes = Fixture { hole_share: 1.0, ..Fixture::honest() };
     let report = judged(&holes, &[]);
     assert_eq!(
@@ -351,7 +457,7 @@ fn first_word(report: &Report) -> &'static str {
 }
 
 #[test]
-fn the_first_word_and_the_exit_code_agree_whatever_is_found_accepted_and_asked() {
+fn the_first_word_and_the_exit_code_always_agree() {
     let five = Fixture::honest;
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..five() };
     let holes = Fixture { hole_share: 1.0, ..five() };
@@ -372,9 +478,9 @@ fn the_first_word_and_the_exit_code_agree_whatever_is_found_accepted_and_asked()
     let gates = [AnswerWord::Pass, AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Invalid];
     let outcomes = || gates.into_iter().chain(studies).map(Some).chain([None]);
     let counts = [None, Some(CountsAs::Pass), Some(CountsAs::Fail)];
-    let mut words = std::collections::BTreeSet::new();
+    let mut first_words = std::collections::BTreeSet::new();
     for mut record in records {
-        record.header.plan.fail_if = model::spec::gate::conditions("iops<1").unwrap();
+        record.header.plan.fail_if = model::spec::pace::conditions("iops<1").unwrap();
         for accept in accepts {
             let judging = Judging { accept: accept.to_vec(), ..Judging::default() };
             let judged = judge(&record, &judging);
@@ -382,12 +488,12 @@ fn the_first_word_and_the_exit_code_agree_whatever_is_found_accepted_and_asked()
             let gated = std::iter::once(judged.clone()).chain(outcomes().map(|word| {
                 let answer = word.map(|word| Answer { word, sentence: String::new() });
                 let report = Report { answer, ..judged.clone() };
-                Report { answer: decided(&report), ..report }
+                Report { answer: printed_answer(&report), ..report }
             }));
             for (report, counts_as) in gated.flat_map(|r| counts.map(|c| (r.clone(), c))) {
                 let report = Report { counts_as, ..report };
                 let word = first_word(&report);
-                words.insert(word);
+                first_words.insert(word);
                 let codes: &[u8] = match (word, counts_as) {
                     ("VALID" | "PASS" | "FASTEST" | "MISSED" | "CANNOT TELL", _)
                     | ("INCONCLUSIVE", Some(CountsAs::Pass)) => &[0],
@@ -409,7 +515,7 @@ fn the_first_word_and_the_exit_code_agree_whatever_is_found_accepted_and_asked()
     }
     let all =
         ["CANNOT TELL", "FAIL", "FASTEST", "INCONCLUSIVE", "INVALID", "MISSED", "PASS", "SUSPECT", "VALID"];
-    assert!(words.into_iter().eq(all), "a word was never reached");
+    assert!(first_words.into_iter().eq(all), "a word was never reached");
 }
 
 #[test]
@@ -417,7 +523,7 @@ fn a_condition_on_another_result_is_no_pass_next_to_a_relabelled_headline() {
     let cached = Fixture { delivered: 0.0, runs: 8, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let other = Fixture { name: "other".into(), runs: 8, ..Fixture::honest() };
     let mut record = crate::fixture::together(&[cached, other]);
-    record.header.plan.fail_if = model::spec::gate::conditions("other: iops<1").unwrap();
+    record.header.plan.fail_if = model::spec::pace::conditions("other: iops<1").unwrap();
     let report = judge(&record, &Judging::default());
     assert_eq!(report.gates[0].word, AnswerWord::Pass);
     let answer = report.answer.clone().unwrap();
@@ -426,21 +532,21 @@ fn a_condition_on_another_result_is_no_pass_next_to_a_relabelled_headline() {
 }
 
 #[test]
-fn an_answer_that_rests_on_another_number_is_invalid_and_says_what_was_measured() {
+fn an_answer_about_a_relabelled_number_is_invalid_and_names_it() {
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let report = judged(&cached, &[]);
     let answer = Answer { word: AnswerWord::Met, sentence: "up to 9,000/s.".into() };
     let report = Report { answer: Some(answer.clone()), ..report };
-    let told = decided(&report).unwrap();
-    assert_eq!(told.word, AnswerWord::Invalid);
-    assert!(told.sentence.contains("A01") && told.sentence.ends_with("As measured: MET, up to 9,000/s."));
+    let answer = printed_answer(&report).unwrap();
+    assert_eq!(answer.word, AnswerWord::Invalid);
+    assert!(answer.sentence.contains("A01") && answer.sentence.ends_with("As measured: MET, up to 9,000/s."));
     // Without a number, the study and the verdict give the same reason, once.
     let same = Answer { word: AnswerWord::CannotTell, sentence: report.verdict_reason.clone() };
-    let told = decided(&Report { answer: Some(same), ..report }).unwrap();
-    assert_eq!(told.sentence, judged(&cached, &[]).verdict_reason);
+    let answer = printed_answer(&Report { answer: Some(same), ..report }).unwrap();
+    assert_eq!(answer.sentence, judged(&cached, &[]).verdict_reason);
     // Accepted, the answer stands.
     let accepted = Report { answer: Some(answer.clone()), ..judged(&cached, &[CheckId::A01]) };
-    assert_eq!(decided(&accepted), Some(answer));
+    assert_eq!(printed_answer(&accepted), Some(answer));
 }
 
 #[test]
@@ -452,7 +558,7 @@ fn an_unchecked_ledger_is_never_valid() {
 }
 
 #[test]
-fn a_chain_that_ends_in_the_unknown_is_never_valid() {
+fn an_unresolved_stack_is_never_valid() {
     let mut record = Fixture::honest_loop().record();
     record.header.hosts[0].places[0].blind = Some("the file behind loop0 cannot be found".into());
     let report = judge(&record, &Judging::default());
@@ -504,9 +610,9 @@ fn counts_name_up_to_two_results_without_a_number() {
         Some("3 results: 1 valid, 2 without a number (a: holes read; b: no run)")
     );
     assert_eq!(sentence(&[a, a, &b], &holes.findings).as_deref(), Some("3 results: 3 without a number"));
-    // The worst is told, the headline first where it is as bad.
+    // The worst is shown, and the headline first if it is as bad.
     assert_eq!(
-        verdict(Some(&first), &[&first, &other], &[]).verdict,
+        session_verdict(Some(&first), &[&first, &other], &[]).verdict,
         Verdict::Valid,
         "by the findings, of which there are none"
     );

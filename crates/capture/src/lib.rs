@@ -1,22 +1,21 @@
-//! Block I/O as it was seen: the kernel's trace decoded and paired, the capture file, its profile, its
-//! requests to be replayed or described by a job, and traces of other tools.
+//! Block I/O captures: decoding the kernel's trace, the capture file, its profile, its replay, a fitted job,
+//! and traces of other tools.
 //!
-//! For: pure work on bytes and rows, over `io::Read` and `io::Write`. Not for: the tracer itself (crate `machine`), nor for layout
-//! (crate `report`). Whatever a file or a kernel buffer holds, the answer is rows or words, never a panic.
+//! Everything works on bytes and rows over `io::Read` and `io::Write`, in bounded memory. Invalid input of
+//! any kind leads to rows or an error, never to a panic. The tracer itself is in the crate `machine`, the
+//! layout of results in `report`.
 #![forbid(unsafe_code)]
 
-mod ends;
-pub mod file;
+pub mod capture_file;
+pub mod completeness;
+pub mod file_requests;
 pub mod fit;
 pub mod foreign;
-pub mod names;
+pub mod interval;
 pub mod profile;
 pub mod replay;
 pub mod row;
 pub mod trace;
-pub mod verdict;
-pub mod watched;
-pub mod within;
 
-/// Bytes of the sectors that the kernel counts in, whatever the device's own are.
+/// Bytes of the kernel's sectors, whatever the device's own are.
 pub const SECTOR: u64 = 512;

@@ -4,9 +4,8 @@
 //! the tool types for it: `rate=50m`. A setting without such an option loses its hyphens and is called a setting of fathom, since no user of
 //! the tool can type it there. Commands of fathom between backquotes are left alone.
 
-use crate::language::Tool;
-use model::spec::JobSpec;
-use model::spec::keys;
+use crate::Tool;
+use model::spec::{JobSpec, keys};
 
 /// Options of fio by the setting that each sets.
 pub(crate) const FIO: &[(&str, &str)] = &[
@@ -144,12 +143,12 @@ const IOMETER: &[(&str, &str)] = &[
     ("dedup", "'Data pattern"),
 ];
 
-/// Engines of fathom that fio has by another name.
+/// Engines that have another name in fio.
 const ENGINES: &[(&str, &str)] =
     &[("rw", "sync"), ("sync", "psync"), ("preadv", "vsync"), ("vsync", "pvsync2"), ("fallocate", "falloc")];
 
-/// A setting with its value as a user of the tool types it: `rate=50m`, `-o32`.
-pub(crate) fn spelled(tool: Tool, key: &str, value: Option<&str>) -> String {
+/// A setting with its value as typed for the tool: `rate=50m`, `-o32`.
+pub(crate) fn format_for_tool(tool: Tool, key: &str, value: Option<&str>) -> String {
     let (names, glue) = match tool {
         Tool::Fio => (FIO, "="),
         Tool::Diskspd => (DISKSPD, ""),
@@ -205,7 +204,7 @@ pub fn in_names_of(tool: Tool, text: &str) -> String {
         let (before, from) = rest.split_at(at);
         out += before;
         if let Some(after) = from.strip_prefix('`') {
-            // Whole commands of fathom stay what they are.
+            // Commands of fathom are not changed.
             is_command = !is_command && after.starts_with("fathom ");
             out.push('`');
             rest = after;
@@ -219,7 +218,7 @@ pub fn in_names_of(tool: Tool, text: &str) -> String {
             continue;
         };
         let (value, after) = value(key, after);
-        out += &spelled(tool, key.name, value);
+        out += &format_for_tool(tool, key.name, value);
         rest = after;
     }
     out + rest

@@ -1,15 +1,14 @@
-//! Trouble: everything that is wrong with a text, shown at its place.
-//!
-//! For: file, line, column, the line itself, a caret under the culprit and what to type instead. Not for: finding it.
+//! Errors in a text, each shown with file, line, column, the line itself and a caret below the span. Also
+//! suggestions for mistyped words.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
 
-/// Most messages that are shown: whoever has more begins with these.
-pub(crate) const SHOWN: usize = 20;
+/// Messages that are shown at most.
+pub(crate) const MAX_SHOWN: usize = 20;
 
-/// Everything that is wrong with a text. As text it is plain; [`Trouble::coloured`] is for a terminal.
+/// All errors of a text. `Display` is plain text; [`Trouble::coloured`] is for a terminal.
 #[derive(Clone, Debug)]
 pub struct Trouble {
     name: String,
@@ -20,11 +19,11 @@ pub struct Trouble {
 /// A message at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Bytes of the text that it is about.
+    /// Byte range in the text.
     pub(crate) span: Range<usize>,
-    /// What is wrong, `; ` and what to type instead.
+    /// What is wrong, then `; ` and what to type instead.
     pub(crate) message: String,
-    /// Places that explain it, with their part.
+    /// Further places that explain the error, each with a label.
     pub(crate) beside: Vec<(Range<usize>, &'static str)>,
 }
 
@@ -35,13 +34,13 @@ impl Mark {
 }
 
 impl Trouble {
-    /// The messages in the order of their places, each once.
+    /// The messages in the order of their places, without duplicates.
     pub(crate) fn new(name: &str, text: &str, mut marks: Vec<Mark>) -> Self {
         marks.sort_by_key(|mark| mark.span.start);
         let mut kept: Vec<Mark> = Vec::new();
         for mark in marks {
-            // A setting at the top may be wrong for many streams: one message says it.
-            if !kept.iter().rev().take(SHOWN).any(|k| k.span == mark.span && k.message == mark.message) {
+            // A setting at the top level can be wrong for many streams; it is reported once.
+            if !kept.iter().rev().take(MAX_SHOWN).any(|k| k.span == mark.span && k.message == mark.message) {
                 kept.push(mark);
             }
         }
@@ -49,16 +48,16 @@ impl Trouble {
         Self { name, text: text.into(), marks: kept }
     }
 
-    /// For a terminal that has colours.
+    /// The messages with colours for a terminal.
     pub fn coloured(&self) -> String {
         self.render(&Renderer::styled())
     }
 
     fn render(&self, renderer: &Renderer) -> String {
         let mut parts: Vec<String> =
-            self.marks.iter().take(SHOWN).map(|mark| self.part(mark, renderer)).collect();
-        if self.marks.len() > SHOWN {
-            parts.push(format!("and {} more in {}", self.marks.len() - SHOWN, self.name));
+            self.marks.iter().take(MAX_SHOWN).map(|mark| self.part(mark, renderer)).collect();
+        if self.marks.len() > MAX_SHOWN {
+            parts.push(format!("and {} more in {}", self.marks.len() - MAX_SHOWN, self.name));
         }
         parts.join("\n\n")
     }
@@ -75,7 +74,7 @@ impl Trouble {
         renderer.render(&[Group::with_title(Level::ERROR.no_name().primary_title(title)).element(snippet)])
     }
 
-    /// The span, kept inside the text and whole characters.
+    /// The span, clamped to the text and to character boundaries.
     fn within(&self, span: &Range<usize>) -> Range<usize> {
         let boundary = |from: usize, step: isize| {
             let mut at = from.min(self.text.len());
@@ -96,3 +95,69 @@ impl fmt::Display for Trouble {
 }
 
 impl std::error::Error for Trouble {}
+
+/// Dashes that word processors and web pages put in place of `-`: hyphens, figure dash, en dash, em dash,
+/// horizontal bar and minus.
+pub const LONG_DASHES: [char; 7] =
+    ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
+
+/// The message about a word that begins with such a dash; `None` for any other word and for the name of an
+/// existing file.
+pub(crate) fn typed_hyphens(word: &str) -> Option<String> {
+    let is_dash = |c: char| LONG_DASHES.contains(&c);
+    let bare = word.trim_start_matches(|c| c == '-' || is_dash(c));
+    let begin = &word[..word.len() - bare.len()];
+    let dash = begin.chars().find(|c| is_dash(*c))?;
+    if std::path::Path::new(word).exists() {
+        return None;
+    }
+    // Web pages replace two hyphens by one dash. One-letter options have one hyphen.
+    let name = bare.split(['=', ':']).next().unwrap_or_default();
+    let is_long = name.len() > 1 && name.chars().all(|c| c.is_ascii_lowercase() || "-_".contains(c));
+    let hyphens = if is_long { "--" } else { "-" };
+    Some(format!(
+        "{} begins with a dash (U+{:04X}) in place of a hyphen, as text copied from a web page does; type {hyphens}{bare}",
+        word.escape_debug().to_string().replace("\\u{", "U+").trim_end_matches('}'),
+        dash as u32
+    ))
+}
+
+/// Longest word, in characters, for which a similar name is searched.
+const MAX_SIMILAR_CHARACTERS: usize = 64;
+
+/// The most similar name whose similarity is at least this (1 means equal).
+pub(crate) fn nearest<'n>(
+    word: &str,
+    names: impl IntoIterator<Item = &'n str>,
+    likeness: f64,
+) -> Option<&'n str> {
+    if word.len() >= MAX_SIMILAR_CHARACTERS {
+        return None;
+    }
+    let like = |name: &'n str| (strsim::normalized_damerau_levenshtein(word, name), name);
+    let all = names.into_iter().map(like).filter(|(like, _)| *like >= likeness);
+    all.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+#[test]
+fn dashes_are_recognised_and_hyphens_are_not() {
+    for (word, meant) in [
+        ("\u{2013}b8K", "type -b8K"),
+        ("\u{2014}name=t", "type --name=t"),
+        ("\u{2212}r", "type -r"),
+        ("\u{2013}-rw", "type --rw"),
+    ] {
+        assert!(typed_hyphens(word).is_some_and(|why| why.contains(meant) && why.contains("U+2")), "{word}");
+    }
+    for word in ["-b8K", "--name=t", "file", "a\u{2013}b", "-", ""] {
+        assert_eq!(typed_hyphens(word), None, "{word}");
+    }
+}
+
+#[test]
+fn similar_names_are_found_and_others_are_not() {
+    let known = ["depth", "batch"];
+    assert_eq!(nearest("dephts", known, 0.4), Some("depth"));
+    assert_eq!(nearest("cadence", known, 0.6), None);
+    assert_eq!(nearest(&"depth".repeat(20), known, 0.0), None);
+}

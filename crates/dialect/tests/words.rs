@@ -1,12 +1,10 @@
-//! What is written for people about job files is true: the examples are jobs, and the document names every key of a line.
-//!
-//! For: files outside this crate that would go stale. Not for: the language itself (unit tests).
+//! Checks that the documentation of job files is current: examples are valid jobs, and the documents name
+//! every key and option.
 
 use dialect::diskspd::options as diskspd;
-use dialect::fio::options::{FioOption, How, OPTIONS};
-use dialect::fio::own::{OWN, OwnOption};
+use dialect::fio::options::{FioOption, How, OPTIONS, OWN, OwnOption};
 use dialect::job::parse;
-use model::spec::line::LINE_KEYS;
+use model::spec::iometer::LINE_KEYS;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -51,7 +49,7 @@ fn the_document_says_what_becomes_of_every_option_of_diskspd() {
     holds("docs/reference/diskspd.md", "<!-- options -->\n", &options_of_diskspd());
 }
 
-/// The table of DISKSPD's options. Each that is held is typed by a story or by a test of the parser.
+/// Every supported option of DISKSPD is typed in a story or in a test of the parser.
 fn options_of_diskspd() -> String {
     let texts =
         ["tests/it/diskspd.rs", "crates/dialect/src/diskspd/tests.rs"].map(|path| read(&root().join(path)));
@@ -164,7 +162,7 @@ fn says(text: &str, option: &str) -> bool {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let before = text[..at].chars().next_back();
         let after = text[at + option.len()..].chars().next();
-        // A bare word is typed in a line of its own, behind another one, or at the end.
+        // A bare word is on its own line, after another word, or at the end.
         let ends = after.is_some_and(|c| matches!(c, '=' | '\n' | ' ' | '"'));
         !before.is_some_and(|c| is_word(c) || matches!(c, '.' | ':' | '`')) && ends
     })

@@ -1,11 +1,10 @@
-//! What an operation costs in instructions of our own, per engine, counted by valgrind's callgrind.
+//! Instructions per operation of the hot loop, per engine, counted by valgrind's callgrind: `cargo bench -p fathom-io-engine --bench instructions`.
 //!
-//! For: noticing that the hot loop has grown, on any machine and however busy it is: `cargo bench -p fathom-io-engine --bench instructions`.
-//! Not for: time; the kernel's part and what the CPU makes of it are not seen (`peers` of the root measures those).
+//! Callgrind counts inside `engine::worker::run` for two numbers of operations; the difference excludes the set-up. It measures growth of the
+//! loop on any machine and under any load, but neither time nor the kernel's part (`peers` of the root measures those).
 //!
-//! Callgrind counts inside `engine::worker::run` alone, for two numbers of operations; in the difference set-up cancels out.
-//! The counts that are expected are in `instructions.txt` with the compiler that they hold for. After a change that is
-//! meant: `FATHOM_BLESS=1 cargo bench -p fathom-io-engine --bench instructions`, then read `git diff`.
+//! `instructions.txt` contains the expected counts with their compiler. After an intended change run
+//! `FATHOM_BLESS=1 cargo bench -p fathom-io-engine --bench instructions` and check `git diff`.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It is a program.
 
 use engine::engines::find;
@@ -34,14 +33,14 @@ const TIME_NS: u64 = 600_000_000_000;
 /// What callgrind begins and ends counting at.
 const COUNTED: &str = "engine::worker::run*";
 
-/// What is counted.
+/// A measured configuration.
 struct Case {
     name: &'static str,
     engine: &'static str,
     option: Option<&'static str>,
     depth: u32,
     batch: u32,
-    /// Percent of its operations that are reads: the rest has data to be made.
+    /// Percentage of reads: the others are writes, whose data is generated.
     reads: u8,
 }
 
@@ -57,12 +56,12 @@ const CASES: &[Case] = &[
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).filter(|w| w != "--bench").collect();
-    let said = match words.as_slice() {
+    let outcome = match words.as_slice() {
         [drive, name, count, file] if drive == "drive" => self::drive(name, count, Path::new(file)),
         [] => compare(),
         _ => Err("it takes no options; set FATHOM_BLESS=1 to accept what it counts".into()),
     };
-    match said {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("instructions: {why}");
@@ -71,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does so many operations: what runs below valgrind.
+/// Runs operations: the part that runs under valgrind.
 fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
     let case = CASES.iter().find(|c| c.name == name).ok_or_else(|| format!("there is no case {name}"))?;
     let count: u64 = count.parse().map_err(|e| format!("{count}: {e}"))?;
@@ -170,7 +169,7 @@ fn per_operation(case: &Case, file: &Path, scratch: &Path) -> Result<f64, String
     Ok(many.saturating_sub(few) as f64 / (MANY - FEW) as f64)
 }
 
-/// Instructions that callgrind counts for so many operations.
+/// Returns the instructions that callgrind counts for a number of operations.
 fn counted(case: &Case, operations: u64, file: &Path, scratch: &Path) -> Result<u64, String> {
     let us = std::env::current_exe().map_err(|e| format!("our own program: {e}"))?;
     let out: PathBuf = scratch.join("callgrind.out");
@@ -184,9 +183,11 @@ fn counted(case: &Case, operations: u64, file: &Path, scratch: &Path) -> Result<
         .output()
         .map_err(|e| format!("valgrind: {e}"))?;
     if !run.status.success() {
-        let said = String::from_utf8_lossy(&run.stderr);
-        let ours = said.lines().find_map(|l| l.strip_prefix("instructions: "));
-        return Err(ours.unwrap_or_else(|| said.lines().last().unwrap_or("valgrind failed")).to_owned());
+        let errors = String::from_utf8_lossy(&run.stderr);
+        let own_message = errors.lines().find_map(|l| l.strip_prefix("instructions: "));
+        return Err(own_message
+            .unwrap_or_else(|| errors.lines().last().unwrap_or("valgrind failed"))
+            .to_owned());
     }
     let text = std::fs::read_to_string(&out).map_err(|e| format!("{}: {e}", out.display()))?;
     let total = text.lines().filter_map(|l| l.strip_prefix("totals: ")).find_map(|n| n.trim().parse().ok());
@@ -203,7 +204,7 @@ fn compiler() -> Result<String, String> {
     Ok(format!("{} {}", String::from_utf8_lossy(&out.stdout).trim(), std::env::consts::ARCH))
 }
 
-/// What is expected, and of which compiler.
+/// The expected counts, and their compiler.
 struct Expected {
     compiler: String,
     counts: Vec<(String, f64)>,

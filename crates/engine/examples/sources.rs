@@ -1,7 +1,5 @@
-//! What sources and data cost: ns per operation, GB/s.
-//!
-//! For: `cargo run --release -p fathom-io-engine --example sources`, before and after a change to a source. Not for: tests;
-//! a timed claim is a benchmark.
+//! The cost of sources and data in ns per operation and GB/s: `cargo run --release -p fathom-io-engine --example sources`, before and after a change
+//! to a source.
 #![allow(clippy::print_stdout)]
 
 use engine::source::{Common, LOOK_AHEAD, Op, Share, lanes};

@@ -1,54 +1,46 @@
-//! The hot loop: one worker's time, from the start to the last completion.
+//! The hot loop: one worker's time from the first operation to the last completion.
 //!
-//! For: submitting operations, stamping them, and the depth; what is counted of each is `count`, which part of the run it falls in is
-//! `stage`. Not for: choosing, preparing, judging, printing.
-//!
-//! Everything is decided and allocated before the first operation. A turn of the loop submits at most one batch, waits
-//! only where no lane can go on, and takes what has completed. One stamp is taken immediately before each call that submits
-//! operations and one whenever completions are first seen; depth is the integral of operations in flight over the same
-//! stamps, kept apart from the latencies so that Little's law can be used as a check.
+//! 1. Everything is decided and allocated before the first operation.
+//! 2. A turn queues at most one batch, lane after lane, and submits it. It waits only if no lane can continue.
+//! 3. It reaps completions and counts them: in the measured window into the present block, else into the totals only.
+//! 4. One timestamp is taken directly before each call that submits operations, and one when completions are first seen. The depth is the
+//!    integral of operations in flight over the same timestamps, but separate from the latencies, so that Little's law checks both.
+//! 5. At the end of an interval the block goes to the collector. Stages are warm-up, measured window and cool-down.
 
-mod choose;
-mod count;
-mod depth;
-mod stage;
+mod depth_search;
 
 use crate::interface::{Done, Engine, Time};
-use crate::lane::{Lane, Turn};
-use crate::link::{Link, Task};
-use crate::outcome::Outcome;
-use crate::recorder::Recorder;
-use crate::source::Op;
+use crate::link::{Block, Link, Outcome, Task, Totals};
+use crate::recorder::{Completion, Recorder};
+use crate::source::{Choice, LOOK_AHEAD, Op, Source};
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
-use crate::tally::{Block, Totals};
-use depth::Search;
+use depth_search::Search;
 use model::job::Kind;
-use stage::Stage;
 use std::sync::atomic::Ordering;
 
-/// Longest time to wait for operations in flight at the end.
+/// Longest wait for operations in flight at the end.
 const DRAIN_LIMIT_NS: u64 = 5_000_000_000;
-/// Longest single wait for an operation that is not due yet, so that a stop is seen.
+/// Longest single wait for an operation that is not due yet, so that a stop is noticed.
 const PAUSE_LIMIT_NS: u64 = 100_000_000;
 
-/// An operation on its way: what its completion needs to know.
+/// An operation in flight: the data that its completion needs.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// Stamp of the submission.
+    /// Timestamp of the submission.
     start: u64,
-    /// Stamp from which latency counts in an open loop.
+    /// Timestamp from which latency counts in an open loop.
     due: u64,
     length: u32,
     lane: u16,
     kind: Kind,
 }
 
-/// What the next turn may do where nothing could be submitted.
+/// Why lanes cannot submit.
 #[derive(Clone, Copy)]
 struct Held {
-    /// Some lane has room and waits for a time or a completion.
+    /// Whether a lane has room and waits for a time or a completion.
     any: bool,
-    /// The earliest such time; `u64::MAX` where there is none.
+    /// The earliest such time; `u64::MAX` without any.
     due: u64,
 }
 
@@ -60,32 +52,33 @@ pub(crate) struct Loop<'a, E, R> {
     spec: &'a mut WorkerSpec,
     link: &'a mut Link,
     lanes: Vec<Lane>,
-    turn_of: usize,
+    next_lane: usize,
     slots: Vec<Slot>,
     batch: Vec<u32>,
     done: Vec<Done>,
     in_flight: u32,
-    full: u32,
+    max_in_flight: u32,
     fills_ahead: bool,
     held: Held,
     /// Operations and bytes that the stop rule still allows.
-    left: (u64, u64),
+    budget: (u64, u64),
     block: Box<Block>,
     totals: Totals,
-    /// Operations that may still fail.
+    /// Failures that are still allowed.
     failures_left: u64,
-    /// Stamp up to which the depth was integrated, and the integral since the last cut, in ticks.
-    depth: (u64, u64),
+    /// Timestamp up to which the depth was integrated, and the integral since the start of the interval, in ticks.
+    depth_integral: (u64, u64),
     last_completion: u64,
-    /// The last stamp.
+    /// The last timestamp.
     now: u64,
-    /// First stamp, the stamp that arrival times count from, and first and last stamp of the measured window.
+    /// First timestamp, the one that arrival times count from, and first and last timestamp of the measured window.
     start: u64,
     begin: u64,
     window: (u64, u64),
     stage: Stage,
-    edge: u64,
-    /// Where the depth is searched for.
+    /// End of the present interval or stage.
+    next_edge_stamp: u64,
+    /// The search for the depth under a latency target.
     search: Option<Search>,
     turn_count: u64,
 }
@@ -106,31 +99,31 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         if let Some(search) = &search {
             spec.depth = search.depth();
         }
-        let full = count * spec.depth;
+        let max_in_flight = count * spec.depth;
         Self {
             engine,
             recorder,
             block: Block::new(lanes.len(), spec.open_loop),
             lanes,
-            turn_of: 0,
+            next_lane: 0,
             slots: vec![slot; (count * per_lane) as usize],
             batch: Vec::with_capacity(most as usize),
             done: vec![Done::default(); most as usize],
             in_flight: 0,
-            full,
+            max_in_flight,
             fills_ahead,
             held: NOT_HELD,
-            left: (u64::MAX, u64::MAX),
+            budget: (u64::MAX, u64::MAX),
             totals: Totals::default(),
             failures_left: spec.max_errors,
-            depth: (0, 0),
+            depth_integral: (0, 0),
             last_completion: 0,
             now: 0,
             start: 0,
             begin: 0,
             window: (0, 0),
             stage: Stage::WarmUp,
-            edge: 0,
+            next_edge_stamp: 0,
             search,
             turn_count: 0,
             spec,
@@ -142,7 +135,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.engine.time()
     }
 
-    /// What is left when all is over. Its error, cost and wall time are the caller's.
+    /// Returns the outcome, in which the caller fills in error, cost and wall time.
     pub(crate) fn close(self) -> Outcome {
         self.recorder.close(Outcome {
             window_ns: self.engine.time().ns(self.window.1 - self.window.0),
@@ -155,41 +148,43 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         })
     }
 
-    /// From the first operation to the last completion.
+    /// Runs from the first operation to the last completion.
     #[inline(never)]
     pub(crate) fn drive(&mut self, start: u64) -> Result<(), String> {
         self.now = start;
         self.start = start;
         self.begin = start + self.ticks(self.spec.delay_ns);
         self.window = (start, start);
-        self.wait_for_the_beginning()?;
+        self.wait_for_start_delay()?;
         self.last_completion = self.now;
         self.lanes.iter_mut().for_each(|lane| lane.last_completion = self.now);
         if self.warmup_ns() == 0 || self.now >= self.start + self.ticks(self.warmup_ns()) {
             self.enter_window(self.now);
         }
-        self.edge = self.next_edge(self.now);
-        let ended = self.turns();
+        self.next_edge_stamp = self.next_edge(self.now);
+        let ended = self.run_turns();
         if ended.is_err() && self.stage == Stage::Window {
-            self.add_up();
+            self.add_block_to_totals();
         }
         ended?;
         self.drain()
     }
 
-    /// Turn after turn until all is over.
-    fn turns(&mut self) -> Result<(), String> {
+    /// Runs turns until the end.
+    fn run_turns(&mut self) -> Result<(), String> {
         loop {
             self.turn()?;
-            // A stop must be seen within a turn, and a relaxed load of a line that nobody writes costs nothing.
-            if (self.now >= self.edge || self.link.stop.load(Ordering::Relaxed)) && self.at_edge() {
+            // A stop must be noticed within a turn; a relaxed load of an unmodified cache line costs nothing.
+            if (self.now >= self.next_edge_stamp || self.link.stop.load(Ordering::Relaxed))
+                && self.end_of_interval()
+            {
                 return Ok(());
             }
         }
     }
 
-    /// Passes the time before the first operation of a stream that begins later than its phase.
-    fn wait_for_the_beginning(&mut self) -> Result<(), String> {
+    /// Waits for the first operation of a stream that begins later than its phase.
+    fn wait_for_start_delay(&mut self) -> Result<(), String> {
         while self.now < self.begin && !self.link.stop.load(Ordering::Relaxed) {
             self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
             self.pause(self.begin)?;
@@ -198,14 +193,14 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         Ok(())
     }
 
-    /// Submits what there is room for, waits where there is none, takes what has completed.
+    /// Submits operations while there is room, waits otherwise, and takes completions.
     #[inline]
     fn turn(&mut self) -> Result<(), String> {
         self.turn_count += 1;
         self.gather();
         let queued = self.batch.len() as u32;
         let flying = self.in_flight + queued;
-        let mut wait = if flying == self.full { self.spec.batch.complete.min(flying) } else { 0 };
+        let mut wait = if flying == self.max_in_flight { self.spec.batch.complete.min(flying) } else { 0 };
         if self.held.any {
             wait = self.wait_while_held(flying);
         }
@@ -219,7 +214,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             }
             self.submit(wait)?;
             if wait == 0 {
-                // What completed meanwhile is seen at this stamp too; nothing lies between it and the look.
+                // Completions up to now count at this timestamp too; the reap follows directly.
                 self.now = self.engine.time().now();
                 if self.stage == Stage::Window {
                     self.block.submit.record(self.engine.time().ns(self.now - now));
@@ -241,7 +236,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         Ok(())
     }
 
-    /// Stamps a batch as submitted.
+    /// Marks a batch as submitted at `now`.
     #[inline]
     fn stamp(&mut self, now: u64, flying: u32) {
         self.now = now;
@@ -253,7 +248,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.batch.clear();
     }
 
-    /// Counts what has completed at the last stamp.
+    /// Counts completions at the last timestamp.
     #[inline]
     fn take(&mut self, taken: usize) -> Result<(), String> {
         self.integrate(self.now);
@@ -265,18 +260,18 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             }
         } else {
             for i in 0..taken {
-                self.count_apart(self.done[i]);
+                self.count_in_totals(self.done[i]);
             }
         }
-        // Where its operations complete at once, a lane would leave the others none.
+        // A lane whose operations complete at once would starve the others.
         if self.lanes.len() > 1 {
-            self.pass_turn();
+            self.advance_lane();
         }
         if self.in_flight == 0 && self.is_exhausted() {
-            self.edge = self.now;
+            self.next_edge_stamp = self.now;
         }
         if R::KEEPS {
-            self.tell(taken);
+            self.report_completions(taken);
         }
         if R::KEEPS && self.recorder.is_fatal() {
             return Err(
@@ -289,22 +284,22 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         Ok(())
     }
 
-    /// Queues operations up to the batch size, lane after lane.
+    /// Queues operations up to the batch size, lane by lane.
     #[inline]
     fn gather(&mut self) {
         let limit = self.spec.batch.submit as usize;
         let lanes = self.lanes.len();
         self.held = NOT_HELD;
         for _ in 0..lanes {
-            let lane = self.turn_of;
+            let lane = self.next_lane;
             if !self.gather_from(lane, limit) {
                 break;
             }
-            self.turn_of = if lane + 1 == lanes { 0 } else { lane + 1 };
+            self.next_lane = if lane + 1 == lanes { 0 } else { lane + 1 };
         }
     }
 
-    /// Queues operations of a lane. False where the batch is full or the stop rule allows no more.
+    /// Queues operations of a lane. Returns false if the batch is full or the stop rule allows no more.
     #[inline]
     fn gather_from(&mut self, at: usize, limit: usize) -> bool {
         let room = (self.spec.depth - self.lanes[at].in_flight) as usize;
@@ -315,10 +310,10 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             }
             let lane = &mut self.lanes[at];
             let op = lane.peek();
-            // Without a time of its own an operation cannot be late.
+            // Without its own time an operation cannot be late.
             let mut due = u64::MAX;
             if op.flags != 0 {
-                match self.look_at_clock(at, &op) {
+                match self.due_if_ready(at, &op) {
                     Some(stamp) => due = stamp,
                     None => break,
                 }
@@ -329,8 +324,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             if fresh && op.kind == Kind::Write {
                 self.fill(slot, op.length);
             }
-            self.left.0 -= u64::from(op.kind != Kind::Sync);
-            self.left.1 = self.left.1.saturating_sub(u64::from(op.length));
+            self.budget.0 -= u64::from(op.kind != Kind::Sync);
+            self.budget.1 = self.budget.1.saturating_sub(u64::from(op.length));
             if R::KEEPS {
                 self.queue_watched(slot, &op);
             } else {
@@ -341,28 +336,28 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.batch.len() < limit
     }
 
-    /// Gives the turn to the next lane.
+    /// Lets the next lane begin the next turn.
     #[cold]
-    fn pass_turn(&mut self) {
-        self.turn_of = if self.turn_of + 1 == self.lanes.len() { 0 } else { self.turn_of + 1 };
+    fn advance_lane(&mut self) {
+        self.next_lane = if self.next_lane + 1 == self.lanes.len() { 0 } else { self.next_lane + 1 };
     }
 
-    /// Puts the data of a write on its slot.
+    /// Writes the data of a write into its slot.
     #[inline]
     fn fill(&mut self, slot: u32, bytes: u32) {
         self.spec.maker.fill(&mut self.engine.slot_mut(slot)[..bytes as usize]);
     }
 
-    /// The stamp from which an operation with conditions counts, where it may go now; else notes what its lane waits for.
+    /// Returns the timestamp from which an operation with conditions counts if it may be submitted now; else notes what its lane waits for.
     #[inline(never)]
-    fn look_at_clock(&mut self, at: usize, op: &Op) -> Option<u64> {
+    fn due_if_ready(&mut self, at: usize, op: &Op) -> Option<u64> {
         if R::KEEPS && op.flags & Op::CHOSEN != 0 {
             self.choose(at);
             return None;
         }
         let time = self.engine.time();
         let turn = |now| self.lanes[at].turn(op, self.begin, now, time);
-        // The last stamp is old where the last turn waited or found nothing, so a look at the clock decides.
+        // The last timestamp is old if the last turn waited or found nothing, so read the clock.
         let turn = match turn(self.now) {
             Turn::At(due) if due <= time.now() => turn(due),
             other => other,
@@ -379,29 +374,29 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         None
     }
 
-    /// How many completions to wait for where a lane is held back: none where a time comes first, or where there is room.
+    /// Returns how many completions to wait for if a lane is held back: none if a time comes first, or if there is room.
     #[cold]
     fn wait_while_held(&self, flying: u32) -> u32 {
         let batch_is_full = self.batch.len() == self.spec.batch.submit as usize;
         if self.held.due == u64::MAX && !batch_is_full { flying.min(1) } else { 0 }
     }
 
-    /// Nothing was submitted and nothing completed: passes the time until something can be, and gives up on the dead.
+    /// Waits after a turn without submissions and completions, and gives up on a stalled target.
     #[cold]
     fn idle(&mut self) -> Result<(), String> {
         self.now = self.engine.time().now();
         if self.in_flight == 0 && self.is_exhausted() {
-            self.edge = self.now;
+            self.next_edge_stamp = self.now;
         }
         if self.held.due != u64::MAX && self.now < self.held.due {
-            self.pause(self.held.due.min(self.edge))?;
+            self.pause(self.held.due.min(self.next_edge_stamp))?;
         }
-        self.give_up_on_a_stall()
+        self.check_for_stall()
     }
 
-    /// Passes time until about a stamp, or until something completes.
+    /// Waits until about a timestamp, or until an operation completes.
     fn pause(&mut self, until: u64) -> Result<(), String> {
-        // Whoever keeps the CPU busy goes on looking at the clock.
+        // With busy waiting continue to read the clock.
         if self.spec.spin_ns > 0 && self.now < self.last_completion + self.ticks(self.spec.spin_ns) {
             return Ok(());
         }
@@ -409,7 +404,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.engine.pause(ns).map_err(|e| format!("the kernel refused to wait: {e}"))
     }
 
-    /// Prepares the data of the next operation of every lane while all queues are full.
+    /// Prepares the data of the next write of every lane while all queues are full.
     fn prepare_ahead(&mut self) {
         for at in 0..self.lanes.len() {
             if let Some((slot, op)) = self.lanes[at].prepare()
@@ -427,22 +422,22 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 
     #[inline]
     fn integrate(&mut self, now: u64) {
-        let (since, sum) = &mut self.depth;
+        let (since, sum) = &mut self.depth_integral;
         *sum += u64::from(self.in_flight) * (now - *since);
         *since = now;
     }
 
-    /// Whether the stop rule allows no more.
+    /// Whether the stop rule allows no more operations.
     #[inline]
     fn is_exhausted(&self) -> bool {
-        self.left.0 == 0 || self.left.1 == 0
+        self.budget.0 == 0 || self.budget.1 == 0
     }
 
     fn ticks(&self, ns: u64) -> u64 {
         self.engine.time().ticks_of(ns)
     }
 
-    /// Waits for what is in flight, counting it in the totals alone.
+    /// Waits for operations in flight and counts them in the totals only.
     fn drain(&mut self) -> Result<(), String> {
         let limit = self.engine.time().now() + self.ticks(DRAIN_LIMIT_NS);
         while self.in_flight > 0 {
@@ -451,7 +446,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             self.now = self.engine.time().now();
             self.in_flight -= taken as u32;
             for i in 0..taken {
-                self.count_apart(self.done[i]);
+                self.count_in_totals(self.done[i]);
             }
             if self.now > limit && self.in_flight > 0 {
                 return Err(format!(
@@ -465,7 +460,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     }
 
     #[cold]
-    fn give_up_on_a_stall(&self) -> Result<(), String> {
+    fn check_for_stall(&self) -> Result<(), String> {
         let quiet = self.engine.time().ns(self.now.saturating_sub(self.last_completion));
         if quiet < STALL_LIMIT_NS || self.in_flight == 0 {
             return Ok(());
@@ -475,5 +470,431 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             quiet / 1_000_000_000,
             self.in_flight
         ))
+    }
+}
+
+impl<E: Engine, R: Recorder> Loop<'_, E, R> {
+    /// Lets the source of a lane choose, and queues operations up to the batch size; else notes what the lane waits for.
+    // Not inlined: in loops that never call it, it would still change the code layout.
+    #[inline(never)]
+    fn choose(&mut self, at: usize) {
+        let most = self.spec.batch.submit as usize;
+        if self.batch.is_empty() {
+            self.lanes[at].begin_call();
+        }
+        loop {
+            let time = self.engine.time();
+            let stamp = |ns| self.begin.saturating_add(time.ticks_of(ns));
+            match self.lanes[at].choose(time.ns(time.now().saturating_sub(self.begin))) {
+                Choice::Now(op, due_ns) => {
+                    let due = stamp(due_ns);
+                    self.queue_chosen(at, &op, due);
+                    let is_full = self.batch.len() >= most || self.lanes[at].in_flight == self.spec.depth;
+                    if is_full || self.is_exhausted() {
+                        return;
+                    }
+                    continue;
+                }
+                Choice::At(ns) => self.held.due = self.held.due.min(stamp(ns)),
+                Choice::Later => {}
+                Choice::End => self.budget.0 = 0,
+            }
+            self.held.any = true;
+            return;
+        }
+    }
+
+    /// Queues a chosen operation like `gather_from`. Separate, since shared code costs plain operations 5 % more instructions.
+    #[inline(never)]
+    fn queue_chosen(&mut self, at: usize, op: &Op, due: u64) {
+        let (slot, _) = self.lanes[at].take();
+        self.budget.0 = self.budget.0.saturating_sub(u64::from(op.kind != Kind::Sync));
+        self.budget.1 = self.budget.1.saturating_sub(u64::from(op.length));
+        self.slots[slot as usize] = Slot { start: 0, due, length: op.length, lane: at as u16, kind: op.kind };
+        if op.kind == Kind::Write {
+            self.fill(slot, op.length);
+        }
+        self.queue_watched(slot, op);
+        self.batch.push(slot);
+    }
+
+    /// Queues an operation that is recorded, with its own priority if it has one.
+    fn queue_watched(&mut self, slot: u32, op: &Op) {
+        self.recorder.begin(slot, op, self.engine.slot_mut(slot));
+        match self.recorder.priority(slot) {
+            0 => self.engine.queue(slot, op),
+            priority => self.engine.queue_prior(slot, op, priority),
+        }
+    }
+
+    /// Reports completions at the last timestamp to the sources of their lanes.
+    #[cold]
+    fn report_completions(&mut self, taken: usize) {
+        let now_ns = self.engine.time().ns(self.now.saturating_sub(self.begin));
+        for done in &self.done[..taken] {
+            let lane = self.slots[done.slot as usize].lane;
+            self.lanes[lane as usize].report_completion(&self.recorder.op(done.slot), now_ns);
+        }
+    }
+}
+
+/// Result of a read with wrong data: EILSEQ, as in fio.
+const DIFFERS: i32 = 84;
+
+impl<E: Engine, R: Recorder> Loop<'_, E, R> {
+    /// Counts a completion in the measured window at the last timestamp.
+    #[inline]
+    fn count(&mut self, done: Done) {
+        let Slot { start, due, length, lane, kind } = self.slots[done.slot as usize];
+        self.lanes[lane as usize].give_back(done.slot, self.now);
+        if done.result != length as i32 {
+            self.count_failure(kind, done.result);
+            return;
+        }
+        if R::KEEPS && !self.has_right_data(done.slot, kind) {
+            return;
+        }
+        let service = self.engine.time().ns(self.now - start);
+        let of_lane = &mut self.block.lanes[lane as usize];
+        let tally = &mut of_lane.kinds[kind as usize];
+        tally.bytes += u64::from(length);
+        let latency = if let Some(open) = &mut of_lane.open {
+            let late = self.engine.time().ns(start.saturating_sub(due));
+            tally.latency.record(service + late);
+            open[kind as usize].service.record(service);
+            open[kind as usize].lateness.record(late);
+            service + late
+        } else {
+            tally.latency.record(service);
+            service
+        };
+        if R::KEEPS {
+            let end = self.engine.time().ns(self.now - self.start);
+            self.recorder.end(done.slot, Completion { end, latency, service });
+        }
+    }
+
+    /// Counts a completion outside the window at the last timestamp: only in the totals, which the ledger is compared with.
+    fn count_in_totals(&mut self, done: Done) {
+        let Slot { start, length, lane, kind, .. } = self.slots[done.slot as usize];
+        self.lanes[lane as usize].give_back(done.slot, self.now);
+        if done.result != length as i32 {
+            self.count_failure(kind, done.result);
+            return;
+        }
+        if R::KEEPS && !self.has_right_data(done.slot, kind) {
+            return;
+        }
+        let total = &mut self.totals[kind as usize];
+        total.ops += 1;
+        total.bytes += u64::from(length);
+        total.max_ns = total.max_ns.max(self.engine.time().ns(self.now - start));
+    }
+
+    /// Whether an operation is not a read with wrong data. Counts wrong data as an error.
+    fn has_right_data(&mut self, slot: u32, kind: Kind) -> bool {
+        let right = kind != Kind::Read || self.recorder.has_right_data(slot, self.engine.slot_mut(slot));
+        if !right {
+            self.count_failure(kind, -DIFFERS);
+        }
+        right
+    }
+
+    /// Adds the present block to the totals, before the collector gets it.
+    fn add_block_to_totals(&mut self) {
+        for lane in &self.block.lanes {
+            for (kind, tally) in lane.kinds.iter().enumerate() {
+                let slowest = match &lane.open {
+                    Some(open) => open[kind].service.max_ns(),
+                    None => tally.latency.max_ns(),
+                };
+                let total = &mut self.totals[kind];
+                total.ops += tally.latency.count();
+                total.bytes += tally.bytes;
+                total.max_ns = total.max_ns.max(slowest.unwrap_or(0));
+            }
+        }
+    }
+
+    /// Counts a failed or short operation. It gets no latency: failed I/O is often the fastest.
+    #[cold]
+    fn count_failure(&mut self, kind: Kind, result: i32) {
+        let errno = (result < 0).then_some(-result);
+        let is_ignored = self.spec.ignored_errors.iter().any(|ignored| ignored.is(kind, errno));
+        self.failures_left = self.failures_left.saturating_sub(u64::from(!is_ignored));
+        let total = &mut self.totals[kind as usize];
+        if let Ok(bytes) = u64::try_from(result) {
+            total.ops += 1;
+            total.bytes += bytes;
+            total.short += 1;
+        } else {
+            *total.errors.entry(-result).or_default() += 1;
+        }
+    }
+}
+
+/// Stages of a run, in order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    WarmUp,
+    Window,
+    CoolDown,
+}
+
+impl<E: Engine, R: Recorder> Loop<'_, E, R> {
+    /// Returns the time before the measured window: a stream that begins late is measured from its start.
+    fn warmup_ns(&self) -> u64 {
+        self.spec.warmup_ns.max(self.spec.delay_ns)
+    }
+
+    /// Returns the timestamp of the end of the present stage.
+    fn end_of_stage(&self) -> u64 {
+        let WorkerSpec { warmup_ns, time_ns, cooldown_ns, .. } = *self.spec;
+        self.start
+            + match self.stage {
+                Stage::WarmUp => self.ticks(self.warmup_ns()),
+                // The end of the phase, so that all its streams stop together.
+                Stage::Window => self.ticks(warmup_ns + time_ns),
+                Stage::CoolDown => self.ticks(warmup_ns + time_ns + cooldown_ns),
+            }
+    }
+
+    /// Returns the end of the present interval or stage, whichever is first.
+    fn next_edge(&self, now: u64) -> u64 {
+        let interval = self.ticks(self.spec.interval_ns).max(1);
+        // On a grid from the start of the window, so that the intervals of all workers coincide.
+        let from = if self.stage == Stage::Window { self.window.0 } else { self.start };
+        let next = from + ((now - from) / interval + 1) * interval;
+        next.min(self.end_of_stage())
+    }
+
+    fn enter_window(&mut self, now: u64) {
+        self.stage = Stage::Window;
+        self.window = (now, now);
+        let limit = self.spec.limit;
+        self.budget = (limit.operations.unwrap_or(u64::MAX), limit.bytes.unwrap_or(u64::MAX));
+        self.begin_interval(now);
+    }
+
+    /// Gives the interval to the collector at its end or at a stop, and enters the next stage. Returns whether the run is over.
+    #[cold]
+    fn close_interval(&mut self) -> bool {
+        let now = self.now;
+        self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
+        let stopped = self.link.stop.load(Ordering::Relaxed);
+        let over = now >= self.end_of_stage();
+        let mut ended = stopped || self.is_exhausted();
+        match self.stage {
+            Stage::WarmUp if over && !ended => self.enter_window(now),
+            Stage::WarmUp => {}
+            Stage::Window => {
+                self.integrate(now);
+                self.window.1 = now;
+                self.block.end_ns = self.engine.time().ns(now - self.start);
+                self.block.depth_ns = self.engine.time().ns(self.depth_integral.1);
+                let goes = !over && !ended && self.link.port.has_spare();
+                if over || ended || goes {
+                    self.add_block_to_totals();
+                }
+                if over {
+                    // The last block remains here; from now on nothing is counted into it.
+                    self.stage = Stage::CoolDown;
+                    ended |= self.spec.cooldown_ns == 0;
+                } else if goes && self.link.port.exchange(&mut self.block) {
+                    self.begin_interval(now);
+                }
+            }
+            Stage::CoolDown => ended |= over,
+        }
+        self.next_edge_stamp = self.next_edge(now);
+        ended
+    }
+
+    /// Whether no operation may begin: the window is over, the stop rule is met, or a stop was requested.
+    fn must_end(&self) -> bool {
+        self.now >= self.end_of_stage() || self.is_exhausted() || self.link.stop.load(Ordering::Relaxed)
+    }
+
+    /// Restarts the window and discards its counts; operations still count for the stop rule.
+    fn restart_window(&mut self) {
+        self.block.clear();
+        self.window = (self.now, self.now);
+        self.begin_interval(self.now);
+        self.skip_edge();
+    }
+
+    /// Continues until the next edge without a change.
+    fn skip_edge(&mut self) {
+        self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
+        self.next_edge_stamp = self.next_edge(self.now);
+    }
+
+    fn begin_interval(&mut self, now: u64) {
+        self.depth_integral = (now, 0);
+        self.block.start_ns = self.engine.time().ns(now - self.start);
+    }
+}
+
+/// A source with its own depth.
+pub(crate) struct Lane {
+    source: Box<dyn Source>,
+    ops: [Op; LOOK_AHEAD],
+    /// Index of the next operation among the first `ahead`.
+    next: usize,
+    ahead: usize,
+    /// Free slots.
+    free: Vec<u32>,
+    /// The slot of the next operation, if its data is already prepared.
+    ready: Option<u32>,
+    /// Operations that others wait for; boxed, so that a lane without conditions is not larger.
+    noted: Box<Noted>,
+    /// Operations in flight.
+    pub(crate) in_flight: u32,
+    /// Timestamp of the last completion, or of the start.
+    pub(crate) last_completion: u64,
+}
+
+/// Operations whose completion others wait for.
+#[derive(Default)]
+struct Noted {
+    /// The slot of the last trim of a pair.
+    trim: Option<u32>,
+    /// Slots with the last operation on each, for operations that wait for others on the same bytes.
+    serial: Vec<(u32, Op)>,
+}
+
+/// Whether the next operation of a lane may be submitted.
+pub(crate) enum Turn {
+    /// Yes. In an open loop its latency counts from this timestamp.
+    Now(u64),
+    /// Not before this timestamp.
+    At(u64),
+    /// Not before an operation completes.
+    Later,
+}
+
+impl Lane {
+    pub(crate) fn new(source: Box<dyn Source>, slots: std::ops::Range<u32>) -> Self {
+        let ahead = source.look_ahead().clamp(1, LOOK_AHEAD);
+        let (ops, free) = ([Op::NONE; LOOK_AHEAD], slots.rev().collect());
+        let (ready, noted) = (None, Box::default());
+        Self { source, ops, next: ahead, ahead, free, ready, noted, in_flight: 0, last_completion: 0 }
+    }
+
+    /// Returns the next operation.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Op {
+        if self.next >= self.ahead.min(LOOK_AHEAD) {
+            self.source.refill(&mut self.ops[..self.ahead]);
+            self.next = 0;
+        }
+        self.ops[self.next]
+    }
+
+    /// Takes the next operation and returns its slot: a free one (true), or the one with its prepared data (false). The caller ensures that a
+    /// slot is free.
+    #[inline]
+    pub(crate) fn take(&mut self) -> (u32, bool) {
+        self.next += 1;
+        self.in_flight += 1;
+        match self.ready.take() {
+            Some(slot) => (slot, false),
+            None => (self.free.pop().unwrap_or_default(), true),
+        }
+    }
+
+    /// Frees a slot.
+    #[inline]
+    pub(crate) fn give_back(&mut self, slot: u32, now: u64) {
+        self.free.push(slot);
+        self.in_flight -= 1;
+        self.last_completion = now;
+    }
+
+    /// Reserves a slot for the next operation, to prepare its data; `None` if it has one or none is free.
+    pub(crate) fn prepare(&mut self) -> Option<(u32, Op)> {
+        if self.ready.is_some() {
+            return None;
+        }
+        let slot = self.free.pop()?;
+        self.ready = Some(slot);
+        Some((slot, self.peek()))
+    }
+
+    /// Reports to the source that its next choice is the first of a call.
+    pub(crate) fn begin_call(&mut self) {
+        self.source.begin_call();
+    }
+
+    /// Asks the source for a choice at this time since the start.
+    pub(crate) fn choose(&mut self, now_ns: u64) -> Choice {
+        self.source.choose(now_ns)
+    }
+
+    /// Reports a completion to the source.
+    pub(crate) fn report_completion(&mut self, op: &Op, now_ns: u64) {
+        self.source.completed(op, now_ns);
+    }
+
+    /// Notes the slot of an operation with conditions before it is taken, if others wait for its completion, and evicts its file if required.
+    pub(crate) fn note(&mut self, op: &Op) {
+        if op.flags & Op::EVICTED != 0 {
+            self.source.evict(op.file);
+        }
+        let Some(slot) = self.ready.or(self.free.last().copied()) else { return };
+        if op.flags & Op::PAIR != 0 && op.kind == Kind::Trim {
+            self.noted.trim = Some(slot);
+        }
+        if op.flags & Op::SERIAL != 0 {
+            match self.noted.serial.iter_mut().find(|(at, _)| *at == slot) {
+                Some((_, last)) => *last = *op,
+                None => self.noted.serial.push((slot, *op)),
+            }
+        }
+    }
+
+    /// Whether the operation on a slot is in flight: the slot is neither free nor reserved.
+    fn is_in_flight(&self, slot: u32) -> bool {
+        self.ready != Some(slot) && !self.free.iter().rev().any(|free| *free == slot)
+    }
+
+    /// Whether an operation in flight overlaps this one.
+    // Not inlined: it would cost operations without conditions one instruction.
+    #[inline(never)]
+    fn overlaps(&self, op: &Op) -> bool {
+        let meets = |other: &Op| {
+            other.file == op.file
+                && other.offset < op.offset.saturating_add(u64::from(op.length))
+                && op.offset < other.offset.saturating_add(u64::from(other.length))
+        };
+        self.noted.serial.iter().any(|(slot, other)| meets(other) && self.is_in_flight(*slot))
+    }
+
+    /// Whether an operation with conditions may be submitted at `now`. [`Op::AT`] counts from `begin`.
+    pub(crate) fn turn(&self, op: &Op, begin: u64, now: u64, time: &impl Time) -> Turn {
+        let is = |flag| op.flags & flag != 0;
+        if is(Op::DRAINED | Op::AFTER) && self.in_flight > 0 {
+            return Turn::Later;
+        }
+        let is_trimming = || self.noted.trim.is_some_and(|slot| self.is_in_flight(slot));
+        if is(Op::PAIR) && op.kind != Kind::Trim && is_trimming() {
+            return Turn::Later;
+        }
+        if is(Op::SERIAL) && self.overlaps(op) {
+            return Turn::Later;
+        }
+        let ticks = time.ticks_of(op.at_ns);
+        let after = if is(Op::AFTER) { self.last_completion + ticks } else { 0 };
+        let due = if is(Op::AT) { begin + ticks } else { 0 };
+        match due.max(after) {
+            earliest if earliest > now => Turn::At(earliest),
+            _ if is(Op::SHARED) => match self.source.hold() {
+                Some(0) => Turn::Later,
+                Some(ns) => Turn::At(now + time.ticks_of(ns)),
+                None => Turn::Now(if is(Op::AT) { due } else { now }),
+            },
+            _ if is(Op::AT) => Turn::Now(due),
+            _ => Turn::Now(now),
+        }
     }
 }

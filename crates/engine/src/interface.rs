@@ -1,66 +1,61 @@
-//! What an engine is: the traits of an interface that carries operations, and of the clock of its stamps.
-//!
-//! For: what the loop and the verifier ask of every engine, and the waiting that engines share. Not for: the engines
-//! ([`crate::engines`]).
+//! The interface between workers and engines: the traits that the loop and the verifier use, and the error of an engine that cannot be set up.
 
 use crate::source::Op;
 use crate::spec::WorkerSpec;
-use model::depth_counts::DepthCounts;
-use std::io;
+use model::record::stream::DepthCounts;
+use std::{fmt, io};
 use sys::clock::Clock;
-pub use sys::done::Done;
-pub use sys::granted::Granted;
 
-/// Takes operations and gives completions back. All slots belong to the caller until `queue` and again after `reap`.
+pub use sys::slots::{Done, Granted};
+
+/// Accepts operations and returns completions. A slot belongs to the caller until `queue` and again after `reap`.
 pub trait Queue {
-    /// The data of a slot that is not in flight.
+    /// Returns the buffer of a slot that is not in flight.
     fn slot_mut(&mut self, slot: u32) -> &mut [u8];
-    /// Prepares an operation on a slot; nothing is submitted yet.
+    /// Queues an operation on a slot without submitting it.
     fn queue(&mut self, slot: u32, op: &Op);
-    /// Prepares an operation on a slot with a priority of its own (class and level as `ioprio_set(2)` takes them), which engines without
-    /// it leave aside; nothing is submitted yet.
+    /// Queues an operation with its own priority (class and level as in `ioprio_set(2)`). Engines without priorities ignore it.
     fn queue_prior(&mut self, slot: u32, op: &Op, _priority: u16) {
         self.queue(slot, op);
     }
-    /// Submits what is queued and waits for `wait` completions, a tenth of a second at most.
+    /// Submits the queued operations and waits for `wait` completions, at most 100 ms.
     ///
     /// # Errors
-    /// What the kernel answers when the interface itself fails; an operation's own failure is in its result.
+    /// An error of the interface itself. The error of an operation is in its result.
     fn submit(&mut self, wait: u32) -> io::Result<()>;
-    /// Passes up to `ns` while no operation may be submitted, or less where something completes meanwhile. It may come
-    /// back at once: the caller looks at the clock and asks again.
+    /// Waits up to `ns`, or until an operation completes. May return early: the caller reads the clock and calls again.
     ///
     /// # Errors
-    /// What the kernel answers when the interface itself fails.
+    /// An error of the interface itself.
     fn pause(&mut self, ns: u64) -> io::Result<()> {
         pause(ns);
         Ok(())
     }
-    /// Takes completions that are there.
+    /// Takes available completions and returns their number.
     fn reap(&mut self, done: &mut [Done]) -> usize;
 }
 
-/// What the hot loop needs of an interface, for which it is compiled.
+/// An interface for which the hot loop is compiled.
 pub trait Engine: Queue + Sized {
-    /// What tells the time; a simulation has a clock of its own.
+    /// Its clock; a simulated device has its own.
     type Time: Time;
-    /// Sets the interface up, on the thread that will use it: memory for its slots, files, registrations.
+    /// Sets up the interface on the thread that will use it: buffers, files, registrations.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// An error of the kernel, or a refusal with advice.
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)>;
-    /// The clock of its stamps.
+    /// Returns the clock of the timestamps.
     fn time(&self) -> &Self::Time;
-    /// What it counted of the operations in flight; `None` unless the worker is to count them.
+    /// Returns the counts of operations in flight; `None` unless the worker counts them.
     fn depth_counts(&self) -> Option<DepthCounts> {
         None
     }
 }
 
-/// What a sleeper may come too late, in ns: the rest is spent looking at the clock.
+/// How late a sleep may end, in ns: the rest of a pause is spent reading the clock.
 const OVERSLEEP_NS: u64 = 100_000;
 
-/// Passes most of `ns` asleep, and comes back at once where that is too short to sleep.
+/// Sleeps most of `ns`; returns at once if that is too short to sleep.
 pub(crate) fn pause(ns: u64) {
     match ns.checked_sub(OVERSLEEP_NS) {
         Some(sleep @ 1..) => std::thread::sleep(std::time::Duration::from_nanos(sleep)),
@@ -68,8 +63,7 @@ pub(crate) fn pause(ns: u64) {
     }
 }
 
-/// Waits by `wait` for a completion, and comes back that much before `ns` have passed: timers ring late, and the last stretch
-/// is spent looking.
+/// Calls `wait` with a time that ends before `ns`: timers expire late, so the rest is spent reading the clock.
 pub(crate) fn wake_early(ns: u64, wait: impl FnOnce(u64) -> io::Result<()>) -> io::Result<()> {
     match ns.checked_sub(OVERSLEEP_NS) {
         Some(ns @ 1..) => wait(ns),
@@ -79,11 +73,11 @@ pub(crate) fn wake_early(ns: u64, wait: impl FnOnce(u64) -> io::Result<()>) -> i
 
 /// A clock that counts ticks.
 pub trait Time {
-    /// Now, in ticks.
+    /// Returns the time in ticks.
     fn now(&self) -> u64;
-    /// Ticks as ns.
+    /// Converts ticks to ns.
     fn ns(&self, ticks: u64) -> u64;
-    /// ns as ticks.
+    /// Converts ns to ticks.
     fn ticks_of(&self, ns: u64) -> u64;
 }
 
@@ -101,4 +95,75 @@ impl Time for Clock {
     fn ticks_of(&self, ns: u64) -> u64 {
         Self::ticks_of(self, ns)
     }
+}
+
+/// Advice if an option is refused.
+pub(crate) const LEAVE_OUT: &str = "leave the option out";
+
+/// Advice if an interface is refused: every kernel supports this engine.
+pub(crate) const SYNC: &str = "type --engine sync";
+
+/// Why an engine cannot be set up, and what to type instead.
+#[derive(Debug)]
+struct Refusal {
+    reason: String,
+    instead: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.reason, self.instead)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Builds the error of an engine that cannot be set up: the reason, and what to type instead.
+pub(crate) fn refusal(
+    kind: io::ErrorKind,
+    reason: impl Into<String>,
+    instead: impl Into<String>,
+) -> io::Error {
+    io::Error::new(kind, Refusal { reason: reason.into(), instead: instead.into() })
+}
+
+/// Why workers cannot begin. The reason is separate from the advice: a comparison of all engines shows the reason alone.
+#[derive(Clone, Debug)]
+pub struct CannotBegin {
+    /// The worker, its engine, the reason and what to type instead.
+    pub sentence: String,
+    /// The reason alone.
+    pub reason: String,
+}
+
+impl CannotBegin {
+    /// Builds the error for a worker whose engine cannot be set up.
+    pub(crate) fn of_engine(worker: u32, engine: &str, error: &io::Error) -> Self {
+        let full_reason = format!("{error}{}", sys::cause(error));
+        let sentence = format!("worker {worker} cannot set up {engine}: {full_reason}");
+        let refusal = error.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>());
+        Self { sentence, reason: refusal.map_or(full_reason, |refusal| refusal.reason.clone()) }
+    }
+}
+
+impl From<String> for CannotBegin {
+    fn from(sentence: String) -> Self {
+        Self { reason: sentence.clone(), sentence }
+    }
+}
+
+impl From<CannotBegin> for String {
+    fn from(why: CannotBegin) -> Self {
+        why.sentence
+    }
+}
+
+#[test]
+fn the_reason_is_separate_from_the_worker_and_the_advice() {
+    let error = refusal(io::ErrorKind::Unsupported, "option x: no; none here", "leave the option out");
+    let why = CannotBegin::of_engine(3, "vsync", &error);
+    assert_eq!(why.sentence, "worker 3 cannot set up vsync: option x: no; none here; leave the option out");
+    assert_eq!(why.reason, "option x: no; none here");
+    let full = CannotBegin::of_engine(0, "sync", &io::Error::from_raw_os_error(12));
+    assert!(full.reason.contains("ulimit -l") && full.sentence.ends_with(&full.reason), "{full:?}");
 }

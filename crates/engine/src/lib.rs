@@ -1,29 +1,20 @@
-//! Carrying a workload out: sources of operations, the one hot loop, and the engines it is compiled for.
+//! Runs workloads: sources of operations, the hot loop, and the engines it is compiled for.
 //!
-//! For: turning a stream of the plan into stamped, counted operations. Not for: choosing targets, preparing files, judging.
-//!
-//! Section by section: [`source`] says which operation is next, `hot` is the loop, [`tally`] what it counts into,
-//! [`engines`] the kernel interfaces, [`workers`] the threads and what passes between them and the collector.
-//! Beside them [`verifier`] writes and reads back through the same engines, and measures nothing.
+//! 1. [`source`] turns a stream of the plan into lanes of operations.
+//! 2. [`workers`] starts the threads. Each (`worker`) runs the hot loop (`hot`), which is compiled once per engine.
+//! 3. [`engines`] are the kernel interfaces that execute the operations; [`interface`] defines what an engine is.
+//! 4. The loop counts into the blocks of [`link`], which travel to the collector; `recorder` handles single operations for logs and
+//!    verification.
+//! 5. [`verifier`] writes and reads back through the same engines, and measures nothing.
 #![forbid(unsafe_code)]
 
-mod barrier;
-mod by_target;
 pub mod engines;
-pub mod facts;
 mod hot;
 pub mod interface;
-mod lane;
-mod link;
-pub mod outcome;
-mod priorities;
-pub mod probe;
+pub mod link;
 mod recorder;
-pub mod refusal;
 pub mod source;
 pub mod spec;
-pub mod tally;
-mod thread_io;
 pub mod verifier;
 mod worker;
 pub mod workers;

@@ -1,20 +1,28 @@
-//! What connects a worker with the thread that started it.
+//! The link between a worker and the thread that started it: start barrier, flags, blocks of counts, and the outcome.
 //!
-//! For: blocks, start, stop, failure and heartbeat, each shared without a lock in the hot loop. Not for: what the worker is told
-//! ([`crate::spec`]).
+//! 1. A worker gets a `Task`: its spec and its `Link`. It waits at the `StartBarrier` until all are ready.
+//! 2. The loop counts into a [`Block`]. Blocks travel to the collector and back through two rings. Each block has one owner at a time, so the
+//!    loop counts without locks.
+//! 3. At the end the worker returns its [`Outcome`].
 
-use crate::barrier::StartBarrier;
+use crate::interface::{CannotBegin, Granted};
 use crate::spec::WorkerSpec;
-use crate::tally::Port;
-use model::op_log::Operation;
-use rtrb::Producer;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use model::figures::Operation;
+use model::histogram::Histogram;
+use model::job::{FoundDepth, Kind};
+use model::record::stream::DepthCounts;
+use model::record::{Issued, LaneEnd, OpenLoop, PriorityEnd, Replayed, ThreadIo};
+use rtrb::{Consumer, Producer, RingBuffer};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use sys::perf::Counted;
+use sys::thread::Usage;
 
-/// A worker's connections to the rest of the program.
+/// A worker's connections to the thread that started it; none needs a lock in the hot loop.
 pub(crate) struct Link {
     pub(crate) port: Port,
-    /// Where its operations go, if they are logged.
+    /// Ring for its logged operations.
     pub(crate) log: Option<Producer<Operation>>,
     pub(crate) barrier: Arc<StartBarrier>,
     pub(crate) stop: Arc<AtomicBool>,
@@ -26,4 +34,314 @@ pub(crate) struct Link {
 pub(crate) struct Task {
     pub(crate) spec: WorkerSpec,
     pub(crate) link: Link,
+}
+
+/// Longest set-up of rings and memory before the start fails.
+const SET_UP_LIMIT: Duration = Duration::from_secs(30);
+/// Workers sleep until this time before a given start, and then spin, since a sleep ends late.
+const SPIN: Duration = Duration::from_millis(2);
+
+/// The start barrier: workers wait until all are ready.
+#[derive(Debug, Default)]
+pub(crate) struct StartBarrier {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Delay of the last worker after the given start, in ns.
+    late_ns: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ready: usize,
+    failure: Option<CannotBegin>,
+    opened: Option<bool>,
+    /// The given start; `None` to begin at once.
+    at: Option<Instant>,
+}
+
+impl StartBarrier {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is valid even if a worker panicked with the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports the worker as ready and waits. Returns whether to begin.
+    pub(crate) fn wait(&self) -> bool {
+        let mut state = self.lock();
+        state.ready += 1;
+        self.changed.notify_all();
+        while state.opened.is_none() {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.opened == Some(true)
+    }
+
+    /// Reports that a worker cannot begin.
+    pub(crate) fn fail(&self, why: CannotBegin) {
+        self.lock().failure.get_or_insert(why);
+        self.changed.notify_all();
+    }
+
+    /// Lets all waiting workers begin, or end.
+    pub(crate) fn open(&self, go: bool) {
+        self.lock().opened = Some(go);
+        self.changed.notify_all();
+    }
+
+    /// Lets all waiting workers begin at a time.
+    pub(crate) fn open_at(&self, at: Instant) {
+        self.lock().at = Some(at);
+        self.open(true);
+    }
+
+    /// Waits for the given start, directly before the first operation.
+    pub(crate) fn hold(&self) {
+        let Some(at) = self.lock().at else { return };
+        let left = at.saturating_duration_since(Instant::now());
+        std::thread::sleep(left.saturating_sub(SPIN));
+        while Instant::now() < at {
+            std::hint::spin_loop();
+        }
+        let late = at.elapsed().as_nanos() as u64;
+        self.late_ns.fetch_max(late, Ordering::Relaxed);
+    }
+
+    /// Returns the delay of the last worker after the given start, in ns.
+    pub(crate) fn late_ns(&self) -> u64 {
+        self.late_ns.load(Ordering::Relaxed)
+    }
+
+    /// Waits until `count` workers are ready.
+    ///
+    /// # Errors
+    /// The first reason why a worker cannot begin, or how many were not ready in time.
+    pub(crate) fn all_ready(&self, count: usize) -> Result<(), CannotBegin> {
+        let limit = Instant::now() + SET_UP_LIMIT;
+        let mut state = self.lock();
+        while state.ready < count {
+            if let Some(why) = &state.failure {
+                return Err(why.clone());
+            }
+            let left = limit.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let (late, seconds) = (count - state.ready, SET_UP_LIMIT.as_secs());
+                return Err(format!("{late} of {count} workers were not ready after {seconds} s").into());
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+}
+
+/// Spare blocks of each worker. If the collector has read none of them, the present interval is extended.
+const SPARE_BLOCKS: usize = 3;
+
+/// One kind of operation in one lane and interval.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Latencies of operations that moved all their bytes.
+    pub latency: Histogram,
+}
+
+/// Counts of a worker in one interval of the measured window.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Start of the interval in ns after the worker's start.
+    pub start_ns: u64,
+    /// End of the interval.
+    pub end_ns: u64,
+    /// Operations in flight times ns.
+    pub depth_ns: u64,
+    /// Time inside calls that submitted operations without waiting, ns.
+    pub submit: Histogram,
+    /// Per lane.
+    pub lanes: Box<[LaneTally]>,
+}
+
+/// Counts of a lane in one interval. Histograms allocate memory with their first value.
+#[derive(Clone, Debug, Default)]
+pub struct LaneTally {
+    /// Per kind.
+    pub kinds: [Tally; Kind::ALL.len()],
+    /// In an open loop: the parts of the latencies, per kind.
+    pub open: Option<Box<[OpenLoop; Kind::ALL.len()]>>,
+}
+
+impl Block {
+    /// Creates an empty block.
+    pub fn new(lanes: usize, open_loop: bool) -> Box<Self> {
+        let lane = |_| LaneTally { open: open_loop.then(Box::default), ..LaneTally::default() };
+        let lanes = (0..lanes).map(lane).collect();
+        let submit = Histogram::new();
+        Box::new(Self { start_ns: 0, end_ns: 0, depth_ns: 0, submit, lanes })
+    }
+
+    /// Resets the counts and keeps the memory.
+    pub fn clear(&mut self) {
+        self.depth_ns = 0;
+        self.submit.clear();
+        for lane in &mut self.lanes {
+            for tally in &mut lane.kinds {
+                tally.bytes = 0;
+                tally.latency.clear();
+            }
+            for open in lane.open.iter_mut().flat_map(|o| o.iter_mut()) {
+                open.service.clear();
+                open.lateness.clear();
+            }
+        }
+    }
+}
+
+/// Totals of all operations of a worker, including warm-up and drain.
+pub type Totals = [Issued; Kind::ALL.len()];
+
+/// The worker's end, which exchanges full blocks for empty ones without waiting.
+pub struct Port {
+    full: Producer<Box<Block>>,
+    empty: Consumer<Box<Block>>,
+}
+
+/// The collector's end.
+pub struct Tap {
+    full: Consumer<Box<Block>>,
+    empty: Producer<Box<Block>>,
+}
+
+/// Connects a worker with the collector, with its spare blocks.
+pub fn connect(lanes: usize, open_loop: bool) -> (Port, Tap) {
+    let (full_in, full_out) = RingBuffer::new(SPARE_BLOCKS);
+    let (mut empty_in, empty_out) = RingBuffer::new(SPARE_BLOCKS);
+    for _ in 0..SPARE_BLOCKS {
+        // The rings have as many places as there are blocks, so a push always succeeds.
+        let _ = empty_in.push(Block::new(lanes, open_loop));
+    }
+    (Port { full: full_in, empty: empty_out }, Tap { full: full_out, empty: empty_in })
+}
+
+impl Port {
+    /// Whether an exchange will succeed.
+    pub fn has_spare(&self) -> bool {
+        !self.empty.is_empty()
+    }
+
+    /// Exchanges `block` for an empty one. Returns false, without a change, if none is spare.
+    pub fn exchange(&mut self, block: &mut Box<Block>) -> bool {
+        let Ok(mut fresh) = self.empty.pop() else { return false };
+        std::mem::swap(block, &mut fresh);
+        self.full.push(fresh).is_ok()
+    }
+}
+
+impl Tap {
+    /// Passes every block that has arrived to `read`, and returns it empty.
+    pub fn take(&mut self, mut read: impl FnMut(&Block)) {
+        while let Ok(mut block) = self.full.pop() {
+            read(&block);
+            block.clear();
+            let _ = self.empty.push(block);
+        }
+    }
+}
+
+/// The outcome of a worker.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Why it ended early.
+    pub error: Option<String>,
+    /// Features that the kernel granted.
+    pub granted: Granted,
+    /// The last block, which did not go to the collector.
+    pub last: Option<Box<Block>>,
+    /// All its operations.
+    pub totals: Totals,
+    /// Length of the measured window.
+    pub window_ns: u64,
+    /// ns from its first timestamp to its last.
+    pub wall_ns: u64,
+    /// Resources used in that time.
+    pub usage: Usage,
+    /// Cycles and instructions in that time, or why they were not counted; `None` if it did not begin.
+    pub counted: Option<Result<Counted, String>>,
+    /// ns of that time that it waited for a CPU, or why that is unknown; `None` if it did not begin.
+    pub ready_ns: Option<Result<u64, String>>,
+    /// Bytes and calls that the kernel counted for it in that time, or why that is unknown; `None` if it did not begin.
+    pub io: Option<Result<ThreadIo, String>>,
+    /// System calls in that time, or why they were not counted; `None` if not requested.
+    pub calls: Option<Result<u64, String>>,
+    /// The depth under a latency target, if it was searched.
+    pub depth: Option<FoundDepth>,
+    /// Operations in flight and per call, if requested.
+    pub depth_counts: Option<DepthCounts>,
+    /// How well its source followed a capture; `None` without a replay.
+    pub replayed: Option<Replayed>,
+    /// Its operations by priority, if some have their own.
+    pub priorities: Vec<PriorityEnd>,
+    /// Its counts within the window by target, if requested.
+    pub lanes: Vec<LaneEnd>,
+    /// Turns of the loop.
+    pub turns: u64,
+    /// The first read with wrong data.
+    pub difference: Option<Difference>,
+    /// Operations that waited for space in their log.
+    pub log_waits: u64,
+}
+
+/// A read with wrong data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Index of its file.
+    pub file: u16,
+    /// First byte of the read.
+    pub offset: u64,
+    /// Length in bytes.
+    pub length: u32,
+    /// The first wrong byte, relative to the offset.
+    pub at: usize,
+}
+
+impl Outcome {
+    pub(crate) fn failed(error: String) -> Self {
+        Self { error: Some(error), ..Self::default() }
+    }
+}
+
+#[test]
+fn blocks_return_empty_from_the_collector() {
+    let (mut port, mut tap) = connect(1, false);
+    let mut mine = Block::new(1, false);
+    for turn in 0..10_u64 {
+        mine.lanes[0].kinds[0].latency.record(turn);
+        assert!(port.exchange(&mut mine));
+        let mut seen = Vec::new();
+        tap.take(|b| seen.push(b.lanes[0].kinds[0].latency.max_ns()));
+        assert_eq!(seen, [Some(turn)]);
+    }
+    assert!((0..SPARE_BLOCKS).all(|_| port.exchange(&mut mine)));
+    assert!(!port.exchange(&mut mine));
+}
+
+#[test]
+fn no_worker_begins_before_the_given_time() {
+    let barrier = std::sync::Arc::new(StartBarrier::default());
+    let begun: Vec<_> = (0..2)
+        .map(|_| {
+            let barrier = std::sync::Arc::clone(&barrier);
+            std::thread::spawn(move || {
+                let go = barrier.wait();
+                barrier.hold();
+                (go, Instant::now())
+            })
+        })
+        .collect();
+    assert!(barrier.all_ready(2).is_ok());
+    let at = Instant::now() + Duration::from_millis(20);
+    barrier.open_at(at);
+    for thread in begun {
+        let (go, began) = thread.join().unwrap_or_else(|_| panic!("a worker panicked"));
+        assert!(go && began >= at);
+        assert!((began - at).as_nanos() as u64 >= barrier.late_ns() || barrier.late_ns() > 0);
+    }
 }

@@ -1,46 +1,46 @@
-//! Recorders: what a loop does with single operations beside counting them, which is nothing unless a log or a check is asked for.
+//! Recorders: the handling of single operations in the loop, for logs, verification, priorities, counts by target, and replays.
 //!
-//! For: two loops out of one text, of which the plain one has not an instruction of the other: that of logs, of checks and of replays, whose
-//! sources are told of each completion. Not for: figures ([`crate::tally`]), what
-//! becomes of the log (the collector), nor what should stand in a block ([`model::job::Content`]).
+//! The loop is compiled twice per engine: with [`Off`], which adds no instruction, and with [`Watched`], whose loop also reports each
+//! completion to the source.
 
-use crate::by_target::ByTarget;
-use crate::link::Link;
-use crate::outcome::{Difference, Outcome};
-use crate::priorities::Priorities;
+use crate::link::{Difference, Link, Outcome};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
-use model::job::{Kind, Verify};
-use model::op_log::Operation;
+use model::figures::Operation;
+use model::histogram::Histogram;
+use model::job::{IoPriority, Kind, OpPriority, Verify};
+use model::record::{Bucket, LaneEnd, LaneKind, PriorityEnd};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
-/// Operations on their way to the collector, of all workers together, and of each at least.
-const ROOM: usize = 1 << 18;
-const LEAST_ROOM: usize = 1 << 10;
+/// Logged operations on the way to the collector: of all workers together, and at least per worker.
+const LOG_CAPACITY: usize = 1 << 18;
+const MIN_LOG_CAPACITY: usize = 1 << 10;
 
-/// What a loop tells of its operations.
+/// Handles single operations of a loop.
 pub(crate) trait Recorder: Sized {
-    /// Whether it keeps anything.
+    /// Whether it records operations.
     const KEEPS: bool;
-    /// For a worker whose sources it still has.
+    /// Creates the recorder of a worker, before the loop takes its sources.
     fn for_worker(spec: &WorkerSpec, link: &mut Link) -> Self;
-    /// An operation has got its slot, whose data it may write.
+    /// Begins an operation on its slot, and may write its data.
     fn begin(&mut self, slot: u32, op: &Op, data: &mut [u8]);
-    /// The operation on a slot.
+    /// Returns the operation on a slot.
     fn op(&self, slot: u32) -> Op;
-    /// What the kernel is told of its priority; 0 for nothing.
+    /// Returns the kernel's number of its priority; 0 for the default.
     fn priority(&self, slot: u32) -> u16;
-    /// Whether a read has found what should be there.
-    fn is_right(&mut self, slot: u32, data: &[u8]) -> bool;
-    /// An operation was counted in the measured window.
+    /// Whether the data of a read is correct.
+    fn has_right_data(&mut self, slot: u32, data: &[u8]) -> bool;
+    /// Ends an operation that was counted in the measured window.
     fn end(&mut self, slot: u32, seen: Completion);
-    /// Whether a difference ends it all.
+    /// Whether wrong data ends the run.
     fn is_fatal(&self) -> bool;
-    /// What is left of it when all is over.
+    /// Adds the records to the outcome.
     fn close(&self, outcome: Outcome) -> Outcome;
 }
 
-/// What the loop has measured of an operation, in ns.
+/// Times of a completed operation, in ns.
 #[derive(Clone, Copy)]
 pub(crate) struct Completion {
     /// Since the phase began.
@@ -49,7 +49,7 @@ pub(crate) struct Completion {
     pub(crate) service: u64,
 }
 
-/// Keeps nothing.
+/// Records nothing.
 pub(crate) struct Off;
 
 impl Recorder for Off {
@@ -72,7 +72,7 @@ impl Recorder for Off {
     }
 
     #[inline]
-    fn is_right(&mut self, _: u32, _: &[u8]) -> bool {
+    fn has_right_data(&mut self, _: u32, _: &[u8]) -> bool {
         true
     }
 
@@ -89,18 +89,17 @@ impl Recorder for Off {
     }
 }
 
-/// Hands each operation to the collector, compares what reads find with what should be there, and tells targets apart, as far as each is
-/// asked for.
+/// Logs operations, verifies reads, and counts by priority and target, each if requested.
 pub(crate) struct Watched {
-    /// Of each slot the operation on it.
+    /// The operation on each slot.
     ops: Vec<Op>,
-    /// `None` where nobody takes them.
-    to: Option<Producer<Operation>>,
+    /// The log; `None` if not requested.
+    log: Option<Producer<Operation>>,
     verify: Option<Verify>,
     difference: Option<Difference>,
-    /// `None` where no operation has one of its own.
+    /// `None` if no operation has its own priority.
     priorities: Option<Box<Priorities>>,
-    /// `None` where lanes tell enough.
+    /// `None` if counts by lane are enough.
     by_target: Option<Box<ByTarget>>,
     waits: u64,
     /// Index of the worker in the phase.
@@ -115,7 +114,7 @@ impl Recorder for Watched {
         let priorities = Priorities::from_spec(spec).map(Box::new);
         Self {
             ops,
-            to: link.log.take(),
+            log: link.log.take(),
             verify: spec.verify.clone(),
             difference: None,
             priorities,
@@ -147,7 +146,7 @@ impl Recorder for Watched {
     }
 
     #[inline]
-    fn is_right(&mut self, slot: u32, data: &[u8]) -> bool {
+    fn has_right_data(&mut self, slot: u32, data: &[u8]) -> bool {
         let Some(verify) = self.verify.as_ref().filter(|verify| verify.checks) else { return true };
         let Op { file, offset, length, .. } = self.ops[slot as usize];
         let Some(at) = verify.content.difference(offset, &data[..length as usize]) else { return true };
@@ -166,7 +165,7 @@ impl Recorder for Watched {
         if let Some(by_target) = &mut self.by_target {
             by_target.count(&self.ops[slot as usize], end_ns, latency_ns);
         }
-        self.put(Operation { end_ns, latency_ns, service_ns, offset, length, file, kind, share });
+        self.log_operation(Operation { end_ns, latency_ns, service_ns, offset, length, file, kind, share });
     }
 
     #[inline]
@@ -182,15 +181,15 @@ impl Recorder for Watched {
 }
 
 impl Watched {
-    /// Hands an operation over. A log with gaps would be a false one, so what finds no room waits, and is counted.
+    /// Logs an operation. A log must not have gaps, so the operation waits for space, and the wait is counted.
     #[inline]
-    fn put(&mut self, operation: Operation) {
-        let Some(to) = &mut self.to else { return };
-        let Err(PushError::Full(mut operation)) = to.push(operation) else { return };
+    fn log_operation(&mut self, operation: Operation) {
+        let Some(log) = &mut self.log else { return };
+        let Err(PushError::Full(mut operation)) = log.push(operation) else { return };
         self.waits += 1;
-        while let Err(PushError::Full(back)) = to.push(operation) {
-            // Whoever took them is gone where a worker is given up.
-            if to.is_abandoned() {
+        while let Err(PushError::Full(back)) = log.push(operation) {
+            // The reader is gone if the worker was abandoned.
+            if log.is_abandoned() {
                 return;
             }
             operation = back;
@@ -199,17 +198,135 @@ impl Watched {
     }
 }
 
-/// A way for the operations of one of so many workers.
+/// Creates the log ring of one of `workers` workers.
 pub(crate) fn connect(workers: usize) -> (Producer<Operation>, Consumer<Operation>) {
-    RingBuffer::new((ROOM / workers.max(1)).max(LEAST_ROOM))
+    RingBuffer::new((LOG_CAPACITY / workers.max(1)).max(MIN_LOG_CAPACITY))
+}
+
+/// Draws the priorities of single operations, and counts latencies by priority.
+pub(crate) struct Priorities {
+    shares: Vec<OpPriority>,
+    random: Xoshiro256PlusPlus,
+    /// The share that the operation on each slot belongs to, from 1; 0 for none.
+    of_slot: Vec<u8>,
+    /// Latencies by share and kind.
+    latencies: Vec<[Histogram; Kind::MOVING.len()]>,
+    /// The priority of operations without a share.
+    own: Option<IoPriority>,
+}
+
+impl Priorities {
+    /// `None` if no operation has its own priority.
+    pub(crate) fn from_spec(spec: &WorkerSpec) -> Option<Self> {
+        let shares = spec.op_priorities.clone();
+        (!shares.is_empty()).then(|| Self {
+            random: Xoshiro256PlusPlus::seed_from_u64(spec.priority_seed),
+            of_slot: vec![0; spec.slots()],
+            latencies: vec![Default::default(); shares.len() + 1],
+            own: spec.place.io_priority,
+            shares,
+        })
+    }
+
+    /// Draws the priority of the operation on a slot.
+    pub(crate) fn draw(&mut self, slot: u32, op: &Op) {
+        let drawn: u8 = self.random.random_range(0..100);
+        let mut below = 0;
+        let is_hit = |one: &OpPriority| {
+            let is_of = one.is_of(op.kind, op.length);
+            below += if is_of { one.percent } else { 0 };
+            is_of && drawn < below
+        };
+        self.of_slot[slot as usize] = self.shares.iter().position(is_hit).map_or(0, |at| at as u8 + 1);
+    }
+
+    /// Returns the share of the operation on a slot, from 1; 0 for none.
+    pub(crate) fn share(&self, slot: u32) -> u8 {
+        self.of_slot[slot as usize]
+    }
+
+    /// Returns the kernel's number of the priority of the operation on a slot; 0 for the default.
+    pub(crate) fn number(&self, slot: u32) -> u16 {
+        let share = usize::from(self.share(slot)).checked_sub(1).and_then(|at| self.shares.get(at));
+        share.map_or(0, |one| one.priority.number() as u16)
+    }
+
+    /// Counts a latency.
+    pub(crate) fn count(&mut self, slot: u32, kind: Kind, ns: u64) {
+        let share = usize::from(self.share(slot));
+        if let Some(latency) = self.latencies[share].get_mut(kind as usize) {
+            latency.record(ns);
+        }
+    }
+
+    /// Returns the latencies by priority; shares with the same priority are combined.
+    pub(crate) fn ends(&self) -> Vec<PriorityEnd> {
+        let own = std::iter::once(self.own);
+        let priorities = own.chain(self.shares.iter().map(|one| Some(one.priority)));
+        let mut all: Vec<PriorityEnd> = Vec::new();
+        for (priority, latencies) in priorities.zip(&self.latencies) {
+            for (kind, latency) in Kind::MOVING.into_iter().zip(latencies).filter(|(_, l)| l.count() > 0) {
+                PriorityEnd::add(&mut all, &PriorityEnd { kind, priority, latency: latency.clone() });
+            }
+        }
+        all
+    }
+}
+
+/// Counts of each target and kind, for lanes with several targets and for short buckets. All memory is allocated before the first operation.
+pub(crate) struct ByTarget {
+    /// Length of a bucket; 0 for totals only.
+    stretch_ns: u64,
+    /// ns from the worker's start to its measured window.
+    from_ns: u64,
+    targets: Vec<[LaneKind; Kind::MOVING.len()]>,
+}
+
+impl ByTarget {
+    /// Returns `None` if not requested.
+    pub(crate) fn from_spec(spec: &WorkerSpec) -> Option<Self> {
+        let by_target = spec.by_target?;
+        let stretches = spec.time_ns.div_ceil(by_target.stretch_ns.max(1));
+        let course = if by_target.stretch_ns > 0 { stretches as usize } else { 0 };
+        let kind = || LaneKind { course: vec![Bucket::default(); course], ..LaneKind::default() };
+        Some(Self {
+            stretch_ns: by_target.stretch_ns,
+            from_ns: spec.warmup_ns.max(spec.delay_ns),
+            targets: (0..by_target.targets).map(|_| std::array::from_fn(|_| kind())).collect(),
+        })
+    }
+
+    /// Counts an operation of the measured window that completed `end_ns` after the worker's start.
+    pub(crate) fn count(&mut self, op: &Op, end_ns: u64, latency_ns: u64) {
+        let counts =
+            self.targets.get_mut(usize::from(op.file)).and_then(|kinds| kinds.get_mut(op.kind as usize));
+        let Some(counts) = counts else { return };
+        counts.bytes += u64::from(op.length);
+        counts.latency.record(latency_ns);
+        // An operation that completes at the end of the window, or slightly later, belongs to the last bucket.
+        let at = end_ns.saturating_sub(self.from_ns).checked_div(self.stretch_ns).unwrap_or(0) as usize;
+        let last = counts.course.len().saturating_sub(1);
+        if let Some(bucket) = counts.course.get_mut(at.min(last)) {
+            *bucket = bucket.plus(Bucket(1, latency_ns, latency_ns, latency_ns, (latency_ns as f64).powi(2)));
+        }
+    }
+
+    /// Returns the counts of the worker with this index, without kinds that did not complete.
+    pub(crate) fn ends(&self, worker: u32) -> Vec<LaneEnd> {
+        let end = |(lane, counts): (u32, &[LaneKind; Kind::MOVING.len()])| {
+            let kinds = Kind::MOVING.into_iter().zip(counts).filter(|(_, kind)| !kind.latency.is_empty());
+            LaneEnd { worker, lane, kinds: kinds.map(|(kind, counts)| (kind, counts.clone())).collect() }
+        };
+        (0..).zip(&self.targets).map(end).collect()
+    }
 }
 
 #[test]
-fn what_finds_no_room_waits_and_nothing_is_lost() {
+fn a_full_log_waits_and_loses_nothing() {
     let (to, mut from) = RingBuffer::new(4);
     let mut each = Watched {
         ops: vec![Op { offset: 7, length: 512, ..Op::NONE }],
-        to: Some(to),
+        log: Some(to),
         verify: None,
         difference: None,
         priorities: None,
@@ -231,11 +348,11 @@ fn what_finds_no_room_waits_and_nothing_is_lost() {
 }
 
 #[test]
-fn nobody_waits_for_a_reader_that_is_gone() {
+fn an_abandoned_log_is_not_waited_for() {
     let (to, from) = RingBuffer::new(1);
     let mut each = Watched {
         ops: vec![Op::NONE],
-        to: Some(to),
+        log: Some(to),
         verify: None,
         difference: None,
         priorities: None,
@@ -248,4 +365,77 @@ fn nobody_waits_for_a_reader_that_is_gone() {
         each.end(0, Completion { end, latency: 1, service: 1 });
     }
     assert_eq!(each.waits, 2);
+}
+
+#[test]
+fn operations_are_counted_by_target_and_bucket() {
+    use crate::spec::Apart;
+    let by_target = Some(Apart { stretch_ns: 100, targets: 2 });
+    let spec = WorkerSpec { by_target, warmup_ns: 1000, time_ns: 250, ..crate::tests::spec("sim", 1, 250) };
+    let mut all = ByTarget::from_spec(&spec).expect("it is asked for");
+    let op = |file, kind| Op { file, kind, length: 512, ..Op::NONE };
+    for (file, kind, end) in [
+        (0, Kind::Read, 1000),
+        (0, Kind::Read, 1099),
+        (0, Kind::Read, 1100),
+        (1, Kind::Write, 1260),
+        (7, Kind::Read, 1000),
+    ] {
+        all.count(&op(file, kind), end, 40);
+    }
+    let ends = all.ends(3);
+    let counts_of = |end: &LaneEnd, kind| {
+        let counts = &end.kinds[&kind];
+        (end.worker, end.lane, counts.bytes, counts.course.iter().map(|b| b.0).collect::<Vec<_>>())
+    };
+    assert_eq!(counts_of(&ends[0], Kind::Read), (3, 0, 3 * 512, vec![2, 1, 0]));
+    assert_eq!(counts_of(&ends[1], Kind::Write), (3, 1, 512, vec![0, 0, 1]));
+    assert_eq!((ends.len(), ends[0].kinds.len(), ends[1].kinds.len()), (2, 1, 1));
+    let totals = WorkerSpec { by_target: Some(Apart { stretch_ns: 0, targets: 1 }), ..spec };
+    let mut all = ByTarget::from_spec(&totals).expect("it is asked for");
+    all.count(&op(0, Kind::Read), 1000, 40);
+    let read = &all.ends(0)[0].kinds[&Kind::Read];
+    assert_eq!((read.latency.count(), read.course.len()), (1, 0));
+}
+
+#[test]
+fn priorities_are_drawn_with_their_shares() {
+    let spec = crate::tests::spec("sim", 1, 1_000_000);
+    let share = |kind, bytes, percent, priority| OpPriority { kind, bytes, percent, priority };
+    let (high, low) = (IoPriority::Realtime(0), IoPriority::BestEffort(7));
+    let op_priorities = vec![
+        share(Some(Kind::Read), None, 20, high),
+        share(None, Some(8192), 30, low),
+        share(None, None, 5, high),
+    ];
+    let spec = WorkerSpec { op_priorities, priority_seed: 1, ..spec };
+    let mut all = Priorities::from_spec(&spec).expect("there are shares");
+    let rounds = 20_000;
+    for (kind, length) in [(Kind::Read, 4096), (Kind::Write, 8192), (Kind::Trim, 4096)] {
+        for _ in 0..rounds {
+            all.draw(0, &Op { length, kind, ..Op::NONE });
+            assert_eq!(all.number(0) == 0, all.share(0) == 0);
+            all.count(0, kind, 10);
+        }
+    }
+    let ends = all.ends();
+    let share = |kind, priority| {
+        let end = ends.iter().find(|end| end.kind == kind && end.priority == priority);
+        end.map_or(0.0, |end| end.latency.count() as f64 / f64::from(rounds))
+    };
+    // Four standard deviations of a share of 25 % are 1.2 %.
+    for (kind, priority, due) in [
+        (Kind::Read, Some(high), 0.25),
+        (Kind::Read, None, 0.75),
+        (Kind::Write, Some(low), 0.3),
+        (Kind::Write, Some(high), 0.05),
+        (Kind::Write, None, 0.65),
+    ] {
+        assert!(
+            (share(kind, priority) - due).abs() < 0.015,
+            "{kind:?} {priority:?}: {}",
+            share(kind, priority)
+        );
+    }
+    assert!(ends.iter().all(|end| end.kind != Kind::Trim), "trims have none");
 }

@@ -1,11 +1,10 @@
-//! The loop with a simulated device: known truth in, the same figures out.
+//! The loop with a simulated device: the measured figures must equal the known ones.
 
 use crate::engines::find;
-use crate::outcome::Outcome;
+use crate::link::{Block, Outcome};
 use crate::source::replay::{Counts, Given, Replay, Step, feed};
 use crate::source::{Common, Op, Panicking, Share, Source, lanes};
 use crate::spec::WorkerSpec;
-use crate::tally::Block;
 use crate::workers::Workers;
 use model::histogram::Histogram;
 use model::job::{Access, Batch, Kind, Pattern, Stream};
@@ -13,7 +12,7 @@ use model::record::Replayed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the simulated device takes for every operation.
+/// Service time of the simulated device.
 const LATENCY_NS: u64 = 100_000;
 
 pub(crate) fn spec(engine: &str, depth: u32, time_ns: u64) -> WorkerSpec {
@@ -27,7 +26,7 @@ pub(crate) fn spec(engine: &str, depth: u32, time_ns: u64) -> WorkerSpec {
     WorkerSpec { depth, interval_ns: time_ns / 100, ..plain }
 }
 
-/// What came of a run, its blocks added up.
+/// The result of a run, with the sum of its blocks.
 #[derive(Default)]
 struct RunResult {
     window_ns: u64,
@@ -69,10 +68,10 @@ fn ran(spec: WorkerSpec) -> RunResult {
     ran
 }
 
-/// Reads with conditions, as a function of their number.
-struct Conditions<F>(u64, F);
+/// Operations with conditions, as a function of their number.
+struct ConditionalOps<F>(u64, F);
 
-impl<F: FnMut(u64) -> Op + Send> Source for Conditions<F> {
+impl<F: FnMut(u64) -> Op + Send> Source for ConditionalOps<F> {
     fn refill(&mut self, ops: &mut [Op]) {
         for op in ops {
             *op = Op { length: 4096, ..(self.1)(self.0) };
@@ -85,7 +84,7 @@ impl<F: FnMut(u64) -> Op + Send> Source for Conditions<F> {
 }
 
 fn with(mut spec: WorkerSpec, op: impl FnMut(u64) -> Op + Send + 'static) -> WorkerSpec {
-    spec.sources = vec![Box::new(Conditions(0, op))];
+    spec.sources = vec![Box::new(ConditionalOps(0, op))];
     spec
 }
 
@@ -102,7 +101,7 @@ fn a_simulated_device_is_measured_exactly() {
 #[test]
 fn lanes_whose_operations_complete_at_once_take_turns() {
     let mut spec = spec("null", 2, 50_000_000);
-    let reads = |file| Box::new(Conditions(0, move |_| Op { file, ..Op::NONE })) as Box<dyn Source>;
+    let reads = |file| Box::new(ConditionalOps(0, move |_| Op { file, ..Op::NONE })) as Box<dyn Source>;
     spec.sources = vec![reads(0), reads(1)];
     let mut workers = Workers::spawn(vec![spec]).unwrap_or_else(|e| panic!("{}", e.sentence));
     workers.open();
@@ -153,7 +152,7 @@ fn a_limit_ends_the_run_with_the_last_completion() {
     let mut by_count = spec("sim", 8, 1_000_000_000);
     by_count.limit.operations = Some(20);
     let ran_by_count = ran(by_count);
-    // Two whole rounds of eight, and four.
+    // Two rounds of eight, and four.
     assert_eq!((ran_by_count.window_ns, ran_by_count.latency.count()), (3 * LATENCY_NS, 20));
     let mut by_bytes = spec("sim", 1, 1_000_000_000);
     by_bytes.limit.bytes = Some(10 * 4096);
@@ -175,8 +174,8 @@ fn an_open_loop_on_time_has_no_lateness() {
 }
 
 #[test]
-fn an_open_loop_that_asks_too_much_shows_the_wait_and_not_the_service_alone() {
-    // One place of 0.1 ms each serves 10,000 a second; asked are 20,000: half a second's work is left over at the end.
+fn an_overloaded_open_loop_includes_the_wait_in_its_latency() {
+    // One server of 0.1 ms serves 10,000 per second, but 20,000 are requested: half a second of work is left at the end.
     let constant = |i: u64| Op { at_ns: i * 50_000, flags: Op::AT, ..Op::NONE };
     let mut spec = with(spec("sim", 1, 1_000_000_000), constant);
     spec.open_loop = true;
@@ -206,7 +205,7 @@ fn think_time_counts_from_the_last_completion_of_a_drained_lane() {
 }
 
 #[test]
-fn a_draining_sync_waits_for_those_before_and_those_after_for_it() {
+fn a_draining_sync_separates_the_operations_before_and_after_it() {
     // Eight reads at depth 8, a sync, eight reads, ...: 0.1 ms each, one after the other.
     let every_eight = |i: u64| match i % 9 {
         8 => Op { kind: Kind::Sync, flags: Op::DRAINED, ..Op::NONE },
@@ -219,15 +218,15 @@ fn a_draining_sync_waits_for_those_before_and_those_after_for_it() {
 }
 
 #[test]
-fn a_write_waits_for_its_own_trim_and_for_nothing_else() {
+fn a_write_waits_only_for_its_own_trim() {
     let pairs = |i: u64| {
         let kind = if i.is_multiple_of(2) { Kind::Trim } else { Kind::Write };
         Op { kind, flags: Op::PAIR, ..Op::NONE }
     };
-    // Both places beside it stay empty: while a trim is on its way, the write before it is the only other operation.
+    // While a trim is in flight, the write before it is the only other operation.
     for (depth, slot_bytes) in [(2, 4096), (4, 4096), (4, 1 << 20)] {
         let mut spec = with(spec("sim", depth, 1_000_000_000), pairs);
-        // Large blocks are prepared while others are on their way.
+        // Large blocks are prepared while others are in flight.
         (spec.slot_bytes, spec.writes) = (slot_bytes, true);
         let ran = ran(spec);
         assert_eq!(ran.outcome.error, None);
@@ -246,7 +245,7 @@ fn a_panic_in_a_worker_is_a_named_error() {
 }
 
 #[test]
-fn operations_on_the_same_bytes_wait_for_each_other_where_they_are_to() {
+fn serial_operations_on_the_same_bytes_wait_for_each_other() {
     let depth = |at: fn(u64) -> (u64, u16)| {
         let spec = with(spec("sim", 8, 100_000_000), move |i| {
             let (offset, file) = at(i);
@@ -271,17 +270,17 @@ fn operations_on_the_same_bytes_wait_for_each_other_where_they_are_to() {
     .zip([1.0, 1.0, 1.0, 2.0, 4.0, 8.0])
     {
         let seen = depth(at);
-        // The sync between two of them is in flight beside one.
+        // A sync is in flight together with one of them.
         assert!(near(seen, expected) || (seen - expected) / expected < 0.15, "{seen} for {expected}");
     }
 }
 
-/// What a replay of these steps came to on the simulated device, and what its source counted.
+/// Replays steps on the simulated device. Returns the result and the counters of the source.
 fn replayed(steps: &[Step], depth: u32) -> (RunResult, Replayed) {
     replayed_by(steps, depth, 1)
 }
 
-/// What a replay of these steps came to on the simulated device with at most `submit` operations in a call, and what its source counted.
+/// Replays steps with at most `submit` operations per call. Returns the result and the counters of the source.
 fn replayed_by(steps: &[Step], depth: u32, submit: u32) -> (RunResult, Replayed) {
     let (mut to, from) = feed();
     for step in steps {
@@ -298,7 +297,7 @@ fn replayed_by(steps: &[Step], depth: u32, submit: u32) -> (RunResult, Replayed)
 }
 
 #[test]
-fn what_is_due_at_once_goes_in_one_call_as_far_as_calls_may_have_several() {
+fn operations_due_together_share_a_call_up_to_the_batch_size() {
     let at = |index: u64| Step {
         offset: index << 20,
         wait_ns: 20_000 * (index / 5),
@@ -320,26 +319,26 @@ fn what_is_due_at_once_goes_in_one_call_as_far_as_calls_may_have_several() {
 }
 
 #[test]
-fn a_replay_keeps_gaps_behind_completions_and_ends_with_its_load() {
+fn a_replay_keeps_gaps_after_completions_and_ends_with_its_load() {
     let first =
         Step { offset: 0, wait_ns: 20_000, length: 4096, after: 0, lane: 0, file: 0, kind: Kind::Read };
     let next = Step { wait_ns: 50_000, after: 1, ..first };
-    // A task that begins while the other one goes on, with a gap in which its next waits for nothing of it.
+    // A second task that begins while the first one continues.
     let other = Step { lane: 1, wait_ns: 200_000, ..first };
     let (ran, counted) = replayed(&[first, next, next, other, next, Step { lane: 1, ..next }], 8);
     assert_eq!(counted, Replayed { is_whole: true, ..Replayed::default() });
-    // Four of the one task, each taking the device's time, three of them behind a gap.
+    // Four operations of the first task, three of them after a gap.
     assert_eq!((ran.window_ns, ran.latency.count()), (20_000 + 4 * LATENCY_NS + 3 * 50_000, 6));
     assert_eq!((ran.latency.min_ns(), ran.latency.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
     assert_eq!(ran.depth_ns, 6 * LATENCY_NS);
-    // With one in flight the other task is in the way.
+    // With a depth of one the tasks delay each other.
     let (ran, counted) = replayed(&[first, next, other, Step { lane: 1, ..next }], 1);
     assert!(ran.window_ns > 20_000 + 3 * LATENCY_NS && counted.held_by_depth > 0, "{counted:?}");
     assert!(counted.is_whole && counted.starved == 0, "{counted:?}");
 }
 
 #[test]
-fn a_replay_at_its_times_counts_latency_from_them_and_one_that_is_cut_off_says_so() {
+fn an_open_loop_replay_counts_latency_from_its_times_and_reports_a_cut() {
     let at = |us: u64| Step {
         offset: 0,
         wait_ns: us * 1000,
@@ -359,7 +358,7 @@ fn a_replay_at_its_times_counts_latency_from_them_and_one_that_is_cut_off_says_s
     let source: Box<dyn Source> = Box::new(Replay::new(from, 1, 1, true, Arc::clone(&counts)));
     let plain = spec("sim", 1, 2_000_000);
     let ran = ran(WorkerSpec { sources: vec![source], replay: Some(counts), open_loop: true, ..plain });
-    // One at a time: the second is late by what is left of the first, the third by that of both.
+    // With a depth of one the second is late by the rest of the first, the third by that of both.
     let late = [0, LATENCY_NS - 10_000, 2 * LATENCY_NS - 20_000];
     assert_eq!((ran.lateness.count(), ran.lateness.sum_ns()), (3, late.iter().sum()));
     assert_eq!(ran.latency.max_ns(), Some(late[2] + LATENCY_NS));

@@ -1,35 +1,31 @@
-//! A worker's time from set-up to the last completion.
-//!
-//! For: everything around the hot loop. Not for: the loop itself (`hot`), nor starting threads ([`crate::workers`]).
+//! One worker: places its thread, opens its engine, and runs the hot loop between two reads of the thread's counters.
 
 use crate::hot::Loop;
-use crate::interface::{Engine, Time};
-use crate::link::Task;
-use crate::outcome::Outcome;
+use crate::interface::{CannotBegin, Engine, Time};
+use crate::link::{Outcome, Task};
 use crate::recorder::Recorder;
-use crate::refusal::CannotBegin;
 use crate::spec::WorkerSpec;
-use crate::thread_io::{Account, of_ring_helpers};
+use model::Known;
 use model::job::{IoPriority, MemoryNodes};
 use model::record::ThreadIo;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use sys::calls::Calls;
-use sys::memory_policy::{self, Policy};
-use sys::perf::Counters;
-use sys::thread::{RunQueue, Usage};
+use sys::perf::{Calls, Counters};
+use sys::thread::{self, MemoryPolicy, RunQueue, Usage};
 
-/// Runs a task on an engine, with a look at each operation or without; the function pointers of the engine table.
+/// Runs a task on an engine, with or without recording single operations. The engine table points to instances of this function.
 pub(crate) fn run<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
-    let outcome = whole::<E, R>(task);
-    // The others learn of it at once: without this worker the rest is another workload.
+    let outcome = run_task::<E, R>(task);
+    // Report a failure at once: the other workers alone are a different workload.
     task.link.failed.fetch_or(outcome.error.is_some(), Ordering::Relaxed);
     outcome
 }
 
-fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
-    let opened = settle(&task.spec).and_then(|()| E::open(&mut task.spec));
+fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
+    let opened = place_thread(&task.spec).and_then(|()| E::open(&mut task.spec));
     let (mut engine, mut granted) = match opened {
         Ok(opened) => opened,
         Err(e) => {
@@ -41,30 +37,30 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     // Opened before the start: after it, every microsecond counts.
     let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
     let waited = || queue.as_ref().map_err(Clone::clone)?.waited_ns().map_err(|e| e.to_string());
-    let account = Account::open();
+    let io_counts = IoCounts::open();
     let has_helpers = task.spec.engine.name == "io_uring";
     if task.spec.fills_ahead() {
         granted.used.push(model::record::PREPARES_AHEAD.into());
     }
     let count_calls = task.spec.count_calls;
     let barrier = Arc::clone(&task.link.barrier);
-    let mut turns = Loop::<E, R>::new(task, &mut engine);
+    let mut hot_loop = Loop::<E, R>::new(task, &mut engine);
     if !barrier.wait() {
         return Outcome::failed("was not started".into());
     }
-    let (before, waited_before) = (sys::thread::usage().unwrap_or_default(), waited());
-    let io_before = account.read();
+    let (before, waited_before) = (thread::usage().unwrap_or_default(), waited());
+    let io_before = io_counts.read();
     let counters = Counters::start();
     let mut calls = count_calls.then(Calls::start);
     barrier.hold();
-    let start = turns.time().now();
-    let error = turns.drive(start).err();
-    let end = turns.time().now();
+    let start = hot_loop.time().now();
+    let error = hot_loop.drive(start).err();
+    let end = hot_loop.time().now();
     let calls = calls.as_mut().map(|c| c.as_mut().map_err(|e| e.clone())?.end());
     let counted = Some(counters.and_then(|mut c| c.end()));
-    let (after, waited_after) = (sys::thread::usage().unwrap_or_default(), waited());
-    let helpers = if has_helpers { of_ring_helpers() } else { ThreadIo::default() };
-    let io = io_before.and_then(|before| Ok(account.read()?.since(before).plus(helpers)));
+    let (after, waited_after) = (thread::usage().unwrap_or_default(), waited());
+    let helpers = if has_helpers { ring_thread_counts() } else { ThreadIo::default() };
+    let io = io_before.and_then(|before| Ok(io_counts.read()?.since(before).plus(helpers)));
     let ready_ns = waited_before.and_then(|before| Ok(waited_after?.saturating_sub(before)));
     let usage = Usage {
         user_ns: after.user_ns - before.user_ns,
@@ -74,8 +70,8 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
         minor_faults: after.minor_faults - before.minor_faults,
         major_faults: after.major_faults - before.major_faults,
     };
-    let wall_ns = turns.time().ns(end - start);
-    let outcome = turns.close();
+    let wall_ns = hot_loop.time().ns(end - start);
+    let outcome = hot_loop.close();
     let depth_counts = engine.depth_counts();
     let name = |e| format!("worker {} ({}): {e}", task.spec.worker, task.spec.engine.name);
     let ready_ns = Some(ready_ns);
@@ -94,18 +90,83 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     }
 }
 
-/// Puts the thread where it belongs before it allocates anything, and has its timers ring when they are due.
-fn settle(spec: &WorkerSpec) -> io::Result<()> {
-    sys::thread::place(&spec.place.cpus, spec.place.node)?;
+/// Places the thread before it allocates memory, and makes its timers precise.
+fn place_thread(spec: &WorkerSpec) -> io::Result<()> {
+    thread::place(&spec.place.cpus, spec.place.node)?;
     match &spec.place.memory {
-        Some(MemoryNodes::Local) => memory_policy::set(Policy::Local, &[])?,
-        Some(MemoryNodes::Bind(nodes)) => memory_policy::set(Policy::Bind, nodes)?,
-        Some(MemoryNodes::Prefer(node)) => memory_policy::set(Policy::Prefer, &[*node])?,
-        Some(MemoryNodes::Interleave(nodes)) => memory_policy::set(Policy::Interleave, nodes)?,
-        None => spec.place.node.map_or(Ok(()), |node| memory_policy::set(Policy::Bind, &[node]))?,
+        Some(MemoryNodes::Local) => thread::set_memory_policy(MemoryPolicy::Local, &[])?,
+        Some(MemoryNodes::Bind(nodes)) => thread::set_memory_policy(MemoryPolicy::Bind, nodes)?,
+        Some(MemoryNodes::Prefer(node)) => thread::set_memory_policy(MemoryPolicy::Prefer, &[*node])?,
+        Some(MemoryNodes::Interleave(nodes)) => thread::set_memory_policy(MemoryPolicy::Interleave, nodes)?,
+        None => {
+            spec.place.node.map_or(Ok(()), |node| thread::set_memory_policy(MemoryPolicy::Bind, &[node]))?;
+        }
     }
-    sys::thread::prefer(spec.place.nice, spec.place.io_priority.map(IoPriority::number))?;
-    // Without this the kernel may let a sleeper wait 50 us longer; on refusal it just does.
-    let _ = sys::thread::precise_timers();
+    thread::prefer(spec.place.nice, spec.place.io_priority.map(IoPriority::number))?;
+    // Without this a sleep may last up to 50 us longer.
+    let _ = thread::precise_timers();
     Ok(())
+}
+
+/// Size of the buffer for the file: seven lines with numbers of at most 20 digits.
+const MAX_IO_FILE_BYTES: usize = 512;
+
+/// Names of the kernel threads of a ring, before the id of the thread that owns the ring.
+const RING_THREAD_PREFIXES: [&str; 2] = ["iou-wrk-", "iou-sqp-"];
+
+/// The kernel's I/O counts of the calling thread (`/proc/thread-self/io`), which are separate for each stream. The file is opened before the
+/// start and read at the first and last timestamp, outside the loop.
+pub(crate) struct IoCounts(Known<File>);
+
+impl IoCounts {
+    /// Opens the counts of the calling thread.
+    pub(crate) fn open() -> Self {
+        Self(File::open("/proc/thread-self/io").map_err(|e| format!("/proc/thread-self/io: {e}")))
+    }
+
+    /// Reads the counts since the thread began.
+    pub(crate) fn read(&self) -> Known<ThreadIo> {
+        parse_io_file(self.0.as_ref().map_err(Clone::clone)?)
+    }
+}
+
+/// Reads the counts of the kernel threads that io_uring started for the calling thread. They have their own counts and live as long as the
+/// ring, so they are read once, at the end. Threads that ended earlier, and those of a C library, count only for the process; the analysis
+/// takes the difference as unattributed.
+pub(crate) fn ring_thread_counts() -> ThreadIo {
+    let mut sum = ThreadIo::default();
+    let Ok(own) = fs::read_link("/proc/thread-self") else { return sum };
+    let Some(own) = own.file_name().and_then(|id| id.to_str()) else { return sum };
+    let names = RING_THREAD_PREFIXES.map(|before| format!("{before}{own}"));
+    for thread in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let path = thread.path();
+        let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
+        if names.iter().any(|helper| helper == name.trim_end()) {
+            let io =
+                File::open(path.join("io")).map_err(|e| e.to_string()).and_then(|file| parse_io_file(&file));
+            sum = sum.plus(io.unwrap_or_default());
+        }
+    }
+    sum
+}
+
+fn parse_io_file(file: &File) -> Known<ThreadIo> {
+    let mut text = [0_u8; MAX_IO_FILE_BYTES];
+    let count = file.read_at(&mut text, 0).map_err(|e| format!("/proc/thread-self/io: {e}"))?;
+    ThreadIo::parse(&String::from_utf8_lossy(text.get(..count).unwrap_or_default()))
+}
+
+#[test]
+fn io_of_other_threads_is_not_counted() {
+    use std::io::Write;
+    let Ok(before) = IoCounts::open().read() else { return };
+    let wrote = |bytes: usize| {
+        let mut file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
+        file.write_all(&vec![1; bytes]).unwrap_or_else(|e| panic!("{e}"));
+    };
+    wrote(1 << 20);
+    std::thread::spawn(move || wrote(1 << 24)).join().unwrap_or_else(|_| panic!("the thread panicked"));
+    let own = IoCounts::open().read().unwrap_or_else(|why| panic!("{why}")).since(before);
+    assert!((1 << 20..1 << 23).contains(&own.wchar), "{own:?}");
+    assert_eq!(ring_thread_counts(), ThreadIo::default());
 }

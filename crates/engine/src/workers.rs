@@ -1,17 +1,15 @@
-//! The threads of a run, and what passes between them and the collector.
+//! The threads of a phase: starts workers together, takes their blocks, notices those that panic or hang, and ends them.
 //!
-//! For: starting workers together, taking their blocks, noticing those that panic or hang, ending them. Not for: the loop,
-//! nor what becomes of the blocks.
+//! 1. [`Workers::spawn`] starts one thread per spec and returns when all have set up.
+//! 2. [`Workers::open`] lets all begin together, or at a given time.
+//! 3. The collector takes blocks and logged operations, and names workers that are stuck in the kernel.
+//! 4. [`Workers::finish`] returns the outcomes.
 
-use crate::barrier::StartBarrier;
-use crate::engines;
-use crate::link::{Link, Task};
-use crate::outcome::Outcome;
-use crate::recorder;
-use crate::refusal::CannotBegin;
+use crate::interface::CannotBegin;
+use crate::link::{Block, Link, Outcome, StartBarrier, Tap, Task, connect};
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
-use crate::tally::{Block, Tap, connect};
-use model::op_log::Operation;
+use crate::{engines, recorder};
+use model::figures::Operation;
 use rtrb::Consumer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use sys::open_file::OpenFile;
 
-/// Which worker a block or an outcome is from.
+/// The worker that a block or an outcome belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Who {
     /// Index of the worker in the phase.
@@ -31,13 +29,13 @@ pub struct Who {
 
 struct Worker {
     who: Who,
-    /// The files of its spec. The worker uses copies in a file table of its own, so these must be closed here.
+    /// The files of its spec. The worker uses duplicates in its own file table, so these must be closed here.
     files: Arc<Vec<OpenFile>>,
     engine: &'static str,
     thread: JoinHandle<Outcome>,
     tap: Tap,
     log: Option<Consumer<Operation>>,
-    /// That of all workers of its stream.
+    /// Shared by all workers of its stream.
     stop: Arc<AtomicBool>,
     heartbeat: Arc<AtomicU64>,
     last_heartbeat: (u64, Instant),
@@ -52,10 +50,10 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Starts one thread per spec and returns when all have set up and wait.
+    /// Starts one thread per spec and returns when all are set up.
     ///
     /// # Errors
-    /// The first worker's reason why it cannot begin; all others end.
+    /// The reason of the first worker that cannot begin; all others end.
     pub fn spawn(specs: Vec<WorkerSpec>) -> Result<Self, CannotBegin> {
         let mut started = Self { all: Vec::new(), barrier: Arc::default(), failed: Arc::default() };
         let count = specs.len();
@@ -73,15 +71,15 @@ impl Workers {
         Ok(started)
     }
 
-    /// Starts the thread of a spec out of so many, whose engine is found by its name: the spec knows its facts alone.
-    fn start(&self, mut spec: WorkerSpec, of: usize) -> Result<Worker, String> {
+    /// Starts the thread of a spec. Finds the engine by its name, since the spec has only its facts.
+    fn start(&self, mut spec: WorkerSpec, count: usize) -> Result<Worker, String> {
         let name = spec.engine.name;
         let entry = engines::find(name).ok_or_else(|| format!("there is no engine {name}"))?;
         let (port, tap) = connect(spec.sources.len(), spec.open_loop);
         let heartbeat = Arc::new(AtomicU64::new(0));
-        let of_stream = self.all.iter().find(|w| w.who.stream == spec.stream);
-        let stop = of_stream.map_or_else(Arc::default, |w| Arc::clone(&w.stop));
-        let (to_log, log) = spec.log.then(|| recorder::connect(of)).unzip();
+        let same_stream = self.all.iter().find(|w| w.who.stream == spec.stream);
+        let stop = same_stream.map_or_else(Arc::default, |w| Arc::clone(&w.stop));
+        let (to_log, log) = spec.log.then(|| recorder::connect(count)).unzip();
         let link = Link {
             port,
             log: to_log,
@@ -100,7 +98,7 @@ impl Workers {
         let thread = std::thread::Builder::new().name(format!("fathom-{}", who.worker)).spawn(move || {
             let _ = sys::thread::block_signals();
             if !entry.library_threads {
-                // Where it is refused, lookups of descriptors stay a little dearer.
+                // If it is refused, descriptor lookups are slightly slower.
                 let _ = sys::thread::own_file_table();
             }
             let copies: std::io::Result<Vec<OpenFile>> = shared.iter().map(OpenFile::copy).collect();
@@ -144,51 +142,51 @@ impl Workers {
         self.barrier.open(true);
     }
 
-    /// Lets all workers begin at a time that is still to come; at once where it has passed.
+    /// Lets all workers begin at a time; at once if it has passed.
     pub fn open_at(&mut self, at: Instant) {
         self.all.iter_mut().for_each(|w| w.last_heartbeat.1 = at.max(Instant::now()));
         self.barrier.open_at(at);
     }
 
-    /// ns behind the time given to [`Self::open_at`] that the last worker so far began.
+    /// Returns the delay in ns of the last worker after the time given to [`Self::open_at`].
     pub fn late_ns(&self) -> u64 {
         self.barrier.late_ns()
     }
 
-    /// Asks all workers to stop after their current turn.
+    /// Stops all workers after their current turn.
     pub fn stop(&self) {
         self.all.iter().for_each(|w| w.stop.store(true, Ordering::Relaxed));
     }
 
-    /// Asks those of a stream to stop after their current turn.
+    /// Stops the workers of a stream after their current turn.
     pub fn stop_stream(&self, stream: usize) {
-        let of_stream = self.all.iter().filter(|w| w.who.stream == stream);
-        of_stream.for_each(|w| w.stop.store(true, Ordering::Relaxed));
+        let same_stream = self.all.iter().filter(|w| w.who.stream == stream);
+        same_stream.for_each(|w| w.stop.store(true, Ordering::Relaxed));
     }
 
-    /// Shows every block that has arrived.
-    pub fn collect(&mut self, mut look: impl FnMut(Who, &Block)) {
+    /// Passes every block that has arrived to `read`.
+    pub fn collect(&mut self, mut read: impl FnMut(Who, &Block)) {
         for worker in &mut self.all {
             let who = worker.who;
-            worker.tap.take(|block| look(who, block));
+            worker.tap.take(|block| read(who, block));
         }
     }
 
-    /// Shows the operations that have arrived for logs, in the order of each worker, some at a time.
-    pub fn take_logged(&mut self, mut look: impl FnMut(Who, &[Operation])) {
+    /// Passes the logged operations that have arrived to `read`, in chunks, in the order of each worker.
+    pub fn take_logged(&mut self, mut read: impl FnMut(Who, &[Operation])) {
         for worker in &mut self.all {
             let Some(log) = &mut worker.log else { continue };
-            // Only what is there now: a fast worker must not keep the others from being heard.
+            // Only the present ones: a fast worker must not starve the others.
             if let Ok(chunk) = log.read_chunk(log.slots()) {
                 let (first, second) = chunk.as_slices();
-                look(worker.who, first);
-                look(worker.who, second);
+                read(worker.who, first);
+                read(worker.who, second);
                 chunk.commit_all();
             }
         }
     }
 
-    /// Whether all workers have ended; once one has failed, the others are asked to stop.
+    /// Whether all workers have ended.
     pub fn is_done(&self) -> bool {
         self.all.iter().all(|w| w.thread.is_finished())
     }
@@ -198,12 +196,12 @@ impl Workers {
         self.all.iter().filter(|w| w.who.stream == stream).all(|w| w.thread.is_finished())
     }
 
-    /// Whether any worker has ended with an error: without it the rest is another workload.
+    /// Whether any worker has ended with an error: the others alone are a different workload.
     pub fn any_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Names a worker that has shown no sign of life for too long: it is stuck inside a system call.
+    /// Returns a message about a worker without a heartbeat for too long: it is stuck in a system call.
     pub fn stuck(&mut self) -> Option<String> {
         let now = Instant::now();
         for worker in self.all.iter_mut().filter(|w| !w.thread.is_finished()) {
@@ -225,7 +223,7 @@ impl Workers {
         None
     }
 
-    /// Takes what the workers leave behind. One that has not ended is left to itself and said to be stuck.
+    /// Returns the outcomes. A worker that has not ended is abandoned and reported as stuck.
     pub fn finish(self) -> Vec<(Who, Outcome)> {
         let outcomes = self.all.into_iter().map(|worker| {
             let outcome = if worker.thread.is_finished() {
@@ -237,7 +235,7 @@ impl Workers {
                 ))
             };
             if outcome.error.is_some() {
-                // Closing a file may wait for a file system that never answers; the end of the process does it as well.
+                // Closing a file may block on a file system that never answers; the exit of the process closes it too.
                 std::mem::forget(worker.files);
             }
             (worker.who, outcome)
@@ -246,7 +244,7 @@ impl Workers {
     }
 }
 
-/// The words of a panic.
+/// Returns the message of a panic.
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))

@@ -1,55 +1,61 @@
-//! A cgroup of our own, so that the kernel counts our I/O apart from everybody else's.
+//! Cgroups: one for fathom alone, so that the kernel counts its I/O separately, and the limits of the cgroups
+//! above.
 //!
-//! For: entering one below the present cgroup, so that every limit of it still binds, and leaving without a trace. Not for: setting
-//! limits. The whole process moves, and has to before it starts a thread or an operation that is to be counted.
+//! [`enter`] works in four steps:
+//! 1. Find the present cgroup in the hierarchy with the I/O controller.
+//! 2. Create a cgroup below it, so that every limit of the present one still binds. Version 1 does not pass
+//!    limits on, so they are copied.
+//! 3. Move the whole process, before it starts a thread or an operation that is to be counted.
+//! 4. [`leave_now`] moves it back and removes the cgroup.
+//!
+//! The second half of the file reads limits on I/O, CPU time and memory, the file that counts the throttled
+//! CPU time, and the memory limit that leaves the least room.
 
 use crate::error::describe;
-use crate::mountinfo::{self, Mount};
+use crate::file_systems;
+use crate::file_systems::Mount;
 use crate::root::Root;
-use model::Known;
 use model::machine::Cgroup;
-use model::name;
+use model::{Known, name};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A limit that binds no device, in bytes per second. Recent kernels count in v1 only on devices with a limit (6.18: "Total 0"
-/// after a thousand direct reads without one, exactly a thousand with it).
+/// A limit that binds no device, in bytes per second. Recent kernels count in version 1 only on devices with
+/// a limit (6.18: "Total 0" after a thousand direct reads without one, exactly a thousand with it).
 pub(crate) const NO_LIMIT: u64 = 1 << 40;
-/// Begin of our directory names; the process id and a number follow.
+/// Our directory names begin with this; the process id and a random number follow.
 const PREFIX: &str = "fathom-";
-/// Tries to remove a cgroup that a thread of ours is just leaving.
-const REMOVALS: u32 = 20;
+/// Attempts to remove a cgroup that a thread of ours is just leaving.
+const MAX_REMOVALS: u32 = 20;
 const BETWEEN_REMOVALS: Duration = Duration::from_millis(5);
-
-const V1_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
-/// Limits of version 1, which the kernel does not pass on to cgroups below.
+const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
+/// Limits of version 1. The kernel does not pass them on to cgroups below.
 pub(crate) const V1_LIMITS: [&str; 4] =
     ["read_bps_device", "write_bps_device", "read_iops_device", "write_iops_device"];
-const V2_FILES: [&str; 1] = ["io.stat"];
-
-/// The one that this process is in, for whoever leaves it first: the owner or a forced exit.
+const V2_IO_FILES: [&str; 1] = ["io.stat"];
+/// The cgroup that this process entered. The owner or a forced exit takes it, whichever leaves first.
 static ENTERED: Mutex<Option<Entered>> = Mutex::new(None);
 
-/// What has to be undone.
+/// What leaving has to undo.
 struct Entered {
     dir: PathBuf,
     parent: PathBuf,
-    /// Whether the controller was handed down for us and has to be taken back first.
-    handed_down: bool,
+    /// Whether the controller was delegated for us and has to be taken back first.
+    delegated: bool,
 }
 
-/// A cgroup of our own; dropping it moves the process back and removes it.
+/// A cgroup for this process alone. Dropping it moves the process back and removes the cgroup.
 #[derive(Debug)]
 pub struct OwnCgroup {
     description: Cgroup,
 }
 
 impl OwnCgroup {
-    /// Makes the kernel count on these devices (`major:minor` of whole disks), where it needs to be asked. What it refuses it
-    /// does not count, which the judge sees by itself.
+    /// Makes the kernel count on these devices (`major:minor` of whole disks). Version 1 counts only on
+    /// devices with a limit. A refused device remains uncounted, which the analysis detects.
     pub fn count_on<'a>(&self, devices: impl Iterator<Item = &'a str>) {
         if self.description.version != 1 {
             return;
@@ -61,7 +67,7 @@ impl OwnCgroup {
         }
     }
 
-    /// Where it is and what it counts.
+    /// Returns where it is and what it counts.
     pub fn describe(&self) -> Cgroup {
         self.description.clone()
     }
@@ -73,36 +79,36 @@ impl Drop for OwnCgroup {
     }
 }
 
-/// Moves this process into a fresh cgroup below its present one.
+/// Moves this process into a new cgroup below its present one.
 ///
 /// # Errors
-/// Why that is not possible: no such controller, no permission, or others in the same cgroup.
+/// Why not: no such controller, no permission, or other processes in the same cgroup.
 pub fn enter(root: &Root) -> Known<OwnCgroup> {
     let present = root.read("/proc/self/cgroup")?;
-    let mounts = mountinfo::read(root)?;
+    let mounts = file_systems::read(root)?;
     let mut entered = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
     if entered.is_some() {
         return Err("this process is in a cgroup of its own already".into());
     }
     let (version, parent) = find(root, &present, &mounts)?;
-    remove_deserted(root, &parent);
+    remove_stale(root, &parent);
     let dir = parent.join(format!("{PREFIX}{}-{:08x}", std::process::id(), random()));
     fs::create_dir(&dir)
         .map_err(|e| format!("no cgroup may be made in {} ({})", name::shown(&parent), describe(&e)))?;
-    let mut ours = Entered { dir, parent, handed_down: false };
+    let mut ours = Entered { dir, parent, delegated: false };
     let limits = if version == 1 { copy_limits(&ours.parent, &ours.dir) } else { Ok(()) };
     if let Err(why) = limits.and_then(|()| move_in(&mut ours, version)) {
         leave(&ours);
         return Err(why);
     }
-    let names: &[&str] = if version == 1 { &V1_FILES } else { &V2_FILES };
+    let names: &[&str] = if version == 1 { &V1_IO_FILES } else { &V2_IO_FILES };
     let files = names.iter().map(|f| ours.dir.join(f).to_string_lossy().into_owned()).collect();
     let description = Cgroup { version, dir: ours.dir.to_string_lossy().into_owned(), files };
     *entered = Some(ours);
     Ok(OwnCgroup { description })
 }
 
-/// Leaves at once, for a forced exit. Does nothing where none was entered or it was left.
+/// Leaves at once, for a forced exit. Does nothing outside a cgroup of ours.
 pub fn leave_now() {
     let entered = ENTERED.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(ours) = entered {
@@ -110,13 +116,13 @@ pub fn leave_now() {
     }
 }
 
-/// Version 1 keeps limits flat: one on the present cgroup does not bind in a cgroup below it. The user's limits must bind
-/// all the same, so they are copied; where that fails, no cgroup is entered.
+/// Copies the limits of version 1: a limit on the present cgroup does not bind the cgroups below it, and the
+/// user's limits must bind. If copying fails, no cgroup is entered.
 fn copy_limits(from: &Path, to: &Path) -> Known<()> {
     for limit in V1_LIMITS {
         let name = format!("blkio.throttle.{limit}");
         let text = fs::read_to_string(from.join(&name)).unwrap_or_default();
-        // One device per write, as the kernel takes them.
+        // The kernel accepts one device per write.
         for line in text.lines() {
             write(&to.join(&name), line).map_err(|e| {
                 format!("the limits of its present cgroup cannot be copied ({})", describe(&e))
@@ -126,7 +132,7 @@ fn copy_limits(from: &Path, to: &Path) -> Known<()> {
     Ok(())
 }
 
-/// Version and directory of the present cgroup in the hierarchy that has the I/O controller.
+/// Returns the version and the directory of the present cgroup in the hierarchy with the I/O controller.
 fn find(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
     // Lines are `id:controllers:path`; version 2 has no controllers there.
     let lines = || present.lines().filter_map(|l| l.split_once(':')?.1.split_once(':'));
@@ -147,11 +153,11 @@ fn find(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
     Ok((2, root.path(&dir)))
 }
 
-/// Where a cgroup path is in the file system, when perhaps only a part of the hierarchy is mounted.
+/// Returns the directory of a cgroup path. Perhaps only a part of the hierarchy is mounted.
 pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
     let below = path.strip_prefix(mount.root.trim_end_matches('/'));
     let below = below.filter(|b| b.is_empty() || b.starts_with('/'));
-    // With a cgroup name space the path can lead above what is mounted.
+    // In a cgroup namespace the path can lead above the mount.
     let below = below
         .filter(|b| !b.starts_with("/.."))
         .ok_or("its own cgroup is not visible in here (a container)")?;
@@ -159,41 +165,42 @@ pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
 }
 
 fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
-    // "0" is the writer's whole process, under whatever number it is known here.
+    // "0" means the writer's whole process, whatever its number is in this namespace.
     write(&ours.dir.join("cgroup.procs"), "0")
         .map_err(|e| format!("{} cannot be entered ({})", name::shown(&ours.dir), describe(&e)))?;
     if version == 1 {
-        return present(&ours.dir, &V1_FILES);
+        return check_files(&ours.dir, &V1_IO_FILES);
     }
-    if present(&ours.dir, &V2_FILES).is_err() {
-        // Only now, since a cgroup with processes of its own delegates nothing.
+    if check_files(&ours.dir, &V2_IO_FILES).is_err() {
+        // Only after moving, since a cgroup with processes delegates nothing.
         write(&ours.parent.join("cgroup.subtree_control"), "+io").map_err(|e| {
             format!("{} does not hand the io controller down ({})", name::shown(&ours.parent), describe(&e))
         })?;
-        ours.handed_down = true;
+        ours.delegated = true;
     }
-    present(&ours.dir, &V2_FILES)
+    check_files(&ours.dir, &V2_IO_FILES)
 }
 
-fn present(dir: &Path, files: &[&str]) -> Known<()> {
+fn check_files(dir: &Path, files: &[&str]) -> Known<()> {
     match files.iter().find(|f| !dir.join(f).exists()) {
         Some(absent) => Err(format!("the kernel keeps no {absent}")),
         None => Ok(()),
     }
 }
 
-/// In the order that the kernel accepts. What fails here leaves an empty directory, which the next run removes.
+/// Leaves in the order that the kernel accepts. A failure leaves an empty directory, which the next run
+/// removes.
 fn leave(ours: &Entered) {
-    if ours.handed_down {
+    if ours.delegated {
         let _ = write(&ours.parent.join("cgroup.subtree_control"), "-io");
     }
     let back = ours.parent.join("cgroup.procs");
     let _ = write(&back, "0");
-    // What a command of the user left running belongs where the command was started.
+    // Processes that a user's command left running return to the cgroup that the command was started in.
     for pid in fs::read_to_string(ours.dir.join("cgroup.procs")).unwrap_or_default().lines() {
         let _ = write(&back, pid);
     }
-    for _ in 0..REMOVALS {
+    for _ in 0..MAX_REMOVALS {
         match fs::remove_dir(&ours.dir) {
             Err(e) if e.kind() == io::ErrorKind::ResourceBusy => std::thread::sleep(BETWEEN_REMOVALS),
             _ => return,
@@ -201,8 +208,8 @@ fn leave(ours: &Entered) {
     }
 }
 
-/// Removes the empty cgroups of killed runs. The kernel refuses to remove one that anybody is in.
-fn remove_deserted(root: &Root, parent: &Path) {
+/// Removes the empty cgroups of killed runs. The kernel refuses to remove a cgroup with processes.
+fn remove_stale(root: &Root, parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
@@ -217,33 +224,33 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Enough to tell two cgroups of one process apart.
+/// A number that distinguishes two cgroups of one process.
 fn random() -> u32 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |d| model::payload::split_mix(d.as_nanos() as u64) as u32)
 }
 
-/// Whether [`enter`] can be expected to succeed, by looking alone: the version of the hierarchy.
+/// Whether [`enter`] is expected to succeed: the version of the hierarchy. Changes nothing.
 ///
 /// # Errors
-/// Why it would not.
-pub fn allowed(root: &Root) -> Known<u8> {
+/// Why it would fail.
+pub fn would_succeed(root: &Root) -> Known<u8> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
-    let (version, parent) = find(root, &root.read("/proc/self/cgroup")?, &mountinfo::read(root)?)?;
+    let (version, parent) = find(root, &root.read("/proc/self/cgroup")?, &file_systems::read(root)?)?;
     let may = |path: &Path| {
         accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(|e| describe(&e.into()))
     };
     may(&parent).map_err(|why| format!("no cgroup may be made in {} ({why})", name::shown(&parent)))?;
-    // Whoever moves away has to come back.
+    // The process has to be able to move back.
     let procs = parent.join("cgroup.procs");
     may(&procs).map_err(|why| format!("{} may not be written ({why})", name::shown(&procs)))?;
     let lines = |file: &str| fs::read_to_string(parent.join(file)).unwrap_or_default();
-    // Only the root of all has no type, and it alone may have processes beside cgroups with controllers.
-    let crowded = version == 2
+    // Only the root cgroup has no type, and it alone may have both processes and cgroups with controllers.
+    let is_shared = version == 2
         && parent.join("cgroup.type").exists()
         && !lines("cgroup.subtree_control").split_ascii_whitespace().any(|c| c == "io")
         && lines("cgroup.procs").lines().count() > 1;
-    if crowded {
+    if is_shared {
         return Err(format!(
             "other processes are in {} too, so it delegates the io controller to nobody",
             name::shown(&parent)
@@ -252,12 +259,214 @@ pub fn allowed(root: &Root) -> Known<u8> {
     Ok(version)
 }
 
+/// A memory limit from here on is none: version 1 shows the largest number of whole pages.
+const NO_MEMORY_LIMIT: u64 = 1 << 60;
+/// Limits of version 2.
+const V2_LIMIT_FILES: [&str; 7] =
+    ["io.max", "io.latency", "io.weight", "io.cost.qos", "cpu.max", "memory.high", "memory.max"];
+
+/// Returns all limits that are set, one `path: line` each.
+///
+/// # Errors
+/// If no limit was found and some file could not be read. A limit that was found counts more than a file that
+/// was not.
+pub(crate) fn read_limits(root: &Root) -> Known<String> {
+    let groups = Groups::read(root)?;
+    let mut found = LimitTexts::default();
+    for limit in V1_LIMITS {
+        // Version 1 applies limits of the present cgroup only.
+        let own = groups.path("blkio", 1).map(|dirs| dirs.map(|d| d.into_iter().take(1).collect()));
+        found.add(root, own, &format!("blkio.throttle.{limit}"));
+    }
+    found.add(root, groups.path("cpu", 1), "cpu.cfs_quota_us");
+    found.add(root, groups.path("memory", 1), "memory.limit_in_bytes");
+    for file in V2_LIMIT_FILES {
+        found.add(root, groups.path("", 2), file);
+    }
+    match found {
+        LimitTexts { text, refused: Some(why) } if text.is_empty() => Err(why),
+        LimitTexts { text, .. } => Ok(text),
+    }
+}
+
+/// Returns the `cpu.stat` with our throttled time: of the nearest cgroup with a limit, else of the nearest
+/// that counts.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn cpu_stat(root: &Root) -> Known<String> {
+    let groups = Groups::read(root)?;
+    let dirs = groups.path("cpu", 1).or_else(|| groups.path("", 2));
+    let dirs = dirs.ok_or("this process is in no cgroup that counts CPU time")??;
+    let limited = |dir: &&String| {
+        ["cpu.cfs_quota_us", "cpu.max"]
+            .iter()
+            .any(|f| root.word(&format!("{dir}/{f}")).is_some_and(|line| is_set(f, &line)))
+    };
+    let text = |dir: &str| root.read(&format!("{dir}/cpu.stat")).unwrap_or_default();
+    let counts = |dir: &&String| text(dir).contains("nr_throttled");
+    let any = |dir: &&String| !text(dir).is_empty();
+    let best = dirs.iter().find(|d| limited(d) && counts(d)).or_else(|| dirs.iter().find(counts));
+    let best = best.or_else(|| dirs.iter().find(any));
+    best.map(|dir| format!("{dir}/cpu.stat")).ok_or_else(|| "no cgroup above us has a cpu.stat".into())
+}
+
+/// A limit on the memory of a cgroup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// The file that sets it.
+    pub file: String,
+    /// Bytes that all processes of the cgroup may use together.
+    pub bytes: u64,
+    /// Bytes that other processes use, without memory that the kernel could reclaim (the page cache).
+    pub used_bytes: u64,
+}
+
+impl MemoryLimit {
+    /// Returns the bytes left for this process.
+    pub fn room_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.used_bytes)
+    }
+}
+
+/// Returns the memory limit that leaves this process the least room, of its cgroup and those above; `None` if
+/// none is set or readable.
+pub fn memory(root: &Root) -> Option<MemoryLimit> {
+    let groups = Groups::read(root).ok()?;
+    let own = anonymous_bytes(root);
+    let versions = [
+        (groups.path("memory", 1), "memory.limit_in_bytes", "total_rss "),
+        (groups.path("", 2), "memory.max", "anon "),
+    ];
+    let limits = versions.into_iter().flat_map(|(dirs, file, counter)| {
+        let dirs = dirs.and_then(Result::ok).unwrap_or_default();
+        dirs.into_iter().filter_map(move |dir| {
+            let file = format!("{dir}/{file}");
+            let bytes = root.word(&file)?.parse().ok().filter(|bytes| *bytes < NO_MEMORY_LIMIT)?;
+            let stat = root.read(&format!("{dir}/memory.stat")).unwrap_or_default();
+            let of_all = stat.lines().find_map(|line| line.strip_prefix(counter)?.trim().parse().ok());
+            Some(MemoryLimit { file, bytes, used_bytes: of_all.unwrap_or(0_u64).saturating_sub(own) })
+        })
+    });
+    limits.min_by_key(MemoryLimit::room_bytes)
+}
+
+/// Returns the anonymous memory of this process.
+fn anonymous_bytes(root: &Root) -> u64 {
+    let status = root.read("/proc/self/status").unwrap_or_default();
+    let kib = status.lines().find_map(|line| {
+        let value = line.strip_prefix("RssAnon:")?.trim();
+        value.strip_suffix(" kB")?.parse::<u64>().ok()
+    });
+    kib.unwrap_or(0).saturating_mul(1024)
+}
+
+/// The cgroups of this process.
+struct Groups {
+    /// Text of `/proc/self/cgroup`.
+    present: String,
+    mounts: Vec<Mount>,
+}
+
+impl Groups {
+    fn read(root: &Root) -> Known<Self> {
+        let present = root.read("/proc/self/cgroup").map_err(|why| format!("/proc/self/cgroup: {why}"))?;
+        Ok(Self { present, mounts: file_systems::read(root)? })
+    }
+
+    /// Returns the directories of a hierarchy, from the cgroup of this process up to the top that is mounted
+    /// here; `None` if this machine has no such hierarchy.
+    fn path(&self, controller: &str, version: u8) -> Option<Known<Vec<String>>> {
+        // Lines are `id:controllers:path`; version 2 has no controllers there.
+        let mut lines = self.present.lines().filter_map(|l| l.split_once(':')?.1.split_once(':'));
+        let (kind, has): (_, &dyn Fn(&str) -> bool) = match version {
+            1 => ("cgroup", &|list: &str| list.split(',').any(|c| c == controller)),
+            _ => ("cgroup2", &|_: &str| true),
+        };
+        let (_, path) = lines.find(|(list, _)| if version == 1 { has(list) } else { list.is_empty() })?;
+        let mount = self.mounts.iter().find(|m| m.kind == kind && has(&m.super_options));
+        let Some(mount) = mount else {
+            return Some(Err(format!("the cgroups of {} are not mounted here", controller_name(controller))));
+        };
+        let dir = match directory(mount, path) {
+            Ok(dir) => dir,
+            Err(why) => return Some(Err(format!("limits of {}: {why}", controller_name(controller)))),
+        };
+        let above = Path::new(&dir).ancestors().take_while(|d| d.starts_with(&mount.point));
+        Some(Ok(above.map(|d| d.to_string_lossy().into_owned()).collect()))
+    }
+}
+
+fn controller_name(controller: &str) -> &str {
+    if controller.is_empty() { "version 2" } else { controller }
+}
+
+/// Limits that were found, and the first file that could not be read.
+#[derive(Default)]
+struct LimitTexts {
+    text: String,
+    refused: Option<String>,
+}
+
+impl LimitTexts {
+    fn add(&mut self, root: &Root, dirs: Option<Known<Vec<String>>>, file: &str) {
+        let dirs = match dirs {
+            None => return,
+            Some(Ok(dirs)) => dirs,
+            Some(Err(why)) => return self.refuse(why),
+        };
+        for dir in dirs {
+            let path = format!("{dir}/{file}");
+            match root.read(&path) {
+                Ok(text) => {
+                    for line in text.lines().map(str::trim).filter(|l| is_set(file, l)) {
+                        self.text += &format!("{path}: {line}\n");
+                        self.period(root, &dir, file);
+                    }
+                }
+                // Most cgroups lack the controller, and the top has no limits.
+                Err(_) if !root.has(&path) => {}
+                Err(why) => self.refuse(format!("{path}: {why}")),
+            }
+        }
+    }
+
+    /// Adds the period of a CPU quota, which is meaningless without it.
+    fn period(&mut self, root: &Root, dir: &str, file: &str) {
+        if file == "cpu.cfs_quota_us"
+            && let Some(period) = root.word(&format!("{dir}/cpu.cfs_period_us"))
+        {
+            self.text += &format!("{dir}/cpu.cfs_period_us: {period}\n");
+        }
+    }
+
+    fn refuse(&mut self, why: String) {
+        self.refused.get_or_insert(why);
+    }
+}
+
+/// Whether a line of a limit file sets a limit.
+fn is_set(file: &str, line: &str) -> bool {
+    let number = || line.split_ascii_whitespace().next_back().and_then(|w| w.parse::<u64>().ok());
+    match file {
+        "io.max" => line.split('=').skip(1).any(|value| !value.starts_with("max")),
+        "io.weight" => !matches!(line, "" | "default 100" | "100"),
+        "io.cost.qos" => line.split(' ').any(|word| word == "enable=1"),
+        "cpu.max" | "memory.max" | "memory.high" => !line.is_empty() && !line.starts_with("max"),
+        "cpu.cfs_quota_us" => number().is_some(),
+        "memory.limit_in_bytes" => number().is_some_and(|bytes| bytes < NO_MEMORY_LIMIT),
+        // Our own rule, which only makes the kernel count, limits nothing.
+        _ if file.starts_with("blkio.throttle.") => number().is_some_and(|n| n != NO_LIMIT),
+        _ => !line.is_empty(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn mounts() -> Vec<Mount> {
-        mountinfo::parse(
+        file_systems::parse(
             "38 31 0:35 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n\
              41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
         )
@@ -276,7 +485,7 @@ mod tests {
 
     #[test]
     fn a_part_of_the_hierarchy_is_enough_and_what_is_above_it_is_not_visible() {
-        let part = mountinfo::parse("1 0 0:35 /docker/x /cg rw - cgroup2 cgroup2 rw\n");
+        let part = file_systems::parse("1 0 0:35 /docker/x /cg rw - cgroup2 cgroup2 rw\n");
         assert_eq!(directory(&part[0], "/docker/x/y"), Ok("/cg/y".to_owned()));
         assert_eq!(directory(&part[0], "/docker/x"), Ok("/cg".to_owned()));
         assert!(directory(&part[0], "/docker/xy").is_err());
@@ -286,7 +495,7 @@ mod tests {
     #[test]
     fn entering_and_leaving_leaves_nothing_behind() {
         let root = Root::real();
-        let allowed = allowed(&root);
+        let would_succeed = would_succeed(&root);
         let own = match enter(&root) {
             Ok(own) => own,
             Err(why) => return println!("skipped: {why}"),
@@ -295,11 +504,123 @@ mod tests {
         let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let name = Path::new(&seen.dir).file_name().and_then(|n| n.to_str()).unwrap_or("none").to_owned();
         assert!(text.contains(&name), "{text}");
-        assert_eq!(allowed, Ok(own.describe().version), "looking says what entering finds");
+        assert_eq!(would_succeed, Ok(own.describe().version), "looking says what entering finds");
         assert!(enter(&root).is_err());
         drop(own);
         assert!(!Path::new(&seen.dir).exists());
         let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         assert!(!text.contains(&name), "{text}");
+    }
+}
+
+#[cfg(test)]
+mod limits_tests {
+    use super::*;
+    use crate::fixture::put;
+
+    fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        for (path, text) in files {
+            put(dir.path(), path, text);
+        }
+        dir
+    }
+
+    const V2: (&str, &str) = ("/proc/self/mountinfo", "31 1 0:27 / /cg rw - cgroup2 cgroup2 rw\n");
+
+    #[test]
+    fn limits_of_version_2_are_found_in_every_cgroup_above() {
+        let dir = machine(&[
+            V2,
+            ("/proc/self/cgroup", "0::/user.slice/me.scope\n"),
+            (
+                "/cg/user.slice/io.max",
+                "8:0 rbps=max wbps=max riops=500 wiops=max\n8:16 rbps=max wbps=max riops=max wiops=max\n",
+            ),
+            ("/cg/user.slice/cpu.max", "50000 100000\n"),
+            ("/cg/user.slice/cpu.stat", "usage_usec 1\nnr_periods 9\nnr_throttled 4\nthrottled_usec 5\n"),
+            ("/cg/user.slice/me.scope/cpu.max", "max 100000\n"),
+            ("/cg/user.slice/me.scope/cpu.stat", "usage_usec 1\nnr_periods 0\nnr_throttled 0\n"),
+            ("/cg/user.slice/me.scope/memory.max", "max\n"),
+            ("/cg/user.slice/me.scope/io.weight", "default 100\n8:0 50\n"),
+            ("/cg/io.cost.qos", "8:0 enable=0 ctrl=auto\n8:16 enable=1 ctrl=user\n"),
+        ]);
+        let root = Root::at(dir.path().to_owned());
+        assert_eq!(
+            read_limits(&root),
+            Ok("/cg/user.slice/io.max: 8:0 rbps=max wbps=max riops=500 wiops=max\n\
+                /cg/user.slice/me.scope/io.weight: 8:0 50\n\
+                /cg/io.cost.qos: 8:16 enable=1 ctrl=user\n\
+                /cg/user.slice/cpu.max: 50000 100000\n"
+                .to_owned())
+        );
+        // The limited one throttles; the one below counts its own quota only, of which it has none.
+        assert_eq!(cpu_stat(&root), Ok("/cg/user.slice/cpu.stat".to_owned()));
+    }
+
+    #[test]
+    fn limits_of_version_1_are_found_and_a_counting_rule_is_none() {
+        let limit = format!("254:0 {NO_LIMIT}\n254:16 1000\n");
+        let dir = machine(&[
+            (
+                "/proc/self/mountinfo",
+                "31 1 0:27 / /b rw - cgroup cgroup rw,blkio\n32 1 0:28 / /c rw - cgroup cgroup rw,cpu,cpuacct\n33 1 0:29 / /m rw - cgroup cgroup rw,memory\n",
+            ),
+            ("/proc/self/cgroup", "3:blkio:/a/b\n2:cpu,cpuacct:/x\n1:memory:/\n"),
+            ("/b/a/blkio.throttle.read_iops_device", "254:0 7\n"),
+            ("/b/a/b/blkio.throttle.read_bps_device", &limit),
+            ("/c/x/cpu.cfs_quota_us", "20000\n"),
+            ("/c/x/cpu.cfs_period_us", "100000\n"),
+            ("/c/x/cpu.stat", "nr_periods 1\nnr_throttled 0\nthrottled_time 0\n"),
+            ("/m/memory.limit_in_bytes", "9223372036854771712\n"),
+        ]);
+        let root = Root::at(dir.path().to_owned());
+        assert_eq!(
+            read_limits(&root),
+            Ok("/b/a/b/blkio.throttle.read_bps_device: 254:16 1000\n\
+                /c/x/cpu.cfs_quota_us: 20000\n/c/x/cpu.cfs_period_us: 100000\n"
+                .to_owned())
+        );
+        assert_eq!(cpu_stat(&root), Ok("/c/x/cpu.stat".to_owned()));
+    }
+
+    #[test]
+    fn the_memory_limit_that_leaves_the_least_room_counts_whichever_cgroup_above_sets_it() {
+        let dir = machine(&[
+            V2,
+            ("/proc/self/cgroup", "0::/pod/me\n"),
+            ("/proc/self/status", "Name:\tfathom\nRssAnon:\t    4096 kB\n"),
+            ("/cg/pod/me/memory.max", "209715200\n"),
+            ("/cg/pod/me/memory.stat", "anon 4194304\nfile 99999999\n"),
+            ("/cg/pod/memory.max", "268435456\n"),
+            ("/cg/pod/memory.stat", "anon 138412032\nfile 1\n"),
+            ("/cg/memory.max", "max\n"),
+        ]);
+        let found = memory(&Root::at(dir.path().to_owned()));
+        let known =
+            MemoryLimit { file: "/cg/pod/memory.max".into(), bytes: 256 << 20, used_bytes: 128 << 20 };
+        assert_eq!(found, Some(known));
+        let dir = machine(&[
+            ("/proc/self/mountinfo", "33 1 0:29 / /m rw - cgroup cgroup rw,memory\n"),
+            ("/proc/self/cgroup", "1:memory:/a\n"),
+            ("/m/a/memory.limit_in_bytes", "67108864\n"),
+            ("/m/memory.limit_in_bytes", "9223372036854771712\n"),
+        ]);
+        let found =
+            memory(&Root::at(dir.path().to_owned())).map(|limit| (limit.file.clone(), limit.room_bytes()));
+        assert_eq!(found, Some(("/m/a/memory.limit_in_bytes".into(), 64 << 20)));
+        assert_eq!(memory(&Root::at("/nonexistent-prefix".into())), None);
+    }
+
+    #[test]
+    fn a_machine_without_limits_is_empty_and_a_hidden_hierarchy_is_a_reason() {
+        let dir = machine(&[V2, ("/proc/self/cgroup", "0::/\n"), ("/cg/cpu.stat", "usage_usec 3\n")]);
+        let root = Root::at(dir.path().to_owned());
+        assert_eq!((read_limits(&root), cpu_stat(&root)), (Ok(String::new()), Ok("/cg/cpu.stat".to_owned())));
+        let dir = machine(&[V2, ("/proc/self/cgroup", "0::/../../other\n")]);
+        let root = Root::at(dir.path().to_owned());
+        assert!(read_limits(&root).is_err_and(|why| why.contains("container")));
+        assert!(cpu_stat(&root).is_err());
+        assert!(read_limits(&Root::at("/nonexistent-prefix".into())).is_err());
     }
 }

@@ -1,19 +1,20 @@
-//! Every block device that the kernel shows, each with what `/sys` and `/proc` tell of it.
+//! All block devices that the kernel shows: their list with properties and users (`fathom devices`), their
+//! names, and their counters at one moment.
 //!
-//! For: `fathom devices`. Not for: the stack below one target ([`crate::resolve`]), nor for reading from a device.
+//! The layers below one target are found in `stack`.
 
-use crate::in_use;
-use crate::mountinfo::{self, Mount};
+use crate::file_systems::Mount;
+use crate::in_use::Use;
 use crate::root::Root;
-use crate::stack;
-use crate::usage::Use;
+use crate::{file_systems, in_use, stack};
 use model::Known;
-use model::devices::{BlockDevice, Devices, FORMAT, Mounted, Queue};
-use model::machine::Layer;
+use model::evidence::{DiskCounters, lines};
+use model::machine::{BlockDevice, Devices, FORMAT, Layer, Mounted, Queue};
+use std::path::{Component, Path, PathBuf};
 
-/// Where they are listed, partitions too.
+/// Directory of all block devices, partitions included.
 const ALL: &str = "/sys/class/block";
-/// Parts of a device's place in `/sys/devices` that name what it hangs on, the nearest to the device first.
+/// Parts of a device's path in `/sys/devices` that name its bus. The one nearest to the device counts.
 const BUSES: [(&str, &str); 9] = [
     ("/usb", "USB"),
     ("/ata", "SATA"),
@@ -25,35 +26,36 @@ const BUSES: [(&str, &str); 9] = [
     ("/vbd-", "Xen"),
     ("/ufshcd", "UFS"),
 ];
-
-/// Where SCSI, NVMe and MMC have the revision of the firmware; an NVMe name space with native multipath has it in its controller.
+/// Files with the firmware revision for SCSI, NVMe and MMC. An NVMe namespace with native multipath has it in
+/// its controller.
 const FIRMWARE: [&str; 4] =
     ["device/rev", "device/firmware_rev", "device/device/firmware_rev", "device/fwrev"];
 
-/// All of them, each disk before its partitions.
+/// Lists all block devices, each disk before its partitions.
 ///
 /// # Errors
 /// Why they cannot be listed.
 pub fn list_devices(root: &Root) -> Known<Devices> {
     let mut names = root.list(ALL).map_err(|why| format!("{ALL}: {why}"))?;
-    names.sort_by_cached_key(|name| order(root, name));
-    let mounts = mountinfo::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"));
+    names.sort_by_cached_key(|name| sort_key(root, name));
+    let mounts = file_systems::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"));
     let has_size = |name: &String| sectors(root, name).is_some_and(|sectors| sectors > 0);
     let (there, empty): (Vec<String>, Vec<String>) = names.into_iter().partition(has_size);
     let devices = there.iter().filter_map(|name| device(root, name, &mounts));
     Ok(Devices { format: FORMAT, devices: devices.collect(), empty })
 }
 
-/// Disks by name and number, and partitions behind theirs: `sda`, `sda1`, `sda2`, `sda10`, `sdb`.
-fn order(root: &Root, name: &str) -> ((String, u64), Option<(String, u64)>) {
-    match stack::parent(root, name) {
-        Some(disk) => (numbered(&disk), Some(numbered(name))),
-        None => (numbered(name), None),
+/// The sort key: disks by name and number, each followed by its partitions: `sda`, `sda1`, `sda2`, `sda10`,
+/// `sdb`.
+fn sort_key(root: &Root, name: &str) -> ((String, u64), Option<(String, u64)>) {
+    match stack::disk_of_partition(root, name) {
+        Some(disk) => (split_number(&disk), Some(split_number(name))),
+        None => (split_number(name), None),
     }
 }
 
-/// A name with its last number apart, so that 10 comes behind 9.
-fn numbered(name: &str) -> (String, u64) {
+/// Splits the last number off a name, so that 10 comes after 9.
+fn split_number(name: &str) -> (String, u64) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (stem.to_owned(), name[stem.len()..].parse().unwrap_or(0))
 }
@@ -62,19 +64,19 @@ fn sectors(root: &Root, name: &str) -> Option<u64> {
     root.word(&format!("{ALL}/{name}/size"))?.parse().ok()
 }
 
-/// `None` where it went while it was looked at.
+/// Reads a device; `None` if it vanished meanwhile.
 fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDevice> {
     let number = stack::number_of(root, name)?;
     let layer = stack::read_layer(root, name, &number);
-    let disk = stack::parent(root, name);
+    let disk = stack::disk_of_partition(root, name);
     let start = layer.device_number("start").ok().filter(|_| disk.is_some());
     Some(BlockDevice {
         label: layer.device.get("dm/name").cloned(),
         bus: bus(root, disk.as_deref().unwrap_or(name)),
         link: link(&layer),
         start_bytes: start.map(|sectors| sectors.saturating_mul(model::evidence::SECTOR_BYTES)),
-        read_only: flag(&layer.device, "ro"),
-        removable: flag(&layer.device, "removable"),
+        read_only: read_flag(&layer.device, "ro"),
+        removable: read_flag(&layer.device, "removable"),
         queue: queue(&layer),
         below: below(root, name, disk.as_ref()),
         partitions: in_use::partitions(root, name),
@@ -98,7 +100,7 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
     })
 }
 
-/// The first of these files of a disk that has text.
+/// Returns the text of the first of these files that has any.
 fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
     let texts = files.iter().filter_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
     texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty())
@@ -107,7 +109,7 @@ fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
 fn used_by(root: &Root, name: &str) -> Known<Option<String>> {
     match in_use::device(root, name)? {
         Use::By(user) => Ok(Some(user)),
-        Use::Nobody => Ok(None),
+        Use::Unused => Ok(None),
         Use::Unseen(what) | Use::Hidden(what) => Err(what),
     }
 }
@@ -120,18 +122,18 @@ fn below(root: &Root, name: &str, disk: Option<&String>) -> Vec<String> {
 }
 
 fn mounted(root: &Root, mounts: &[Mount], number: &str) -> Vec<Mounted> {
-    let here = mounts.iter().filter(|m| in_use::is_of(root, m, number, ""));
+    let here = mounts.iter().filter(|m| in_use::is_mount_of(root, m, number, ""));
     let mounted =
         |m: &Mount| Mounted { point: m.point.clone(), kind: m.kind.clone(), options: m.options.clone() };
     here.map(mounted).collect()
 }
 
-/// By what its controller says, else by its place among the devices.
+/// Returns the bus, from the controller or from the path in `/sys/devices`.
 fn bus(root: &Root, disk: &str) -> Option<String> {
-    // Of NVMe disks only the controller knows; with native multipath it is beside the disk and not above it.
+    // Only the controller of an NVMe disk knows. With native multipath it is next to the disk, not above it.
     let controller = ["device/transport", "device/device/transport"];
-    let said = controller.iter().find_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
-    if let Some(transport) = said {
+    let transport = controller.iter().find_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
+    if let Some(transport) = transport {
         let words = if transport == "pcie" { "PCIe" } else { &transport };
         return Some(format!("NVMe over {words}"));
     }
@@ -163,16 +165,16 @@ fn queue(layer: &Layer) -> Queue {
         requests: number("nr_requests"),
         hardware_queues: layer.device_number("mq"),
         device_depth: layer.device_number("device/queue_depth"),
-        scheduler: word(layer, "scheduler").map(|all| chosen(&all)),
+        scheduler: word(layer, "scheduler").map(|all| bracketed(&all)),
         write_cache: word(layer, "write_cache"),
-        fua: flag(&layer.queue, "fua"),
-        rotational: flag(&layer.queue, "rotational"),
+        fua: read_flag(&layer.queue, "fua"),
+        rotational: read_flag(&layer.queue, "rotational"),
         read_ahead_bytes: kib("read_ahead_kb"),
         max_discard_bytes: number("discard_max_bytes"),
         discard_granularity_bytes: number("discard_granularity"),
         optimal_request_bytes: number("optimal_io_size"),
         zoned: word(layer, "zoned"),
-        counted: flag(&layer.queue, "iostats"),
+        counted: read_flag(&layer.queue, "iostats"),
     }
 }
 
@@ -181,18 +183,131 @@ fn word(layer: &Layer, file: &str) -> Known<String> {
     text.ok_or_else(|| format!("{}/queue/{file} is not there", layer.name))
 }
 
-/// The one in brackets: `mq-deadline` of `[mq-deadline] kyber none`.
-fn chosen(all: &str) -> String {
+/// Returns the entry in brackets: `mq-deadline` of `[mq-deadline] kyber none`.
+fn bracketed(all: &str) -> String {
     let inside = all.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    inside.map_or(all, |(chosen, _)| chosen).to_owned()
+    inside.map_or(all, |(bracketed, _)| bracketed).to_owned()
 }
 
-fn flag(files: &std::collections::BTreeMap<String, String>, file: &str) -> Known<bool> {
+fn read_flag(files: &std::collections::BTreeMap<String, String>, file: &str) -> Known<bool> {
     match files.get(file).map(|text| text.trim()) {
         Some("0") => Ok(false),
         Some("1") => Ok(true),
         Some(other) => Err(format!("{file} is neither 0 nor 1: '{other}'")),
         None => Err(format!("{file} is not there")),
+    }
+}
+
+/// Returns the kernel name of the device that a word names; `None` for a path, or if no device has that name.
+pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
+    let mut parts = typed.components();
+    let (Some(Component::Normal(only)), None) = (parts.next(), parts.next()) else { return None };
+    // `./vda` is a path: its only component would be the same.
+    let name = typed.to_str().filter(|text| only.to_str() == Some(text))?;
+    if stack::number_of(root, name).is_some() {
+        return Some(name.to_owned());
+    }
+    let is_volume = |device: &String| root.word(&format!("{ALL}/{device}/dm/name")).as_deref() == Some(name);
+    root.list(ALL).ok()?.into_iter().find(is_volume)
+}
+
+/// Returns the path of its node, `/dev/vda`; `None` also if that node is another device.
+pub fn node(root: &Root, typed: &Path) -> Option<PathBuf> {
+    let name = kernel_name(root, typed)?;
+    // The kernel writes `!` for `/` in names such as cciss/c0d0.
+    let node = format!("/dev/{}", name.replace('!', "/"));
+    let is_other =
+        root.device_number(&node).is_some_and(|number| stack::number_of(root, &name) != Some(number));
+    (!is_other).then(|| PathBuf::from(node))
+}
+
+/// Returns the kernel name of the block device at a path, symbolic links included; `None` if there is none. A device whose node is
+/// missing is found by its name.
+pub fn of_node(root: &Root, path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    if let Some(number) = root.device_number(text) {
+        return stack::name_of(root, &number);
+    }
+    let name = path.strip_prefix("/dev").ok().filter(|_| !path.exists())?.to_str()?.replace('/', "!");
+    kernel_name(root, Path::new(&name))
+}
+
+/// Counters of all block devices.
+const DISK_STATS: &str = "/proc/diskstats";
+
+/// A device with its counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Kernel name.
+    pub name: String,
+    /// `major:minor`.
+    pub number: String,
+    /// Its counters since it appeared.
+    pub counters: DiskCounters,
+}
+
+/// Reads the counters of all devices, in the kernel's order.
+///
+/// # Errors
+/// Why they cannot be read.
+pub fn read_disk_stats(root: &Root) -> Known<Vec<Counted>> {
+    let text = root.read(DISK_STATS).map_err(|why| format!("{DISK_STATS}: {why}"))?;
+    let own = |line: model::evidence::DiskLine<'_>| Counted {
+        name: line.name.to_owned(),
+        number: line.number,
+        counters: line.counters,
+    };
+    Ok(lines(&text).map(own).collect())
+}
+
+/// Whether this is a disk or volume with a size, not a partition. A loop device without a file has no size.
+pub fn is_whole(root: &Root, name: &str) -> bool {
+    let sectors = root.word(&format!("/sys/class/block/{name}/size")).and_then(|w| w.parse::<u64>().ok());
+    sectors.is_some_and(|n| n > 0) && stack::disk_of_partition(root, name).is_none()
+}
+
+/// Returns the kernel names of a disk's partitions, ordered by number.
+pub fn partitions(root: &Root, disk: &str) -> Vec<String> {
+    let mut names = in_use::partitions(root, disk);
+    names.sort_by_key(|name| (name.len(), name.clone()));
+    names
+}
+
+/// Returns the disk sequence number (`diskseq`), which the kernel raises for each new disk, medium or file of
+/// a loop device; `None` before Linux 5.15. A partition has that of its disk.
+pub fn sequence(root: &Root, name: &str) -> Option<String> {
+    let own = root.word(&format!("/sys/class/block/{name}/diskseq"));
+    own.or_else(|| root.word(&format!("/sys/class/block/{}/diskseq", stack::disk_of_partition(root, name)?)))
+}
+
+#[test]
+fn kernel_names_and_volumes_are_found_and_paths_are_not() {
+    use crate::fixture::put;
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    for (file, text) in [
+        ("vda/dev", "254:0\n"),
+        ("dm-0/dev", "253:0\n"),
+        ("dm-0/dm/name", "vg-root\n"),
+        ("cciss!c0d0/dev", "104:0\n"),
+    ] {
+        put(dir.path(), &format!("sys/class/block/{file}"), text);
+    }
+    let root = Root::at(dir.path().to_owned());
+    let node = |typed: &str| node(&root, Path::new(typed)).map(|path| path.display().to_string());
+    for (typed, expected) in [
+        ("vda", Some("/dev/vda")),
+        ("dm-0", Some("/dev/dm-0")),
+        ("vg-root", Some("/dev/dm-0")),
+        ("cciss!c0d0", Some("/dev/cciss/c0d0")),
+        ("vdb", None),
+        ("./vda", None),
+        ("vda/", None),
+        ("/vda", None),
+        ("..", None),
+        (".", None),
+        ("", None),
+    ] {
+        assert_eq!(node(typed).as_deref(), expected, "{typed}");
     }
 }
 
@@ -324,5 +439,35 @@ mod tests {
     fn without_sys_there_is_a_reason() {
         let nowhere = list_devices(&Root::at("/nonexistent-prefix".into()));
         assert!(nowhere.is_err_and(|why| why.contains("/sys/class/block")));
+    }
+}
+
+#[cfg(test)]
+mod disk_stats_tests {
+    use super::*;
+    use crate::fixture::{link, put};
+
+    #[test]
+    fn partitions_and_what_has_no_size_are_no_disks() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        for (path, name, size) in [("vda", "vda", "8"), ("vda/vda1", "vda1", "4"), ("loop0", "loop0", "0")] {
+            put(&format!("sys/devices/block/{path}/size"), size);
+            link(dir.path(), &format!("../../devices/block/{path}"), &format!("sys/class/block/{name}"));
+        }
+        put("sys/devices/block/vda/vda1/partition", "1");
+        put("sys/devices/block/vda/diskseq", "9\n");
+        put("proc/diskstats", "254 0 vda 1 0 8 1 0 0 0 0 0 1 1\n254 1 vda1 1 0 8 1 0 0 0 0 0 1 1\n");
+        let root = Root::at(dir.path().to_owned());
+        let whole = ["vda", "vda1", "loop0", "gone"].map(|name| is_whole(&root, name));
+        assert_eq!(whole, [true, false, false, false]);
+        assert_eq!(sequence(&root, "vda1").as_deref(), Some("9"));
+        let seen = read_disk_stats(&root).unwrap_or_else(|e| panic!("{e}"));
+        let names: Vec<(&str, &str)> = seen.iter().map(|d| (d.name.as_str(), d.number.as_str())).collect();
+        assert_eq!(names, [("vda", "254:0"), ("vda1", "254:1")]);
+        assert!(
+            read_disk_stats(&Root::at("/nonexistent-prefix".into()))
+                .is_err_and(|why| why.contains("/proc/diskstats"))
+        );
     }
 }

@@ -1,7 +1,6 @@
-//! Errors of the machine: sentences for people, each with the class that decides the exit code.
+//! Errors that stop fathom: a sentence with what to type instead, and the class that decides the exit code.
 //!
-//! For: what cannot be done, where, why, and what to type instead. Not for: what could not be seen; that is a reason
-//! inside a result, since a measurement goes on without it.
+//! A value that could not be read is no error; it is a reason inside a result ([`model::Known`]).
 
 use std::io;
 use std::path::Path;
@@ -9,16 +8,16 @@ use std::path::Path;
 /// Who has to change something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The user: what was typed makes no sense anywhere. Exit code 2.
+    /// The user: the command makes no sense on any machine. Exit code 2.
     Usage,
     /// The machine or its owner: permission, space, a device in use. Exit code 3.
     Refused,
 }
 
-/// Why something is not done to a machine.
+/// Why fathom refuses to touch something.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MachineError {
-    /// What was typed makes no sense anywhere.
+    /// The command makes no sense on any machine.
     #[error("{0}")]
     Usage(String),
     /// The machine or its owner does not allow it.
@@ -35,11 +34,11 @@ impl MachineError {
         }
     }
 
-    /// `path` could not be handled (`what`: "opened for writing", "looked at").
+    /// An error about `path`. `what` completes "cannot be ...": "opened for writing", "looked at".
     pub(crate) fn at(path: &Path, what: &str, error: &io::Error) -> Self {
         let shown = model::name::shown(path);
         match error.kind() {
-            // As /proc answers, where no file can be made.
+            // `/proc` answers this to the creation of a file.
             io::ErrorKind::NotFound if path.is_dir() => Self::Refused(format!(
                 "{shown} cannot be {what}: its file system makes no files; name another directory"
             )),
@@ -48,7 +47,7 @@ impl MachineError {
             )),
             io::ErrorKind::PermissionDenied => Self::Refused(format!(
                 "{shown} cannot be {what}: permission denied; {}",
-                sys::user::of_others()
+                sys::error_advice::of_others()
             )),
             io::ErrorKind::ReadOnlyFilesystem => Self::Refused(format!(
                 "{shown} cannot be {what}: it is mounted read-only; name a place on a writable file system"
@@ -62,7 +61,7 @@ impl MachineError {
     }
 }
 
-/// A reason in words, without the number that `io::Error` adds.
+/// Returns the reason without the number that `io::Error` adds.
 pub(crate) fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".into(),

@@ -1,35 +1,48 @@
-//! How the bytes of a target are stored, added up from its extents.
+//! Extents: how the bytes of files are stored, and where on a device.
 //!
-//! For: the sums of [`Extents`] over a region of a file. Not for: judging them.
+//! 1. `map_file_extents` adds up the extents (FIEMAP) of a region of a file: holes, unwritten and shared
+//!    bytes, alignment.
+//! 2. [`pieces`] finds where the bytes of a target are on a layer of its stack, and [`prove`] compares both
+//!    sides.
+//! 3. [`locate_file_extents`] collects the places of all files below a directory on the device of their file
+//!    system.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
 use model::Known;
-use model::evidence::Extents;
-use std::fs::File;
+use model::evidence::{Extents, SECTOR_BYTES};
+use model::machine::{Layer, LayerKind, Place};
+use model::units::show_bytes;
+use rustix::fs::fstatfs;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::io::ErrorKind;
 use std::ops::Range;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use sys::fiemap::{self, Extent};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use sys::arena::Arena;
+use sys::ioctl;
+use sys::ioctl::Extent;
 
-/// Looks at a whole file. Dirty pages are written back only where they hide how the file will be stored.
+/// Adds up the extents of a whole file. Dirty pages are written back only if they hide how the file will be
+/// stored.
 pub(crate) fn map_file_extents(file: &File) -> Known<Extents> {
-    look_at(file, 0..u64::MAX)
+    map_region_extents(file, 0..u64::MAX)
 }
 
-/// Looks at a region of a file, as far as there is any.
-pub(crate) fn look_at(file: &File, region: Range<u64>) -> Known<Extents> {
-    let facts = file.metadata().map_err(|e| describe(&e))?;
-    if !facts.is_file() {
+/// Adds up the extents of a region of a file, as far as the file reaches.
+pub(crate) fn map_region_extents(file: &File, region: Range<u64>) -> Known<Extents> {
+    let metadata = file.metadata().map_err(|e| describe(&e))?;
+    if !metadata.is_file() {
         return Err("only files have extents".into());
     }
-    read(file, region.start..region.end.min(facts.len()))
+    read(file, region.start..region.end.min(metadata.len()))
 }
 
-/// Looks at the file behind a loop device; `None` where the device is no such one.
-pub(crate) fn look_behind(root: &Root, device: &File) -> Option<Known<Extents>> {
-    let facts = device.metadata().ok().filter(|f| f.file_type().is_block_device())?;
-    let dir = format!("/sys/dev/block/{}/loop", number_of(facts.rdev()));
+/// Adds up the extents of a loop device's backing file; `None` for any other device.
+pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Extents>> {
+    let metadata = device.metadata().ok().filter(|f| f.file_type().is_block_device())?;
+    let dir = format!("/sys/dev/block/{}/loop", number_of(metadata.rdev()));
     let path = root.word(&format!("{dir}/backing_file"))?;
     if root.word(&format!("{dir}/offset")).is_none_or(|o| o != "0") {
         return Some(Err(format!("it begins somewhere in {path}")));
@@ -44,13 +57,13 @@ pub(crate) fn look_behind(root: &Root, device: &File) -> Option<Known<Extents>> 
 fn read(file: &File, region: Range<u64>) -> Known<Extents> {
     let end = region.end;
     let mut sum = Sum::of_region(region);
-    for extent in fiemap::extents(file, end).map_err(|e| why(&e))? {
+    for extent in ioctl::extents(file, end).map_err(|e| fiemap_reason(&e))? {
         sum.add(&extent);
     }
     Ok(sum.close())
 }
 
-pub(crate) fn why(error: &io::Error) -> String {
+fn fiemap_reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(code) if code == rustix::io::Errno::OPNOTSUPP.raw_os_error() => {
             "this file system does not tell how it stores a file (no FIEMAP)".into()
@@ -63,11 +76,12 @@ struct Sum {
     out: Extents,
     /// End of the region.
     end: u64,
-    /// End of the last extent; what lies between it and the next is a hole.
+    /// End of the last extent. The bytes up to the next one are a hole.
     reached: u64,
-    /// All bits of all places on the device: the lowest of them is what they agree on.
+    /// All device offsets combined bit by bit. The lowest bit is their common alignment.
     places: u64,
-    /// The stretch in one piece that the last extent belongs to: its bytes, and where on the file and on the device it ends.
+    /// The contiguous piece that the last extent belongs to: its bytes, and where it ends in the file and on
+    /// the device.
     piece: (u64, [u64; 2]),
 }
 
@@ -85,7 +99,7 @@ impl Sum {
     }
 
     fn add(&mut self, extent: &Extent) {
-        // What was allocated beyond the end of the file is never read.
+        // Space allocated beyond the end of the file is never read.
         let start = extent.logical.clamp(self.reached, self.end.max(self.reached));
         let end = extent.logical.saturating_add(extent.length).min(self.end);
         if end <= start {
@@ -112,7 +126,7 @@ impl Sum {
         note(Extent::SHARED, |e| &mut e.shared_bytes);
     }
 
-    /// Adds the part of an extent from `start` to `end` to the piece before it, where it goes on there.
+    /// Adds the part of an extent from `start` to `end` to the piece before it, if it continues there.
     fn lengthen(&mut self, extent: &Extent, start: u64, end: u64) {
         let place = extent.physical.saturating_add(start.saturating_sub(extent.logical));
         let before = if self.piece.1 == [start, place] { self.piece.0 } else { 0 };
@@ -121,6 +135,312 @@ impl Sum {
         let largest = &mut self.out.largest_piece_bytes;
         *largest = Some(largest.unwrap_or(0).max(bytes));
     }
+}
+
+/// Bytes compared at the beginning of a piece; fewer if it is shorter.
+const PROOF_BYTES: u64 = 4096;
+/// Pieces that are compared, evenly spread.
+const MAX_PROVEN_PIECES: usize = 16;
+/// States of an extent whose bytes are not stored unchanged at its place.
+const NOT_STORED_PLAINLY: u32 = Extent::UNPLACED
+    | Extent::DELAYED
+    | Extent::ENCODED
+    | Extent::ENCRYPTED
+    | Extent::INLINE
+    | Extent::UNWRITTEN;
+/// `BTRFS_SUPER_MAGIC`, `BCACHEFS_STATFS_MAGIC`: their maps count in an address space of the file system.
+const OWN_ADDRESS_SPACE: [i64; 2] = [0x9123_683E, 0xCA45_1A4E_u32 as i64];
+
+/// A contiguous piece of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// First byte in the target.
+    pub logical: u64,
+    /// First byte on the device.
+    pub physical: u64,
+    /// Its length on both.
+    pub bytes: u64,
+}
+
+/// Finds where the first `bytes` of a target are on the layer with the index `layer` of its place, in the
+/// target's order. Holes and unwritten extents are left out.
+///
+/// # Errors
+/// Why it is unknown.
+pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usize) -> Known<Vec<Piece>> {
+    let [top] = place.tops.as_slice() else {
+        return Err(
+            "what is above is stored on several devices, and which block is on which is not told".into()
+        );
+    };
+    let whole = Piece { logical: 0, physical: 0, bytes };
+    let mut found =
+        if place.file_system.is_some() { map_pieces(&[whole], &map_of(target, bytes)?) } else { vec![whole] };
+    let mut at = *top;
+    // A stack that contains itself would otherwise never end.
+    for _ in 0..=place.layers.len() {
+        if at == layer {
+            return if found.is_empty() {
+                Err("nothing of what is above is stored there: it was never written".into())
+            } else {
+                Ok(merge_pieces(&found))
+            };
+        }
+        let upper = place.layers.get(at).ok_or("its chain of devices is broken")?;
+        let [below] = upper.below.as_slice() else {
+            return Err(format!(
+                "{} is stored on several devices, and which block is on which is not told",
+                upper.name
+            ));
+        };
+        found = step(root, upper, &found)?;
+        at = *below;
+    }
+    Err("its chain of devices does not end".into())
+}
+
+/// Reads the beginning of some pieces from both sides and compares them, which proves the map. `device` is
+/// open for direct reads in multiples of `align`.
+///
+/// # Errors
+/// That they differ, or why they cannot be read.
+pub fn prove(target: &File, device: &File, pieces: &[Piece], align: u32) -> Known<()> {
+    let align = u64::from(align.max(1));
+    let mut arena = Arena::new(2, PROOF_BYTES.max(align) as usize).map_err(|e| describe(&e))?;
+    let every = pieces.len().div_ceil(MAX_PROVEN_PIECES).max(1);
+    for piece in pieces.iter().step_by(every) {
+        if !piece.physical.is_multiple_of(align) {
+            return Err(format!(
+                "it begins at byte {}, and direct I/O needs multiples of {align}",
+                piece.physical
+            ));
+        }
+        let bytes = piece.bytes.min(PROOF_BYTES.max(align)) as usize;
+        let mut read = |slot: usize, file: &File, from: u64| -> Known<Vec<u8>> {
+            let whole = bytes.next_multiple_of(align as usize);
+            let buffer = arena.slot_mut(slot).get_mut(..whole).ok_or("the buffer is too small")?;
+            let got = file.read_at(buffer, from).map_err(|e| describe(&e))?;
+            Ok(buffer[..got.min(bytes)].to_vec())
+        };
+        let (above, below) = (read(0, target, piece.logical)?, read(1, device, piece.physical)?);
+        if above.len() < bytes || above != below {
+            return Err(format!(
+                "at byte {} of the device, where byte {} should be stored, something else stands",
+                piece.physical, piece.logical
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Translates pieces of a layer to the layer below.
+fn step(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
+    let moved =
+        |by: u64| pieces.iter().map(|p| Piece { physical: p.physical.saturating_add(by), ..*p }).collect();
+    match upper.kind {
+        LayerKind::Partition => Ok(moved(upper.device_number("start")?.saturating_mul(SECTOR_BYTES))),
+        LayerKind::Loop => {
+            let path = upper.backing_file.as_deref().ok_or("the file behind the loop device is not known")?;
+            let offset = root.read(&format!("/sys/class/block/{}/loop/offset", upper.name))?;
+            let offset: u64 =
+                offset.trim().parse().map_err(|_| "the offset of the loop device is no number")?;
+            let pieces: Vec<Piece> = moved(offset);
+            if root.device_number(path).is_some() {
+                return Ok(pieces);
+            }
+            let file = File::open(root.path(path)).map_err(|e| format!("{path}: {}", describe(&e)))?;
+            let bytes = file.metadata().map_err(|e| format!("{path}: {}", describe(&e)))?.len();
+            Ok(map_pieces(&pieces, &map_of(&file, bytes)?))
+        }
+        _ => Err(format!("{} does not tell where it stores a block", upper.name)),
+    }
+}
+
+/// Succeeds if the file system's maps count from the beginning of its device.
+///
+/// # Errors
+/// That they do not, or that it is unknown.
+pub(crate) fn counts_from_device(file: &File) -> Known<()> {
+    let kind = fstatfs(file).map_err(|e| describe(&e.into()))?.f_type as i64;
+    if OWN_ADDRESS_SPACE.contains(&kind) {
+        return Err(
+            "its file system places files in a space of its own and does not tell where on the device".into(),
+        );
+    }
+    Ok(())
+}
+
+/// Returns the stored extents of a file.
+fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
+    counts_from_device(file)?;
+    let all = ioctl::extents(file, bytes).map_err(|e| fiemap_reason(&e))?;
+    let stored = all.iter().filter(|e| !e.has(NOT_STORED_PLAINLY));
+    Ok(stored.map(|e| Piece { logical: e.logical, physical: e.physical, bytes: e.length }).collect())
+}
+
+/// Translates pieces of a file to the device, through that file's own pieces (`map`, in order).
+fn map_pieces(pieces: &[Piece], map: &[Piece]) -> Vec<Piece> {
+    let mut out = Vec::new();
+    for piece in pieces {
+        let end = piece.physical.saturating_add(piece.bytes);
+        let first = map.partition_point(|m| m.logical.saturating_add(m.bytes) <= piece.physical);
+        for part in map.iter().skip(first).take_while(|m| m.logical < end) {
+            let from = part.logical.max(piece.physical);
+            let to = part.logical.saturating_add(part.bytes).min(end);
+            if from < to {
+                out.push(Piece {
+                    logical: piece.logical + (from - piece.physical),
+                    physical: part.physical.saturating_add(from - part.logical),
+                    bytes: to - from,
+                });
+            }
+        }
+    }
+    out
+}
+
+/// Merges pieces that follow each other both in the target and on the device.
+fn merge_pieces(pieces: &[Piece]) -> Vec<Piece> {
+    let mut out: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        match out.last_mut() {
+            Some(last)
+                if last.logical + last.bytes == piece.logical
+                    && last.physical + last.bytes == piece.physical =>
+            {
+                last.bytes += piece.bytes;
+            }
+            _ => out.push(*piece),
+        }
+    }
+    out
+}
+
+/// Formats pieces: `64 MiB in 3 pieces from byte 135266304 on`.
+pub fn show(pieces: &[Piece]) -> String {
+    let bytes: u64 = pieces.iter().map(|p| p.bytes).sum();
+    let first = pieces.iter().map(|p| p.physical).min().unwrap_or(0);
+    let many = match pieces.len() {
+        1 => "one piece".to_owned(),
+        n => format!("{n} pieces"),
+    };
+    format!("{} in {many} from byte {first} on", show_bytes(bytes))
+}
+
+/// Most files that are read, and most extents that are kept.
+const MAX_FILES: u64 = 1 << 20;
+const MAX_EXTENTS: usize = 1 << 22;
+/// Most extents of one file.
+const MAX_EXTENTS_OF_A_FILE: usize = 1 << 20;
+/// States of an extent without a place of its own on the device.
+const WITHOUT_PLACE: u32 = Extent::UNPLACED | Extent::DELAYED | Extent::INLINE;
+
+/// Where files are stored at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileExtents {
+    /// Number of files.
+    pub files: u64,
+    /// First byte on the device and the byte after the last, in order. No two ranges touch.
+    pub stretches: Vec<(u64, u64)>,
+    /// Bytes of these files without a place of their own: inside inodes, or not allocated yet.
+    pub unplaced_bytes: u64,
+}
+
+/// Finds where a file, or all files below a directory on the same file system, are stored. Dirty pages are
+/// written back first.
+///
+/// # Errors
+/// Why their places are unknown.
+pub fn locate_file_extents(target: &Path) -> Result<FileExtents, String> {
+    let metadata = target.metadata().map_err(|e| describe(&e))?;
+    let mut found = FileExtents::default();
+    if metadata.is_file() {
+        found.add(target)?;
+    } else if metadata.is_dir() {
+        add_tree(target, metadata.dev(), &mut found)?;
+    } else {
+        return Err("it is neither a file nor a directory, and only files have extents".into());
+    }
+    found.stretches = merge_touching(std::mem::take(&mut found.stretches));
+    Ok(found)
+}
+
+/// Walks a tree without following links or leaving its file system.
+fn add_tree(top: &Path, device: u64, found: &mut FileExtents) -> Result<(), String> {
+    let mut open: Vec<PathBuf> = vec![top.to_owned()];
+    let why = |path: &Path, e: &std::io::Error| format!("{}: {}", path.display(), describe(e));
+    while let Some(dir) = open.pop() {
+        let entries = match std::fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            // It was removed meanwhile.
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            Err(e) => return Err(why(&dir, &e)),
+        };
+        for entry in entries {
+            let path = entry.map_err(|e| why(&dir, &e))?.path();
+            match path.symlink_metadata() {
+                Ok(metadata) if metadata.dev() != device => {}
+                Ok(metadata) if metadata.is_dir() => open.push(path),
+                Ok(metadata) if metadata.is_file() => found.add(&path)?,
+                Ok(_) => {}
+                Err(e) if e.kind() == ErrorKind::NotFound => {}
+                Err(e) => return Err(why(&path, &e)),
+            }
+        }
+    }
+    Ok(())
+}
+
+impl FileExtents {
+    fn add(&mut self, path: &Path) -> Result<(), String> {
+        let why = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let file: File =
+            match OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path) {
+                Ok(file) => file,
+                Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+                Err(e) => return Err(why(&describe(&e))),
+            };
+        counts_from_device(&file).map_err(|e| why(&e))?;
+        // Space allocated beyond its end belongs to it too.
+        let all = ioctl::extents(&file, u64::MAX).map_err(|e| why(&fiemap_reason(&e)))?;
+        self.files += 1;
+        for extent in &all {
+            if extent.has(WITHOUT_PLACE) {
+                self.unplaced_bytes = self.unplaced_bytes.saturating_add(extent.length);
+            } else if extent.length > 0 {
+                self.stretches.push((extent.physical, extent.physical.saturating_add(extent.length)));
+            }
+        }
+        if self.stretches.len() > MAX_EXTENTS {
+            self.stretches = merge_touching(std::mem::take(&mut self.stretches));
+        }
+        if all.len() >= MAX_EXTENTS_OF_A_FILE || self.stretches.len() > MAX_EXTENTS || self.files > MAX_FILES
+        {
+            return Err(why(&format!(
+                "there are too many files or extents; name less (at most {MAX_FILES} files, {MAX_EXTENTS_OF_A_FILE} extents in one and {MAX_EXTENTS} in all)"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Sorts ranges and merges those that touch.
+fn merge_touching(mut stretches: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    stretches.sort_unstable();
+    let mut out: Vec<(u64, u64)> = Vec::new();
+    for (begin, end) in stretches {
+        match out.last_mut() {
+            Some(last) if begin <= last.1 => last.1 = last.1.max(end),
+            _ => out.push((begin, end)),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+fn piece(logical: u64, physical: u64, bytes: u64) -> Piece {
+    Piece { logical, physical, bytes }
 }
 
 #[test]
@@ -193,4 +513,73 @@ fn a_file_of_holes_is_one_hole() -> io::Result<()> {
         Err(why) => println!("skipped: {why}"),
     }
     Ok(())
+}
+
+#[test]
+fn pieces_of_pieces_are_cut_at_both_edges_and_holes_are_left_out() {
+    // The file lies in two pieces on a loop device, whose image has a hole from 150 to 200.
+    let file = [piece(0, 100, 100), piece(100, 300, 50)];
+    let image = [piece(0, 1_000, 150), piece(200, 5_000, 120), piece(320, 5_120, 400)];
+    let found = map_pieces(&file, &image);
+    assert_eq!(found, [piece(0, 1_100, 50), piece(100, 5_100, 20), piece(120, 5_120, 30)]);
+    assert_eq!(merge_pieces(&found), [piece(0, 1_100, 50), piece(100, 5_100, 50)]);
+    assert_eq!(show(&merge_pieces(&found)), "100 B in 2 pieces from byte 1100 on");
+    assert_eq!(map_pieces(&file, &[]), []);
+}
+
+/// Layers on one another, each with its name and kind; a partition begins at sector 2048.
+#[cfg(test)]
+fn stack_of(kinds: [(&str, LayerKind); 2]) -> Place {
+    let layer = |at: usize| Layer {
+        name: kinds[at].0.into(),
+        kind: kinds[at].1,
+        device: std::iter::once(("start".to_owned(), "2048".to_owned())).collect(),
+        below: if at == 0 { vec![1] } else { Vec::new() },
+        ..Layer::default()
+    };
+    Place { layers: vec![layer(0), layer(1)], tops: vec![0], ..Place::default() }
+}
+
+#[test]
+fn a_partition_adds_its_offset_and_volumes_say_that_they_do_not_tell() -> std::io::Result<()> {
+    let (root, any) = (Root::at("/nonexistent".into()), tempfile::tempfile()?);
+    let disk = |name| (name, LayerKind::Disk);
+    let part = stack_of([("vda1", LayerKind::Partition), disk("vda")]);
+    assert_eq!(pieces(&root, &part, &any, 4096, 0), Ok(vec![piece(0, 0, 4096)]));
+    assert_eq!(pieces(&root, &part, &any, 4096, 1), Ok(vec![piece(0, 2048 * 512, 4096)]));
+    let volume = stack_of([("dm-0", LayerKind::DeviceMapper), disk("vda")]);
+    assert!(pieces(&root, &volume, &any, 4096, 1).is_err_and(|why| why.contains("dm-0 does not tell")));
+    let mut raid = stack_of([("md0", LayerKind::Raid), disk("a")]);
+    raid.layers[0].below = vec![1, 1];
+    assert!(pieces(&root, &raid, &any, 4096, 1).is_err_and(|why| why.contains("several devices")));
+    raid.tops = vec![0, 1];
+    assert!(pieces(&root, &raid, &any, 4096, 0).is_err_and(|why| why.contains("several devices")));
+    let mut round = stack_of([("a", LayerKind::Partition), disk("b")]);
+    round.layers[0].below = vec![0];
+    assert!(pieces(&root, &round, &any, 4096, 1).is_err_and(|why| why.contains("does not end")));
+    Ok(())
+}
+
+#[test]
+fn bytes_that_differ_are_no_proof() -> std::io::Result<()> {
+    use std::io::Write;
+    let (mut above, mut below) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    above.write_all(&[7; 8192])?;
+    below.write_all(&[0; 4096])?;
+    below.write_all(&[7; 8192])?;
+    assert_eq!(prove(&above, &below, &[piece(0, 4096, 8192)], 512), Ok(()));
+    assert!(
+        prove(&above, &below, &[piece(0, 0, 8192)], 512).is_err_and(|why| why.contains("something else"))
+    );
+    assert!(prove(&above, &below, &[piece(0, 100, 8192)], 512).is_err_and(|why| why.contains("multiples")));
+    assert!(prove(&above, &below, &[piece(8192, 4096, 4096)], 512).is_err(), "beyond the end");
+    Ok(())
+}
+
+#[test]
+fn stretches_that_touch_are_one() {
+    let all = merge_touching(vec![(50, 60), (0, 10), (10, 20), (15, 18), (55, 70)]);
+    assert_eq!(all, [(0, 20), (50, 70)]);
+    let none = locate_file_extents(Path::new("/dev/null")).map_err(|e| e.contains("neither a file"));
+    assert_eq!(none, Err(true));
 }

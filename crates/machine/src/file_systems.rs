@@ -1,16 +1,28 @@
-//! What kind of file system an open file is on, by the `f_type` that `fstatfs(2)` gives.
+//! File systems: what is mounted where, what kind each is, and which file holds the data of an overlay's
+//! file.
 //!
-//! Three questions are answered here. Is it synthetic, so that its files are the kernel itself and nothing may be measured there? Can
-//! other machines or programs change a file without this kernel seeing it? Does every write change the times of a file?
+//! 1. The kind is the `f_type` of `fstatfs(2)`. Synthetic file systems are never measured. On shared ones
+//!    other machines or programs change files without this kernel seeing it. Some file systems do not change
+//!    the times of a file with every write.
+//! 2. Mounts come from `mountinfo` (`proc_pid_mountinfo(5)`), of this and of other mount namespaces.
+//! 3. Overlays, and programs that mirror a directory (FUSE, eCryptfs), show files under a device number of
+//!    their own, so one file has two identities. [`beneath`] and `data_path` find the other one.
 
 use crate::error::{MachineError, describe};
-use model::name;
-use rustix::fs::{Mode, OFlags, fstatfs};
-use std::fs::File;
-use std::path::Path;
+use crate::identity;
+use crate::root::Root;
+use model::evidence::SECTOR_BYTES;
+use model::machine::Identity;
+use model::{Known, name};
+use rustix::fs::{Mode, OFlags, fstatfs, statfs};
+use std::collections::BTreeSet;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
-/// Synthetic file systems, by their numbers (`include/uapi/linux/magic.h` and the sources of the kernel). Reading and writing
-/// their files asks or changes the kernel. Their lengths mean nothing, so an empty one cannot be told from a full one.
+/// Synthetic file systems, by their numbers (`include/uapi/linux/magic.h` and the kernel's sources). Reading
+/// and writing their files asks or changes the kernel. Their lengths mean nothing, so an empty file looks
+/// like a full one.
 const SYNTHETIC: [(u64, &str); 36] = [
     (0x9fa0, "proc"),
     (0x6265_6572, "sysfs"),
@@ -51,9 +63,9 @@ const SYNTHETIC: [(u64, &str); 36] = [
     (0x9584_58f6, "hugetlbfs"),
 ];
 
-/// File systems of which this machine does not know all users: NFS, CIFS, SMB1 to SMB3, Ceph, 9P, FUSE, AFS, Coda, OCFS2, GFS2, Lustre,
-/// those of hypervisors and clusters (vboxsf, vmhgfs, prl_fs, GPFS, OrangeFS, BeeGFS, PanFS), and eCryptfs, which shows the files of
-/// another directory under numbers of its own.
+/// File systems whose users this machine does not know completely: NFS, CIFS, SMB1 to SMB3, Ceph, 9P, FUSE,
+/// AFS, Coda, OCFS2, GFS2, Lustre, those of hypervisors and clusters (vboxsf, vmhgfs, prl_fs, GPFS, OrangeFS,
+/// BeeGFS, PanFS), and eCryptfs, which shows the files of another directory under its own numbers.
 const SHARED: [u64; 20] = [
     0x6969,
     0xff53_4d42,
@@ -77,13 +89,14 @@ const SHARED: [u64; 20] = [
     0xf15f,
 ];
 
-/// File systems in memory: tmpfs and ramfs. A program that maps a file there, reads a page and then writes it changes no time of the file.
+/// File systems in memory: tmpfs and ramfs. A program that maps a file there, reads a page and then writes it
+/// changes no time of the file.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// The number of the file system that a file is on.
+/// Returns the `f_type` of the file system that a file is on.
 fn kind(file: &File) -> Result<u64, String> {
-    let facts = fstatfs(file).map_err(|e| describe(&e.into()))?;
-    Ok(facts.f_type as u64 & 0xffff_ffff)
+    let metadata = fstatfs(file).map_err(|e| describe(&e.into()))?;
+    Ok(metadata.f_type as u64 & 0xffff_ffff)
 }
 
 /// Whether other machines, or programs that serve the file system, can use and change a file without this kernel seeing it.
@@ -96,7 +109,7 @@ pub(crate) fn shows_every_change(file: &File) -> bool {
     kind(file).is_ok_and(|kind| !SHARED.contains(&kind) && !IN_MEMORY.contains(&kind))
 }
 
-/// The name of the synthetic file system that an open file or directory is on; `None` on any other.
+/// Returns the name of the synthetic file system that an open file or directory is on; `None` on any other.
 ///
 /// # Errors
 /// Why the kernel does not report the file system.
@@ -123,15 +136,485 @@ pub fn refuse_synthetic(path: &Path, file: &File) -> Result<(), MachineError> {
     }
 }
 
-/// Refuses what a path leads to, as [`refuse_synthetic`] does, without opening it for reading, which some of these files answer with
-/// an action.
+/// Refuses what a path leads to, as [`refuse_synthetic`] does, without opening it for reading: some of these
+/// files answer that with an action. `typed` is its name as the user typed it.
 ///
 /// # Errors
 /// As [`refuse_synthetic`], and if nothing is there.
-pub fn refuse_synthetic_at(said: &Path, path: &Path) -> Result<(), MachineError> {
+pub fn refuse_synthetic_at(typed: &Path, path: &Path) -> Result<(), MachineError> {
     let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-    let opened = opened.map_err(|e| MachineError::at(said, "looked at", &e.into()))?;
-    refuse_synthetic(said, &File::from(opened))
+    let opened = opened.map_err(|e| MachineError::at(typed, "looked at", &e.into()))?;
+    refuse_synthetic(typed, &File::from(opened))
+}
+
+/// One line of `/proc/PID/mountinfo`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Its id, as statx gives it.
+    pub id: u64,
+    /// `major:minor` as `stat` shows it for files here.
+    pub number: String,
+    /// The directory of the file system that is mounted.
+    pub root: String,
+    /// Path of the directory where it is mounted, with the escapes of the kernel undone.
+    pub point: String,
+    /// Options of the mount, then those of its super block.
+    pub options: String,
+    /// Options of the super block alone.
+    pub super_options: String,
+    /// Type of file system.
+    pub kind: String,
+    /// What is mounted.
+    pub source: String,
+}
+
+/// Returns the mounts of this process, in the order in which they were made.
+///
+/// # Errors
+/// Why the file cannot be read.
+pub fn read(root: &Root) -> Known<Vec<Mount>> {
+    root.read("/proc/self/mountinfo").map(|text| parse(&text))
+}
+
+/// Returns the mounts of the other visible mount namespaces, as containers have them, each with a process in
+/// it. Processes with a root of their own (chroot) see only what is below it, so each root is read
+/// separately.
+pub(crate) fn other_namespaces(root: &Root) -> Vec<(u32, Vec<Mount>)> {
+    let link = |process: &str, name: &str| root.link(&format!("/proc/{process}/{name}")).ok();
+    let space = |process: &str| link(process, "ns/mnt").map(|space| (space, link(process, "root")));
+    let mut seen: BTreeSet<(String, Option<String>)> = space("self").into_iter().collect();
+    let processes = root.list("/proc").unwrap_or_default();
+    let mut found = Vec::new();
+    for process in processes.iter().filter_map(|p| p.parse().ok()) {
+        let Some(own) = space(&format!("{process}")).filter(|own| !seen.contains(own)) else { continue };
+        // If the process ends meanwhile, the next one in the same namespace is asked.
+        if let Ok(text) = root.read(&format!("/proc/{process}/mountinfo")) {
+            seen.insert(own);
+            found.push((process, parse(&text)));
+        }
+    }
+    found
+}
+
+/// Parses the text of `mountinfo`. Lines that are not mounts are left out.
+pub fn parse(text: &str) -> Vec<Mount> {
+    text.lines().filter_map(parse_line).collect()
+}
+
+fn parse_line(line: &str) -> Option<Mount> {
+    // Any number of optional fields come before a lone dash.
+    let (before, after) = line.split_once(" - ")?;
+    let mut left = before.split(' ');
+    let id = left.next()?.parse().ok()?;
+    let _parent = left.next()?;
+    let (number, root, point, options) = (left.next()?, left.next()?, left.next()?, left.next()?);
+    let mut right = after.split(' ');
+    let (kind, source) = (right.next()?, right.next()?);
+    let super_options = unescape(right.next().unwrap_or_default());
+    if !number.contains(':') {
+        return None;
+    }
+    Some(Mount {
+        id,
+        number: number.to_owned(),
+        root: unescape(root),
+        point: unescape(point),
+        options: join_options(options, &super_options),
+        super_options,
+        kind: unescape(kind),
+        source: unescape(source),
+    })
+}
+
+/// Joins the mount options and those of the super block, each once.
+fn join_options(mount: &str, super_options: &str) -> String {
+    let mount = unescape(mount);
+    let mut all: Vec<&str> = mount.split(',').collect();
+    for option in super_options.split(',').filter(|o| !o.is_empty()) {
+        if !all.contains(&option) {
+            all.push(option);
+        }
+    }
+    all.join(",")
+}
+
+/// Replaces octal escapes such as `\040`: space, tab, line feed, backslash and others.
+pub(crate) fn unescape(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while let Some(byte) = bytes.get(i) {
+        let octal = bytes.get(i + 1..i + 4).filter(|_| *byte == b'\\').and_then(octal);
+        out.push(octal.unwrap_or(*byte));
+        i += if octal.is_some() { 4 } else { 1 };
+    }
+    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    let text = std::str::from_utf8(digits).ok().filter(|t| t.bytes().all(|b| b.is_ascii_digit()))?;
+    u8::from_str_radix(text, 8).ok()
+}
+
+impl Mount {
+    /// Whether `path` is the mount point or below it.
+    pub fn holds(&self, path: &str) -> bool {
+        let rest = path.strip_prefix(self.point.trim_end_matches('/'));
+        rest.is_some_and(|r| r.is_empty() || r.starts_with('/'))
+    }
+}
+
+/// Returns the mount of a file: by the id that statx reported, else the longest mount point above the path
+/// with its device number.
+pub(crate) fn mount_of<'m>(
+    mounts: &'m [Mount],
+    id: Option<u64>,
+    number: &str,
+    path: &str,
+) -> Option<&'m Mount> {
+    if let Some(mount) = mounts.iter().find(|m| Some(m.id) == id) {
+        return Some(mount);
+    }
+    // The last of equals hides the others. A btrfs subvolume has a number that no mount shows, hence the two
+    // further rules.
+    let longest = |m: &&Mount| m.point.len();
+    let same = || mounts.iter().filter(|m| m.number == number);
+    let over = || mounts.iter().filter(|m| m.holds(path));
+    same()
+        .filter(|m| m.holds(path))
+        .max_by_key(longest)
+        .or_else(|| same().next_back())
+        .or_else(|| over().max_by_key(longest))
+}
+
+/// Most overlays on top of each other. Deeper ones are not followed.
+pub(crate) const MAX_OVERLAYS: usize = 8;
+/// `OVERLAYFS_SUPER_MAGIC`, `FUSE_SUPER_MAGIC` and `ECRYPTFS_SUPER_MAGIC` (`include/uapi/linux/magic.h`).
+const OVERLAY_MAGIC: u64 = 0x794c_7630;
+const FUSE_MAGIC: u64 = 0x6573_5546;
+const ECRYPTFS_MAGIC: u64 = 0xf15f;
+
+/// Returns the files that hold the data of a path, from the next one down; none if it is in no overlay.
+///
+/// # Errors
+/// Why they are not visible, if it is in an overlay.
+pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    // The path of an open file is a link to its name.
+    let mut at = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    while magic(&at)? == OVERLAY_MAGIC {
+        if all.len() == MAX_OVERLAYS {
+            return Err("overlays on overlays, too many to follow".into());
+        }
+        let id = mount_id(&at).ok_or("the kernel does not say in which mount it is")?;
+        let mounts = read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
+        let mount = mounts.iter().find(|m| m.id == id).ok_or("its mount is not seen from here")?;
+        at = layer_file(root, mount, &at).ok_or_else(|| hidden_reason(mount))?;
+        all.push(at.clone());
+    }
+    Ok(all)
+}
+
+/// Returns the identities of a path: its own, and those of the files that hold its data. Two paths that share
+/// one are the same file.
+pub fn identities(root: &Root, path: &Path) -> Vec<Identity> {
+    let beneath = beneath(root, path).unwrap_or_default();
+    std::iter::once(path.to_owned()).chain(beneath).filter_map(|path| identity::of_path(&path).ok()).collect()
+}
+
+/// Returns why the directories of an overlay are not found.
+pub(crate) fn hidden_reason(mount: &Mount) -> String {
+    let dirs = directories(&mount.super_options);
+    if dirs.iter().any(|dir| !dir.starts_with('/')) {
+        return "overlay: it was mounted with relative names of its directories, which lead nowhere from here".into();
+    }
+    "overlay: its directories cannot be seen from here (this is a container)".into()
+}
+
+/// Returns the file of the same name in the directory that a FUSE or eCryptfs file system mirrors: most
+/// likely they hold the same data. `None` if there is no such file, as with sshfs. What such a program does
+/// with its files is not visible.
+pub(crate) fn mirrored_file(root: &Root, path: &Path) -> Option<PathBuf> {
+    let at = path.canonicalize().ok()?;
+    if !matches!(magic(&at), Ok(FUSE_MAGIC | ECRYPTFS_MAGIC)) {
+        return None;
+    }
+    let id = mount_id(&at)?;
+    let mounts = read(root).ok()?;
+    let mount = mounts.iter().find(|m| m.id == id)?;
+    first_existing(root, mount, &at, vec![mount.source.clone()])
+}
+
+fn magic(path: &Path) -> Known<u64> {
+    let metadata = statfs(path).map_err(|e| describe(&e.into()))?;
+    Ok(metadata.f_type as u64 & 0xffff_ffff)
+}
+
+fn mount_id(path: &Path) -> Option<u64> {
+    identity::status_by_path(path).ok()?.mount_id
+}
+
+/// Returns a path of an overlay in the first of its directories that has it, the upper one before the lower
+/// ones. `None` if none is visible: in a container the names lead back into the overlay itself.
+pub(crate) fn layer_file(root: &Root, mount: &Mount, path: &Path) -> Option<PathBuf> {
+    first_existing(root, mount, path, directories(&mount.super_options))
+}
+
+fn first_existing(root: &Root, mount: &Mount, path: &Path, directories: Vec<String>) -> Option<PathBuf> {
+    let whole = std::path::absolute(path).ok()?;
+    let inside = whole.strip_prefix(&mount.point).ok()?;
+    // If only a directory of the overlay is mounted, its path completes the name.
+    let inside = Path::new(mount.root.trim_start_matches('/')).join(inside);
+    let found_path = directories.into_iter().filter(|dir| dir.starts_with('/'));
+    let found_path = found_path.map(|dir| root.path(&dir).join(&inside)).find(|path| path.exists())?;
+    (mount_id(&found_path) != Some(mount.id)).then_some(found_path)
+}
+
+/// Returns the path outside of an overlay that holds the data of a path inside of it.
+///
+/// * A regular file: the file of that name in the highest directory. Opening it for writing copies it to the
+///   upper one.
+/// * A directory: the upper directory, since new files are created there, whichever layer shows the
+///   directory.
+///
+/// # Errors
+/// Why that path is not visible, or that the file there may be another one than the overlay shows.
+pub(crate) fn data_path(root: &Root, mount: &Mount, path: &Path) -> Known<PathBuf> {
+    let upper = directories(&mount.super_options).into_iter().next().filter(|_| has_upper(mount));
+    let upper = upper.filter(|dir| dir.starts_with('/')).map(|dir| root.path(&dir));
+    if !path.is_file()
+        && let Some(upper) = &upper
+    {
+        let is_outside = upper.exists() && mount_id(upper) != Some(mount.id);
+        return if is_outside { Ok(upper.clone()) } else { Err(hidden_reason(mount)) };
+    }
+    let found_path = layer_file(root, mount, path).ok_or_else(|| hidden_reason(mount))?;
+    if let (Ok(shown), Ok(found)) = (path.metadata(), found_path.metadata())
+        && shown.is_file()
+    {
+        let in_upper = upper.is_some_and(|upper| found_path.starts_with(upper));
+        doubt(root, mount, &shown, &found, in_upper).map_or(Ok(()), Err)?;
+    }
+    Ok(found_path)
+}
+
+/// Returns why a file of an overlay's directories may not hold the data of the file that the overlay shows
+/// under that name.
+fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_upper: bool) -> Option<String> {
+    let metadata = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
+    if metadata(shown) != metadata(found) {
+        return Some(
+            "overlay: the file of that name in its directories has another size or time, so it is another file (a directory above it \
+             was renamed), or it is being written"
+                .into(),
+        );
+    }
+    if is_on(root, mount, "metacopy") && found.blocks() * SECTOR_BYTES < found.len() {
+        return Some(
+            "overlay: with metacopy a file may have its attributes in one directory and its data in another"
+                .into(),
+        );
+    }
+    if is_on(root, mount, "index") && !in_upper && found.nlink() > 1 {
+        return Some(
+            "overlay: with index a file of several names may have been copied to the upper directory under another name".into(),
+        );
+    }
+    None
+}
+
+/// Whether an option of an overlay is on, by the mount or by the module's default, which the mount does not
+/// show.
+fn is_on(root: &Root, mount: &Mount, option: &str) -> bool {
+    let typed =
+        mount.super_options.split(',').filter_map(|o| o.split_once('=')).find(|(key, _)| *key == option);
+    match typed {
+        Some((_, value)) => value == "on",
+        None => root.word(&format!("/sys/module/overlay/parameters/{option}")).as_deref() == Some("Y"),
+    }
+}
+
+/// Whether an overlay is writable.
+fn has_upper(mount: &Mount) -> bool {
+    mount.super_options.split(',').any(|o| o.starts_with("upperdir="))
+}
+
+/// Returns the directories of an overlay: the upper one, then the lower ones from the top.
+pub(crate) fn directories(options: &str) -> Vec<String> {
+    let mut upper = Vec::new();
+    let mut lower = Vec::new();
+    for (key, value) in options.split(',').filter_map(|o| o.split_once('=')) {
+        match key {
+            "upperdir" => upper.push(value.to_owned()),
+            "lowerdir" | "lowerdir+" => lower.extend(value.split(':').map(str::to_owned)),
+            _ => {}
+        }
+    }
+    upper.extend(lower);
+    upper
+}
+
+#[test]
+fn the_mount_is_found_by_id_then_by_number_then_by_path() {
+    let text = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n\
+                2 1 0:40 / /data rw - btrfs /dev/sdb rw\n\
+                3 1 8:1 / /data/bind rw - ext4 /dev/sda1 rw\n";
+    let mounts = parse(text);
+    let id = |id, number, path| mount_of(&mounts, id, number, path).map(|m| m.id);
+    assert_eq!(id(Some(2), "9:9", "/x"), Some(2));
+    assert_eq!(id(None, "8:1", "/data/bind/f"), Some(3));
+    assert_eq!(id(None, "8:1", "/etc"), Some(1));
+    assert_eq!(id(None, "0:99", "/data/subvolume/f"), Some(2));
+    assert_eq!(mount_of(&[], None, "8:1", "/"), None);
+}
+
+#[test]
+fn lines_of_many_kinds_are_read() {
+    let text = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\
+                36 35 98:0 /mnt1 /mnt/with\\040space rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\n\
+                40 27 0:45 / /fuse rw - fuse.sshfs me@host:/a\\134b rw,user_id=0\n";
+    let mounts = parse(text);
+    assert_eq!(mounts.len(), 3);
+    assert_eq!((mounts[0].id, mounts[0].number.as_str(), mounts[0].kind.as_str()), (27, "254:0", "ext4"));
+    assert_eq!(mounts[0].options, "rw,relatime,discard");
+    assert_eq!((mounts[1].root.as_str(), mounts[1].point.as_str()), ("/mnt1", "/mnt/with space"));
+    assert_eq!(mounts[2].source, "me@host:/a\\b");
+    assert!(mounts[1].holds("/mnt/with space/x") && !mounts[1].holds("/mnt/with spaces"));
+    assert!(mounts[0].holds("/") && mounts[0].holds("/etc"));
+}
+
+#[test]
+fn invalid_lines_are_left_out() {
+    let junk = [
+        "",
+        " - ",
+        "1 2 3",
+        "x 1 2:3 / / rw - a b c",
+        "1 1 23 / / rw - a b",
+        "\\",
+        "\\04",
+        "\\999",
+        "1 2 3:4 \u{e9}\\0",
+    ];
+    for line in junk {
+        assert_eq!(parse(line), vec![], "{line}");
+    }
+    assert_eq!(unescape("a\\04"), "a\\04");
+    assert_eq!(unescape("\\777\u{e9}\\040"), "\\777\u{e9} ");
+}
+
+#[test]
+fn a_namespace_is_read_through_another_process_if_the_first_is_gone() {
+    use crate::fixture::{link, put};
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    for (process, namespace) in [("self", 1), ("1", 1), ("10", 2), ("11", 2), ("12", 2), ("20", 3)] {
+        link(dir.path(), &format!("mnt:[{namespace}]"), &format!("proc/{process}/ns/mnt"));
+    }
+    // 10 and 20 ended between the two readings.
+    for process in [11, 12] {
+        put(dir.path(), &format!("proc/{process}/mountinfo"), "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
+    }
+    let found = other_namespaces(&Root::at(dir.path().to_owned()));
+    let seen: Vec<_> = found.iter().map(|(process, mounts)| (*process, mounts.len())).collect();
+    assert_eq!(seen, [(11, 1)]);
+}
+
+#[test]
+fn a_chrooted_process_does_not_represent_its_namespace() {
+    use crate::fixture::{link, put};
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let line = "1 0 8:1 / /data rw - ext4 /dev/sda1 rw\n";
+    let all = [
+        ("self", 1, "/", ""),
+        ("10", 2, "/srv", ""),
+        ("11", 2, "/", line),
+        ("12", 2, "/srv", ""),
+        ("13", 1, "/srv", ""),
+    ];
+    for (process, namespace, at, mounts) in all {
+        link(dir.path(), &format!("mnt:[{namespace}]"), &format!("proc/{process}/ns/mnt"));
+        link(dir.path(), at, &format!("proc/{process}/root"));
+        put(dir.path(), &format!("proc/{process}/mountinfo"), mounts);
+    }
+    let found = other_namespaces(&Root::at(dir.path().to_owned()));
+    let seen: Vec<_> = found.iter().map(|(process, mounts)| (*process, mounts.len())).collect();
+    assert_eq!(seen, [(10, 0), (11, 1), (13, 0)]);
+}
+
+#[test]
+fn overlays_name_their_directories_from_the_top() {
+    let options = "rw,lowerdir=/c:/b:/a,upperdir=/up,workdir=/work";
+    assert_eq!(directories(options), ["/up", "/c", "/b", "/a"]);
+    assert_eq!(directories("ro,lowerdir+=/x,lowerdir+=/y"), ["/x", "/y"]);
+}
+
+#[test]
+fn the_highest_directory_that_has_a_file_wins() {
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let root = Root::at(dir.path().to_owned());
+    crate::fixture::put(dir.path(), "lower/sub/both", "x");
+    crate::fixture::put(dir.path(), "lower/sub/low", "x");
+    crate::fixture::put(dir.path(), "upper/sub/both", "x");
+    let mounts = parse(
+        "1 0 0:40 / /m rw - overlay o rw,lowerdir=/lower,upperdir=/upper\n\
+         2 0 0:40 /sub /bound rw - overlay o rw,lowerdir=/lower,upperdir=/upper\n\
+         3 0 0:41 / /r rw - overlay o rw,lowerdir=lower\n",
+    );
+    let of = |at: usize, path: &str| layer_file(&root, &mounts[at], Path::new(path));
+    let is = |path: &str| Some(dir.path().join(path));
+    assert_eq!(of(0, "/m/sub/both"), is("upper/sub/both"));
+    assert_eq!(of(0, "/m/sub/low"), is("lower/sub/low"));
+    assert_eq!(of(1, "/bound/both"), is("upper/sub/both"));
+    assert_eq!((of(0, "/m/none"), of(0, "/elsewhere"), of(2, "/r/sub/low")), (None, None, None));
+    assert!(
+        hidden_reason(&mounts[2]).contains("relative") && hidden_reason(&mounts[0]).contains("container")
+    );
+    assert_eq!(beneath(&root, dir.path()), Ok(Vec::new()), "in no overlay");
+}
+
+#[test]
+fn new_files_are_on_the_upper_directory_and_doubtful_files_are_unresolved() {
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let root = Root::at(dir.path().to_owned());
+    let at = |name: &str| dir.path().join(name);
+    for name in ["lower/sub/file", "other"] {
+        crate::fixture::put(dir.path(), name, "x");
+    }
+    std::fs::create_dir_all(at("upper")).unwrap_or_else(|e| panic!("{e}"));
+    // The merged directory is that of the lower one here; nothing is mounted.
+    let mount = |options: &str| {
+        let point = at("lower").display().to_string();
+        parse(&format!("1 0 0:40 / {point} rw - overlay o {options}")).remove(0)
+    };
+    let usual = mount("rw,lowerdir=/lower,upperdir=/upper,workdir=/w");
+    assert_eq!(
+        data_path(&root, &usual, &at("lower/sub")),
+        Ok(at("upper")),
+        "the directory is in no upper one"
+    );
+    assert_eq!(data_path(&root, &usual, &at("lower/sub/file")), Ok(at("lower/sub/file")));
+    let readable = mount("ro,lowerdir=/lower:/second");
+    assert_eq!(data_path(&root, &readable, &at("lower/sub")), Ok(at("lower/sub")));
+    let hidden_reason = mount("rw,lowerdir=/lower,upperdir=/elsewhere,workdir=/w");
+    assert!(data_path(&root, &hidden_reason, &at("lower/sub")).is_err_and(|why| why.contains("container")));
+
+    // A file of several names, one whose data are elsewhere, and another one of that name.
+    let metadata = |name: &str| at(name).metadata().unwrap_or_else(|e| panic!("{e}"));
+    std::fs::hard_link(at("lower/sub/file"), at("link")).unwrap_or_else(|e| panic!("{e}"));
+    let (two_names, index) = (metadata("link"), mount("rw,lowerdir=/lower,upperdir=/upper,index=on"));
+    assert!(doubt(&root, &index, &two_names, &two_names, false).is_some_and(|why| why.contains("index")));
+    assert_eq!(doubt(&root, &index, &two_names, &two_names, true), None);
+    assert_eq!(doubt(&root, &usual, &two_names, &two_names, false), None);
+    let file = std::fs::File::create(at("sparse")).unwrap_or_else(|e| panic!("{e}"));
+    file.set_len(1 << 20).unwrap_or_else(|e| panic!("{e}"));
+    crate::fixture::put(dir.path(), "sys/module/overlay/parameters/metacopy", "Y\n");
+    let sparse = metadata("sparse");
+    assert!(doubt(&root, &usual, &sparse, &sparse, true).is_some_and(|why| why.contains("metacopy")));
+    let off = mount("rw,lowerdir=/lower,upperdir=/upper,metacopy=off");
+    assert_eq!(doubt(&root, &off, &sparse, &sparse, true), None);
+    assert!(
+        doubt(&root, &off, &sparse, &metadata("other"), true).is_some_and(|why| why.contains("another file"))
+    );
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
-//! What the host is: kernel, CPU, memory, hypervisor, clock.
+//! The host: kernel, CPU, memory, hypervisor and clock, and kernel text that does not change during a
+//! measurement.
 //!
-//! For: the fingerprint that comes before any measurement. Not for: what lies below a target.
+//! The facts are limits, CPU frequencies and sleep states, firmware names and mapped libraries. They are read
+//! before fathom enters its cgroup, so that the limits are the user's. `snapshot` reads what changes.
 
-use crate::facts;
 use crate::root::Root;
-use model::Known;
+use crate::{cgroup, rights};
 use model::evidence::meminfo_bytes;
 use model::machine::Machine;
+use model::{Known, evidence as kept};
+use std::collections::BTreeMap;
 
-/// Vendors and products that only virtual machines name, in lower case, with the name to show.
+/// Vendors and products that only virtual machines have, in lower case, with the name to show.
 const HINTS: [(&str, &str); 13] = [
     ("qemu", "QEMU"),
     ("kvm", "KVM"),
@@ -25,7 +28,7 @@ const HINTS: [(&str, &str); 13] = [
     ("bhyve", "bhyve"),
 ];
 
-/// Looks at the host. `cgroup` and `places` are left for the caller to fill.
+/// Reads the host. The caller fills `cgroup` and `places`.
 pub fn read_host(root: &Root) -> Machine {
     let cpuinfo = root.read("/proc/cpuinfo");
     let name = rustix::system::uname();
@@ -42,12 +45,12 @@ pub fn read_host(root: &Root) -> Machine {
             .map(|text| text.trim().to_owned()),
         user_id: rustix::process::geteuid().as_raw(),
         cgroup: Err("not entered".into()),
-        facts: facts::read_host_facts(root),
+        facts: read_host_facts(root),
         places: Vec::new(),
     }
 }
 
-/// CPUs this process may run on; 1 where the kernel does not say.
+/// Returns the number of CPUs this process may run on; 1 if the kernel does not report it.
 fn cpus() -> u32 {
     rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count().max(1))
 }
@@ -60,19 +63,19 @@ fn cpu_model(cpuinfo: &str) -> Known<String> {
     if let Some(model) = ["model name", "cpu model", "Model", "cpu", "uarch"].into_iter().find_map(value) {
         return Ok(model.to_owned());
     }
-    // 64-bit ARM gives numbers only.
+    // 64-bit ARM has only numbers.
     match (value("CPU implementer"), value("CPU part")) {
         (Some(maker), Some(part)) => Ok(format!("CPU implementer {maker} part {part}")),
         _ => Err("/proc/cpuinfo does not name the CPU".into()),
     }
 }
 
-/// The hypervisor by its own name, by what the firmware says, or by the drivers it needs.
+/// Returns the hypervisor: by its own name, by the firmware, or by the drivers in use.
 fn virtual_by(root: &Root, cpuinfo: &str) -> Known<Option<String>> {
     let flags = cpuinfo.lines().find(|l| l.starts_with("flags"));
     let flagged = flags.is_some_and(|l| l.split_ascii_whitespace().any(|f| f == "hypervisor"));
-    let said = root.word("/sys/hypervisor/type").or_else(|| firmware_hint(root));
-    if let Some(name) = said {
+    let reported = root.word("/sys/hypervisor/type").or_else(|| firmware_hint(root));
+    if let Some(name) = reported {
         return Ok(Some(name));
     }
     let drivers = driver_hint(root);
@@ -80,7 +83,7 @@ fn virtual_by(root: &Root, cpuinfo: &str) -> Known<Option<String>> {
         (true, Some(hint)) => Ok(Some(format!("unknown hypervisor with {hint}"))),
         (true, None) => Ok(Some("unknown hypervisor".into())),
         (false, Some(hint)) => Ok(Some(hint)),
-        // Only x86 has the flag, so its absence says something there and nothing elsewhere.
+        // Only x86 has the flag, so its absence means something there and nothing elsewhere.
         (false, None) if flags.is_some() => Ok(None),
         (false, None) => {
             Err("neither the CPU, nor the firmware, nor the drivers say whether this is a virtual machine"
@@ -104,6 +107,50 @@ fn driver_hint(root: &Root) -> Option<String> {
     buses.into_iter().find(|(bus, _)| some(bus)).map(|(_, name)| name.to_owned())
 }
 
+/// Reads all facts, each as text or the reason why it is missing.
+pub(crate) fn read_host_facts(root: &Root) -> BTreeMap<String, Known<String>> {
+    let facts = [
+        (kept::LIMITS, cgroup::read_limits(root)),
+        (kept::IO_URING, Ok(rights::io_uring(root).err().map_or_else(String::new, |why| why.to_string()))),
+        (kept::GOVERNORS, root.matches(kept::GOVERNORS).and_then(|paths| root.first_lines(&paths))),
+        (kept::SLEEPS, enabled_sleep_states(root)),
+        (kept::VENDOR, root.read(kept::VENDOR)),
+        (kept::PRODUCT, root.read(kept::PRODUCT)),
+        (kept::LIBRARIES, mapped_libraries(root)),
+        (kept::PAGE_REPORTING, root.matches(kept::PAGE_REPORTING).and_then(|paths| root.first_lines(&paths))),
+        (kept::CORES, root.matches(kept::CORES).and_then(|paths| root.first_lines(&paths))),
+        (kept::PACKAGES, root.matches(kept::PACKAGES).and_then(|paths| root.first_lines(&paths))),
+        (kept::NODES, root.matches(kept::NODES).and_then(|paths| root.first_lines(&paths))),
+    ];
+    facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
+}
+
+/// Returns the CPU sleep states that are enabled.
+fn enabled_sleep_states(root: &Root) -> Known<String> {
+    let mut paths = root.matches(kept::SLEEPS)?;
+    let state = |path: &str| path.rsplit_once('/').map(|(dir, _)| format!("{dir}/disable"));
+    paths.retain(|path| state(path).and_then(|file| root.word(&file)).is_none_or(|word| word == "0"));
+    root.first_lines(&paths)
+}
+
+/// Returns the libraries mapped into this process, once each, in the order of addresses.
+fn mapped_libraries(root: &Root) -> Known<String> {
+    let maps = root.read("/proc/self/maps")?;
+    let environment = root.read("/proc/self/environ").map_err(|why| format!("/proc/self/environ: {why}"))?;
+    let mut lines: Vec<&str> = environment.split('\0').filter(|e| e.starts_with("LD_PRELOAD=")).collect();
+    let preload = lines.pop().and_then(|e| e.split_once('=')).filter(|(_, value)| !value.is_empty());
+    let mut out = preload.map_or_else(String::new, |(_, value)| format!("LD_PRELOAD: {value}\n"));
+    let mut seen: Vec<&str> = Vec::new();
+    for path in maps.lines().filter_map(|l| l.find('/').map(|at| &l[at..])) {
+        let library = path.rsplit('/').next().is_some_and(|n| format!("{n}.").contains(".so."));
+        if library && !seen.contains(&path) {
+            seen.push(path);
+            out += &format!("{path}\n");
+        }
+    }
+    Ok(out)
+}
+
 #[test]
 fn cpus_of_three_architectures_are_named() {
     assert_eq!(cpu_model("processor\t: 0\nmodel name\t: Fast 9000\n"), Ok("Fast 9000".to_owned()));
@@ -113,7 +160,7 @@ fn cpus_of_three_architectures_are_named() {
 }
 
 #[test]
-fn a_machine_without_hints_is_bare_metal_only_where_the_flag_could_stand() {
+fn a_machine_without_hints_is_bare_metal_only_on_x86() {
     let root = Root::at("/nonexistent-prefix".into());
     assert_eq!(virtual_by(&root, "flags : fpu hypervisor\n"), Ok(Some("unknown hypervisor".to_owned())));
     assert_eq!(virtual_by(&root, "flags : fpu sse\n"), Ok(None));
@@ -121,8 +168,59 @@ fn a_machine_without_hints_is_bare_metal_only_where_the_flag_could_stand() {
 }
 
 #[test]
-fn this_host_is_seen() {
+fn this_host_is_read() {
     let machine = read_host(&Root::real());
     println!("{machine:?}");
     assert!(machine.cpus > 0 && machine.kernel.starts_with("Linux") && machine.memory_bytes.is_ok());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::put;
+
+    #[test]
+    fn power_saving_and_mapped_libraries_are_read() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let cpu = "sys/devices/system/cpu";
+        put(dir.path(), &format!("{cpu}/cpu0/cpufreq/scaling_governor"), "powersave\n");
+        put(dir.path(), &format!("{cpu}/cpu1/cpufreq/scaling_governor"), "performance\n");
+        for (state, latency, off) in [(0, 0, 0), (1, 2, 0), (2, 200, 1)] {
+            put(dir.path(), &format!("{cpu}/cpu0/cpuidle/state{state}/latency"), &format!("{latency}\n"));
+            put(dir.path(), &format!("{cpu}/cpu0/cpuidle/state{state}/disable"), &format!("{off}\n"));
+        }
+        put(
+            dir.path(),
+            "proc/self/maps",
+            "1000-2000 r-xp 0 08:01 7    /usr/lib/libeat my.so\n2000-3000 rw-p 0 08:01 7    /usr/lib/libeat my.so\n\
+             3000-4000 r-xp 0 08:01 8    /lib/libc.so.6\n4000-5000 rw-p 0 00:00 0 [heap]\n5-6 r 0 0 9 /usr/bin/fathom\n",
+        );
+        put(dir.path(), "proc/self/environ", "HOME=/\0LD_PRELOAD=libeat my.so\0");
+        let facts = read_host_facts(&Root::at(dir.path().to_owned()));
+        let text = |name: &str| facts[name].clone().unwrap_or_else(|why| format!("! {why}"));
+        let governors = text(kept::GOVERNORS);
+        assert!(governors.contains("cpu0/cpufreq/scaling_governor: powersave\n"), "{governors}");
+        assert_eq!(governors.lines().count(), 2);
+        let enabled_sleep_states = text(kept::SLEEPS);
+        assert!(
+            enabled_sleep_states.ends_with("state1/latency: 2\n")
+                && enabled_sleep_states.lines().count() == 2,
+            "{enabled_sleep_states}"
+        );
+        assert_eq!(
+            text(kept::LIBRARIES),
+            "LD_PRELOAD: libeat my.so\n/usr/lib/libeat my.so\n/lib/libc.so.6\n"
+        );
+        // No firmware tables and no cgroups in this copy: reasons, not emptiness.
+        assert!(facts[kept::VENDOR].is_err() && facts[kept::LIMITS].is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn every_fact_is_a_text_or_a_reason() {
+        let facts = read_host_facts(&Root::real());
+        println!("{facts:#?}");
+        assert_eq!(facts.len(), 11);
+        assert!(facts[kept::LIBRARIES].is_ok());
+    }
 }

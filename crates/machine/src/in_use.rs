@@ -1,42 +1,56 @@
-//! Whether anybody uses a device or file: mounts, swap, volumes, loop devices.
+//! Who uses a device or file: mounts, swap, volumes, loop devices, and programs that have it open for
+//! writing.
 //!
-//! For: one sentence that names the user. Not for: what is stored on a device that nobody uses (that is `signature`).
-//! Device and inode decide and not names: these differ between mount namespaces, and are linked, bound and removed.
+//! The answer is [`Use`]: a sentence that names the user, no user, or what could not be seen. Device and
+//! inode decide, not names, which differ between mount namespaces and are linked, bound and removed.
+//!
+//! 1. A device: everything that shares bytes with it (its disk, partitions, what is built on it and what it
+//!    is built on) is compared with mounts of all visible namespaces, swap, btrfs members and loop devices.
+//! 2. A file: swap, mounts without a loop device, loop devices, then writers. Overlays and mirrored
+//!    directories lead to further files.
+//! 3. Writers: a lease asks the kernel whether any other descriptor is open for writing. If it cannot answer,
+//!    the open files and mappings of all processes are compared.
+//! 4. Content: a server or a FUSE program may show a file under another identity (FUSE, NFS, SMB, 9P). The
+//!    bytes that identify its file system are compared with every block device, and a match in use makes the
+//!    file used.
+//!
+//! Programs that only read are not users. What is stored on an unused device is found in `signature`.
 
 use crate::error::describe;
-use crate::loops::{self, Loop};
-use crate::mountinfo::{self, Mount, unescape};
+use crate::file_systems::{Mount, unescape};
+use crate::identity::Loop;
 use crate::root::Root;
-use crate::usage::Use;
-use crate::{identity, others, overlays, same_content, stack, writers};
-use model::identity::Identity;
+use crate::signature::{Content, signatures};
+use crate::{file_systems, identity, processes, stack};
+use model::machine::Identity;
 use model::name;
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-/// What is said of swap files and devices.
+/// How messages describe swap files and devices.
 const SWAP: &str = "swap space in use";
-
-/// File systems that are mounted from a file as it is.
-const OF_FILES: &[&str] = &["erofs"];
-
+/// File systems that are mounted from a file directly.
+const MOUNTED_FROM_FILES: &[&str] = &["erofs"];
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-
-/// Deepest chain of holders that is followed to find a name for the user.
+/// Longest chain of holders that is followed to find a name for the user.
 const MAX_HOLDERS: usize = 16;
 
-/// Who uses a device, a part of it, what is built on it or what it is built on. `Err`: nobody can tell.
+/// Finds the user of a device, of a part of it, of what is built on it or of what it is built on. `Err` if
+/// this is unknown.
 pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
     if let Some(user) = device_except(root, name, None, MAX_HOLDERS)? {
         return Ok(Use::By(user));
     }
-    Ok(writers::of_devices(root, &below(root, name)))
+    Ok(of_devices(root, &below(root, name)))
 }
 
-/// Everything that a write to a device changes: its relatives, and those of the devices and files that they are built on.
+/// Returns everything that a write to a device changes: its relatives, and those of the devices and files
+/// that they are built on.
 fn below(root: &Root, name: &str) -> Vec<Identity> {
     let mut all = Vec::new();
     let mut left = vec![name.to_owned()];
@@ -47,9 +61,9 @@ fn below(root: &Root, name: &str) -> Vec<Identity> {
         }
         let family = relatives(root, &name);
         all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::of_device));
-        let disk = stack::parent(root, &name).unwrap_or(name);
+        let disk = stack::disk_of_partition(root, &name).unwrap_or(name);
         left.extend(root.list(&format!("/sys/class/block/{disk}/slaves")).unwrap_or_default());
-        let Some(own) = loops::find_loop(root, &disk) else { continue };
+        let Some(own) = identity::find_loop(root, &disk) else { continue };
         if let Ok(Identity::Device { number, .. }) = &own.backing {
             left.extend(stack::name_of(root, number));
         }
@@ -59,56 +73,57 @@ fn below(root: &Root, name: &str) -> Vec<Identity> {
     all
 }
 
-/// A device, the partitions that share bytes with it, and its disk, where it is a partition itself.
+/// Returns a device, the partitions that share bytes with it, and the disk of a partition.
 fn relatives(root: &Root, name: &str) -> Vec<String> {
-    let disk = stack::parent(root, name);
+    let disk = stack::disk_of_partition(root, name);
     let parts = partitions(root, disk.as_deref().unwrap_or(name));
     let parts = parts.into_iter().filter(|p| p != name && overlap(root, name, p));
-    // A file system on the whole disk loses its data too when a partition is written.
+    // Writing a partition also destroys a file system on the whole disk.
     std::iter::once(name.to_owned()).chain(parts).chain(disk.clone()).collect()
 }
 
-/// Who uses a device, a part of it, what is built on it or what it is built on, without programs, and without the loop device `above`, from
-/// which the question came down; `None` where nobody does. `Err`: nobody can tell.
+/// Finds the user of a device and its relatives, without programs, and without the loop device `above` that
+/// led here; `None` if there is no user. `Err` if this is unknown.
 fn device_except(
     root: &Root,
     name: &str,
     above: Option<&str>,
     depth: usize,
 ) -> Result<Option<String>, String> {
-    let disk = stack::parent(root, name);
+    let disk = stack::disk_of_partition(root, name);
     for member in relatives(root, name) {
         let own = direct_user(root, &member, above)?;
         if let Some(user) = own.map_or_else(|| holder(root, &member), |own| Ok(Some(own)))? {
             return Ok(Some(format!("{member} is {user}")));
         }
     }
-    if depth == 0 { Ok(None) } else { sharer(root, disk.as_deref().unwrap_or(name), depth) }
+    if depth == 0 { Ok(None) } else { backing_user(root, disk.as_deref().unwrap_or(name), depth) }
 }
 
-/// Who else uses what a loop device is over: another one on other bytes of it may be mounted.
-fn sharer(root: &Root, name: &str, depth: usize) -> Result<Option<String>, String> {
-    let Some(own) = loops::find_loop(root, name) else { return Ok(None) };
+/// Finds another user of a loop device's backing file or device: another loop device on other bytes of it may
+/// be mounted.
+fn backing_user(root: &Root, name: &str, depth: usize) -> Result<Option<String>, String> {
+    let Some(own) = identity::find_loop(root, name) else { return Ok(None) };
     let backing = own.backing.map_err(|why| format!("what is behind {name} is not known: {why}"))?;
     if let Identity::Device { number, .. } = &backing {
         let Some(below) = stack::name_of(root, number) else { return Ok(None) };
         let user = device_except(root, &below, Some(name), depth - 1)?;
         return Ok(user.map(|user| format!("{name} is over {below}, and {user}")));
     }
-    let mut loops = loops::all(root)?;
+    let mut loops = identity::bound_loops(root)?;
     loops.retain(|l| l.name != name);
-    Ok(over(&loops, &backing)
-        .map(|l| format!("{name} is over a file that is also {}", behind(root, &l.name))))
+    Ok(loop_over(&loops, &backing)
+        .map(|l| format!("{name} is over a file that is also {}", describe_loop(root, &l.name))))
 }
 
-/// The partitions of a disk.
+/// Returns the partitions of a disk.
 pub(crate) fn partitions(root: &Root, name: &str) -> Vec<String> {
     let dir = format!("/sys/class/block/{name}");
     let names = root.list(&dir).unwrap_or_default();
     names.into_iter().filter(|n| root.has(&format!("{dir}/{n}/partition"))).collect()
 }
 
-/// Whether a partition of the same disk shares bytes with a device; also where nobody can tell.
+/// Whether a partition of the same disk shares bytes with a device; `true` if this is unknown.
 fn overlap(root: &Root, device: &str, partition: &str) -> bool {
     let number =
         |name: &str, file: &str| root.word(&format!("/sys/class/block/{name}/{file}"))?.parse::<u64>().ok();
@@ -120,7 +135,7 @@ fn overlap(root: &Root, device: &str, partition: &str) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// What is built on the device, and what that is used for.
+/// Returns what is built on the device, and its use.
 fn holder(root: &Root, name: &str) -> Result<Option<String>, String> {
     let mut at = name.to_owned();
     let mut names = Vec::new();
@@ -141,7 +156,7 @@ fn holder(root: &Root, name: &str) -> Result<Option<String>, String> {
     Ok(Some(format!("part of {}{what}", names.join(" below "))))
 }
 
-/// `dm-0 (vg-root)`.
+/// Formats a device with its volume: `dm-0 (vg-root)`.
 fn label(root: &Root, name: &str) -> String {
     match root.word(&format!("/sys/class/block/{name}/dm/name")) {
         Some(full) => format!("{name} ({full})"),
@@ -149,7 +164,7 @@ fn label(root: &Root, name: &str) -> String {
     }
 }
 
-/// Mounted in whichever mount namespace, swapped on, part of a mounted btrfs, or behind a loop device.
+/// Finds a direct user: a mount in any visible namespace, swap, a mounted btrfs, or a loop device.
 fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<String>, String> {
     let Some(number) = stack::number_of(root, name) else {
         return Err(format!("/sys shows no device number of {name}"));
@@ -166,93 +181,97 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
             return Ok(Some(format!("part of the mounted btrfs {id}")));
         }
     }
-    let mut loops = loops::all(root)?;
+    let mut loops = identity::bound_loops(root)?;
     loops.retain(|l| Some(l.name.as_str()) != above);
-    if let Some(user) = over(&loops, &ours) {
-        return Ok(Some(behind(root, &user.name)));
+    if let Some(user) = loop_over(&loops, &ours) {
+        return Ok(Some(describe_loop(root, &user.name)));
     }
-    doubts(&loops, |_| true).map_or(Ok(None), Err)
+    unknown_backing(&loops, |_| true).map_or(Ok(None), Err)
 }
 
-/// The loop device that is over this.
-fn over<'l>(loops: &'l [Loop], what: &Identity) -> Option<&'l Loop> {
+/// Returns the loop device whose data is in this file or device.
+fn loop_over<'l>(loops: &'l [Loop], what: &Identity) -> Option<&'l Loop> {
     loops.iter().find(|l| l.is_over(what))
 }
 
-/// Where and by whom a device is mounted, over all mount namespaces that can be seen.
+/// Returns where and by whom a device is mounted, in all visible mount namespaces.
 fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
-    let own = mountinfo::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
-    if let Some(mount) = mount_of(root, &own, number, "") {
+    let own = file_systems::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
+    if let Some(mount) = mount_of_device(root, &own, number, "") {
         return Ok(Some(format!("mounted on {} as {}", mount.point, mount.kind)));
     }
-    Ok(mountinfo::elsewhere(root).into_iter().find_map(|(process, mounts)| {
-        let mount = mount_of(root, &mounts, number, &format!("/proc/{process}/root"))?;
-        let who = others::name(root, process);
+    Ok(file_systems::other_namespaces(root).into_iter().find_map(|(process, mounts)| {
+        let mount = mount_of_device(root, &mounts, number, &format!("/proc/{process}/root"))?;
+        let who = processes::name(root, process);
         Some(format!("mounted on {} as {} in the mount namespace of {who}", mount.point, mount.kind))
     }))
 }
 
-/// The mount of a device. `inside` leads to the names of its namespace.
-fn mount_of<'m>(root: &Root, mounts: &'m [Mount], number: &str, inside: &str) -> Option<&'m Mount> {
-    mounts.iter().find(|m| is_of(root, m, number, inside))
+/// Returns the mount of a device. `inside` is the root of the mount's namespace.
+fn mount_of_device<'m>(root: &Root, mounts: &'m [Mount], number: &str, inside: &str) -> Option<&'m Mount> {
+    mounts.iter().find(|m| is_mount_of(root, m, number, inside))
 }
 
-/// Whether a mount is of a device. `inside` leads to the names of its namespace.
-pub(crate) fn is_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> bool {
+/// Whether a mount is of this device. `inside` is the root of the mount's namespace.
+pub(crate) fn is_mount_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> bool {
     let source = || root.device_number(&format!("{inside}{}", mount.source));
     // File systems of several devices show an anonymous number, and the device as their source.
     mount.number == number || (mount.source.starts_with("/dev/") && source().as_deref() == Some(number))
 }
 
-/// Who uses a block device, without programs that have it open. A loop device is in use while it is bound.
+/// Finds the user of a block device, without programs that have it open. A bound loop device is in use.
 fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
-    let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
-    if loops::find_loop(root, &disk).is_some() {
-        return Ok(Some(behind(root, name)));
+    let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
+    if identity::find_loop(root, &disk).is_some() {
+        return Ok(Some(describe_loop(root, name)));
     }
     device_except(root, name, None, 0)
 }
 
-/// Who uses an open file: swap, a mount, a loop device, or a program that has it open for writing; where an overlay shows it, also who
-/// uses the file that holds its bytes; where a program mirrors a directory, what is mounted of the file of that name there (the program
-/// itself has it open for writing as soon as anybody writes). `by_content` also compares what it holds with the devices in use, if its
-/// file system shows files of another one or of another host. `Err`: nobody can tell.
+/// Finds the user of an open file. `Err` if this is unknown.
+///
+/// 1. The file itself: swap, a mount, a loop device, or a program that has it open for writing.
+/// 2. If a program mirrors a directory: what is mounted from the file of that name there. The program itself
+///    opens it for writing as soon as a user writes.
+/// 3. If it is in an overlay: the file that holds its data.
+/// 4. `by_content`: devices in use with the same content, if its file system shows files of another one or of
+///    another host.
 pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, String> {
-    let own = itself(root, file)?;
+    let own = direct_user_of_file(root, file)?;
     if matches!(own, Use::By(_)) {
         return Ok(own);
     }
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    let beneath = match overlays::beneath(root, &path) {
+    let beneath = match file_systems::beneath(root, &path) {
         Ok(all) => all,
         Err(why) => return Ok(Use::Unseen(why)),
     };
     let mut unseen = own;
-    let mirrored = overlays::mirrored(root, &path);
+    let mirrored = file_systems::mirrored_file(root, &path);
     if let Some(mirrored) = &mirrored
         && let Ok(what) = identity::of_path(mirrored)
-        && let Some(user) = mounted_of(root, &what)?
+        && let Some(user) = kernel_user_of_file(root, &what)?
     {
         return Ok(Use::By(format!("{user} (as {})", name::shown(mirrored))));
     }
-    let mut is_shared = writers::is_shared(file);
+    let mut is_shared = may_be_shared(file);
     for path in beneath {
         let shown = name::shown(&path);
         let below = open_to_read(&path)?;
-        is_shared |= writers::is_shared(&below);
-        match itself(root, &below)? {
+        is_shared |= may_be_shared(&below);
+        match direct_user_of_file(root, &below)? {
             Use::By(user) => return Ok(Use::By(format!("{user} (as {shown})"))),
             Use::Unseen(why) => unseen = Use::Unseen(why),
-            Use::Hidden(_) | Use::Nobody => {}
+            Use::Hidden(_) | Use::Unused => {}
         }
     }
-    // What the mirrored file is used for was found out above, if it is the same file.
-    let mirrored = mirrored.and_then(|path| open_to_read(&path).ok()).filter(|m| !writers::is_shared(m));
-    if !by_content || !is_shared || mirrored.is_some_and(|mirrored| same_content::is_same(file, &mirrored)) {
+    // Users of the mirrored file were found above, if it is the same file.
+    let mirrored = mirrored.and_then(|path| open_to_read(&path).ok()).filter(|m| !may_be_shared(m));
+    if !by_content || !is_shared || mirrored.is_some_and(|mirrored| is_same(file, &mirrored)) {
         return Ok(unseen);
     }
-    match same_content::user(root, file, |name| user_of_device(root, name))? {
-        Use::Nobody => Ok(unseen),
+    match user(root, file, |name| user_of_device(root, name))? {
+        Use::Unused => Ok(unseen),
         found => Ok(found),
     }
 }
@@ -262,8 +281,9 @@ fn open_to_read(path: &Path) -> Result<File, String> {
     opened.map_err(|e| format!("{}: {}", name::shown(path), describe(&e)))
 }
 
-/// Who uses an open file itself: swap, a mount, a loop device, or a program that has it open for writing. `Err`: nobody can tell.
-fn itself(root: &Root, file: &File) -> Result<Use, String> {
+/// Finds the user of an open file itself: swap, a mount, a loop device, or a program that has it open for
+/// writing. `Err` if this is unknown.
+fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
     let ours = identity::of_file(file).map_err(|e| describe(&e))?;
     let swaps = swaps(root);
     if swaps.as_ref().is_ok_and(|all| all.iter().any(|s| s.is_same(&ours))) {
@@ -273,86 +293,406 @@ fn itself(root: &Root, file: &File) -> Result<Use, String> {
     if let Ok(Some(mount)) = mounted {
         return Ok(Use::By(mount));
     }
-    let loops = loops::all(root)?;
-    if let Some(user) = over(&loops, &ours) {
-        return Ok(Use::By(behind(root, &user.name)));
+    let loops = identity::bound_loops(root)?;
+    if let Some(user) = loop_over(&loops, &ours) {
+        return Ok(Use::By(describe_loop(root, &user.name)));
     }
-    let writers = writers::of_file(root, file);
-    // Swap and a loop device that can be written have their file open for writing.
-    let settled = matches!(writers, Use::Nobody);
+    let writers = of_file(root, file);
+    // Swap and a writable loop device have their file open for writing.
+    let settled = matches!(writers, Use::Unused);
     let unseen_swap = swaps.err().filter(|_| !settled);
-    match unseen_swap.or_else(|| doubts(&loops, |l| l.read_only || !settled)) {
+    match unseen_swap.or_else(|| unknown_backing(&loops, |l| l.read_only || !settled)) {
         Some(doubt) if !matches!(writers, Use::By(_)) => Err(doubt),
-        // What is mounted without a loop device nobody has open for writing.
+        // A file that is mounted without a loop device is not open for writing.
         _ => Ok(match (writers, mounted) {
-            (Use::Nobody, Err(why)) => Use::Unseen(why),
+            (Use::Unused, Err(why)) => Use::Unseen(why),
             (writers, _) => writers,
         }),
     }
 }
 
-/// What is swapped on, mounted, or behind a loop device of a file, as far as that is known.
-fn mounted_of(root: &Root, what: &Identity) -> Result<Option<String>, String> {
+/// Returns how a file is used as swap, mount or backing file of a loop device, as far as this is known.
+fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, String> {
     if swaps(root).is_ok_and(|all| all.iter().any(|s| s.is_same(what))) {
         return Ok(Some(SWAP.into()));
     }
     if let Ok(Some(mount)) = mounted_file(root, what) {
         return Ok(Some(mount));
     }
-    Ok(over(&loops::all(root)?, what).map(|user| behind(root, &user.name)))
+    Ok(loop_over(&identity::bound_loops(root)?, what).map(|user| describe_loop(root, &user.name)))
 }
 
-/// Where and by whom a file is mounted without a loop device, as erofs can be and what programs in user space mount. `Err`: a file that
-/// is mounted so is not known.
+/// Returns where and by whom a file is mounted without a loop device, as erofs can be, and as FUSE programs
+/// do. `Err` if this is unknown.
 fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> {
-    let own = mountinfo::read(root)
+    let own = file_systems::read(root)
         .map_err(|why| format!("which files are mounted is not known: /proc/self/mountinfo: {why}"))?;
-    let elsewhere = mountinfo::elsewhere(root);
+    let elsewhere = file_systems::other_namespaces(root);
     let spaces = std::iter::once((None, &own)).chain(elsewhere.iter().map(|(pid, all)| (Some(*pid), all)));
     let mut unknown = None;
     for (process, mounts) in spaces {
         let inside = process.map_or_else(String::new, |pid| format!("/proc/{pid}/root"));
-        // Those of a device have its number.
+        // Mounts of a device have its number.
         for mount in mounts.iter().filter(|m| m.number.starts_with("0:") && m.kind != "overlay") {
-            let said = || format!("mounted on {} as {}", mount.point, mount.kind);
+            let describe_mount = || format!("mounted on {} as {}", mount.point, mount.kind);
             if mount.source.starts_with('/') {
                 let source = root.path(&format!("{inside}{}", mount.source));
-                if identity::remembered(&source).is_ok_and(|it| it.is_same(ours)) {
-                    return Ok(Some(said()));
+                if identity::of_path_cached(&source).is_ok_and(|it| it.is_same(ours)) {
+                    return Ok(Some(describe_mount()));
                 }
-            } else if OF_FILES.contains(&mount.kind.as_str()) {
-                unknown = Some(format!("what is {} has a relative name, {}", said(), mount.source));
+            } else if MOUNTED_FROM_FILES.contains(&mount.kind.as_str()) {
+                unknown = Some(format!("what is {} has a relative name, {}", describe_mount(), mount.source));
             }
         }
     }
     unknown.map_or(Ok(None), Err)
 }
 
-/// A loop device, with what it is used for.
-fn behind(root: &Root, name: &str) -> String {
-    // What it is used for is told for the sake of the reader; that it is there is enough.
+/// Describes a loop device and its use.
+fn describe_loop(root: &Root, name: &str) -> String {
+    // Its use only informs the reader: that it is bound is enough.
     let what = stack::number_of(root, name).and_then(|number| mounted(root, &number).ok().flatten());
     format!("behind {name}{}", what.map_or_else(String::new, |u| format!(", which is {u}")))
 }
 
-/// Which of these loop devices may have anything behind them, in words.
-fn doubts(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<String> {
+/// Describes the first of these loop devices whose backing file is unknown.
+fn unknown_backing(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<String> {
     let (name, why) =
         loops.iter().filter(|l| counts(l)).find_map(|l| Some((&l.name, l.backing.as_ref().err()?)))?;
     Some(format!("what is behind {name} is not known: {why}"))
 }
 
-/// Devices and files swapped on that have a name here. The kernel itself keeps everybody from writing to any of them: the
-/// device is claimed, and every write to the file is refused.
+/// Returns the active swap devices and files that have a name here. The kernel prevents writes to all of
+/// them: it claims the device, and refuses every write to the file.
 fn swaps(root: &Root) -> Result<Vec<Identity>, String> {
     let text = match root.read("/proc/swaps") {
         Ok(text) => text,
-        // A kernel built without swap has no such file.
+        // A kernel without swap has no such file.
         Err(why) if why == "no such file" && root.has("/proc/self") => return Ok(Vec::new()),
         Err(why) => return Err(format!("/proc/swaps: {why}")),
     };
     let names = text.lines().skip(1).filter_map(|l| l.split_ascii_whitespace().next()).map(unescape);
     Ok(names.filter_map(|name| identity::of_name(root, &name).ok()).collect())
+}
+
+/// The users that were found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// A user was found: "it is ...".
+    By(String),
+    /// No user.
+    Unused,
+    /// No user was found; what could not be seen.
+    Unseen(String),
+    /// No user was found, but one may well be hidden: only `--unseen-users` allows writing. The reason.
+    Hidden(String),
+}
+
+/// Inode of the initial PID namespace: `PROC_PID_INIT_INO` of the kernel's `include/linux/proc_ns.h`, the
+/// same since Linux 3.8. Every other namespace has another number.
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+/// Wait for files that the kernel is closing, before all processes are searched. Files of a thread or a ring
+/// are closed a moment after it has ended, and fathom checks before every run.
+const BRIEF_WAIT: Duration = Duration::from_millis(100);
+/// Longest wait for them if no other process has the file open: a busy machine is slow.
+const CLOSING_WAIT: Duration = Duration::from_secs(5);
+/// Interval between checks meanwhile.
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
+/// How often processes that hide their files are asked again, and the time between. A program that is being
+/// started can have other rights for a moment.
+const HIDDEN_RETRIES: usize = 10;
+const BETWEEN_RETRIES: Duration = Duration::from_millis(20);
+/// Access mode of a descriptor that is open for reading only.
+const READ_ONLY: u32 = 0;
+/// Bits of the access mode.
+const ACCESS_MODE: u32 = 3;
+
+/// Finds a program that has a file open for writing, or a writable mapping of it. All processes are searched
+/// only if the kernel does not rule it out.
+pub(crate) fn of_file(root: &Root, file: &File) -> Use {
+    let ours = match identity::of_file(file) {
+        Ok(ours) => [ours],
+        Err(e) => return Use::Unseen(describe(&e)),
+    };
+    let asked = lease(file);
+    let by_ourselves = || writes(root, std::process::id(), &ours).is_ok_and(|it_does| it_does);
+    let is_open = || if asked.is_ok() { lease(file) != Ok(false) } else { by_ourselves() };
+    if asked.is_ok() && !holds_for(is_open, BRIEF_WAIT) {
+        return Use::Unused;
+    }
+    let seen = search_processes(root, &ours);
+    if let Ok(Holders { writer: Some(who), .. }) = seen {
+        return Use::By(format!("open for writing by {who}"));
+    }
+    if holds_for(is_open, CLOSING_WAIT) {
+        // The descriptor may be our own standard output.
+        let ourselves = by_ourselves().then(|| processes::name(root, std::process::id()));
+        let who =
+            ourselves.unwrap_or_else(|| "a program that is not visible from here, or by the kernel".into());
+        return Use::By(format!("open for writing by {who}"));
+    }
+    match (seen, asked) {
+        (_, Ok(_)) | (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Err(_)) => Use::Unused,
+        (Ok(Holders { hidden, init_is_hidden, .. }), Err(why)) => {
+            Use::Unseen(format!("{why}, and {}", others_files(hidden + usize::from(init_is_hidden))))
+        }
+        (Err(also), Err(why)) => Use::Unseen(format!("{why}, and {also}")),
+    }
+}
+
+/// Whether a condition holds for all of this time.
+fn holds_for(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
+    let since = Instant::now();
+    while is_so() {
+        if since.elapsed() > at_most {
+            return true;
+        }
+        std::thread::sleep(CHECK_INTERVAL);
+    }
+    false
+}
+
+/// Finds a program that has one of these devices, or a file below them, open for writing. Leaves out this
+/// process, which claims them.
+pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
+    let mut seen = search_processes(root, all);
+    for _ in 0..HIDDEN_RETRIES {
+        if !matches!(seen, Ok(Holders { writer: None, hidden: 1.., .. })) {
+            break;
+        }
+        std::thread::sleep(BETWEEN_RETRIES);
+        seen = search_processes(root, all);
+    }
+    match (seen, sees_all_processes(root)) {
+        (Ok(Holders { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
+        (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
+        // Process 1 uses disks by mounting them, which the kernel shows. Some machines hide its files from
+        // root.
+        (Ok(Holders { hidden: 0, .. }), Ok(())) => {
+            Use::Unseen("the open files of process 1 are hidden from this user".into())
+        }
+        (Ok(Holders { hidden, .. }), Ok(())) => Use::Hidden(others_files(hidden)),
+        (Ok(_), Err(why)) | (Err(why), _) => Use::Hidden(why),
+    }
+}
+
+/// Whether `/proc` can show the processes of the whole machine. Those outside a PID namespace are not listed inside.
+fn sees_all_processes(root: &Root) -> Result<(), String> {
+    let ours = root.link("/proc/self/ns/pid").map_err(|why| format!("/proc/self/ns/pid: {why}"))?;
+    if ours == INITIAL_PID_NAMESPACE {
+        return Ok(());
+    }
+    Err("this is a container: processes outside its PID namespace are not visible".into())
+}
+
+fn others_files(hidden: usize) -> String {
+    format!("the open files of {hidden} or more processes are hidden from this user")
+}
+
+/// Whether a file may be used through other systems than this kernel: through a server, from another host, or
+/// through the program that shows it here.
+pub(crate) fn may_be_shared(file: &File) -> bool {
+    // An unknown file system may be one of them.
+    file_systems::is_shared(file).unwrap_or(true)
+}
+
+/// Whether the kernel knows any descriptor that is open for writing. It cannot know about users outside this
+/// kernel.
+fn lease(file: &File) -> Result<bool, String> {
+    if file_systems::is_shared(file)? {
+        return Err("its file system answers to others than this kernel too".into());
+    }
+    sys::file_use::is_open_for_writing(file).map_err(|e| match e.kind() {
+        io::ErrorKind::PermissionDenied => "only its owner may ask the kernel who has it open".into(),
+        io::ErrorKind::InvalidInput => "its file system has no leases".into(),
+        _ => describe(&e),
+    })
+}
+
+/// The result of searching all processes.
+struct Holders {
+    /// The first process that has it open for writing.
+    writer: Option<String>,
+    /// How many processes hide their files, without process 1.
+    hidden: usize,
+    /// Whether process 1 is listed and hides its files.
+    init_is_hidden: bool,
+}
+
+/// Searches the files of all other processes.
+fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
+    let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
+    let own = std::process::id();
+    let all: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
+    if all.is_empty() {
+        return Err("/proc shows no processes".into());
+    }
+    // If other users' processes are hidden completely (hidepid), process 1 is too.
+    let mut hidden = usize::from(!all.contains(&1));
+    let mut init_is_hidden = false;
+    for pid in all.into_iter().filter(|pid| *pid != own) {
+        match writes(root, pid, what) {
+            Ok(true) => {
+                return Ok(Holders { writer: Some(processes::name(root, pid)), hidden, init_is_hidden });
+            }
+            Ok(false) => {}
+            // A process that ended meanwhile has nothing open.
+            Err(_) if !root.has(&format!("/proc/{pid}")) => {}
+            Err(_) if pid == 1 => init_is_hidden = true,
+            Err(_) => hidden += 1,
+        }
+    }
+    Ok(Holders { writer: None, hidden, init_is_hidden })
+}
+
+/// Whether a process has one of these open for writing, or mapped writable.
+fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
+    let is_it = |path: &str| {
+        let found = identity::of_path_cached(&root.path(path)).ok();
+        found.is_some_and(|found| what.iter().any(|w| w.is_same(&found)))
+    };
+    // Threads may have separate files.
+    for task in root.list(&format!("/proc/{pid}/task"))? {
+        let dir = format!("/proc/{pid}/task/{task}");
+        let fds = match root.list(&format!("{dir}/fd")) {
+            Ok(fds) => fds,
+            // A thread that ended after it was listed has nothing open.
+            Err(_) if !root.has(&dir) => continue,
+            Err(why) => return Err(why),
+        };
+        if fds.iter().any(|fd| can_write(root, &dir, fd) && is_it(&format!("{dir}/fd/{fd}"))) {
+            return Ok(true);
+        }
+    }
+    // A mapping outlives its descriptor.
+    let maps = root.read(&format!("/proc/{pid}/maps"))?;
+    let shared = maps.lines().filter_map(mapping).filter(|m| m.permissions == "rw-s");
+    Ok(shared.into_iter().any(|m| {
+        // The line has the numbers of the file system, which btrfs and overlays do not show for their files.
+        is_it(&format!("/proc/{pid}/map_files/{}", m.range)) || what.contains(&m.file)
+    }))
+}
+
+/// A line of `/proc/PID/maps`.
+pub(crate) struct Mapping<'t> {
+    range: &'t str,
+    pub(crate) permissions: &'t str,
+    pub(crate) file: Identity,
+}
+
+pub(crate) fn mapping(line: &str) -> Option<Mapping<'_>> {
+    let mut fields = line.split_ascii_whitespace();
+    let (range, permissions, _offset) = (fields.next()?, fields.next()?, fields.next()?);
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let number = |hex: &str| u32::from_str_radix(hex, 16).ok();
+    let device = format!("{}:{}", number(major)?, number(minor)?);
+    Some(Mapping { range, permissions, file: Identity::File { device, inode: fields.next()?.parse().ok()? } })
+}
+
+fn can_write(root: &Root, dir: &str, fd: &str) -> bool {
+    let text = root.read(&format!("{dir}/fdinfo/{fd}")).unwrap_or_default();
+    let flags = text.lines().find_map(|l| l.strip_prefix("flags:"));
+    let flags = flags.and_then(|f| u32::from_str_radix(f.trim(), 8).ok());
+    // Unreadable flags do not prove read-only access.
+    flags.is_none_or(|f| f & ACCESS_MODE != READ_ONLY)
+}
+
+/// Bytes that are compared if nothing identifies a device, and of two files.
+const BLOCK: usize = 4096;
+const SECTOR: u64 = model::evidence::SECTOR_BYTES;
+
+/// Finds the user of an open file by its content. `user_of` finds the user of a block device by its kernel
+/// name.
+///
+/// # Errors
+/// Why the file cannot be read, or why the users of a matching device are unknown.
+pub(crate) fn user(
+    root: &Root,
+    file: &File,
+    user_of: impl Fn(&str) -> Result<Option<String>, String>,
+) -> Result<Use, String> {
+    let bytes = file.metadata().map_err(|e| describe(&e))?.len();
+    if bytes == 0 {
+        return Ok(Use::Unused);
+    }
+    for name in root.list("/sys/class/block").unwrap_or_default() {
+        if may_be_image_of(root, &name, file, bytes)
+            && let Some(user) = user_of(&name)?
+        {
+            return Ok(Use::By(format!("{user}, and {name} holds the same file system")));
+        }
+    }
+    let found = signatures(file, bytes)?;
+    if found.is_empty() {
+        return Ok(Use::Unused);
+    }
+    Ok(Use::Hidden(format!(
+        "it holds {}, and its file system may show it under another name, or to another host, where it is mounted",
+        found.join(" and ")
+    )))
+}
+
+/// Whether two files have the same length and the same bytes at their beginning and end.
+pub(crate) fn is_same(a: &File, b: &File) -> bool {
+    let parts = |file: &File| -> Option<(u64, Vec<u8>, Vec<u8>)> {
+        let bytes = file.metadata().ok()?.len();
+        let length = BLOCK.min(usize::try_from(bytes).ok()?);
+        let read = |at: u64| {
+            let mut block = vec![0; length];
+            file.read_exact_at(&mut block, at).ok().map(|()| block)
+        };
+        Some((bytes, read(0)?, read(bytes - length as u64)?))
+    };
+    parts(a).is_some_and(|a| parts(b) == Some(a))
+}
+
+/// Whether the file looks like an image of this block device. An unreadable device does not count.
+fn may_be_image_of(root: &Root, name: &str, file: &File, file_bytes: u64) -> bool {
+    let number = |name: &str, what: &str| -> Option<u64> {
+        root.word(&format!("/sys/class/block/{name}/{what}"))?.parse().ok()
+    };
+    let Some(bytes) = number(name, "size").filter(|s| *s > 0).map(|sectors| sectors * SECTOR) else {
+        return false;
+    };
+    let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
+    let Ok(device) = File::options().read(true).custom_flags(O_NONBLOCK).open(path) else { return false };
+    let Ok(identities) = Content::from(&device, 0, bytes).identities() else { return false };
+    let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
+    let in_disk = number(name, "start").unwrap_or(0).saturating_mul(SECTOR);
+    let in_image = number(&disk, "loop/offset").unwrap_or(0).saturating_add(in_disk);
+    BTreeSet::from([0, in_disk, in_image]).into_iter().filter(|start| *start < file_bytes).any(|start| {
+        if identities.is_empty() {
+            return same_block(&device, file, start);
+        }
+        let here = Content::from(file, start, file_bytes - start).identities().unwrap_or_default();
+        identities.iter().any(|identity| here.contains(identity))
+    })
+}
+
+/// Whether a file has the first block of a device at this offset. A block of one value, such as zeros, proves
+/// nothing.
+fn same_block(device: &File, file: &File, start: u64) -> bool {
+    let (mut there, mut here) = ([0; BLOCK], [0; BLOCK]);
+    device.read_exact_at(&mut there, 0).is_ok()
+        && file.read_exact_at(&mut here, start).is_ok()
+        && there == here
+        && there.iter().any(|byte| *byte != there[0])
+}
+
+#[test]
+fn two_files_are_the_same_only_with_the_same_length_and_ends() -> std::io::Result<()> {
+    let file = |bytes: &[u8]| -> std::io::Result<File> {
+        let file = tempfile::tempfile()?;
+        file.write_all_at(bytes, 0)?;
+        Ok(file)
+    };
+    let content = [1; 3 * BLOCK];
+    let mut other = content;
+    other[3 * BLOCK - 1] = 2;
+    assert!(is_same(&file(&content)?, &file(&content)?) && is_same(&file(&[])?, &file(&[])?));
+    assert!(!is_same(&file(&content)?, &file(&other)?));
+    assert!(!is_same(&file(&content)?, &file(&content[1..])?));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -383,7 +723,7 @@ mod tests {
         let dir = fixture(files);
         match device(&Root::at(dir.path().to_owned()), "sda").unwrap_or_else(|why| panic!("{why}")) {
             Use::By(user) => user,
-            Use::Nobody | Use::Unseen(_) | Use::Hidden(_) => String::new(),
+            Use::Unused | Use::Unseen(_) | Use::Hidden(_) => String::new(),
         }
     }
 
@@ -400,12 +740,12 @@ mod tests {
         assert_eq!(held, "sda1 is part of dm-0 (vg-data)");
         let member = user(&[("sys/fs/btrfs/1234/devices/sda1", "")]);
         assert_eq!(member, "sda1 is part of the mounted btrfs 1234");
-        let behind = user(&[("sys/class/block/loop3/loop/backing_file", "/dev/sda1\n")]);
-        assert_eq!(behind, "sda1 is behind loop3");
+        let describe_loop = user(&[("sys/class/block/loop3/loop/backing_file", "/dev/sda1\n")]);
+        assert_eq!(describe_loop, "sda1 is behind loop3");
     }
 
     #[test]
-    fn a_container_an_overlapping_partition_and_other_bytes_of_a_loop_are_seen() {
+    fn containers_overlapping_partitions_and_shared_backing_files_are_found() {
         let dir = fixture(&[
             ("proc/7/mountinfo", "1 0 8:1 / /in rw - xfs /dev/sda1 rw\n"),
             ("proc/7/comm", "sh\n"),
@@ -444,15 +784,105 @@ mod tests {
         let dir = fixture(&files);
         let root = Root::at(dir.path().to_owned());
         assert_eq!(device(&root, "loop1"), by("loop1 is over a file that is also behind loop2"));
-        // What is behind one of them is known to nobody: it may be any device.
+        // The device below one of them is unknown: it may be any device.
         put(dir.path(), "sys/class/block/loop2/loop/backing_file", "/gone (deleted)\n");
         assert!(device(&root, "sda").is_err_and(|why| why.contains("behind loop2 is not known")));
     }
 
     #[test]
-    fn a_machine_that_does_not_show_its_mounts_is_no_permission() {
+    fn unreadable_mounts_are_no_permission() {
         let dir = fixture(&[]);
         fs::remove_file(dir.path().join("proc/self/mountinfo")).unwrap_or_else(|e| panic!("{e}"));
         assert!(device(&Root::at(dir.path().to_owned()), "sda").is_err());
+    }
+}
+
+#[cfg(test)]
+mod writers_tests {
+    use super::*;
+    use crate::fixture::{link, put};
+
+    /// A machine with a process that has a file open with these flags, and these mappings.
+    fn user(flags: &str, maps: &str) -> (tempfile::TempDir, Use) {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        put(dir.path(), "file", "x");
+        let file = dir.path().join("file");
+        let what = identity::of_path(&file).unwrap_or_else(|e| panic!("{e}"));
+        for pid in [1, 7] {
+            put(dir.path(), &format!("proc/{pid}/maps"), "");
+            put(dir.path(), &format!("proc/{pid}/task/{pid}/fd/0"), "");
+        }
+        put(dir.path(), "proc/7/comm", "db\n");
+        link(dir.path(), INITIAL_PID_NAMESPACE, "proc/self/ns/pid");
+        // A thread with files of its own.
+        link(dir.path(), &file.to_string_lossy(), "proc/7/task/8/fd/3");
+        put(dir.path(), "proc/7/task/8/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n"));
+        put(dir.path(), "proc/7/maps", maps);
+        let device = Identity::File { device: "8:1".into(), inode: 42 };
+        let found = of_devices(&Root::at(dir.path().to_owned()), &[what, device]);
+        (dir, found)
+    }
+
+    #[test]
+    fn writers_are_named_and_readers_are_not() {
+        let by = Use::By("open for writing by db (7)".into());
+        assert_eq!(user("0100002", "").1, by);
+        assert_eq!(user("0100001", "").1, by);
+        assert_eq!(user("junk", "").1, by);
+        assert_eq!(user("0100000", "").1, Use::Unused);
+        let line =
+            |permissions: &str| format!("7f00-7f01 {permissions} 00000000 08:01 42      /gone (deleted)\n");
+        assert_eq!(user("0100000", &line("rw-s")).1, by);
+        assert_eq!(user("0100000", &line("rw-p")).1, Use::Unused);
+        assert_eq!(user("0100000", "junk\n\n7f00-7f01 rw-s\n7f-8 rw-s 0 zz:01 x y\n").1, Use::Unused);
+    }
+
+    #[test]
+    fn hidden_files_are_not_no_user() {
+        let (dir, _) = user("0100000", "");
+        let root = Root::at(dir.path().to_owned());
+        let file = [Identity::File { device: "0:0".into(), inode: 0 }];
+        assert_eq!(of_devices(&root, &file), Use::Unused);
+        put(dir.path(), "proc/9/comm", "x");
+        assert!(matches!(of_devices(&root, &file), Use::Hidden(why) if why.contains("files of 1")));
+        std::fs::remove_dir_all(dir.path().join("proc/9")).unwrap_or_else(|e| panic!("{e}"));
+        // Process 1 alone may keep its files to itself, but has to be there: else all others are hidden.
+        std::fs::remove_dir_all(dir.path().join("proc/1/task")).unwrap_or_else(|e| panic!("{e}"));
+        assert!(matches!(of_devices(&root, &file), Use::Unseen(why) if why.contains("process 1")));
+        std::fs::remove_dir_all(dir.path().join("proc/1")).unwrap_or_else(|e| panic!("{e}"));
+        assert!(matches!(of_devices(&root, &file), Use::Hidden(_)));
+        assert!(matches!(of_devices(&Root::at("/nonexistent-prefix".into()), &file), Use::Hidden(_)));
+    }
+
+    #[test]
+    fn a_thread_that_ends_hides_nothing_and_one_without_visible_files_does() {
+        let (dir, _) = user("0100000", "");
+        let root = Root::at(dir.path().to_owned());
+        let file = [Identity::File { device: "0:0".into(), inode: 0 }];
+        // Listed, and then gone.
+        link(dir.path(), "/gone", "proc/7/task/9");
+        assert_eq!(of_devices(&root, &file), Use::Unused);
+        put(dir.path(), "proc/7/task/10/comm", "db\n");
+        assert!(matches!(of_devices(&root, &file), Use::Hidden(_)));
+    }
+
+    #[test]
+    fn a_pid_namespace_or_an_unknown_one_hides_users() {
+        let file = [Identity::File { device: "0:0".into(), inode: 0 }];
+        for namespace in [Some("pid:[4026532177]"), None] {
+            let (dir, _) = user("0100000", "");
+            let ours = dir.path().join("proc/self/ns/pid");
+            std::fs::remove_file(&ours).unwrap_or_else(|e| panic!("{e}"));
+            if let Some(namespace) = namespace {
+                link(dir.path(), namespace, "proc/self/ns/pid");
+            }
+            let found = of_devices(&Root::at(dir.path().to_owned()), &file);
+            assert!(matches!(found, Use::Hidden(_)), "{namespace:?}: {found:?}");
+        }
+        // A visible user is named in every environment.
+        let (dir, by) = user("0100002", "");
+        std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));
+        let what = identity::of_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(of_devices(&Root::at(dir.path().to_owned()), &[what]), by);
     }
 }

@@ -1,11 +1,13 @@
-//! Files that a command line names: how long they are, how they are stored, and how much of them is in the page cache.
+//! Files that a command line names: their length, how they are stored, and how much of them is cached.
 //!
-//! 1. [`find`] takes each argument as a path, and the value of arguments such as `if=PATH` and `--output=PATH`. It keeps those that exist, and
-//!    those whose directory exists: the command may create them. The caller drops what was no path after all.
-//! 2. [`state`] adds up a file, a block device, or all files below a directory. Symbolic links below a directory are not followed.
+//! 1. [`find`] takes each argument as a path, and the value of arguments such as `if=PATH` and
+//!    `--output=PATH`. It keeps paths that exist, and those whose directory exists, since the command may
+//!    create them. The caller drops what turned out not to be a path.
+//! 2. [`state`] adds up a file, a block device, or all files below a directory. Symbolic links below a
+//!    directory are not followed.
 
 use crate::root::Root;
-use crate::{extents, pages, resolve};
+use crate::{extents, page_cache, resolve};
 use model::Known;
 use model::command::FilesState;
 use model::evidence::SECTOR_BYTES;
@@ -13,17 +15,17 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Most files below a directory that are looked at. A state of more is not known.
+/// Most files below a directory. The state of more is unknown.
 const MAX_FILES: u64 = 200_000;
 
 /// A path on a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// As it was typed.
+    /// The path as it was typed.
     pub path: PathBuf,
-    /// Why what is below it is memory and no disk; `None` for storage.
+    /// Why it is in memory; `None` for storage.
     pub memory: Option<String>,
-    /// Why no device is seen below it; `None` for memory and for a device.
+    /// Why no device below it is visible; `None` for memory and for a device.
     pub blind: Option<String>,
 }
 
@@ -38,8 +40,9 @@ pub fn find<'a>(root: &Root, args: impl Iterator<Item = &'a str>) -> Vec<Named> 
             if text.is_empty() || text.starts_with('-') || found.iter().any(|named| named.path == path) {
                 continue;
             }
-            let is_stored = fs::metadata(path)
-                .is_ok_and(|facts| facts.is_file() || facts.is_dir() || facts.file_type().is_block_device());
+            let is_stored = fs::metadata(path).is_ok_and(|metadata| {
+                metadata.is_file() || metadata.is_dir() || metadata.file_type().is_block_device()
+            });
             let may_appear = !path.exists() && parent(path).is_dir();
             if is_stored || may_appear {
                 let at = if is_stored { path.to_owned() } else { parent(path) };
@@ -58,7 +61,7 @@ pub fn find<'a>(root: &Root, args: impl Iterator<Item = &'a str>) -> Vec<Named> 
     found
 }
 
-/// The directory that a path is in.
+/// Returns the directory of a path.
 pub fn parent(path: &Path) -> PathBuf {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
@@ -66,13 +69,13 @@ pub fn parent(path: &Path) -> PathBuf {
     }
 }
 
-/// The files at or below a path.
+/// Returns the files at or below a path.
 ///
 /// # Errors
 /// Returns the reason if a directory cannot be read, or holds more files than are looked at.
 pub fn files(path: &Path) -> Known<Vec<PathBuf>> {
-    let Ok(facts) = fs::metadata(path) else { return Ok(Vec::new()) };
-    if !facts.is_dir() {
+    let Ok(metadata) = fs::metadata(path) else { return Ok(Vec::new()) };
+    if !metadata.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     let (mut out, mut dirs) = (Vec::new(), vec![path.to_owned()]);
@@ -109,13 +112,13 @@ pub fn state(path: &Path, with_extents: bool) -> Known<FilesState> {
 
 fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
     let file = open(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let facts = file.metadata().map_err(|e| format!("{}: {e}", path.display()))?;
-    let is_file = facts.is_file();
-    let bytes = if is_file { facts.len() } else { sys::ioctl::device_bytes(&file).unwrap_or(0) };
-    let allocated = facts.blocks().saturating_mul(SECTOR_BYTES);
-    let pages = pages::count_cached_pages(&file).ok();
+    let metadata = file.metadata().map_err(|e| format!("{}: {e}", path.display()))?;
+    let is_file = metadata.is_file();
+    let bytes = if is_file { metadata.len() } else { sys::ioctl::device_bytes(&file).unwrap_or(0) };
+    let allocated = metadata.blocks().saturating_mul(SECTOR_BYTES);
+    let pages = page_cache::count_cached_pages(&file).ok();
     let in_bytes = |count: u64| pages.map_or(0, |pages| count.saturating_mul(pages.page_bytes));
-    let plus = |sum: Option<u64>, part: Option<u64>| Some(sum?.saturating_add(part?));
+    let add_known = |sum: Option<u64>, part: Option<u64>| Some(sum?.saturating_add(part?));
     let unwritten = if is_file && with_extents {
         extents::map_file_extents(&file).ok().map(|extents| extents.unwritten_bytes)
     } else {
@@ -125,13 +128,13 @@ fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
         files: sum.files + 1,
         bytes: sum.bytes.saturating_add(bytes),
         hole_bytes: sum.hole_bytes.saturating_add(if is_file { bytes.saturating_sub(allocated) } else { 0 }),
-        unwritten_bytes: plus(sum.unwritten_bytes, unwritten),
-        cached_bytes: plus(sum.cached_bytes, pages.map(|pages| in_bytes(pages.cached))),
-        dirty_bytes: plus(sum.dirty_bytes, pages.and_then(|pages| pages.dirty).map(in_bytes)),
+        unwritten_bytes: add_known(sum.unwritten_bytes, unwritten),
+        cached_bytes: add_known(sum.cached_bytes, pages.map(|pages| in_bytes(pages.cached))),
+        dirty_bytes: add_known(sum.dirty_bytes, pages.and_then(|pages| pages.dirty).map(in_bytes)),
     })
 }
 
-/// Opens a file without changing its access time where that is allowed, and without waiting for what is no file.
+/// Opens a file, if allowed without changing its access time. Does not block on a FIFO.
 fn open(path: &Path) -> std::io::Result<File> {
     let flags = |noatime: i32| rustix::fs::OFlags::NONBLOCK.bits() as i32 | noatime;
     let with = |flags| OpenOptions::new().read(true).custom_flags(flags).open(path);

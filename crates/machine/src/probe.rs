@@ -1,10 +1,10 @@
-//! The probe: some blocks of a target read one at a time past the page cache, each twice.
+//! The probe: reads some blocks of a target one at a time past the page cache, each twice.
 //!
-//! For: seeing what is stored there (nothing but zeros?) and whether a second read is faster than a first. Not for: a result;
-//! it is made before the first run and outside every measured window.
+//! It shows whether the target holds anything but zeros, and whether a second read is faster than the first.
+//! It runs before the first run and outside every measured window, and is not a result.
 
 use crate::error::describe;
-use crate::pages;
+use crate::page_cache;
 use model::Known;
 use model::evidence::Probe;
 use model::payload::split_mix;
@@ -16,50 +16,51 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use sys::arena::Arena;
 
-/// Blocks that are read.
+/// Number of blocks.
 const BLOCKS: u64 = 64;
 /// Smallest block.
-const LEAST_BLOCK_BYTES: u64 = 4096;
-/// Blocks that are read for the first time before the same are read again. Few, so that a slow moment of the machine or of a host
-/// below it slows first and second reads alike: with all of the first ones before, one of 200 honest runs had such a moment in
-/// them, and they took four times as long as the second.
+const MIN_BLOCK_BYTES: u64 = 4096;
+/// Blocks that are read once before the same are read again. Few, so that a slow moment of the machine or its
+/// host slows first and second reads alike: with all first reads before the second ones, one of 200 honest
+/// runs had such a moment in them, and they took four times as long.
 const ROUND: usize = 8;
-/// Time after which no further block is begun: enough for 64 blocks of a disk that spins.
-const LIMIT: Duration = Duration::from_millis(500);
-/// Longest wait for a target that does not answer at all.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Seeds of offsets differ from all others of the session by this.
+/// No further block begins after this time: enough for 64 blocks of a rotating disk.
+const PROBE_TIME: Duration = Duration::from_millis(500);
+/// Longest wait for a target that does not answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Distinguishes the seed of offsets from all others of the session.
 const SALT: u64 = 0x7072_6f62_6500;
 
-/// Reads blocks of `span` from a file opened with `O_DIRECT`, which needs offsets and lengths of multiples of `align`.
+/// Reads blocks of `span` from a file opened with `O_DIRECT`, which needs offsets and lengths in multiples of
+/// `align`.
 ///
 /// # Errors
-/// Why nothing can be said: no whole block in the span, a read that failed or never came back, or reads that went
-/// through the page cache although they were not to.
+/// Why there is no result: no whole block in the span, a read that failed or never returned, or direct reads
+/// that went through the page cache.
 pub fn probe_latency(file: File, span: Range<u64>, align: u32, seed: u64) -> Known<Probe> {
-    let block_bytes = LEAST_BLOCK_BYTES.max(u64::from(align));
+    let block_bytes = MIN_BLOCK_BYTES.max(u64::from(align));
     let offsets = offsets(&span, block_bytes, seed);
     if offsets.is_empty() {
         return Err(format!("its span holds no whole block of {block_bytes} bytes"));
     }
-    // A thread of its own, since a target that never answers keeps whoever asked.
-    let (said, heard) = mpsc::channel();
+    // A separate thread, since a target that never answers would block the caller.
+    let (sender, receiver) = mpsc::channel();
     std::thread::Builder::new()
         .name("probe".into())
-        .spawn(move || said.send(read(&file, &offsets, block_bytes)))
+        .spawn(move || sender.send(read(&file, &offsets, block_bytes)))
         .map_err(|e| format!("no thread could be started: {}", describe(&e)))?;
-    let late = format!("a read did not come back in {} s", PATIENCE.as_secs());
-    heard.recv_timeout(PATIENCE).map_err(|_| late)?
+    let late = format!("a read did not come back in {} s", ANSWER_TIMEOUT.as_secs());
+    receiver.recv_timeout(ANSWER_TIMEOUT).map_err(|_| late)?
 }
 
 fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
     let mut arena = Arena::new(1, block_bytes as usize).map_err(|e| describe(&e))?;
-    let cached_before = pages::count_cached_pages(file).map(|p| p.cached);
+    let cached_before = page_cache::count_cached_pages(file).map(|p| p.cached);
     let mut probe = Probe { block_bytes, ..Probe::default() };
     let began = Instant::now();
     for round in offsets.chunks(ROUND) {
         for offset in round {
-            if began.elapsed() > LIMIT && !probe.first_ns.is_empty() {
+            if began.elapsed() > PROBE_TIME && !probe.first_ns.is_empty() {
                 break;
             }
             probe.first_ns.push(read_one(file, arena.slot_mut(0), *offset)?);
@@ -70,7 +71,7 @@ fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
             probe.again_ns.push(read_one(file, arena.slot_mut(0), *offset)?);
         }
     }
-    match (cached_before, pages::count_cached_pages(file).map(|p| p.cached)) {
+    match (cached_before, page_cache::count_cached_pages(file).map(|p| p.cached)) {
         (Ok(before), Ok(after)) if after > before => {
             Err("direct reads of it went through the page cache".into())
         }
@@ -78,9 +79,9 @@ fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
     }
 }
 
-/// Reads a block, and gives the time that took in ns.
+/// Reads a block and returns the time it took in ns.
 fn read_one(file: &File, block: &mut [u8], offset: u64) -> Known<u64> {
-    // What the kernel does not write must not pass for zeros that it read.
+    // Bytes that the kernel does not write must not pass for zeros that it read.
     block.fill(0xA5);
     let start = Instant::now();
     let count = file.read_at(block, offset).map_err(|e| format!("a read at {offset}: {}", describe(&e)))?;
@@ -88,7 +89,7 @@ fn read_one(file: &File, block: &mut [u8], offset: u64) -> Known<u64> {
     if count == block.len() { Ok(took) } else { Err(format!("a read at {offset} gave {count} bytes only")) }
 }
 
-/// Different blocks of a span in an order without pattern.
+/// Draws distinct blocks of a span in random order.
 fn offsets(span: &Range<u64>, block_bytes: u64, seed: u64) -> Vec<u64> {
     let first = span.start.div_ceil(block_bytes);
     let blocks = (span.end / block_bytes).saturating_sub(first);
@@ -97,7 +98,7 @@ fn offsets(span: &Range<u64>, block_bytes: u64, seed: u64) -> Vec<u64> {
     }
     let wanted = blocks.min(BLOCKS) as usize;
     let mut seen = BTreeSet::new();
-    // So many draws find each of up to 64 blocks but for an accident, and then one is missing, which is no loss.
+    // This many draws almost surely find each of up to 64 blocks. One missing block is no loss.
     let draws = (0..64 * BLOCKS).map(|i| split_mix(seed ^ SALT ^ split_mix(i)) % blocks);
     draws
         .filter(|block| seen.insert(*block))
@@ -114,7 +115,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn blocks_are_different_whole_and_inside_the_span() {
+    fn blocks_are_distinct_whole_and_inside_the_span() {
         let drawn = offsets(&(5000..10 << 20), 4096, 1);
         assert_eq!(drawn.len(), 64);
         assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), 64);
@@ -129,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_told_from_data_and_the_page_cache_stays_as_it_was() -> std::io::Result<()> {
-        // Beside the sources: the directory for temporary files may be memory.
+    fn zeros_are_counted_and_the_page_cache_is_unchanged() -> std::io::Result<()> {
+        // Next to the sources, since the directory for temporary files may be in memory.
         let mut made = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR"))?;
         let mut content = vec![7_u8; 32 * 4096];
         content.resize(64 * 4096, 0);
@@ -139,19 +140,19 @@ mod tests {
             println!("skipped: no direct I/O here");
             return Ok(());
         };
-        crate::rest::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
+        crate::page_cache::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
         let probe = probe_latency(file, 0..64 * 4096, 512, 3).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((probe.block_bytes, probe.first_ns.len()), (4096, probe.again_ns.len()));
         if probe.first_ns.len() == 64 {
             assert_eq!(probe.zero_blocks, 32);
         }
         assert!(probe.zero_blocks <= probe.first_ns.len() as u64 && probe.first_ns.iter().all(|ns| *ns > 0));
-        assert_eq!(pages::count_cached_pages(made.as_file()).map(|p| p.cached), Ok(0));
+        assert_eq!(page_cache::count_cached_pages(made.as_file()).map(|p| p.cached), Ok(0));
         Ok(())
     }
 
     #[test]
-    fn what_cannot_be_read_or_is_read_through_the_cache_is_a_reason() -> std::io::Result<()> {
+    fn failed_or_cached_reads_are_reported() -> std::io::Result<()> {
         let mut made = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR"))?;
         made.write_all(&[7; 8192])?;
         let open = || File::open(made.path());
@@ -159,7 +160,7 @@ mod tests {
         assert!(probe_latency(open()?, 0..1 << 20, 512, 1).is_err_and(|why| why.contains("bytes only")));
         let written = std::fs::File::options().write(true).open(made.path())?;
         assert!(probe_latency(written, 0..8192, 512, 1).is_err_and(|why| why.contains("a read at")));
-        crate::rest::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
+        crate::page_cache::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
         assert!(probe_latency(open()?, 0..8192, 512, 1).is_err_and(|why| why.contains("page cache")));
         Ok(())
     }

@@ -1,15 +1,19 @@
-//! Where a path really is: path -> mount -> file system -> top devices -> block stack.
+//! Where a path is stored: path -> mount -> file system -> top devices -> block stack.
 //!
-//! For: the [`Place`] of a target. Not for: whether that place may be written, nor what it means for a number.
-//! Device numbers of btrfs, overlay and FUSE are anonymous (`0:N`), so these go by way of mountinfo and `/sys/fs`.
+//! 1. [`resolve`] finds the mount of a path by its mount id or device number.
+//! 2. The file system leads to its devices. Device numbers of btrfs, overlay and FUSE are anonymous (`0:N`),
+//!    so these go through mountinfo and `/sys/fs`.
+//! 3. `Stack` follows the devices down.
+//!
+//! [`OnDevices`] answers the reverse question for many files: is this open file on one of these devices?
 
 use crate::error::MachineError;
-use crate::file_status::{self, FileStatus};
-use crate::mountinfo::{self, Mount, mount_of};
+use crate::file_systems::{Mount, mount_of};
+use crate::identity::FileStatus;
 use crate::root::Root;
-use crate::stack::file_system::{Below, below_file_system};
-use crate::stack::{self, Stack};
-use model::machine::{FileSystem, Place};
+use crate::stack::Stack;
+use crate::{file_systems, identity, stack};
+use model::machine::{FileSystem, Layer, Place};
 use rustix::fs::{FileType, IFlags, Mode, OFlags, StatxAttributes};
 use std::fs::File;
 use std::path::Path;
@@ -17,9 +21,9 @@ use std::path::Path;
 /// Resolves a path.
 ///
 /// # Errors
-/// Where it cannot be looked at. What cannot be followed further down is said in the place itself.
+/// If its status cannot be read. A [`Place`] itself says what could not be followed.
 pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
-    let status = file_status::by_path(path).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let status = identity::status_by_path(path).map_err(|e| MachineError::at(path, "looked at", &e))?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = matches!(status.kind, FileType::RegularFile | FileType::Directory)
         .then(|| rustix::fs::open(path, flags, Mode::empty()).ok())
@@ -27,26 +31,26 @@ pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
     Ok(place_of(root, path, &status, file.map(File::from).as_ref()))
 }
 
-/// Resolves a block device by its kernel name, whether it has a node or not; `None` where there is none of that name.
+/// Resolves a block device by its kernel name, with or without a node; `None` if there is no such device.
 pub fn resolve_device(root: &Root, name: &str) -> Option<Place> {
-    // A name in `/sys` is no path.
+    // A name in `/sys` is not a path.
     let is_name = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
     let number = stack::number_of(root, name).filter(|_| is_name)?;
-    let mounts = mountinfo::read(root).unwrap_or_default();
+    let mounts = file_systems::read(root).unwrap_or_default();
     Some(place_of_device(root, &mounts, Path::new(&format!("/dev/{name}")), &number))
 }
 
-/// Resolves an open file, which may have no name; `path` is what the place is called and where its mount is looked for.
+/// Resolves an open file, which may have no name. `path` names the place and decides its mount.
 ///
 /// # Errors
-/// Where it cannot be looked at.
+/// If its status cannot be read.
 pub fn resolve_open(root: &Root, file: &File, path: &Path) -> Result<Place, MachineError> {
-    let status = file_status::by_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let status = identity::status_by_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
     Ok(place_of(root, path, &status, Some(file)))
 }
 
 fn place_of(root: &Root, path: &Path, status: &FileStatus, file: Option<&File>) -> Place {
-    let mounts = mountinfo::read(root);
+    let mounts = file_systems::read(root);
     let unreadable = mounts.as_ref().err().map(|why| format!("/proc/self/mountinfo: {why}"));
     let unnamed = || Some("/proc/self/mountinfo does not name the file system that it is in".to_owned());
     let mounts = mounts.unwrap_or_default();
@@ -67,19 +71,19 @@ fn place_of(root: &Root, path: &Path, status: &FileStatus, file: Option<&File>) 
         attributes: attributes(status.attributes, file),
         root: m.root.clone(),
     });
-    let mut place = finish(stack, path, found);
+    let mut place = to_place(stack, path, found);
     place.blind = place.blind.or(unreadable).or_else(|| unnamed().filter(|_| mount.is_none()));
     Place { file_system, direct, ..place }
 }
 
-/// The place of a block device that is itself the target.
+/// Returns the place of a block device that is itself the target.
 pub(crate) fn place_of_device(root: &Root, mounts: &[Mount], path: &Path, number: &str) -> Place {
     let mut stack = Stack::new(root, mounts);
     let tops = stack.add(number).into_iter().collect();
-    finish(stack, path, Below { tops, ..Below::default() })
+    to_place(stack, path, Below { tops, ..Below::default() })
 }
 
-fn finish(stack: Stack<'_>, path: &Path, found: Below) -> Place {
+fn to_place(stack: Stack<'_>, path: &Path, found: Below) -> Place {
     let ram = found.ram.or_else(|| stack.memory());
     let blind: Vec<String> = found.blind.into_iter().chain(stack.blind.iter().cloned()).collect();
     let (layers, tops) = stack.into_order(&found.tops);
@@ -94,7 +98,7 @@ fn finish(stack: Stack<'_>, path: &Path, found: Below) -> Place {
     }
 }
 
-/// Attributes that change how the data are stored, from statx and from the inode's flags.
+/// Returns the attributes that change how data is stored, from statx and from the inode's flags.
 fn attributes(known: StatxAttributes, file: Option<&File>) -> Vec<String> {
     let flags = file.and_then(|f| rustix::fs::ioctl_getflags(f).ok()).unwrap_or(IFlags::empty());
     let has = |a: StatxAttributes| known.contains(a);
@@ -106,7 +110,202 @@ fn attributes(known: StatxAttributes, file: Option<&File>) -> Vec<String> {
         ("verity", has(StatxAttributes::VERITY)),
         ("dax", has(StatxAttributes::DAX)),
     ];
-    all.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
+    all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The devices below a file system.
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    /// Indices of its devices in the stack.
+    pub(crate) tops: Vec<usize>,
+    /// Why its data is in memory.
+    pub(crate) ram: Option<String>,
+    /// Why it could not be followed.
+    pub(crate) blind: Option<String>,
+}
+
+impl Below {
+    fn blind(why: impl Into<String>) -> Self {
+        Self { blind: Some(why.into()), ..Self::default() }
+    }
+}
+
+/// Follows a file system to its devices. `path` is a file or directory in it, for file systems that spread
+/// over several devices.
+pub(crate) fn below_file_system(
+    stack: &mut Stack<'_>,
+    mount: Option<&Mount>,
+    number: &str,
+    path: Option<&Path>,
+) -> Below {
+    follow(stack, mount, number, path, file_systems::MAX_OVERLAYS)
+}
+
+fn follow(
+    stack: &mut Stack<'_>,
+    mount: Option<&Mount>,
+    number: &str,
+    path: Option<&Path>,
+    overlays: usize,
+) -> Below {
+    let Some(mount) = mount else {
+        if number.starts_with("0:") {
+            return Below::blind("its file system is not among the mounts that this process sees");
+        }
+        return device(stack, number);
+    };
+    match mount.kind.as_str() {
+        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => {
+            Below { ram: Some(mount.kind.clone()), ..Below::default() }
+        }
+        "overlay" => overlay(stack, mount, path, overlays),
+        "btrfs" => btrfs(stack, mount),
+        "bcachefs" => sources(stack, mount, mount.source.split(':')),
+        "zfs" => Below::blind(format!(
+            "zfs does not show the kernel's users which devices {} is on; `zpool status` does",
+            mount.source
+        )),
+        "fuseblk" => Below {
+            blind: Some("a program in user space (FUSE) stands between this file and its device".into()),
+            ..sources(stack, mount, std::iter::once(mount.source.as_str()))
+        },
+        kind if kind == "fuse" || kind.starts_with("fuse.") => Below::blind(format!(
+            "{kind}: a program in user space answers, so the kernel sees no device below"
+        )),
+        "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "lustre" | "afs" | "gfs2" | "ocfs2"
+        | "gpfs" | "beegfs" | "orangefs" => {
+            Below::blind(format!("{}: the data are on another machine ({})", mount.kind, mount.source))
+        }
+        "9p" | "virtiofs" => {
+            Below::blind(format!("{}: the data are with the host of this virtual machine", mount.kind))
+        }
+        _ if !number.starts_with("0:") => device(stack, number),
+        _ => sources(stack, mount, std::iter::once(mount.source.as_str())),
+    }
+}
+
+fn device(stack: &mut Stack<'_>, number: &str) -> Below {
+    Below { tops: stack.add(number).into_iter().collect(), ..Below::default() }
+}
+
+/// Adds the devices that the mount's source names.
+fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl Iterator<Item = &'s str>) -> Below {
+    let numbers: Vec<String> = names.filter_map(|s| stack.root.device_number(s)).collect();
+    let tops: Vec<usize> = numbers.iter().filter_map(|n| stack.add(n)).collect();
+    let blind = tops
+        .is_empty()
+        .then(|| format!("{} shows no device: its source is '{}', which is none", mount.kind, mount.source));
+    Below { tops, ram: None, blind }
+}
+
+/// Adds all devices of the btrfs that the mount's source belongs to.
+fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
+    let name = stack.root.device_number(&mount.source).and_then(|n| crate::stack::name_of(stack.root, &n));
+    let ids = stack.root.list("/sys/fs/btrfs").unwrap_or_default();
+    let devices = |id: &String| stack.root.list(&format!("/sys/fs/btrfs/{id}/devices")).unwrap_or_default();
+    let all = name.and_then(|name| ids.iter().map(devices).find(|d| d.contains(&name)));
+    let Some(all) = all else { return sources(stack, mount, std::iter::once(mount.source.as_str())) };
+    let numbers: Vec<String> = all.iter().filter_map(|n| crate::stack::number_of(stack.root, n)).collect();
+    Below { tops: numbers.iter().filter_map(|n| stack.add(n)).collect(), ..Below::default() }
+}
+
+/// Follows the layer of an overlay that holds the path: the upper one for directories and files that were
+/// copied up, else a lower one.
+fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usize) -> Below {
+    let Some(more) = more.checked_sub(1) else {
+        return Below::blind("overlays on overlays, too many to follow");
+    };
+    let point = Path::new(&mount.point);
+    let inside = path.filter(|p| std::path::absolute(p).is_ok_and(|p| p.starts_with(point)));
+    let there = match file_systems::data_path(stack.root, mount, inside.unwrap_or(point)) {
+        Ok(there) => there,
+        Err(why) => return Below::blind(why),
+    };
+    let Ok(status) = identity::status_by_path(&there) else {
+        return Below::blind(file_systems::hidden_reason(mount));
+    };
+    let number = &status.file_system_number;
+    let mounts = stack.mounts;
+    let below = mount_of(mounts, status.mount_id, number, &there.to_string_lossy());
+    // In a container its names may lead back into the overlay itself.
+    if below.is_some_and(|b| b.id == mount.id) {
+        return Below::blind(file_systems::hidden_reason(mount));
+    }
+    follow(stack, below, number, Some(&there), more)
+}
+
+/// The mounts of this process.
+const MOUNTINFO: &str = "/proc/self/mountinfo";
+
+/// Block devices, and the mounts whose files are on them.
+#[derive(Clone, Debug, Default)]
+pub struct OnDevices {
+    /// `major:minor` of the devices.
+    devices: Vec<String>,
+    /// Text of [`MOUNTINFO`] when the mounts were followed.
+    text: String,
+    /// `major:minor` of the files on these devices, and the ids of their mounts in this namespace.
+    mounts: Vec<(String, u64)>,
+}
+
+impl OnDevices {
+    /// Finds the mounts that are on these devices.
+    pub fn new(root: &Root, devices: Vec<String>) -> Self {
+        let mut on_devices = Self { devices, ..Self::default() };
+        on_devices.follow(root.read(MOUNTINFO).unwrap_or_default(), root);
+        on_devices
+    }
+
+    /// Follows the mounts again if they or the devices changed.
+    pub fn renew(&mut self, root: &Root, devices: &[String]) {
+        let text = root.read(MOUNTINFO).unwrap_or_default();
+        if text != self.text || devices != self.devices {
+            devices.clone_into(&mut self.devices);
+            self.follow(text, root);
+        }
+    }
+
+    /// Whether one of the devices has this number.
+    pub(crate) fn is_device(&self, number: &str) -> bool {
+        self.devices.iter().any(|d| d == number)
+    }
+
+    /// Whether a file is on one of the devices: its file system shows this number, or it was opened through
+    /// this mount.
+    pub(crate) fn holds(&self, number: &str, mount: Option<u64>) -> bool {
+        self.mounts.iter().any(|(n, id)| n == number || Some(*id) == mount)
+    }
+
+    fn follow(&mut self, text: String, root: &Root) {
+        let all = file_systems::parse(&text);
+        self.text = text;
+        // One stack for all mounts, so that each device is read once.
+        let mut stack = Stack::new(root, &all);
+        let mut below: Vec<(&Mount, Vec<usize>)> = Vec::new();
+        for mount in &all {
+            let found =
+                below_file_system(&mut stack, Some(mount), &mount.number, Some(Path::new(&mount.point)));
+            below.push((mount, found.tops));
+        }
+        let reaches = |tops: &[usize]| any_reaches(&stack.layers, tops, &self.devices);
+        let held = below.into_iter().filter(|(_, tops)| reaches(tops));
+        self.mounts = held.map(|(mount, _)| (mount.number.clone(), mount.id)).collect();
+    }
+}
+
+/// Whether any of these layers, or a layer below them, is one of the devices.
+fn any_reaches(layers: &[Layer], tops: &[usize], devices: &[String]) -> bool {
+    let mut seen = vec![false; layers.len()];
+    let mut open = tops.to_vec();
+    while let Some(at) = open.pop() {
+        let Some(layer) = layers.get(at).filter(|_| !seen[at]) else { continue };
+        seen[at] = true;
+        if devices.contains(&layer.number) {
+            return true;
+        }
+        open.extend(&layer.below);
+    }
+    false
 }
 
 #[test]
@@ -116,4 +315,54 @@ fn this_directory_has_a_place() -> Result<(), MachineError> {
     assert!(place.file_system.is_some());
     assert!(!place.layers.is_empty() || place.ram.is_some() || place.blind.is_some());
     Ok(())
+}
+
+#[test]
+fn files_of_a_volume_are_on_the_disk_below_it_and_those_of_another_disk_are_not() {
+    use crate::fixture::{link, put};
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let put = |path: &str, text: &str| put(dir.path(), path, text);
+    for (name, number) in [("sda", "8:0"), ("sdb", "8:16"), ("dm-0", "253:0")] {
+        put(&format!("sys/devices/virtual/block/{name}/dev"), number);
+        link(dir.path(), &format!("../../devices/virtual/block/{name}"), &format!("sys/dev/block/{number}"));
+        link(dir.path(), &format!("../../devices/virtual/block/{name}"), &format!("sys/class/block/{name}"));
+    }
+    put("sys/devices/virtual/block/dm-0/dm/name", "data");
+    put("sys/devices/virtual/block/dm-0/slaves/sda", "");
+    let mounts = "20 1 253:0 / /data rw - ext4 /dev/mapper/data rw\n\
+                  21 1 8:16 / /other rw - ext4 /dev/sdb rw\n\
+                  22 1 0:5 / /proc rw - proc proc rw\n";
+    put("proc/self/mountinfo", mounts);
+    let root = Root::at(dir.path().to_owned());
+    let mut on_devices = OnDevices::new(&root, vec!["8:0".into()]);
+    assert!(on_devices.holds("253:0", None) && on_devices.holds("0:99", Some(20)));
+    assert!(!on_devices.holds("8:16", Some(21)) && !on_devices.holds("0:5", None));
+    assert!(on_devices.is_device("8:0") && !on_devices.is_device("253:0"));
+    put("proc/self/mountinfo", mounts.split_inclusive('\n').next().unwrap_or_default());
+    on_devices.renew(&root, &["8:16".into()]);
+    assert!(!on_devices.holds("8:16", None) && !on_devices.holds("253:0", None));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file_systems;
+    use crate::root::Root;
+
+    #[test]
+    fn memory_and_remote_file_systems_have_no_device() {
+        let root = Root::at("/nonexistent-prefix".into());
+        for (kind, ram) in
+            [("tmpfs", true), ("fuse.sshfs", false), ("nfs4", false), ("9p", false), ("zfs", false)]
+        {
+            let mounts = file_systems::parse(&format!("1 0 0:40 / /m rw - {kind} somewhere rw"));
+            let mut stack = Stack::new(&root, &mounts);
+            let found = below_file_system(&mut stack, mounts.first(), "0:40", None);
+            assert_eq!(
+                (found.ram.is_some(), found.blind.is_some(), found.tops.len()),
+                (ram, !ram, 0),
+                "{kind}"
+            );
+        }
+    }
 }

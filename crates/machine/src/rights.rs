@@ -1,18 +1,26 @@
-//! What this process may do here, found out without doing it.
+//! What this process may do here, found out without doing it: io_uring, libaio, cgroups, tracing, reading
+//! devices.
 //!
-//! For: interfaces and counters that a measurement or a check would use. Not for: targets (that is `safety`).
+//! io_uring and libaio are set up at their smallest size and given back. If io_uring is denied, the cause
+//! follows from the errno, from `kernel.io_uring_disabled`, from the seccomp mode in `/proc/self/status` and
+//! from the kernel's release. Whether a target may be written is decided in `safety`.
 
-use crate::async_io::{self, IoUringDenied};
 use crate::cgroup;
 use crate::error::describe;
 use crate::root::Root;
 use model::Known;
-use rustix::fs::{Access, AtFlags, StatVfsMountFlags, accessat, statvfs};
+use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, StatVfsMountFlags, accessat, memfd_create, statvfs};
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
+use std::{fmt, io};
+use sys::aio::Aio;
+use sys::arena::Arena;
+use sys::open_file::OpenFile;
+use sys::ring::{Ring, RingOptions};
 
-/// A trace point of the block layer, below tracefs; where it can be switched on, all can.
+/// A trace point of the block layer, below tracefs. If it can be switched on, all can.
 const TRACE_POINT: &str = "events/block/block_rq_issue/enable";
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
@@ -21,63 +29,244 @@ const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 pub struct Rights {
     /// A ring of io_uring can be set up.
     pub io_uring: Result<(), IoUringDenied>,
-    /// What would allow io_uring; `None` where it is allowed, and where nothing here would help.
+    /// What would allow io_uring; `None` if it is allowed, or if nothing on this machine would help.
     pub io_uring_advice: Option<&'static str>,
     /// A context of libaio can be set up.
     pub libaio: Known<()>,
-    /// `/sys` is mounted read-only, as in a container, so that its settings can only be changed outside.
+    /// `/sys` is mounted read-only, as in a container: its settings can only be changed outside.
     pub sys_is_read_only: bool,
-    /// A cgroup of our own can be made: the version of its hierarchy.
+    /// A cgroup can be created: the version of its hierarchy.
     pub cgroup: Known<u8>,
     /// Trace points of the block layer can be switched on.
     pub tracing: Known<()>,
     /// Devices, by kernel name, that can be opened for reading.
     pub devices: Vec<(String, Known<()>)>,
-    /// Files that may be open at once; `None` where there is no limit.
+    /// Files that may be open at once; `None` for no limit.
     pub open_files: Option<u64>,
-    /// Memory that may be locked, in bytes; `None` where there is no limit or we are exempt.
+    /// Memory that may be locked, in bytes; `None` for no limit.
     pub locked_bytes: Option<u64>,
 }
 
-/// Finds out, for these devices too.
+/// Finds out what is allowed, for these devices too.
 pub fn look<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
     let exempt = rustix::process::geteuid().is_root();
-    let io_uring = async_io::io_uring(root);
+    let io_uring = io_uring(root);
     Rights {
         io_uring_advice: io_uring.as_ref().err().and_then(|denied| denied.advice(root)),
         io_uring,
-        libaio: async_io::libaio(),
+        libaio: libaio(),
         sys_is_read_only: statvfs(root.path("/sys"))
             .is_ok_and(|fs| fs.f_flag.contains(StatVfsMountFlags::RDONLY)),
-        cgroup: cgroup::allowed(root),
+        cgroup: cgroup::would_succeed(root),
         tracing: tracing(),
-        devices: devices.map(|name| (name.to_owned(), readable(root, name))).collect(),
+        devices: devices.map(|name| (name.to_owned(), readable_device(root, name))).collect(),
         open_files: getrlimit(Resource::Nofile).current,
         locked_bytes: getrlimit(Resource::Memlock).current.filter(|_| !exempt),
     }
 }
 
-/// As `capture` and `watch` find it: where tracefs is not mounted, root gets a mount of its own that no path shows.
+/// Whether trace points can be switched on, as `capture` and `watch` find tracefs: if it is not mounted, root
+/// gets a private mount.
 fn tracing() -> Known<()> {
     let tracefs = sys::tracefs::directory()?;
     accessat(&tracefs, TRACE_POINT, Access::WRITE_OK, AtFlags::EACCESS)
         .map_err(|e| format!("{TRACE_POINT} of tracefs: {}", describe(&e.into())))
 }
 
-/// Opening does no I/O to a disk; whether it is allowed is more than its permission bits say.
-fn readable(root: &Root, name: &str) -> Known<()> {
-    // Slashes in names of devices are exclamation marks in /sys.
+/// Whether a device can be opened for reading. Opening does no I/O, and permission bits alone do not decide.
+fn readable_device(root: &Root, name: &str) -> Known<()> {
+    // `/sys` writes `!` for `/` in device names.
     let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
     let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
     opened.map(drop).map_err(|e| format!("{}: {}", model::name::shown(&path), describe(&e)))
 }
 
+const IO_URING_SYSCTL: &str = "/proc/sys/kernel/io_uring_disabled";
+/// `SECCOMP_MODE_FILTER` in the `Seccomp:` line of `/proc/self/status`.
+const SECCOMP_FILTER_MODE: &str = "2";
+/// The first release that has io_uring.
+const FIRST_IO_URING_RELEASE: (u32, u32) = (5, 1);
+
+/// What denies io_uring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IoUringDenied {
+    /// The sysctl `kernel.io_uring_disabled`, which has this value.
+    Sysctl(String),
+    /// A seccomp filter that answers EPERM, like those of container runtimes.
+    SeccompDenies,
+    /// A seccomp filter that answers ENOSYS on a kernel that has io_uring.
+    SeccompHides,
+    /// The kernel of this release is older than io_uring.
+    OldKernel(String),
+    /// The kernel of this release is new enough, but answers ENOSYS without a filter.
+    NotBuiltIn(String),
+    /// EPERM without a filter and without the sysctl.
+    Sandbox,
+    /// Another error, in words.
+    Other(String),
+}
+
+impl fmt::Display for IoUringDenied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sysctl(level) => write!(f, "sysctl kernel.io_uring_disabled is {level} (EPERM)"),
+            Self::SeccompDenies => {
+                write!(f, "a seccomp filter denies it (EPERM), as the default profile of containers does")
+            }
+            Self::SeccompHides => {
+                write!(f, "a seccomp filter hides it (ENOSYS), as if the kernel were too old for it")
+            }
+            Self::OldKernel(release) => {
+                let (major, minor) = FIRST_IO_URING_RELEASE;
+                write!(f, "kernel {release} is too old (ENOSYS): io_uring came with Linux {major}.{minor}")
+            }
+            Self::NotBuiltIn(release) => write!(f, "kernel {release} was built without it (ENOSYS)"),
+            Self::Sandbox => write!(f, "a sandbox or a security module denies it (EPERM)"),
+            Self::Other(why) => write!(f, "the kernel refuses it: {why}"),
+        }
+    }
+}
+
+impl IoUringDenied {
+    /// What the user can change to allow io_uring; `None` if nothing on this machine would help.
+    pub fn advice(&self, root: &Root) -> Option<&'static str> {
+        match self {
+            Self::Sysctl(_) if may_set_sysctl(root) => Some("sysctl kernel.io_uring_disabled=0"),
+            Self::Sysctl(_) => Some("as root, outside of any container: sysctl kernel.io_uring_disabled=0"),
+            Self::SeccompDenies | Self::SeccompHides => Some(
+                "start the container with a seccomp profile that allows io_uring (docker run --security-opt seccomp=FILE)",
+            ),
+            Self::OldKernel(_) | Self::NotBuiltIn(_) | Self::Sandbox | Self::Other(_) => None,
+        }
+    }
+}
+
+/// Sets up the smallest ring.
+///
+/// # Errors
+/// What denies it.
+pub fn io_uring(root: &Root) -> Result<(), IoUringDenied> {
+    let ring = with_memory_file(|arena, files| Ring::new(arena, files, &RingOptions::default()).map(drop));
+    ring.map_err(|error| denial_cause(root, &error))
+}
+
+/// Sets up a context for one operation.
+///
+/// # Errors
+/// The kernel's reason, in words.
+pub fn libaio() -> Known<()> {
+    with_memory_file(|arena, files| Aio::new(arena, files, false).map(drop)).map_err(|error| describe(&error))
+}
+
+/// Whether this process may change the sysctl.
+fn may_set_sysctl(root: &Root) -> bool {
+    accessat(CWD, root.path(IO_URING_SYSCTL), Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+}
+
+fn with_memory_file(set_up: impl FnOnce(Arena, Vec<OpenFile>) -> io::Result<()>) -> io::Result<()> {
+    // A file in memory, since an empty root directory has no /dev.
+    let file = File::from(memfd_create("fathom", MemfdFlags::CLOEXEC)?);
+    set_up(Arena::new(1, rustix::param::page_size())?, vec![OpenFile::new(file, false)])
+}
+
+fn denial_cause(root: &Root, error: &io::Error) -> IoUringDenied {
+    let is_filtered = || status_value(root, "Seccomp:").as_deref() == Some(SECCOMP_FILTER_MODE);
+    let release = || rustix::system::uname().release().to_string_lossy().into_owned();
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::PERM | Errno::ACCESS) => match root.word(IO_URING_SYSCTL) {
+            Some(level) if level == "2" || (level == "1" && !is_filtered()) => IoUringDenied::Sysctl(level),
+            _ if is_filtered() => IoUringDenied::SeccompDenies,
+            _ => IoUringDenied::Sandbox,
+        },
+        Some(Errno::NOSYS) => match release() {
+            release if is_older_than_io_uring(&release) => IoUringDenied::OldKernel(release),
+            _ if is_filtered() => IoUringDenied::SeccompHides,
+            release => IoUringDenied::NotBuiltIn(release),
+        },
+        _ => IoUringDenied::Other(describe(error)),
+    }
+}
+
+/// Returns a value of `/proc/self/status`.
+fn status_value(root: &Root, key: &str) -> Option<String> {
+    let text = root.read("/proc/self/status").ok()?;
+    text.lines().find_map(|line| Some(line.strip_prefix(key)?.trim().to_owned()))
+}
+
+/// Whether a kernel release is older than io_uring.
+fn is_older_than_io_uring(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < FIRST_IO_URING_RELEASE
+}
+
 #[test]
-fn what_is_not_there_is_not_allowed_and_says_so() {
+fn missing_interfaces_are_reported_as_not_allowed() {
     let rights = look(&Root::at("/nonexistent-prefix".into()), ["none"].into_iter());
     assert!(rights.cgroup.is_err());
     assert_eq!(rights.tracing.is_ok(), crate::tracer::Tracer::new(1 << 16).is_ok(), "{:?}", rights.tracing);
     assert!(rights.devices[0].1.as_ref().is_err_and(|why| why.contains("no such file")), "{rights:?}");
     assert!(rights.open_files.is_none_or(|n| n > 0));
     println!("{:?}", look(&Root::real(), ["loop0"].into_iter()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::put;
+
+    fn cause_with(errno: Errno, files: &[(&str, &str)]) -> IoUringDenied {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        for (path, text) in files {
+            put(dir.path(), path, text);
+        }
+        denial_cause(&Root::at(dir.path().to_owned()), &io::Error::from(errno))
+    }
+
+    #[test]
+    fn the_cause_follows_from_errno_sysctl_and_seccomp() {
+        let filtered = ("proc/self/status", "Name:\tfathom\nSeccomp:\t2\nSeccomp_filters:\t1\n");
+        let unfiltered = ("proc/self/status", "Name:\tfathom\nSeccomp:\t0\n");
+        let sysctl = |level: &'static str| ("proc/sys/kernel/io_uring_disabled", level);
+        let of = cause_with;
+        assert_eq!(of(Errno::PERM, &[filtered, sysctl("0\n")]), IoUringDenied::SeccompDenies);
+        assert_eq!(of(Errno::PERM, &[filtered]), IoUringDenied::SeccompDenies);
+        assert_eq!(of(Errno::PERM, &[filtered, sysctl("2\n")]), IoUringDenied::Sysctl("2".into()));
+        assert_eq!(of(Errno::PERM, &[unfiltered, sysctl("1\n")]), IoUringDenied::Sysctl("1".into()));
+        assert_eq!(of(Errno::PERM, &[filtered, sysctl("1\n")]), IoUringDenied::SeccompDenies);
+        assert_eq!(of(Errno::PERM, &[unfiltered, sysctl("0\n")]), IoUringDenied::Sandbox);
+        assert_eq!(of(Errno::PERM, &[]), IoUringDenied::Sandbox);
+        assert_eq!(of(Errno::NOSYS, &[filtered]), IoUringDenied::SeccompHides);
+        assert!(matches!(of(Errno::NOSYS, &[unfiltered]), IoUringDenied::NotBuiltIn(_)));
+        assert!(matches!(of(Errno::NOMEM, &[filtered]), IoUringDenied::Other(_)));
+    }
+
+    #[test]
+    fn releases_before_5_1_are_too_old() {
+        assert!(
+            is_older_than_io_uring("4.19.0-27-amd64")
+                && is_older_than_io_uring("5.0.21")
+                && is_older_than_io_uring("3.10.0-1160.el7")
+        );
+        assert!(
+            !is_older_than_io_uring("5.1.0")
+                && !is_older_than_io_uring("6.18.5-cloud")
+                && !is_older_than_io_uring("10.0")
+        );
+    }
+
+    #[test]
+    fn without_io_uring_in_the_kernel_no_sysctl_is_advised() {
+        let root = Root::at("/nonexistent-prefix".into());
+        let of = |denied: IoUringDenied| denied.advice(&root).unwrap_or_default();
+        for denied in [
+            IoUringDenied::SeccompHides,
+            IoUringDenied::OldKernel("4.4".into()),
+            IoUringDenied::NotBuiltIn("6.1".into()),
+            IoUringDenied::SeccompDenies,
+        ] {
+            assert!(!of(denied.clone()).contains("sysctl"), "{denied:?}");
+        }
+        // Its file is not there, so it cannot be set from here.
+        assert!(of(IoUringDenied::Sysctl("2".into())).starts_with("as root, outside"));
+    }
 }

@@ -1,6 +1,8 @@
-//! Where `/proc`, `/sys` and `/dev` are: at `/`, or below a directory with a recorded copy.
+//! Reads small files of `/proc`, `/sys` and `/dev`: those of the running machine, or of a recorded copy below
+//! a directory.
 //!
-//! For: reading small kernel files with a reason for each failure. Not for: writing, nor for files of the user's.
+//! Each failure has a reason in words. On the running machine a path counts only if the kernel's own file
+//! system is mounted there, since anything can be mounted over `/proc` and `/sys`.
 
 use crate::error::describe;
 use model::Known;
@@ -10,19 +12,18 @@ use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Most bytes of a kernel file: `/proc/stat` of the largest machines stays below.
+/// Largest kernel file in bytes. `/proc/stat` of the largest machines is smaller.
 const MAX_FILE_BYTES: u64 = 4 << 20;
-
 /// `PROC_SUPER_MAGIC`.
 const PROCFS: i64 = 0x9fa0;
 /// `SYSFS_MAGIC`.
 const SYSFS: i64 = 0x6265_6572;
-/// Below it file systems of their own are mounted, which `mountinfo` names.
+/// Control groups: separate file systems are mounted below this directory, and `mountinfo` names them.
 const CGROUPS: &str = "/sys/fs/cgroup";
-/// Directories of `/sys` that show devices. Nothing of the kernel's is mounted below them.
+/// Directories of `/sys` that show devices. The kernel mounts nothing below them.
 const DEVICES: [&str; 5] = ["block", "bus", "class", "dev", "devices"];
 
-/// A prefix of paths.
+/// The directory that paths of the machine start from.
 #[derive(Clone, Debug)]
 pub struct Root {
     prefix: PathBuf,
@@ -34,23 +35,23 @@ impl Root {
         Self { prefix: PathBuf::from("/") }
     }
 
-    /// A copy of another one below `prefix`.
+    /// A recorded copy of a machine below `prefix`.
     pub fn at(prefix: PathBuf) -> Self {
         Self { prefix }
     }
 
-    /// Where `path` (absolute, as on the machine) is.
+    /// Returns where `path` is found. `path` is absolute, as on the machine.
     pub fn path(&self, path: &str) -> PathBuf {
         self.prefix.join(path.trim_start_matches('/'))
     }
 
-    /// Where `path` (absolute, as on the machine) is, refused where it is not the kernel that answers there: anything can be mounted over
-    /// `/proc` and `/sys`, and what that says is no evidence.
+    /// Returns where `path` is found, or an error if the kernel's own file system is not mounted there:
+    /// anything can be mounted over `/proc` and `/sys`, and its content proves nothing.
     fn genuine(&self, path: &str) -> Known<PathBuf> {
         let mut names = path.split('/').filter(|n| !n.is_empty());
         let (place, magic, name) = match (self.is_real(), names.next(), names.next()) {
             (true, Some("proc"), _) => ("/proc".to_owned(), PROCFS, "proc"),
-            // Some containers have the directories of sysfs, each mounted for itself.
+            // Some containers mount each directory of sysfs separately.
             (true, Some("sys"), Some(dir)) if !path.starts_with(CGROUPS) => {
                 (format!("/sys/{dir}"), SYSFS, "sysfs")
             }
@@ -72,26 +73,27 @@ impl Root {
         }
     }
 
-    /// The text of a file. Bytes that are no UTF-8 are replaced.
+    /// Returns the text of a file. Bytes that are not UTF-8 are replaced.
     ///
     /// # Errors
     /// The reason in words: no such file, permission denied, ...
     pub fn read(&self, path: &str) -> Known<String> {
-        // Room for most of these files: their size is given as 0, and an empty vector would be filled in many small steps.
+        // Most of these files fit. The kernel reports their size as 0, and an empty vector would grow in many
+        // small steps.
         let mut bytes = Vec::with_capacity(4096);
         let file = File::open(self.genuine(path)?).map_err(|e| describe(&e))?;
         file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|e| describe(&e))?;
         Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
     }
 
-    /// The text of a file without the white space around it; `None` where there is none or it is empty.
+    /// Returns the trimmed text of a file; `None` if the file is missing or empty.
     pub fn word(&self, path: &str) -> Option<String> {
         let text = self.read(path).ok()?;
         let word = text.trim().trim_matches('\0').trim();
         (!word.is_empty()).then(|| word.to_owned())
     }
 
-    /// Names in a directory, sorted.
+    /// Returns the names in a directory, sorted.
     ///
     /// # Errors
     /// The reason in words.
@@ -103,10 +105,11 @@ impl Root {
         Ok(names)
     }
 
-    /// Paths that match a pattern, sorted. A `*` stands for any part of a name, once in each name.
+    /// Returns the paths that match a pattern, sorted. A `*` stands for any part of a name, once in each
+    /// name.
     ///
     /// # Errors
-    /// Why the directory before the first `*` cannot be listed: then nobody knows whether anything matches.
+    /// Why the directory before the first `*` cannot be listed, so that nothing is known about matches.
     pub fn matches(&self, pattern: &str) -> Known<Vec<String>> {
         let mut found = vec![String::new()];
         let mut listed = false;
@@ -133,11 +136,11 @@ impl Root {
         Ok(found)
     }
 
-    /// The first lines of these files, a line for each, `path: text`. Files that vanish or refuse are left out as long as
-    /// there is another one.
+    /// Returns the first line of each file as `path: text`. Files that vanish or cannot be read are left out
+    /// as long as one of them can.
     ///
     /// # Errors
-    /// The first reason where files are there and none of them can be read.
+    /// The first reason, if there are files and none of them can be read.
     pub fn first_lines(&self, paths: &[String]) -> Known<String> {
         let (mut out, mut refused) = (String::new(), None);
         for path in paths {
@@ -149,14 +152,14 @@ impl Root {
         refused.filter(|_| out.is_empty()).map_or(Ok(out), Err)
     }
 
-    /// The path of a file or directory without any symbolic link in it, as on the machine.
+    /// Returns the path of a file or directory with all symbolic links resolved, as on the machine.
     pub fn canonical(&self, path: &str) -> Option<String> {
         let prefix = self.prefix.canonicalize().ok()?;
         let found = self.genuine(path).ok()?.canonicalize().ok()?;
         Some(format!("/{}", found.strip_prefix(prefix).ok()?.to_str()?))
     }
 
-    /// Where a symbolic link points to, as it is written.
+    /// Returns the target of a symbolic link as it is written.
     ///
     /// # Errors
     /// The reason in words.
@@ -165,17 +168,18 @@ impl Root {
         Ok(target.to_string_lossy().into_owned())
     }
 
-    /// Whether there is something at `path`.
+    /// Whether a file or directory exists at `path`.
     pub fn has(&self, path: &str) -> bool {
         self.genuine(path).is_ok_and(|path| path.exists())
     }
 
-    /// `major:minor` of the block device at a path such as `/dev/mapper/data`. A copy has no device nodes; there the name counts.
+    /// Returns `major:minor` of the block device at a path such as `/dev/mapper/data`. A copy has no device
+    /// nodes, so its names decide.
     pub fn device_number(&self, device: &str) -> Option<String> {
-        if let Ok(facts) = fs::metadata(self.path(device))
-            && facts.file_type().is_block_device()
+        if let Ok(metadata) = fs::metadata(self.path(device))
+            && metadata.file_type().is_block_device()
         {
-            return Some(number_of(facts.rdev()));
+            return Some(number_of(metadata.rdev()));
         }
         let name = Path::new(device).file_name()?.to_str()?;
         self.word(&format!("/sys/class/block/{name}/dev")).filter(|_| !self.is_real())
@@ -186,12 +190,12 @@ impl Root {
     }
 }
 
-/// Whether a path below `/sys` leads into a mount other than that of `/sys` itself or of one of its directories: a file system, or another
-/// part of sysfs, that covers what the kernel shows there. Kernels before 5.8 do not tell.
+/// Whether a path below `/sys` leads into a foreign mount: a file system, or another part of sysfs, that
+/// covers what the kernel shows there. Kernels before 5.8 do not report it.
 fn is_covered(path: &Path) -> bool {
     let mount = |path: &Path| {
-        let facts = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
-        (facts.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(facts.stx_mnt_id)
+        let metadata = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+        (metadata.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(metadata.stx_mnt_id)
     };
     let Some(there) = mount(path) else { return false };
     let expected = DEVICES.iter().map(|dir| Path::new("/sys").join(dir)).chain([PathBuf::from("/sys")]);
@@ -204,7 +208,7 @@ pub(crate) fn number_of(raw: u64) -> String {
 }
 
 #[test]
-fn failures_have_a_reason_in_words() {
+fn failures_have_a_reason() {
     let root = Root::at(PathBuf::from("/nonexistent-prefix"));
     assert_eq!(root.read("/proc/meminfo"), Err("no such file".to_owned()));
     assert_eq!(root.list("/sys"), Err("no such file".to_owned()));
@@ -217,7 +221,7 @@ fn the_real_root_reads_this_machine() {
 }
 
 #[test]
-fn patterns_match_across_directories_and_an_absent_place_is_no_empty_one() -> std::io::Result<()> {
+fn patterns_match_across_directories_and_a_missing_directory_is_an_error() -> std::io::Result<()> {
     let dir = tempfile::tempdir()?;
     for name in ["cpu0", "cpu1", "cpufreq"] {
         fs::create_dir_all(dir.path().join("cpu").join(name))?;

@@ -1,19 +1,22 @@
-//! The two locks in front of everything that writes: one while planning, one on the opened file.
+//! The two locks before everything that writes: one while planning, one on the opened file.
 //!
-//! For: refusing to write what anybody may still want, with a sentence that says what to type instead. Not for: test files of
-//! our own (`test_file`), nor for reading.
+//! A device is written only if `--destroy` names it, and never while it, a part of it or what is built on it
+//! is used, or while it holds anything with a signature. A file of the user's is written only if `--destroy`
+//! names it. Each refusal says what to type instead.
 //!
-//! A device is written only when it is named with `--destroy`, and never while it, a part of it or what is built on it is
-//! used, or while anything that has a name is stored on it. A file of the user's is written only when it is named.
+//! 1. Planning: [`may_write_device`] and [`may_write_file`].
+//! 2. Opening: [`open_device`] claims the device exclusively, checks everything again and refuses any other
+//!    device than the planned one. Files are compared by [`must_be_at`] and [`must_be_open`].
+//! 3. Before the first write: [`users_unseen`]; before later ones: [`users_since`].
+//!
+//! Test files that fathom makes are in `test_file`.
 
 use crate::error::{MachineError, describe};
-use crate::in_use;
-use crate::kept_mark;
+use crate::in_use::Use;
 use crate::root::{Root, number_of};
-use crate::usage::Use;
-use crate::{file_systems, identity, marks, signature, stack};
-use model::identity::Identity;
+use crate::{file_systems, identity, in_use, kept_file, signature, stack};
 use model::job::Cache;
+use model::machine::Identity;
 use model::name;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::collections::BTreeMap;
@@ -22,22 +25,23 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use sys::open_flags::O_DSYNC;
+use sys::open_file::O_DSYNC;
 
 const O_EXCL: i32 = rustix::fs::OFlags::EXCL.bits() as i32;
 const O_DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
 const O_SYNC: i32 = rustix::fs::OFlags::SYNC.bits() as i32;
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-
-/// Devices that this process has claimed for itself, each by an `O_EXCL` descriptor that lives as long as the process: the
-/// kernel then lets nobody mount or swap on them, not even between two runs. Workers open theirs beside it.
+/// Devices that this process has claimed, each by an `O_EXCL` descriptor that lives as long as the process:
+/// the kernel then allows no mount or swap on them, not even between two runs. Workers open further
+/// descriptors.
 static CLAIMED: Mutex<BTreeMap<String, File>> = Mutex::new(BTreeMap::new());
 
-/// The first lock of a block device. `destroy` is the value of `--destroy`; `unseen` says that `--unseen-users` names the device.
+/// The first lock of a block device. `destroy` is the value of `--destroy`; `unseen` is whether
+/// `--unseen-users` names the device.
 ///
 /// # Errors
-/// Refuses whatever is used, bears a signature or is read-only; [`MachineError::Usage`] where it was not named, or `path` is
-/// no block device.
+/// Refuses a device that is used, holds a signature or is read-only; [`MachineError::Usage`] if `--destroy`
+/// does not name it, or `path` is not a block device.
 pub fn may_write_device(
     root: &Root,
     path: &Path,
@@ -56,30 +60,30 @@ pub fn may_write_device(
         refuse_signature(path, &probe)?;
     }
     let serial = stack::serial(root, &name);
-    let Some(said) = destroy else {
+    let Some(typed) = destroy else {
         let best = serial.unwrap_or(name);
         return Err(MachineError::Usage(format!(
             "writing would destroy all data on {}; if that is meant, type --destroy '{best}'",
             name::shown(path)
         )));
     };
-    // Through whichever node.
-    let names_path = || said.starts_with('/') && is_same(Path::new(said), path);
-    if serial.as_deref() == Some(said) || said == name || Path::new(said) == path || names_path() {
+    // The path may be another node of the device.
+    let names_path = || typed.starts_with('/') && is_same(Path::new(typed), path);
+    if serial.as_deref() == Some(typed) || typed == name || Path::new(typed) == path || names_path() {
         return Ok(());
     }
     let serial = serial.map_or_else(String::new, |s| format!("its serial number '{s}' or "));
     Err(MachineError::Usage(format!(
-        "--destroy '{said}' does not name {}, so nothing is written; type {serial}its name '{name}'",
+        "--destroy '{typed}' does not name {}, so nothing is written; type {serial}its name '{name}'",
         name::shown(path)
     )))
 }
 
-/// Opens a block device, the second lock: before the first opening for writing everything is checked again on a descriptor
-/// that nobody else can share. `planned` is what the plan was made for.
+/// Opens a block device, the second lock: before the first opening for writing everything is checked again on
+/// an exclusive descriptor. `planned` is the device that the plan was made for.
 ///
 /// # Errors
-/// As [`may_write_device`], and whatever opening answers; where it is another device by now.
+/// As [`may_write_device`], if opening fails, and if it is another device by now.
 pub fn open_device(
     root: &Root,
     path: &Path,
@@ -94,24 +98,24 @@ pub fn open_device(
     }
     let file =
         open_for_work(path, write, cache).map_err(|e| MachineError::at(path, opened_for(write), &e))?;
-    // Without a plan to go by it must be at least what it was a moment ago.
+    // Without a plan it must at least be what it was a moment ago.
     must_be_open(root, path, &file, planned.or(Some(&identity::of_device(number))))?;
     Ok(file)
 }
 
-/// Opens a regular file of the user's. Who opens it for work asks [`must_be_open`] before anything is done to it.
+/// Opens a regular file of the user's. The caller asks [`must_be_open`] before any operation.
 ///
 /// # Errors
-/// Whatever opening answers.
+/// If opening fails.
 pub fn open_file(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
     open_for_work(path, write, cache)
 }
 
-/// Refuses what is at a path by now, where it is not what the plan was made for: what is opened there might wait for ever, as a
-/// FIFO does.
+/// Refuses a path that no longer leads to what the plan was made for. Opening it might block for ever, as
+/// with a FIFO.
 ///
 /// # Errors
-/// Where it cannot be looked at, or is something else.
+/// If it cannot be read, or is something else.
 pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(), MachineError> {
     let now = identity::of_path(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => MachineError::Refused(format!(
@@ -123,10 +127,11 @@ pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Resul
     must_be(root, path, &now, planned)
 }
 
-/// Refuses an open file or device that is not what the plan was made for; nobody can exchange it any more.
+/// Refuses an open file or device that is not what the plan was made for. A descriptor cannot be exchanged
+/// any more.
 ///
 /// # Errors
-/// Where it cannot be looked at, is something else, or is on a synthetic file system.
+/// If it cannot be read, is something else, or is on a synthetic file system.
 pub fn must_be_open(
     root: &Root,
     path: &Path,
@@ -142,9 +147,9 @@ pub fn must_be_open(
 
 fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>) -> Result<(), MachineError> {
     let Some(planned) = planned else { return Ok(()) };
-    // Only a plan knows marks; a number alone is compared as such.
+    // Only a plan knows marks. A number alone is compared as a number.
     let bare = matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
-    let now = if bare { now.clone() } else { marks::marked(root, now.clone()) };
+    let now = if bare { now.clone() } else { identity::marked(root, now.clone()) };
     now.change_from(planned).map_or(Ok(()), |how| {
         Err(MachineError::Refused(format!(
             "{} is not what it was when this was planned: {how}; it was replaced, and what is there now was neither read nor \
@@ -154,8 +159,8 @@ fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>)
     })
 }
 
-/// Refuses an open file or device that is in use, before it is written for the first time; returns what could not be seen, to be
-/// reported. `unseen` says that `--unseen-users` names it.
+/// Refuses an open file or device that is in use, before it is written for the first time. Returns what could
+/// not be seen, for the report. `unseen` is whether `--unseen-users` names it.
 ///
 /// # Errors
 /// If it is in use, or if its use is unknown.
@@ -168,8 +173,8 @@ pub fn users_unseen(
     users(root, path, file, true, unseen)
 }
 
-/// Refuses an open file or device that came into use since [`users_unseen`] allowed it. Its content says nothing now: fathom may have
-/// written it.
+/// Refuses an open file or device that came into use since [`users_unseen`] allowed it. Its content proves
+/// nothing now: fathom may have written it.
 ///
 /// # Errors
 /// If it is in use, or if its use is unknown.
@@ -194,7 +199,7 @@ fn users(
     };
     match found.map_err(|why| unknown_use(path, &why))? {
         Use::By(user) => Err(used(path, &user)),
-        Use::Nobody => Ok(None),
+        Use::Unused => Ok(None),
         Use::Hidden(why) if unseen => Ok(Some(format!(
             "users of {} may be hidden ({why}); it was written because --unseen-users names it",
             name::shown(path)
@@ -207,15 +212,15 @@ fn users(
     }
 }
 
-/// The lock of a file of the user's: `said` is the path as typed, `path` the same made absolute and free of links; `unseen` says that
-/// `--unseen-users` names the file.
+/// The lock of a file of the user's. `typed` is the path as typed, `path` the same made absolute and free of
+/// links; `unseen` is whether `--unseen-users` names the file.
 ///
 /// # Errors
-/// Refuses swap files, files behind loop devices and files that may not be written; [`MachineError::Usage`] for content that
-/// `--destroy` does not name, and where it is no regular file.
+/// Refuses swap files, files of loop devices and files that may not be written; [`MachineError::Usage`] for
+/// content that `--destroy` does not name, and if it is not a regular file.
 pub fn may_write_file(
     root: &Root,
-    said: &Path,
+    typed: &Path,
     path: &Path,
     destroy: Option<&str>,
     unseen: bool,
@@ -224,48 +229,49 @@ pub fn may_write_file(
     if !facts.is_file() {
         return Err(MachineError::Usage(format!(
             "{} is no regular file; name one, or a directory",
-            name::shown(said)
+            name::shown(typed)
         )));
     }
-    file_systems::refuse_synthetic_at(said, path)?;
+    file_systems::refuse_synthetic_at(typed, path)?;
     let file = open(path, OpenOptions::new().read(true).custom_flags(O_NONBLOCK), "opened for reading")?;
-    file_systems::refuse_synthetic(said, &file)?;
-    users_unseen(root, said, &file, unseen)?;
-    // Opening changes nothing and tells at once about permissions, read-only mounts and running programs.
+    file_systems::refuse_synthetic(typed, &file)?;
+    users_unseen(root, typed, &file, unseen)?;
+    // Opening changes nothing, and fails for missing permissions, read-only mounts and running programs.
     open(path, OpenOptions::new().write(true).custom_flags(O_NONBLOCK), "opened for writing")?;
-    let absolute = std::path::absolute(said).unwrap_or_else(|_| path.to_owned());
-    let named =
-        destroy.map(name::path).is_some_and(|d| d == said || d == absolute || d == path || is_same(&d, path));
-    if named || kept_mark::is_empty(&file).map_err(|e| MachineError::at(path, "read", &e))? {
+    let absolute = std::path::absolute(typed).unwrap_or_else(|_| path.to_owned());
+    let named = destroy
+        .map(name::path)
+        .is_some_and(|d| d == typed || d == absolute || d == path || is_same(&d, path));
+    if named || kept_file::is_empty(&file).map_err(|e| MachineError::at(path, "read", &e))? {
         return Ok(());
     }
     let mut what = destroy.map_or_else(String::new, |d| format!("--destroy '{d}' names another file; "));
-    if let Some(why) = kept_mark::void_because(path) {
+    if let Some(why) = kept_file::void_because(path) {
         what += &format!("{why}: ");
     }
     Err(MachineError::Usage(format!(
         "{what}writing would overwrite the content of {}; if that is meant, type --destroy '{}', \
          else name its directory, and fathom makes a file of its own there",
-        name::shown(said),
-        name::shown(said)
+        name::shown(typed),
+        name::shown(typed)
     )))
 }
 
-/// Whether two names are those of one file or device.
+/// Whether two paths lead to the same file or device.
 pub fn is_same(a: &Path, b: &Path) -> bool {
     identity::of_path(a).is_ok_and(|a| identity::of_path(b).is_ok_and(|b| a.is_same(&b)))
 }
 
-/// Takes the exclusive claim of a device, once.
+/// Claims a device exclusively, once.
 fn claim(root: &Root, path: &Path, name: &str, number: &str) -> Result<(), MachineError> {
     let mut claimed = claimed();
-    // What is claimed cannot have been mounted since; and by now our own random data may look like anything.
+    // A claimed device cannot have been mounted since. By now our own random data may look like anything.
     if claimed.contains_key(number) {
         return Ok(());
     }
     let file =
         open(path, OpenOptions::new().read(true).write(true).custom_flags(O_EXCL), "opened for writing")?;
-    // Users that may be hidden were a question for the plan, and are one for `users_unseen`.
+    // Possibly hidden users are a matter of the plan and of `users_unseen`.
     refuse_used(root, path, name, true)?;
     refuse_signature(path, &file)?;
     claimed.insert(number.to_owned(), file);
@@ -276,7 +282,7 @@ fn claimed() -> std::sync::MutexGuard<'static, BTreeMap<String, File>> {
     CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kernel name and number of a block device.
+/// Returns kernel name and number of a block device.
 fn identify(root: &Root, path: &Path) -> Result<(String, String), MachineError> {
     let facts = file_metadata(path)?;
     if !facts.file_type().is_block_device() {
@@ -297,7 +303,7 @@ fn refuse_used(root: &Root, path: &Path, name: &str, unseen: bool) -> Result<(),
     match in_use::device(root, name).map_err(|why| unknown_use(path, &why))? {
         Use::By(user) => return Err(used(path, &user)),
         Use::Hidden(why) if !unseen => return Err(hidden_use(path, &why, false)),
-        Use::Hidden(_) | Use::Unseen(_) | Use::Nobody => {}
+        Use::Hidden(_) | Use::Unseen(_) | Use::Unused => {}
     }
     if root.word(&format!("/sys/class/block/{name}/ro")).as_deref() == Some("1") {
         return Err(MachineError::Refused(format!(
@@ -354,9 +360,10 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
     )))
 }
 
-/// Opens what operations use. Never with `O_NONBLOCK`: io_uring takes that for a request to fail instead of waiting for the device.
-/// Reading leaves the access time alone where the kernel lets us, which it does to owners: it is no part of the work asked
-/// for, and up to 3 % of a read from the page cache.
+/// Opens a target for operations. Never with `O_NONBLOCK`: io_uring takes that as a request to fail instead
+/// of waiting for the device. Reading does not update the access time if the kernel allows that, which it
+/// does for owners: the update is not part of the workload, and takes up to 3 % of a read from the page
+/// cache.
 pub(crate) fn open_for_work(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
     let sync = match cache {
         Cache::Sync | Cache::DirectSync => O_SYNC,
@@ -383,7 +390,7 @@ mod tests {
     use crate::error::Class;
 
     #[test]
-    fn writes_wait_for_what_was_asked_for_and_no_more() -> io::Result<()> {
+    fn open_flags_follow_the_cache_mode() -> io::Result<()> {
         let file = tempfile::NamedTempFile::new()?;
         for (cache, flags) in [(Cache::Buffered, 0), (Cache::Dsync, O_DSYNC), (Cache::Sync, O_SYNC)] {
             let open = open_for_work(file.path(), true, cache)?;
@@ -399,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_content_is_written_only_when_it_is_named() -> io::Result<()> {
+    fn a_file_with_content_is_written_only_if_destroy_names_it() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("mine");
         std::fs::write(&path, "")?;
@@ -416,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_swap_file_and_a_file_behind_a_loop_device_are_never_written() -> io::Result<()> {
+    fn swap_files_and_files_of_loop_devices_are_never_written() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("image");
         std::fs::write(&path, "precious")?;
@@ -443,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_block_device_is_not_opened_as_one() -> io::Result<()> {
+    fn only_block_devices_are_opened_as_devices() -> io::Result<()> {
         let file = tempfile::NamedTempFile::new()?;
         let root = Root::real();
         assert!(may_write_device(&root, file.path(), Some("x"), false).is_err());

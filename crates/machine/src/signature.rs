@@ -115,13 +115,13 @@ impl<'r> Content<'r> {
         Ok(without_doubles(found))
     }
 
-    /// What tells the file system here from any other one: its name with its UUID, or with other bytes that never change. Empty if
-    /// there is no file system, or if its type has no such bytes.
+    /// Returns what distinguishes the file system here from any other: its type with its UUID, or with other
+    /// bytes that never change. Empty without a file system, or if its type has no such bytes.
     pub(crate) fn identities(&self) -> Known<Vec<(&'static str, Vec<u8>)>> {
         let names = self.names()?;
         let rows = IDENTITIES.iter().filter(|(name, _, _)| names.contains(name));
         let all = rows.filter_map(|(name, at, length)| Some((*name, self.slice(*at, *length)?)));
-        // Zeros mean that no UUID was given.
+        // Zeros mean that there is no UUID.
         let all = all.filter(|(_, bytes)| bytes.iter().any(|b| *b != 0)).collect();
         self.failure.take().map_or(Ok(all), Err)
     }
@@ -645,7 +645,7 @@ fn dasd(content: &Content<'_>) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// Names of what an image of so many bytes holds that is zero except for these pieces.
+    /// Returns the signatures of an image of `bytes` zeros with these pieces.
     fn names(bytes: u64, pieces: &[(u64, &[u8])]) -> Vec<&'static str> {
         content_of(bytes, pieces).names().unwrap_or_else(|e| panic!("{e}"))
     }
@@ -665,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_of_the_table_is_found_in_its_place_and_not_if_a_byte_differs() {
+    fn every_magic_number_is_found_at_its_place_and_not_if_a_byte_differs() {
         let bytes = 64 << 20;
         for (name, at, magic) in MAGICS {
             let at = if *at < 0 { bytes - at.unsigned_abs() } else { at.unsigned_abs() };
@@ -682,7 +682,7 @@ mod tests {
         }
     }
 
-    /// The same bytes at every place, however they are read.
+    /// Random bytes that depend on the offset only.
     fn random(seed: u64) -> impl Fn(&mut [u8], u64) -> io::Result<()> {
         move |into, from| {
             let mut at = from;
@@ -713,7 +713,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_small_devices_hold_nothing_and_what_cannot_be_read_is_unknown() {
+    fn zeros_hold_nothing_and_unreadable_devices_are_unknown() {
         for bytes in [512, 1024, 4096, 65_536, 1 << 20, 1 << 30] {
             assert_eq!(names(bytes, &[]), [""; 0]);
             for broken in [0, 1080, bytes - 512] {
@@ -732,8 +732,8 @@ mod tests {
         assert!(Content::new(0, |_, _| Ok(())).names().is_err());
     }
 
-    /// Superblocks that the tools of Debian 12 made: name, MiB of the image, and its bytes as `offset:bytes` in hexadecimal. Of most only
-    /// the line with the number. The FAT is without its name.
+    /// Superblocks that the tools of Debian 12 created: name, MiB of the image, and its bytes as
+    /// `offset:bytes` in hexadecimal, mostly only the line with the magic number. The FAT has no name.
     const MADE: &[(&str, u64, &str)] = &[
         ("f2fs", 128, "400:1020f5f201000f000900000003000000"),
         ("exfat", 16, "0:eb769045584641542020200000000000"),
@@ -792,7 +792,7 @@ mod tests {
     }
 
     #[test]
-    fn superblocks_that_tools_made_are_found() {
+    fn superblocks_of_real_tools_are_found() {
         for (name, mib, made) in MADE {
             let pieces: Vec<(u64, Vec<u8>)> = made
                 .split_whitespace()
@@ -809,7 +809,7 @@ mod tests {
     type Row<'p> = (&'static str, Vec<(u64, &'p [u8])>, usize);
 
     #[test]
-    fn short_numbers_count_with_plausible_values_alone() {
+    fn short_numbers_need_plausible_values() {
         let bytes: u64 = 64 << 20;
         let end = bytes - 512;
         let mut via = [0_u8; 51];

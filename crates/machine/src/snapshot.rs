@@ -1,15 +1,15 @@
-//! Snapshots: kernel text at a moment, always the same files in the same order.
+//! Snapshots: kernel text at one moment, always the same files in the same order.
 //!
-//! For: reading and keeping. Not for: understanding what was read (`model::evidence` parses, the crate `analysis` judges).
+//! [`Watch`] decides once which files are read: device counters, cgroup, memory, CPUs, pressure,
+//! temperatures, target states. `model::evidence` parses the text and the crate `analysis` interprets it.
 
 use crate::error::describe;
 use crate::root::Root;
 use crate::threads::{self, Ours};
-use crate::{extents, limits, mountinfo, pages};
-use model::Known;
+use crate::{cgroup, extents, file_systems, page_cache};
 use model::evidence::{FileState, Moment, Room, SECTOR_BYTES, Snapshot, TargetState};
-use model::kernel_files as kept;
 use model::machine::{Layer, Machine};
+use model::{Known, evidence as kept};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,85 +26,86 @@ const MACHINE_FILES: [&str; 6] = [
     "/proc/pressure/cpu",
     "/proc/pressure/memory",
 ];
-/// Files that only a run of fathom's own needs.
+/// Files that only a run of fathom needs.
 const RUN_FILES: [&str; 2] = ["/proc/self/io", kept::RAID];
-/// How long tasks waited, of all that is looked at while somebody watches.
+/// Pressure files for the live view.
 const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/proc/pressure/memory"];
-/// What a drive's hardware monitor says of heat.
-const HEAT: [&str; 4] = ["temp1_input", "temp1_max", "temp1_crit", "temp1_alarm"];
-/// File systems whose client keeps a book of its own.
-const WITH_BOOKS: [&str; 2] = ["nfs", "nfs4"];
-/// Looks at two clocks, of which the best counts: between the two, this thread may have lost its CPU.
-const CLOCK_TRIES: usize = 4;
+/// Temperature files of a drive's hardware monitor.
+const TEMPERATURE_FILES: [&str; 4] = ["temp1_input", "temp1_max", "temp1_crit", "temp1_alarm"];
+/// File systems whose client keeps statistics for each mount.
+const STATISTICS_KINDS: [&str; 2] = ["nfs", "nfs4"];
+/// Readings of two clocks, of which the best counts: between the two, this thread may have lost its CPU.
+const CLOCK_READINGS: usize = 4;
 
-/// An open target, and the region of it that is measured: from its first byte to behind its last, which may lie beyond its end.
+/// An open target and its measured region, from its first byte to after its last, which may be beyond the
+/// end.
 pub type Part<'f> = (&'f File, Range<u64>);
 
 /// Which files are read, decided once.
 #[derive(Clone, Debug)]
 pub struct Watch {
     root: Root,
-    /// `stat` files of all layers, tops first, and the switches of these counters.
+    /// `stat` files of all layers, tops first, and the files that switch these counters on.
     devices: Vec<String>,
     cgroup: Vec<String>,
     /// Hardware monitors of the drives below the targets.
     monitors: Vec<String>,
-    /// Mount points of targets whose file system keeps a book.
-    books: Vec<String>,
-    /// What counts our throttled CPU time.
+    /// Mount points of targets whose client keeps statistics.
+    mount_statistics: Vec<String>,
+    /// The file that counts our throttled CPU time.
     cpu_stat: Known<String>,
     ours: Ours,
     epoch: Instant,
 }
 
 impl Watch {
-    /// Decides for the devices and the cgroup of a machine. Times count from `epoch`.
+    /// Selects the files for the devices and the cgroup of a machine. Times count from `epoch`.
     pub fn new(root: Root, machine: &Machine, epoch: Instant) -> Self {
         let layers = || machine.places.iter().flat_map(|p| &p.layers);
         let systems = machine.places.iter().filter_map(|p| p.file_system.as_ref());
-        let with_books = systems.filter(|f| WITH_BOOKS.contains(&f.kind.as_str()));
+        let with_statistics = systems.filter(|f| STATISTICS_KINDS.contains(&f.kind.as_str()));
         let cgroup = machine.cgroup.as_ref().map_or_else(|_| Vec::new(), |c| c.files.clone());
         Self {
             devices: {
                 let switches: Vec<String> = layers().filter_map(Layer::iostats_file).collect();
-                once(layers().map(|l| &l.stat_file).chain(&switches))
+                unique(layers().map(|l| &l.stat_file).chain(&switches))
             },
             cgroup,
-            monitors: once(layers().filter_map(|l| l.device.get("hwmon"))),
-            books: once(with_books.map(|f| &f.mount_point)),
-            cpu_stat: limits::cpu_stat(&root),
+            monitors: unique(layers().filter_map(|l| l.device.get("hwmon"))),
+            mount_statistics: unique(with_statistics.map(|f| &f.mount_point)),
+            cpu_stat: cgroup::cpu_stat(&root),
             ours: Ours::default(),
             root,
             epoch,
         }
     }
 
-    /// Reads everything. `targets` in the order of the plan, each with the region of it whose extents are looked at; `None` gives a reason
-    /// instead of a state.
+    /// Reads everything. `targets` are in the order of the plan, each with the region whose extents are read;
+    /// `None` gives a reason instead of a state.
     pub fn take(&self, moment: Moment, targets: &[Option<Part>], with_extents: bool) -> Snapshot {
         let at_ns = self.now_ns();
         let system = MACHINE_FILES.iter().chain(&RUN_FILES).map(|f| (*f).to_owned());
         let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
         let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
-        files.extend(self.gathered().into_iter().map(|(name, text)| (name.to_owned(), text)));
+        files.extend(self.combined_texts().into_iter().map(|(name, text)| (name.to_owned(), text)));
         let targets = targets.iter().map(|t| state(&self.root, t.as_ref(), with_extents)).collect();
         Snapshot { moment, at_ns, files, targets }
     }
 
-    /// Reads the counters that surround a command of the user, which may be over within a ms: devices, our cgroup, memory, CPUs, pressure; and
-    /// at the start the limits of the cgroups above.
+    /// Reads the counters around a user's command, which may end within 1 ms: devices, our cgroup, memory,
+    /// CPUs, pressure, and at the start the limits of the cgroups above.
     pub fn around_command(&self, moment: Moment) -> Snapshot {
         let at_ns = self.now_ns();
         let system = MACHINE_FILES.iter().map(|f| (*f).to_owned());
         let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
         let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
         if moment == Moment::Start {
-            files.insert(kept::LIMITS.to_owned(), limits::read_limits(&self.root));
+            files.insert(kept::LIMITS.to_owned(), cgroup::read_limits(&self.root));
         }
         Snapshot { moment, at_ns, files, targets: Vec::new() }
     }
 
-    /// Reads the devices, and keeps what differs from `last`; and the names of all our threads.
+    /// Reads the devices, and keeps what differs from `last`, and the names of all our threads.
     pub fn during(&mut self, last: &Snapshot) -> Snapshot {
         let at_ns = self.now_ns();
         let now = self.devices.iter().map(|path| self.read(path.clone()));
@@ -114,7 +115,7 @@ impl Watch {
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
     }
 
-    /// Reads what tells how a run goes, for whoever watches it: devices, our cgroup, pressure. Nothing that lists processes.
+    /// Reads the state of a run for the live view: devices, our cgroup, pressure. Lists no processes.
     pub fn glance(&self) -> Snapshot {
         let at_ns = self.now_ns();
         let pressure = PRESSURE_FILES.iter().map(|f| (*f).to_owned());
@@ -123,19 +124,19 @@ impl Watch {
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
     }
 
-    /// What is put together from several files, or from a part of one.
-    fn gathered(&self) -> Vec<(&'static str, Known<String>)> {
+    /// Reads texts that combine several files, or are a part of one.
+    fn combined_texts(&self) -> Vec<(&'static str, Known<String>)> {
         let stat = self.cpu_stat.as_ref().map_err(Clone::clone);
         let mut out = vec![
             (kept::HOUSEKEEPERS, threads::housekeepers(&self.root)),
             (kept::TEMPERATURES, self.temperatures()),
             (kept::CPU_STAT, stat.and_then(|path| self.root.read(path))),
             (kept::SUSPENDED, Ok(suspended_ns().to_string())),
-            (kept::LIMITS, limits::read_limits(&self.root)),
+            (kept::LIMITS, cgroup::read_limits(&self.root)),
         ];
-        if !self.books.is_empty() {
+        if !self.mount_statistics.is_empty() {
             let text = self.root.read(kept::MOUNT_STATS);
-            out.push((kept::MOUNT_STATS, text.map(|t| books(&t, &self.books))));
+            out.push((kept::MOUNT_STATS, text.map(|t| mount_statistics(&t, &self.mount_statistics))));
         }
         out
     }
@@ -144,7 +145,8 @@ impl Watch {
         if self.monitors.is_empty() {
             return self.root.list("/sys/class/hwmon").map(|_| String::new());
         }
-        let paths = self.monitors.iter().flat_map(|dir| HEAT.iter().map(move |f| format!("{dir}/{f}")));
+        let paths =
+            self.monitors.iter().flat_map(|dir| TEMPERATURE_FILES.iter().map(move |f| format!("{dir}/{f}")));
         let there: Vec<String> = paths.filter(|path| self.root.has(path)).collect();
         self.root.first_lines(&there)
     }
@@ -160,7 +162,7 @@ impl Watch {
     }
 }
 
-/// The lines of `/proc/stat` about CPUs, word for word. The line of interrupts alone can be as long as all the rest.
+/// Returns the CPU lines of `/proc/stat`, unchanged. The line of interrupts alone can be as long as the rest.
 fn cpu_lines(text: &str) -> String {
     text.split_inclusive('\n').filter(|l| l.starts_with("cpu")).collect()
 }
@@ -168,39 +170,45 @@ fn cpu_lines(text: &str) -> String {
 fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
     let nothing = || "nothing of it is opened".to_owned();
     let target = part.map(|(file, _)| *file);
-    let stored =
-        || part.map_or_else(|| Err(nothing()), |(file, region)| extents::look_at(file, region.clone()));
+    let stored = || {
+        part.map_or_else(
+            || Err(nothing()),
+            |(file, region)| extents::map_region_extents(file, region.clone()),
+        )
+    };
     TargetState {
-        pages: target.map_or_else(|| Err(nothing()), pages::count_cached_pages),
+        pages: target.map_or_else(|| Err(nothing()), page_cache::count_cached_pages),
         extents: with_extents.then(stored),
-        backing: target.filter(|_| with_extents).and_then(|t| extents::look_behind(root, t)),
+        backing: target.filter(|_| with_extents).and_then(|t| extents::map_backing_file(root, t)),
         file: target.map(file_state),
         room: with_extents.then(|| target.map_or_else(|| Err(nothing()), room)),
         probe: None,
     }
 }
 
-/// What a file is and how long.
+/// Returns identity and length of a file.
 fn file_state(file: &File) -> Known<FileState> {
-    let facts = file.metadata().map_err(|e| describe(&e))?;
-    if !facts.is_file() {
+    let metadata = file.metadata().map_err(|e| describe(&e))?;
+    if !metadata.is_file() {
         return Err("it is a device and no file in a file system".into());
     }
     Ok(FileState {
-        device: facts.dev(),
-        inode: facts.ino(),
-        links: facts.nlink(),
-        bytes: facts.len(),
-        allocated_bytes: facts.blocks().saturating_mul(SECTOR_BYTES),
-        modified_ns: facts.mtime().saturating_mul(1_000_000_000).saturating_add(facts.mtime_nsec()),
-        changed_ns: Some(facts.ctime().saturating_mul(1_000_000_000).saturating_add(facts.ctime_nsec())),
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        links: metadata.nlink(),
+        bytes: metadata.len(),
+        allocated_bytes: metadata.blocks().saturating_mul(SECTOR_BYTES),
+        modified_ns: metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec()),
+        changed_ns: Some(
+            metadata.ctime().saturating_mul(1_000_000_000).saturating_add(metadata.ctime_nsec()),
+        ),
     })
 }
 
-/// How full the file system of a file is.
+/// Returns how full the file system of a file is.
 fn room(file: &File) -> Known<Room> {
-    let facts = file.metadata().map_err(|e| describe(&e))?;
-    if !facts.is_file() && !facts.is_dir() {
+    let metadata = file.metadata().map_err(|e| describe(&e))?;
+    if !metadata.is_file() && !metadata.is_dir() {
         return Err("it is a device and no file in a file system".into());
     }
     let seen = rustix::fs::fstatvfs(file).map_err(|e| describe(&e.into()))?;
@@ -208,7 +216,7 @@ fn room(file: &File) -> Known<Room> {
     Ok(Room { total_bytes: bytes(seen.f_blocks), free_bytes: bytes(seen.f_bavail) })
 }
 
-/// Time for which the machine was suspended since it started.
+/// Returns how long the machine was suspended since it started.
 fn suspended_ns() -> u64 {
     let ns = |clock| {
         let now = clock_gettime(clock);
@@ -218,11 +226,11 @@ fn suspended_ns() -> u64 {
         let awake = ns(ClockId::Monotonic);
         ns(ClockId::Boottime).saturating_sub(awake)
     };
-    (0..CLOCK_TRIES).map(one).min().unwrap_or(0)
+    (0..CLOCK_READINGS).map(one).min().unwrap_or(0)
 }
 
-/// The sections of `/proc/self/mountstats` about these mount points.
-fn books(text: &str, points: &[String]) -> String {
+/// Returns the sections of `/proc/self/mountstats` about these mount points.
+fn mount_statistics(text: &str, points: &[String]) -> String {
     let mut ours = false;
     let mut out = String::new();
     for line in text.split_inclusive('\n') {
@@ -236,13 +244,13 @@ fn books(text: &str, points: &[String]) -> String {
     out
 }
 
-/// From a line `device SOURCE mounted on POINT with fstype ...`.
+/// Parses the mount point of a line `device SOURCE mounted on POINT with fstype ...`.
 fn mount_point(line: &str) -> Option<String> {
     let point = line.split_once(" mounted on ")?.1.split_once(" with fstype ")?.0;
-    Some(mountinfo::unescape(point))
+    Some(file_systems::unescape(point))
 }
 
-fn once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+fn unique<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for name in names {
         if !out.contains(name) {
@@ -272,11 +280,11 @@ mod tests {
         let file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
         let seen = watch.take(Moment::Start, &[Some((&file, 0..u64::MAX)), None], true);
         println!("{seen:#?}");
-        let gathered =
+        let combined_texts =
             [kept::HOUSEKEEPERS, kept::TEMPERATURES, kept::CPU_STAT, kept::SUSPENDED, kept::LIMITS];
-        assert!(gathered.iter().all(|name| seen.files.contains_key(*name)));
+        assert!(combined_texts.iter().all(|name| seen.files.contains_key(*name)));
         // The counters of the device, and their switch.
-        assert_eq!(seen.files.len(), MACHINE_FILES.len() + RUN_FILES.len() + gathered.len() + 2);
+        assert_eq!(seen.files.len(), MACHINE_FILES.len() + RUN_FILES.len() + combined_texts.len() + 2);
         assert!(seen.text(kept::SUSPENDED).is_ok_and(|t| t.parse::<u64>().is_ok()));
         assert_eq!(seen.files["/sys/class/block/none/stat"], Err("no such file".to_owned()));
         assert!(seen.text("/proc/meminfo").is_ok());
@@ -332,9 +340,9 @@ mod tests {
                     device server:/a mounted on /mnt/my\\040data with fstype nfs4 statvers=1.1\n\
                     \tbytes:\t1 2 3 4 5 6 7 8\n\
                     device server:/b mounted on /mnt with fstype nfs4 statvers=1.1\n\tage:\t9\n";
-        let kept = books(text, &["/mnt/my data".to_owned()]);
+        let kept = mount_statistics(text, &["/mnt/my data".to_owned()]);
         assert!(kept.starts_with("device server:/a") && kept.ends_with("7 8\n"), "{kept}");
         assert_eq!(kept.lines().count(), 2);
-        assert_eq!(books(text, &["/mnt/other".to_owned()]), "");
+        assert_eq!(mount_statistics(text, &["/mnt/other".to_owned()]), "");
     }
 }

@@ -1,66 +1,72 @@
-//! Test files of our own: made, filled, proven, and gone at the end.
+//! Test files: created, filled, verified, and removed at the end of every exit.
 //!
-//! For: files whose every byte was written once, is stored and is not cached, and that no exit leaves behind. Not for: files of
-//! the user's. What cannot be proven is a note, which the checks judge.
-
-mod common;
-mod writer;
-
-pub use common::common_name;
-pub(crate) use common::host;
-pub(crate) use writer::Writer;
+//! 1. [`TestFile::make`] creates a file, without a name if the file system allows it (`O_TMPFILE`), and locks
+//!    it.
+//! 2. It is filled with unique data, past the page cache where that works. A slow or full file system makes
+//!    it smaller.
+//! 3. Its extents and its cached pages are checked. What cannot be proven is a note, which the checks
+//!    evaluate.
+//! 4. Dropping it, or a forced exit, removes it. [`leftovers`] finds the files of killed runs.
+//!
+//! Several hosts can share a test file: one host creates it under a name that all of them know, and removes
+//! it. The others remove it only if they end early, since then the creating host may be lost.
 
 use crate::error::MachineError;
+use crate::in_use::Use;
 use crate::root::Root;
-use crate::{extents, file_systems, identity, pages, rest, safety};
+use crate::{extents, file_systems, identity, in_use, page_cache, safety};
 use model::evidence::{Extents, meminfo_bytes};
 use model::job::Cache;
 use model::name;
-use model::payload::split_mix;
+use model::payload::{fill, split_mix};
 use model::units::{MIB, minutes, show_bytes};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstatfs, fstatvfs};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
+use std::io::ErrorKind;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+use sys::arena::Arena;
 
-/// Smaller files say nothing about storage.
+/// Smallest test file. Smaller ones say nothing about storage.
 pub const LEAST_BYTES: u64 = 16 * MIB;
-/// Share of a file system that stays free: one in twenty.
-const KEPT_FREE: u64 = 20;
-/// How often free space is looked at and buffered data are pushed to the device while filling.
-const LOOK_EVERY: u64 = 16 * MIB;
+/// Share of a file system that remains free: one in twenty.
+const FREE_SHARE: u64 = 20;
+/// How often free space is checked and buffered data is written to the device while filling.
+const CHECK_EVERY: u64 = 16 * MIB;
 pub(crate) const PREFIX: &str = ".fathom-test-";
 pub(crate) const SUFFIX: &str = ".tmp";
 /// `TMPFS_MAGIC`, `RAMFS_MAGIC`.
-const MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-
-/// Test files with a name, for whoever removes them first: their owner or a forced exit.
+const MEMORY_FILE_SYSTEMS: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+/// Test files with a name. Their owner or a forced exit removes them.
 static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A test file; dropping it removes it.
 #[derive(Debug)]
 pub struct TestFile {
     file: File,
-    /// `None` where the file never had a name, so that nothing at all can leave it behind.
+    /// `None` if the file never had a name, so that no exit can leave it.
     name: Option<PathBuf>,
     bytes: u64,
     notes: Vec<String>,
-    /// Of a file that another host made and removes: whether that host may be lost, so that this one has to.
-    others: Option<Arc<AtomicBool>>,
+    /// For a file that another host created and removes: whether that host may be lost, so that this one has
+    /// to remove it.
+    creator_ended: Option<Arc<AtomicBool>>,
 }
 
 impl TestFile {
-    /// Makes a file in `dir` and fills it with data that nothing else has; with fewer than asked where that takes longer than
-    /// `limit`. `progress` gets bytes done and bytes in all.
+    /// Creates a file in `dir` and fills it with unique data; with less than asked if that takes longer than
+    /// `limit`. `progress` gets the bytes written and the total.
     ///
     /// # Errors
-    /// [`MachineError::Usage`] where less than 16 MiB is asked for; refused where there is no permission or less room than that, and
-    /// where the stop flag came up.
+    /// [`MachineError::Usage`] for less than 16 MiB; refused without permission or with less space than that,
+    /// and if the stop flag is set.
     pub fn make(
         dir: &Path,
         asked_bytes: u64,
@@ -69,23 +75,23 @@ impl TestFile {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
         large_enough(asked_bytes)?;
-        Self::begun(create(dir)?).filled(dir, asked_bytes, (seed, limit), stop, progress)
+        Self::from_open(create(dir)?).filled(dir, asked_bytes, (seed, limit), stop, progress)
     }
 
-    /// Makes an empty file of this length in `dir`, to find out what its file system can do.
+    /// Creates an empty file of this length in `dir`, to find out what its file system can do.
     ///
     /// # Errors
-    /// As [`Self::make`], where there is no permission or no room for a file at all.
+    /// As [`Self::make`], without permission or space for a file.
     pub fn lend(dir: &Path, bytes: u64) -> Result<Self, MachineError> {
-        let lent = Self::begun(create(dir)?);
+        let lent = Self::from_open(create(dir)?);
         lent.file.set_len(bytes).map_err(|e| MachineError::at(dir, "written to", &e))?;
         Ok(lent)
     }
 
-    /// One that is open, with its name.
-    fn begun((file, name): (File, Option<PathBuf>)) -> Self {
-        let mut made = Self { file, name, bytes: 0, notes: Vec::new(), others: None };
-        // The lock tells later runs that this file is alive. It only matters where the file has a name.
+    /// Wraps an open file with its name, and locks it.
+    fn from_open((file, name): (File, Option<PathBuf>)) -> Self {
+        let mut made = Self { file, name, bytes: 0, notes: Vec::new(), creator_ended: None };
+        // The lock tells later runs that this file is in use. It only matters if the file has a name.
         let locked = flock(&made.file, FlockOperation::NonBlockingLockExclusive);
         if let (Err(e), Some(name)) = (locked, &made.name) {
             made.notes.push(format!(
@@ -96,7 +102,7 @@ impl TestFile {
         made
     }
 
-    /// Fills the file with up to `asked_bytes` of data, and notes what is not as asked or cannot be proven.
+    /// Fills the file with up to `asked_bytes` of data, and notes every deviation.
     fn filled(
         mut self,
         dir: &Path,
@@ -111,29 +117,29 @@ impl TestFile {
         Ok(self)
     }
 
-    /// Bytes of the file: all of them written.
+    /// Returns the length of the file. All bytes are written.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// For looking at it, syncing and evicting it.
+    /// Returns the open file, for checks, syncing and eviction.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// What was not as asked or cannot be proven, in sentences.
+    /// Returns deviations from the request and what cannot be proven, as sentences.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Opens it once more. One that never had a name is opened without rights on the directory.
+    /// Opens it once more. A file without a name is opened without rights on the directory.
     ///
     /// # Errors
-    /// `InvalidInput` where the file system has no direct I/O; not found where its name leads to it no more.
+    /// `InvalidInput` if the file system has no direct I/O; not found if its name leads to another file.
     pub fn reopen(&self, cache: Cache, write: bool) -> io::Result<File> {
         let path = self.name.clone().unwrap_or_else(|| by_descriptor(&self.file));
-        // What stands there may wait for ever to be opened, so it is looked at before too.
-        if !leads_to(&path, &self.file) {
+        // Opening another file there may block for ever, so the path is checked before.
+        if !is_path_of(&path, &self.file) {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
                 format!("{} does not lead to the test file any more", name::shown(&path)),
@@ -142,7 +148,7 @@ impl TestFile {
         safety::open_for_work(&path, write, cache)
     }
 
-    /// The largest whole number of MiB that leaves enough free.
+    /// Returns the largest whole number of MiB that leaves enough space free.
     fn fitting(&mut self, dir: &Path, asked: u64) -> Result<u64, MachineError> {
         let Some(room) = room(&self.file) else {
             self.notes.push(format!("the file system of {} does not say how much is free", name::shown(dir)));
@@ -183,8 +189,8 @@ impl TestFile {
             if start.elapsed() > limit && done >= LEAST_BYTES {
                 break Filled::Slow;
             }
-            // Others write here too; what was free at the beginning may be gone.
-            if done.is_multiple_of(LOOK_EVERY) && room(&self.file).is_some_and(|r| r < MIB) {
+            // Other programs write here too, and free space may shrink.
+            if done.is_multiple_of(CHECK_EVERY) && room(&self.file).is_some_and(|r| r < MIB) {
                 break Filled::Full;
             }
             match writer.next(done) {
@@ -198,7 +204,7 @@ impl TestFile {
         self.finish(dir, done, target, (ended, limit))
     }
 
-    /// Cuts the file to what was written and makes it stable.
+    /// Truncates the file to what was written and makes it stable.
     fn finish(
         &mut self,
         dir: &Path,
@@ -207,7 +213,7 @@ impl TestFile {
         (ended, limit): (Filled, Duration),
     ) -> Result<(), MachineError> {
         let bytes = match ended {
-            // Nothing may be left with a full disk, so a part is given back.
+            // A part is given back, so that no program is left with a full disk.
             Filled::Full => (done - done / 16) / MIB * MIB,
             Filled::Whole | Filled::Slow => done,
         };
@@ -235,13 +241,13 @@ impl TestFile {
         Ok(())
     }
 
-    /// Looks at what was made, and says what is not as it should be.
+    /// Checks the extents and cached pages of the file, and notes every deviation.
     fn prove(&mut self) {
         match extents::map_file_extents(&self.file) {
             Ok(found) => self.notes.extend(extent_notes(&found)),
             Err(why) => self.notes.push(format!("how the test file is stored cannot be proven: {why}")),
         }
-        match rest::evict(&self.file).and_then(|_| pages::count_cached_pages(&self.file)) {
+        match page_cache::evict(&self.file).and_then(|_| page_cache::count_cached_pages(&self.file)) {
             Ok(pages) if pages.cached > 0 => self.notes.push(format!(
                 "{} of the test file stay in memory after eviction",
                 show_bytes(pages.cached.saturating_mul(pages.page_bytes))
@@ -256,16 +262,17 @@ impl TestFile {
 
 impl Drop for TestFile {
     fn drop(&mut self) {
-        let is_ours = self.others.is_none();
+        let is_ours = self.creator_ended.is_none();
         if is_ours {
-            // A ring may give the file back a while after the process has ended. Empty, it takes no room until then.
+            // A ring may release the file some time after the process has ended. An empty file takes no space
+            // until then.
             let _ = self.file.set_len(0);
         }
         if let Some(name) = self.name.take() {
-            named().retain(|n| *n != name);
-            // Whoever made it may not be there any more to remove it.
-            let is_left = self.others.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed));
-            if is_ours || (is_left && leads_to(&name, &self.file)) {
+            named_files().retain(|n| *n != name);
+            // The host that created it may be lost.
+            let is_left = self.creator_ended.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed));
+            if is_ours || (is_left && is_path_of(&name, &self.file)) {
                 let _ = std::fs::remove_file(name);
             }
         }
@@ -280,30 +287,31 @@ enum Filled {
     Full,
 }
 
-/// Opens a file without a name, or else one with a name of ours.
+/// Creates a file without a name, or else with a name of ours.
 fn create(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
     file_systems::refuse_synthetic_at(dir, dir)?;
     let mode = Mode::RUSR | Mode::WUSR;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(dir, flags | OFlags::TMPFILE | OFlags::EXCL, mode) {
-        // Opened again it is through /proc. Where that is not to be had, it needs a name.
+        // It is opened again through /proc. Without /proc it needs a name.
         Ok(file) => {
             let file = File::from(file);
-            if leads_to(&by_descriptor(&file), &file) { Ok((file, None)) } else { create_named(dir) }
+            if is_path_of(&by_descriptor(&file), &file) { Ok((file, None)) } else { create_named(dir) }
         }
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => create_named(dir),
         Err(e) => Err(MachineError::at(dir, "written to", &e.into())),
     }
 }
 
-/// A name for whatever is open, where `/proc` is mounted.
+/// Returns a path to an open file, if `/proc` is mounted.
 fn by_descriptor(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Whether a path leads to an open file.
-fn leads_to(path: &Path, file: &File) -> bool {
-    identity::of_path(path).is_ok_and(|there| identity::of_file(file).is_ok_and(|ours| there.is_same(&ours)))
+/// Whether a path leads to this open file.
+fn is_path_of(path: &Path, file: &File) -> bool {
+    identity::of_path(path)
+        .is_ok_and(|there| identity::of_file(file).is_ok_and(|is_our_name| there.is_same(&is_our_name)))
 }
 
 fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
@@ -315,8 +323,8 @@ fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineE
     // The working directory may change before the file is removed.
     let dir = std::path::absolute(dir).map_err(|e| MachineError::at(dir, "looked at", &e))?;
     let path = dir.join(name);
-    // Held over both steps, so that a forced exit between them still knows the name.
-    let mut names = named();
+    // Locked over both steps, so that a forced exit between them knows the name.
+    let mut names = named_files();
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -325,14 +333,14 @@ fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineE
     Ok((file, Some(path)))
 }
 
-/// Removes every test file with a name that this process still has: for a forced exit, right before it.
+/// Removes every named test file of this process, right before a forced exit.
 pub fn remove_all_now() {
-    for name in named().drain(..) {
+    for name in named_files().drain(..) {
         let _ = std::fs::remove_file(name);
     }
 }
 
-fn named() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+fn named_files() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     NAMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -341,28 +349,29 @@ fn random() -> u64 {
     split_mix(now.map_or(0, |d| d.as_nanos() as u64))
 }
 
-/// Bytes that may be written so that enough stays free; `None` where the file system does not say.
+/// Returns the bytes that may be written so that enough space remains free; `None` if the file system does
+/// not report it.
 fn room(file: &File) -> Option<u64> {
     let space = fstatvfs(file).ok()?;
-    let memory = fstatfs(file).is_ok_and(|s| MEMORY.contains(&s.f_type));
+    let memory = fstatfs(file).is_ok_and(|s| MEMORY_FILE_SYSTEMS.contains(&s.f_type));
     let block = space.f_frsize.max(1);
     let on_disk = (space.f_blocks > 0).then(|| {
         let total = space.f_blocks.saturating_mul(block);
-        space.f_bavail.saturating_mul(block).saturating_sub(total / KEPT_FREE)
+        space.f_bavail.saturating_mul(block).saturating_sub(total / FREE_SHARE)
     });
     if !memory {
         return on_disk;
     }
-    // What is written here takes memory from everybody, whatever size the mount claims.
+    // Data here takes memory from every process, whatever size the mount claims.
     let text = Root::real().read("/proc/meminfo").ok()?;
     let half = meminfo_bytes(&text, "MemAvailable").ok()? / 2;
     Some(on_disk.map_or(half, |d| d.min(half)))
 }
 
-/// Whether a file of a size that the user typed fits in a directory. Looks only, so nothing has to be written to find out.
+/// Checks that a file of a typed size fits in a directory, without writing.
 ///
 /// # Errors
-/// A refusal that names the largest size that does.
+/// A refusal that names the largest size that fits.
 pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
     let Some(room) = File::open(dir).ok().and_then(|d| room(&d)).filter(|r| *r < asked_bytes) else {
         return Ok(());
@@ -416,6 +425,257 @@ fn extent_notes(found: &Extents) -> Vec<String> {
     some.map(|(bytes, what)| format!("{} of the test file {what}", show_bytes(bytes))).collect()
 }
 
+/// Distinguishes the data of test files from what workers write with the same seed.
+const DATA_SALT: u64 = 0x7465_7374_2066_696c;
+
+/// Writes one MiB after another, past the page cache where that works.
+pub(crate) struct Writer {
+    file: File,
+    direct: bool,
+    arena: Arena,
+    key: u64,
+}
+
+impl Writer {
+    fn new(made: &TestFile, seed: u64) -> io::Result<Self> {
+        match made.reopen(Cache::Direct, true) {
+            Ok(file) => Self::over(file, true, seed),
+            Err(_) => Self::over(made.file.try_clone()?, false, seed),
+        }
+    }
+
+    /// Writes to a file, past the page cache if `direct`.
+    pub(crate) fn over(file: File, direct: bool, seed: u64) -> io::Result<Self> {
+        Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA_SALT) })
+    }
+
+    /// Writes up to 1 MiB at an offset. No other call has this offset.
+    fn part(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        let buffer = &mut self.arena.slot_mut(0)[..bytes.min(MIB) as usize];
+        fill(buffer, self.key.wrapping_add(offset));
+        self.file.write_all_at(buffer, offset)
+    }
+
+    /// Writes 1 MiB at an offset.
+    pub(crate) fn next(&mut self, offset: u64) -> io::Result<()> {
+        let buffer = self.arena.slot_mut(0);
+        // Every MiB has its own key, so no two are alike in the file.
+        fill(buffer, self.key.wrapping_add(offset / MIB));
+        let written = self.file.write_all_at(buffer, offset);
+        if self.direct && written.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::InvalidInput) {
+            // Some file systems accept the flag and refuse the operation.
+            self.direct = false;
+            let without = rustix::fs::fcntl_getfl(&self.file)? - OFlags::DIRECT;
+            rustix::fs::fcntl_setfl(&self.file, without)?;
+            return self.next(offset);
+        }
+        written?;
+        if !self.direct && offset.is_multiple_of(CHECK_EVERY) {
+            // Otherwise the time limit would only measure memory, and the sync after it would take minutes.
+            self.file.sync_data()?;
+        }
+        Ok(())
+    }
+}
+
+/// How long a file of another host may take to become visible here: longer than caches usually keep a missing
+/// name.
+const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
+const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
+
+/// Returns a unique name for a file of this process. It contains the host name, since a process id means
+/// nothing on other hosts.
+pub fn common_name() -> String {
+    format!("{PREFIX}{}-{:016x}-{}{SUFFIX}", std::process::id(), random(), host_name())
+}
+
+/// Returns the host name for file names.
+pub(crate) fn host_name() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    host.chars().filter(|c| c.is_ascii_alphanumeric() || "-._".contains(*c)).take(64).collect()
+}
+
+impl TestFile {
+    /// Creates a file under this name and fills it, as [`Self::make`] does.
+    ///
+    /// # Errors
+    /// As [`Self::make`].
+    pub fn make_common(
+        (dir, file_name): (&Path, &str),
+        asked_bytes: u64,
+        how: (u64, Duration),
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Self, MachineError> {
+        large_enough(asked_bytes)?;
+        Self::from_open(create_as(dir, file_name)?).filled(dir, asked_bytes, how, stop, progress)
+    }
+
+    /// Creates a file of this length under this name, for all hosts to fill.
+    ///
+    /// # Errors
+    /// Without permission, or without that much space.
+    pub fn begin_common((dir, file_name): (&Path, &str), bytes: u64) -> Result<Self, MachineError> {
+        large_enough(bytes)?;
+        fits(dir, bytes)?;
+        let mut made = Self::from_open(create_as(dir, file_name)?);
+        made.file.set_len(bytes).map_err(|e| MachineError::at(dir, "written to", &e))?;
+        made.bytes = bytes;
+        Ok(made)
+    }
+
+    /// Opens a file that another host has created under this name. `ended` is whether all is over early.
+    ///
+    /// # Errors
+    /// If it does not become visible here, so that the directory is not shared; if this user may not open it.
+    pub fn of_another(
+        (dir, file_name): (&Path, &str),
+        maker: &str,
+        ended: &Arc<AtomicBool>,
+    ) -> Result<Self, MachineError> {
+        let dir = &std::path::absolute(dir).map_err(|e| MachineError::at(dir, "looked at", &e))?;
+        let path = dir.join(file_name);
+        let until = Instant::now() + VISIBLE_WITHIN;
+        let file = loop {
+            match safety::open_for_work(&path, true, Cache::Buffered) {
+                Ok(file) => break file,
+                Err(e) if e.kind() != ErrorKind::NotFound => {
+                    return Err(MachineError::at(&path, "opened", &e));
+                }
+                Err(_) if ended.load(Ordering::Relaxed) => {
+                    return Err(MachineError::Refused("interrupted while a test file was waited for".into()));
+                }
+                Err(_) if Instant::now() >= until => {
+                    return Err(MachineError::Refused(format!(
+                        "{} is not shared with {maker}: the test file that was made there is not seen here ({file_name}, for {} s); name a directory on storage that all hosts share, or leave --shared and --shift-hosts out",
+                        name::shown(dir),
+                        VISIBLE_WITHIN.as_secs()
+                    )));
+                }
+                Err(_) => std::thread::sleep(BETWEEN_CHECKS),
+            }
+        };
+        let bytes = file.metadata().map_err(|e| MachineError::at(&path, "looked at", &e))?.len();
+        named_files().push(path.clone());
+        Ok(Self { file, name: Some(path), bytes, notes: Vec::new(), creator_ended: Some(Arc::clone(ended)) })
+    }
+
+    /// Writes this host's parts, `total` bytes together, and makes them stable.
+    ///
+    /// # Errors
+    /// If this fails, and if the stop flag is set.
+    pub fn fill_parts(
+        &mut self,
+        parts: impl Iterator<Item = Range<u64>>,
+        (total, seed): (u64, u64),
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), MachineError> {
+        let path = self.name.clone().unwrap_or_default();
+        let failed = |e: std::io::Error| MachineError::at(&path, "filled", &e);
+        let mut writer = self.file.try_clone().and_then(|f| Writer::over(f, false, seed)).map_err(failed)?;
+        let mut done = 0;
+        let mut synced = 0;
+        for part in parts {
+            for at in (part.start..part.end).step_by(MIB as usize) {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(MachineError::Refused(format!(
+                        "interrupted while the test file was written ({} of {})",
+                        show_bytes(done),
+                        show_bytes(total)
+                    )));
+                }
+                let bytes = (part.end - at).min(MIB);
+                writer.part(at, bytes).map_err(failed)?;
+                done += bytes;
+                if done - synced >= CHECK_EVERY {
+                    // Otherwise write-back would take long at the end, without progress.
+                    self.file.sync_data().map_err(failed)?;
+                    synced = done;
+                    progress(done.min(total), total);
+                }
+            }
+        }
+        self.file.sync_all().map_err(failed)
+    }
+
+    /// Checks the whole file once all hosts have written their parts, and notes every deviation.
+    pub fn prove_common(&mut self) {
+        self.prove();
+    }
+}
+
+/// A test file of a killed run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Allocated bytes.
+    pub bytes: u64,
+    /// Time since the last write.
+    pub age: Duration,
+}
+
+impl Leftover {
+    /// Removes it, if it is still unused.
+    ///
+    /// # Errors
+    /// If it is in use by now, or may not be removed.
+    pub fn remove(&self) -> Result<(), MachineError> {
+        // The lock is held until the name is removed.
+        let Some(_lock) = lock_stale(&self.path) else {
+            return Err(MachineError::Refused(format!(
+                "{} is in use or not yours, so it stays",
+                name::shown(&self.path)
+            )));
+        };
+        std::fs::remove_file(&self.path).map_err(|e| MachineError::at(&self.path, "removed", &e))
+    }
+}
+
+/// Returns the test files in a directory that no live run holds, sorted by name. Empty if the directory
+/// cannot be read.
+pub fn leftovers(dir: &Path) -> Vec<Leftover> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut found: Vec<Leftover> = entries.filter_map(|e| leftover(&e.path())).collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn leftover(path: &Path) -> Option<Leftover> {
+    let metadata = lock_stale(path)?.metadata().ok()?;
+    let age = metadata.modified().ok().and_then(|t| t.elapsed().ok()).unwrap_or_default();
+    Some(Leftover { path: path.to_owned(), bytes: metadata.blocks().saturating_mul(512), age })
+}
+
+/// Locks a file that is certainly a test file of an ended fathom process, and unused; `None` for any other.
+fn lock_stale(path: &Path) -> Option<File> {
+    let unique_part = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    let (pid, random) = unique_part.split_once('-')?;
+    // A shared test file names its host, and only there its process is known.
+    let (random, host) = random.split_once('-').map_or((random, None), |(random, host)| (random, Some(host)));
+    let is_our_name = random.len() == 16
+        && random.bytes().all(|b| b.is_ascii_hexdigit())
+        && host.is_none_or(|host| host == host_name());
+    let pid: u32 = pid.parse().ok()?;
+    // A live run's file is not locked between its creation and its lock.
+    if !is_our_name || Path::new(&format!("/proc/{pid}")).exists() {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    // As fathom created it: of this user, under one name. A file that was changed since is not fathom's.
+    let user = rustix::process::geteuid().as_raw();
+    let is_as_made = file.metadata().is_ok_and(|m| m.is_file() && m.uid() == user && m.nlink() == 1);
+    // The lock of another machine or container may be invisible on a shared file system. Only there the name
+    // contains the host.
+    let is_seen = host.is_some() || file_systems::is_shared(&file) == Ok(false);
+    let is_free = is_as_made && is_seen && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    // If users are not visible, as on FUSE or in a container, the lock and the end of its process decide.
+    let users = in_use::file(&Root::real(), &file, false);
+    (is_free && matches!(users, Ok(Use::Unused | Use::Unseen(_) | Use::Hidden(_)))).then_some(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -467,7 +727,113 @@ mod tests {
         let name = name.ok_or("no name")?;
         assert!(name.exists());
         remove_all_now();
-        assert!(!name.exists() && named().is_empty());
+        assert!(!name.exists() && named_files().is_empty());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod common_tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn two_hosts_fill_one_file_which_its_maker_removes() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
+        let at = (dir.path(), at.as_str());
+        let mut is_our_name = TestFile::begin_common(at, 16 * MIB)?;
+        let mut theirs = TestFile::of_another(at, "a", &ended)?;
+        let half = |file: &mut TestFile, part: Range<u64>, seed| {
+            file.fill_parts(std::iter::once(part), (8 * MIB, seed), &AtomicBool::new(false), &mut |_, _| {})
+        };
+        half(&mut is_our_name, 0..8 * MIB, 1)?;
+        half(&mut theirs, 8 * MIB..16 * MIB, 2)?;
+        is_our_name.prove_common();
+        assert_eq!((is_our_name.bytes(), theirs.bytes()), (16 * MIB, 16 * MIB));
+        let mut block = [0; 4096];
+        for at in (0..16 * MIB).step_by(4096) {
+            theirs.reopen(Cache::Buffered, false)?.read_exact_at(&mut block, at)?;
+            assert!(block.iter().any(|byte| *byte != 0), "nothing was written at {at}");
+        }
+        drop(theirs);
+        assert_eq!(std::fs::metadata(dir.path().join(at.1))?.len(), 16 * MIB, "it is its maker's");
+        drop(is_our_name);
+        assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_whose_maker_may_be_lost_is_removed_by_whoever_is_left() -> Result<(), Box<dyn std::error::Error>>
+    {
+        let dir = tempfile::tempdir()?;
+        let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
+        let at = (dir.path(), at.as_str());
+        let is_our_name = TestFile::begin_common(at, 16 * MIB)?;
+        let theirs = TestFile::of_another(at, "a", &ended)?;
+        ended.store(true, Ordering::Relaxed);
+        drop(theirs);
+        assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
+        drop(is_our_name);
+        let missing = TestFile::of_another(at, "a", &ended).err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(missing.contains("interrupted"), "nobody waits for it any more: {missing}");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod leftovers_tests {
+    use super::*;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn only_unlocked_files_of_dead_runs_are_left_over() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        // Above the largest process id that Linux gives.
+        let dead = dir.path().join(format!("{PREFIX}4194999-00000000000000ff{SUFFIX}"));
+        let live = dir.path().join(format!("{PREFIX}{}-00000000000000ff{SUFFIX}", std::process::id()));
+        let host = super::host_name();
+        let of = |host: &str| dir.path().join(format!("{PREFIX}4194999-00000000000000ff-{host}{SUFFIX}"));
+        let (common, creator_ended) = (of(&host), of("another.host"));
+        for path in [
+            &dead,
+            &live,
+            &common,
+            &creator_ended,
+            &dir.path().join("other.tmp"),
+            &dir.path().join(format!("{PREFIX}1-x{SUFFIX}")),
+        ] {
+            std::fs::write(path, "data")?;
+        }
+        let found = leftovers(dir.path());
+        let mut of_here = [&dead, &common];
+        of_here.sort();
+        assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), of_here);
+        std::fs::remove_file(&common)?;
+        // The user keeps it under another name.
+        let kept = dir.path().join("kept");
+        std::fs::hard_link(&dead, &kept)?;
+        assert!(leftovers(dir.path()).is_empty());
+        std::fs::remove_file(&kept)?;
+        let mut writer = Command::new("sh")
+            .args(["-c", "exec 9>>\"$0\"; echo; exec sleep 60"])
+            .arg(&dead)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        if let Some(out) = &mut writer.stdout {
+            out.read_exact(&mut [0])?;
+        }
+        assert!(leftovers(dir.path()).is_empty(), "open for writing");
+        writer.kill()?;
+        writer.wait()?;
+        let found = leftovers(dir.path());
+        let holder = File::open(&dead)?;
+        flock(&holder, FlockOperation::LockExclusive)?;
+        assert!(leftovers(dir.path()).is_empty() && found[0].remove().is_err() && dead.exists());
+        drop(holder);
+        found[0].remove()?;
+        assert!(!dead.exists() && live.exists());
         Ok(())
     }
 }

@@ -1,13 +1,11 @@
-//! Names of threads: the kernel's own that keep house, ours, and of these the workers.
-//!
-//! For: text of `/proc/*/comm`. Not for: what their work does to a measurement.
+//! Names of threads (`/proc/*/comm`): the kernel's housekeeping threads, and the threads of this process.
 
 use crate::root::Root;
 use model::Known;
 use std::collections::BTreeMap;
 
-/// Begin of the names of kernel threads that read or write a file system or a device on nobody's behalf. Those of btrfs, f2fs
-/// and bcache are there as long as the file system is; the others only as long as they work.
+/// Prefixes of kernel threads that read or write a file system or device for no process. Those of btrfs, f2fs
+/// and bcache exist as long as the file system; the others only while they work.
 const HOUSEKEEPERS: [&str; 10] = [
     "ext4lazyinit",
     "btrfs-cleaner",
@@ -20,19 +18,20 @@ const HOUSEKEEPERS: [&str; 10] = [
     "bcache_gc",
     "bcache_writebac",
 ];
-/// Ends of the names of an array's threads, behind its own name.
-const ARRAY_WORK: [&str; 3] = ["_resync", "_reshape", "_recovery"];
+
+/// Suffixes of an array's threads, after its name.
+const ARRAY_SUFFIXES: [&str; 3] = ["_resync", "_reshape", "_recovery"];
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
-/// Most text of threads' names that is kept again although it did not change.
-const MOST_REPEATED: usize = 4096;
+/// Unchanged lists of thread names longer than this are not repeated.
+const MAX_REPEATED_BYTES: usize = 4096;
 
-/// The kernel threads that keep house now, a line for each, `pid: name`.
+/// Returns the housekeeping threads that exist now, as `pid: name` lines.
 ///
 /// # Errors
-/// Where the kernel's threads cannot be seen at all.
+/// If the kernel's threads are not visible.
 pub(crate) fn housekeepers(root: &Root) -> Known<String> {
-    // Every kernel calls its second process so. Where it is not to be seen, others are not either.
+    // Every kernel names its second process this way. If it is not visible, others are not either.
     if root.word("/proc/2/comm").as_deref() != Some("kthreadd") {
         return Err(
             "the kernel's own threads cannot be seen from here (a container, or /proc hides them)".into()
@@ -40,8 +39,10 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
     }
     let mut out = String::new();
     for pid in kernel_threads(root)? {
-        let Some(name) = root.word(&format!("/proc/{pid}/comm")).filter(|n| keeps_house(n)) else { continue };
-        // Any process may call itself so.
+        let Some(name) = root.word(&format!("/proc/{pid}/comm")).filter(|n| is_housekeeper(n)) else {
+            continue;
+        };
+        // Any process may take this name.
         if root.read(&format!("/proc/{pid}/stat")).is_ok_and(|text| is_kernel_thread(&text)) {
             out += &format!("{pid}: {name}\n");
         }
@@ -49,8 +50,9 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
     Ok(out)
 }
 
-/// Ids of what may be a kernel thread: the children of `kthreadd`, so that a machine with thousands of processes is not asked for
-/// the name of each at every look; all processes where the kernel keeps no lists of children (`CONFIG_PROC_CHILDREN`).
+/// Returns the ids of possible kernel threads: the children of `kthreadd`, so that a machine with thousands
+/// of processes is not asked for each name in every sample; all processes if the kernel keeps no lists of
+/// children (`CONFIG_PROC_CHILDREN`).
 fn kernel_threads(root: &Root) -> Known<Vec<String>> {
     if let Ok(children) = root.read("/proc/2/task/2/children") {
         return Ok(children.split_ascii_whitespace().map(str::to_owned).collect());
@@ -60,29 +62,30 @@ fn kernel_threads(root: &Root) -> Known<Vec<String>> {
     Ok(ids)
 }
 
-fn keeps_house(name: &str) -> bool {
-    let array = || name.starts_with("md") && ARRAY_WORK.iter().any(|end| name.ends_with(end));
+fn is_housekeeper(name: &str) -> bool {
+    let array = || name.starts_with("md") && ARRAY_SUFFIXES.iter().any(|end| name.ends_with(end));
     HOUSEKEEPERS.iter().any(|begin| name.starts_with(begin)) || array()
 }
 
-/// From the text of `/proc/PID/stat`: the seventh field behind the name, which may hold anything.
+/// Checks the flags in `/proc/PID/stat`: the seventh field after the name, which may contain anything.
 fn is_kernel_thread(stat: &str) -> bool {
-    let behind = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let flags = behind.split_ascii_whitespace().nth(6).and_then(|w| w.parse::<u64>().ok());
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let flags = after_name.split_ascii_whitespace().nth(6).and_then(|w| w.parse::<u64>().ok());
     flags.is_some_and(|f| f & KERNEL_THREAD != 0)
 }
 
-/// Our threads and their names. A name is read when a thread is first seen and once more at the next look, since a thread
-/// takes its name a moment after it is born; then it is remembered, so that many workers cost nothing.
+/// Our threads and their names. A name is read when a thread is first seen and once more in the next sample,
+/// since a thread sets its name a moment after its start. Then it is remembered, so that many workers cost
+/// nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ours {
-    /// Name and times it was read, by thread id.
+    /// Name, and how often it was read, by thread id.
     known: BTreeMap<String, (String, u32)>,
     last: String,
 }
 
 impl Ours {
-    /// All our threads, a line for each, `tid: name`. `None` where there are very many and nothing has changed.
+    /// Returns all our threads as `tid: name` lines. `None` if there are very many and nothing has changed.
     pub(crate) fn list_threads(&mut self, root: &Root) -> Option<Known<String>> {
         let ids = match root.list("/proc/self/task") {
             Ok(ids) => ids,
@@ -93,14 +96,14 @@ impl Ours {
         for id in ids {
             let (mut name, mut times) = self.known.remove(&id).unwrap_or_default();
             if times < 2 {
-                // One that ended in between is left out.
+                // A thread that ended meanwhile is left out.
                 let Some(read) = root.word(&format!("/proc/self/task/{id}/comm")) else { continue };
                 (name, times) = (read, times + 1);
             }
             text += &format!("{id}: {name}\n");
             self.known.insert(id, (name, times));
         }
-        if text == self.last && text.len() > MOST_REPEATED {
+        if text == self.last && text.len() > MAX_REPEATED_BYTES {
             return None;
         }
         self.last.clone_from(&text);
@@ -108,7 +111,7 @@ impl Ours {
     }
 }
 
-/// Our threads whose names are this and a number behind it, by their ids: the workers of a run.
+/// Returns the ids of our threads whose name is `name` and a number: the workers of a run.
 ///
 /// # Errors
 /// Why our threads cannot be listed.

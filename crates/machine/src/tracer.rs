@@ -1,9 +1,8 @@
-//! The kernel's tracer, in an instance of our own: made, read, and removed whatever happens.
+//! The kernel's tracer, in a private instance: created, read, and removed in any case.
 //!
-//! For: files of tracefs (kernel `Documentation/trace/ftrace.rst`). Not for: what stands in its pages (the crate `capture`).
-//!
-//! An instance has buffers, events and filters of its own, so nobody else's tracing is disturbed. It has the name of our process; what a
-//! killed one left is found by that, and the kernel does not let one be removed that anybody has open.
+//! An instance (kernel `Documentation/trace/ftrace.rst`) has its own buffers, events and filters, so other
+//! tracing is not disturbed. Its name contains the process, so that the instance of a killed process is
+//! found. The kernel does not remove an instance that is open. The crate `capture` decodes the pages.
 
 use crate::error::MachineError;
 use crate::root::Root;
@@ -14,14 +13,14 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-/// Before the number of the process in the name of an instance.
+/// Prefix of an instance's name, before the process id.
 const PREFIX: &str = "fathom-";
-/// Between that name and the word of another instance.
-const BESIDE: char = '.';
-/// Where instances are.
+/// Separates that name and the word of a further instance.
+const WORD_SEPARATOR: char = '.';
+/// Directory of instances.
 const INSTANCES: &str = "instances";
-/// Bytes that the text about a page's header has at most.
-const MOST_HEADER: usize = 4096;
+/// Most bytes of the text about a page's header.
+const MAX_HEADER_BYTES: usize = 4096;
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`, in the ninth field of `/proc/*/stat`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
@@ -35,17 +34,17 @@ pub struct Tracer {
     events: Vec<String>,
 }
 
-/// Records that the kernel did not keep.
+/// Records that the kernel lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Written over before they were read.
+    /// Overwritten before they were read.
     pub overrun: u64,
     /// Not written at all.
     pub dropped: u64,
 }
 
 impl Tracer {
-    /// Makes one that traces nothing yet, with so many bytes of buffer for each CPU.
+    /// Creates an instance that traces nothing yet, with `buffer_bytes` for each CPU.
     ///
     /// # Errors
     /// Why this user may not, or the kernel cannot.
@@ -53,8 +52,9 @@ impl Tracer {
         Self::named(Some(buffer_bytes), "mono", name_of(std::process::id()))
     }
 
-    /// Makes one with the kernel's default buffers, sooner: resizing these and changing the clock take the kernel 30 ms together. With
-    /// `tsc` the default clock is the same on all CPUs, since that of the machine is the counter of the CPUs.
+    /// Creates an instance with the kernel's default buffers, which is faster: resizing them and changing the
+    /// clock take the kernel 30 ms together. With `tsc` the default clock is the same on all CPUs, since the
+    /// machine's clock is the CPUs' counter.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -63,12 +63,16 @@ impl Tracer {
         Self::named(None, clock, name_of(std::process::id()))
     }
 
-    /// Another one of this process, which a word tells from the first.
+    /// Creates a further instance of this process, distinguished by a word.
     ///
     /// # Errors
     /// As [`Self::new`].
     pub fn with_name(buffer_bytes: u64, word: &str) -> Result<Self, MachineError> {
-        Self::named(Some(buffer_bytes), "mono", format!("{}{BESIDE}{word}", name_of(std::process::id())))
+        Self::named(
+            Some(buffer_bytes),
+            "mono",
+            format!("{}{WORD_SEPARATOR}{word}", name_of(std::process::id())),
+        )
     }
 
     fn named(buffer_bytes: Option<u64>, clock: &str, name: String) -> Result<Self, MachineError> {
@@ -80,10 +84,10 @@ impl Tracer {
             let _ = unlinkat(&tracefs, &path, AtFlags::REMOVEDIR);
             cannot("opened", &path, &e.into())
         })?;
-        // From here on it is removed with this value.
+        // From here on, dropping this value removes it.
         let mut tracer = Self { tracefs, name, dir, pipes: Vec::new(), events: Vec::new() };
         tracer.set("tracing_on", "0")?;
-        // The clock of a new instance.
+        // A new instance has the clock "local".
         if clock != "local" {
             tracer.set("trace_clock", clock)?;
         }
@@ -98,21 +102,21 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// The text of `events/header_page`.
+    /// Returns the text of `events/header_page`.
     ///
     /// # Errors
     /// Why it cannot be read.
     pub fn header_page(&self) -> Result<String, MachineError> {
         let path = "events/header_page";
         let file = openat(&self.tracefs, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-        // The kernel gives it in one piece: a second read gets nothing.
-        let mut text = vec![0; MOST_HEADER];
+        // The kernel returns it in one piece: a second read gets nothing.
+        let mut text = vec![0; MAX_HEADER_BYTES];
         let got = file.map_err(io::Error::from).and_then(|file| File::from(file).read(&mut text));
         text.truncate(got.map_err(|e| cannot("read", path, &e))?);
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Has an event of block I/O recorded where this filter holds, and gives the text of its format.
+    /// Records an event of block I/O that passes this filter. Returns the text of its format.
     ///
     /// # Errors
     /// Why not; a kernel may not have it.
@@ -120,7 +124,7 @@ impl Tracer {
         self.record_of("block", event, filter)
     }
 
-    /// Has an event of this group recorded where this filter holds, and gives the text of its format.
+    /// Records an event of this group that passes this filter. Returns the text of its format.
     ///
     /// # Errors
     /// As [`Self::record`].
@@ -134,8 +138,9 @@ impl Tracer {
         Ok(format)
     }
 
-    /// Begins, with the events of these threads alone, and of those that they start; with those of nobody where there are none. Whether
-    /// anything changed: then the kernel recorded nobody's for some time meanwhile (30 ms and more), and before that perhaps everybody's.
+    /// Starts tracing these threads and the threads that they start; none if the list is empty. Returns
+    /// whether anything changed: then the kernel recorded nothing for some time (30 ms and more), and before
+    /// that perhaps all threads.
     ///
     /// # Errors
     /// Why not.
@@ -158,7 +163,7 @@ impl Tracer {
         Ok(true)
     }
 
-    /// Begins.
+    /// Starts tracing.
     ///
     /// # Errors
     /// Why not.
@@ -175,7 +180,7 @@ impl Tracer {
         self.set("tracing_on", "1")
     }
 
-    /// Ends; what was recorded can still be read.
+    /// Stops tracing. Recorded events can still be read.
     ///
     /// # Errors
     /// Why not.
@@ -183,7 +188,7 @@ impl Tracer {
         self.set("tracing_on", "0")
     }
 
-    /// Reads all pages that there are now, one after another.
+    /// Reads all pages that are available now, one after another.
     ///
     /// # Errors
     /// Why one cannot be read.
@@ -202,7 +207,7 @@ impl Tracer {
         Ok(())
     }
 
-    /// What the kernel lost, by its own count of all CPUs.
+    /// Returns what the kernel lost, by its own count of all CPUs.
     ///
     /// # Errors
     /// Why that cannot be read.
@@ -212,8 +217,8 @@ impl Tracer {
             let path = format!("per_cpu/{cpu}/stats");
             let text = self.open(&path, OFlags::RDONLY).and_then(io::read_to_string);
             let text = text.map_err(|e| cannot("read", &path, &e))?;
-            lost.overrun += figure(&text, "overrun:");
-            lost.dropped += figure(&text, "dropped events:");
+            lost.overrun += counter(&text, "overrun:");
+            lost.dropped += counter(&text, "dropped events:");
         }
         Ok(lost)
     }
@@ -235,49 +240,51 @@ impl Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // The kernel keeps an instance that anybody has open.
+        // The kernel does not remove an open instance.
         self.pipes.clear();
         let _ = self.end();
         let _ = unlinkat(&self.tracefs, format!("{INSTANCES}/{}", self.name), AtFlags::REMOVEDIR);
     }
 }
 
-/// Removes instances of processes of ours that are gone, and gives their names.
+/// Removes the instances of ended fathom processes. Returns their names.
 pub fn remove_leftovers() -> Vec<String> {
     let Ok(tracefs) = sys::tracefs::directory() else { return Vec::new() };
     let names = list(&tracefs, INSTANCES).unwrap_or_default();
-    let left = names.into_iter().filter(|name| pid_of(name).is_some_and(|pid| !is_of(name, &name_of(pid))));
-    left.filter(|name| unlinkat(&tracefs, format!("{INSTANCES}/{name}"), AtFlags::REMOVEDIR).is_ok())
+    let stale =
+        names.into_iter().filter(|name| pid_of(name).is_some_and(|pid| !belongs_to(name, &name_of(pid))));
+    stale
+        .filter(|name| unlinkat(&tracefs, format!("{INSTANCES}/{name}"), AtFlags::REMOVEDIR).is_ok())
         .collect()
 }
 
-/// The process of a thread, where it is still there, and whether it is the kernel's.
+/// Returns the process of a thread, if it still exists, and whether it is a kernel thread.
 pub fn process_of(root: &Root, tid: u32) -> (Option<u32>, bool) {
     let status = root.read(&format!("/proc/{tid}/status")).unwrap_or_default();
     let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
     (pid, flags_of(root, tid).is_some_and(|flags| flags & KERNEL_THREAD != 0))
 }
 
-/// The fields of `/proc/TID/stat` behind the name, which may hold anything.
+/// Returns the fields of `/proc/TID/stat` after the name, which may contain anything.
 fn stat_of(root: &Root, tid: u32) -> Option<Vec<u64>> {
     let text = root.read(&format!("/proc/{tid}/stat")).ok()?;
-    let (_, behind) = text.rsplit_once(')')?;
-    Some(behind.split_whitespace().map(|word| word.parse().unwrap_or(0)).collect())
+    let (_, after_name) = text.rsplit_once(')')?;
+    Some(after_name.split_whitespace().map(|word| word.parse().unwrap_or(0)).collect())
 }
 
 fn flags_of(root: &Root, tid: u32) -> Option<u64> {
     stat_of(root, tid)?.get(6).copied()
 }
 
-/// The name that an instance of this process has: with the time at which it was started, since numbers come again.
+/// Returns the instance name of a process, with its start time, since process ids are reused.
 fn name_of(pid: u32) -> String {
     let started = stat_of(&Root::real(), pid).and_then(|fields| fields.get(19).copied());
     format!("{PREFIX}{pid}-{}", started.unwrap_or(0))
 }
 
-/// Whether an instance is that, or another one, of the process whose name this is.
-fn is_of(name: &str, process: &str) -> bool {
-    name.split(BESIDE).next() == Some(process)
+/// Whether an instance belongs to the process with this instance name.
+fn belongs_to(name: &str, process: &str) -> bool {
+    name.split(WORD_SEPARATOR).next() == Some(process)
 }
 
 fn pid_of(name: &str) -> Option<u32> {
@@ -294,15 +301,15 @@ fn list(dir: &OwnedFd, path: &str) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// `overrun: 137371`.
-fn figure(text: &str, name: &str) -> u64 {
+/// Parses a line such as `overrun: 137371`.
+fn counter(text: &str, name: &str) -> u64 {
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     value.unwrap_or(0)
 }
 
 fn cannot(what: &str, path: &str, error: &io::Error) -> MachineError {
     let advice = match Errno::from_io_error(error) {
-        Some(Errno::PERM | Errno::ACCESS) => format!("; {}", sys::user::own_advice()),
+        Some(Errno::PERM | Errno::ACCESS) => format!("; {}", sys::error_advice::own_advice()),
         Some(Errno::NOENT) => "; this kernel does not trace block I/O".into(),
         Some(Errno::NOMEM) => "; type a smaller --buffer".into(),
         _ => String::new(),
@@ -325,10 +332,10 @@ mod tests {
                 drop(tracer);
                 let tracefs = sys::tracefs::directory().unwrap_or_else(|why| panic!("{why}"));
                 assert!(!list(&tracefs, INSTANCES).unwrap_or_default().contains(&name));
-                // As a killed one leaves it: nobody has this number.
-                let left = format!("{PREFIX}4194999-1");
-                let _ = mkdirat(&tracefs, format!("{INSTANCES}/{left}"), Mode::from_raw_mode(0o700));
-                assert!(remove_leftovers().contains(&left));
+                // As left by a killed process: this number is unused.
+                let stale = format!("{PREFIX}4194999-1");
+                let _ = mkdirat(&tracefs, format!("{INSTANCES}/{stale}"), Mode::from_raw_mode(0o700));
+                assert!(remove_leftovers().contains(&stale));
             }
             Err(why) => println!("SKIPPED: {why}"),
         }
@@ -340,8 +347,8 @@ mod tests {
         assert_eq!(process_of(&Root::real(), pid), (Some(pid), false));
         assert_eq!(process_of(&Root::at("/nonexistent-prefix".into()), pid), (None, false));
         assert_eq!((pid_of("fathom-12-99"), pid_of("fathom-12"), pid_of("other")), (Some(12), None, None));
-        assert!(is_of("fathom-1-9.calls", "fathom-1-9") && !is_of("fathom-1-99", "fathom-1-9"));
+        assert!(belongs_to("fathom-1-9.calls", "fathom-1-9") && !belongs_to("fathom-1-99", "fathom-1-9"));
         assert_eq!(pid_of("fathom-12-99.calls"), Some(12));
-        assert_eq!(figure("entries: 0\noverrun: 137371\ndropped events: 2\n", "overrun:"), 137_371);
+        assert_eq!(counter("entries: 0\noverrun: 137371\ndropped events: 2\n", "overrun:"), 137_371);
     }
 }

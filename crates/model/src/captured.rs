@@ -1,63 +1,59 @@
-//! A capture as it is shown: what was captured, whether that is all of it, and the profile of the load.
+//! A capture file as `fathom show` presents it: its origin, its completeness, and the profile of the load over
+//! time.
 //!
-//! For: the header and the trailer of a capture file, and the figures that are made of its requests. Not for: the requests themselves
-//! (crate `capture`), nor what a measurement came to ([`crate::report`]).
-
-mod course;
-mod of_files;
+//! The crate `capture` computes these values, the crate `report` renders them.
 
 use crate::Known;
 use crate::machine::Layer;
+use crate::units::{show_bytes, show_count};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-pub use course::{Course, CourseOf, Place, Places};
-pub use of_files::OfFiles;
 
 /// The version of the file and of the JSON.
 pub const FORMAT: u32 = 1;
 
-/// A capture file as it is shown.
+/// A capture file in the form that `fathom show` presents.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Captured {
     /// Of this JSON: [`FORMAT`].
     pub format: u32,
-    /// Path as it was typed.
+    /// Path as typed.
     pub file: String,
-    /// What was captured, and where.
+    /// The captured device or file, and the conditions.
     pub origin: Origin,
-    /// How it ended; `None` where the file ends before that was written.
+    /// How it ended; `None` if the file ends before its ending was written.
     pub ending: Option<Ending>,
-    /// Why the file could not be read to its end: cut off or damaged, and at which byte. `None` where it was.
+    /// Why the file could not be read to its end: cut off or damaged, and at which byte. `None` if it was read
+    /// completely.
     pub damage: Option<String>,
     /// Whether the capture holds all that the device completed.
     pub completeness: Completeness,
-    /// Which of its requests the profile is about; `None` for all.
+    /// The part of its requests that the profile covers; `None` for all.
     pub restricted: Option<Restriction>,
-    /// What its requests were like.
+    /// The profile of its requests.
     pub profile: Profile,
 }
 
 /// The header of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
-    /// When it began, RFC 3339; empty where a foreign trace does not say.
+    /// Start time, RFC 3339; empty if a foreign trace does not state it.
     pub started: String,
-    /// What was named: a path; of an imported trace its file.
+    /// The named path; for an imported trace, its file.
     pub asked: String,
-    /// The tool whose trace this was, such as `fio iolog v3`; `None` for a capture of our own.
+    /// The format of an imported trace, such as `fio iolog v3`; `None` for a capture made by fathom.
     pub imported: Option<String>,
-    /// The block device whose requests these are: always one layer of the stack.
+    /// The captured block device: always one layer of the stack.
     pub device: Option<Layer>,
-    /// The part of the device that was captured, where the device that was named is a partition.
+    /// The captured part of the device, if a partition was named.
     pub partition: Option<Partition>,
-    /// What a row of the file is.
+    /// The unit of a row.
     pub unit: Unit,
     /// Clock of the stamps: `mono`, CLOCK_MONOTONIC.
     pub clock: String,
-    /// Whether rows say how long they waited before they were issued.
+    /// Whether rows contain the time before the issue.
     pub queue: bool,
-    /// The process whose requests alone were kept.
+    /// The only process whose requests were kept.
     pub pid: Option<u32>,
     /// Bytes of each CPU's buffer in the kernel; 0 for an imported trace.
     pub buffer_bytes: u64,
@@ -69,11 +65,11 @@ pub struct Origin {
     pub cpus: u32,
     /// Version of fathom.
     pub version: String,
-    /// The device's counters (`stat`) when it began, word for word.
+    /// The device's counters (`stat`) at the beginning, word for word.
     pub stat: Option<Known<String>>,
 }
 
-/// Where a partition lies on its disk.
+/// Position of a partition on its disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partition {
     /// Kernel name.
@@ -84,50 +80,50 @@ pub struct Partition {
     pub sectors: u64,
 }
 
-/// What a row is.
+/// The unit of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// A request that was issued to the driver, after splitting and merging.
     #[default]
     Requests,
-    /// A bio as it was queued: of devices without requests (zram, device mapper, RAID).
+    /// A bio as it was queued, for devices without requests (zram, device mapper, RAID).
     Bios,
-    /// An operation of a program, as another tool logged it.
+    /// An operation of a program, as logged by another tool.
     Operations,
 }
 
 /// The trailer of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
-    /// What ended it: `--time`, `a signal`, or the end of an imported trace.
+    /// The reason for its end: `--time`, `a signal`, or the end of an imported trace.
     pub why: String,
-    /// How long it took, in ns.
+    /// Time from the start to the last reading of counters in ns; of an imported trace, to the last completion.
     pub duration_ns: u64,
     /// Events that were read from the kernel.
     pub events: u64,
-    /// Events that the kernel wrote over before they were read, by its own count.
+    /// Events that the kernel overwrote before they were read, by its own count.
     pub lost_events: u64,
     /// Rows of the file.
     pub rows: u64,
-    /// Requests whose completion was seen and whose issue was not: those in flight when it began, and those whose issue was lost.
+    /// Requests with a completion but no issue: in flight at the beginning, or with a lost issue event.
     pub without_issue: u64,
-    /// Requests whose issue was seen and whose completion was not.
+    /// Requests with an issue but no completion.
     pub without_completion: u64,
     /// Requests that the driver gave back to the queue.
     pub requeued: u64,
-    /// Requests of other processes, which `pid` left out.
+    /// Requests of other processes, excluded by `pid`.
     pub of_others: u64,
-    /// Requests left out by `pid` whose process could not be told.
+    /// Requests excluded by `pid` because their process is unknown.
     pub of_unknown: u64,
-    /// What completed between the two readings of the device's counters.
+    /// Completions between the two readings of the device's counters.
     pub completed: Completed,
-    /// The device's counters when it ended.
+    /// The device's counters at the end.
     pub stat: Option<Known<String>>,
-    /// Operations of a program that began or ended within a sector, and were taken for all of it.
+    /// Operations of a program that began or ended within a sector; they count as whole sectors.
     #[serde(default)]
     pub within_sectors: u64,
-    /// Of the files whose requests alone were kept; `None` where all were.
+    /// Requests of selected files; `None` if all requests were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_files: Option<OfFiles>,
 }
@@ -135,17 +131,17 @@ pub struct Ending {
 /// Requests that completed between two readings of the counters, by the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completed {
-    /// Those that the kernel counts as reads.
+    /// Requests that the kernel counts as reads.
     pub reads: u64,
     /// Writes that carried data.
     pub writes: u64,
-    /// Flushes without data, which the kernel counts as writes too (iostats documentation).
+    /// Flushes without data, which the kernel also counts as writes (iostats documentation).
     pub empty_flushes: u64,
-    /// Those that the kernel counts as discards.
+    /// Requests that the kernel counts as discards.
     pub discards: u64,
     /// Flushes that the device got.
     pub flushes: u64,
-    /// Those that completed while one of the readings was made, and may be counted on either side.
+    /// Requests that completed during one of the readings and may be counted on either side.
     pub at_edges: u64,
 }
 
@@ -156,11 +152,11 @@ pub struct Completeness {
     pub word: String,
     /// Whether the capture holds all that the device completed, in a sentence with the figures.
     pub sentence: String,
-    /// Per kind of request: what the kernel counted and what was captured. Empty where nothing could be compared with counters.
+    /// Kernel count and captured count for each kind of request. Empty if nothing could be compared with counters.
     pub counters: Vec<Counter>,
 }
 
-/// One of the kernel's counters beside what was captured.
+/// A kernel counter and the captured count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Counter {
     /// `reads`, `writes`, `discards`, `flushes`.
@@ -171,10 +167,10 @@ pub struct Counter {
     pub captured: u64,
 }
 
-/// Which requests are shown.
+/// Selects the requests that are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restriction {
-    /// From this time on, ns since it began.
+    /// Start of the range, in ns since the capture began.
     pub from_ns: Option<u64>,
     /// Until this time.
     pub to_ns: Option<u64>,
@@ -182,7 +178,7 @@ pub struct Restriction {
     pub task: Option<String>,
 }
 
-/// What a request does.
+/// The effect of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
@@ -190,7 +186,7 @@ pub enum Op {
     Read,
     /// Moves data to the device.
     Write,
-    /// Tells the device that data are not needed any more (trim).
+    /// Tells the device that data are no longer needed (trim).
     Discard,
     /// Writes zeroes without their bytes.
     Zeroes,
@@ -201,11 +197,11 @@ pub enum Op {
 }
 
 impl Op {
-    /// All of them, in the order in which they are shown.
+    /// All kinds, in display order.
     pub const ALL: [Self; 6] =
         [Self::Read, Self::Write, Self::Discard, Self::Zeroes, Self::Flush, Self::Other];
 
-    /// As it is shown.
+    /// The displayed word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -221,33 +217,34 @@ impl Op {
 /// The profile of a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Profile {
-    /// How many there are, flushes that the device got among them.
+    /// Number of requests, including flushes that reached the device.
     pub requests: u64,
-    /// Time that they are taken from, in ns.
+    /// Duration of the profiled part, in ns.
     pub duration_ns: u64,
-    /// Per kind of request, those that there are.
+    /// One entry for each kind of request that occurs.
     pub operations: Vec<Operation>,
     /// Distinct bytes.
     pub footprint: Footprint,
     /// When requests were issued.
     pub arrivals: Vec<Arrivals>,
-    /// Requests in flight; `None` where no completion is known.
+    /// Requests in flight; `None` without any known completion.
     pub depth: Option<Depth>,
-    /// Those that the device got, and who asked for them.
+    /// Flushes that reached the device, and the tasks that requested them.
     pub flushes: Flushes,
-    /// How it went over time; `None` of no request.
+    /// The time series; `None` without requests.
     pub course: Option<Course>,
-    /// Tasks, those with most requests first; no more than [`TASKS`].
+    /// Tasks with the most requests first; at most [`TASKS`].
     pub tasks: Vec<Task>,
-    /// Tasks that are left out of that list, and their requests.
+    /// Tasks left out of that list, with their requests.
     pub other_tasks: OtherTasks,
-    /// Requests of kernel workers: whose data they write back is not known.
+    /// Requests of kernel workers: the owner of the data they write back is not known.
     pub of_kernel_workers: u64,
     /// Requests that failed.
     pub failed: u64,
     /// Requests whose completion is not in the file.
     pub without_completion: u64,
-    /// Requests that stand behind later ones in the file because they took so long; left out of arrivals, depth and sequences.
+    /// Requests that come after later ones in the file because they took so long; excluded from arrivals, depth and
+    /// sequences.
     pub late: u64,
 }
 
@@ -257,13 +254,13 @@ pub const TASKS: usize = 20;
 /// Requests of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Operation {
-    /// Which.
+    /// Kind.
     pub op: Op,
     /// How many.
     pub requests: u64,
     /// Share of all requests.
     pub share: f64,
-    /// Sum of their sizes; of discards what they discard.
+    /// Sum of sizes; for discards, the discarded bytes.
     pub bytes: u64,
     /// Per second.
     pub iops: f64,
@@ -275,15 +272,15 @@ pub struct Operation {
     pub read_ahead: u64,
     /// Marked as metadata.
     pub metadata: u64,
-    /// Marked as synchronous: somebody waits.
+    /// Requests marked as synchronous: a process waits for them.
     pub synchronous: u64,
-    /// Sizes; `None` of what has none.
+    /// Sizes; `None` for kinds without a size.
     pub sizes: Option<Sizes>,
     /// Sequential and random; of reads and writes.
     pub sequence: Option<Sequence>,
     /// From issue to completion.
     pub latency_ns: Option<Latency>,
-    /// From insertion into the scheduler to issue, of those that were inserted; where `queue` was asked for.
+    /// Time from insertion into the scheduler to the issue, for inserted requests, if the capture recorded it.
     pub queued_ns: Option<Latency>,
 }
 
@@ -311,7 +308,7 @@ pub struct Share {
     pub share: f64,
 }
 
-/// What follows what. A request is sequential where it starts at the end of one of the last 64 of its direction.
+/// Sequences of requests. A request is sequential if it starts at the end of one of the last 64 of its direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sequence {
     /// Share of the requests that are sequential.
@@ -337,7 +334,7 @@ pub struct Latency {
     pub min: u64,
     /// Arithmetic mean, exact.
     pub mean: f64,
-    /// By their names: 50, 99, 99.9. `None` where fewer than ten lie beyond.
+    /// By percentile: 50, 99, 99.9. `None` if fewer than ten lie beyond.
     pub percentiles: BTreeMap<String, Option<u64>>,
     /// Largest.
     pub max: u64,
@@ -346,9 +343,9 @@ pub struct Latency {
 /// Distinct bytes that were touched by reads and writes, in blocks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Footprint {
-    /// Bytes of a block: what is touched in part counts whole.
+    /// Bytes of a block: a partly touched block counts completely.
     pub block_bytes: u64,
-    /// Whether there are more than could be kept apart: then the distinct bytes are the least that they can be.
+    /// Whether there are too many blocks to keep apart: then the distinct bytes are a lower bound.
     pub is_least: bool,
     /// Distinct bytes of reads and writes together.
     pub bytes: u64,
@@ -360,21 +357,22 @@ pub struct Footprint {
     pub span_bytes: u64,
     /// How often a touched block was touched, in the mean.
     pub reuse: f64,
-    /// Share of the device, in 1024 equal zones, that got half of the reads and writes; `None` where its size is not known.
+    /// Share of the device, in 1024 equal zones, that got half of the reads and writes; `None` if its size is not
+    /// known.
     pub half_in: Option<f64>,
 }
 
 /// When requests were issued.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Arrivals {
-    /// Of which requests: `all`, `read`, `write`.
+    /// The requests: `all`, `read`, `write`.
     pub of: String,
-    /// Time from one to the next.
+    /// Time between successive requests.
     pub gap_ns: Latency,
-    /// Index of dispersion of counts, Var N(t) / E N(t), at 10 ms: 1 where they come at random, more where in bursts, less where
-    /// evenly. `None` of fewer than ten such stretches.
+    /// Index of dispersion of counts, Var N(t) / E N(t), at 10 ms: 1 for random arrivals, higher for bursts, lower
+    /// for even ones. `None` with fewer than ten intervals.
     pub idc_10ms: Option<f64>,
-    /// Index of dispersion of counts, Var N(t) / E N(t), at 100 ms; `None` of fewer than ten such stretches.
+    /// Index of dispersion of counts, Var N(t) / E N(t), at 100 ms; `None` with fewer than ten intervals.
     pub idc_100ms: Option<f64>,
 }
 
@@ -383,7 +381,7 @@ pub struct Arrivals {
 pub struct Depth {
     /// Mean over the time.
     pub mean: f64,
-    /// Mean over the time in which any was in flight.
+    /// Mean over the time with any request in flight.
     pub busy_mean: f64,
     /// Most.
     pub max: u64,
@@ -391,71 +389,74 @@ pub struct Depth {
     pub shares: Vec<DepthShare>,
 }
 
-/// A share of the time with so many in flight.
+/// The share of time with this many requests in flight.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DepthShare {
-    /// From so many.
+    /// Lower bound.
     pub from: u64,
-    /// To so many.
+    /// Upper bound.
     pub to: u64,
     /// Share of the time.
     pub share: f64,
 }
 
-/// Flushes: those that the device got, and who asked for them. Several that are asked for at once may become one.
+/// Flushes: those that reached the device, and the tasks that requested them. Concurrent requests may be merged
+/// into one flush.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Flushes {
     /// That the device got.
     pub at_device: u64,
-    /// That were asked for, without data.
+    /// Requested flushes without data.
     pub asked: u64,
-    /// Writes that asked for a flush before or behind them.
+    /// Writes that requested a flush before or after them.
     pub with_data: u64,
-    /// Those that were asked for, from being queued until they were done.
+    /// Duration of requested flushes, from queued to done.
     pub asked_ns: Option<Latency>,
-    /// Who asked, most first.
+    /// Tasks that requested flushes, the most frequent first.
     pub owners: Vec<Owner>,
 }
 
-/// Who asked for flushes.
+/// A task that requested flushes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Owner {
     /// Name of the task.
     pub name: String,
     /// Number of the thread.
     pub tid: u32,
-    /// Flushes asked for.
+    /// Requested flushes.
     pub asked: u64,
     /// Writes with data of the same task for each.
     pub writes_each: f64,
 }
 
-/// What one task did.
+/// Requests of one task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Task {
-    /// As the kernel has it: up to 15 letters (comm).
+    /// Kernel name of up to 15 letters (comm).
     pub name: String,
     /// Number of the thread.
     pub tid: u32,
-    /// Number of its process, where it was still there to be asked.
+    /// Its process, if it still existed when queried.
     pub pid: Option<u32>,
     /// Whether it is a kernel thread.
     pub kernel: bool,
-    /// How many it issued, whatever they do, but for flushes.
+    /// Issued requests of all kinds except flushes.
     pub requests: u64,
     /// Share of all requests.
     pub share: f64,
-    /// How many of them read.
+    /// Number of reads.
     pub reads: u64,
-    /// Sum of what they read.
+    /// Sum of the sizes of its reads.
     pub read_bytes: u64,
-    /// How many of them write.
+    /// Number of writes.
     pub writes: u64,
-    /// Sum of what they write.
+    /// Bytes written.
     pub write_bytes: u64,
-    /// Share of its requests that were issued while another one of it was in flight; `None` where fewer than two completions are known.
+    /// Share of its requests that were issued while another one of the task was in flight; `None` if fewer than two
+    /// completions are known.
     pub overlapping: Option<f64>,
-    /// From the completion of one request to the issue of its next; only of tasks of which fewer than one request in twenty overlaps.
+    /// Time from the completion of a request to the issue of the next one; only for tasks with fewer than one
+    /// overlapping request in twenty.
     pub think_ns: Option<Latency>,
 }
 
@@ -466,4 +467,106 @@ pub struct OtherTasks {
     pub tasks: u64,
     /// Their requests.
     pub requests: u64,
+}
+
+/// Time series of a load, in intervals of equal length from the beginning.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Course {
+    /// Length of an interval in ns.
+    pub step_ns: u64,
+    /// How many there are, 256 at most.
+    pub steps: usize,
+    /// Of each kind of request that there is.
+    pub of: Vec<CourseOf>,
+    /// Offsets of reads and writes over time; `None` without either. Not in the JSON: `--events` has every offset.
+    #[serde(skip)]
+    pub places: Option<Places>,
+}
+
+/// Time series of one kind of request: a number for each interval, by time of issue.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CourseOf {
+    /// Kind.
+    pub op: Op,
+    /// How many.
+    pub requests: Vec<u64>,
+    /// Bytes; for discards, the discarded bytes.
+    pub bytes: Vec<u64>,
+    /// Mean latency; `None` if none is known.
+    pub latency_mean_ns: Vec<Option<f64>>,
+}
+
+/// Start offsets of requests: rows of equal size, from the first touched to the last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Places {
+    /// Offset of the first row.
+    pub first_byte: u64,
+    /// Bytes covered by a row.
+    pub row_bytes: u64,
+    /// How many there are, 96 at most.
+    pub rows: usize,
+    /// Reads and writes, if any: ordered by interval, then by row.
+    pub of: Vec<(Op, Vec<Place>)>,
+}
+
+/// Requests that began in a row within an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the interval.
+    pub step: usize,
+    /// Index of the row.
+    pub row: usize,
+    /// How many; never 0.
+    pub requests: u64,
+}
+
+/// The requests kept from a device capture: those of selected files, by the position of the files at the beginning
+/// and at the end of the capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfFiles {
+    /// Number of files at the end.
+    pub files: u64,
+    /// Number and bytes of their extents at the end.
+    pub stretches: u64,
+    /// Bytes of the device that are theirs then.
+    pub bytes: u64,
+    /// Bytes of the files at the end without their own position on the device: inside inodes, or not allocated yet.
+    pub unplaced_bytes: u64,
+    /// Kept requests that touch an area that belonged to the files at only one of the two times: another file may
+    /// have had it at the other.
+    pub moved: u64,
+    /// Excluded requests that touch none of the files.
+    pub elsewhere: u64,
+    /// Excluded requests that touch both the files and something else.
+    pub partly: u64,
+    /// Excluded requests without a position: flushes.
+    pub without_place: u64,
+}
+
+impl OfFiles {
+    /// Describes the kept and the excluded requests.
+    pub fn describe(&self) -> String {
+        let count = |n: u64| show_count(n as f64);
+        let noun =
+            |n: u64, one: &str, many: &str| format!("{} {}", count(n), if n == 1 { one } else { many });
+        let mut out = format!(
+            "Of {} alone ({} in {}): {} elsewhere, {} partly elsewhere and {} without a place (flushes) were left out",
+            noun(self.files, "file", "files"),
+            show_bytes(self.bytes),
+            noun(self.stretches, "stretch", "stretches"),
+            noun(self.elsewhere, "request", "requests"),
+            count(self.partly),
+            count(self.without_place),
+        );
+        if self.moved > 0 {
+            out += &format!(
+                "; {} that were kept touch what was theirs only when the capture began or only when it ended",
+                count(self.moved)
+            );
+        }
+        if self.unplaced_bytes > 0 {
+            out += &format!("; {} of them have no place on the device", show_bytes(self.unplaced_bytes));
+        }
+        out
+    }
 }

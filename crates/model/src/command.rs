@@ -1,30 +1,30 @@
-//! Timed commands: what `fathom time` runs, what it records of each run, and what the report says.
+//! Timed commands: what `fathom time` runs, what it records of each run, and what the report contains.
 //!
 //! 1. The plan of a session holds one [`CommandStudy`]: the commands and how they are run.
-//! 2. Each run ends with a [`CommandEnd`]: what only the parent of the command can know. The counters of the kernel and of the devices are in
-//!    the snapshots around the run.
+//! 2. Each run ends with a [`CommandEnd`]: what only the parent of the command can know. The counters of the kernel
+//!    and of the devices are in the snapshots around the run.
 //! 3. The crate `analysis` turns both into a [`CommandRun`], and the runs of each command into a [`CommandResult`].
 
 use crate::Known;
 use crate::comparison::Pair;
 use crate::evidence::BlockStat;
-use crate::limiter::Limiter;
+use crate::verdict::Limiter;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The commands of a session and how they are run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandStudy {
-    /// Each of them is run as often as the plan says, in turns if there are several.
+    /// The commands. Each is run as often as the plan states, in turns if there are several.
     pub commands: Vec<Command>,
-    /// What is evicted from the page cache before each run.
+    /// Files that are evicted from the page cache before each run.
     pub cold: Cold,
-    /// Whether the data that a run left in the page cache are made stable afterwards.
+    /// Whether dirty data in the page cache are made stable after each run.
     pub final_sync: bool,
-    /// Shell command that is run before each run, outside of the measured time.
+    /// Shell command before each run, outside of the measured time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepare: Option<String>,
-    /// Shell command that is run after each run, outside of the measured time.
+    /// Shell command after each run, outside of the measured time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleanup: Option<String>,
 }
@@ -32,14 +32,15 @@ pub struct CommandStudy {
 /// A program of the user with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    /// As a shell would take it; the name of its result.
+    /// The command as a shell line; also the name of its result.
     pub line: String,
     /// Program and arguments.
     pub args: Vec<String>,
 }
 
 impl Command {
-    /// The name of its program without directories: `dd`. For a shell command (`sh -c '...'`), the first word of that.
+    /// The name of its program without directories: `dd`. For a shell command (`sh -c '...'`), the first word of
+    /// the script.
     pub fn program(&self) -> &str {
         let first = match self.args.as_slice() {
             [shell, flag, script, ..] if shell == "/bin/sh" && flag == "-c" => {
@@ -52,7 +53,7 @@ impl Command {
     }
 }
 
-/// What is evicted from the page cache before each run.
+/// Files that are evicted from the page cache before each run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cold {
@@ -65,42 +66,45 @@ pub enum Cold {
     Everything,
 }
 
-/// What the parent of a command knows when it has ended.
+/// What the parent process knows about a command that has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandEnd {
-    /// From just before it was started to just after it ended, in ns.
+    /// From just before its start to just after its end, in ns.
     pub wall_ns: u64,
     /// How it ended.
     pub exit: Exit,
-    /// CPU time in user space, in ns, of it and of all descendants that have ended.
+    /// CPU time in user space, in ns, of the command and of all descendants that have ended.
     pub user_ns: u64,
     /// CPU time in the kernel, in ns, of the same processes.
     pub system_ns: u64,
-    /// Largest resident memory of one of them, in bytes.
+    /// Largest resident memory of one of these processes, in bytes.
     pub peak_bytes: u64,
-    /// Resident memory of fathom when it started the command, in bytes. The kernel counts it as the command's, so a smaller peak is not seen.
+    /// Resident memory of fathom when it started the command, in bytes. The kernel counts it as the command's, so a
+    /// smaller peak is not visible.
     pub peak_floor_bytes: u64,
-    /// What they moved, by the kernel's accounting of tasks (`/proc/PID/io`).
+    /// Bytes and calls of these processes, by the kernel's accounting of tasks (`/proc/PID/io`).
     pub moved: Known<Moved>,
-    /// Processes of the command that still run: `postgres (4711)`. What they move is not in `moved`.
+    /// Processes of the command that still run: `postgres (4711)`. Their bytes are not in `moved`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub still_running: Vec<String>,
-    /// Whether no other process or thread was started on the machine meanwhile: then the command was a single one.
+    /// Whether no other process or thread was started on the machine during the run, which makes the command a
+    /// single process.
     pub single_process: Known<bool>,
-    /// What its standard input is.
+    /// Type of its standard input.
     pub stdin: Stream,
-    /// What its standard output is.
+    /// Type of its standard output.
     pub stdout: Stream,
     /// Files and devices that its command line names.
     pub named: Vec<NamedFiles>,
-    /// Devices on its command line that make their bytes: `/dev/zero`. Reads from them count as reads, and touch no storage.
+    /// Devices on its command line that generate their bytes: `/dev/zero`. Reads from them count as reads, and
+    /// touch no storage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub byte_sources: Vec<String>,
-    /// What the kernel's tracer saw of it.
+    /// What the kernel's tracer recorded about it.
     pub traced: Known<Traced>,
-    /// What became of the data that it left in the page cache.
+    /// The sync of the dirty data that it left in the page cache.
     pub final_sync: FinalSync,
-    /// Other processes that were busy meanwhile, busiest first.
+    /// Other processes that were busy during the run, busiest first.
     pub neighbours: Vec<Neighbour>,
 }
 
@@ -111,7 +115,7 @@ pub struct CommandEnd {
 pub enum Exit {
     /// With this exit code.
     Code(i32),
-    /// It was killed; the number of the signal.
+    /// A signal killed it; the number of the signal.
     Signal(i32),
 }
 
@@ -124,13 +128,13 @@ impl Exit {
         }
     }
 
-    /// Whether it is that of success.
+    /// Whether this is the exit of a successful command.
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
     }
 }
 
-/// What processes moved (`proc_pid_io(5)`).
+/// Bytes and calls of processes (`proc_pid_io(5)`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moved {
@@ -144,13 +148,13 @@ pub struct Moved {
     pub write_calls: u64,
     /// Bytes fetched from storage, read-ahead included (`read_bytes`).
     pub fetched_bytes: u64,
-    /// Bytes made dirty in the page cache or sent to storage past it (`write_bytes`).
+    /// Bytes made dirty in the page cache or sent to storage directly (`write_bytes`).
     pub dirtied_bytes: u64,
-    /// Bytes that were dirty when they were cut off, and so never reach storage (`cancelled_write_bytes`).
+    /// Bytes that were truncated while dirty, and so never reach storage (`cancelled_write_bytes`).
     pub cancelled_bytes: u64,
 }
 
-/// What a standard stream is.
+/// Type of a standard stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -173,16 +177,17 @@ pub enum Stream {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NamedFiles {
-    /// As it was typed.
+    /// Path as typed.
     pub path: String,
-    /// Before the run; why it could not be looked at.
+    /// State before the run, or why it could not be read.
     pub before: Known<FilesState>,
     /// After the run, before the final sync.
     pub after: Known<FilesState>,
     /// Why the device below is memory and no disk: `tmpfs`; `None` for storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
-    /// Why no device is seen below it: a network or FUSE file system. The kernel does not count what a process fetches from there.
+    /// Why no device is visible below it: a network or FUSE file system. The kernel does not count bytes that a
+    /// process fetches from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blind: Option<String>,
 }
@@ -197,28 +202,29 @@ pub struct FilesState {
     pub bytes: u64,
     /// Bytes in holes: no storage is allocated for them.
     pub hole_bytes: u64,
-    /// Bytes that are allocated and were never written: reads give zeros without the device. `None` if the file system does not say.
+    /// Bytes that are allocated and were never written: reads return zeros without the device. `None` if the file
+    /// system does not report them.
     pub unwritten_bytes: Option<u64>,
-    /// Bytes of them in the page cache; `None` if the kernel does not say.
+    /// Bytes of them in the page cache; `None` if the kernel does not report them.
     pub cached_bytes: Option<u64>,
-    /// Of these, dirty or being written back; `None` if the kernel does not say.
+    /// Of these, dirty or being written back; `None` if the kernel does not report them.
     pub dirty_bytes: Option<u64>,
 }
 
-/// What the kernel's tracer saw of a command and its descendants.
+/// What the kernel's tracer recorded about a command and its descendants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traced {
     /// Processes and threads that it started.
     pub started: u64,
     /// Calls that make data stable, by name.
     pub syncs: BTreeMap<String, u64>,
-    /// Their median in ns; `None` with no such call that ended.
+    /// Their median in ns; `None` without a completed call.
     pub sync_median_ns: Option<u64>,
-    /// Their 99th percentile in ns; `None` with fewer than 1,000 calls, of which ten lie beyond it.
+    /// Their 99th percentile in ns; `None` with fewer than 1,000 calls, so that ten lie beyond it.
     pub sync_p99_ns: Option<u64>,
-    /// The longest of them, in ns.
+    /// Their maximum in ns.
     pub sync_max_ns: Option<u64>,
-    /// All of them together, in ns.
+    /// Their total in ns.
     pub sync_total_ns: u64,
     /// Files opened with `O_DIRECT`.
     pub direct_opens: u64,
@@ -237,23 +243,23 @@ pub struct Traced {
 pub struct Requests {
     /// How many.
     pub count: u64,
-    /// How many of them began where an earlier one ended.
+    /// Number of them that began at the end of an earlier one.
     pub sequential: u64,
 }
 
-/// What became of the data that a command left in the page cache.
+/// The sync of the dirty data that a command left in the page cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinalSync {
-    /// It left nothing.
+    /// The command left no dirty data.
     NotNeeded,
     /// `--no-sync`.
     Off,
     /// Ctrl-C ended the wait.
     Skipped,
-    /// They are stable, after so many ns.
+    /// The data are stable after this many ns.
     Done(u64),
-    /// They could not be made stable.
+    /// The data could not be made stable.
     Failed(String),
 }
 
@@ -265,17 +271,17 @@ pub struct Neighbour {
     pub name: String,
     /// CPU time in ms.
     pub cpu_ms: u64,
-    /// Bytes that it fetched from storage or made dirty; `None` if this user may not know.
+    /// Bytes that it fetched from storage or made dirty; `None` if this user may not read them.
     pub io_bytes: Option<u64>,
 }
 
-/// The commands of a session with what came of them.
+/// The commands of a session with their results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandResults {
     /// In the order of the command line.
     pub commands: Vec<CommandResult>,
-    /// The time of each command but the first, compared with that of the first.
+    /// The time of each command except the first, compared with the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<Pair>,
 }
@@ -284,9 +290,9 @@ pub struct CommandResults {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandResult {
-    /// As a shell would take it.
+    /// The command as a shell line.
     pub command: String,
-    /// What it did, in a sentence or two.
+    /// A summary in one or two sentences.
     pub sentence: String,
     /// Geometric mean of the time of its complete runs, in seconds; `None` if none is complete.
     pub seconds: Option<f64>,
@@ -294,7 +300,7 @@ pub struct CommandResult {
     pub seconds_interval: Option<[f64; 2]>,
     /// What it waited for.
     pub limiter: Limiter,
-    /// Its runs, in the order in which they were run.
+    /// Its runs, in order of time.
     pub runs: Vec<CommandRun>,
 }
 
@@ -306,25 +312,25 @@ pub struct CommandRun {
     pub seconds: f64,
     /// How it ended.
     pub exit: Exit,
-    /// CPU seconds in user space, of it and its ended descendants.
+    /// CPU seconds in user space, of the command and its ended descendants.
     pub user_seconds: f64,
     /// CPU seconds in the kernel, of the same processes.
     pub system_seconds: f64,
     /// Largest resident memory of one of its processes, in bytes; not known if it is smaller than fathom's own.
     pub peak_bytes: Known<u64>,
-    /// What its calls moved, and what the kernel charged to it.
+    /// Bytes of its calls, and bytes that the kernel charged to it.
     pub moved: Known<Moved>,
-    /// Bytes that it read and the page cache answered.
+    /// Bytes of its reads that the page cache served.
     pub cached_read_bytes: Known<u64>,
     /// Bytes that were read ahead for it and that it did not read.
     pub unused_read_ahead_bytes: Known<u64>,
-    /// Of the bytes that it wrote, those that had reached storage when it ended.
+    /// Bytes written by it that had reached storage when it ended.
     pub written_at_end_bytes: Known<u64>,
-    /// Of the bytes that it wrote, those that were still in memory when it ended.
+    /// Bytes written by it that were still in memory when it ended.
     pub dirty_at_end_bytes: Known<u64>,
-    /// Seconds from its end until they were stable; 0 if nothing was left.
+    /// Seconds from its end until these were stable; 0 if there were none.
     pub sync_seconds: Known<f64>,
-    /// Bytes that it wrote by the time until all of them were stable, in 10^6 bytes per second.
+    /// Bytes that it wrote divided by the time until all of them were stable, in 10^6 bytes per second.
     pub stable_mb_per_s: Known<f64>,
     /// Dirty bytes of the whole machine before it, at its end, and after the final sync.
     pub machine_dirty_bytes: [Known<u64>; 3],
@@ -336,15 +342,15 @@ pub struct CommandRun {
     pub devices: Known<Vec<DeviceUse>>,
     /// Bytes that the kernel charged to the command's cgroup, read and written, all devices together.
     pub charged_bytes: Known<[u64; 2]>,
-    /// Bytes that others read from these devices meanwhile.
+    /// Bytes that other processes read from these devices during the run.
     pub foreign_read_bytes: Known<u64>,
-    /// Other processes that were busy meanwhile.
+    /// Other processes that were busy during the run.
     pub neighbours: Vec<Neighbour>,
     /// Share of the time in which some task of the machine waited for I/O, for a CPU, and for memory (PSI).
     pub pressure: [Known<f64>; 3],
     /// Files and devices that its command line names.
     pub named: Vec<NamedFiles>,
-    /// Processes of the command that still ran when it had ended.
+    /// Processes of the command that still ran after it had ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub still_running: Vec<String>,
 }
@@ -355,15 +361,15 @@ pub struct CommandRun {
 pub struct Syncs {
     /// How many of each: fsync, fdatasync, sync_file_range, syncfs, sync, msync.
     pub calls: BTreeMap<String, u64>,
-    /// Files opened with `O_SYNC` or `O_DSYNC`: each of their writes is one more.
+    /// Files opened with `O_SYNC` or `O_DSYNC`: each of their writes is also a sync.
     pub sync_opens: u64,
-    /// Their median, in ns; `None` with no such call.
+    /// Their median, in ns; `None` without such calls.
     pub median_ns: Option<u64>,
-    /// Their 99th percentile, in ns; `None` with fewer than 1,000 calls, of which ten lie beyond it.
+    /// Their 99th percentile, in ns; `None` with fewer than 1,000 calls, so that ten lie beyond it.
     pub p99_ns: Option<u64>,
-    /// The longest of them, in ns.
+    /// Their maximum in ns.
     pub max_ns: Option<u64>,
-    /// All of them together, in ns.
+    /// Their total in ns.
     pub total_ns: u64,
 }
 
@@ -378,43 +384,43 @@ impl Syncs {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interface {
-    /// Mean bytes of a call that reads; `None` with no such call.
+    /// Mean bytes of a read call; `None` without such calls.
     pub read_call_bytes: Option<f64>,
-    /// Mean bytes of a call that writes; `None` with no such call.
+    /// Mean bytes of a write call; `None` without such calls.
     pub write_call_bytes: Option<f64>,
     /// Whether it opened files with `O_DIRECT`.
     pub direct: Known<bool>,
     /// Whether it set up asynchronous I/O (io_uring, libaio).
     pub asynchronous: Known<bool>,
-    /// Share of the read requests of the devices that began where an earlier one ended.
+    /// Share of the read requests of the devices that began at the end of an earlier one.
     pub sequential_reads: Known<f64>,
-    /// Share of the write requests of the devices that began where an earlier one ended.
+    /// Share of the write requests of the devices that began at the end of an earlier one.
     pub sequential_writes: Known<f64>,
 }
 
-/// What a device did while a command ran.
+/// Requests of a device while a command ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceUse {
     /// Kernel name.
     pub name: String,
-    /// Bytes that it read.
+    /// Data read by all processes, from the kernel's counters of the device.
     pub read_bytes: u64,
-    /// Requests that it read in.
+    /// Completed reads, counted after merging.
     pub read_requests: u64,
     /// Read requests that were merged into these.
     pub read_merges: u64,
-    /// Bytes that were written to it.
+    /// Data written by all processes, from the kernel's counters of the device.
     pub written_bytes: u64,
-    /// Requests of these.
+    /// Completed writes, counted after merging.
     pub write_requests: u64,
     /// Write requests that were merged into these.
     pub write_merges: u64,
     /// Mean number of requests in flight, over the whole time.
     pub mean_depth: f64,
-    /// Share of the time in which any was.
+    /// Share of the time with at least one request in flight.
     pub busy_share: f64,
-    /// Bytes that were written to it from the end of the command until its data were stable.
+    /// Bytes written to it from the end of the command until its data were stable.
     pub synced_bytes: u64,
 }
 

@@ -1,27 +1,23 @@
-//! The comparison: what two sides of results say against each other. Its JSON form is a contract, as that of the report.
+//! The comparison of two sides of results. Its JSON form is a contract, like the report's.
 //!
-//! For: the value that every format renders. Not for: computing it (crate `analysis`), nor laying it out (crate `report`).
-//! Ratios and intervals are B by A: 0.9 is a tenth less. `null` means not known; zero means zero.
+//! Ratios and intervals are B divided by A: 0.9 is a tenth less. `null` means not known; zero means zero.
 
-use crate::answer::{AnswerWord, CountsAs};
-use crate::check_id::CheckId;
-use crate::finding::Finding;
-use crate::producer::Producer;
+use crate::finding::{CheckId, Finding};
 use crate::units::show_share;
-use crate::verdict::Verdict;
+use crate::verdict::{AnswerWord, CountsAs, Producer, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Two sides compared with each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// Which program and contract made this.
+    /// The program and contract that made this comparison.
     pub fathom: Producer,
-    /// The first word: what is said of the headline of A.
+    /// The first word: the answer for the headline of A.
     pub answer: Answer,
-    /// What is said of the headline of A, in one or two sentences with its numbers.
+    /// The answer for the headline of A with its numbers, in one or two sentences.
     pub sentence: String,
-    /// What the other side is compared with.
+    /// The reference side.
     pub a: Side,
     /// The other side.
     pub b: Side,
@@ -31,9 +27,9 @@ pub struct Comparison {
     pub only_in_a: Vec<String>,
     /// Names of results that only B has.
     pub only_in_b: Vec<String>,
-    /// Answers of the checks that are asked of comparisons, findings first.
+    /// Results of the checks of comparisons, findings first.
     pub findings: Vec<Finding>,
-    /// Whether B is slower by more than is allowed; `None` where no limit was given.
+    /// Whether B is slower by more than allowed; `None` without a limit.
     pub gate: Option<Gate>,
 }
 
@@ -41,26 +37,26 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparisons {
-    /// Which program and contract made this.
+    /// The program and contract that made these comparisons.
     pub fathom: Producer,
-    /// Whether any is slower by more than is allowed, the worst deciding; `None` where no limit was given.
+    /// Whether any side is slower by more than allowed, decided by the worst; `None` without a limit.
     pub gate: Option<Gate>,
-    /// One per side but the first, in the order in which they were named.
+    /// One for each side except the first, in the order in which they were named.
     pub others: Vec<Other>,
 }
 
-/// A side that is compared with the first. Its sentences call it by its name; in the comparison it is `b`.
+/// A side that is compared with the first. Its sentences use its name; in the comparison it is `b`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Other {
     /// `B`, `C`, ...
     pub name: String,
-    /// What it comes to against A.
+    /// Its comparison with A.
     #[serde(flatten)]
     pub comparison: Comparison,
 }
 
-/// The words of a comparison: what is said of B, compared with A.
+/// The answer of a comparison: B compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Answer {
@@ -73,10 +69,11 @@ pub enum Answer {
     /// Surely within the tolerance.
     #[serde(rename = "SAME")]
     Same,
-    /// None of these could be shown, and the interval says how large a difference may be at most.
+    /// None of these could be shown; the interval gives the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
-    /// The runs say nothing: they have no interval, it allows half as much again, or the ranks contradict it.
+    /// The runs are not conclusive: they have no interval, the interval is wider than half the value, or the ranks
+    /// contradict it.
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
     /// The two are numbers of different things.
@@ -87,11 +84,11 @@ pub enum Answer {
     Invalid,
 }
 
-/// What was put on one side.
+/// The content of one side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Side {
-    /// One per session: its runs count as runs of one.
+    /// One entry for each session: their runs count as runs of one session.
     pub sessions: Vec<Source>,
 }
 
@@ -99,13 +96,13 @@ pub struct Side {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
-    /// The session file that its report was judged from; `None` where that is not known.
+    /// The session file that its report was judged from; `None` if it is not known.
     pub session: Option<String>,
-    /// What was measured, as `bench cdm`.
+    /// Title of the measurement, such as `bench cdm`.
     pub title: String,
-    /// When it began, RFC 3339.
+    /// Start of the session, RFC 3339.
     pub started: String,
-    /// Its own first word.
+    /// Its own verdict.
     pub verdict: Verdict,
     /// Version of the program that judged it.
     pub judged_by: String,
@@ -117,9 +114,9 @@ pub struct Source {
 pub struct Pair {
     /// The job's name on side A.
     pub name: String,
-    /// What it turned out to be on side A.
+    /// True name of the result on side A.
     pub true_name_a: String,
-    /// What it turned out to be on side B.
+    /// True name of the result on side B.
     pub true_name_b: String,
     /// Index of the phase.
     pub phase: u32,
@@ -127,18 +124,19 @@ pub struct Pair {
     pub stream: u32,
     /// Whether it is the headline of A.
     pub headline: bool,
-    /// Why the numbers are not compared; `None` where they are.
+    /// Why the numbers are not compared; `None` if they are.
     pub refused: Option<String>,
-    /// Whether that is because a side has no number, so that measuring again may give one.
+    /// Whether a side has no number, so that measuring again may give one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_number: bool,
-    /// Whether that is because the conditions of the two differ in a way that may change the number, so the answer is `CANNOT TELL`.
+    /// Whether the conditions of the two sides differ in a way that may change the number, so that the answer is
+    /// `CANNOT TELL`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cannot_tell: bool,
     /// Ids of the accepted findings that the number rests on, of either side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<CheckId>,
-    /// What differs between the two, beside the numbers.
+    /// Differences between the two sides other than the numbers.
     pub differences: Vec<Difference>,
     /// Numbers that both have. In the pair of the headline its own number is the first.
     pub metrics: Vec<Metric>,
@@ -150,13 +148,14 @@ pub struct Pair {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// What it is: `kernel`, `block size`.
+    /// The aspect that differs: `kernel`, `block size`.
     pub aspect: String,
     /// Its value on side A.
     pub a: String,
     /// Its value on side B.
     pub b: String,
-    /// Whether it makes the numbers those of different work. Otherwise it may be the very thing that is compared.
+    /// Whether the difference makes the numbers those of different work. Otherwise it may be the subject of the
+    /// comparison.
     pub refuses: bool,
 }
 
@@ -168,49 +167,49 @@ pub struct Metric {
     pub name: String,
     /// `IOPS`, `MB/s` or `ns`.
     pub unit: String,
-    /// Whether more of it is better.
+    /// Whether higher is better.
     pub more_is_better: bool,
-    /// What is said of it.
+    /// The answer for this number.
     pub answer: Answer,
-    /// Why it is `CANNOT TELL`, or why an interval beyond the margin is `NO DIFFERENCE SEEN`; else empty.
+    /// Why it is `CANNOT TELL`, or why an interval beyond the margin is `NO DIFFERENCE SEEN`; otherwise empty.
     pub why: String,
-    /// Geometric mean over the runs of A. Of a percentile: that of a typical run.
+    /// Geometric mean over the runs of A; for a percentile, the percentile of a typical run.
     pub a: f64,
-    /// Geometric mean over the runs of B. Of a percentile: that of a typical run.
+    /// Geometric mean over the runs of B; for a percentile, the percentile of a typical run.
     pub b: f64,
-    /// One value per run of A.
+    /// One value for each run of A.
     pub a_runs: Vec<f64>,
-    /// One value per run of B.
+    /// One value for each run of B.
     pub b_runs: Vec<f64>,
     /// B by A.
     pub ratio: f64,
     /// 95 % interval of the ratio; `None` with fewer than three runs on a side.
     pub interval: Option<[f64; 2]>,
-    /// Each of these ends by itself holds with 95 % confidence: a gate compares one of them with its limit. `None` with fewer than
-    /// three runs on a side, and in reports of before.
+    /// One-sided bounds, each with 95 % confidence: a gate compares one of them with its limit. `None` with fewer
+    /// than three runs on a side, and in older reports.
     #[serde(default)]
     pub bounds: Option<[f64; 2]>,
     /// Share beyond which the interval must lie for `FASTER` and `SLOWER`.
     pub margin: f64,
-    /// Share within which the interval must lie for `SAME`. `None` in reports of before, where it was the margin.
+    /// Share within which the interval must lie for `SAME`. `None` in older reports, where it was the margin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
-    /// Largest difference between sessions of one side, as a share: what no change at all makes here. `None` where each
-    /// side is one session.
+    /// Largest difference between sessions of one side, as a share: the difference that occurs here without any
+    /// change. `None` if each side is one session.
     pub floor: Option<f64>,
     /// Smallest difference, as a share, that four of five such comparisons would call `FASTER` or `SLOWER`.
     pub could_have_seen: Option<f64>,
-    /// Runs on each side with which four of five such comparisons would end with `FASTER`, `SLOWER` or `SAME`; only of
-    /// `NO DIFFERENCE SEEN` and `CANNOT TELL`, and `None` if it would take more than a thousand.
+    /// Runs on each side with which four of five such comparisons would end with `FASTER`, `SLOWER` or `SAME`; only
+    /// for `NO DIFFERENCE SEEN` and `CANNOT TELL`, and `None` if it would take more than a thousand.
     pub runs_needed: Option<u32>,
-    /// Runs on each side with which the interval would be half as wide; only of `NO DIFFERENCE SEEN`, and `None` if it would take
-    /// more than a thousand.
+    /// Runs on each side with which the interval would be half as wide; only for `NO DIFFERENCE SEEN`, and `None`
+    /// if it would take more than a thousand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_to_halve: Option<u32>,
-    /// Chance of a difference so far beyond the margin where there is none, allowing for all numbers that are looked at
-    /// (Welch, Holm).
+    /// Probability of a difference this far beyond the margin if there is none, corrected for the number of
+    /// compared values (Welch, Holm).
     pub p: Option<f64>,
-    /// Chance of ranks this uneven where there is no difference (Mann and Whitney, exact).
+    /// Probability of ranks this uneven if there is no difference (Mann and Whitney, exact).
     pub p_ranks: Option<f64>,
     /// B by A by the median of all pairs of runs (Hodges and Lehmann).
     pub ratio_by_ranks: f64,
@@ -220,16 +219,17 @@ pub struct Metric {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
-    /// Share of slowness that is allowed: 0.05.
+    /// Allowed slowdown as a share: 0.05.
     pub limit: f64,
-    /// What it comes to.
+    /// Passed, failed or undecided; invalid if a side has no number.
     pub outcome: Passing,
-    /// Which numbers, in one sentence.
+    /// The deciding numbers, in one sentence.
     pub sentence: String,
-    /// Runs in all on each side that would settle it four times of five, where it cannot be told and a thousand would.
+    /// Runs in all on each side that would decide it four times of five, if it cannot be decided and a thousand
+    /// would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_needed: Option<u32>,
-    /// What a gate that cannot be told counts as for the exit code, where `--inconclusive` says so.
+    /// What an undecided gate counts as for the exit code, if `--inconclusive` was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
     /// Whether the outcome is `invalid`.
@@ -237,7 +237,7 @@ pub struct Gate {
     pub no_number: bool,
 }
 
-/// What a gate comes to.
+/// The outcome of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -264,7 +264,7 @@ impl Passing {
     }
 }
 
-/// What a side is called, by its place among all: `A`, `B`, ..., `Z`, `A2`, ...
+/// The name of a side by its index: `A`, `B`, ..., `Z`, `A2`, ...
 pub fn side_name(at: usize) -> String {
     let letter = char::from(b'A' + (at % 26) as u8);
     match at / 26 {
@@ -274,7 +274,7 @@ pub fn side_name(at: usize) -> String {
 }
 
 impl Answer {
-    /// The word that every format shows.
+    /// The word shown in every format.
     pub fn word(self) -> &'static str {
         match self {
             Self::Faster => "FASTER",
@@ -302,14 +302,14 @@ impl Pair {
 }
 
 impl Comparison {
-    /// The pair whose number is the answer; `None` where the two have none in common.
+    /// The pair whose number is the answer; `None` if the two sides have no pair in common.
     pub fn headline(&self) -> Option<&Pair> {
         self.pairs.iter().find(|p| p.headline)
     }
 }
 
 impl Metric {
-    /// A value of it with its unit: `78,912 IOPS`, `1.20 ms`.
+    /// A value with its unit: `78,912 IOPS`, `1.20 ms`.
     pub fn show(&self, value: f64) -> String {
         match self.unit.as_str() {
             "ns" => crate::units::show_ns(value),
@@ -317,13 +317,14 @@ impl Metric {
         }
     }
 
-    /// How much faster and how much slower B may be at most, as shares; negative where B is surely not. `None` without an interval.
+    /// How much faster and how much slower B may be at most, as shares; negative if B is certainly not. `None`
+    /// without an interval.
     pub fn at_most(&self) -> Option<[f64; 2]> {
         let [low, high] = self.interval?;
         Some(if self.more_is_better { [high - 1.0, 1.0 - low] } else { [1.0 - low, high - 1.0] })
     }
 
-    /// `7.4 % (3.1 to 12 %)`: the size of the change with its 95 % interval, whichever way it is.
+    /// The size of the change with its 95 % interval, without its direction: `7.4 % (3.1 to 12 %)`.
     pub fn size(&self) -> String {
         let grows = self.ratio >= 1.0;
         let share = |ratio: f64| show_share(if grows { ratio - 1.0 } else { 1.0 - ratio });
@@ -346,6 +347,6 @@ impl Metric {
 }
 
 #[test]
-fn no_two_sides_have_one_name() {
+fn side_names_are_unique() {
     assert_eq!([0, 1, 25, 26, 53].map(side_name), ["A", "B", "Z", "A2", "B3"]);
 }

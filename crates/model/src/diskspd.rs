@@ -1,17 +1,19 @@
-//! A profile of DISKSPD: what its command line or its XML says, with its defaults filled in.
+//! A DISKSPD profile: everything that a command line or an XML file of DISKSPD specifies, with its defaults filled
+//! in.
 //!
-//! For: its language, which makes jobs of it, and its formats, which repeat it. Not for: what is done ([`crate::job`]).
+//! The dialect reader turns a profile into jobs; the DISKSPD output formats repeat it.
 //!
-//! Source of fields and defaults: DISKSPD 2.2, `Common/Common.h` (`Profile`, `TimeSpan`, `Target`) and `XmlProfileParser/diskspd.xsd`.
+//! Source of fields and defaults: DISKSPD 2.2, `Common/Common.h` (`Profile`, `TimeSpan`, `Target`) and
+//! `XmlProfileParser/diskspd.xsd`.
 
-use crate::spec::limits::MAX_WORKERS;
+use crate::spec::number::MAX_WORKERS;
 use serde::{Deserialize, Serialize};
 
-/// Stretches of time one behind the other, and how results are told.
+/// A sequence of time spans, and how results are reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Profile {
-    /// The command line, as its text repeats it.
+    /// The command line, as repeated in the text output.
     pub command: String,
     /// `-v`.
     pub verbose: bool,
@@ -25,7 +27,7 @@ pub struct Profile {
     pub spans: Vec<TimeSpan>,
 }
 
-/// What runs at once, and for how long.
+/// A period with its targets and threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -38,13 +40,14 @@ pub struct TimeSpan {
     pub cooldown_s: u32,
     /// `-z`.
     pub seed: u32,
-    /// `-F`: threads that each work on all targets; 0 where each target has its own.
+    /// `-F`: threads that each work on all targets; 0 if each target has its own threads.
     pub threads: u32,
-    /// `-O`: operations in flight of such a thread on all targets together; 0 where each target has its own.
+    /// `-O`: operations in flight of each of these threads on all targets together; 0 if each target has its own
+    /// number.
     pub requests: u32,
     /// `-n`.
     pub disable_affinity: bool,
-    /// `-a`: processor group and CPU of one thread after the other.
+    /// `-a`: processor group and CPU for each thread in turn.
     pub affinity: Vec<(u32, u32)>,
     /// `-L`.
     pub latency: bool,
@@ -60,7 +63,7 @@ pub struct TimeSpan {
     pub targets: Vec<Target>,
 }
 
-/// What is done to a file.
+/// The work on a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -69,7 +72,8 @@ pub struct Target {
     pub path: String,
     /// `-b`.
     pub block: u32,
-    /// `-r` and `-s` with a number: the alignment of random offsets, the stride of sequential ones; the block where it is not said.
+    /// `-r` and `-s` with a number: the alignment of random offsets, the stride of sequential ones; `None` for the
+    /// block size.
     pub alignment: Option<u64>,
     /// `-r`, `-rs`: percent of random operations.
     pub random_percent: u32,
@@ -79,7 +83,7 @@ pub struct Target {
     pub interlocked: bool,
     /// `-p`.
     pub parallel: bool,
-    /// `-T`; 0 where it is not said.
+    /// `-T`; 0 if not given.
     pub thread_stride: u64,
     /// `-B`.
     pub base: u64,
@@ -105,7 +109,7 @@ pub struct Target {
     pub flush: Option<Flush>,
     /// `-Z`.
     pub zeros: bool,
-    /// `-ZSIZE`; 0 where it is not said.
+    /// `-ZSIZE`; 0 if not given.
     pub buffer: u64,
     /// `-ZSIZE,FILE`.
     pub buffer_file: Option<String>,
@@ -125,24 +129,25 @@ pub struct Target {
     pub priority: u32,
     /// `Weight` of its XML: share among the targets of a thread of `-F` with `-O`.
     pub weight: u32,
-    /// `ThreadTargets` of its XML: threads of `-F` with `-O` that alone work on it, with their weights; 0 for the target's.
+    /// `ThreadTargets` of its XML: threads of `-F` with `-O` that work on this target only, with their weights; 0
+    /// for the target's weight.
     pub thread_targets: Vec<(u32, u32)>,
 }
 
-/// What of the page cache a target uses.
+/// Use of the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cache {
-    /// `-Sb`: all of it.
+    /// `-Sb`: all caching.
     #[default]
     Cached,
-    /// `-Sr`: that of a file server alone.
+    /// `-Sr`: only the cache of a file server.
     Remote,
     /// `-Su`: none.
     Off,
 }
 
-/// How what was written to a mapping is flushed.
+/// How writes to a mapping are flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flush {
@@ -155,14 +160,14 @@ pub enum Flush {
 }
 
 impl Flush {
-    /// All with the words of its XML and of its text.
+    /// All values with their words in XML and in text.
     pub const ALL: [(&'static str, &'static str, Self); 3] = [
         ("ViewOfFile", "FlushViewOfFile", Self::View),
         ("NonVolatileMemory", "FlushNonVolatileMemory", Self::NonVolatile),
         ("NonVolatileMemoryNoDrain", "FlushNonVolatileMemory with no drain", Self::NonVolatileNoDrain),
     ];
 
-    /// The word of its XML and that of its text.
+    /// The words in XML and in text.
     pub fn names(self) -> (&'static str, &'static str) {
         Self::ALL.iter().find(|(.., flush)| *flush == self).map_or(("", ""), |(xml, text, _)| (xml, text))
     }
@@ -179,7 +184,7 @@ pub enum Throughput {
 }
 
 impl Throughput {
-    /// Bytes per millisecond with blocks of this size, as DISKSPD works them out.
+    /// Bytes per millisecond with this block size, computed like DISKSPD does.
     pub fn bytes_per_ms(self, block: u32) -> u64 {
         match self {
             Self::BytesPerMs(bytes) => bytes.into(),
@@ -188,12 +193,12 @@ impl Throughput {
     }
 }
 
-/// Shares of random operations by parts of the target, one behind the other.
+/// Shares of random operations by consecutive parts of the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Whether lengths are percent of the target; bytes otherwise.
     pub percent: bool,
-    /// The parts, with what is left behind those that were said.
+    /// The parts, including the remainder after the given ones.
     pub ranges: Vec<Range>,
 }
 
@@ -202,18 +207,18 @@ pub struct Distribution {
 pub struct Range {
     /// Percent of the operations; 0 for none.
     pub io: u32,
-    /// Its length; 0 bytes for all that is left.
+    /// Its length; 0 bytes for the rest of the target.
     pub length: u64,
 }
 
 impl Distribution {
-    /// These parts, and behind them what is left of operations for what is left of the target.
+    /// Makes a distribution from these parts and adds the remaining operations on the remaining target.
     pub fn from_ranges(percent: bool, mut ranges: Vec<Range>) -> Self {
-        let said: u64 = ranges.iter().map(|r| u64::from(r.io)).sum();
+        let given: u64 = ranges.iter().map(|r| u64::from(r.io)).sum();
         let length = ranges.iter().fold(0_u64, |sum, r| sum.saturating_add(r.length));
-        if said < 100 {
+        if given < 100 {
             let length = if percent { 100_u64.saturating_sub(length) } else { 0 };
-            ranges.push(Range { io: 100 - said as u32, length });
+            ranges.push(Range { io: 100 - given as u32, length });
         }
         Self { percent, ranges }
     }
@@ -240,9 +245,9 @@ impl Default for TimeSpan {
     }
 }
 
-/// Block where none is said.
+/// Default block size.
 pub const BLOCK: u32 = 64 << 10;
-/// Priority where none is said.
+/// Default priority.
 pub const PRIORITY: u32 = 3;
 
 impl Default for Target {
@@ -288,13 +293,13 @@ impl Default for Target {
 pub struct Pool {
     /// Their numbers in the time span, rising.
     pub threads: Vec<u32>,
-    /// Indices of the targets, each with its share among them.
+    /// Indices of the targets, each with its share of the operations.
     pub targets: Vec<(usize, u32)>,
 }
 
 impl TimeSpan {
-    /// Its threads by what they work on: of each target those that `-t` makes, or where `-F` makes them all, those with the same targets,
-    /// in the order of the first of them. Of more threads than a stream has no more are told.
+    /// Groups threads by targets: the threads of `-t` for each target, or, with `-F`, those with the same targets,
+    /// in the order of the first of them. Stops at the largest number of threads of a stream.
     pub fn pools(&self) -> Vec<Pool> {
         let mut pools: Vec<Pool> = Vec::new();
         if self.threads == 0 {
@@ -327,7 +332,7 @@ impl TimeSpan {
 }
 
 impl Target {
-    /// Its share among the targets of a thread of `-F`; `None` where that thread does not work on it.
+    /// Its share among the targets of a thread of `-F`; `None` if that thread does not work on it.
     fn weight_for(&self, thread: u32) -> Option<u32> {
         if self.thread_targets.is_empty() {
             return Some(self.weight);
@@ -343,15 +348,15 @@ impl Target {
 }
 
 #[test]
-fn what_is_left_of_operations_goes_to_what_is_left_of_the_target() {
-    let of = |percent, ranges: &[(u32, u64)]| {
+fn remaining_operations_go_to_the_remaining_target() {
+    let lengths = |percent, ranges: &[(u32, u64)]| {
         let ranges = ranges.iter().map(|(io, length)| Range { io: *io, length: *length }).collect();
         let all = Distribution::from_ranges(percent, ranges).ranges;
         all.iter().map(|r| (r.io, r.length)).collect::<Vec<_>>()
     };
-    assert_eq!(of(true, &[(10, 10), (10, 10), (0, 10)]), [(10, 10), (10, 10), (0, 10), (80, 70)]);
-    assert_eq!(of(false, &[(10, 1 << 30)]), [(10, 1 << 30), (90, 0)]);
-    assert_eq!(of(true, &[(100, 40)]), [(100, 40)]);
+    assert_eq!(lengths(true, &[(10, 10), (10, 10), (0, 10)]), [(10, 10), (10, 10), (0, 10), (80, 70)]);
+    assert_eq!(lengths(false, &[(10, 1 << 30)]), [(10, 1 << 30), (90, 0)]);
+    assert_eq!(lengths(true, &[(100, 40)]), [(100, 40)]);
 }
 
 #[test]
@@ -364,11 +369,11 @@ fn threads_with_the_same_targets_are_one_pool() {
     };
     let all = vec![target(3, &[]), target(1, &[(0, 0), (2, 0)]), target(1, &[(1, 9)])];
     let pooled = TimeSpan { threads: 3, requests: 4, targets: all.clone(), ..TimeSpan::default() };
-    let of =
+    let pools_of =
         |span: &TimeSpan| -> Vec<_> { span.pools().into_iter().map(|p| (p.threads, p.targets)).collect() };
-    assert_eq!(of(&pooled), [(vec![0, 2], vec![(0, 3), (1, 1)]), (vec![1], vec![(0, 3), (2, 9)])]);
+    assert_eq!(pools_of(&pooled), [(vec![0, 2], vec![(0, 3), (1, 1)]), (vec![1], vec![(0, 3), (2, 9)])]);
     let own = TimeSpan { targets: all[..2].to_vec(), ..TimeSpan::default() };
-    assert_eq!(of(&own), [(vec![0, 1], vec![(0, 1)]), (vec![2, 3], vec![(1, 1)])]);
+    assert_eq!(pools_of(&own), [(vec![0, 1], vec![(0, 1)]), (vec![2, 3], vec![(1, 1)])]);
 }
 
 #[test]

@@ -1,9 +1,14 @@
-//! Numbers of errors, by the names that Linux has for them.
+//! Error numbers of Linux: their names and descriptions, and the lists of errors that a stream ignores.
 //!
-//! For: those that I/O on files and devices ends with, and the first 34, which every Unix has. Not for: why a device fails.
+//! `ignore-errors` accepts `EIO`, `write:ENOSPC` and `read:all`, separated by commas.
 
-/// Number, name, and what it says of I/O where a name alone says too little. The numbers are those of all architectures in this range
-/// but for the last few, which Linux has otherwise on MIPS, SPARC, Alpha and PA-RISC alone (`include/uapi/asm-generic/errno.h`).
+use crate::job::Kind;
+use crate::spec::number::{any_of, quoted_excerpt};
+use serde::{Deserialize, Serialize};
+
+/// Number, name, and a description if the name alone is not clear for I/O. The numbers are those of all
+/// architectures, except for the last few, which differ on MIPS, SPARC, Alpha and PA-RISC
+/// (`include/uapi/asm-generic/errno.h`).
 const NAMES: [(i32, &str, &str); 46] = [
     (1, "EPERM", ""),
     (2, "ENOENT", ""),
@@ -53,7 +58,7 @@ const NAMES: [(i32, &str, &str); 46] = [
     (122, "EDQUOT", "quota exceeded"),
 ];
 
-/// As a sentence names it: `EIO, input/output error`, or `errno 250` where it has no name here.
+/// Describes an error in a sentence: `EIO, input/output error`, or `errno 250` for an unknown number.
 pub fn describe_errno(errno: i32) -> String {
     match NAMES.iter().find(|(number, ..)| *number == errno) {
         Some((_, name, "")) => (*name).into(),
@@ -62,13 +67,13 @@ pub fn describe_errno(errno: i32) -> String {
     }
 }
 
-/// As it is typed: `EIO`, or its number where it has no name here.
+/// The typed form: `EIO`, or the number if it has no name here.
 pub fn name(errno: i32) -> String {
     let named = NAMES.iter().find(|(number, ..)| *number == errno);
     named.map_or_else(|| errno.to_string(), |(_, name, _)| (*name).into())
 }
 
-/// The number of a name or of a number as text; `None` for what is neither.
+/// Parses a name or a number; `None` for anything else.
 pub fn number(text: &str) -> Option<i32> {
     let named = NAMES.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(text));
     let typed = || text.parse().ok().filter(|number| (1..=MOST).contains(number));
@@ -78,8 +83,82 @@ pub fn number(text: &str) -> Option<i32> {
 /// The largest number that the kernel answers with (`MAX_ERRNO`).
 const MOST: i32 = 4095;
 
+/// Every error.
+const ALL: &str = "all";
+
+/// Parses errors, each for all operations or for one kind.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn ignored_errors(text: &str) -> Result<Vec<IgnoredError>, String> {
+    text.split(',').map(|word| parse_ignored_error(word.trim())).collect()
+}
+
+fn parse_ignored_error(text: &str) -> Result<IgnoredError, String> {
+    let (kind, error) = match text.split_once(':') {
+        Some((kind, error)) => (Some(self::parse_kind(kind)?), error),
+        None => (None, text),
+    };
+    if error == ALL {
+        return Ok(IgnoredError { kind, errno: None });
+    }
+    let number = number(error).ok_or_else(|| {
+        format!(
+            "{} is no error; type its name or number, such as EIO, write:ENOSPC or read:all",
+            quoted_excerpt(error)
+        )
+    })?;
+    Ok(IgnoredError { kind, errno: Some(number) })
+}
+
+fn parse_kind(word: &str) -> Result<Kind, String> {
+    Kind::ALL.into_iter().find(|kind| kind.word() == word).ok_or_else(|| {
+        let known = Kind::ALL.map(Kind::word);
+        format!("{} is no kind of operation; type {}", quoted_excerpt(word), any_of(&known))
+    })
+}
+
+/// Converts fio's lists of `ignore_error`, one for each direction (reads, writes, verifying reads), to the form of
+/// [`ignored_errors`]. A single list is for reads.
+pub fn by_direction(text: &str) -> String {
+    let kinds = [Kind::Read, Kind::Write, Kind::Read];
+    let with_kind = |(kind, list): (Kind, &str)| -> Vec<String> {
+        let words = list.split(':').map(str::trim).filter(|word| !word.is_empty());
+        words.map(|word| format!("{}:{word}", kind.word())).collect()
+    };
+    kinds.into_iter().zip(text.split(',')).flat_map(with_kind).collect::<Vec<_>>().join(",")
+}
+
+/// Formats errors for [`ignored_errors`].
+pub fn of_ignored_errors(errors: &[IgnoredError]) -> String {
+    let word = |error: &IgnoredError| {
+        let kind = error.kind.map_or(String::new(), |kind| format!("{}:", kind.word()));
+        format!("{kind}{}", error.errno.map_or_else(|| ALL.into(), name))
+    };
+    errors.iter().map(word).collect::<Vec<_>>().join(",")
+}
+
+/// Errors that do not count towards `max_errors`, like fio's `ignore_error` and `continue_on_error`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IgnoredError {
+    /// Kind of operation; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// Error number; `None` for all, including operations that moved too little.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errno: Option<i32>,
+}
+
+impl IgnoredError {
+    /// Whether it matches an error of an operation; an `errno` of `None` is an operation that moved too little.
+    pub fn is(&self, kind: Kind, errno: Option<i32>) -> bool {
+        self.kind.is_none_or(|of| of == kind) && (self.errno.is_none() || self.errno == errno)
+    }
+}
+
 #[test]
-fn names_lead_to_numbers_and_back() {
+fn error_names_and_numbers_are_converted() {
     for (errno, named, _) in NAMES {
         assert_eq!((name(errno).as_str(), number(named)), (named, Some(errno)));
         assert_eq!(number(&errno.to_string()), Some(errno));
@@ -93,5 +172,41 @@ fn names_lead_to_numbers_and_back() {
     assert_eq!(
         (describe_errno(5).as_str(), describe_errno(2).as_str(), describe_errno(250).as_str()),
         ("EIO, input/output error", "ENOENT", "errno 250")
+    );
+}
+
+#[test]
+fn ignored_errors_are_parsed_from_their_formatted_form() {
+    for text in ["EIO", "write:ENOSPC", "read:all,trim:EOPNOTSUPP", "all", "250"] {
+        assert_eq!(ignored_errors(text).map(|errors| of_ignored_errors(&errors)).as_deref(), Ok(text));
+    }
+    for (text, why) in [
+        ("", "is no error"),
+        ("EOI", "is no error"),
+        ("reads:EIO", "read, write, trim or sync"),
+        ("EIO,", "is no error"),
+    ] {
+        assert!(ignored_errors(text).is_err_and(|message| message.contains(why)), "{text}");
+    }
+}
+
+#[test]
+fn fio_lists_of_errors_are_converted() {
+    assert_eq!(by_direction("EIO:ENOSPC,ENOSPC"), "read:EIO,read:ENOSPC,write:ENOSPC");
+    assert_eq!(
+        (by_direction(",ENOSPC,EILSEQ").as_str(), by_direction("").as_str()),
+        ("write:ENOSPC,read:EILSEQ", "")
+    );
+}
+
+#[test]
+fn errors_are_ignored_by_kind_and_number() {
+    let is = |text: &str, kind, errno| {
+        ignored_errors(text).is_ok_and(|errors| errors.iter().any(|error| error.is(kind, errno)))
+    };
+    assert!(is("write:ENOSPC", Kind::Write, Some(28)));
+    assert!(!is("write:ENOSPC", Kind::Write, Some(5)) && !is("write:ENOSPC", Kind::Read, Some(28)));
+    assert!(
+        is("EIO,all", Kind::Read, None) && is("all", Kind::Sync, Some(5)) && !is("EIO", Kind::Write, None)
     );
 }

@@ -1,8 +1,10 @@
-//! Evidence: kernel text kept word for word, and the parsers that read numbers from it.
+//! Evidence: snapshots of kernel text, kept word for word, and the parsers that read numbers from it.
 //!
-//! For: snapshots at named moments, and figures out of `/sys/block/*/stat`, `/proc/meminfo`, `/proc/vmstat`, cgroup files.
-//! Not for: reading those files (the crate `machine`) nor concluding from them (the crate `analysis`).
-//! Every parser returns a reason where it cannot return a figure. Formats: kernel `Documentation/block/stat.rst`,
+//! The crate `machine` reads the kernel files and the crate `analysis` draws conclusions. Every parser returns a
+//! reason if it cannot return a figure. Constants such as [`LIMITS`] are the names under which a snapshot keeps
+//! text that has no single path.
+//!
+//! Formats: kernel `Documentation/block/stat.rst`, `admin-guide/iostats.rst`,
 //! `admin-guide/cgroup-v1/blkio-controller.rst`, `admin-guide/cgroup-v2.rst`, `filesystems/proc.rst`.
 
 use crate::Known;
@@ -15,13 +17,13 @@ pub const SECTOR_BYTES: u64 = 512;
 /// Kernel text and page-cache state at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// When in the course of things.
+    /// The moment within the session.
     pub moment: Moment,
     /// ns since the session began.
     pub at_ns: u64,
-    /// Path of a kernel file, its text or why it could not be read.
+    /// Kernel files by path, each with its text or why it could not be read.
     pub files: BTreeMap<String, Known<String>>,
-    /// One state per target of the plan, in the same order; empty where it was not looked at.
+    /// One state for each target of the plan, in the same order; empty if the targets were not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetState>,
 }
@@ -32,7 +34,7 @@ pub struct Snapshot {
 pub enum Moment {
     /// Before a test file is made.
     BeforePrepare,
-    /// After it was written, synced, evicted and proven.
+    /// After the target was written, synced, evicted, and verified as evicted.
     AfterPrepare,
     /// Start of the idle watch.
     IdleStart,
@@ -48,44 +50,45 @@ pub enum Moment {
     Synced,
 }
 
-/// What the kernel says about a target's pages and extents.
+/// Pages and extents of a target according to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetState {
     /// Pages of the target in the page cache.
     pub pages: Known<Pages>,
-    /// How its bytes are stored; not looked at directly behind the last operation, where looking would flush.
+    /// Extents of its data; not read directly after the last operation, because reading them would flush.
     pub extents: Option<Known<Extents>>,
-    /// How the file behind it is stored, where the target is a loop device.
+    /// Extents of the file below a loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backing: Option<Known<Extents>>,
-    /// What the file is and how long, at every moment; `None` in records of a time when nobody looked.
+    /// Identity and length of the file, at every moment; `None` in records from before it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<Known<FileState>>,
     /// How full its file system is; looked at together with the extents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Known<Room>>,
-    /// Single reads before the first run, to see what is stored there; `None` where none were made.
+    /// Single reads before the first run that show the stored data; `None` if none were made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Known<Probe>>,
 }
 
-/// What a file is and how long (fstat). Kernels keep the change cookies of file systems to themselves; the time of the last
-/// change of its data says the same, as finely as the file system keeps it.
+/// Identity and length of a file (fstat). The kernel does not expose the change cookies of file systems; the time
+/// of the last change of data is the substitute, with the resolution of the file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
     /// Device number of its file system.
     pub device: u64,
     /// Its number there.
     pub inode: u64,
-    /// Names that it has.
+    /// Number of its names.
     pub links: u64,
     /// Its length.
     pub bytes: u64,
-    /// Bytes that are allocated for it.
+    /// Space that it takes in the file system: `st_blocks` times 512.
     pub allocated_bytes: u64,
     /// When its data were last changed, in ns since 1970.
     pub modified_ns: i64,
-    /// When anything of it was last changed, its names among that, in ns since 1970; sessions of earlier versions do not have it.
+    /// Time of the last change of anything, including names, in ns since 1970; missing in sessions of earlier
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_ns: Option<i64>,
 }
@@ -95,17 +98,17 @@ pub struct FileState {
 pub struct Room {
     /// Its size.
     pub total_bytes: u64,
-    /// What anybody but root may still use.
+    /// Free space for users other than root.
     pub free_bytes: u64,
 }
 
-/// Blocks read one at a time past the page cache, each twice: all of them first, then all again in the same order. Made
+/// Blocks read one at a time with direct I/O, each twice: all of them first, then all again in the same order. Done
 /// before the first run and outside every measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
-    /// Bytes of a block.
+    /// Length of each read; at least what direct I/O needs.
     pub block_bytes: u64,
-    /// Of the blocks, those that hold nothing but zeros.
+    /// Number of blocks that contain only zeros.
     pub zero_blocks: u64,
     /// ns of the first read of each block.
     pub first_ns: Vec<u64>,
@@ -116,11 +119,11 @@ pub struct Probe {
 /// Pages of a file in the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pages {
-    /// Bytes of a page.
+    /// Size of a memory page on this machine.
     pub page_bytes: u64,
     /// Pages resident.
     pub cached: u64,
-    /// Of these, dirty or in writeback; `None` where only mincore could be asked.
+    /// Of these, dirty or in writeback; `None` if only mincore was available.
     pub dirty: Option<u64>,
 }
 
@@ -128,7 +131,7 @@ pub struct Pages {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Extents {
-    /// Bytes of the span.
+    /// Length of the span, including holes.
     pub span_bytes: u64,
     /// Number of extents.
     pub count: u64,
@@ -144,17 +147,17 @@ pub struct Extents {
     pub encoded_bytes: u64,
     /// Bytes shared with another file.
     pub shared_bytes: u64,
-    /// Largest power of two that all extents begin at on their device; `None` where no place was told.
+    /// Largest power of two that the start of every extent is aligned to on its device; `None` if no position is
+    /// known.
     #[serde(default)]
     pub physical_align: Option<u64>,
-    /// Largest stretch of the file that is in one piece on its device, over neighbouring extents too; `None` where no place was
-    /// told.
+    /// Largest contiguous piece on the device, across neighbouring extents; `None` if no position is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_piece_bytes: Option<u64>,
 }
 
 impl Extents {
-    /// Share of the file that its largest piece has; `None` where no place was told.
+    /// Share of the file in its largest piece; `None` if no position is known.
     pub fn largest_share(&self) -> Option<f64> {
         let largest = self.largest_piece_bytes.filter(|_| self.span_bytes > 0)?;
         Some(largest as f64 / self.span_bytes as f64)
@@ -172,9 +175,9 @@ pub struct BlockStat {
     pub in_flight: u64,
     /// ms during which any request was in flight.
     pub busy_ms: u64,
-    /// ms during which requests were in flight, each counted: the integral of the queue.
+    /// ms summed over requests in flight: the integral of the queue.
     pub queue_ms: u64,
-    /// Flushes completed; 0 where the kernel has no such field (before 5.5).
+    /// Flushes completed; 0 if the kernel has no such field (before 5.5).
     pub flushes: u64,
     /// ms spent in them.
     pub flush_ms: u64,
@@ -203,10 +206,10 @@ pub struct CgroupIo {
 }
 
 impl Snapshot {
-    /// The text of a file, or why there is none.
+    /// The text of a file.
     ///
     /// # Errors
-    /// The reason it could not be read, or that it was not looked at.
+    /// The reason why it could not be read, or that it was not read.
     pub fn text(&self, path: &str) -> Known<&str> {
         match self.files.get(path) {
             Some(Ok(text)) => Ok(text),
@@ -217,10 +220,10 @@ impl Snapshot {
 }
 
 impl BlockStat {
-    /// Reads the text of a `stat` file (11, 15 or 17 numbers).
+    /// Parses the text of a `stat` file (11, 15 or 17 numbers).
     ///
     /// # Errors
-    /// What was not a number, or too few of them.
+    /// The field that is not a number, or that there are too few.
     pub fn parse(text: &str) -> Known<Self> {
         let fields: Vec<u64> = text
             .split_ascii_whitespace()
@@ -249,7 +252,7 @@ impl BlockStat {
         })
     }
 
-    /// What happened between two snapshots on the layer with this `stat` file.
+    /// The difference of two snapshots for the layer with this `stat` file.
     ///
     /// # Errors
     /// Why one of the two could not be read, or that the counters went backwards.
@@ -259,7 +262,7 @@ impl BlockStat {
         b.since(&a).ok_or_else(|| format!("{stat_file}: the counters went backwards"))
     }
 
-    /// `self - earlier`; `in_flight` is kept as it is. `None` where a counter went backwards.
+    /// `self - earlier`; `in_flight` is unchanged. `None` if a counter went backwards.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         Some(Self {
             read: self.read.since(&earlier.read)?,
@@ -272,7 +275,7 @@ impl BlockStat {
         })
     }
 
-    /// The sum of two devices or two stretches of time.
+    /// The sum of two devices or two intervals.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self {
@@ -293,7 +296,7 @@ impl BlockStat {
 }
 
 impl CgroupIo {
-    /// The sum of two devices or two stretches of time.
+    /// The sum of two devices or two intervals.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -378,8 +381,142 @@ pub fn cgroup_v2(text: &str) -> BTreeMap<String, CgroupIo> {
     out
 }
 
+/// Counters since the device is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskCounters {
+    /// Requests, bytes, merges and time of reads.
+    pub read: BlockFlow,
+    /// Requests, bytes, merges and time of writes.
+    pub write: BlockFlow,
+    /// Requests, bytes, merges and time of discards; `None` before Linux 4.18.
+    pub discard: Option<BlockFlow>,
+    /// Flushes; `None` before Linux 5.5.
+    pub flush: Option<Flushes>,
+    /// Requests in flight at the moment of reading.
+    pub in_flight: u64,
+    /// ms during which any request was in flight.
+    pub busy_ms: u64,
+    /// ms that requests were in flight, each counted: the integral of the queue.
+    pub queue_ms: u64,
+}
+
+/// Flushes that a device completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flushes {
+    /// How many.
+    pub ios: u64,
+    /// ms that all together took.
+    pub ms: u64,
+}
+
+/// A line of `/proc/diskstats`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskLine<'t> {
+    /// `major:minor`.
+    pub number: String,
+    /// Kernel name.
+    pub name: &'t str,
+    /// The counters after the name.
+    pub counters: DiskCounters,
+}
+
+impl DiskCounters {
+    /// Parses the fields of a `stat` file, which are also those after the name in `/proc/diskstats`.
+    ///
+    /// # Errors
+    /// The field that is not a number, or that there are too few.
+    pub fn parse(text: &str) -> Known<Self> {
+        let base = BlockStat::parse(text)?;
+        // All fields are numbers, or the parser above would have failed.
+        let more: Vec<u64> = text.split_ascii_whitespace().skip(11).filter_map(|w| w.parse().ok()).collect();
+        let discard = match more[..] {
+            [ios, merges, sectors, ms, ..] => {
+                Some(BlockFlow { ios, merges, bytes: sectors.saturating_mul(SECTOR_BYTES), ms })
+            }
+            _ => None,
+        };
+        let flush = match more[..] {
+            [_, _, _, _, ios, ms, ..] => Some(Flushes { ios, ms }),
+            _ => None,
+        };
+        Ok(Self {
+            read: base.read,
+            write: base.write,
+            discard,
+            flush,
+            in_flight: base.in_flight,
+            busy_ms: base.busy_ms,
+            queue_ms: base.queue_ms,
+        })
+    }
+
+    /// Whether the device has read, written, discarded or flushed anything since it appeared.
+    pub fn was_used(&self) -> bool {
+        let ios = [Some(self.read), Some(self.write), self.discard].into_iter().flatten().map(|f| f.ios);
+        ios.chain(self.flush.map(|f| f.ios)).any(|n| n > 0)
+    }
+}
+
+/// The devices of `/proc/diskstats`, in its order. Unreadable lines are skipped: an unknown kernel format shows no
+/// devices.
+pub fn lines(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
+    text.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let (major, minor): (u32, u32) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let name = words.next()?;
+        let at = line.find(name)? + name.len();
+        // A name of only digits would be found among the numbers before it; the kernel assigns none.
+        let counters = DiskCounters::parse(line.get(at..)?).ok()?;
+        Some(DiskLine { number: format!("{major}:{minor}"), name, counters })
+    })
+}
+
+/// Fact, also in snapshots: every limit that is set on the cgroups above fathom, one line each, `path: line`:
+/// `io.max`, `io.latency`, `io.weight` other than its default, `io.cost.qos` that is on, `blkio.throttle.*_device`,
+/// `cpu.max`, `cpu.cfs_quota_us` with `cpu.cfs_period_us`, `memory.max`, `memory.high`, `memory.limit_in_bytes`.
+pub const LIMITS: &str = "limits of the cgroups above us";
+/// A fact: how CPUs choose their frequency.
+pub const GOVERNORS: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
+/// A fact: depths of sleep of the first CPU that are not disabled, and how long waking takes, us.
+pub const SLEEPS: &str = "/sys/devices/system/cpu/cpu0/cpuidle/state*/latency";
+/// Fact: vendor of the machine or the hypervisor.
+pub const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
+/// Fact: product name of the machine or the hypervisor.
+pub const PRODUCT: &str = "/sys/class/dmi/id/product_name";
+/// Fact: smallest order of free pages that are reported to the host, which then takes them; no file if the kernel
+/// does not support it.
+pub const PAGE_REPORTING: &str = "/sys/module/*/parameters/page_reporting_order";
+/// Fact: the component that denies io_uring here; empty text if io_uring can be used.
+pub const IO_URING: &str = "what denies io_uring";
+/// Fact: libraries mapped into fathom, one path per line, after a line `LD_PRELOAD: ...` if that is set.
+pub const LIBRARIES: &str = "libraries of /proc/self/maps";
+/// At the end of the idle watch: processes that moved data meanwhile, most first, a line for each, `name (pid): bytes`.
+pub const NEIGHBOURS: &str = "/proc/*/io of other processes";
+/// In snapshots: the names of the kernel's own threads that do housekeeping, a line for each, `pid: name`.
+pub const HOUSEKEEPERS: &str = "/proc/*/comm of kernel threads";
+/// In snapshots while workers run: the names of all threads of fathom, one line each, `tid: name`. With some
+/// hundred threads it is left out if unchanged.
+pub const THREADS: &str = "/proc/self/task/*/comm";
+/// In snapshots: temperatures of the drives below the targets in thousandths of a degree, with their limits:
+/// `temp1_input`, `temp1_max`, `temp1_crit`, `temp1_alarm`. Empty if the kernel shows no thermometer for them.
+pub const TEMPERATURES: &str = "/sys/class/hwmon/hwmon*/temp1_*";
+/// In snapshots: the part of `/proc/self/mountstats` about the targets' mounts, if one is a network mount.
+pub const MOUNT_STATS: &str = "/proc/self/mountstats";
+/// In snapshots: state of software RAID.
+pub const RAID: &str = "/proc/mdstat";
+/// In snapshots: CPU time and throttling of the nearest cgroup, ours or above, that has a quota, or else that counts.
+pub const CPU_STAT: &str = "cpu.stat of our cgroup";
+/// In snapshots: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC` in ns, which grows while the machine is suspended.
+pub const SUSPENDED: &str = "CLOCK_BOOTTIME - CLOCK_MONOTONIC";
+/// Fact: the core number of each CPU, which is unique within its package.
+pub const CORES: &str = "/sys/devices/system/cpu/cpu*/topology/core_id";
+/// A fact: the number of the package of each CPU.
+pub const PACKAGES: &str = "/sys/devices/system/cpu/cpu*/topology/physical_package_id";
+/// Fact: the CPUs of each memory node, as lists such as `0-3,8`.
+pub const NODES: &str = "/sys/devices/system/node/node*/cpulist";
+
 #[test]
-fn stat_files_of_three_ages_are_read_and_broken_ones_refused() {
+fn stat_files_of_three_kernel_ages_are_parsed() {
     let now = "1000 7 8000 40 5 1 80 2 3 44 42 0 0 0 0 9 11\n";
     let s = BlockStat::parse(now).unwrap_or_default();
     assert_eq!((s.read.ios, s.read.bytes, s.read.ms, s.write.ios), (1000, 4_096_000, 40, 5));
@@ -391,11 +528,28 @@ fn stat_files_of_three_ages_are_read_and_broken_ones_refused() {
 }
 
 #[test]
-fn meminfo_and_cgroup_texts_are_read() {
+fn meminfo_and_cgroup_texts_are_parsed() {
     assert_eq!(meminfo_bytes("MemTotal:   16 kB\nDirty:  4 kB\n", "Dirty"), Ok(4096));
     assert!(meminfo_bytes("MemTotal: 16 kB\n", "Dirty").is_err());
     let v1 = cgroup_v1("254:0 Read 8192\n254:0 Write 4096\n254:0 Total 12288\nTotal 12288\n");
     assert_eq!(v1.get("254:0"), Some(&[8192, 4096]));
     let v2 = cgroup_v2("8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6\n");
     assert_eq!(v2.get("8:0"), Some(&CgroupIo { bytes: [1, 2], ios: [3, 4] }));
+}
+
+#[test]
+fn fields_missing_in_old_kernels_are_none() {
+    let old = "  8       0 sda 10 1 80 5 20 2 160 7 3 44 42\n";
+    let with_discards = "8 1 sda1 10 1 80 5 20 2 160 7 3 44 42 4 3 8 9\n";
+    let now = "254 0 vda 10 1 80 5 20 2 160 7 3 44 42 4 3 8 9 6 11\n";
+    let text = format!("{old}{with_discards}{now}junk\n8 2 sdb 1 x\n");
+    let all: Vec<DiskLine<'_>> = lines(&text).collect();
+    let names: Vec<(&str, &str)> = all.iter().map(|l| (l.number.as_str(), l.name)).collect();
+    assert_eq!(names, [("8:0", "sda"), ("8:1", "sda1"), ("254:0", "vda")]);
+    let [a, b, c] = [&all[0].counters, &all[1].counters, &all[2].counters];
+    assert_eq!((a.discard, a.flush, b.flush), (None, None, None));
+    assert_eq!(b.discard, Some(BlockFlow { ios: 4, merges: 3, bytes: 4096, ms: 9 }));
+    assert_eq!(c.flush, Some(Flushes { ios: 6, ms: 11 }));
+    assert_eq!((c.read.bytes, c.write.ms, c.in_flight, c.busy_ms, c.queue_ms), (40_960, 7, 3, 44, 42));
+    assert!(a.was_used() && !DiskCounters::default().was_used());
 }

@@ -1,30 +1,32 @@
-//! Findings: what a check answered, and how far it acts on the number.
-//!
-//! For: answers as data. Not for: asking (the crate `analysis`).
+//! Checks and findings: check ids, the page of a check, what a check found, and the diagnosis that `fathom doctor`
+//! prints.
 
-use crate::check_id::CheckId;
-use serde::{Deserialize, Serialize};
+use crate::machine::Machine;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
-/// The answer of one check about one or more results.
+/// The result of one check about one or more results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// Which check answered.
+    /// The check.
     pub id: CheckId,
     /// Its name: `CACHE_SERVED`.
     pub name: String,
-    /// What was found.
+    /// Whether the false belief is true here, is ruled out, or could not be checked.
     pub outcome: Outcome,
-    /// How far it acts on the number; `None` unless the outcome is a finding.
+    /// The effect on the number; `None` unless the outcome is a finding.
     pub severity: Option<Severity>,
     /// Names of the results that it is about.
     pub about: Vec<String>,
-    /// What it says to a person; for `NotChecked` the reason.
+    /// A sentence for people; for `NotChecked` the reason.
     pub sentence: String,
-    /// What to do about it; empty where there is nothing to do.
+    /// How to fix it; empty if nothing needs to be fixed.
     pub cure: String,
-    /// The numbers it rests on.
+    /// The numbers behind it.
     pub evidence: BTreeMap<String, f64>,
     /// Whether the user accepted it with `--accept`.
     pub accepted: bool,
@@ -59,7 +61,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The word of formats for programs, the same as in JSON.
+    /// The word in formats for programs, the same as in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Void => "void",
@@ -69,7 +71,7 @@ impl Severity {
         }
     }
 
-    /// What a finding does to a number, as reports for people print it.
+    /// The effect of a finding on a number, as printed in reports for people.
     pub fn effect(self) -> &'static str {
         match self {
             Self::Void => "invalidates",
@@ -78,4 +80,357 @@ impl Severity {
             Self::Note => "note",
         }
     }
+}
+
+macro_rules! ids {
+    ($($id:ident)*) => {
+        /// Id of a check: a letter for its group, and two digits.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs, reason = "an id stands for the page of its check, which is in that check's file")]
+        pub enum CheckId { $($id,)* Newer(Newer) }
+
+        impl CheckId {
+            /// Every id of this version, in the order of the catalogue.
+            pub const ALL: &[Self] = &[$(Self::$id),*];
+
+            fn text(&self) -> &str {
+                match self {
+                    $(Self::$id => stringify!($id),)*
+                    Self::Newer(id) => id.text(),
+                }
+            }
+        }
+    };
+}
+
+ids! {
+    A01 A02 A03 A04 A05 A06 A07 A08 A09 A10 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 A21 A22 A23 A24
+    B01 B02 B03 B04 B05 B06 B07 B08 B09 B10 B11 B12 B13 B14 B15 B16 B17 B18 B19 B20 B21
+    C01 C02 C03 C04 C05 C06
+    D01 D02 D03 D04 D05 D06 D07 D08 D09 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24 D25 D26 D27 D28
+    E01 E02 E03 E04 E05 E06 E07 E08 E09 E10 E11 E12 E13 E14 E15 E16 E17 E18
+    F01 F02 F03 F04 F05
+}
+
+/// An id that this version does not have, from a file of a newer version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Newer([u8; 3]);
+
+impl Newer {
+    /// Parses a capital letter and two digits; nothing else is an id.
+    fn read(text: &str) -> Option<Self> {
+        let bytes: [u8; 3] = text.as_bytes().try_into().ok()?;
+        let [group, number @ ..] = bytes;
+        (group.is_ascii_uppercase() && number.iter().all(u8::is_ascii_digit)).then_some(Self(bytes))
+    }
+
+    fn text(&self) -> &str {
+        // Only `read` makes one, and only from ASCII.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl CheckId {
+    /// The letter of its group: `A`.
+    pub fn group(self) -> char {
+        self.text().chars().next().unwrap_or_default()
+    }
+
+    /// `A01, B05`.
+    pub fn list(ids: &[Self], between: &str) -> String {
+        ids.iter().map(Self::to_string).collect::<Vec<_>>().join(between)
+    }
+
+    fn parse_known(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|id| id.text() == text)
+    }
+
+    /// Suggestions for a mistyped id, as the end of a sentence: the id with letters typed for its digits, otherwise
+    /// those of the same group, otherwise all groups.
+    fn suggest_ids(typed: &str) -> String {
+        let figures = typed.replace('O', "0").replace(['I', 'L'], "1");
+        if let Some(id) = Self::parse_known(&figures) {
+            return format!("the nearest is {id}");
+        }
+        let group = |id: &&Self| typed.starts_with(id.group());
+        let same: Vec<Self> = Self::ALL.iter().filter(group).copied().collect();
+        let groups = if same.is_empty() { Self::ALL } else { &same };
+        let ranges = groups.chunk_by(|a, b| a.group() == b.group());
+        let ranges: Vec<String> =
+            ranges.filter_map(|g| Some(format!("{} to {}", g.first()?, g.last()?))).collect();
+        format!("there are {}", ranges.join(", "))
+    }
+}
+
+impl fmt::Display for CheckId {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(self.text())
+    }
+}
+
+impl FromStr for CheckId {
+    type Err = String;
+
+    /// Parses an id of this version, in upper or lower case.
+    fn from_str(typed: &str) -> Result<Self, String> {
+        let upper = typed.trim().to_ascii_uppercase();
+        Self::parse_known(&upper)
+            .ok_or_else(|| format!("there is no check '{typed}'; {}", Self::suggest_ids(&upper)))
+    }
+}
+
+impl Serialize for CheckId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.text())
+    }
+}
+
+impl<'de> Deserialize<'de> for CheckId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(from)?;
+        let newer = || Newer::read(&text).map(Self::Newer);
+        Self::parse_known(&text).or_else(newer).ok_or_else(|| {
+            de::Error::custom(format!("'{text}' is no id of a check: a letter and two digits, as A01"))
+        })
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for CheckId {
+    fn schema_name() -> Cow<'static, str> {
+        "CheckId".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^[A-Z][0-9]{2}$" })
+    }
+}
+
+/// The documentation of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckPage {
+    /// Catalogue id.
+    pub id: CheckId,
+    /// Its name: `CACHE_SERVED`.
+    pub name: &'static str,
+    /// The question of its group.
+    pub group: &'static str,
+    /// The assumption that it tests.
+    pub belief: &'static str,
+    /// The evidence that it reads.
+    pub reads: &'static str,
+    /// The formula for a finding.
+    pub formula: String,
+    /// How to trigger it, mostly with commands.
+    pub provoke: &'static str,
+    /// How to fix the cause.
+    pub repair: String,
+    /// The flag that accepts it for the exit code; `None` if none does.
+    pub accept: Option<String>,
+}
+
+/// Pages in the requested order. Their JSON is a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pages {
+    /// The pages, grouped by letter.
+    pub pages: Vec<CheckPage>,
+    /// Whether these are all pages, so that an overview may be better.
+    pub all: bool,
+}
+
+impl Pages {
+    /// The pages by their groups.
+    pub fn groups(&self) -> impl Iterator<Item = &[CheckPage]> {
+        self.pages.chunk_by(|a, b| a.group == b.group)
+    }
+}
+
+impl Serialize for Pages {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.pages.serialize(to)
+    }
+}
+
+/// Version of this form.
+pub const FORMAT: u32 = 1;
+
+/// Observations about a target and its machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Diagnosis {
+    /// Version of this form, always [`FORMAT`].
+    pub format: u32,
+    /// The target: an absolute path without links.
+    pub target: String,
+    /// Its file system and block stack in one line.
+    pub chain: String,
+    /// Time in ms during which other load was watched.
+    pub watched_ms: u64,
+    /// The observations, under headings.
+    pub groups: Vec<Group>,
+    /// The machine and the block stack, with everything that was read about them.
+    pub machine: Machine,
+}
+
+/// Observations of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// Title above them in the output of `doctor`.
+    pub heading: String,
+    /// The observations, in a fixed order.
+    pub looks: Vec<Look>,
+}
+
+/// One observation and its outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Look {
+    /// The subject in one to three words.
+    pub about: String,
+    /// The answer: in order, a finding, or not looked at.
+    pub outcome: Outcome,
+    /// The effect of a finding on a number; `None` for other outcomes.
+    pub severity: Option<Severity>,
+    /// The observation; for [`Outcome::NotChecked`] the reason.
+    pub sentence: String,
+    /// How to fix it, with the command if one exists; empty if it cannot be fixed.
+    pub cure: String,
+    /// The corresponding check of a measurement, if any; in JSON its id, or an empty text.
+    #[serde(serialize_with = "id_or_empty")]
+    pub check: Option<CheckId>,
+}
+
+impl Look {
+    /// An observation without a problem.
+    pub fn ok(about: &str, sentence: impl Into<String>) -> Self {
+        Self {
+            about: about.to_owned(),
+            outcome: Outcome::Holds,
+            severity: None,
+            sentence: sentence.into(),
+            cure: String::new(),
+            check: None,
+        }
+    }
+
+    /// An observation that could not be made, with the reason.
+    pub fn unknown(about: &str, why: impl Into<String>) -> Self {
+        Self { outcome: Outcome::NotChecked, ..Self::ok(about, why) }
+    }
+
+    /// An observation with a problem.
+    pub fn finding(about: &str, severity: Severity, sentence: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
+    }
+
+    /// Adds how to fix it.
+    #[must_use]
+    pub fn cure(self, cure: impl Into<String>) -> Self {
+        Self { cure: cure.into(), ..self }
+    }
+
+    /// With the check that asks the same of a measurement.
+    #[must_use]
+    pub fn check(self, id: CheckId) -> Self {
+        Self { check: Some(id), ..self }
+    }
+}
+
+impl Diagnosis {
+    /// Every finding, worst first; equals stay in their order.
+    pub fn worst_first(&self) -> Vec<&Look> {
+        let looks = self.groups.iter().flat_map(|g| &g.looks);
+        let mut found: Vec<&Look> = looks.filter(|l| l.outcome == Outcome::Finding).collect();
+        found.sort_by_key(|l| l.severity);
+        found
+    }
+}
+
+/// The form of [`Look::check`] in JSON.
+#[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn id_or_empty<S: Serializer>(id: &Option<CheckId>, to: S) -> Result<S::Ok, S::Error> {
+    id.map_or_else(String::new, |id| id.to_string()).serialize(to)
+}
+
+#[test]
+fn check_ids_are_sorted_and_parsed_in_any_case() {
+    assert!(CheckId::ALL.windows(2).all(|w| w[0] < w[1] && w[0].to_string() < w[1].to_string()));
+    for id in CheckId::ALL {
+        assert_eq!(id.to_string().parse(), Ok(*id));
+        assert_eq!(id.to_string().to_lowercase().parse(), Ok(*id));
+        let json = serde_json::to_string(id).unwrap_or_default();
+        assert_eq!((json.clone(), serde_json::from_str(&json).ok()), (format!("\"{id}\""), Some(*id)));
+    }
+    assert_eq!((CheckId::D01.group(), format!("{:<4}|", CheckId::D01)), ('D', "D01 |".to_owned()));
+}
+
+#[test]
+fn ids_of_newer_versions_are_kept_and_invalid_ids_rejected() {
+    let known = CheckId::ALL.last().copied();
+    for newer in ["A99", "G01"] {
+        let read: Option<CheckId> = serde_json::from_str(&format!("\"{newer}\"")).ok();
+        assert_eq!(
+            read.map(|id| (id.to_string(), id.group())),
+            Some((newer.to_owned(), newer.as_bytes()[0] as char))
+        );
+        assert!(read > known, "newer ids sort after all known ones");
+        assert_eq!(serde_json::to_value(read).ok(), Some(newer.into()));
+    }
+    for foreign in ["", "A1", "a01", "A001", "01A", "CACHE_SERVED", "\u{e9}1", "A0\u{661}"] {
+        let why = serde_json::from_value::<CheckId>(foreign.into()).err().map(|e| e.to_string());
+        assert!(why.is_some_and(|why| why.contains("a letter and two digits")), "{foreign}");
+    }
+}
+
+#[test]
+fn mistyped_ids_get_suggestions() {
+    let why = |typed: &str| typed.parse::<CheckId>().err().unwrap_or_default();
+    assert_eq!(why("a0l"), "there is no check 'a0l'; the nearest is A01");
+    assert_eq!(why("E1O"), "there is no check 'E1O'; the nearest is E10");
+    let range = |group| {
+        let all: Vec<&CheckId> = CheckId::ALL.iter().filter(|id| id.group() == group).collect();
+        format!("{} to {}", all[0], all[all.len() - 1])
+    };
+    assert_eq!(why("C99"), format!("there is no check 'C99'; there are {}", range('C')));
+    for elsewhere in ["G01", "", "\u{e9}"] {
+        let groups = ['A', 'B', 'C', 'D', 'E', 'F'].map(range).join(", ");
+        assert!(why(elsewhere).ends_with(&format!("there are {groups}")), "{}", why(elsewhere));
+    }
+}
+
+#[test]
+fn findings_are_sorted_by_severity_stably() {
+    let finding = |about: &str, severity| Look::finding(about, severity, "");
+    let groups = vec![
+        Group { heading: "a".into(), looks: vec![finding("1", Severity::Note), Look::ok("2", "")] },
+        Group {
+            heading: "b".into(),
+            looks: vec![Look::unknown("3", ""), finding("4", Severity::Void), finding("5", Severity::Note)],
+        },
+    ];
+    let machine = Machine {
+        host: String::new(),
+        kernel: String::new(),
+        cpu: Err(String::new()),
+        cpus: 1,
+        memory_bytes: Err(String::new()),
+        virtual_by: Ok(None),
+        clocksource: Err(String::new()),
+        user_id: 0,
+        cgroup: Err(String::new()),
+        facts: std::collections::BTreeMap::new(),
+        places: Vec::new(),
+    };
+    let diagnosis = Diagnosis {
+        format: FORMAT,
+        target: String::new(),
+        chain: String::new(),
+        watched_ms: 0,
+        groups,
+        machine,
+    };
+    let order: Vec<&str> = diagnosis.worst_first().iter().map(|l| l.about.as_str()).collect();
+    assert_eq!(order, ["4", "1", "5"]);
 }

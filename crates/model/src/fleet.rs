@@ -1,44 +1,44 @@
-//! A fleet: what is known of a measurement on several hosts, and what is concluded from it.
+//! A measurement on several hosts: the part of one host, what every host reported, and the figures of all of them.
 //!
-//! For: the values between hosts, the merged session and the report. Not for: how hosts speak with one another (`src/fleet`), nor for
-//! concluding (crate `analysis`).
+//! Findings and limiters are counted over the hosts, so that a report does not grow with their number.
 
-mod checked;
-
+#[cfg(test)]
+use crate::finding::Severity;
+use crate::finding::{CheckId, Finding, Outcome};
 use crate::job::Kind;
-use crate::verdict::Verdict;
-pub use checked::{CheckedOnHosts, HostsFinding, Limited, Which};
+use crate::verdict::{Limiter, Verdict};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Which part of a measurement on several hosts this is.
+/// The part of one host in a measurement on several hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Rank of the host, from 0.
     pub rank: u32,
     /// Number of hosts.
     pub hosts: u32,
-    /// How many others of them run on the same kernel, whose counters have their requests too.
+    /// Number of other hosts of the fleet on the same kernel, whose requests are in the same counters.
     #[serde(default)]
     pub neighbours: u32,
 }
 
-/// What was seen of a measurement on several hosts, beside the runs, which are merged.
+/// Observations of a measurement on several hosts, in addition to the merged runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fleet {
     /// By rank.
     pub hosts: Vec<HostSeen>,
-    /// What checks said on them, by check and result.
+    /// Results of the checks on the hosts, by check and result.
     #[serde(default)]
     pub asked: Vec<CheckedOnHosts>,
-    /// What kept them from higher rates, by result and limiter.
+    /// Limiters on the hosts, by result and limiter.
     #[serde(default)]
     pub limited: Vec<Limited>,
     /// How each run began and ended, in the order of happening.
     pub runs: Vec<RunSeen>,
-    /// What differs between the hosts, in sentences.
+    /// Differences between the hosts, in sentences.
     pub differences: Vec<String>,
-    /// What ended it before its time, with the host that it happened on.
+    /// The incident that ended the measurement early, with its host.
     pub lost: Option<Lost>,
 }
 
@@ -48,35 +48,36 @@ pub struct Fleet {
 pub struct Lost {
     /// Its name.
     pub host: String,
-    /// What happened, in words that follow the name: `has been silent for more than 3 s`.
+    /// The incident, in words that follow the name: `has been silent for more than 3 s`.
     pub why: String,
     /// When that was noticed, in seconds since the session began.
     pub at_s: f64,
 }
 
-/// What is kept of each host: of thousands rank 0 has all. What is the same for many is told once ([`CheckedOnHosts`], [`Limited`]).
+/// The data kept for each host; rank 0 has them for thousands. Facts that many hosts share are stored once
+/// ([`CheckedOnHosts`], [`Limited`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostSeen {
     /// Number among the hosts, from 0.
     #[serde(default)]
     pub rank: u32,
-    /// What it is called, with its rank where several ranks are on it.
+    /// Name, including the rank if several ranks are on the host.
     pub name: String,
-    /// Its session file; `None` where it kept none, or was lost.
+    /// Its session file; `None` if it kept none, or was lost.
     pub session: Option<String>,
-    /// The verdict on what it measured; `None` where it was lost before it could say.
+    /// The verdict on its results; `None` if it was lost before judging them.
     pub verdict: Option<Verdict>,
-    /// Why that is the verdict.
+    /// The reason for the verdict.
     pub reason: String,
-    /// One per result of the report.
+    /// One entry for each result of the report.
     pub results: Vec<HostResult>,
-    /// How many findings its checks have, and how many could not look.
+    /// Number of findings of its checks, and number of checks that could not be done.
     #[serde(default)]
     pub findings: [u32; 2],
-    /// Number of the kernel that it runs on: hosts of one number are one machine. `None` where that was not told.
+    /// Number of its kernel: hosts with the same number are one machine. `None` if it is not known.
     #[serde(default)]
     pub kernel: Option<u32>,
-    /// Bytes of each target as it was made there, in the last run; empty where there was none.
+    /// Bytes of each target as made there, in the last run; empty without a run.
     #[serde(default)]
     pub target_bytes: Vec<u64>,
 }
@@ -86,12 +87,12 @@ pub struct HostSeen {
 pub struct HostResult {
     /// Name of the result, as in the report.
     pub name: String,
-    /// What was really measured there, where that is something else than the plain name says.
+    /// The true name of the measurement, if it differs from the plain name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
-    /// The verdict on it.
+    /// Whether the number is valid, by the findings of this host alone.
     pub verdict: Verdict,
-    /// Operations per second; `None` where there is no number.
+    /// Operations per second; `None` if there is no number.
     pub iops: Option<f64>,
     /// 10^6 bytes per second.
     pub mb_per_s: Option<f64>,
@@ -99,7 +100,7 @@ pub struct HostResult {
     pub latency_ns: Vec<(Kind, [Option<u64>; 2])>,
     /// CPU time of the workers per operation in ns.
     pub cpu_ns_per_op: Option<f64>,
-    /// What kept it from being higher, in a word or two.
+    /// The limiter in a word or two.
     pub limiter: String,
 }
 
@@ -108,68 +109,68 @@ pub struct HostResult {
 pub struct RunSeen {
     /// Index of the job, of its phase, how many times the job was measured before, and this very run.
     pub which: [u32; 4],
-    /// Operations per second that were offered, where the strategy chose them: loads of a curve differ by this alone.
+    /// Offered operations per second, if the strategy chose them: only these distinguish the loads of a curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
     /// ns between the first operations of the first and of the last host, by corrected clocks.
     pub spread_ns: Option<u64>,
-    /// ns by which the clock of a host may be off: half of the round trip that it was set by, of the worst host.
+    /// Possible error of a host's clock in ns: half of the round trip that set it, of the worst host.
     pub clock_error_ns: Option<u64>,
     /// Rank of the host that began last.
     pub last: Option<u32>,
     /// ns in which the load of all hosts ran.
     pub common_ns: u64,
-    /// ns from the first operation of any host to the last one of any.
+    /// ns from the first to the last operation of any host.
     pub longest_ns: u64,
 }
 
-/// What a report says of the hosts.
+/// The part of a report about the hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetFigures {
     /// By rank.
     pub hosts: Vec<HostFigures>,
-    /// One per result that has a rate on two hosts or more.
+    /// One entry for each result with a rate on two hosts or more.
     pub fairness: Vec<Fairness>,
-    /// How runs began; `None` where none did.
+    /// How runs began; `None` without runs.
     pub start: Option<StartFigures>,
-    /// What differs between the hosts, in sentences.
+    /// Differences between the hosts, in sentences.
     pub differences: Vec<String>,
-    /// What ended it before its time.
+    /// The incident that ended the measurement early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
 }
 
-/// What a report says of one host.
+/// The part of a report about one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFigures {
-    /// What it is called, with its rank where several ranks are on it.
+    /// Name, including the rank if several ranks are on the host.
     pub name: String,
     /// Number among the hosts, from 0.
     pub rank: u32,
-    /// Its session file, on that host; `None` where there is none.
+    /// Its session file, on that host; `None` if there is none.
     pub session: Option<String>,
-    /// The verdict on what it measured; `None` where it was lost before it could say.
+    /// The verdict on its results; `None` if it was lost before judging them.
     pub verdict: Option<Verdict>,
-    /// Why that is the verdict.
+    /// The reason for the verdict.
     pub reason: String,
-    /// How many findings its checks have there, and how many could not look.
+    /// Number of findings of its checks, and number of checks that could not be done.
     #[serde(default)]
     pub findings: [u32; 2],
-    /// One per result of the report.
+    /// One entry for each result of the report.
     pub results: Vec<HostRate>,
 }
 
-/// What a host contributed to a result.
+/// A host's contribution to a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostRate {
     /// Name of the result.
     pub name: String,
-    /// The verdict on it there.
+    /// The verdict on the result there.
     pub verdict: Verdict,
-    /// Operations per second: geometric mean over runs; `None` where there is no number.
+    /// Operations per second: geometric mean over runs; `None` if there is no number.
     pub iops: Option<f64>,
     /// 10^6 bytes per second.
     pub mb_per_s: Option<f64>,
@@ -181,7 +182,7 @@ pub struct HostRate {
     pub p99_ns: BTreeMap<String, Option<u64>>,
     /// CPU time of the workers per operation in ns.
     pub cpu_ns_per_op: Option<f64>,
-    /// What kept it from being higher, in a word or two.
+    /// The limiter in a word or two.
     pub limiter: String,
 }
 
@@ -191,11 +192,11 @@ pub struct HostRate {
 pub struct Fairness {
     /// Name of the result.
     pub name: String,
-    /// The least rate of a host by the mean rate; 1 where all are alike.
+    /// The lowest rate of a host divided by the mean rate; 1 if all are equal.
     pub least_by_mean: f64,
-    /// The host that is far slower than the others; `None` where none is.
+    /// The host that is far slower than the others; `None` without one.
     pub straggler: Option<String>,
-    /// One sentence about it, with its evidence; empty where there is none.
+    /// One sentence about it, with its evidence; empty without one.
     pub sentence: String,
 }
 
@@ -205,14 +206,240 @@ pub struct Fairness {
 pub struct StartFigures {
     /// Runs that began on all hosts.
     pub runs: u32,
-    /// Median over them of the ns between the first operations of the first and of the last host.
+    /// Median over runs of the ns between the first operations of the first and of the last host.
     pub spread_ns: u64,
     /// The largest.
     pub spread_most_ns: u64,
-    /// ns by which the clock of a host may be off, of the worst run.
+    /// Possible error of a host's clock in ns, in the worst run.
     pub clock_error_ns: u64,
-    /// Runs in which the host that began last did so later than the clocks may be off.
+    /// Runs in which the last host began later than the clock error explains.
     pub outside: u32,
-    /// Least share of a run's time in which the load of all hosts ran.
+    /// Lowest share of a run's time in which the load of all hosts ran.
     pub common_share: f64,
+}
+
+/// Most hosts that are listed by rank in a group with the same finding.
+const MOST_NAMED: usize = 8;
+
+/// A group of hosts with the same finding or limiter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Which {
+    /// Number of hosts.
+    pub count: u32,
+    /// Their ranks, of many the lowest.
+    pub first: Vec<u32>,
+}
+
+impl Which {
+    /// A group of one host.
+    pub fn only(rank: u32) -> Self {
+        Self { count: 1, first: vec![rank] }
+    }
+
+    /// A group of several hosts.
+    pub fn of_all(ranks: impl IntoIterator<Item = u32>) -> Self {
+        let mut all = Self::default();
+        ranks.into_iter().for_each(|rank| all.add(&Self::only(rank)));
+        all
+    }
+
+    /// Adds other hosts.
+    pub fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.first.extend(&other.first);
+        self.first.sort_unstable();
+        self.first.truncate(MOST_NAMED);
+    }
+
+    /// The lowest rank of the group.
+    fn lowest(&self) -> u32 {
+        self.first.first().copied().unwrap_or(u32::MAX)
+    }
+}
+
+/// The same finding on several hosts, in the words of the lowest rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostsFinding {
+    /// How many have it, and the lowest ranks among them.
+    pub hosts: Which,
+    /// The result of the check on the host of the lowest rank.
+    pub finding: Finding,
+}
+
+impl HostsFinding {
+    fn add(&mut self, other: Self) {
+        if other.hosts.lowest() < self.hosts.lowest() {
+            self.finding = other.finding;
+        }
+        self.hosts.add(&other.hosts);
+    }
+}
+
+/// The results of a check about one result on all hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckedOnHosts {
+    /// The check.
+    pub id: CheckId,
+    /// Name of the result.
+    pub about: String,
+    /// Number of hosts on which the check found nothing.
+    #[serde(default)]
+    pub held: u32,
+    /// The worst finding, with the hosts that have one of this severity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<HostsFinding>,
+    /// The hosts on which it could not be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_checked: Option<HostsFinding>,
+}
+
+impl CheckedOnHosts {
+    /// The findings of one host's checks, in the order required by [`CheckedOnHosts::add`].
+    pub fn on(rank: u32, findings: &[Finding]) -> Vec<Self> {
+        let mut all = Vec::new();
+        for finding in findings {
+            let on_this_host = || Some(HostsFinding { hosts: Which::only(rank), finding: finding.clone() });
+            let checked = |about: &String| Self {
+                id: finding.id,
+                about: about.clone(),
+                held: u32::from(finding.outcome == Outcome::Holds),
+                found: on_this_host().filter(|_| finding.outcome == Outcome::Finding),
+                not_checked: on_this_host().filter(|_| finding.outcome == Outcome::NotChecked),
+            };
+            Self::add(&mut all, finding.about.iter().map(checked));
+        }
+        all
+    }
+
+    /// Adds the findings of other hosts. Both lists are ordered by check and result.
+    pub fn add(all: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
+        let key = |one: &Self| (one.id, one.about.clone());
+        for other in others {
+            match all.binary_search_by_key(&key(&other), key) {
+                Ok(at) => all[at].absorb(other),
+                Err(at) => all.insert(at, other),
+            }
+        }
+    }
+
+    fn absorb(&mut self, other: Self) {
+        self.held += other.held;
+        self.not_checked = merge_findings(self.not_checked.take(), other.not_checked);
+        let severity = |found: &Option<HostsFinding>| found.as_ref().and_then(|t| t.finding.severity);
+        let (mine, its) = (severity(&self.found), severity(&other.found));
+        self.found = match (self.found.take(), other.found) {
+            // The first severity is the worst.
+            (Some(_), Some(worse)) if its < mine => Some(worse),
+            (Some(worse), Some(_)) if mine < its => Some(worse),
+            (mine, its) => merge_findings(mine, its),
+        };
+    }
+}
+
+fn merge_findings(one: Option<HostsFinding>, other: Option<HostsFinding>) -> Option<HostsFinding> {
+    match (one, other) {
+        (Some(mut one), Some(other)) => {
+            one.add(other);
+            Some(one)
+        }
+        (one, other) => one.or(other),
+    }
+}
+
+/// Hosts with the same limiter, in the words of the slowest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limited {
+    /// Name of the result.
+    pub result: String,
+    /// Number of hosts.
+    pub hosts: u32,
+    /// Rank of the slowest, and its operations per second.
+    pub slowest: (u32, f64),
+    /// What sets the pace, with the evidence of the slowest host.
+    pub limiter: Limiter,
+}
+
+impl Limited {
+    /// Adds other hosts. Both lists are ordered by result and limiter.
+    pub fn add(all: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
+        let key = |one: &Self| (one.result.clone(), one.limiter.name.clone());
+        for other in others {
+            match all.binary_search_by_key(&key(&other), key) {
+                Ok(at) => all[at].absorb(other),
+                Err(at) => all.insert(at, other),
+            }
+        }
+    }
+
+    fn absorb(&mut self, other: Self) {
+        self.hosts += other.hosts;
+        if other.by_slowness(self) == Ordering::Less {
+            (self.slowest, self.limiter) = (other.slowest, other.limiter);
+        }
+    }
+
+    /// The order of two groups by their slowest hosts, the slower one first.
+    pub fn by_slowness(&self, other: &Self) -> Ordering {
+        self.slowest.1.total_cmp(&other.slowest.1).then(self.slowest.0.cmp(&other.slowest.0))
+    }
+}
+
+#[cfg(test)]
+fn finding(outcome: Outcome, severity: Option<Severity>, sentence: String) -> Finding {
+    Finding {
+        id: CheckId::A01,
+        name: "X".into(),
+        outcome,
+        severity,
+        about: vec!["read".into()],
+        sentence,
+        cure: String::new(),
+        evidence: std::collections::BTreeMap::new(),
+        accepted: false,
+    }
+}
+
+#[test]
+fn the_worst_finding_is_kept_with_its_hosts_in_any_order() {
+    let on = |rank: u32| {
+        let (outcome, severity) = match rank % 4 {
+            0 => (Outcome::Holds, None),
+            1 => (Outcome::NotChecked, None),
+            2 => (Outcome::Finding, Some(Severity::Note)),
+            _ => (Outcome::Finding, Some(Severity::Biased)),
+        };
+        CheckedOnHosts::on(rank, &[finding(outcome, severity, format!("on {rank}"))])
+    };
+    let sum = |ranks: &mut dyn Iterator<Item = u32>| {
+        let mut all = Vec::new();
+        ranks.for_each(|rank| CheckedOnHosts::add(&mut all, on(rank)));
+        all
+    };
+    let all = sum(&mut (0..80));
+    let [one] = all.as_slice() else { panic!("{all:?}") };
+    let Some((found, not)) = one.found.as_ref().zip(one.not_checked.as_ref()) else { panic!("{one:?}") };
+    assert_eq!((one.held, found.hosts.count, not.hosts.count), (20, 20, 20));
+    assert_eq!(
+        (found.finding.sentence.as_str(), found.hosts.first.as_slice()),
+        ("on 3", &[3, 7, 11, 15, 19, 23, 27, 31][..])
+    );
+    assert_eq!(sum(&mut (0..80).rev()), all);
+    let mut halves = sum(&mut (0..80).filter(|rank| rank % 3 == 0));
+    CheckedOnHosts::add(&mut halves, sum(&mut (0..80).filter(|rank| rank % 3 > 0)));
+    assert_eq!(halves, all);
+}
+
+#[test]
+fn the_slowest_host_words_a_common_limiter() {
+    let limited_host = |rank: u32, iops: f64| Limited {
+        result: "read".into(),
+        hosts: 1,
+        slowest: (rank, iops),
+        limiter: Limiter { name: "device".into(), sentence: format!("on {rank}"), evidence: [].into() },
+    };
+    let (mut one, mut other) = (Vec::new(), Vec::new());
+    Limited::add(&mut one, [limited_host(0, 9.0), limited_host(1, 3.0), limited_host(2, 3.0)]);
+    Limited::add(&mut other, [limited_host(2, 3.0), limited_host(1, 3.0), limited_host(0, 9.0)]);
+    assert_eq!(one, other);
+    assert_eq!((one.len(), one[0].hosts, one[0].limiter.sentence.as_str()), (1, 3, "on 1"));
 }

@@ -1,9 +1,10 @@
-//! Latency histograms: recording in the hot loop, merging, quantiles, and their sparse form in files.
+//! Latency histograms: recording in the hot loop, merging, quantiles, their sparse form in files, and distributions
+//! without empty buckets.
 //!
-//! For: nanoseconds with a relative error below 1 % from 0 to 73 minutes. Not for: any other scale, nor interpolation.
 //! Buckets are those of the crate `histogram` with grouping power 7: each is at most 1/128 of its value wide.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 
 /// log2 of the buckets per power of two; 7 keeps the error of a quantile below 1/128 = 0.8 %.
 const GROUPING_POWER: u8 = 7;
@@ -11,7 +12,7 @@ const GROUPING_POWER: u8 = 7;
 const MAX_VALUE_POWER: u8 = 42;
 const MAX_VALUE_NS: u64 = (1 << MAX_VALUE_POWER) - 1;
 
-/// Latencies in ns: bucket counts beside exact count, sum, minimum and maximum. 36 KiB, never grows.
+/// Latencies in ns: bucket counts with exact count, sum, minimum and maximum. 36 KiB, never grows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     buckets: histogram::Histogram,
@@ -28,10 +29,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram.
-    ///
-    /// # Panics
-    /// Never: the two constants above are a valid geometry, which the tests prove.
+    /// An empty histogram. / # Panics / Never: the two constants above are a valid geometry, which the tests prove.
     #[allow(clippy::missing_panics_doc, clippy::expect_used)]
     pub fn new() -> Self {
         let buckets = histogram::Histogram::new(GROUPING_POWER, MAX_VALUE_POWER).expect("constant geometry");
@@ -41,7 +39,8 @@ impl Histogram {
     /// Records one latency. Part of the hot loop: about 1 ns, no allocation, cannot fail.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        // The crate's own way looks its geometry up; with a constant one the bucket is five instructions away.
+        // The crate's own method reads its geometry at run time; with a constant one the bucket is five
+        // instructions away.
         if let Some(bucket) = self.buckets.as_mut_slice().get_mut(bucket_of(ns.min(MAX_VALUE_NS))) {
             *bucket += 1;
         }
@@ -81,7 +80,7 @@ impl Histogram {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }
 
-    /// Adds all of `other`.
+    /// Adds all latencies of `other`.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -115,27 +114,28 @@ impl Histogram {
         Some(middle.clamp(self.min_ns, self.max_ns))
     }
 
-    /// The latency in ns that the share `q` (0 to 1) of operations did not exceed; withheld (`None`) where fewer than ten operations lie
-    /// beyond it: such a figure is one operation's luck.
+    /// The latency in ns that the share `q` (0 to 1) of operations did not exceed; `None` if fewer than ten
+    /// operations lie beyond it, because such a figure depends on single operations.
     pub fn supported_quantile_ns(&self, q: f64) -> Option<u64> {
         // Rule n(1-p) >= 10 of the reference on tails; the small slack only absorbs binary fractions of 1 - q.
         (self.count as f64 * (1.0 - q) >= 10.0 - 1e-6).then(|| self.quantile_ns(q)).flatten()
     }
 
-    /// Operations between two latencies in ns, the upper one not included; both to within a bucket.
+    /// Operations between two latencies in ns, excluding the upper one; both are rounded to a bucket.
     pub fn count_between(&self, from_ns: u64, to_ns: u64) -> u64 {
         let bucket = |ns: u64| bucket_of(ns.min(MAX_VALUE_NS));
         let part = self.buckets.as_slice().get(bucket(from_ns)..bucket(to_ns));
         part.map_or(0, |counts| counts.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)))
     }
 
-    /// What was recorded, in ascending order: the middle of each bucket that holds something, kept within the exact minimum
-    /// and maximum, in ns, and its count.
+    /// The recorded latencies in ascending order: the middle of each non-empty bucket in ns, limited to the exact
+    /// minimum and maximum, with its count.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         let filled = self.buckets.as_slice().iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(index, count)| {
             let (low, width) = bucket_at(index);
-            // A file's minimum and maximum are not proven against its buckets, so this must not be `clamp`, which panics.
+            // A file's minimum and maximum are not validated against its buckets, so this must not be `clamp`,
+            // which panics.
             ((low + (width - 1) / 2).min(self.max_ns).max(self.min_ns), *count)
         })
     }
@@ -149,7 +149,7 @@ fn bucket_of(ns: u64) -> usize {
     ((u64::from(shift) << GROUPING_POWER) + (ns >> shift)) as usize
 }
 
-/// First ns of a bucket, and how many ns it is wide.
+/// First ns of a bucket, and its width in ns.
 fn bucket_at(index: usize) -> (u64, u64) {
     const LINEAR: usize = 1 << GROUPING_POWER;
     let shift = (index / LINEAR).saturating_sub(1);
@@ -219,15 +219,100 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
+/// Latencies in ns without empty buckets, each to within 1/256 of its value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Distribution {
+    /// How many there are.
+    pub count: u64,
+    /// The smallest in ns, exact; 0 without latencies.
+    pub min_ns: u64,
+    /// The largest in ns, exact; 0 without latencies.
+    pub max_ns: u64,
+    /// The mean in ns, exact; 0 without latencies.
+    pub mean_ns: f64,
+    /// Latency in ns and its count, ascending.
+    pub bins: Vec<(u64, u64)>,
+}
+
+impl From<&Histogram> for Distribution {
+    fn from(whole: &Histogram) -> Self {
+        Self {
+            count: whole.count(),
+            min_ns: whole.min_ns().unwrap_or(0),
+            max_ns: whole.max_ns().unwrap_or(0),
+            mean_ns: whole.mean_ns().unwrap_or(0.0),
+            bins: whole.counts().collect(),
+        }
+    }
+}
+
+/// The sum of several distributions.
+impl<'d> FromIterator<&'d Distribution> for Distribution {
+    fn from_iter<I: IntoIterator<Item = &'d Distribution>>(all: I) -> Self {
+        let mut sum = Self::default();
+        let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
+        for one in all.into_iter().filter(|one| one.count > 0) {
+            let least = if sum.count == 0 { one.min_ns } else { sum.min_ns.min(one.min_ns) };
+            let count = sum.count.saturating_add(one.count);
+            let weighed = sum.mean_ns * sum.count as f64 + one.mean_ns * one.count as f64;
+            (sum.min_ns, sum.max_ns) = (least, sum.max_ns.max(one.max_ns));
+            (sum.mean_ns, sum.count) = (weighed / count as f64, count);
+            for (ns, count) in &one.bins {
+                let bin = bins.entry(*ns).or_default();
+                *bin = bin.saturating_add(*count);
+            }
+        }
+        sum.bins = bins.into_iter().collect();
+        sum
+    }
+}
+
+impl Distribution {
+    /// The smallest latency in ns that the share `q` (0 to 1) did not exceed; `None` without latencies.
+    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
+        let rank = q * self.count as f64;
+        let mut below = 0_u64;
+        let reached = self.bins.iter().find(|(_, count)| {
+            below = below.saturating_add(*count);
+            below as f64 >= rank
+        });
+        reached.or(self.bins.last()).map(|(ns, _)| *ns)
+    }
+
+    /// Standard deviation in ns, from the buckets; 0 with fewer than two latencies.
+    pub fn deviation_ns(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        let square = |(ns, count): &(u64, u64)| *count as f64 * (*ns as f64 - self.mean_ns).powi(2);
+        (self.bins.iter().map(square).sum::<f64>() / (self.count - 1) as f64).sqrt()
+    }
+
+    /// How many are at least `from_ns` and below `to_ns`.
+    pub fn between(&self, from_ns: u64, to_ns: u64) -> u64 {
+        let within = self.bins.iter().filter(|(ns, _)| (from_ns..to_ns).contains(ns));
+        within.fold(0, |sum, (_, count)| sum.saturating_add(*count))
+    }
+}
+
 #[cfg(test)]
-fn filled(values: impl IntoIterator<Item = u64>) -> Histogram {
+fn distribution_of(latencies: &[u64]) -> Distribution {
+    let mut histogram = Histogram::new();
+    for ns in latencies {
+        histogram.record(*ns);
+    }
+    Distribution::from(&histogram)
+}
+
+#[cfg(test)]
+fn histogram_of(values: impl IntoIterator<Item = u64>) -> Histogram {
     let mut h = Histogram::new();
     values.into_iter().for_each(|v| h.record(v));
     h
 }
 
 #[test]
-fn buckets_are_those_of_the_crate() {
+fn buckets_equal_those_of_the_histogram_crate() {
     let near_powers =
         (0..MAX_VALUE_POWER).flat_map(|p| (0..5).map(move |d| ((1_u64 << p) + d).saturating_sub(2)));
     for ns in (0..500).chain(near_powers).chain([MAX_VALUE_NS]) {
@@ -238,12 +323,12 @@ fn buckets_are_those_of_the_crate() {
 }
 
 #[test]
-fn counts_lead_back_to_the_latencies() {
+fn counts_reproduce_the_latencies() {
     for ns in [0, 1, 127, 128, 255, 256, 257, 511, 512, 9_999, 1 << 20, MAX_VALUE_NS] {
         let (low, width) = bucket_at(bucket_of(ns));
         assert!(low <= ns && ns - low < width, "{ns}: {low} {width}");
     }
-    let h = filled([7, 5_000, 5_000, 1 << 30]);
+    let h = histogram_of([7, 5_000, 5_000, 1 << 30]);
     let seen: Vec<(u64, u64)> = h.counts().collect();
     assert_eq!((seen.len(), seen[0], seen[1].1, seen[2].1), (3, (7, 1), 2, 1));
     assert!((4_980..=5_020).contains(&seen[1].0) && seen[2].0 <= 1 << 30);
@@ -251,7 +336,7 @@ fn counts_lead_back_to_the_latencies() {
 
 #[test]
 fn quantiles_stay_within_one_percent() {
-    let h = filled((1..=100_000).map(|i| i * 37));
+    let h = histogram_of((1..=100_000).map(|i| i * 37));
     for q in [0.01, 0.5, 0.9, 0.99, 0.999] {
         let exact = q * 100_000.0 * 37.0;
         let got = h.quantile_ns(q).unwrap_or(0) as f64;
@@ -261,19 +346,19 @@ fn quantiles_stay_within_one_percent() {
 }
 
 #[test]
-fn a_tail_of_few_operations_is_withheld() {
-    let h = filled(0..1000);
+fn quantiles_with_few_operations_beyond_are_withheld() {
+    let h = histogram_of(0..1000);
     assert!(h.supported_quantile_ns(0.99).is_some());
     assert_eq!(h.supported_quantile_ns(0.999), None);
     assert_eq!(Histogram::new().quantile_ns(0.5), None);
 }
 
 #[test]
-fn merging_equals_recording_together_and_files_keep_all() {
-    let mut a = filled([0, 1, 127, 128, 5_000, u64::MAX]);
-    let b = filled([90_000, 1 << 41]);
+fn merging_equals_recording_together_and_survives_a_round_trip() {
+    let mut a = histogram_of([0, 1, 127, 128, 5_000, u64::MAX]);
+    let b = histogram_of([90_000, 1 << 41]);
     a.merge(&b);
-    assert_eq!(a, filled([0, 1, 127, 128, 5_000, u64::MAX, 90_000, 1 << 41]));
+    assert_eq!(a, histogram_of([0, 1, 127, 128, 5_000, u64::MAX, 90_000, 1 << 41]));
     let text = serde_json::to_string(&a).unwrap_or_default();
     assert_eq!(serde_json::from_str::<Histogram>(&text).ok(), Some(a));
     for forged in [
@@ -287,11 +372,52 @@ fn merging_equals_recording_together_and_files_keep_all() {
 }
 
 #[test]
-fn a_part_of_the_latencies_can_be_counted() {
-    let h = filled([10, 1_000, 1_000, 4_000_000, u64::MAX]);
+fn latencies_between_two_bounds_are_counted() {
+    let h = histogram_of([10, 1_000, 1_000, 4_000_000, u64::MAX]);
     assert_eq!(
         (h.count_between(0, 100), h.count_between(900, 1_100), h.count_between(0, 5_000_000)),
         (1, 2, 4)
     );
     assert_eq!((h.count_between(1_100, 900), h.count_between(u64::MAX, u64::MAX)), (0, 0));
+}
+
+#[test]
+fn a_distribution_has_the_quantiles_of_its_histogram() {
+    let ten: Vec<u64> = (1..=10).collect();
+    let d = distribution_of(&ten);
+    assert_eq!((d.count, d.min_ns, d.max_ns, d.mean_ns), (10, 1, 10, 5.5));
+    assert_eq!([0.0, 0.1, 0.5, 0.91, 1.0].map(|q| d.quantile_ns(q)), [1, 1, 5, 10, 10].map(Some));
+    assert!((d.deviation_ns() - 3.027_65).abs() < 1e-4, "{}", d.deviation_ns());
+    assert_eq!((d.between(0, 3), d.between(3, u64::MAX)), (2, 8));
+}
+
+#[test]
+fn an_empty_distribution_has_no_percentiles() {
+    assert_eq!(
+        (
+            distribution_of(&[]).quantile_ns(0.5),
+            distribution_of(&[]).deviation_ns(),
+            distribution_of(&[]).count
+        ),
+        (None, 0.0, 0)
+    );
+    assert_eq!(
+        (distribution_of(&[7]).quantile_ns(0.999), distribution_of(&[7]).deviation_ns()),
+        (Some(7), 0.0)
+    );
+}
+
+#[test]
+fn joined_distributions_equal_one_histogram() {
+    let (some, others) = ([3, 900, 70_000], [5, 5, 1_000_000]);
+    let together: Distribution =
+        [distribution_of(&some), distribution_of(&[]), distribution_of(&others)].iter().collect();
+    let all_latencies = distribution_of(&[some, others].concat());
+    assert_eq!((together.count, &together.bins), (all_latencies.count, &all_latencies.bins));
+    assert_eq!((together.min_ns, together.max_ns), (3, 1_000_000));
+    assert!((together.mean_ns - all_latencies.mean_ns).abs() < 1e-6);
+    assert_eq!(
+        [distribution_of(&[]), distribution_of(&[])].iter().collect::<Distribution>(),
+        distribution_of(&[])
+    );
 }

@@ -1,12 +1,15 @@
-//! What the machine is, as far as a measurement depends on it: host, file systems, and the block stack below each target.
+//! The machine: host, file systems, the block stack below each target, its block devices, and how a file or device
+//! is recognised again.
 //!
-//! For: the result of looking, as data. Not for: looking (the crate `machine` does) nor judging.
+//! A name may refer to another file or device later, so [`Identity`] holds numbers and serial numbers. [`Capacity`]
+//! is what a device was measured to do, and [`KnownBy`] finds the same device in later sessions.
 
 use crate::Known;
+use crate::units::show_bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A host and the places that were measured on it.
+/// A host and the measured places on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
@@ -28,16 +31,16 @@ pub struct Machine {
     pub user_id: u32,
     /// Files that count the I/O of this process alone, or why there are none.
     pub cgroup: Known<Cgroup>,
-    /// Kernel text that does not change while one measures, word for word, under the names of
-    /// [`crate::kernel_files`]: limits of the cgroups above us, how CPUs save power, firmware names, libraries. A name with a
-    /// `*` holds one line per file that matched, `path: text`.
+    /// Kernel text that does not change during a measurement, word for word, under the names of the constants in
+    /// [`crate::evidence`]: limits of the cgroups above fathom, CPU power saving, firmware names, libraries. A name
+    /// with a `*` holds one line for each file that matched, `path: text`.
     #[serde(default)]
     pub facts: BTreeMap<String, Known<String>>,
-    /// One place per target of the plan, in the same order.
+    /// One place for each target of the plan, in the same order.
     pub places: Vec<Place>,
 }
 
-/// A cgroup of our own, below the one fathom was started in.
+/// A cgroup made for fathom, below the one it was started in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cgroup {
@@ -45,11 +48,11 @@ pub struct Cgroup {
     pub version: u8,
     /// Its directory.
     pub dir: String,
-    /// Files in it that count our I/O per device.
+    /// Files in it that count fathom's I/O per device.
     pub files: Vec<String>,
 }
 
-/// Where a target lives: file system and block stack, from the path down to the leaves.
+/// The location of a target: file system and block stack, from the path down to the leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
@@ -57,7 +60,7 @@ pub struct Place {
     pub path: String,
     /// The mounted file system; `None` for a block device.
     pub file_system: Option<FileSystem>,
-    /// Block devices: the tops first, each before what is below it. Empty where no block device backs the target.
+    /// Block devices: the tops first, each before those below it. Empty if no block device backs the target.
     pub layers: Vec<Layer>,
     /// Indices of the layers that the file system (or the caller, for a device) talks to.
     pub tops: Vec<usize>,
@@ -65,7 +68,7 @@ pub struct Place {
     pub direct: Option<DirectIo>,
     /// Why all of this is memory: `tmpfs`, `zram0`, `loop0 on tmpfs`.
     pub ram: Option<String>,
-    /// What could not be resolved below, in a sentence.
+    /// The part of the stack that could not be resolved, in a sentence.
     pub blind: Option<String>,
 }
 
@@ -75,15 +78,15 @@ pub struct Place {
 pub struct FileSystem {
     /// Type: `ext4`, `xfs`, `fuse.sshfs`, ...
     pub kind: String,
-    /// What is mounted: `/dev/vda1`, `tmpfs`, `server:/export`.
+    /// The mounted source: `/dev/vda1`, `tmpfs`, `server:/export`.
     pub source: String,
-    /// Where.
+    /// Directory where it is mounted, as in mountinfo.
     pub mount_point: String,
     /// Mount options and super-block options, as in mountinfo.
     pub options: String,
     /// Attributes that change how this file's data are stored: `journal_data`, `compressed`, `encrypted`, `nocow`.
     pub attributes: Vec<String>,
-    /// The directory of it that is mounted: `/` for all of it; empty in records of a time when nobody looked.
+    /// The mounted directory of the file system: `/` for all of it; empty in records from before it was read.
     #[serde(default)]
     pub root: String,
 }
@@ -96,7 +99,7 @@ pub struct Layer {
     pub name: String,
     /// `major:minor`.
     pub number: String,
-    /// What it is.
+    /// Kind of device.
     pub kind: LayerKind,
     /// Driver of the hardware or virtual hardware: `virtio_blk`, `nvme`, `sd`.
     pub driver: Option<String>,
@@ -108,35 +111,36 @@ pub struct Layer {
     pub bytes: u64,
     /// For a loop device: the backing file.
     pub backing_file: Option<String>,
-    /// For a loop device: whether it reads its file past the page cache.
+    /// For a loop device: whether it reads its file with direct I/O.
     pub backing_direct: Option<bool>,
     /// The counters of this layer: path of its `stat` file.
     pub stat_file: String,
     /// Every readable file of its `queue/` directory, word for word.
     pub queue: BTreeMap<String, String>,
-    /// Other files of the device without the white space around them, by path below its directory in `/sys`, a partition's
-    /// own or its disk's: `start`, `loop/offset`, `alignment_offset`, `ro`, `removable`, `device/queue_depth`, `device/state`, and of `md/`,
-    /// `bcache/` and `dm/` what tells their state. What is not there is left out. Under keys of ours: `mq`, the number of
-    /// hardware queues; `irq_cpus`, the CPUs that serve its interrupts (`0,1,5`); `dax` of its queue; `hwmon`, the directory
-    /// of its thermometer; `loop_backing`, which file or device a loop device is on; `pm_qos_latency_tolerance_us` of its controller; from the nearest directory above that has them
-    /// `device/numa_node`, `local_cpulist` and the link, `current_link_speed`, `current_link_width`, `max_link_speed`,
-    /// `max_link_width`; and of a SATA port `sata_spd`, `sata_spd_limit` (what is allowed) and `hw_sata_spd_limit` (what it
-    /// could do).
+    /// Other files of the device without surrounding white space, by path below its directory in `/sys`, a
+    /// partition's own or its disk's: `start`, `loop/offset`, `alignment_offset`, `ro`, `removable`,
+    /// `device/queue_depth`, `device/state`, and the state files of `md/`, `bcache/` and `dm/`. Missing files are
+    /// left out. Keys defined by fathom: `mq`, the number of hardware queues; `irq_cpus`, the CPUs that serve its
+    /// interrupts (`0,1,5`); `dax` of its queue; `hwmon`, the directory of its thermometer; `loop_backing`, the
+    /// file or device below a loop device; `pm_qos_latency_tolerance_us` of its controller; from the nearest
+    /// directory above that has them `device/numa_node`, `local_cpulist` and the link, `current_link_speed`,
+    /// `current_link_width`, `max_link_speed`, `max_link_width`; and of a SATA port `sata_spd`, `sata_spd_limit`
+    /// (the allowed speed) and `hw_sata_spd_limit` (the possible one).
     #[serde(default)]
     pub device: BTreeMap<String, String>,
-    /// Why this layer is memory, where nothing is below it: `zram0`, `loop0 on tmpfs`.
+    /// Why this layer is memory, for a layer without others below: `zram0`, `loop0 on tmpfs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ram: Option<String>,
     /// Indices of the layers below.
     pub below: Vec<usize>,
 }
 
-/// What a block device is.
+/// Kind of a block device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LayerKind {
-    /// A whole device with nothing of the kernel's below it.
+    /// A whole device without kernel devices below it.
     #[default]
     Disk,
     /// A part of a disk.
@@ -147,7 +151,7 @@ pub enum LayerKind {
     Zram,
     /// Plain memory (`brd`).
     Ram,
-    /// Device mapper.
+    /// A volume of the kernel's `dm` driver: LVM, dm-crypt, multipath.
     DeviceMapper,
     /// Software RAID.
     Raid,
@@ -155,7 +159,7 @@ pub enum LayerKind {
     Virtual,
 }
 
-/// What statx says about direct I/O to a file.
+/// Direct I/O limits of a file from statx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DirectIo {
@@ -169,7 +173,7 @@ impl Machine {
     /// A fact's text.
     ///
     /// # Errors
-    /// Why it could not be read, or that nobody looked.
+    /// Why it could not be read, or that it was not read.
     pub fn fact(&self, path: &str) -> Known<&str> {
         match self.facts.get(path) {
             Some(Ok(text)) => Ok(text.trim()),
@@ -183,8 +187,8 @@ impl Machine {
 const ALL_CACHE: &[&str] = &["tmpfs", "ramfs"];
 
 impl Place {
-    /// Why direct I/O on it goes through the page cache all the same, or is refused, by the file system's own word; `None` where
-    /// it works, and where nothing is said.
+    /// Why direct I/O goes through the page cache here, or is refused, according to the file system; `None` if it
+    /// works or the file system does not report it.
     pub fn without_direct(&self) -> Option<String> {
         if let Some(fs) = &self.file_system {
             if ALL_CACHE.contains(&fs.kind.as_str()) {
@@ -207,7 +211,7 @@ impl Place {
         self.file_system.as_ref().map_or("block device", |f| f.kind.as_str())
     }
 
-    /// Layers with nothing below them.
+    /// Layers without others below them.
     pub fn leaves(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().filter(|l| l.below.is_empty())
     }
@@ -256,29 +260,30 @@ impl Place {
 }
 
 impl Layer {
-    /// A number out of the `queue/` directory.
+    /// A number from the `queue/` directory.
     ///
     /// # Errors
-    /// That there is no such file, or no number in it.
+    /// That the file is missing, or contains no number.
     pub fn queue_number(&self, file: &str) -> Known<u64> {
-        number(&self.name, "queue/", &self.queue, file)
+        parse_number(&self.name, "queue/", &self.queue, file)
     }
 
-    /// A number out of another file of the device.
+    /// A number from another file of the device.
     ///
     /// # Errors
-    /// That there is no such file, or no number in it.
+    /// That the file is missing, or contains no number.
     pub fn device_number(&self, file: &str) -> Known<u64> {
-        number(&self.name, "", &self.device, file)
+        parse_number(&self.name, "", &self.device, file)
     }
 
-    /// The switch of this disk's counters, which may be turned while a run lasts. `None` for a partition, which has that of its disk.
+    /// The file that switches this disk's counters on and off, possibly during a run. `None` for a partition, which
+    /// follows its disk.
     pub fn iostats_file(&self) -> Option<String> {
         let dir = self.stat_file.strip_suffix("/stat").filter(|_| self.kind != LayerKind::Partition)?;
         Some(format!("{dir}/queue/iostats"))
     }
 
-    /// Why this layer's counters say nothing, where that is so.
+    /// Why this layer's counters are meaningless; `None` if they count.
     pub fn blind(&self) -> Option<String> {
         // zram counts by itself and ignores the switch.
         let off = self.queue.get("iostats").is_some_and(|v| v.trim() == "0") && self.kind != LayerKind::Zram;
@@ -286,7 +291,354 @@ impl Layer {
     }
 }
 
-fn number(layer: &str, dir: &str, files: &BTreeMap<String, String>, file: &str) -> Known<u64> {
+fn parse_number(layer: &str, dir: &str, files: &BTreeMap<String, String>, file: &str) -> Known<u64> {
     let text = files.get(file).ok_or_else(|| format!("{layer}/{dir}{file} is not there"))?;
     text.trim().parse().map_err(|_| format!("{layer}/{dir}{file} is no number: '{}'", text.trim()))
+}
+
+/// Version of this form.
+pub const FORMAT: u32 = 1;
+
+/// Every block device that the kernel shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Devices {
+    /// Version of this JSON: [`FORMAT`].
+    pub format: u32,
+    /// All devices, each disk followed by its partitions.
+    pub devices: Vec<BlockDevice>,
+    /// Names of devices without a size: loop devices that are not bound, drives without a medium.
+    pub empty: Vec<String>,
+}
+
+/// A disk, a partition or another device that takes requests, as the kernel describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BlockDevice {
+    /// Kernel name: `vda`, `nvme0n1p2`, `dm-0`.
+    pub name: String,
+    /// `major:minor`.
+    pub number: String,
+    /// Disk, partition or virtual, by its name and `/sys/class/block`.
+    pub kind: LayerKind,
+    /// The name of the volume, `vg-root`; `None` for other devices.
+    pub label: Option<String>,
+    /// Capacity.
+    pub bytes: u64,
+    /// Model as the device names itself.
+    pub model: Option<String>,
+    /// Vendor of a SCSI device; SATA disks report `ATA`.
+    pub vendor: Option<String>,
+    /// Revision of its firmware.
+    pub firmware: Option<String>,
+    /// Serial number.
+    pub serial: Option<String>,
+    /// World wide name: `naa.5000c500a1b2c3d4`, `eui.0025385b71b0a1c2`.
+    pub wwid: Option<String>,
+    /// Its connection: `NVMe over PCIe`, `SATA`, `USB`, `virtio`; `None` for virtual devices and unknown
+    /// connections.
+    pub bus: Option<String>,
+    /// Speed of that link: `8.0 GT/s PCIe x4`, `6.0 Gbps`.
+    pub link: Option<String>,
+    /// Its driver: `nvme`, `sd`, `virtio_blk`.
+    pub driver: Option<String>,
+    /// The disk of a partition; `None` for all others.
+    pub disk: Option<String>,
+    /// First byte of a partition on its disk; `None` for all others, and if it is not known.
+    pub start_bytes: Option<u64>,
+    /// Whether writes are refused.
+    pub read_only: Known<bool>,
+    /// Whether its medium can be taken out.
+    pub removable: Known<bool>,
+    /// Its queue; a partition has the queue of its disk.
+    pub queue: Queue,
+    /// For a loop device: its file, and whether it is read with direct I/O.
+    pub backing_file: Option<String>,
+    /// See there.
+    pub backing_direct: Option<bool>,
+    /// Devices directly below.
+    pub below: Vec<String>,
+    /// Kernel names of the parts that it is divided into; empty for anything but a divided disk.
+    pub partitions: Vec<String>,
+    /// Devices built on it.
+    pub holders: Vec<String>,
+    /// Where it is mounted in this mount namespace.
+    pub mounts: Known<Vec<Mounted>>,
+    /// The users of the device, of its partitions, and of devices built on it; `None` if it is unused. The reason
+    /// if they cannot be determined.
+    pub used_by: Known<Option<String>>,
+}
+
+/// How a device takes requests. A missing value is kept as the reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Queue {
+    /// Smallest request in bytes.
+    pub logical_block_bytes: Known<u64>,
+    /// Unit that the medium writes at once.
+    pub physical_block_bytes: Known<u64>,
+    /// Largest request that the kernel sends.
+    pub max_request_bytes: Known<u64>,
+    /// Largest that the device takes.
+    pub max_hardware_request_bytes: Known<u64>,
+    /// Requests that one hardware queue of it holds (`nr_requests`).
+    pub requests: Known<u64>,
+    /// Number of hardware queues that the driver uses.
+    pub hardware_queues: Known<u64>,
+    /// Requests that the device takes at once; most devices do not report it.
+    pub device_depth: Known<u64>,
+    /// The active scheduler.
+    pub scheduler: Known<String>,
+    /// `write back` if a flush is needed to make writes stable, or `write through`.
+    pub write_cache: Known<String>,
+    /// Whether single writes can bypass the write cache (FUA).
+    pub fua: Known<bool>,
+    /// Whether it reports itself as a rotating disk.
+    pub rotational: Known<bool>,
+    /// Bytes that are read ahead.
+    pub read_ahead_bytes: Known<u64>,
+    /// Largest discard; 0 if it supports none.
+    pub max_discard_bytes: Known<u64>,
+    /// Smallest discard.
+    pub discard_granularity_bytes: Known<u64>,
+    /// Smallest efficient request according to the device; 0 if it does not report it.
+    pub optimal_request_bytes: Known<u64>,
+    /// `none`, `host-aware` or `host-managed`.
+    pub zoned: Known<String>,
+    /// Whether the kernel counts its requests.
+    pub counted: Known<bool>,
+}
+
+/// A mount of a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mounted {
+    /// Mount point.
+    pub point: String,
+    /// Type of file system.
+    pub kind: String,
+    /// Options of mount and super block.
+    pub options: String,
+}
+
+/// The identity of a file or device. It is independent of names: one thing has many through links, bind mounts and
+/// device nodes, and a name may refer to another thing a moment later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Identity {
+    /// Anything stored in a file system: a file, a directory, a FIFO.
+    File {
+        /// `major:minor` of its file system, as `stat` shows it.
+        device: String,
+        /// Its number there.
+        inode: u64,
+    },
+    /// A block device, through whichever node.
+    Device {
+        /// `major:minor`.
+        number: String,
+        /// Marks that distinguish this device from another one with the same number: serial number, sequence number
+        /// of its disk, the file below a loop device. Each as displayed text.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        marks: Vec<String>,
+    },
+}
+
+impl Identity {
+    /// Whether both are the same file or the same device at this moment.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Device { number: a, .. }, Self::Device { number: b, .. }) => a == b,
+            _ => self == other,
+        }
+    }
+
+    /// `inode 42 of 8:1`, `device 8:1`.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Device { number, .. } => format!("device {number}"),
+            Self::File { device, inode } => format!("inode {inode} of {device}"),
+        }
+    }
+
+    /// Describes how this differs from the earlier identity; `None` if it is the same.
+    pub fn change_from(&self, before: &Self) -> Option<String> {
+        if self == before {
+            return None;
+        }
+        let matched = |me: &Self, other: &Self| match (me, other) {
+            (Self::Device { number, marks }, Self::Device { number: their, marks: theirs }) => {
+                let own = marks.iter().filter(|m| !theirs.contains(m)).cloned();
+                let all: Vec<String> =
+                    (number != their).then(|| format!("device {number}")).into_iter().chain(own).collect();
+                if all.is_empty() { format!("device {number}") } else { all.join(", ") }
+            }
+            (me, _) => me.describe(),
+        };
+        Some(format!("it was {} and is {}", matched(before, self), matched(self, before)))
+    }
+}
+
+/// Directions of capacities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From the device.
+    Read,
+    /// To the device.
+    Write,
+}
+
+impl Direction {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Read, Self::Write];
+
+    /// `reads`, `writes`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "reads",
+            Self::Write => "writes",
+        }
+    }
+}
+
+/// The measured capacity of a device for one kind of request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Capacity {
+    /// The measured device.
+    pub device: KnownBy,
+    /// Reads or writes.
+    pub direction: Direction,
+    /// Whether requests were sequential; otherwise random.
+    pub sequential: bool,
+    /// Mean size of its requests in bytes.
+    pub request_bytes: u64,
+    /// Requests completed per second.
+    pub requests_per_s: f64,
+    /// Operations that the measurement kept in flight.
+    pub in_flight: u64,
+    /// Whether a cgroup's limit throttled the requests; the capacity is then that of the cgroup.
+    #[serde(default)]
+    pub throttled: bool,
+}
+
+/// Properties that identify a device across sessions and names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KnownBy {
+    /// Its kernel name in that session.
+    pub name: String,
+    /// Serial number of its hardware, or the kernel's id of a volume (`dm/uuid`).
+    pub serial: Option<String>,
+    /// For a loop device: device, inode and first byte of the file below it.
+    pub backing: Option<String>,
+    /// Its model, else its driver.
+    pub model: Option<String>,
+    /// Capacity.
+    pub bytes: u64,
+}
+
+/// How a device was matched with a measured one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SameBy {
+    /// Serial number and size.
+    Serial,
+    /// Device and inode of the file below a loop device.
+    BackingFile,
+    /// Model and size only: another device of the same model would match too.
+    ModelAndSize,
+}
+
+impl SameBy {
+    /// The phrase after "known by".
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::Serial => "serial number",
+            Self::BackingFile => "device and inode of its file",
+            Self::ModelAndSize => "model and size only, for want of a serial number",
+        }
+    }
+}
+
+/// Key of [`Layer::device`] for the file or device below a loop device.
+pub const BACKING: &str = "loop_backing";
+/// Key of the identity of a volume there.
+const VOLUME: &str = "dm/uuid";
+
+impl KnownBy {
+    /// The properties of a layer of the block stack; for a partition the caller passes its disk.
+    pub fn from_layer(layer: &Layer) -> Self {
+        let is_loop = layer.kind == LayerKind::Loop;
+        let device_fact = |key: &str| layer.device.get(key).cloned();
+        Self {
+            name: layer.name.clone(),
+            serial: layer.serial.clone().or_else(|| device_fact(VOLUME)),
+            backing: device_fact(BACKING).filter(|_| is_loop),
+            model: layer.model.clone().or_else(|| layer.driver.clone()).filter(|_| !is_loop),
+            bytes: layer.bytes,
+        }
+    }
+
+    /// How both are the same device; `None` if they differ, or if it cannot be determined.
+    pub fn same_as(&self, other: &Self) -> Option<SameBy> {
+        if self.bytes != other.bytes || self.bytes == 0 {
+            return None;
+        }
+        let both = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
+        if self.backing.is_some() || other.backing.is_some() {
+            return both(&self.backing, &other.backing).then_some(SameBy::BackingFile);
+        }
+        if self.serial.is_some() || other.serial.is_some() {
+            return both(&self.serial, &other.serial).then_some(SameBy::Serial);
+        }
+        both(&self.model, &other.model).then_some(SameBy::ModelAndSize)
+    }
+
+    /// `virtio_blk of 252 GiB`, used if model and size are the only match.
+    pub fn kind(&self) -> String {
+        format!("{} of {}", self.model.as_deref().unwrap_or("device"), show_bytes(self.bytes))
+    }
+}
+
+#[test]
+fn a_device_with_other_marks_has_changed() {
+    let device = |number: &str, marks: &[&str]| Identity::Device {
+        number: number.into(),
+        marks: marks.iter().map(|m| (*m).to_owned()).collect(),
+    };
+    let file = |inode| Identity::File { device: "8:1".into(), inode };
+    assert!(device("7:0", &["sequence 3"]).is_same(&device("7:0", &[])));
+    assert!(!device("7:0", &[]).is_same(&device("7:1", &[])) && !file(7).is_same(&device("8:1", &[])));
+    assert!(file(7).is_same(&file(7)) && !file(7).is_same(&file(8)));
+    assert_eq!(file(7).change_from(&file(7)), None);
+    assert_eq!(file(8).change_from(&file(7)).as_deref(), Some("it was inode 7 of 8:1 and is inode 8 of 8:1"));
+    let bound_again =
+        device("7:0", &["serial A", "sequence 4"]).change_from(&device("7:0", &["serial A", "sequence 3"]));
+    assert_eq!(bound_again.as_deref(), Some("it was sequence 3 and is sequence 4"));
+    let gone = device("7:0", &[]).change_from(&device("7:0", &["serial A"]));
+    assert_eq!(gone.as_deref(), Some("it was serial A and is device 7:0"));
+}
+
+#[test]
+fn serial_numbers_identify_devices_before_model_and_size() {
+    let device = |serial: Option<&str>, backing: Option<&str>, model: Option<&str>, bytes| KnownBy {
+        name: String::new(),
+        serial: serial.map(str::to_owned),
+        backing: backing.map(str::to_owned),
+        model: model.map(str::to_owned),
+        bytes,
+    };
+    let a = device(Some("S1"), None, Some("M"), 10);
+    assert_eq!(a.same_as(&a), Some(SameBy::Serial));
+    // Another disk of the same model, the same disk with another size, and a disk without a serial number.
+    assert_eq!(a.same_as(&device(Some("S2"), None, Some("M"), 10)), None);
+    assert_eq!(a.same_as(&device(Some("S1"), None, Some("M"), 11)), None);
+    assert_eq!(a.same_as(&device(None, None, Some("M"), 10)), None);
+    let plain = device(None, None, Some("M"), 10);
+    assert_eq!(plain.same_as(&plain), Some(SameBy::ModelAndSize));
+    assert_eq!(device(None, None, None, 10).same_as(&device(None, None, None, 10)), None);
+    let file = device(None, Some("8:1 7 0"), None, 10);
+    assert_eq!(file.same_as(&file), Some(SameBy::BackingFile));
+    assert_eq!(file.same_as(&device(None, Some("8:1 8 0"), None, 10)), None);
+    assert_eq!(file.same_as(&plain), None);
 }

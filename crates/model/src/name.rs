@@ -1,12 +1,11 @@
-//! Names of files as text, whatever bytes are in them, and back.
+//! Names and other foreign text: file names as text and back, text that is safe to print on a terminal, and words
+//! quoted for a shell.
 //!
-//! For: paths in plans and records, which are text, and have to lead to the same file again. Not for: how a name is shown
-//! ([`crate::visible`]).
-//!
-//! A name may hold any byte but zero. One that is no UTF-8, a control character, or a mark of direction stands in the text as
-//! characters of a private range, one a byte; so does whatever was in that range before. Nothing else changes.
+//! Control characters move the cursor or clear the screen, and direction marks let a name read as another one. Both
+//! are shown by number, as `\u{1b}`. A byte of a file name that is not part of a character becomes a private
+//! character in text and records, and `\xff` on the terminal.
 
-use crate::stand_in;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -19,19 +18,19 @@ pub fn text(name: impl AsRef<OsStr>) -> String {
             if is_plain(c) {
                 out.push(c);
             } else {
-                out.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().copied().map(stand_in::stand_in));
+                out.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().copied().map(stand_in));
             }
         }
-        out.extend(chunk.invalid().iter().copied().map(stand_in::stand_in));
+        out.extend(chunk.invalid().iter().copied().map(stand_in));
     }
     out
 }
 
-/// The name that a text stands for.
+/// The file name of a text made by [`text`].
 pub fn of_text(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
-        match stand_in::byte(c) {
+        match byte_of_stand_in(c) {
             Some(byte) => bytes.push(byte),
             None => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
@@ -39,22 +38,98 @@ pub fn of_text(text: &str) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// The path that a text stands for.
+/// The path of a text made by [`text`].
 pub fn path(text: &str) -> PathBuf {
     PathBuf::from(of_text(text))
 }
 
-/// A path as it is shown to people: in one line.
+/// A path for people, in one line.
 pub fn shown(path: &Path) -> String {
-    crate::visible::visible(&text(path)).into_owned()
+    visible(&text(path)).into_owned()
 }
 
 fn is_plain(c: char) -> bool {
-    stand_in::byte(c).is_none() && !c.is_control() && !crate::visible::turns(c)
+    byte_of_stand_in(c).is_none() && !c.is_control() && !changes_direction(c)
+}
+
+/// The character for the byte 0; the other bytes follow it.
+const FIRST_STAND_IN: u32 = 0x10_ff00;
+
+/// The character for a byte that is not part of a valid character.
+pub(crate) fn stand_in(byte: u8) -> char {
+    char::from_u32(FIRST_STAND_IN + u32::from(byte)).unwrap_or_default()
+}
+
+/// The byte for such a character.
+pub(crate) fn byte_of_stand_in(c: char) -> Option<u8> {
+    u32::from(c).checked_sub(FIRST_STAND_IN).and_then(|b| u8::try_from(b).ok())
+}
+
+/// Longest piece of foreign text that a message repeats, in characters.
+const MAX_EXCERPT: usize = 40;
+
+/// Quotes foreign text in a message: short, and without characters that a terminal would obey.
+pub(crate) fn quoted_excerpt(text: &str) -> String {
+    let mut words: String = text.chars().take(MAX_EXCERPT).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MAX_EXCERPT).is_some() {
+        words += "...";
+    }
+    format!("'{words}'")
+}
+
+/// Text with every control character but line feeds and tabs shown by its number.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| affects_terminal(c) || byte_of_stand_in(c).is_some();
+    escape(text, acts, |out, c| match byte_of_stand_in(c) {
+        Some(byte) => out.push_str(&format!("\\x{byte:02x}")),
+        None => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+    })
+}
+
+/// The same JSON, with control characters only between its parts.
+pub fn visible_json(json: &str) -> Cow<'_, str> {
+    // All of them are in the plane that four digits cover.
+    escape(json, affects_terminal, |out, c| out.push_str(&format!("\\u{:04x}", u32::from(c))))
+}
+
+/// Whether a character affects a terminal, or the order of shown text.
+fn affects_terminal(c: char) -> bool {
+    changes_direction(c) || (c.is_control() && c != '\n' && c != '\t')
+}
+
+/// Whether a character changes the writing direction of later ones.
+pub(crate) fn changes_direction(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escape(text: &str, which: impl Fn(char) -> bool, by: impl Fn(&mut String, char)) -> Cow<'_, str> {
+    if !text.contains(&which) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if which(c) { by(&mut out, c) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+/// Quotes a word if a shell would interpret it.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Joins quoted words to one line.
+pub fn line(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn every_name_comes_back_as_it_was() {
+fn file_names_survive_a_round_trip() {
     let names: [&[u8]; 6] = [
         b"/data/plain \xc3\xa9",
         b"/a\xff\xfe",
@@ -64,12 +139,39 @@ fn every_name_comes_back_as_it_was() {
         b"\xf4\x8f\xbf\xbf",
     ];
     for name in names {
-        let said = text(OsStr::from_bytes(name));
-        assert!(!said.contains(char::is_control), "{said:?}");
-        assert_eq!(of_text(&said).as_bytes(), name);
-        // What stands for a name is a name as well: said twice it still comes back.
-        assert_eq!(of_text(&text(&said)), OsStr::new(&said));
+        let shown_form = text(OsStr::from_bytes(name));
+        assert!(!shown_form.contains(char::is_control), "{shown_form:?}");
+        assert_eq!(of_text(&shown_form).as_bytes(), name);
+        // A stand-in character in a name must survive the round trip too.
+        assert_eq!(of_text(&text(&shown_form)), OsStr::new(&shown_form));
     }
     assert_eq!(text("/data/plain é"), "/data/plain é");
     assert_eq!(shown(Path::new(OsStr::from_bytes(b"a\xff\n"))), r"a\xff\x0a");
+}
+
+#[test]
+fn only_characters_that_affect_a_terminal_are_escaped() {
+    for plain in ["", "4K random read  ±2 %\n\tµs", "a\\u{1b}"] {
+        assert!(matches!(visible(plain), Cow::Borrowed(same) if same == plain), "{plain:?}");
+    }
+    assert_eq!(
+        visible("\u{1b}[2J\u{7}\r\u{9b}1m\u{7f}\u{202e}"),
+        r"\u{1b}[2J\u{7}\u{d}\u{9b}1m\u{7f}\u{202e}"
+    );
+}
+
+#[test]
+fn escaped_json_has_the_same_content() {
+    let shown_form = "a\u{9b}1m\u{7f}\u{1b}\u{202e}\n".to_owned();
+    let json = serde_json::to_string(&shown_form).unwrap_or_default();
+    let shown = visible_json(&json);
+    assert!(!shown.chars().any(affects_terminal), "{shown:?}");
+    assert_eq!(serde_json::from_str::<String>(&shown).ok(), Some(shown_form));
+}
+
+#[test]
+fn quoted_words_survive_a_shell() {
+    let words = ["run", "--mix", "70%", "it's a disk", "", "$HOME"].map(str::to_owned);
+    assert_eq!(line(&words), r"run --mix 70% 'it'\''s a disk' '' '$HOME'");
+    assert_eq!(line(&[]), "");
 }

@@ -1,25 +1,25 @@
-//! Data to write: unique and incompressible at memory speed, or as compressible and repetitive as is asked.
+//! The data that streams write, how compressible they are, and the patterns that reads are verified against.
 //!
-//! For: filling buffers outside the stamps and test files before a run, and measuring what such data are worth to a
-//! compressor. Not for: the bytes themselves (crate `random`), nor for reading the file whose bytes are written.
-//! Why: storage below may compress or deduplicate, and a repeated buffer would measure that instead.
+//! Data are unique and incompressible unless the job asks for compressible or repetitive data: storage may compress
+//! or deduplicate, and a repeated buffer would measure that instead. The crate `random` supplies the bytes.
 
-use crate::job::Data;
-use crate::record::Written;
+use crate::units::show_bytes;
 pub use random::{fill, split_mix};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What compressors and deduplicators of storage work on, mostly.
+/// The block size of most compressors and deduplicators in storage.
 const BLOCK_BYTES: usize = 4096;
-/// Bytes at the beginning of each block that stay unique even where all of it may be saved: else it would be a copy too.
+/// Bytes at the beginning of each block that are unique even in fully compressible data: otherwise the block would
+/// be a copy too.
 const UNIQUE_BYTES: usize = 16;
 /// Earlier blocks that a copy may be of.
 const POOL: usize = 64;
-/// How much data [`measure`] looks at: the shares of 4096 blocks are known to within a percent or two.
+/// Amount of data that [`measure`] inspects: 4096 blocks give the shares to within a percent or two.
 const MEASURED_BYTES: usize = 4096 * BLOCK_BYTES;
 
-/// What fills the buffers of one worker's writes.
+/// Fills the write buffers of one worker.
 #[derive(Clone, Debug)]
 pub struct Maker {
     recipe: Recipe,
@@ -34,8 +34,9 @@ enum Recipe {
 }
 
 impl Maker {
-    /// Decides how `data` are made. `file_bytes` are those of the file that [`Data::File`] names. Makers whose `seed`s
-    /// are hashes of different things make different data; a key is counted up from it for each write.
+    /// Selects the recipe for `data`. `file_bytes` is the content of the file that [`Data::File`] names. Makers
+    /// with unrelated `seed`s (hashes of different things) make different data; a key is counted up from the seed
+    /// for each write.
     ///
     /// # Errors
     /// A sentence: a share above 100 %, or a file that is missing or empty.
@@ -58,19 +59,20 @@ impl Maker {
         Ok(Self { recipe })
     }
 
-    /// What copies are of, where that is a set.
+    /// The sets that its copies are drawn from, if any.
     pub fn sets(&self) -> &[Set] {
         if let Recipe::Shaped(shaped) = &self.recipe { &shaped.sets } else { &[] }
     }
 
-    /// Makes its copies of these sets, its own and those of other workers. Without copies it changes nothing.
+    /// Draws its copies from these sets, its own and those of other workers. Changes nothing for data without
+    /// copies.
     pub fn copy_of(&mut self, sets: &Arc<[Set]>) {
         if let Recipe::Shaped(shaped) = &mut self.recipe {
             shaped.sets = Arc::clone(sets);
         }
     }
 
-    /// Fills the buffer of the next write. Allocates nothing. About 80 GB/s where all is unique and incompressible.
+    /// Fills the buffer of the next write. Allocates nothing. About 80 GB/s for unique and incompressible data.
     #[inline]
     pub fn fill(&mut self, buffer: &mut [u8]) {
         match &mut self.recipe {
@@ -80,13 +82,13 @@ impl Maker {
             }
             Recipe::Shaped(shaped) => buffer.chunks_mut(BLOCK_BYTES).for_each(|block| shaped.fill(block)),
             Recipe::Zeros => buffer.fill(0),
-            Recipe::File { bytes, next } => *next = repeat(bytes, *next, buffer),
+            Recipe::File { bytes, next } => *next = copy_repeatedly(bytes, *next, buffer),
         }
     }
 }
 
-/// Copies `bytes` from `next` on over and over; returns where to go on.
-fn repeat(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usize {
+/// Copies `bytes` repeatedly, starting at `next`; returns where to continue.
+fn copy_repeatedly(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usize {
     while !buffer.is_empty() {
         let piece = &bytes[next..bytes.len().min(next + buffer.len())];
         let (head, rest) = std::mem::take(&mut buffer).split_at_mut(piece.len());
@@ -100,13 +102,13 @@ fn repeat(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usize {
 /// Blocks that copies are of: the first that a worker writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// Key of the first; those of the others follow it.
+    /// Key of the first block; the others have the keys after it.
     first: u64,
     blocks: u64,
 }
 
 impl Set {
-    /// The key of one block of all sets, each as likely; `None` where there are none.
+    /// The key of one block of all sets, each equally likely; `None` without sets.
     fn draw(sets: &[Self], draw: u64) -> Option<u64> {
         let all = sets.iter().fold(0_u64, |sum, set| sum.saturating_add(set.blocks));
         let mut at = draw.checked_rem(all)?;
@@ -125,9 +127,9 @@ impl Set {
 struct Shaped {
     compress_percent: u8,
     dedup_percent: u8,
-    /// What copies are of; of the blocks in the pool where there are none.
+    /// The sets that copies are drawn from; without sets, copies are drawn from the pool.
     sets: Arc<[Set]>,
-    /// Keys of blocks that were made before; as many as `made` says.
+    /// Keys of earlier blocks; `made` of them are valid.
     pool: [u64; POOL],
     made: usize,
     key: u64,
@@ -163,8 +165,8 @@ impl Shaped {
         constant.fill(key as u8 | 1);
     }
 
-    /// The key of a block of the set or of an earlier one with the chance of a copy, else a new one. A block of the set may be copied
-    /// before its turn comes: then that is the copy.
+    /// Returns the key of an existing block with the chance of a copy, otherwise a new key. A block of the set may
+    /// be copied before its turn; then the later one is the copy.
     #[inline]
     fn next_key(&mut self) -> u64 {
         if self.dedup_percent > 0 && (self.made > 0 || !self.sets.is_empty()) {
@@ -184,7 +186,8 @@ impl Shaped {
         self.key
     }
 }
-/// Makes 16 MiB as a [`Maker`] with these settings does, and measures them. Takes some tens of ms; not for the hot loop.
+/// Makes 16 MiB like a [`Maker`] with these settings, and measures them. Takes some tens of ms; not for the hot
+/// loop.
 ///
 /// # Errors
 /// Those of [`Maker::new`].
@@ -196,7 +199,8 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
     let mut packed = vec![0_u8; lz4_flex::block::get_maximum_output_size(BLOCK_BYTES)];
     let mut kept = 0;
     for block in blocks {
-        // The output has the room that the library asks for; were it refused, the block would count as incompressible.
+        // The output has the room that the library requires. If the library still refused it, the block would
+        // count as incompressible.
         kept += lz4_flex::block::compress_into(block, &mut packed).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
     }
     let distinct = blocks.iter().collect::<HashSet<_>>().len();
@@ -204,16 +208,188 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
     Ok(Written { compress_percent: saved(kept, made.len()), dedup_percent: saved(distinct, blocks.len()) })
 }
 
+/// The data that are written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Data {
+    /// Unique and incompressible except for these shares.
+    Random {
+        /// How much a compressor can save, in percent of each 4 KiB.
+        compress_percent: u8,
+        /// Share of 4 KiB blocks that are copies of others, in percent.
+        dedup_percent: u8,
+        /// Copies repeat the first bytes that a worker writes, this many; if `None`, recently written blocks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dedup_set_bytes: Option<u64>,
+        /// Copies repeat blocks of all workers of the phase with this setting, not only of the worker itself.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        dedup_shared: bool,
+    },
+    /// Nothing but bytes of value 0.
+    Zeros,
+    /// The bytes 0 to 255, over and over: as compressible as zeros, and no zeros.
+    Counting,
+    /// The bytes of a file, over and over.
+    File(String),
+}
+
+impl Data {
+    /// The source of copies, with a leading blank; empty if copies repeat recent blocks.
+    pub fn copies_of(&self) -> String {
+        match self {
+            Self::Random { dedup_set_bytes: Some(bytes), dedup_shared, .. } => {
+                let whose = if *dedup_shared { " that each worker writes" } else { "" };
+                format!(" of the first {}{whose}", show_bytes(*bytes))
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self::Random { compress_percent: 0, dedup_percent: 0, dedup_set_bytes: None, dedup_shared: false }
+    }
+}
+
+/// Bytes that share their content, aligned to multiples of this size.
+const UNIT_BYTES: usize = 512;
+/// Bytes of an offset inside a pattern.
+const OFFSET_BYTES: usize = 8;
+
+/// The content that a stream writes for verification, and which reads it compares.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Verify {
+    /// The content of the blocks.
+    pub content: Content,
+    /// Whether its reads are checked.
+    pub checks: bool,
+    /// The stream of this index wrote the blocks in the previous phase; this stream reads each of them as often.
+    /// `None` if it does its own work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<usize>,
+    /// Whether the first difference ends the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fatal: bool,
+}
+
+/// Content of blocks that are verified.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// Bytes that depend only on the position, so that every writer writes the same there.
+    Stamps {
+        /// Different seeds give different data.
+        seed: u64,
+    },
+    /// The same bytes over and over, from the beginning of each operation.
+    Pattern {
+        /// One period, which is repeated to fill each operation.
+        bytes: Vec<u8>,
+        /// Positions in the pattern that hold the offset of the operation, as a little-endian number of 8 bytes.
+        offsets: Vec<usize>,
+    },
+}
+
+impl Content {
+    /// Writes the content of an operation at this offset.
+    pub fn put(&self, offset: u64, data: &mut [u8]) {
+        match self {
+            Self::Stamps { seed } => {
+                for_each_unit(offset, data.len(), |unit, inside, at| {
+                    data[at].copy_from_slice(&unit_content(*seed, unit)[inside]);
+                });
+            }
+            Self::Pattern { bytes, offsets } => {
+                let once = pattern(bytes, offsets, offset);
+                if !once.is_empty() {
+                    data.chunks_mut(once.len()).for_each(|chunk| chunk.copy_from_slice(&once[..chunk.len()]));
+                }
+            }
+        }
+    }
+
+    /// Compares data that were read at this offset. Returns the position of the first difference.
+    pub fn difference(&self, offset: u64, data: &[u8]) -> Option<usize> {
+        let mut first: Option<usize> = None;
+        let mut note = |at: usize, are: &[u8], should: &[u8]| {
+            if first.is_none() && are != should {
+                first = are.iter().zip(should).position(|(a, b)| a != b).map(|inside| at + inside);
+            }
+        };
+        match self {
+            Self::Stamps { seed } => for_each_unit(offset, data.len(), |unit, inside, at| {
+                note(at.start, &data[at], &unit_content(*seed, unit)[inside]);
+            }),
+            Self::Pattern { bytes, offsets } => {
+                let once = pattern(bytes, offsets, offset);
+                let length = once.len().max(1);
+                for (number, chunk) in data.chunks(length).enumerate() {
+                    note(number * length, chunk, once.get(..chunk.len()).unwrap_or_default());
+                }
+            }
+        }
+        first
+    }
+}
+
+/// Calls `visit` for each unit that an operation touches: its number, the part of the unit, and the part of the
+/// operation.
+fn for_each_unit(
+    offset: u64,
+    length: usize,
+    mut each: impl FnMut(u64, std::ops::Range<usize>, std::ops::Range<usize>),
+) {
+    let size = UNIT_BYTES as u64;
+    let mut at = 0;
+    while at < length {
+        let position = offset + at as u64;
+        let inside = (position % size) as usize;
+        let bytes = (UNIT_BYTES - inside).min(length - at);
+        each(position / size, inside..inside + bytes, at..at + bytes);
+        at += bytes;
+    }
+}
+
+fn unit_content(seed: u64, unit: u64) -> [u8; UNIT_BYTES] {
+    let mut bytes = [0; UNIT_BYTES];
+    fill(&mut bytes, split_mix(seed ^ split_mix(unit)));
+    bytes
+}
+
+fn pattern(bytes: &[u8], offsets: &[usize], offset: u64) -> Vec<u8> {
+    let mut once = bytes.to_vec();
+    for at in offsets {
+        if let Some(place) = once.get_mut(*at..at.saturating_add(OFFSET_BYTES)) {
+            place.copy_from_slice(&offset.to_le_bytes());
+        }
+    }
+    once
+}
+
+/// The data as a compressor and a deduplicator see them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Written {
+    /// Share of the bytes that an LZ compressor saves, block by block of 4 KiB, in percent.
+    pub compress_percent: f64,
+    /// Share of the 4 KiB blocks that are copies of others, in percent.
+    pub dedup_percent: f64,
+}
+
 #[cfg(test)]
-fn measured(compress_percent: u8, dedup_percent: u8) -> Written {
+fn measure_shares(compress_percent: u8, dedup_percent: u8) -> Written {
     let data = Data::Random { compress_percent, dedup_percent, dedup_set_bytes: None, dedup_shared: false };
     measure(&data, None, 7).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
-fn data_are_as_compressible_and_repetitive_as_asked() {
+fn data_have_the_requested_compressibility_and_repetition() {
     for (compress, dedup) in [(0, 0), (10, 5), (50, 30), (90, 95), (100, 0), (0, 50), (25, 100)] {
-        let Written { compress_percent, dedup_percent } = measured(compress, dedup);
+        let Written { compress_percent, dedup_percent } = measure_shares(compress, dedup);
         // The random part grows by 0.5 % in LZ4, and describing the run takes some bytes.
         assert!((compress_percent - f64::from(compress)).abs() < 1.5, "{compress}: {compress_percent}");
         // Five standard deviations of 4096 draws.
@@ -243,7 +419,7 @@ fn small_writes_are_made_like_large_ones() {
 }
 
 #[test]
-fn copies_of_a_set_are_of_the_first_blocks_and_of_no_others() {
+fn copies_of_a_set_repeat_only_its_first_blocks() {
     const SET: usize = 16;
     let set_bytes = Some((SET * BLOCK_BYTES) as u64);
     let data = Data::Random {
@@ -264,7 +440,7 @@ fn copies_of_a_set_are_of_the_first_blocks_and_of_no_others() {
     // Half of 4096 are divided among 16: 128 each, five deviations to either side.
     assert!(often.iter().all(|n| n.abs_diff(128) < 60), "{often:?}");
     assert!(counts.len().abs_diff(2048) < 160, "{}", counts.len());
-    // As large as all that is written it converges only later: what is copied before its turn is no copy.
+    // With a set as large as all written data it converges only later: a block copied before its turn is no copy.
     let large = Data::Random {
         compress_percent: 0,
         dedup_percent: 50,
@@ -276,7 +452,7 @@ fn copies_of_a_set_are_of_the_first_blocks_and_of_no_others() {
 }
 
 #[test]
-fn workers_that_share_their_sets_copy_each_others_blocks() {
+fn workers_with_shared_sets_copy_each_others_blocks() {
     const SET: usize = 16;
     let dedup_set_bytes = Some((SET * BLOCK_BYTES) as u64);
     let data = Data::Random { compress_percent: 0, dedup_percent: 50, dedup_set_bytes, dedup_shared: true };
@@ -299,7 +475,7 @@ fn workers_that_share_their_sets_copy_each_others_blocks() {
 }
 
 #[test]
-fn the_bytes_of_a_file_go_on_from_write_to_write() {
+fn file_content_continues_across_writes() {
     let bytes: Arc<[u8]> = (0..7_u8).collect();
     let file = Data::File("seven".into());
     let mut maker = Maker::new(&file, Some(bytes), 1).unwrap_or_else(|e| panic!("{e}"));
@@ -315,7 +491,7 @@ fn the_bytes_of_a_file_go_on_from_write_to_write() {
 }
 
 #[test]
-fn bytes_that_count_begin_with_zero_where_the_size_is_a_multiple_of_them() {
+fn counting_bytes_restart_at_zero_in_each_write() {
     let mut maker = Maker::new(&Data::Counting, None, 1).unwrap_or_else(|e| panic!("{e}"));
     for _ in 0..2 {
         let mut write = [9; 512];
@@ -325,7 +501,7 @@ fn bytes_that_count_begin_with_zero_where_the_size_is_a_multiple_of_them() {
 }
 
 #[test]
-fn zeros_are_zeros_and_impossible_shares_are_refused() {
+fn zeros_are_written_and_invalid_shares_are_rejected() {
     let mut maker = Maker::new(&Data::Zeros, None, 1).unwrap_or_else(|e| panic!("{e}"));
     let mut write = [1_u8; 100];
     maker.fill(&mut write);
@@ -340,7 +516,7 @@ fn zeros_are_zeros_and_impossible_shares_are_refused() {
 }
 
 #[test]
-fn makers_of_different_seeds_share_nothing() {
+fn makers_with_different_seeds_share_no_blocks() {
     let mut seen = HashSet::new();
     for seed in 0..50 {
         let mut maker = Maker::new(&Data::default(), None, seed).unwrap_or_else(|e| panic!("{e}"));
@@ -350,4 +526,35 @@ fn makers_of_different_seeds_share_nothing() {
             assert!(seen.insert(write), "seed {seed} repeats a block");
         }
     }
+}
+
+#[test]
+fn content_is_verified_in_pieces_of_any_size() {
+    let stamps = Content::Stamps { seed: 7 };
+    let mut whole = vec![0; 4096];
+    stamps.put(512, &mut whole);
+    assert_eq!(stamps.difference(512, &whole), None);
+    for (from, to) in [(0, 4096), (1, 2), (500, 700), (511, 513), (512, 1024)] {
+        assert_eq!(stamps.difference(512 + from as u64, &whole[from..to]), None, "{from}..{to}");
+        let mut part = vec![0; to - from];
+        stamps.put(512 + from as u64, &mut part);
+        assert_eq!(part, whole[from..to]);
+    }
+    whole[1000] ^= 1;
+    assert_eq!(stamps.difference(512, &whole), Some(1000));
+    assert_eq!(stamps.difference(1024, &whole[..512]), Some(0), "data of another place");
+    assert_eq!(Content::Stamps { seed: 8 }.difference(512, &whole), Some(0), "data of another seed");
+}
+
+#[test]
+fn a_pattern_restarts_with_each_operation_and_may_contain_its_offset() {
+    let content = Content::Pattern { bytes: b"ab--------c".to_vec(), offsets: vec![2] };
+    let mut data = vec![0; 30];
+    content.put(513, &mut data);
+    assert_eq!(&data[..13], b"ab\x01\x02\0\0\0\0\0\0cab");
+    assert_eq!(content.difference(513, &data), None);
+    assert_eq!(content.difference(512, &data), Some(2));
+    data[29] ^= 1;
+    assert_eq!(content.difference(513, &data), Some(29));
+    assert_eq!(Content::Pattern { bytes: Vec::new(), offsets: Vec::new() }.difference(0, &[]), None);
 }

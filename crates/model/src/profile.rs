@@ -1,15 +1,18 @@
-//! Profiles: named lists of tests, as data.
+//! Profiles: named lists of tests that reproduce well-known tools, and the layout that such a tool gives its
+//! results.
 //!
-//! For: the standard benchmarks of the field. Not for: how they are measured (the plan) or shown (the report).
-//! Sources: CrystalDiskMark 9 (`CrystalDiskMark.cpp`, presets Default, NVMe SSD, Peak, Real World, Demo) and the article
-//! "IO Performance Benchmarking 101" (the six common usage patterns). ATTO Disk Benchmark 4 (0.5 KB to 64 MB, queue depth 4, 256
-//! MB). IO500 (`src/phase_ior_easy.c`, `src/phase_ior_hard.c`: the options that it calls IOR with). AS SSD Benchmark 2: <https://ssd-tester.com/text_score.php> (tests, sizes, score) and reviews that name its block sizes.
+//! Sources: CrystalDiskMark 9 (`CrystalDiskMark.cpp`, presets Default, NVMe SSD, Peak, Real World, Demo) and the
+//! article "IO Performance Benchmarking 101" (the six common usage patterns). ATTO Disk Benchmark 4 (0.5 KB to 64
+//! MB, queue depth 4, 256 MB). IO500 (`src/phase_ior_easy.c`, `src/phase_ior_hard.c`: the options that it calls IOR
+//! with). AS SSD Benchmark 2: <https://ssd-tester.com/text_score.php> (tests, sizes, score) and reviews that name
+//! its block sizes.
 
 use crate::job::Pattern::{self, Random, Sequential};
 use crate::job::{Cache, Layout, Mix, Options, PerKind, Sizes, StopRule};
 use crate::spec::{EngineSpec, JobSpec, Rw, StreamSpec};
-use crate::tool_layout::Look;
 use crate::units::{GIB, MIB};
+use crate::verdict::Verdict;
+use serde::{Deserialize, Serialize};
 
 /// One line of a profile; measured once for each direction of the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,41 +25,42 @@ pub struct Test {
     pub depth: u32,
     /// Threads.
     pub workers: u32,
-    /// What its tool calls it; empty where it has the name of the field.
+    /// Its name in the tool; empty if that is the field's name.
     pub called: &'static str,
-    /// The one direction that it has, as a read share; `None` where it has all of the profile.
+    /// Its only direction, as a read share; `None` for all directions of the profile.
     pub only: Option<u8>,
-    /// Bytes from the beginning of the target that it stays in, where `--size` says nothing; `None` for all of them.
+    /// Bytes from the beginning of the target that it uses, unless `--size` is given; `None` for all of it.
     pub span_bytes: Option<u64>,
-    /// Whether it is done with larger blocks where direct I/O takes none so small, and not left out.
+    /// Whether its block size is raised if direct I/O does not support blocks this small. Otherwise the test is
+    /// left out.
     pub raised: bool,
     /// Whether its tool shows its mean latency, and not its rate.
     pub latency: bool,
-    /// Which files its workers have, where that is not one for all of a host.
+    /// The files of its workers.
     pub files: Files,
-    /// Open flags, where they are not those of the engine.
+    /// Cache mode, if it is not the default of the engine.
     pub cache: Option<Cache>,
-    /// Not one direction but both: writes the whole span once with data of which a compressor can save so many percent, and
-    /// then reads it once. Nothing else makes sure what is read.
+    /// A test with both directions: writes the whole span once with data that can be compressed by this many
+    /// percent, then reads it once. This is the only way to know which data are read.
     pub rewrites: Option<u8>,
 }
 
-/// Which files the workers of a test have.
+/// The files of the workers of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Files {
     /// One for all workers of a host.
     Host,
-    /// One for each task of all hosts, as IOR has them: a task is a worker, of which `--workers` says how many each host has.
-    /// What is read another host wrote.
+    /// One for each task of all hosts, like IOR: a task is a worker, and `--workers` is their number per host. Each
+    /// host reads files that another host wrote.
     Own,
-    /// One for all tasks of all hosts, laid out like this. What is read another host wrote.
+    /// One for all tasks of all hosts, with this layout. Each host reads parts that another host wrote.
     Shared(Layout),
 }
 
 /// A named list of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// What `--profile` takes.
+    /// The word that selects it after `--profile`.
     pub name: &'static str,
     /// One line for `--help`.
     pub about: &'static str,
@@ -66,18 +70,18 @@ pub struct Profile {
     pub read_percents: &'static [u8],
     /// Index of the test whose first direction is the headline.
     pub headline: usize,
-    /// How its tool shows the results; `None` where the table says the same.
+    /// The tool's layout of the results; `None` if the table has the same content.
     pub card: Option<ToolStyle>,
 }
 
 /// How a tool shows its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolStyle {
-    /// The tool.
+    /// Product that it imitates: `ATTO Disk Benchmark`.
     pub tool: &'static str,
     /// How.
     pub look: Look,
-    /// What is not as the tool does it, in sentences.
+    /// Differences from the tool, in sentences.
     pub differs: &'static [&'static str],
 }
 
@@ -98,7 +102,7 @@ const fn test(pattern: Pattern, block_kib: u32, depth: u32, workers: u32) -> Tes
     }
 }
 
-/// A test as IOR has it: transfers in order, one at a time by each task.
+/// A test like IOR's: sequential transfers, one at a time by each task.
 const fn ior(called: &'static str, files: Files) -> Test {
     Test { called, files, ..test(Sequential, 2048, 1, 1) }
 }
@@ -106,7 +110,7 @@ const fn ior(called: &'static str, files: Files) -> Test {
 /// Bytes of a transfer of IO500's ior-hard: no multiple of anything.
 const IOR_HARD_BYTES: u32 = 47_008;
 
-/// A transfer size of ATTO: 512 bytes, doubled so many times.
+/// A transfer size of ATTO: 512 bytes, doubled this many times.
 const fn atto(doubled: u32) -> Test {
     Test { block_bytes: 512 << doubled, span_bytes: Some(256 * MIB), ..test(Sequential, 0, 4, 1) }
 }
@@ -124,7 +128,7 @@ const fn rewrite(called: &'static str, percent: u8) -> Test {
 const READ_WRITE: &[u8] = &[100, 0];
 /// Of tests that do both at once.
 const BOTH: &[u8] = &[50];
-/// What is not done of AS SSD.
+/// The part of AS SSD that is left out.
 const NO_COPIES: &str = "AS SSD's copy benchmark (ISO, program, game) is not done: it times how Windows copies, through its cache.";
 const CDM: &[Test] = &[
     test(Sequential, 1024, 8, 1),
@@ -313,13 +317,13 @@ pub fn find(name: &str) -> Option<&'static Profile> {
 }
 
 impl Test {
-    /// The directions that it is measured in, of those of a profile.
+    /// The measured directions, from those of the profile.
     pub fn directions(&self, of_profile: &'static [u8]) -> impl Iterator<Item = u8> {
         let only = self.only;
         of_profile.iter().copied().filter(move |p| only.is_none_or(|o| o == *p))
     }
 
-    /// The name of one direction of it: `RND4K Q32T1 read`.
+    /// The name of one direction: `RND4K Q32T1 read`.
     pub fn name_of(&self, read_percent: u8) -> String {
         if let Some(percent) = self.rewrites {
             return format!("compress {percent}");
@@ -328,7 +332,7 @@ impl Test {
         format!("{} {}", self.name(), mix.describe())
     }
 
-    /// What its row of a card is called: `4K-64Thrd`, or its block size.
+    /// The name of its row in the tool's layout: `4K-64Thrd`, or its block size.
     pub fn row_name(&self) -> String {
         if self.called.is_empty() {
             crate::units::show_block(self.block_bytes.into())
@@ -337,7 +341,7 @@ impl Test {
         }
     }
 
-    /// Writes what it is into a spec. `span` is what its target has room for.
+    /// Writes the test into a spec. `span` is the space on its target.
     pub fn spec(&self, read_percent: u8, span: u64, job: &mut JobSpec) {
         job.name = Some(self.name_of(read_percent));
         let Some(compress) = self.rewrites else {
@@ -345,7 +349,7 @@ impl Test {
                 .phases
                 .iter_mut()
                 .flat_map(|p| &mut p.streams)
-                .for_each(|s| self.say(read_percent, s));
+                .for_each(|s| self.fill_stream(read_percent, s));
         };
         let once =
             StopRule { operations: Some((span / u64::from(self.block_bytes)).max(1)), ..StopRule::default() };
@@ -354,7 +358,7 @@ impl Test {
             for phase in &job.phases {
                 let mut phase = phase.clone();
                 for stream in &mut phase.streams {
-                    self.say(read_percent, stream);
+                    self.fill_stream(read_percent, stream);
                     stream.name = Some(name.into());
                     stream.compress = (read_percent == 0).then_some(compress);
                     stream.limit = once;
@@ -365,13 +369,13 @@ impl Test {
         job.phases = phases;
     }
 
-    fn say(&self, read_percent: u8, stream: &mut StreamSpec) {
+    fn fill_stream(&self, read_percent: u8, stream: &mut StreamSpec) {
         let sizes = Sizes::Fixed(self.block_bytes);
         stream.rw = Some(if self.pattern == Random { Rw::Randrw } else { Rw::Rw });
         stream.mix = Some(Mix::of_percents(read_percent, 0));
         stream.bs = Some(PerKind::all(sizes));
         stream.depth = Some(self.depth);
-        // Who says it otherwise was let through.
+        // The user's value has precedence.
         stream.workers.get_or_insert(self.workers);
         stream.cache = stream.cache.or(self.cache);
         if self.files == Files::Host {
@@ -386,7 +390,7 @@ impl Test {
         stream.shift_hosts = (read_percent == 100).then_some(1);
     }
 
-    /// What its tool calls it, or the name of the field: `RND4K Q32T1`.
+    /// The tool's name of the test, or the field's: `RND4K Q32T1`.
     pub fn name(&self) -> String {
         if !self.called.is_empty() {
             return self.called.into();
@@ -405,7 +409,7 @@ impl Test {
 }
 
 impl Profile {
-    /// Whether `--workers` says how many each host has.
+    /// Whether `--workers` sets the number of workers per host.
     pub fn takes_workers(&self) -> bool {
         self.tests.iter().any(|t| t.files != Files::Host)
     }
@@ -418,15 +422,128 @@ impl Profile {
     }
 }
 
+/// The layout of a tool's results: part of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolLayout {
+    /// The tool that shows its results like this.
+    pub tool: String,
+    /// The appearance of the results.
+    pub look: Look,
+    /// Its rows, in their order.
+    pub rows: Vec<LayoutRow>,
+    /// Differences from the tool, in sentences.
+    pub differs: Vec<String>,
+}
+
+/// How a tool shows its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Look {
+    /// A bar per number.
+    Bars,
+    /// Numbers, and a score computed from them.
+    Score,
+}
+
+/// One row of such a layout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutRow {
+    /// The tool's name of the row: `4K-64Thrd`.
+    pub name: String,
+    /// Whether the tool shows the mean latency instead of the rate.
+    pub latency: bool,
+    /// The read; `None` without one.
+    pub read: Option<CellSource>,
+    /// The write; `None` without one.
+    pub write: Option<CellSource>,
+}
+
+/// The source of a number: the first stream of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellSource {
+    /// Index of the job.
+    pub job: usize,
+    /// Index of its phase.
+    pub phase: usize,
+}
+
+/// Results in the layout of a well-known tool: part of a report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolResults {
+    /// The tool that shows its results like this.
+    pub tool: String,
+    /// Its rows, in their order.
+    pub rows: Vec<ToolRow>,
+    /// The score; `None` if the tool has none.
+    pub score: Option<Score>,
+    /// Differences from the tool, in sentences.
+    pub differs: Vec<String>,
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolRow {
+    /// The tool's name of the row: `4K-64Thrd`.
+    pub name: String,
+    /// `MB/s` of 10^6 bytes, or `ms` for a mean latency.
+    pub unit: String,
+    /// The read; `None` without one.
+    pub read: Option<ToolCell>,
+    /// The write; `None` without one.
+    pub write: Option<ToolCell>,
+}
+
+/// One number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolCell {
+    /// Index of the result that it repeats.
+    pub result: usize,
+    /// Median over runs of a rate, mean of a latency; `None` if a finding invalidates it or nothing completed.
+    pub value: Option<f64>,
+    /// The smallest and largest value of a run; `None` for a latency, or with fewer than two runs.
+    pub range: Option<[f64; 2]>,
+    /// The verdict of the findings about it.
+    pub verdict: Verdict,
+}
+
+/// The score of a tool, in its points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Score {
+    /// Weighted sum of the sequential, 4K and 4K-64Thrd reads.
+    pub read: Points,
+    /// Weighted sum of the sequential, 4K and 4K-64Thrd writes.
+    pub write: Points,
+    /// Both directions, with the tool's weights.
+    pub total: Points,
+}
+
+/// Points with their range and verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Points {
+    /// The points; `None` if they are withheld.
+    pub value: Option<f64>,
+    /// The points from the slowest runs of all numbers, and from the fastest; `None` if a number has only one run.
+    pub range: Option<[f64; 2]>,
+    /// The worst verdict of the numbers behind them.
+    pub verdict: Verdict,
+    /// Why there are none.
+    pub withheld: Option<String>,
+}
+
 #[test]
-fn names_are_those_of_the_field() {
+fn test_names_follow_the_usual_form() {
     assert_eq!(CDM[2].name(), "RND4K Q32T1");
     assert_eq!(find("six").map(|p| p.rows().count()), Some(6));
 }
 
 /// Findings know results by their names.
 #[test]
-fn no_two_rows_of_a_profile_have_one_name() {
+fn row_names_of_a_profile_are_unique() {
     for profile in PROFILES {
         let mut names: Vec<String> = profile.rows().map(|(p, t)| t.name_of(p)).collect();
         let all = names.len();

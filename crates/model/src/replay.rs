@@ -1,30 +1,28 @@
-//! A replay beside its original: what came of carrying a captured load out again.
-//!
-//! For: figures of both, and in words where they differ and why. Not for: what was meant ([`crate::job::Replay`]), nor what was counted while
-//! it ran ([`crate::record::Replayed`]).
+//! Replays: the replay of a captured load in a job, its comparison with the original, and the check of a fitted
+//! job.
 
-use crate::record::Replayed;
+use crate::job::Kind;
 use serde::{Deserialize, Serialize};
 
-/// A replay beside its original.
+/// A replay compared with its original.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayComparison {
-    /// The capture, as it was typed.
+    /// The capture, as typed.
     pub capture: String,
     /// When requests were submitted: `dependent`, `timed` or `fast`.
     pub pace: String,
-    /// What the times of the capture were divided by.
+    /// The factor by which the replay is faster than the capture.
     pub speed: f64,
-    /// Where latencies and depth of the replay are seen: `driver`, where its capture saw them, or `program`, whose system calls and wake-ups
-    /// they have in them, as in reports that do not say.
+    /// Where latencies and depth of the replay are measured: `driver`, like its capture, or `program`, which
+    /// includes system calls and wake-ups. Reports without this field mean `program`.
     #[serde(default = "by_program")]
     pub seen_at: String,
-    /// Figures of both. Of several runs the replay's is the mean, its latencies are those of all together.
+    /// Figures of both. With several runs, the replay's are means, and its latencies cover all runs.
     pub figures: Vec<Compared>,
-    /// What kept it from following its capture, over all runs; `None` where that was not counted.
+    /// Reasons why it could not follow its capture, over all runs; `None` if they were not counted.
     pub counted: Option<Replayed>,
-    /// Where latencies are seen, where both differ, and why, in sentences.
+    /// Where latencies are measured, how the two differ, and why, in sentences.
     pub differs: Vec<String>,
 }
 
@@ -36,20 +34,21 @@ fn by_program() -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Compared {
-    /// Which: `elapsed`, `operations`, `IOPS`, `MB/s`, `depth`, `read share`, `read size`, `read p50`, `read p99` ...
+    /// Name of the figure: `elapsed`, `operations`, `IOPS`, `MB/s`, `depth`, `read share`, `read size`, `read p50`,
+    /// `read p99` ...
     pub name: String,
     /// `ns`, `bytes`, `share`, or empty of plain numbers.
     pub unit: String,
-    /// Of the capture, at its own speed; `None` where it is not known.
+    /// Figure of the capture, at its own speed; `None` if it is not known.
     pub original: Option<f64>,
-    /// Of the replay; `None` where it is not known, or withheld.
+    /// Figure of the replay; `None` if it is not known or withheld.
     pub replay: Option<f64>,
-    /// By how much the replay is more, as a share of the original; `None` where either is not known.
+    /// The difference as a share of the original; `None` if either is not known.
     pub change: Option<f64>,
 }
 
 impl Compared {
-    /// Both beside each other.
+    /// Compares two figures.
     pub fn from_figures(name: &str, unit: &str, original: Option<f64>, replay: Option<f64>) -> Self {
         let change = original.zip(replay).filter(|(original, _)| *original > 0.0);
         let change = change.map(|(original, replay)| replay / original - 1.0);
@@ -57,9 +56,332 @@ impl Compared {
     }
 }
 
+/// When captured requests are submitted again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayPace {
+    /// Each operation as long after the last completed one of its task as in the capture.
+    #[default]
+    Dependent,
+    /// At the times of the capture, whatever the target does: an open loop.
+    Timed,
+    /// As soon as there is room.
+    Fast,
+}
+
+impl ReplayPace {
+    /// All values with their words.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("dependent", Self::Dependent), ("timed", Self::Timed), ("fast", Self::Fast)];
+
+    /// The word of the flag `--pace`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Dependent => "dependent",
+            Self::Timed => "timed",
+            Self::Fast => "fast",
+        }
+    }
+}
+
+/// A captured load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Replay {
+    /// The capture file, as the text form of its path.
+    pub file: String,
+    /// When its requests are submitted.
+    pub pace: ReplayPace,
+    /// The factor that times of the capture are divided by.
+    pub speed: f64,
+    /// Changes of its operations.
+    #[serde(default, skip_serializing_if = "Changes::is_none")]
+    pub changes: Changes,
+    /// Whether the touched bytes are moved together, because the target is smaller than the captured device.
+    pub dense: bool,
+    /// Whether the capture has single stable writes (FUA), for which the target is opened a second time with
+    /// `O_DSYNC`.
+    pub stable_writes: bool,
+    /// Largest read or write in bytes.
+    pub largest_bytes: u32,
+    /// Figures of the capture.
+    pub original: Original,
+}
+
+/// Changes of captured operations before they are run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Changes {
+    /// Divisor of offsets, in whole sectors of 512 bytes; 0 leaves them unchanged.
+    pub divide: u64,
+    /// Multiple in bytes, a power of two, to which offsets are rounded down and sizes of requests up; 0 leaves them
+    /// unchanged. Operations of programs keep their sizes.
+    pub align_bytes: u64,
+    /// Kinds that are skipped.
+    pub skip: Vec<Kind>,
+}
+
+impl Changes {
+    /// Whether there are none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Figures of the replayed requests of a captured load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Original {
+    /// The captured device, or the trace of another tool.
+    pub device: String,
+    /// `complete`, `incomplete` or `unknown`, as in `fathom show`.
+    pub completeness: String,
+    /// Why the file could not be read to its end; `None` if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damage: Option<String>,
+    /// From the first issue to the last completion, in ns.
+    pub elapsed_ns: u64,
+    /// Mean number in flight over that time; `None` without any known completion.
+    pub depth_mean: Option<f64>,
+    /// Most in flight.
+    pub depth_max: u32,
+    /// Tasks that are kept apart.
+    pub tasks: u32,
+    /// Distinct bytes read or written, in whole blocks of 4 KiB.
+    pub footprint_bytes: u64,
+    /// End of the touched bytes.
+    pub end_bytes: u64,
+    /// Bytes that all offsets and sizes of reads and writes are multiples of.
+    pub align_bytes: u32,
+    /// Share of reads and writes that begin at the end of the previous one of their direction, in percent.
+    pub sequential_percent: f64,
+    /// Figures of each kind of operation.
+    pub kinds: Vec<OriginalKind>,
+    /// Requests that have no counterpart here: commands to the device, operations on zones.
+    pub left_out: u64,
+}
+
+/// Requests of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OriginalKind {
+    /// Whether these are reads, writes, trims or syncs.
+    pub kind: Kind,
+    /// How many.
+    pub operations: u64,
+    /// Sum of their sizes.
+    pub bytes: u64,
+    /// Smallest and largest, in bytes.
+    pub sizes: [u64; 2],
+    /// Median latency in ns from issue to completion; `None` if fewer than ten lie beyond.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile in ns; `None` if fewer than ten lie beyond.
+    pub p99_ns: Option<u64>,
+}
+
+impl Original {
+    /// Operations of all kinds.
+    pub fn operations(&self) -> u64 {
+        self.kinds.iter().map(|k| k.operations).sum()
+    }
+
+    /// Figures of a kind, if it occurs.
+    pub fn for_kind(&self, kind: Kind) -> Option<&OriginalKind> {
+        self.kinds.iter().find(|k| k.kind == kind)
+    }
+
+    /// How many of a kind.
+    pub fn count(&self, kind: Kind) -> u64 {
+        self.for_kind(kind).map_or(0, |k| k.operations)
+    }
+}
+
+impl Replay {
+    /// The capture's name without its folders: `db.capture`.
+    pub fn file_name(&self) -> &str {
+        self.file.rsplit('/').next().unwrap_or(&self.file)
+    }
+
+    /// The name: `replay of db.capture, dependent`, `replay of db.capture, timed, speed 2`.
+    pub fn describe(&self) -> String {
+        let speed = if (self.speed - 1.0).abs() < f64::EPSILON {
+            String::new()
+        } else {
+            format!(", speed {}", self.speed)
+        };
+        format!("replay of {}, {}{speed}", self.file_name(), self.pace.word())
+    }
+
+    /// Expected duration in ns from the capture and the speed; `None` if it runs as fast as possible.
+    pub fn expected_ns(&self) -> Option<u64> {
+        (self.pace != ReplayPace::Fast).then_some((self.original.elapsed_ns as f64 / self.speed) as u64)
+    }
+}
+
+/// The version of the JSON.
+pub const FORMAT: u32 = 1;
+
+/// The result of running a fitted job, compared with its capture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FitCheck {
+    /// Of this JSON: [`FORMAT`].
+    pub format: u32,
+    /// The capture as typed.
+    pub capture: String,
+    /// The job file as typed; `None` if the job was fitted for this check.
+    pub job: Option<String>,
+    /// The target as typed.
+    pub target: String,
+    /// Whether all goals are met.
+    pub word: Word,
+    /// Whether all goals are met, in a sentence.
+    pub sentence: String,
+    /// Figures of both.
+    pub figures: Vec<Figure>,
+    /// Notes about the figures.
+    pub notes: Vec<String>,
+}
+
+/// Whether all goals are met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Word {
+    /// All goals are met.
+    #[serde(rename = "MET")]
+    Met,
+    /// At least one goal is missed.
+    #[serde(rename = "MISSED")]
+    Missed,
+    /// No goal is missed, and at least one could not be decided.
+    #[serde(rename = "CANNOT TELL")]
+    CannotTell,
+}
+
+/// A figure of both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// What is compared: `operations`, `depth`.
+    pub name: String,
+    /// `per_s`, `bytes_per_s`, `ns`, `in_flight`, `ks`.
+    pub unit: String,
+    /// Figure of the capture; `None` if it is not known, and for a distance.
+    pub original: Option<f64>,
+    /// Of the job.
+    pub fit: Option<f64>,
+    /// The difference: a share of the original, or a distance (Kolmogorov-Smirnov) from 0 to 1.
+    pub difference: Option<f64>,
+    /// The largest allowed difference.
+    pub goal: f64,
+    /// Whether the difference is within the goal; `None` if that cannot be decided.
+    pub met: Option<bool>,
+    /// Why it cannot be decided.
+    pub why: Option<String>,
+}
+
+impl Figure {
+    /// Two values, of which the second may differ from the first by this share.
+    pub fn share(name: &str, unit: &str, [original, fit]: [Option<f64>; 2], goal: f64) -> Self {
+        let difference = match (original, fit) {
+            (Some(original), Some(fit)) if original > 0.0 => Some(fit / original - 1.0),
+            (Some(_), Some(0.0)) => Some(0.0),
+            _ => None,
+        };
+        let why = difference.is_none().then(|| match (original, fit) {
+            (None, _) => "the capture does not say".to_owned(),
+            (_, None) => "the job has too few".to_owned(),
+            _ => "the capture has none".to_owned(),
+        });
+        let met = difference.map(|difference| difference.abs() <= goal);
+        Self { name: name.into(), unit: unit.into(), original, fit, difference, goal, met, why }
+    }
+
+    /// A distance of two distributions.
+    pub fn distance(name: &str, distance: Result<f64, String>, goal: f64) -> Self {
+        let (difference, why) = match distance {
+            Ok(distance) => (Some(distance), None),
+            Err(why) => (None, Some(why)),
+        };
+        let met = difference.map(|difference| difference <= goal);
+        Self { name: name.into(), unit: "ks".into(), original: None, fit: None, difference, goal, met, why }
+    }
+}
+
+impl FitCheck {
+    /// The answer of all figures, as a word and as a sentence.
+    pub fn answer(figures: &[Figure]) -> (Word, String) {
+        let names = |of: Option<bool>| -> Vec<&str> {
+            figures.iter().filter(|figure| figure.met == of).map(|figure| figure.name.as_str()).collect()
+        };
+        let (missed, unknown) = (names(Some(false)), names(None));
+        let untold = if unknown.is_empty() {
+            String::new()
+        } else {
+            format!("; cannot be told: {}", unknown.join(", "))
+        };
+        let met = names(Some(true)).len();
+        if missed.is_empty() {
+            let word = if unknown.is_empty() && met > 0 { Word::Met } else { Word::CannotTell };
+            return (word, format!("{met} of {} goals are met{untold}", figures.len()));
+        }
+        let sentence =
+            format!("{met} of {} goals are met, missed: {}{untold}", figures.len(), missed.join(", "));
+        (Word::Missed, sentence)
+    }
+}
+
+impl Word {
+    /// The displayed word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Met => "MET",
+            Self::Missed => "MISSED",
+            Self::CannotTell => "CANNOT TELL",
+        }
+    }
+}
+
+/// How far a replay could follow its capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Replayed {
+    /// Operations that were read from the capture after their time of submission.
+    pub starved: u64,
+    /// The longest delay of these, in ns.
+    pub starved_ns: u64,
+    /// Times that an operation was due and none could be in flight any more.
+    pub held_by_depth: u64,
+    /// Operations that were late because earlier ones of the capture, which wait for others, filled the table of
+    /// operations.
+    pub held_by_order: u64,
+    /// Discards completely outside the area that is read or written, which have no place on a smaller target.
+    #[serde(default)]
+    pub outside: u64,
+    /// Whether all of the capture was submitted.
+    pub is_whole: bool,
+}
+
 #[test]
-fn a_report_that_does_not_say_where_latencies_were_seen_is_read() {
+fn reports_without_seen_at_are_accepted() {
     let old = r#"{"capture":"x","pace":"timed","speed":1.0,"figures":[],"counted":null,"differs":[]}"#;
     let read: Option<ReplayComparison> = serde_json::from_str(old).ok();
     assert_eq!(read.map(|replay| replay.seen_at).as_deref(), Some("program"));
+}
+
+#[test]
+fn an_undecided_goal_is_not_met() {
+    let near = Figure::share("rate", "per_s", [Some(100.0), Some(101.0)], 0.02);
+    let far = Figure::share("depth", "in_flight", [Some(2.0), Some(1.0)], 0.2);
+    let blind = Figure::share("read p50", "ns", [None, Some(1.0)], 0.1);
+    let none = Figure::share("flushes", "per_s", [Some(0.0), Some(0.0)], 0.05);
+    assert_eq!([near.met, far.met, blind.met, none.met], [Some(true), Some(false), None, Some(true)]);
+    assert_eq!(Figure::share("flushes", "per_s", [Some(0.0), Some(3.0)], 0.05).met, None);
+    let answer = |figures: &[Figure]| FitCheck::answer(figures).0;
+    assert_eq!(answer(&[near.clone(), none]), Word::Met);
+    assert_eq!(answer(&[near.clone(), blind.clone()]), Word::CannotTell);
+    assert_eq!(
+        FitCheck::answer(&[near, far, blind]).1,
+        "1 of 3 goals are met, missed: depth; cannot be told: read p50"
+    );
+    assert_eq!(answer(&[]), Word::CannotTell);
+    assert_eq!(Figure::distance("offsets", Err("a file".into()), 0.03).met, None);
 }

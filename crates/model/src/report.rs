@@ -1,31 +1,25 @@
-//! The report: what was concluded. Its JSON form is a contract (format 1): names stay, more may be added.
+//! The report: the conclusions from a record, with the user's tags and notes. Its JSON form is a contract (format
+//! 1): names stay, more may be added.
 //!
-//! For: the value that every output format renders. Not for: computing it, nor laying it out.
-//! `null` means not known or not supported by enough operations; zero means zero.
+//! The crate `analysis` computes a report and the crate `report` renders it. `null` means not known or not
+//! supported by enough operations; zero means zero.
 
-use crate::annotations::Annotations;
-pub use crate::answer::{Answer, AnswerWord, CountsAs};
-use crate::check_id::CheckId;
 use crate::comparison::Comparison;
-pub use crate::course::{Course, CourseOf, DeviceSecond, LatencyBuckets, Second};
-pub use crate::device_figures::{AtDevice, DeviceFigures};
-use crate::finding::Finding;
+pub use crate::figures::{
+    AtDevice, Course, CourseOf, DeviceFigures, DeviceSecond, HostFigures, LatencyBuckets, Second,
+};
+use crate::figures::{Estimate, Ledger, Observed, Steadiness};
+use crate::finding::{CheckId, Finding};
 use crate::fleet::FleetFigures;
-use crate::gate::Gate;
-pub use crate::host_figures::HostFigures;
 use crate::job::{Job, Pattern, Stream};
-use crate::ledger::Ledger;
-pub use crate::limiter::Limiter;
 use crate::machine::Machine;
-use crate::observed::Observed;
-pub use crate::producer::Producer;
-use crate::quick::Quick;
-use crate::record::disturbed::Disturbance;
-use crate::record::{Preconditioned, Written};
+use crate::payload::Written;
+use crate::record::attempts::{Disturbance, Preconditioned};
 use crate::replay::ReplayComparison;
-use crate::steadiness::{Estimate, Steadiness};
 use crate::study::Studied;
-pub use crate::verdict::Verdict;
+use crate::units::show_ns;
+use crate::verdict::Gate;
+pub use crate::verdict::{Answer, AnswerWord, CountsAs, Limiter, Producer, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -36,76 +30,76 @@ pub const FORMAT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
-    /// Which program and contract made this.
+    /// The program and contract that made this report.
     pub fathom: Producer,
-    /// The answer, where a question was asked: which setting, which load, which interface.
+    /// The answer to the command's question: which setting, which load, which interface. `None` without a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
-    /// What `INCONCLUSIVE` counts as for the exit code, where that is the answer and `--inconclusive` says so.
+    /// What `INCONCLUSIVE` counts as for the exit code, if that is the answer and `--inconclusive` was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
-    /// What came of each condition of `--fail-if`; empty where none was said.
+    /// The outcome of each condition of `--fail-if`; empty without conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
-    /// What it says of itself where it was a quick look; `None` where it was none.
+    /// The remark of a quick look; `None` for any other measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<Quick>,
-    /// The worst verdict of the results that are quoted. A result that only other load on the machine withholds (checks D) makes it
-    /// `SUSPECT` if the headline has a number.
+    /// The worst verdict of the quoted results. A result that only other load on the machine withholds (checks D)
+    /// makes it `SUSPECT` if the headline has a number.
     pub verdict: Verdict,
-    /// Why the verdict is what it is, in one sentence.
+    /// The reason for the verdict, in one sentence.
     pub verdict_reason: String,
-    /// The check whose answer that sentence tells; `None` where it tells none.
+    /// The check that this sentence is about; `None` if it is about none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict_by: Option<CheckId>,
-    /// How many of the results that are quoted have which verdict.
+    /// The number of quoted results with each verdict.
     #[serde(default)]
     pub counts: Counts,
-    /// Sentences about other load on this machine that was busy before the first run, or disturbed a third of all attempts: runs were then
-    /// not repeated. Empty if there was none.
+    /// Sentences about other load on this machine that was busy before the first run, or that disturbed a third of
+    /// all attempts, after which runs were not repeated. Empty if there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy_machine: Vec<String>,
     /// The number that would be quoted, under its true name.
     pub headline: Headline,
-    /// What kept the headline from being higher.
+    /// What limits the headline.
     pub limiter: Limiter,
     /// One entry per job.
     pub results: Vec<Measured>,
-    /// What the figures say together.
+    /// Conclusions from several figures.
     pub deductions: Vec<Deduction>,
     /// Hosts that took part.
     pub hosts: Vec<String>,
-    /// What each of them contributed; `None` where one measured alone.
+    /// The contribution of each host; `None` if one host measured alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetFigures>,
     /// Every check that applied, findings first.
     pub findings: Vec<Finding>,
-    /// What was changed against the request, or happened on the way: in sentences.
+    /// Changes of the request and incidents during the session, in sentences.
     pub notes: Vec<String>,
     /// How the session ended.
     pub ending: Ending,
     /// The machine of the first host.
     pub machine: Machine,
-    /// What was measured, as `bench cdm`.
+    /// Title of the measurement, such as `bench cdm`.
     pub title: String,
-    /// The command line that measured, as it was typed; empty where that is not known.
+    /// The command line that measured, as typed; empty if it is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// When it began, RFC 3339.
+    /// Start of the session, RFC 3339.
     pub started: String,
-    /// The session file that this was judged from; `None` where it was not kept.
+    /// The session file that this was judged from; `None` if it was not kept.
     pub session: Option<String>,
-    /// What the user says about that session.
+    /// The user's tags and notes about the session.
     #[serde(default, skip_serializing_if = "Annotations::is_empty")]
     pub words: Annotations,
-    /// What the jobs answer together.
+    /// The result of the study.
     #[serde(flatten)]
     #[cfg_attr(feature = "schema", schemars(with = "crate::study::StudiedKeys"))]
     pub study: Studied,
-    /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
+    /// What was written before the first run to bring the storage into its steady state; `None` if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,
-    /// The workloads of an earlier session, measured again beside these; `None` where none was named.
+    /// The workloads of an earlier session, measured again next to these; `None` if none was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Rerun>,
 }
@@ -116,8 +110,8 @@ impl Report {
         self.results.iter().find(|result| result.true_name == self.headline.name)
     }
 
-    /// Reads a report that was written as JSON. Here, where sessions read those that are in their plans the same way: code that
-    /// reads every type of a report is large, and is compiled once.
+    /// Reads a report from JSON. Lives here so that sessions read the reports in their plans with the same code,
+    /// which is large and compiled once.
     ///
     /// # Errors
     /// What is wrong, with line and column.
@@ -146,15 +140,15 @@ impl Report {
 pub struct Rerun {
     /// Id of the earlier session.
     pub session: String,
-    /// What its workloads came to now.
+    /// The report of its workloads as measured now.
     pub again: Box<Report>,
-    /// Those (A) and the workloads of this session (B), both of now.
+    /// Its workloads (A) and those of this session (B), both measured now.
     pub beside: Comparison,
-    /// What its workloads came to then (A) and now (B): whether the machine is still the same.
+    /// Its workloads then (A) and now (B): whether the machine is still the same.
     pub since: Comparison,
 }
 
-/// How many of the results that a report quotes have which verdict.
+/// The number of quoted results with each verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
@@ -176,11 +170,11 @@ pub struct Counts {
 pub enum Ending {
     /// As planned.
     Complete,
-    /// By a signal; what was measured until then is kept.
+    /// By a signal; everything measured before it is kept.
     Interrupted,
     /// By an error, in a sentence.
     Failed(String),
-    /// Before the first run: what was known of the target would have invalidated every number, in a sentence.
+    /// Before the first run: facts about the target would have invalidated every number, in a sentence.
     NotMeasured(String),
     /// The file ends without an ending: the program was killed.
     Cut,
@@ -192,13 +186,13 @@ pub enum Ending {
 pub struct Headline {
     /// True name: `4K random read, depth 32, page cache`.
     pub name: String,
-    /// The value; `None` where a finding invalidates it.
+    /// The value; `None` if a finding invalidates it.
     pub value: Option<f64>,
-    /// `IOPS`, `MB/s`, or `us` where the headline is a latency at a load.
+    /// `IOPS`, `MB/s`, or `us` if the headline is a latency at a load.
     pub unit: String,
     /// 95 % interval over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,
-    /// Ids of the accepted findings that it rests on.
+    /// Ids of the accepted findings that apply to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<CheckId>,
 }
@@ -209,88 +203,93 @@ pub struct Headline {
 pub struct Measured {
     /// The job's name.
     pub name: String,
-    /// What it turned out to be: `4K random read, depth 32, page cache`.
+    /// What was measured in fact: `4K random read, depth 32, page cache`.
     pub true_name: String,
-    /// Whether that is not what was asked for: another medium, another depth, a condition that findings add, or no storage.
+    /// Whether this differs from the request: another medium, another depth, a condition that findings add, or no
+    /// storage.
     #[serde(default)]
     pub renamed: bool,
     /// Index of the phase.
     pub phase: u32,
     /// Index of the stream.
     pub stream: u32,
-    /// The job as it was carried out.
+    /// The job as it was run.
     pub job: Job,
     /// Whether a finding that the user did not accept invalidates these figures.
     pub void: bool,
-    /// Ids of the findings that act on these figures and that the user accepted; with any of them the verdict is `SUSPECT` at best.
+    /// Ids of the findings on these figures that the user accepted; with any of them the verdict is `SUSPECT` at
+    /// best.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<CheckId>,
-    /// What the findings about it come to.
+    /// The verdict of the findings about this result.
     #[serde(default = "Verdict::unknown")]
     pub verdict: Verdict,
-    /// Reads; `None` where the job has none.
+    /// Reads; `None` if the job has none.
     pub read: Option<Figures>,
-    /// Writes; `None` where the job has none.
+    /// Writes; `None` if the job has none.
     pub write: Option<Figures>,
-    /// Trims; `None` where the job has none.
+    /// Trims; `None` if the job has none.
     pub trim: Option<Figures>,
-    /// Calls between writes that make them stable; `None` where the job has none.
+    /// Calls between writes that make them stable; `None` if the job has none.
     pub sync: Option<Figures>,
     /// All directions together, syncs aside.
     pub total: Option<Rates>,
-    /// Rates of all directions with the final sync counted into the time; `None` where nothing was written or a sync failed.
+    /// Rates of all directions with the final sync included in the time; `None` if nothing was written or a sync
+    /// failed.
     pub with_final_sync: Option<FinalSync>,
-    /// What an operation cost; `None` where no worker says.
+    /// CPU cost of an operation; `None` if no worker reported it.
     pub cost: Option<Cost>,
-    /// What the written data are like; `None` where nothing was written.
+    /// How compressible and repetitive the written data are; `None` if nothing was written.
     pub data: Option<Written>,
-    /// What kept it from being higher.
+    /// What limits this result.
     pub limiter: Limiter,
-    /// One entry per run.
+    /// One entry for each run.
     pub runs: Vec<RunFigures>,
-    /// Rounds before these that only led there and count nowhere, where it was measured until it was steady.
+    /// Earlier rounds of a job that was measured until it was steady. They count nowhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub way: Vec<RunFigures>,
-    /// Measurements of runs that others disturbed, in the order of happening, and those that were measured again with them. Only
-    /// those that count stand in `runs` too.
+    /// Runs that other processes disturbed, in order of time, and those that were measured again with them. Only
+    /// those that count are in `runs` too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbed: Vec<DisturbedRun>,
-    /// What was issued, what the kernel charged to fathom, and what each layer below completed; `None` without storage.
+    /// Operations issued, charged to fathom by the kernel, and completed by each layer below; `None` without
+    /// storage.
     #[serde(default)]
     pub ledger: Option<Ledger>,
-    /// The course of the runs beside the device's, second by second; empty where it was not kept.
+    /// Time series of the runs and of the device, second by second; empty if it was not kept.
     #[serde(default)]
     pub series: Vec<Second>,
-    /// The course of the runs as finely as it was kept, by direction; absent where it was not kept, and in studies of many settings.
+    /// Time series of the runs at the recorded resolution, by direction; absent if it was not kept, and in studies
+    /// of many settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<Course>,
     /// Latencies of all complete runs by direction (`read`), as a histogram; none in studies of many settings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latencies: BTreeMap<String, LatencyBuckets>,
-    /// The capture that it replays beside what came of that; `None` where it replays none.
+    /// The comparison with the replayed capture; `None` if this is not a replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<ReplayComparison>>,
-    /// How the rate behaved within the runs; `None` where their course was not kept.
+    /// How the rate behaved within the runs; `None` if the time series was not kept.
     #[serde(default)]
     pub steadiness: Option<Steadiness>,
-    /// What was seen of it in more detail; `None` in a report that was read from JSON, which does not hold it.
+    /// More detailed observations; `None` in a report that was read from JSON, which does not hold them.
     #[serde(skip)]
     pub seen: Option<Observed>,
 }
 
-/// The rate that is quoted of a result.
+/// The quoted rate of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuotedRate {
-    /// `IOPS`; `MB/s` where it is sequential.
+    /// `IOPS`, or `MB/s` for sequential access.
     pub unit: &'static str,
-    /// `None` where a finding invalidates it or there is none.
+    /// `None` if a finding invalidates it or there is none.
     pub value: Option<f64>,
     /// Its 95 % interval over runs.
     pub interval: Option<[f64; 2]>,
 }
 
 impl Measured {
-    /// Bytes where it is sequential and moves data, else operations.
+    /// Bytes per second for sequential access that moves data, otherwise operations per second.
     pub fn quoted_rate(&self) -> QuotedRate {
         let phase = self.job.phases.get(self.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(self.stream as usize));
@@ -305,7 +304,7 @@ impl Measured {
     }
 }
 
-/// A measurement of a run that others disturbed, or that belongs to a round in which they disturbed another.
+/// A run that other processes disturbed, or that belongs to a round in which another run was disturbed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DisturbedRun {
@@ -313,11 +312,11 @@ pub struct DisturbedRun {
     pub run: u32,
     /// How many times this very run was measured before.
     pub attempt: u32,
-    /// Whether it counts all the same, since no attempt stands that nobody disturbed.
+    /// Whether it counts anyway, because no attempt was undisturbed.
     pub counts: bool,
-    /// What others did, in words; `None` where they disturbed another run of its round.
+    /// The disturbance in words; `None` if another run of its round was disturbed.
     pub why: Option<String>,
-    /// What others did, as numbers; empty where they disturbed another run of its round.
+    /// The disturbance as numbers; empty if another run of its round was disturbed.
     pub by: Vec<Disturbance>,
     /// Operations per second, all directions.
     pub iops: f64,
@@ -325,7 +324,7 @@ pub struct DisturbedRun {
     pub mb_per_s: f64,
 }
 
-/// Rates as they are when the sync after the last operation belongs to the time.
+/// Rates with the sync after the last operation included in the time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FinalSync {
@@ -337,7 +336,7 @@ pub struct FinalSync {
     pub mb_per_s: f64,
 }
 
-/// What an operation cost the CPUs, all runs and workers together.
+/// CPU cost of an operation, over all runs and workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
@@ -347,14 +346,14 @@ pub struct Cost {
     pub system_ns: f64,
     /// Context switches per operation.
     pub switches: f64,
-    /// Processor cycles per operation; `None` where they were not counted.
+    /// Processor cycles per operation; `None` if they were not counted.
     pub cycles: Option<f64>,
-    /// Instructions per operation; `None` where they were not counted.
+    /// Instructions per operation; `None` if they were not counted.
     pub instructions: Option<f64>,
-    /// Why they were not counted.
+    /// The reason why cycles and instructions were not counted.
     pub not_counted: Option<String>,
-    /// What fathom's own loop takes per operation at this shape in ns, measured before the first run; `None` where it was
-    /// not.
+    /// Cost of fathom's own loop per operation at this shape in ns, measured before the first run; `None` if it was
+    /// not measured.
     pub tool_ns: Option<f64>,
 }
 
@@ -384,7 +383,7 @@ pub struct Rates {
 pub struct Figures {
     /// Operations completed in the measured windows of all runs.
     pub ops: u64,
-    /// Bytes of them.
+    /// Bytes moved.
     pub bytes: u64,
     /// Operations per second: geometric mean over runs.
     pub iops: f64,
@@ -398,11 +397,11 @@ pub struct Figures {
     pub mb_per_s_interval: Option<[f64; 2]>,
     /// Mean operations in flight of all directions, counted apart from the latencies.
     pub depth_mean: f64,
-    /// Latency to the completion, all runs together: from the intended start in an open loop, from the submission otherwise.
-    /// In an open loop a percentile is `None` too where lateness of our own is more than a tenth of it.
+    /// Latency to the completion, all runs together: from the intended start in an open loop, from the submission
+    /// otherwise. In an open loop a percentile is also `None` if fathom's own lateness is more than a tenth of it.
     pub latency_ns: Latency,
-    /// Time inside calls that handed operations over without waiting for any, of all directions; one entry per call. `None`
-    /// where there was no such call.
+    /// Time inside calls that submitted operations without waiting, of all directions; one entry for each call.
+    /// `None` without such calls.
     pub submit_ns: Option<Latency>,
     /// In an open loop: from the submission to the completion.
     pub service_ns: Option<Latency>,
@@ -416,11 +415,11 @@ pub struct Figures {
 pub struct Latency {
     /// Smallest.
     pub min: u64,
-    /// Mean.
+    /// Arithmetic average over all operations.
     pub mean: f64,
     /// Largest.
     pub max: u64,
-    /// Percentile (`"99.9"`) to ns; `None` where fewer than ten operations lie beyond it.
+    /// Percentile (`"99.9"`) to ns; `None` if fewer than ten operations lie beyond it.
     pub percentiles: BTreeMap<String, Option<u64>>,
 }
 
@@ -430,7 +429,7 @@ pub struct Latency {
 pub struct RunFigures {
     /// Index of the run within its job.
     pub run: u32,
-    /// Seconds from the beginning of the session to that of the run; `None` in reports of before.
+    /// Seconds from the beginning of the session to the beginning of the run; `None` in older reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_s: Option<f64>,
     /// Operations per second, all directions.
@@ -439,30 +438,31 @@ pub struct RunFigures {
     pub mb_per_s: f64,
     /// Mean operations in flight.
     pub depth_mean: f64,
-    /// Requests, bytes and mean depth that the topmost device saw; `None` where it was not counted.
+    /// Requests, bytes and mean depth of the topmost device; `None` if not counted.
     pub device: Option<DeviceFigures>,
-    /// 95 % interval of `iops` within this run alone: what it says about this run, not about the next. `None` where too few
-    /// stretches of it are independent of one another.
+    /// 95 % interval of `iops` within this run alone; it does not predict the next run. `None` if too few intervals
+    /// are independent.
     #[serde(default)]
     pub iops_within: Option<[f64; 2]>,
     /// Percentiles of latency in ns, by direction (`read`) and rank (`99`); `None` as in [`Latency`].
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, BTreeMap<String, Option<u64>>>,
-    /// CPU time of the workers per operation in ns; `None` where no worker says.
+    /// CPU time of the workers per operation in ns; `None` if no worker reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_op: Option<f64>,
-    /// What the host did meanwhile; absent where nothing of it was counted.
+    /// Use of the host during the run; absent if nothing was counted.
     #[serde(default, skip_serializing_if = "HostFigures::is_unknown")]
     pub host: HostFigures,
-    /// The tail of latency in ns by direction (`read`): the k-th entry is what one operation in 10^(k/10) took longer than, k from 1, as
-    /// far as ten operations lie beyond; `None` as in [`Latency`]. Absent in studies of many settings, and of more than 40 runs.
+    /// The tail of latency in ns by direction (`read`): the k-th entry is the latency that one operation in
+    /// 10^(k/10) exceeded, k from 1, as far as ten operations lie beyond; `None` as in [`Latency`]. Absent in
+    /// studies of many settings, and of more than 40 runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tails_ns: BTreeMap<String, Vec<Option<u64>>>,
 }
 
 impl Measured {
-    /// What the topmost device did for it; `None` where that is not known. A device does not know streams: what it did for several
-    /// at once is nobody's alone.
+    /// Requests of the topmost device for this result; `None` if they are not known. A device does not know
+    /// streams, so its requests for several streams at once belong to none of them.
     pub fn at_device(&self) -> Option<AtDevice> {
         if self.job.phases.get(self.phase as usize).is_some_and(|p| p.streams.len() > 1) {
             return None;
@@ -483,4 +483,211 @@ pub struct Deduction {
     pub sentence: String,
     /// The numbers.
     pub evidence: BTreeMap<String, f64>,
+}
+
+/// The settings of a quick look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Quick {
+    /// Length of the only run of each row in ns.
+    pub run_ns: u64,
+    /// Rows that were not measured, since the time was over before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_measured: Vec<String>,
+}
+
+impl Quick {
+    /// The word before its sentence.
+    pub const WORD: &'static str = "Quick look.";
+
+    /// A sentence about how a quick look was measured, and which conclusions it does not support.
+    pub fn sentence(&self) -> String {
+        let missing = if self.not_measured.is_empty() {
+            String::new()
+        } else {
+            format!(" Not measured because time ran out: {}.", self.not_measured.join(", "))
+        };
+        format!(
+            "One run of {} per row, so there are no confidence intervals.{missing}",
+            show_ns(self.run_ns as f64)
+        )
+    }
+}
+
+/// Most characters of a tag.
+const TAG_LETTERS: usize = 64;
+/// Most tags of a session.
+const MOST_TAGS: usize = 64;
+/// Most characters of a note.
+const NOTE_LETTERS: usize = 10_000;
+/// Most notes of a session.
+const MOST_NOTES: usize = 1_000;
+
+/// The user's tags and notes about a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Annotations {
+    /// Tags to find it by, sorted.
+    pub tags: Vec<String>,
+    /// Notes in order of time.
+    pub notes: Vec<Note>,
+}
+
+/// A remark by the user about a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Note {
+    /// Time of the note, RFC 3339.
+    pub at: String,
+    /// What the user typed, without surrounding spaces; at most 10 000 characters.
+    pub text: String,
+}
+
+impl Annotations {
+    /// Parses the JSON form.
+    ///
+    /// # Errors
+    /// What is wrong with it: not JSON, or content that no command accepts.
+    pub fn parse(json: &str) -> Result<Self, String> {
+        let read: Self = serde_json::from_str(json).map_err(|e| e.to_string())?;
+        let mut words = Self::default();
+        read.tags.iter().try_for_each(|tag| words.tag(tag))?;
+        read.notes.into_iter().try_for_each(|note| words.note(note.at, &note.text))?;
+        Ok(words)
+    }
+
+    /// Whether there are neither tags nor notes.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds a tag; an existing tag is not duplicated.
+    ///
+    /// # Errors
+    /// Why the tag is invalid.
+    pub fn tag(&mut self, tag: &str) -> Result<(), String> {
+        check_tag(tag)?;
+        if self.tags.iter().any(|t| t == tag) {
+            return Ok(());
+        }
+        if self.tags.len() >= MOST_TAGS {
+            return Err(format!("{tag}: a session has {MOST_TAGS} tags at most"));
+        }
+        self.tags.push(tag.to_owned());
+        self.tags.sort();
+        Ok(())
+    }
+
+    /// Removes a tag.
+    ///
+    /// # Errors
+    /// That there is no such tag.
+    pub fn untag(&mut self, tag: &str) -> Result<(), String> {
+        let before = self.tags.len();
+        self.tags.retain(|t| t != tag);
+        if self.tags.len() == before { Err(format!("{tag}: it has no such tag")) } else { Ok(()) }
+    }
+
+    /// Adds a note made at this time, RFC 3339.
+    ///
+    /// # Errors
+    /// Why the note is invalid.
+    pub fn note(&mut self, at: String, text: &str) -> Result<(), String> {
+        let text = text.trim();
+        if at.chars().any(char::is_control) {
+            return Err("the time of a note is text".into());
+        }
+        if text.is_empty() {
+            return Err("a note says something; type it behind the session".into());
+        }
+        if text.chars().any(|c| c.is_control() && c != '\n') {
+            return Err("a note is text; leave control characters out".into());
+        }
+        if text.chars().count() > NOTE_LETTERS {
+            return Err(format!("a note has {NOTE_LETTERS} letters at most"));
+        }
+        if self.notes.len() >= MOST_NOTES {
+            return Err(format!("a session has {MOST_NOTES} notes at most"));
+        }
+        self.notes.push(Note { at, text: text.to_owned() });
+        Ok(())
+    }
+}
+
+/// Rejects tags that could be confused with an id, a path or a flag, or that cannot be typed.
+fn check_tag(tag: &str) -> Result<(), String> {
+    let why = if tag.is_empty() {
+        "a tag is a word"
+    } else if tag.chars().count() > TAG_LETTERS {
+        "a tag has 64 letters at most"
+    } else if tag.starts_with('-') {
+        "it would be taken for a flag"
+    } else if tag.contains(['/', ',']) || tag.contains("..") {
+        "it would be taken for a path, a list or a range"
+    } else if tag.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        "a tag is one word; join its parts with -"
+    } else if tag == "last" || tag.starts_with("last~") {
+        "that means the newest session already"
+    } else {
+        return Ok(());
+    };
+    Err(format!("tag '{}': {why}", tag.escape_debug()))
+}
+
+#[test]
+fn a_quick_look_names_its_limits() {
+    let quick = Quick { run_ns: 500_000_000, not_measured: Vec::new() };
+    assert!(quick.sentence().starts_with("One run of 500 ms per row, so there are no confidence intervals"));
+    assert!(!quick.sentence().contains("Not measured"));
+    let short = Quick { not_measured: vec!["a".into(), "b".into()], ..quick };
+    assert!(short.sentence().ends_with("Not measured because time ran out: a, b."));
+}
+
+#[test]
+fn tags_are_a_sorted_set_of_valid_words() -> Result<(), String> {
+    let mut words = Annotations::default();
+    for tag in ["new", "baseline", "new"] {
+        words.tag(tag)?;
+    }
+    assert_eq!(words.tags, ["baseline", "new"]);
+    let long = "x".repeat(TAG_LETTERS + 1);
+    for bad in ["", "two words", "-x", "a/b", "a,b", "a..b", "last", "last~2", "a\u{1b}[0m", &long] {
+        assert!(words.tag(bad).is_err(), "{bad}");
+    }
+    assert!(words.untag("old").is_err());
+    words.untag("new")?;
+    assert_eq!(words.tags, ["baseline"]);
+    Ok(())
+}
+
+#[test]
+fn notes_keep_their_order_and_are_not_empty() -> Result<(), String> {
+    let mut words = Annotations::default();
+    assert!(words.is_empty());
+    words.note("2026-11-21T12:00:00Z".into(), " with the new firmware ")?;
+    words.note("2026-11-21T12:01:00Z".into(), "two\nlines")?;
+    let texts: Vec<&str> = words.notes.iter().map(|n| n.text.as_str()).collect();
+    assert_eq!(texts, ["with the new firmware", "two\nlines"]);
+    for bad in ["", "  ", "bell\u{7}", &"x".repeat(NOTE_LETTERS + 1)] {
+        assert!(words.note(String::new(), bad).is_err());
+    }
+    assert!(!words.is_empty());
+    Ok(())
+}
+
+#[test]
+fn annotations_reject_content_that_no_command_accepts() {
+    let read = Annotations::parse(r#"{"tags": ["b", "a"], "stars": 5}"#);
+    assert_eq!(read, Ok(Annotations { tags: vec!["a".into(), "b".into()], notes: Vec::new() }));
+    let bad = [
+        "",
+        "7",
+        r#"{"tags": ["last"]}"#,
+        r#"{"notes": [{"at": "x"}]}"#,
+        "{\"notes\": [{\"at\": \"\\u001b\", \"text\": \"x\"}]}",
+    ];
+    for text in bad {
+        assert!(Annotations::parse(text).is_err(), "{text}");
+    }
 }

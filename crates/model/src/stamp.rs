@@ -1,24 +1,22 @@
-//! Stamps: blocks that say which write put them where, so that whoever reads them back can tell what became of it.
+//! Stamps: blocks that record which write put them where, so that a later read can tell what became of that write.
 //!
-//! For: making the bytes of a block from a few numbers, and naming what is wrong with bytes that were read. Not for: I/O, nor
-//! for deciding which write should be there ([`Expected`] is given).
-//!
-//! Every sector of 512 bytes stands for itself, since that is what storage keeps whole: magic, id of the verification, byte
-//! offset of the sector, sequence of the write, CRC-32 of the sector, then data that follow from these numbers. So each bit
-//! of a block is known, and a sector that is whole but not the expected one still says where it came from.
+//! Storage keeps sectors of 512 bytes as a unit, so every sector is stamped separately: magic, id of the
+//! verification, byte offset of the sector, sequence of the write, CRC-32 of the sector, then data derived from
+//! these numbers. So each bit of a block is known, and an intact sector that is not the expected one still
+//! identifies its write.
 
 use crate::payload::{fill, split_mix};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a sector: the least that storage is trusted to write whole.
+/// Bytes of a sector: the smallest unit that storage is trusted to write as a whole.
 pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
-/// Where the checksum is; it is taken with zeros in its own place.
+/// Position of the checksum; it is computed with zeros in its own place.
 const CRC: std::ops::Range<usize> = 32..36;
-/// Beyond so many wrong bits a sector is no longer taken for a damaged one of ours: an eighth, where half is chance.
+/// A sector with more wrong bits than this is not taken for a damaged stamp: an eighth, where chance gives half.
 const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 
-/// What a block is stamped with.
+/// The content of a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Id of the verification; no two have the same.
@@ -29,46 +27,46 @@ pub struct Stamp {
     pub sequence: u64,
 }
 
-/// What may be in a block.
+/// The allowed content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// Id of the verification.
     pub id: u64,
     /// Byte offset of the block.
     pub offset: u64,
-    /// The last write that must be there; 0 where none must, and what was there before is not known.
+    /// The last write that must be there; 0 if none must, and the earlier content is not known.
     pub synced: u64,
-    /// A later write that was begun and may be there, whole or in part.
+    /// A later write that was begun and may be there, completely or partly.
     pub begun: Option<u64>,
 }
 
-/// What is in a block that is as it may be.
+/// The content of a correct block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sound {
-    /// All of it is of this write; 0 for what was there before the first one.
+    /// All sectors are of this write; 0 for the content from before the first write.
     Whole(u64),
-    /// Some sectors are of the write that was begun, the others older.
+    /// Some sectors are of the write that was begun, the others are older.
     PartOfBegun {
         /// How many are.
         sectors: u32,
     },
 }
 
-/// What is wrong with a block, and where in it.
+/// The damage of a block, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// Index of the first damaged sector in the block.
     pub sector: u32,
-    /// Damaged sectors; all of them where the block as a whole is of the wrong write.
+    /// Damaged sectors; all sectors if the whole block is of the wrong write.
     pub sectors: u32,
     /// Sectors of the block.
     pub of: u32,
-    /// What is wrong with the first.
+    /// The damage of the first sector.
     #[serde(flatten)]
     pub kind: DamageKind,
 }
 
-/// What is wrong with a sector.
+/// The damage of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DamageKind {
@@ -79,23 +77,23 @@ pub enum DamageKind {
         /// Bits that differ in this sector.
         bits: u32,
     },
-    /// A whole sector of ours that belongs elsewhere.
+    /// An intact sector of this verification at the wrong place.
     Misplaced {
-        /// Where it belongs, in bytes.
+        /// Its proper offset in bytes.
         belongs: u64,
-        /// The write that it is of.
+        /// Its write.
         sequence: u64,
     },
-    /// All of the block is of an older write: the later one was lost.
+    /// The whole block is of an older write: the later one was lost.
     Stale {
-        /// The write that is there.
+        /// The write found.
         sequence: u64,
         /// The write that must be there.
         expected: u64,
     },
     /// Sectors of the block are of different writes.
     Torn {
-        /// Sectors of the newest one.
+        /// Sectors of the newest write.
         newest_sectors: u32,
         /// First of them.
         newest_first: u32,
@@ -104,12 +102,12 @@ pub enum DamageKind {
         /// The write of the first other sector.
         other: u64,
     },
-    /// A whole sector of a write that was never begun here.
+    /// An intact sector of a write that was never begun here.
     Future {
-        /// The write that it claims to be of.
+        /// The write in its stamp.
         sequence: u64,
     },
-    /// A whole sector of another verification.
+    /// An intact sector of another verification.
     Foreign {
         /// Its id.
         id: u64,
@@ -120,7 +118,7 @@ pub enum DamageKind {
     Strange,
 }
 
-/// Makes the bytes of a block. Its length is a multiple of [`SECTOR`]; a rest would stay as it is.
+/// Writes the stamp into a block. Its length must be a multiple of [`SECTOR`]; a remainder is left unchanged.
 pub fn write(buffer: &mut [u8], stamp: &Stamp) {
     for (at, sector) in (stamp.offset..).step_by(SECTOR).zip(buffer.as_chunks_mut::<SECTOR>().0) {
         write_sector(sector, &Stamp { offset: at, ..*stamp });
@@ -128,7 +126,7 @@ pub fn write(buffer: &mut [u8], stamp: &Stamp) {
 }
 
 fn write_sector(sector: &mut [u8; SECTOR], stamp: &Stamp) {
-    // As a whole, which takes less time than without the head.
+    // Fill the whole sector: this is faster than leaving out the head.
     fill(sector, split_mix(stamp.id ^ split_mix(stamp.offset ^ split_mix(stamp.sequence))));
     let words = [MAGIC, stamp.id, stamp.offset, stamp.sequence];
     for (place, word) in sector.as_chunks_mut::<8>().0.iter_mut().zip(words) {
@@ -146,10 +144,10 @@ fn checksum(sector: &[u8; SECTOR]) -> u32 {
     crc.finalize()
 }
 
-/// Looks at a block that was read: every bit of it.
+/// Examines every bit of a block that was read.
 ///
 /// # Errors
-/// What is wrong. A sector that is not a whole one of ours at this place counts before sectors of the wrong write.
+/// The damage. Sectors that are not intact stamps of this place take precedence over sectors of the wrong write.
 pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     let (sectors, _) = block.as_chunks::<SECTOR>();
     let of = sectors.len() as u32;
@@ -165,30 +163,30 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     }
     match broken {
         Some(damage) => Err(damage),
-        None => tally.judge(expected, of),
+        None => tally.classify(expected, of),
     }
 }
 
-/// The write that a whole sector of ours is of; 0 where nothing of ours has to be here yet, and is not. `within` is its
-/// distance from the beginning of the block.
+/// The write of an intact sector; 0 if no write has to be here yet, and none is. `within` is its distance from the
+/// beginning of the block.
 fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
     let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
     let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
-    let whole = magic == MAGIC && sector[CRC] == checksum(sector).to_le_bytes();
-    if whole && id != expected.id {
+    let intact = magic == MAGIC && sector[CRC] == checksum(sector).to_le_bytes();
+    if intact && id != expected.id {
         return if expected.synced == 0 { Ok(0) } else { Err(DamageKind::Foreign { id }) };
     }
-    if whole && offset != expected.offset {
+    if intact && offset != expected.offset {
         return Err(DamageKind::Misplaced { belongs: offset, sequence });
     }
     let here = magic == MAGIC && id == expected.id && offset == expected.offset;
     // A checksum has 32 bits; the data themselves leave nothing to chance.
-    if here && differing(sector, expected, sequence).0 == 0 {
+    if here && count_differences(sector, expected, sequence).0 == 0 {
         return Ok(sequence);
     }
     let likely = [Some(expected.synced), expected.begun, here.then_some(sequence)];
     let nearest =
-        likely.into_iter().flatten().filter(|s| *s > 0).map(|s| differing(sector, expected, s)).min();
+        likely.into_iter().flatten().filter(|s| *s > 0).map(|s| count_differences(sector, expected, s)).min();
     if let Some((bits, byte)) = nearest
         && (here || bits <= MOST_FLIPPED_BITS)
     {
@@ -200,8 +198,8 @@ fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Resu
     Err(if sector.iter().all(|b| *b == 0) { DamageKind::Zeros } else { DamageKind::Strange })
 }
 
-/// Bits in which a sector differs from that of a write, and the first byte that does.
-fn differing(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32, u32) {
+/// Number of bits in which a sector differs from that of a write, and the first byte that differs.
+fn count_differences(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32, u32) {
     let mut right = [0; SECTOR];
     write_sector(&mut right, &Stamp { id: expected.id, offset: expected.offset, sequence });
     if *sector == right {
@@ -212,7 +210,7 @@ fn differing(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32,
     (bits, first as u32)
 }
 
-/// Which writes the whole sectors of a block are of.
+/// The writes found in the intact sectors of a block.
 #[derive(Default)]
 struct Tally {
     seen: u32,
@@ -241,12 +239,12 @@ impl Tally {
         self.forbidden |= sequence != expected.synced && Some(sequence) != expected.begun;
     }
 
-    fn judge(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
+    fn classify(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
         let Self { newest, newest_sectors, newest_first, .. } = *self;
         let Some((at, sequence)) = self.first_other else {
-            return self.uniform(expected, of);
+            return self.classify_uniform(expected, of);
         };
-        // Only the write that was begun may be there in part, and only over the last one that must be there.
+        // Only the write that was begun may be there partly, and only over the last one that must be there.
         if !self.forbidden {
             return Ok(Sound::PartOfBegun { sectors: newest_sectors });
         }
@@ -256,7 +254,7 @@ impl Tally {
         Err(Damage { sector, sectors: of - newest_sectors, of, kind })
     }
 
-    fn uniform(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
+    fn classify_uniform(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
         let sequence = self.newest;
         if !self.forbidden {
             return Ok(Sound::Whole(sequence));
@@ -287,7 +285,7 @@ impl DamageKind {
 }
 
 impl std::fmt::Display for Damage {
-    /// A sentence without the offset of the block, which the reader has before it.
+    /// A sentence without the offset of the block, which the caller prints first.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: ", self.kind.word())?;
         match self.kind {
@@ -338,7 +336,7 @@ mod tests {
         block
     }
 
-    /// The first half of one block, the second of another.
+    /// The first half of one block and the second half of another.
     fn halves(a: &[u8], b: &[u8]) -> Vec<u8> {
         [&a[..BLOCK / 2], &b[BLOCK / 2..]].concat()
     }
@@ -351,12 +349,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_found_whole() {
+    fn a_written_block_is_intact() {
         assert_eq!(examine(&block(ID, AT, 20), &EXPECTED), Ok(Sound::Whole(20)));
     }
 
     #[test]
-    fn every_single_flipped_bit_is_found_where_it_is() {
+    fn every_flipped_bit_is_located() {
         let mut block = block(ID, AT, 20)[..2 * SECTOR].to_vec();
         for bit in 0..block.len() * 8 {
             block[bit / 8] ^= 1 << (bit % 8);
@@ -372,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_another_place_write_or_verification_say_where_they_are_from() {
+    fn misplaced_stale_and_foreign_blocks_name_their_origin() {
         let kind = |block: Vec<u8>| damage(&block, &EXPECTED).kind;
         assert_eq!(kind(block(ID, 0, 3)), DamageKind::Misplaced { belongs: 0, sequence: 3 });
         assert_eq!(kind(block(ID, AT, 12)), DamageKind::Stale { sequence: 12, expected: 20 });
@@ -386,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_block_says_which_part_came_through() {
+    fn a_torn_block_names_the_newer_part() {
         let (new, old) = (block(ID, AT, 20), block(ID, AT, 12));
         for (torn, sector, newest_first) in [(halves(&new, &old), 4, 0), (halves(&old, &new), 0, 4)] {
             let found = damage(&torn, &EXPECTED);
@@ -396,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn part_of_a_block_may_be_gone_or_wrong() {
+    fn partly_damaged_blocks_are_reported() {
         let zeroed = halves(&block(ID, AT, 20), &[0; BLOCK]);
         assert_eq!(
             damage(&zeroed, &EXPECTED),
@@ -409,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_was_begun_may_be_there_whole_in_part_or_not_at_all() {
+    fn a_begun_write_may_be_complete_partial_or_absent() {
         let expected = Expected { begun: Some(25), ..EXPECTED };
         let (new, old) = (block(ID, AT, 25), block(ID, AT, 20));
         assert_eq!(examine(&old, &expected), Ok(Sound::Whole(20)));
@@ -425,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_write_anything_may_be_there_but_damage_of_ours() {
+    fn before_the_first_write_only_damaged_stamps_are_errors() {
         let expected = Expected { synced: 0, begun: Some(5), ..EXPECTED };
         let new = block(ID, AT, 5);
         for before in [vec![0; BLOCK], vec![0xa5; BLOCK], block(9, AT, 5)] {

@@ -1,49 +1,52 @@
-//! Studies: what jobs measured together are to answer, and what came of it.
+//! Studies: the question that the jobs of a plan answer together, and the answer in the report.
 //!
-//! For: one enum for what is meant, which a plan carries, and one for what was concluded, which a report carries. Not for: the
-//! work of a study; that is one file each in the crates `analysis` and `report`.
-//! In JSON each study has a key of its own beside the other keys of its plan or report, as it always had.
+//! [`Study`] is part of a plan, [`Studied`] part of a report; both have one JSON key for each study. This file also
+//! holds the data of the smaller studies: interfaces, targets, hosts, and the load curve. Sweeps, profiles and
+//! commands have their own files.
 
-use crate::api::{Api, InterfaceComparison};
+use crate::Known;
 use crate::command::{CommandResults, CommandStudy};
-use crate::ledger::{LayerComparison, Layers};
-use crate::load::{LatencyTarget, LoadCurve};
-use crate::scaling::{HostSteps, Scaling};
+use crate::comparison::Pair;
+use crate::evidence::Extents;
+use crate::figures::{LayerComparison, Layers, NotMeasured, or_sentences};
+use crate::finding::CheckId;
+use crate::job::Arrivals;
+use crate::profile::{ToolLayout, ToolResults};
 use crate::sweep::{Grid, Sweep};
-use crate::targets::{TargetComparison, Targets};
-use crate::tool_layout::{ToolLayout, ToolResults};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
-/// What the jobs of a plan are to answer together.
+/// The question that the jobs of a plan answer together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StudyKeys", into = "StudyKeys")]
 pub enum Study {
-    /// No more than what each is: jobs side by side.
+    /// No common question: independent jobs.
     #[default]
     Jobs,
-    /// What each layer of one place costs: the same work at all of them.
+    /// The cost of each layer of one place: the same work at all of them.
     Layers(LayerComparison),
-    /// Which load is served in time: the latency target, as the plan's strategy has it, which chooses the loads.
+    /// The load that meets a latency target, which the plan's strategy holds and chooses loads by.
     Limit(LatencyTarget),
-    /// Which settings are best: the same work at different ones.
+    /// The best settings: the same work at different ones.
     Sweep(Grid),
-    /// Which interface to use: the same work through different ones.
+    /// The best interface: the same work through different ones.
     Interfaces(InterfaceComparison),
-    /// What a well-known tool would show: its tests, and how it shows them.
+    /// The result of a well-known tool: its tests and its layout.
     Profile(ToolLayout),
-    /// Which target is faster: the same tests on each.
+    /// The faster target: the same tests on each.
     Targets(TargetComparison),
-    /// How much more hosts bring: the same work on growing numbers of them.
+    /// The gain from more hosts: the same work on growing numbers of them.
     Hosts(HostSteps),
-    /// What commands of the user do to the storage, and how long they take.
+    /// The I/O and run time of the user's commands.
     Commands(CommandStudy),
 }
 
-/// What a study came to.
+/// The result of a study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StudiedKeys", into = "StudiedKeys")]
 pub enum Studied {
-    /// Nothing beside the results.
+    /// Nothing in addition to the results.
     #[default]
     Jobs,
     /// The same work at each layer of one place, from the lowest layer up.
@@ -54,7 +57,7 @@ pub enum Studied {
     Sweep(Box<Sweep>),
     /// The same bytes through every interface.
     Interfaces(Api),
-    /// The results as a well-known tool shows them.
+    /// The results in the layout of a well-known tool.
     Profile(ToolResults),
     /// The same tests on several targets.
     Targets(Targets),
@@ -65,25 +68,25 @@ pub enum Studied {
 }
 
 impl Study {
-    /// The settings, where the study is of settings.
+    /// The grid, for a study of settings.
     pub fn grid(&self) -> Option<&Grid> {
         if let Self::Sweep(grid) = self { Some(grid) } else { None }
     }
 }
 
 impl Studied {
-    /// Commands of the user with their runs, if that is what was measured.
+    /// The user's commands with their runs, if they were measured.
     pub fn commands(&self) -> Option<&CommandResults> {
         if let Self::Commands(results) = self { Some(results) } else { None }
     }
 
-    /// What came of the settings, where the study was of settings.
+    /// The sweep, for a study of settings.
     pub fn sweep(&self) -> Option<&Sweep> {
         if let Self::Sweep(sweep) = self { Some(sweep) } else { None }
     }
 }
 
-/// The keys of a study in a plan: one of them at most. A load curve has none: its plan's strategy tells.
+/// The keys of a study in a plan: at most one. A load curve has none, because the plan's strategy states it.
 #[derive(Default, Serialize, Deserialize)]
 struct StudyKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,32 +138,32 @@ impl From<Study> for StudyKeys {
     }
 }
 
-/// The keys of a study in a report: one of them at most, none where it is of jobs alone.
+/// The keys of a study in a report: at most one, none for independent jobs.
 #[derive(Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct StudiedKeys {
-    /// The same work at each layer of one place, from the lowest layer up; absent where that was not measured.
+    /// The same work at each layer of one place, from the lowest layer up; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     layers: Option<Layers>,
-    /// The same work at every setting of a grid; absent where that was not measured.
+    /// The same work at every setting of a grid; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<Box<Sweep>>,
-    /// The same bytes through every interface; absent where that was not measured.
+    /// The same bytes through every interface; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<Api>,
-    /// The results as a well-known tool shows them; absent where that was not asked for.
+    /// The results in the layout of a well-known tool; absent if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     card: Option<ToolResults>,
-    /// Latency against offered load; absent where that was not measured.
+    /// Latency against offered load; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<LoadCurve>,
-    /// The same tests on several targets; absent where there was one.
+    /// The same tests on several targets; absent with one target.
     #[serde(skip_serializing_if = "Option::is_none")]
     beside: Option<Targets>,
-    /// The same work on growing numbers of hosts; absent where that was not measured.
+    /// The same work on growing numbers of hosts; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<Scaling>,
-    /// Commands of the user with their runs; absent where none was timed.
+    /// The user's commands with their runs; absent if none was timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     commands: Option<Box<CommandResults>>,
 }
@@ -199,8 +202,434 @@ impl From<Studied> for StudiedKeys {
     }
 }
 
+/// The part of a plan that compares interfaces: the jobs that do the same work through one interface each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceComparison {
+    /// One candidate for each job that participates, in the order of the table.
+    #[serde(rename = "entrants")]
+    pub candidates: Vec<Candidate>,
+    /// Interfaces that cannot be tried.
+    #[serde(deserialize_with = "or_sentences")]
+    pub missing: Vec<NotMeasured>,
+}
+
+/// One interface with one work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Index of the job.
+    pub job: usize,
+    /// Name in the table: `pread`.
+    pub interface: String,
+    /// Work of the job, the heading of its rows: `4K random read`.
+    pub work: String,
+    /// Whether the bytes reach the program's memory, or come from it. An interface without this cannot be
+    /// recommended.
+    pub sees: bool,
+}
+
+/// The same bytes through every interface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Api {
+    /// One row for each interface and work, in the order of the table.
+    pub rows: Vec<ApiRow>,
+    /// Interfaces that could not be measured, each with the reason in one sentence.
+    pub missing: Vec<String>,
+    /// Interfaces that could not be measured, with name and reason in separate fields.
+    #[serde(default)]
+    pub not_measured: Vec<NotMeasured>,
+    /// One recommendation for each work that has one.
+    pub advice: Vec<Advice>,
+    /// The reason for each other work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_advice: Vec<NoAdvice>,
+}
+
+/// Figures of one interface for one work, over all its runs. "Per byte" and "per MiB" count the bytes that the
+/// program requested.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ApiRow {
+    /// `pread`.
+    pub interface: String,
+    /// `4K random read`.
+    pub work: String,
+    /// Bytes of an operation.
+    pub block_bytes: u32,
+    /// Index of its result.
+    pub result: usize,
+    /// 10^6 bytes per second without the final sync; `None` if a finding invalidates it or there is no number.
+    pub mb_per_s: Option<f64>,
+    /// 95 % interval over runs; `None` with fewer than three runs.
+    pub mb_per_s_interval: Option<[f64; 2]>,
+    /// Operations per second.
+    pub iops: Option<f64>,
+    /// 10^6 bytes per second including the final sync; `None` if nothing was written or the sync failed.
+    pub synced_mb_per_s: Option<f64>,
+    /// Its 95 % interval over runs.
+    pub synced_mb_per_s_interval: Option<[f64; 2]>,
+    /// Seconds from the first operation to the last completion, without the final sync: mean over runs. `None` if a
+    /// finding invalidates it or no run was complete.
+    #[serde(default)]
+    pub run_seconds: Option<f64>,
+    /// Bytes that a run moved in that time: mean over runs.
+    #[serde(default)]
+    pub run_bytes: Option<f64>,
+    /// Median of latency in ns.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile in ns; `None` with too few operations.
+    pub p99_ns: Option<u64>,
+    /// CPU time of the process in user space, in ns per byte.
+    pub user_ns_per_byte: Option<f64>,
+    /// CPU time of the process in the kernel, in ns per byte.
+    pub system_ns_per_byte: Option<f64>,
+    /// System calls per MiB, counted by the kernel in a trial before the first run, or the reason why they were not
+    /// counted.
+    pub calls_per_mib: Known<f64>,
+    /// Page faults without I/O, per MiB.
+    pub minor_faults_per_mib: Option<f64>,
+    /// Page faults that waited for I/O, per MiB.
+    pub major_faults_per_mib: Option<f64>,
+    /// Bytes that the topmost device read and wrote, per byte; includes the final sync if there is one. Or the
+    /// reason why they were not counted.
+    pub device_bytes_per_byte: Known<[f64; 2]>,
+    /// Share of the span that was touched in each run, on the mean.
+    pub coverage: Option<f64>,
+    /// Share of the span that each run was planned to touch; `None` if only its time ended it.
+    #[serde(default)]
+    pub planned_coverage: Option<f64>,
+    /// Most pages of the target that were cached when a run began, or the reason why this is not known. 0 is a cold
+    /// start.
+    pub cached_pages_at_start: Known<u64>,
+    /// How the file was stored before the first run; an error if the first write makes it new.
+    pub stored_before: Known<Extents>,
+    /// How the file was stored after the last final sync; `None` if nothing was written.
+    pub stored_after: Option<Known<Extents>>,
+    /// Ids of findings that invalidate, relabel or bias this row and are not its purpose.
+    pub findings: Vec<CheckId>,
+}
+
+/// The recommended interface for a work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Advice {
+    /// `4K random read`.
+    pub work: String,
+    /// The plainest interface of the fastest group.
+    pub interface: String,
+    /// The other interfaces of its group: indistinguishable from the fastest, or at most 5 % slower.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+    /// With 95 % confidence no other interface is faster by more than this share: 0.04 for 4 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others_faster_at_most: Option<f64>,
+    /// The recommendation with its numbers, in one sentence.
+    pub sentence: String,
+}
+
+/// A work without a recommended interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NoAdvice {
+    /// `4K random read`.
+    pub work: String,
+    /// The reason, without the end of a sentence.
+    pub why: String,
+}
+
+/// The part of a plan that compares targets: the jobs that run the same tests on one target each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetComparison {
+    /// Targets in the order in which they were named; the first is the reference.
+    pub sides: Vec<TargetJobs>,
+}
+
+/// The tests of one target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetJobs {
+    /// Name in tables: the end of its path that distinguishes it from the others.
+    pub name: String,
+    /// Names of the tests and indices of their jobs.
+    pub tests: Vec<(String, usize)>,
+}
+
+/// Which jobs of a plan are one test on all targets: the first `targets` jobs are the first test, the next ones the
+/// second. The remaining jobs are tests that a target lacks, each of them its own group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetLayout {
+    /// Number of tests that every target has.
+    pub tests: u32,
+    /// Number of targets.
+    pub targets: u32,
+}
+
+impl TargetLayout {
+    /// The group of a job: its test, or the job itself.
+    pub fn group(self, job: usize) -> usize {
+        let compared = self.compared_jobs();
+        if job < compared { job / self.targets.max(1) as usize } else { self.tests as usize + job - compared }
+    }
+
+    /// The jobs of a group.
+    pub fn jobs(self, group: usize) -> Range<usize> {
+        let (tests, targets) = (self.tests as usize, self.targets as usize);
+        if group < tests {
+            return group * targets..(group + 1) * targets;
+        }
+        let job = self.compared_jobs().saturating_add(group - tests);
+        job..job + 1
+    }
+
+    /// Number of jobs whose test runs on every target.
+    fn compared_jobs(self) -> usize {
+        (self.tests as usize).saturating_mul(self.targets as usize)
+    }
+}
+
+impl TargetComparison {
+    /// The layout of the jobs, which must already be in its order.
+    pub fn layout(&self) -> TargetLayout {
+        let on_all = |(name, _): &&(String, usize)| {
+            self.sides.iter().all(|side| side.tests.iter().any(|(other, _)| other == name))
+        };
+        let tests = self.sides.first().map_or(0, |first| first.tests.iter().filter(on_all).count());
+        TargetLayout { tests: tests as u32, targets: self.sides.len() as u32 }
+    }
+}
+
+/// The same tests on several targets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Targets {
+    /// Names of the targets, in the order in which they were named.
+    pub names: Vec<String>,
+    /// One row for each test and target: test by test, the first target first.
+    pub rows: Vec<TargetRow>,
+}
+
+/// One test on one target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TargetRow {
+    /// `RND4K Q1T1 read`.
+    pub test: String,
+    /// Index of its target.
+    pub target: usize,
+    /// Index of its result.
+    pub result: usize,
+    /// The first target (A) and this one (B); `None` for the first, and if the first does not have the test.
+    pub against: Option<Pair>,
+}
+
+/// How many hosts take part in each job of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostSteps {
+    /// Number of hosts for each job, ascending: the first hosts run it, the others are idle.
+    pub hosts: Vec<u32>,
+}
+
+impl HostSteps {
+    /// The number of hosts that run a job, of `all` hosts. Ranks `0..n` participate.
+    pub fn taking_part(&self, job: usize, all: usize) -> usize {
+        self.hosts.get(job).map_or(all, |hosts| all.min(*hosts as usize))
+    }
+
+    /// Whether the host of a rank takes part in a job.
+    pub fn takes_part(&self, rank: u32, job: usize) -> bool {
+        (rank as usize) < self.taking_part(job, usize::MAX)
+    }
+}
+
+/// The same work on growing numbers of hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Scaling {
+    /// One row for each number of hosts, ascending.
+    pub rows: Vec<ScalingRow>,
+    /// The number of hosts from which more hosts cost more than they bring; `None` if fewer than two numbers of
+    /// hosts have a rate.
+    pub knee: Option<ScalingKnee>,
+}
+
+/// The work on one number of hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ScalingRow {
+    /// Hosts that took part.
+    pub hosts: u32,
+    /// Index of its result.
+    pub result: usize,
+    /// Mean operations per second of a host; `None` if there is no number.
+    pub iops_per_host: Option<f64>,
+    /// The total rate divided by that of the fewest hosts.
+    pub speed_up: Option<f64>,
+    /// The rate per host divided by that of the fewest hosts: 1 for perfect scaling.
+    pub efficiency: Option<f64>,
+    /// 95 % interval of that, from runs in turns; `None` of the fewest hosts, and with fewer than three runs.
+    pub efficiency_interval: Option<[f64; 2]>,
+}
+
+/// The number of hosts of greatest power: rate by latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ScalingKnee {
+    /// The number of hosts.
+    pub hosts: u32,
+    /// Whether larger numbers of hosts were measured and have less power.
+    pub reached: bool,
+    /// Whether the intervals exclude every other number of hosts.
+    pub sure: bool,
+}
+
+/// Latency against offered load, up to and beyond the capacity of the storage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LoadCurve {
+    /// Operations per second of the closed loop, the reference of all shares: geometric mean over runs. `None` if
+    /// it has no complete run or a finding invalidates it.
+    pub capacity_iops: Option<f64>,
+    /// Its 95 % interval over runs; `None` with fewer than three.
+    pub capacity_interval: Option<[f64; 2]>,
+    /// Index of its result; `None` if no run of it was complete.
+    pub capacity_result: Option<usize>,
+    /// Loads that were offered in an open loop, ascending.
+    pub points: Vec<LoadPoint>,
+    /// The load from which more load costs more latency than it gains; `None` if too few loads have a latency.
+    pub knee: Option<Knee>,
+    /// Whether the latency target is met, and up to which load; `None` if none was requested.
+    #[serde(rename = "promise")]
+    pub latency_target: Option<MetLoad>,
+    /// The headline with all its numbers, in one sentence.
+    pub sentence: String,
+    /// Indices of the results that the headline rests on.
+    pub rests_on: Vec<usize>,
+}
+
+impl LoadPoint {
+    /// The share of a percentile that is fathom's own lateness: the difference between its upper and lower bound.
+    /// `None` without both.
+    pub fn lateness_share(&self, percentile: &str) -> Option<f64> {
+        let value = |all: &BTreeMap<String, Option<u64>>| all.get(percentile).copied().flatten();
+        let (upper, lower) = (value(&self.percentiles_ns)?, value(&self.service_percentiles_ns)?);
+        (upper > 0).then(|| upper.saturating_sub(lower) as f64 / upper as f64)
+    }
+}
+
+impl LoadCurve {
+    /// The percentile of the latency target, without its `p`; the 99th without a target.
+    pub fn percentile(&self) -> &str {
+        self.latency_target.as_ref().map_or("99", |target| &target.percentile)
+    }
+}
+
+/// One offered load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LoadPoint {
+    /// Index of its result.
+    pub result: usize,
+    /// Operations per second that arrived.
+    pub offered_iops: u64,
+    /// Completed operations per second: geometric mean over runs; `None` if none completed.
+    pub achieved_iops: Option<f64>,
+    /// 95 % interval of the completed rate over runs; `None` with fewer than three.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub achieved_interval: Option<[f64; 2]>,
+    /// The offered load divided by the capacity; `None` if the capacity is not known.
+    pub share: Option<f64>,
+    /// Complete runs.
+    pub runs: u32,
+    /// Mean latency of all directions from the intended start in ns; `None` in overload, and if a finding
+    /// invalidates it.
+    pub mean_ns: Option<f64>,
+    /// Percentiles (`"99.9"`) of this latency in ns, all runs together; `None` also if fewer than ten operations
+    /// lie beyond. They include fathom's own lateness, so they are an upper bound on the latency of the storage.
+    pub percentiles_ns: BTreeMap<String, Option<u64>>,
+    /// The same percentiles of the time from submission to completion: a lower bound on the latency of storage that serves in
+    /// order of arrival.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub service_percentiles_ns: BTreeMap<String, Option<u64>>,
+    /// 95 % interval of each percentile of a typical run, over runs; withheld percentiles and those with fewer than
+    /// three runs are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub percentile_intervals_ns: BTreeMap<String, [f64; 2]>,
+    /// 99th percentile of the lateness of submissions in ns; `None` if no operation completed.
+    pub lateness_p99_ns: Option<u64>,
+    /// Mean requests in the queue of the topmost device; `None` if it was not counted.
+    pub device_depth: Option<f64>,
+    /// How the load was served.
+    pub state: LoadState,
+    /// Whether the latency target was met at this load, at 95 %: `true` if the upper bound is within it, `false` if
+    /// the lower bound is beyond it. `None` without a target, and if the runs prove neither.
+    #[serde(rename = "kept")]
+    pub met: Option<bool>,
+}
+
+/// How an offered load was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LoadState {
+    /// Served without delay.
+    Served,
+    /// Served, but fathom's own lateness is more than a tenth of some percentile.
+    Late,
+    /// More came than was served: latency is the length of the run, and withheld.
+    Overload,
+    /// A finding invalidates the measurement.
+    Void,
+}
+
+/// The load with the greatest power, which is operations per second divided by mean latency. Below it one percent
+/// more load costs less than one percent of latency, above it more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Knee {
+    /// Operations per second.
+    pub iops: f64,
+    /// The load divided by the capacity; `None` if the capacity is not known.
+    pub share: Option<f64>,
+    /// Whether a higher load was measured that has less power; else the knee is at this load at least.
+    pub reached: bool,
+}
+
+/// The load up to which a latency target is met.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MetLoad {
+    /// Name of the percentile: `99`.
+    pub percentile: String,
+    /// The largest allowed latency in ns.
+    pub latency_ns: u64,
+    /// The highest load below the first miss that was shown to meet the target, at 95 %; `None` if none was.
+    #[serde(rename = "kept_iops")]
+    pub met_iops: Option<u64>,
+    /// The first miss: the lowest load that was shown to miss the target, at 95 %; `None` if none was.
+    #[serde(rename = "broken_iops")]
+    pub missed_iops: Option<u64>,
+}
+
+/// A latency target: the percentile, and how requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyTarget {
+    /// Rank of the latency from the intended start: 0.99.
+    pub quantile: f64,
+    /// The largest allowed latency in ns; `None` if only the curve is wanted.
+    pub latency_ns: Option<u64>,
+    /// How requests arrive.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+    /// Whether the loads of a curve and its knee are measured too. Older sessions always did.
+    #[serde(default = "yes")]
+    pub curve: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
 #[test]
-fn the_keys_of_a_study_are_those_of_old_files() {
+fn study_keys_equal_those_of_old_files() {
     let comparison = || LayerComparison { layers: Vec::new(), missing: Vec::new() };
     let json = serde_json::json!({ "layers": { "rungs": [], "missing": [] } });
     assert_eq!(serde_json::to_value(Study::Layers(comparison())).ok(), Some(json.clone()));
@@ -220,4 +649,38 @@ fn the_keys_of_a_study_are_those_of_old_files() {
     let json = serde_json::json!({ "api": { "rows": [], "missing": [], "not_measured": [], "advice": [] } });
     assert_eq!(serde_json::to_value(&api).ok(), Some(json.clone()));
     assert_eq!(serde_json::from_value(json).ok(), Some(api));
+}
+
+#[test]
+fn sentences_of_old_sessions_are_accepted() {
+    let old = serde_json::json!({ "entrants": [], "missing": ["pread, 4K random read: it is late"] });
+    let comparison: InterfaceComparison = serde_json::from_value(old).unwrap_or_default();
+    let why = "pread, 4K random read: it is late".to_owned();
+    assert_eq!(comparison.missing, [NotMeasured { name: String::new(), why }]);
+    let kept = serde_json::to_value(&comparison).ok().and_then(|json| serde_json::from_value(json).ok());
+    assert_eq!(kept, Some(comparison));
+}
+
+#[test]
+fn jobs_are_found_in_their_group() {
+    let layout = TargetLayout { tests: 2, targets: 3 };
+    let groups: Vec<usize> = (0..8).map(|job| layout.group(job)).collect();
+    assert_eq!(groups, [0, 0, 0, 1, 1, 1, 2, 3]);
+    for (job, group) in groups.into_iter().enumerate() {
+        assert!(layout.jobs(group).contains(&job), "{job} in {group}");
+    }
+    let test = |name: &str, job| (name.to_owned(), job);
+    let side = |tests| TargetJobs { name: String::new(), tests };
+    let sides =
+        vec![side(vec![test("a", 0), test("b", 2), test("c", 4)]), side(vec![test("a", 1), test("b", 3)])];
+    assert_eq!(TargetComparison { sides }.layout(), TargetLayout { tests: 2, targets: 2 });
+    assert_eq!(TargetComparison::default().layout(), TargetLayout { tests: 0, targets: 0 });
+}
+
+#[test]
+fn the_first_hosts_participate() {
+    let steps = HostSteps { hosts: vec![1, 2] };
+    let part = |rank| [0, 1, 2].map(|job| steps.takes_part(rank, job));
+    assert_eq!([0, 1, 2].map(|job| steps.taking_part(job, 4)), [1, 2, 4]);
+    assert_eq!((part(0), part(1), part(2)), ([true, true, true], [false, true, true], [false, false, true]));
 }

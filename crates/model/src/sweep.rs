@@ -1,16 +1,12 @@
-//! The sweep: one work at every setting of a grid, and what came of it.
+//! The sweep: the same work at every setting of a grid, the measure that ranks the cells, and the result.
 //!
-//! For: the grid in the plan, and the part of the report that is about it. Not for: which cell comes next or which one wins
-//! (crate `analysis`), nor for which words make a grid ([`crate::spec::axes`]).
+//! The crate `analysis` chooses the next cell and the winner; [`crate::spec::axes`] parses a grid.
 
-use crate::measure::Measure;
-use crate::steadiness::{Estimate, Snia};
+use crate::figures::{Estimate, Snia};
+use crate::job::{Cache, Sizes};
+use crate::units::{show_bytes, show_count, show_ns, show_rate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-mod setting;
-
-pub use setting::Setting;
 
 /// By how much a setting may be faster than the winner unless `--tolerance` is given, as a share.
 pub const TOLERANCE: f64 = 0.05;
@@ -20,28 +16,28 @@ fn earlier_tolerance() -> f64 {
     0.03
 }
 
-/// The word for a sweep that measures cells in their order.
+/// Name of a sweep that measures cells in their order.
 pub const IN_ORDER: &str = "in order";
 
 /// The grid of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
-    /// Name of the preset that it came from.
+    /// Name of its preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Settings that are measured. Two may share a job, where this system makes no difference between them.
+    /// Settings that are measured. Two may share a job if this system makes no difference between them.
     pub cells: Vec<Cell>,
     /// Settings that are not.
     pub skipped: Vec<Skipped>,
-    /// Settings of well-known programs, which the best one is compared with.
+    /// Settings of well-known programs, to compare the best one with.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Baseline>,
-    /// What decides which cell comes next.
+    /// The rule for the next cell.
     pub search: Search,
-    /// By how much a cell may be faster than the winner, as a share: what is nearer is as fast.
+    /// How much faster than the winner a cell may be and still count as equally fast, as a share.
     #[serde(default = "earlier_tolerance")]
     pub tolerance: f64,
-    /// What the cells of each work are ranked by; by bytes per second where nothing stands.
+    /// The measure that ranks the cells of each work; bytes per second if absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, Measure>,
 }
@@ -49,7 +45,7 @@ pub struct Grid {
 /// A setting that is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The setting.
+    /// Its block size, depth, threads and other axes.
     pub setting: Setting,
     /// Index of its job.
     pub job: usize,
@@ -59,34 +55,34 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Skipped {
-    /// The setting.
+    /// Block size, depth, threads and other axes of the cell that is left out.
     #[serde(flatten)]
     pub setting: Setting,
-    /// Why.
+    /// The reason in words, without a final period.
     pub why: String,
 }
 
 /// A setting of a well-known program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// Whose: `cp`.
+    /// Name of the program: `cp`.
     pub name: String,
-    /// The setting.
+    /// Block size, depth and other axes that imitate the program.
     pub setting: Setting,
     /// Index of its job.
     pub job: usize,
 }
 
-/// What decides which cell comes next.
+/// The rule for the next cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Search {
-    /// Every cell as often as the plan says.
+    /// Every cell as often as the plan states.
     Exhaustive,
-    /// Every cell once or twice, shortly, then those that may be the best, until no cell may be faster by more than the
-    /// tolerance or the time is up.
+    /// Every cell once or twice, briefly, then the candidates for the best, until no cell may be faster by more
+    /// than the tolerance or the time is up.
     Adaptive {
-        /// Time for all of it, from the start of the session, in ns.
+        /// Total time from the start of the session, in ns.
         budget_ns: u64,
     },
     /// The cells in the order of the grid, and nothing else.
@@ -99,20 +95,20 @@ pub enum Search {
 pub enum Until {
     /// Each cell was measured once, or one did no more operations a second than [`least_iops`].
     Slow,
-    /// Rounds of all cells, until one of them has settled.
+    /// Rounds of all cells, until the tracked cell has settled.
     Rounds {
         /// Index of the job that the rule is applied to.
         tracked: usize,
-        /// What of it.
+        /// Its tracked value.
         variable: Variable,
-        /// Bytes after which it ends, whatever the rule says; `None` where the rule ends it.
+        /// Bytes after which the rounds end regardless of the rule; `None` if only the rule ends them.
         bytes: Option<u64>,
-        /// Rounds after which it ends in any case.
+        /// Rounds after which measuring ends, settled or not.
         rounds_at_most: u32,
     },
 }
 
-/// A value of a cell that is followed over rounds.
+/// A value of a cell that is tracked over rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -121,18 +117,18 @@ pub enum Variable {
     Iops,
     /// 10^6 bytes per second.
     MbPerS,
-    /// Mean latency in ns.
+    /// Average time of an operation in ns.
     LatencyMeanNs,
 }
 
-/// Operations a second at which `iops` makes no larger blocks any more: at most one of four threads ends one within a second.
-/// Source: `iops` by Benjamin Schweizer, <https://github.com/cxcv/iops>.
+/// Rate at which `iops` stops making larger blocks: at most one of four threads completes an operation within a
+/// second. Source: `iops` by Benjamin Schweizer, <https://github.com/cxcv/iops>.
 pub fn least_iops(workers: u32) -> u32 {
     (workers / 4).max(1)
 }
 
 impl Grid {
-    /// What the cells of a work are ranked by.
+    /// The measure that ranks the cells of a work.
     pub fn measure(&self, work: &str) -> Measure {
         self.measures.get(work).copied().unwrap_or_default()
     }
@@ -144,12 +140,12 @@ impl Grid {
 
     /// Jobs of a work, each once.
     pub fn jobs_of(&self, work: &str) -> Vec<usize> {
-        each_once(self.cells.iter().filter(|c| c.setting.work() == work).map(|c| c.job))
+        distinct(self.cells.iter().filter(|c| c.setting.work() == work).map(|c| c.job))
     }
 
     /// All jobs of its cells in order, each once.
     pub fn jobs(&self) -> Vec<usize> {
-        each_once(self.cells.iter().map(|c| c.job))
+        distinct(self.cells.iter().map(|c| c.job))
     }
 
     /// The setting of a job: the first of its cells, or a baseline's.
@@ -161,10 +157,10 @@ impl Grid {
 
 /// The works of some cells, in their order, each once.
 pub fn works(cells: &[Cell]) -> Vec<String> {
-    each_once(cells.iter().map(|c| c.setting.work()))
+    distinct(cells.iter().map(|c| c.setting.work()))
 }
 
-fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut out = Vec::new();
     for one in all {
         if !out.contains(&one) {
@@ -174,7 +170,7 @@ fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     out
 }
 
-/// What came of a sweep: the part of a report's JSON with the name `sweep`.
+/// The result of a sweep: the part of a report's JSON with the name `sweep`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
@@ -182,9 +178,9 @@ pub struct Sweep {
     pub search: String,
     /// Name of the preset.
     pub preset: Option<String>,
-    /// Time that it took in seconds, from the first run to the last.
+    /// Time in seconds from the first run to the last.
     pub seconds: f64,
-    /// Time that an adaptive search was given, from its start to its report; `None` for an exhaustive one.
+    /// Time budget of an adaptive search, from its start to its report; `None` for an exhaustive one.
     pub budget_seconds: Option<f64>,
     /// By how much a cell may be faster than the winner, as a share.
     #[serde(default = "earlier_tolerance")]
@@ -195,27 +191,27 @@ pub struct Sweep {
     pub skipped: Vec<Skipped>,
     /// The fastest cell of each work (`read`, `write`, ...), from runs that were made after it had won.
     pub winner: BTreeMap<String, CellFigures>,
-    /// The cheapest cell of each work that is as fast: least memory, then least CPU time.
+    /// The cheapest equally fast cell of each work: least memory, then least CPU time.
     pub cheapest: BTreeMap<String, CellFigures>,
-    /// How each work was decided, and what follows.
+    /// How each work was decided, and the conclusions.
     pub works: Vec<Work>,
     /// The cell that was measured again and again, to see whether the target changed meanwhile.
     pub reference: Option<Reference>,
-    /// What was measured; `None` where nothing stores anything.
+    /// The target; `None` if nothing stores data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<SweptTarget>,
-    /// How it went round by round; `None` where there were no rounds.
+    /// The rounds; `None` if the sweep had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<Rounds>,
 }
 
-/// What a sweep was on.
+/// The target of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptTarget {
     /// Path of the file or device; of a made file the directory.
     pub path: String,
-    /// Its bytes.
+    /// Size when measured; of a made file, the size that it reached.
     pub bytes: u64,
 }
 
@@ -225,22 +221,23 @@ pub struct SweptTarget {
 pub struct Rounds {
     /// The cell that the rule is applied to.
     pub tracked: Setting,
-    /// What of it.
+    /// Its tracked value.
     pub variable: Variable,
-    /// That value in each complete round; `None` where the run failed or the value is not known.
+    /// The tracked value in each complete round; `None` if the run failed or the value is not known.
     pub by_round: Vec<Option<f64>>,
-    /// Rounds after which it ends in any case.
+    /// Rounds after which measuring ends, settled or not.
     pub at_most: u32,
-    /// Bytes after which it ends whatever the rule says; `None` where the rule ends it.
+    /// Bytes after which the rounds end regardless of the rule; `None` if only the rule ends them.
     #[serde(default)]
     pub bytes_wanted: Option<u64>,
     /// Bytes written in all rounds.
     pub bytes_written: u64,
-    /// First and last round of the window, from 1; figures of cells are means of these. `None` with fewer than five.
+    /// First and last round of the window, from 1; figures of cells are means over it. `None` with fewer than five
+    /// rounds.
     pub window: Option<[u32; 2]>,
     /// Mean of the tracked value in the window.
     pub window_mean: Option<f64>,
-    /// What the SNIA's rule says of the window; `None` without one.
+    /// The SNIA rule applied to the window; `None` without a window.
     pub rule: Option<Snia>,
 }
 
@@ -250,56 +247,58 @@ impl Sweep {
         self.search == IN_ORDER
     }
 
-    /// The cell of a work that has no other.
+    /// The cell of a work that has only one.
     pub fn only_cell(&self, work: &str) -> Option<&CellFigures> {
         let mut mine = self.cells.iter().filter(|c| c.setting.work() == work);
         mine.next().filter(|c| mine.next().is_none() && c.mib_per_s.is_some())
     }
 }
 
-/// What one cell gave.
+/// Figures of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellFigures {
-    /// The setting.
+    /// Block size, depth, threads and other axes of the cell.
     #[serde(flatten)]
     pub setting: Setting,
-    /// 2^20 bytes per second: geometric mean over runs, plain mean over rounds; of each run all that was submitted, divided by the time until the last of
-    /// it completed, and where writes went to memory until the final sync had ended. `None` where no run ended in order.
+    /// 2^20 bytes per second: geometric mean over runs, arithmetic mean over rounds. Each run counts everything
+    /// that was submitted, divided by the time until the last completion, or until the end of the final sync if
+    /// writes went to memory. `None` if no run was complete.
     pub mib_per_s: Option<f64>,
     /// 10^6 bytes per second of the same.
     pub mb_per_s: Option<f64>,
     /// Operations per second of the same.
     pub iops: Option<f64>,
-    /// 95 % interval of `mib_per_s`; `None` with fewer than three runs, and over rounds, which follow from one another.
+    /// 95 % interval of `mib_per_s`; `None` with fewer than three runs, and over rounds, which depend on each
+    /// other.
     pub interval: Option<[f64; 2]>,
-    /// 99th percentile of the latency in a typical one of the same runs, in ns; `None` where too few operations support one.
+    /// 99th percentile of the latency of a typical run in ns; `None` if there are too few operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<f64>,
     /// 95 % interval of that; `None` with fewer than three runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p99_interval_ns: Option<[f64; 2]>,
-    /// 95 % interval of the latency that the cells are ranked by; `None` where they are ranked by a rate.
+    /// 95 % interval of the latency that ranks the cells; `None` if a rate ranks them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_interval_ns: Option<[f64; 2]>,
-    /// Mean latency of the same runs in ns; `None` where none is known.
+    /// Mean latency of the same runs in ns; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_mean_ns: Option<f64>,
     /// Longest latency of the same runs in ns, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_max_ns: Option<u64>,
-    /// Runs that these figures are from.
+    /// Runs behind these figures.
     pub runs: usize,
     /// Bytes of its buffers.
     pub memory_bytes: u64,
-    /// CPU time of the workers per MiB in ns; `None` where no worker says.
+    /// CPU time of the workers per MiB in ns; `None` if no worker reported it.
     pub cpu_ns_per_mib: Option<f64>,
     /// Index of its result.
     pub result: Option<usize>,
 }
 
 impl CellFigures {
-    /// The number that it is ranked by.
+    /// The value of this measure.
     pub fn value(&self, by: Measure) -> Option<f64> {
         match by {
             Measure::Iops => self.iops,
@@ -314,12 +313,12 @@ impl CellFigures {
         if by.is_latency() {
             return self.latency_interval_ns;
         }
-        // The interval is that of the same rate in other units.
+        // The same interval in the units of the measure.
         let scale = self.value(by)? / self.mib_per_s?;
         self.interval.map(|ends| ends.map(|end| end * scale))
     }
 
-    /// CPU time of the workers by the time that passed: 1 is one CPU the whole time.
+    /// CPU time of the workers divided by elapsed time: 1 is one CPU all the time.
     pub fn cpus(&self) -> Option<f64> {
         Some(self.cpu_ns_per_mib? * self.mib_per_s? / 1e9)
     }
@@ -331,76 +330,76 @@ impl CellFigures {
 pub struct Work {
     /// `read`, `randrw 70/30`.
     pub name: String,
-    /// What its cells are ranked by.
+    /// The measure that ranks its cells.
     #[serde(default)]
     pub by: Measure,
-    /// What is known of the winner.
+    /// What is known about the winner.
     #[serde(default)]
     pub chosen: Chosen,
-    /// Whether every other cell was shown not to be faster than the winner by more than the tolerance, and the winner could
-    /// repeat what it won by.
+    /// Whether every other cell was shown not to be faster than the winner by more than the tolerance, and the
+    /// winner could repeat its result.
     pub decided: bool,
-    /// By how much any other cell is faster than the winner at most (95 % confidence), as a share: of a latency by how much it is
-    /// lower. `None` without a winner, or if the noise between runs is unknown.
+    /// Upper bound on how much faster any other cell is than the winner (95 % confidence), as a share; for a
+    /// latency, how much lower. `None` without a winner, or if the noise between runs is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faster_at_most: Option<f64>,
-    /// How it ended, in a sentence.
+    /// How the search ended, in a sentence.
     pub sentence: String,
-    /// Cells that cannot be told from the winner, the one first that most may beat it.
+    /// Cells that cannot be distinguished from the winner, the most likely to beat it first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<Setting>,
     /// Runs of its cells.
     pub runs: usize,
-    /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together, without what all
-    /// cells of a round share and without single stalls; `None` where no cell was repeated.
+    /// Noise between runs of one cell: the standard deviation of their logarithms over all cells, without effects
+    /// common to a round and without single stalls; `None` if no cell was repeated.
     pub spread: Option<f64>,
-    /// The cheapest cell's rate by the winner's, with its 95 % interval; `None` where they are the same.
+    /// The cheapest cell's rate divided by the winner's, with its 95 % interval; `None` if they are the same cell.
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Loss>,
-    /// From where on an axis gains less than the tolerance; none where runs of one cell differ by more than a tenth, or the
-    /// winner could not repeat what it won by.
+    /// Values from which an axis gains less than the tolerance; empty if runs of one cell differ by more than a
+    /// tenth, or the winner could not repeat its result.
     pub knees: Vec<Knee>,
 }
 
-/// What a search knows of the winner of a work.
+/// What a search knows about the winner of a work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {
     /// No other cell is faster by more than the tolerance.
     Fastest,
-    /// The best of what was measured, and others may be faster by more than the tolerance.
+    /// The best of the measured cells; others may be faster by more than the tolerance.
     Tied,
     /// Too few runs, or a target that changed meanwhile.
     #[default]
     CannotTell,
-    /// Nothing was sought: one cell, or cells in order.
+    /// No search: one cell, or cells in order.
     NoChoice,
 }
 
-/// What the setting of a well-known program loses.
+/// The loss from using the setting of a well-known program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Loss {
-    /// Whose setting: `cp`.
+    /// Name of the program: `cp`.
     pub name: String,
-    /// What it gave.
+    /// Figures of its setting.
     pub cell: CellFigures,
-    /// Its rate by the winner's, with its 95 % interval; `None` where one of them has no interval.
+    /// Its rate divided by the winner's, with its 95 % interval; `None` if either has no interval.
     pub by_winner: Option<Estimate>,
 }
 
-/// From where on an axis gains nothing.
+/// The value from which an axis gains nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {
     /// `bs`, `depth`, `workers`, `targets` or `batch`.
     pub axis: String,
-    /// The smallest value that gives the most that any larger one gives, except for the tolerance; the winner's setting otherwise.
+    /// The smallest value that is within the tolerance of all larger ones, at the winner's other settings.
     pub value: u32,
-    /// From where on the axis gains less than the tolerance, in a sentence.
+    /// The conclusion in a sentence.
     pub sentence: String,
 }
 
@@ -408,12 +407,269 @@ pub struct Knee {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reference {
-    /// The setting.
+    /// Block size, depth, threads and other axes of the cell.
     pub setting: Setting,
-    /// Runs of it.
+    /// Number of its runs.
     pub runs: usize,
-    /// Change of its rate over the whole sweep as a share, from a line through the logarithms, with its 95 % interval.
+    /// Change of its rate over the whole sweep as a share, from a line through the logarithms, with its 95 %
+    /// interval.
     pub change: Estimate,
     /// Whether the target surely changed by more than the tolerance meanwhile.
     pub drifted: bool,
+}
+
+/// One setting of a grid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Setting {
+    /// Bytes per operation; the largest if `spec` names the work.
+    pub block_bytes: u32,
+    /// Operations in flight per worker, and on each target.
+    pub depth: u32,
+    /// Threads.
+    pub workers: u32,
+    /// Engine with its options, as typed: `io_uring:sqpoll=1`.
+    pub engine: String,
+    /// Cache mode of the target.
+    pub cache: Cache,
+    /// Order and direction: `read`, `randwrite`; empty if `spec` names the work.
+    pub rw: String,
+    /// Shares of directions if `rw` leaves them open: `70/30`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<String>,
+    /// Operations submitted per call, if the grid sets them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
+    /// The preset's name for its cache mode: `unbuffered-sequential`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Name of the access specification: `File Server`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<String>,
+    /// Number of targets that each worker uses, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<u32>,
+    /// Number of targets of the last worker, if it uses fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets_of_last: Option<u32>,
+    /// The only target that is used, if the grid iterates over targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// First byte that may be touched, if the grid sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset_bytes: Option<u64>,
+    /// First byte that may be touched, in percent of the target, if the grid sets it in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset_percent: Option<u32>,
+}
+
+impl Setting {
+    /// One worker with io_uring and direct I/O on one target.
+    pub fn plain(rw: &str, block_bytes: u32, depth: u32) -> Self {
+        Self {
+            block_bytes,
+            depth,
+            workers: 1,
+            engine: "io_uring".into(),
+            cache: Cache::Direct,
+            rw: rw.into(),
+            mix: None,
+            batch: None,
+            mode: None,
+            spec: None,
+            targets: None,
+            targets_of_last: None,
+            target: None,
+            offset_bytes: None,
+            offset_percent: None,
+        }
+    }
+
+    /// The work, apart from the setting: cells of one work compete. `read`, `randrw 70/30`, `File Server`.
+    pub fn work(&self) -> String {
+        match (&self.spec, &self.mix) {
+            (Some(spec), _) => spec.clone(),
+            (None, Some(mix)) => format!("{} {mix}", self.rw),
+            (None, None) => self.rw.clone(),
+        }
+    }
+
+    /// Whether offsets are random; `false` for an access specification, which has its own lines.
+    pub fn is_random(&self) -> bool {
+        self.spec.is_none() && self.rw.starts_with("rand")
+    }
+
+    /// Whether all operations are writes.
+    pub fn only_writes(&self) -> bool {
+        let word = self.mix.as_ref().unwrap_or(&self.rw);
+        self.spec.is_none() && matches!(word.as_str(), "write" | "randwrite")
+    }
+
+    /// Queues of `depth` operations: one for each target of each worker.
+    pub fn queues(&self) -> u64 {
+        let each = u64::from(self.targets.unwrap_or(1));
+        let last = self.targets_of_last.map_or(each, u64::from);
+        u64::from(self.workers.saturating_sub(1)).saturating_mul(each).saturating_add(last)
+    }
+
+    /// Bytes of its buffers.
+    pub fn memory_bytes(&self) -> u64 {
+        u64::from(self.block_bytes).saturating_mul(u64::from(self.depth)).saturating_mul(self.queues())
+    }
+
+    /// `8 x 512K`: operations in flight and their size; `depth 8` if sizes differ.
+    pub fn shape(&self) -> String {
+        if self.spec.is_some() {
+            return format!("depth {}", self.depth);
+        }
+        format!("{} x {}", self.depth, Sizes::Fixed(self.block_bytes).in_a_name())
+    }
+
+    /// The remaining settings: `direct, io_uring, 4 workers`.
+    pub fn way(&self) -> String {
+        let mut words =
+            vec![self.mode.clone().unwrap_or_else(|| self.cache.word().into()), self.engine.clone()];
+        words.extend((self.workers > 1).then(|| format!("{} workers", self.workers)));
+        words.extend(self.targets.map(|t| if t == 1 { "1 target".into() } else { format!("{t} targets") }));
+        words.extend(self.targets_of_last.map(|t| format!("the last worker on {t}")));
+        words.extend(self.batch.map(|b| format!("batch {b}")));
+        words.extend(self.target.clone());
+        words.extend(self.position().map(|at| format!("at {at}")));
+        words.join(", ")
+    }
+
+    /// The position on the target, as typed: `25 %`, `4 GiB`.
+    pub fn position(&self) -> Option<String> {
+        let percent = self.offset_percent.map(|p| format!("{p} %"));
+        percent.or_else(|| self.offset_bytes.map(show_bytes))
+    }
+
+    /// The setting without a position on the target.
+    #[must_use]
+    pub fn at_no_position(&self) -> Self {
+        Self { offset_bytes: None, offset_percent: None, ..self.clone() }
+    }
+
+    /// The setting in one line: `read 8 x 512K direct, io_uring`.
+    pub fn describe(&self) -> String {
+        format!("{} {} {}", self.work(), self.shape(), self.way())
+    }
+}
+
+/// A number that ranks cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Operations per second.
+    Iops,
+    /// Bytes per second.
+    #[default]
+    Bandwidth,
+    /// Latency that 99 of a hundred operations do not exceed.
+    P99,
+    /// Mean latency.
+    Latency,
+}
+
+impl Measure {
+    /// All measures, with the word that `--by` accepts and its meaning.
+    pub const WORDS: [(&'static str, Self, &'static str); 4] = [
+        ("iops", Self::Iops, "operations per second"),
+        ("bandwidth", Self::Bandwidth, "10^6 bytes per second"),
+        ("p99", Self::P99, "99th percentile of latency, the lowest is the best"),
+        ("latency", Self::Latency, "mean latency, the lowest is the best"),
+    ];
+
+    /// The word that `--by` accepts.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, measure, _)| *measure == self).map_or("", |(word, ..)| word)
+    }
+
+    /// The measure with that word.
+    pub fn find(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(known, ..)| *known == word).map(|(_, measure, _)| *measure)
+    }
+
+    /// The heading of a column.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Iops => "IOPS",
+            Self::Bandwidth => "MB/s",
+            Self::P99 => "p99",
+            Self::Latency => "mean latency",
+        }
+    }
+
+    /// Whether lower is better.
+    pub fn is_latency(self) -> bool {
+        matches!(self, Self::P99 | Self::Latency)
+    }
+
+    /// The comparison with a better cell: `more than 3.0 % faster`.
+    pub fn better_by(self, share: &str) -> String {
+        if self.is_latency() {
+            format!("lower by more than {share} in {}", self.heading())
+        } else {
+            format!("more than {share} faster")
+        }
+    }
+
+    /// A value with its unit: operations, 10^6 bytes, or ns.
+    pub fn show(self, value: f64) -> String {
+        if self.is_latency() { show_ns(value) } else { show_rate(value) }
+    }
+
+    /// A value in the short form for tables.
+    pub fn show_short(self, value: f64) -> String {
+        if self.is_latency() { show_ns(value) } else { show_count(value) }
+    }
+}
+
+#[test]
+fn settings_are_described_in_the_usual_form() {
+    let setting = Setting::plain("read", 512 << 10, 8);
+    assert_eq!(setting.describe(), "read 8 x 512K direct, io_uring");
+    assert_eq!(setting.memory_bytes(), 4 << 20);
+    let spec = Setting {
+        spec: Some("File Server".into()),
+        rw: String::new(),
+        targets: Some(3),
+        targets_of_last: Some(1),
+        workers: 2,
+        ..setting.clone()
+    };
+    assert_eq!(
+        spec.describe(),
+        "File Server depth 8 direct, io_uring, 2 workers, 3 targets, the last worker on 1"
+    );
+    assert_eq!(spec.memory_bytes(), 4 * (4 << 20));
+    let there = Setting {
+        target: Some("/mnt/a".into()),
+        offset_bytes: Some(1 << 30),
+        ..Setting::plain("read", 512, 1)
+    };
+    assert_eq!(there.describe(), "read 1 x 512 B direct, io_uring, /mnt/a, at 1 GiB");
+    let share = Setting { offset_percent: Some(25), ..there };
+    assert_eq!(share.position(), Some("25 %".into()));
+    let mixed = Setting { rw: "randrw".into(), mix: Some("70/30".into()), workers: 4, ..setting };
+    assert_eq!((mixed.work(), mixed.way()), ("randrw 70/30".into(), "direct, io_uring, 4 workers".into()));
+    let only_writes = |rw: &str, mix: Option<&str>, spec: Option<&str>| {
+        let [mix, spec] = [mix, spec].map(|text| text.map(Into::into));
+        Setting { mix, spec, ..Setting::plain(rw, 4096, 1) }.only_writes()
+    };
+    assert!(only_writes("write", None, None) && only_writes("randwrite", None, None));
+    assert!(only_writes("randrw", Some("write"), None), "a mix of nothing else");
+    assert!(!only_writes("randrw", Some("70/30"), None) && !only_writes("randrw", Some("read"), None));
+    assert!(!only_writes("read", None, None) && !only_writes("randrw", None, None));
+    assert!(!only_writes("", None, Some("write")), "a name says nothing");
+}
+
+#[test]
+fn measures_are_found_by_their_word() {
+    for measure in [Measure::Iops, Measure::Bandwidth, Measure::P99, Measure::Latency] {
+        assert_eq!(Measure::find(measure.word()), Some(measure));
+    }
+    assert_eq!(Measure::find("speed"), None);
+    assert_eq!(Measure::P99.better_by("3.0 %"), "lower by more than 3.0 % in p99");
 }

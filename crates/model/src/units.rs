@@ -1,19 +1,21 @@
-//! Sizes, durations and rates as people write and read them.
+//! Sizes, durations and rates as people write and read them: parsing `4k`, `1g`, `1.5s`, and printing bytes,
+//! latencies, counts.
 //!
-//! For: parsing `4k`, `1g`, `1.5s` and printing bytes, latencies and counts. Not for: arithmetic on measurements.
-//! Sizes are powers of two (`4k` = 4096) as in fio, diskspd and dd; rates name their unit, MB/s = 10^6, MiB/s = 2^20.
+//! Sizes are powers of two (`4k` = 4096) as in fio, diskspd and dd; rates name their unit, MB/s = 10^6, MiB/s =
+//! 2^20.
 
-use crate::visible::quoted;
+use crate::name::quoted_excerpt;
 
 /// Bytes in a mebibyte.
 pub const MIB: u64 = 1 << 20;
 /// Bytes in a gibibyte.
 pub const GIB: u64 = 1 << 30;
 
-/// Parses a size: a whole or decimal number with an optional suffix `k m g t`, also as `kb`, `kib`, ... (all powers of two).
+/// Parses a size: a whole or decimal number with an optional suffix `k m g t`, also as `kb`, `kib`, ... (all powers
+/// of two).
 ///
 /// # Errors
-/// A sentence that says what was wrong and what to type.
+/// A sentence about what is wrong and what to type.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(lower.len());
@@ -38,7 +40,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
 /// Parses a duration into nanoseconds: a number with `ns us ms s m h`; a bare number is seconds.
 ///
 /// # Errors
-/// A sentence that says what was wrong and what to type.
+/// A sentence about what is wrong and what to type.
 pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(lower.len());
@@ -57,20 +59,20 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
 
 fn not_a_duration(text: &str) -> String {
     let fault = if text.trim().starts_with('-') { "is negative" } else { "is not a duration" };
-    format!("{} {fault}; type a number with ms, s, m or h, such as 3s or 500ms", quoted(text))
+    format!("{} {fault}; type a number with ms, s, m or h, such as 3s or 500ms", quoted_excerpt(text))
 }
 
-/// `number * factor` as a whole number, where it is one that fits.
+/// `number * factor` as an integer; `None` if it does not fit.
 fn scale(number: &str, factor: f64) -> Option<u64> {
     if let Ok(whole) = number.parse::<u64>() {
-        // Exact where a double is not: sizes above 2^53.
+        // Exact above 2^53 too, where a double is not.
         return whole.checked_mul(factor as u64);
     }
     let value = number.parse::<f64>().ok()? * factor;
     (value.is_finite() && value >= 0.0 && value < u64::MAX as f64).then_some(value as u64)
 }
 
-/// A size in the largest unit that divides it exactly, else with two decimals: `4 KiB`, `1 GiB`, `1.50 GiB`.
+/// A size in the largest unit that divides it exactly, otherwise with two decimals: `4 KiB`, `1 GiB`, `1.50 GiB`.
 pub fn show_bytes(bytes: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     for (name, unit) in UNITS {
@@ -139,7 +141,7 @@ pub fn show_share(share: f64) -> String {
     if percent.abs() >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
-/// A ratio as the change it is: `+5.2 %`, `-10.3 %`, and from a doubling on `x 3.10`.
+/// A ratio as a change: `+5.2 %`, `-10.3 %`, and from a doubling on `x 3.10`.
 pub fn show_change(ratio: f64) -> String {
     if ratio >= 2.0 {
         format!("x {}", three_digits(ratio))
@@ -148,7 +150,7 @@ pub fn show_change(ratio: f64) -> String {
     }
 }
 
-/// A time as people plan with it: `45 s`, `5 min`.
+/// A duration in rough units: `45 s`, `5 min`.
 pub fn minutes(ns: u64) -> String {
     match ns.div_ceil(1_000_000_000) {
         s if s >= 120 => format!("{} min", (s + 30) / 60),
@@ -169,7 +171,7 @@ fn sizes_are_powers_of_two_and_exact() {
 }
 
 #[test]
-fn durations_know_their_units() {
+fn durations_are_parsed_by_unit() {
     assert_eq!(parse_duration_ns("3"), Ok(3_000_000_000));
     assert_eq!(parse_duration_ns("3s"), Ok(3_000_000_000));
     assert_eq!(parse_duration_ns("250ms"), Ok(250_000_000));
@@ -179,7 +181,7 @@ fn durations_know_their_units() {
 }
 
 #[test]
-fn figures_read_well() {
+fn figures_are_formatted_with_units() {
     assert_eq!(show_bytes(4096), "4 KiB");
     assert_eq!(show_bytes(3 << 29), "1.50 GiB");
     assert_eq!(show_block(1 << 20), "1M");

@@ -1,15 +1,115 @@
-//! The verdict: the first word of every report.
+//! Verdicts and answers: the verdict on a result, its limiter, the answer to a command's question, and the gates of
+//! `--fail-if`.
 //!
-//! For: its three values. Not for: deciding between them (crate `analysis`).
+//! These types are small and used by records, reports, comparisons and fleets, so they depend on no other part of a
+//! report.
 
+use crate::job::Kind;
+use crate::units::{show_ns, show_rate};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The answer to the question that a command asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Answer {
+    /// The word that scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `NO DIFFERENCE SEEN`,
+    /// `CANNOT TELL`; for conditions `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
+    pub word: AnswerWord,
+    /// The answer with its numbers, or how to get an answer.
+    pub sentence: String,
+}
+
+/// What `INCONCLUSIVE` counts as for the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum CountsAs {
+    /// Exit code 0.
+    #[serde(rename = "PASS")]
+    Pass,
+    /// Exit code 1.
+    #[serde(rename = "FAIL")]
+    Fail,
+}
+
+impl CountsAs {
+    /// The remark printed after the word.
+    pub fn remark(self) -> &'static str {
+        match self {
+            Self::Pass => " (counts as PASS)",
+            Self::Fail => " (counts as FAIL)",
+        }
+    }
+}
+
+/// Possible answers to a question about settings, loads or interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum AnswerWord {
+    /// One candidate is the fastest.
+    #[serde(rename = "FASTEST")]
+    Fastest,
+    /// The best candidate cannot be distinguished from others.
+    #[serde(rename = "TIED")]
+    Tied,
+    /// A load meets the latency target.
+    #[serde(rename = "MET")]
+    Met,
+    /// No load that was offered does.
+    #[serde(rename = "MISSED")]
+    Missed,
+    /// From some number of hosts on, more hosts bring less than they add in latency.
+    #[serde(rename = "KNEE")]
+    Knee,
+    /// No such number of hosts was reached.
+    #[serde(rename = "SCALES")]
+    Scales,
+    /// No target is shown to be faster; the sentence gives the largest possible difference.
+    #[serde(rename = "NO DIFFERENCE SEEN")]
+    NoDifferenceSeen,
+    /// The measurements do not answer the question.
+    #[serde(rename = "CANNOT TELL")]
+    CannotTell,
+    /// Every condition is surely kept.
+    #[serde(rename = "PASS")]
+    Pass,
+    /// A condition is surely broken.
+    #[serde(rename = "FAIL")]
+    Fail,
+    /// Neither could be shown: there are too few runs, or they differ too much.
+    #[serde(rename = "INCONCLUSIVE")]
+    Inconclusive,
+    /// A finding that the user did not accept invalidates or relabels the number that a condition is about.
+    #[serde(rename = "INVALID")]
+    Invalid,
+}
+
+impl AnswerWord {
+    /// The printed form.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fastest => "FASTEST",
+            Self::Tied => "TIED",
+            Self::Met => "MET",
+            Self::Missed => "MISSED",
+            Self::Knee => "KNEE",
+            Self::Scales => "SCALES",
+            Self::NoDifferenceSeen => "NO DIFFERENCE SEEN",
+            Self::CannotTell => "CANNOT TELL",
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::Invalid => "INVALID",
+        }
+    }
+}
 
 /// The first word of every report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
-    /// Nothing was found that changes what a number means.
+    /// Nothing was found that changes the meaning of a number.
     Valid,
     /// Something was found that relabels or biases a number, or the ledger could not be checked.
     Suspect,
@@ -18,7 +118,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As it is printed, and as it stands in JSON.
+    /// The printed form, also used in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Valid => "VALID",
@@ -27,8 +127,193 @@ impl Verdict {
         }
     }
 
-    /// Of a result in a file that was written before results had a verdict of their own: nothing was shown.
+    /// The verdict of a result in a file from before results had a verdict: nothing was shown.
     pub(crate) fn unknown() -> Self {
         Self::Suspect
     }
+}
+
+/// The program and contract that made a report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Producer {
+    /// Version of the JSON contract.
+    pub format: u32,
+    /// Version of the program that judged.
+    pub version: String,
+}
+
+/// What limits a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Limiter {
+    /// `device`, `page cache`, `memory`, `file system`, `CPU`, `tool`, `above the device`, `unknown`.
+    pub name: String,
+    /// One sentence with its evidence.
+    pub sentence: String,
+    /// The numbers behind it.
+    pub evidence: BTreeMap<String, f64>,
+}
+
+/// How much slower the other side of a comparison may be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Slower {
+    /// As a share: 0.05.
+    pub by: f64,
+    /// Whether every number counts, instead of the headline alone.
+    #[serde(default)]
+    pub all: bool,
+}
+
+impl Slower {
+    /// As typed: `5% --fail-on all`.
+    pub fn to_flags(&self) -> String {
+        let on = if self.all { " --fail-on all" } else { "" };
+        format!("{}%{on}", (self.by * 1e6).round() / 1e4)
+    }
+}
+
+/// A condition under which a measurement fails.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Name of the result; `None` for every result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// The percentile, rate or time, and its bound.
+    pub limit: Limit,
+}
+
+/// A limit on one number of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// The latency of this rank is at most so long.
+    Latency {
+        /// Kind of operation; `None` for all reads, writes and trims separately.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<Kind>,
+        /// The percentile as named in reports: `99.9`.
+        percentile: String,
+        /// The largest allowed latency in ns.
+        at_most_ns: u64,
+    },
+    /// Lower limit of operations per second.
+    Iops {
+        /// Operations per second.
+        at_least: f64,
+    },
+    /// The wall time of a command is at most this.
+    Time {
+        /// The largest allowed time in ns.
+        at_most_ns: u64,
+    },
+    /// Lower limit of bytes per second.
+    MbPerS {
+        /// 10^6 bytes per second.
+        at_least: f64,
+    },
+}
+
+impl Limit {
+    /// Whether it is about a percentile, which needs more runs than a rate.
+    pub fn is_of_percentile(&self) -> bool {
+        matches!(self, Self::Latency { .. })
+    }
+
+    /// The limited number in words: `sync p99`.
+    pub fn number(&self) -> String {
+        match self {
+            Self::Latency { kind: Some(kind), percentile, .. } => format!("{} p{percentile}", kind.word()),
+            Self::Latency { kind: None, percentile, .. } => format!("p{percentile}"),
+            Self::Time { .. } => "time".into(),
+            Self::Iops { .. } => "IOPS".into(),
+            Self::MbPerS { .. } => "MB/s".into(),
+        }
+    }
+
+    /// A value of that number with its unit.
+    pub fn show(&self, value: f64) -> String {
+        match self {
+            Self::Latency { .. } | Self::Time { .. } => show_ns(value),
+            Self::Iops { .. } => format!("{} IOPS", show_rate(value)),
+            Self::MbPerS { .. } => format!("{} MB/s", show_rate(value)),
+        }
+    }
+
+    /// The limit itself, in ns, operations per second or 10^6 bytes per second.
+    pub fn value(&self) -> f64 {
+        match self {
+            Self::Latency { at_most_ns, .. } | Self::Time { at_most_ns } => *at_most_ns as f64,
+            Self::Iops { at_least } | Self::MbPerS { at_least } => *at_least,
+        }
+    }
+}
+
+/// The outcome of a condition for one number of one result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Gate {
+    /// The condition as typed.
+    pub condition: String,
+    /// Name of the result; the typed name if there is no such result.
+    pub result: String,
+    /// The limited number: `sync p99`, `IOPS`.
+    pub number: String,
+    /// `ns`, `IOPS` or `MB/s`.
+    pub unit: String,
+    /// The bound of the number, in `unit`.
+    pub limit: f64,
+    /// The measured value: the mean of the runs on a logarithmic scale; `None` if there are too few operations.
+    pub value: Option<f64>,
+    /// Bounds of the value, each with 95 % confidence; with `--settle`, over both decisions together. `None` with
+    /// too few runs or operations.
+    pub bounds: Option<[f64; 2]>,
+    /// Number of runs behind it.
+    pub runs: u32,
+    /// Runs in all that would decide it four times of five, if it is too near to the limit to decide and a thousand
+    /// would.
+    pub runs_needed: Option<u32>,
+    /// `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
+    pub word: AnswerWord,
+    /// Why, in a sentence.
+    pub sentence: String,
+}
+
+impl Gate {
+    /// Whether it is undecided because the number is too near to its limit, so that more runs would decide it.
+    pub fn is_near(&self) -> bool {
+        let between = self.bounds.is_some_and(|[low, high]| low <= self.limit && self.limit <= high);
+        self.word == AnswerWord::Inconclusive && between
+    }
+}
+
+impl Condition {
+    /// As typed: `sync.p99>10ms`.
+    pub fn to_flag(&self) -> String {
+        let result = self.result.as_ref().map_or_else(String::new, |name| format!("{name}: "));
+        let limit = match &self.limit {
+            Limit::Latency { kind, percentile, at_most_ns } => {
+                let kind = kind.map_or_else(String::new, |kind| format!("{}.", kind.word()));
+                format!("{kind}p{percentile}>{}", format_duration(*at_most_ns))
+            }
+            Limit::Time { at_most_ns } => format!("time>{}", format_duration(*at_most_ns)),
+            Limit::Iops { at_least } => format!("iops<{at_least}"),
+            Limit::MbPerS { at_least } => format!("mb/s<{at_least}"),
+        };
+        result + &limit
+    }
+}
+
+/// A duration in the largest unit that represents it exactly.
+fn format_duration(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let exact = units.into_iter().find(|(unit, _)| ns > 0 && ns.is_multiple_of(*unit));
+    exact.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
+}
+
+#[test]
+fn allowed_slowdowns_are_formatted_as_typed() {
+    let words = |by: f64, all| Slower { by, all }.to_flags();
+    assert_eq!([words(0.05, false), words(0.025, true)], ["5%", "2.5% --fail-on all"]);
+    assert_eq!(words(0.07, false), "7%", "no digits of the machine's");
 }

@@ -1,39 +1,43 @@
-//! A verification: which write puts what where, in which order, as arithmetic; and how far its writer had got.
+//! Verification: which write puts which data where, how far the writer had got, and the outcome of reading
+//! everything back.
 //!
-//! For: whoever writes blocks, and whoever has to know later what must be in each of them, without any table that could be lost
-//! with the machine. Not for: I/O.
-//!
-//! Writes are numbered from 1. A pass writes every block of the span once, in an order of its own. After every `sync_every`
-//! writes, and at the end of each pass, nothing is in flight and everything is made stable; only then the [`Mark`] moves on.
+//! Positions are computed, so that no table can be lost with the machine. Writes are numbered from 1. A pass writes
+//! every block of the span once, in its own order. After every `sync_every` writes, and at the end of each pass,
+//! nothing is in flight and everything is made stable; only then the [`Mark`] moves on.
 
+use crate::Known;
+use crate::job::Kind;
+use crate::machine::Place;
 use crate::payload::split_mix;
-use crate::stamp::{Expected, SECTOR, Stamp};
+use crate::stamp::{Damage, Expected, SECTOR, Stamp};
+use crate::verdict::Producer;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The only format of a state.
 const FORMAT: u32 = 1;
 /// Largest block: as large as operations get.
 pub const MAX_BLOCK_BYTES: u32 = 1 << 30;
-/// Stands for the order in which blocks are read back.
+/// Seed of the order in which blocks are read back.
 const READING: u64 = u64::MAX;
 
-/// What is written, where, and in which order.
+/// The writes of a verification: their data, places and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verification {
-    /// No other verification has it.
+    /// Unique id of this verification.
     pub id: u64,
     /// Seed of the orders.
     pub seed: u64,
     /// First byte of the span.
     pub offset_bytes: u64,
-    /// Bytes of a block.
+    /// Length of each write.
     pub block_bytes: u32,
     /// Blocks of the span.
     pub blocks: u64,
     /// Times each block is written.
     pub passes: u32,
-    /// Writes after which everything is made stable.
+    /// Number of writes between two syncs.
     pub sync_every: u64,
 }
 
@@ -43,11 +47,11 @@ pub struct Verification {
 pub struct Mark {
     /// All writes up to this one are stable.
     pub synced: u64,
-    /// No write behind this one was begun.
+    /// No write after this one was begun.
     pub begun: u64,
 }
 
-/// All that is needed to check a target after a crash of the writer or of its machine.
+/// Everything needed to check a target after a crash of the writer or of its machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -55,7 +59,7 @@ pub struct State {
     pub fathom_verify: u32,
     /// Path of the target when it was written.
     pub target: String,
-    /// What was written.
+    /// The written data.
     pub verification: Verification,
     /// How far.
     pub mark: Mark,
@@ -67,34 +71,35 @@ impl Verification {
         self.blocks.saturating_mul(u64::from(self.passes))
     }
 
-    /// Bytes of the span.
+    /// Number of blocks times their size.
     pub fn span_bytes(&self) -> u64 {
         self.blocks.saturating_mul(u64::from(self.block_bytes))
     }
 
-    /// Where nothing is in flight next, if all is stable up to the write `synced`.
+    /// The next write after `synced` at which nothing is in flight and everything is made stable.
     pub fn next_sync(&self, synced: u64) -> u64 {
         let end_of_pass = (synced / self.blocks).saturating_add(1).saturating_mul(self.blocks);
         synced.saturating_add(self.sync_every).min(end_of_pass).min(self.writes())
     }
 
-    /// How far a writer may have got whose last report was that all is stable up to the write `synced`.
+    /// How far a writer may have got that last reported all writes up to `synced` as stable.
     pub fn mark(&self, synced: u64) -> Mark {
         Mark { synced, begun: self.next_sync(synced) }
     }
 
-    /// What the write of this number puts where. From 1 to [`Verification::writes`].
+    /// The data and place of a write, numbered from 1 to [`Verification::writes`].
     pub fn stamp(&self, sequence: u64) -> Stamp {
         let (pass, place) = ((sequence - 1) / self.blocks, (sequence - 1) % self.blocks);
         Stamp { id: self.id, offset: self.offset_of(self.order(pass).block(place)), sequence }
     }
 
-    /// What must be, and what may be, in the block that is read back at this turn, from 0; `None` where no write to it was begun.
+    /// The required and the allowed content of the block that is read back at this turn, from 0; `None` if no write
+    /// to it was begun.
     pub fn expected(&self, turn: u64, mark: Mark) -> Option<Expected> {
         let block = self.order(READING).block(turn);
         let pass = mark.synced / self.blocks;
         let first = pass * self.blocks;
-        // No pass ends between a mark and the next one, so at most one write to each block was under way.
+        // No pass ends between two marks, so at most one write to each block was under way.
         let here = first + self.order(pass).place(block) + 1;
         let before = || (first - self.blocks) + self.order(pass - 1).place(block) + 1;
         let synced = match here {
@@ -111,10 +116,10 @@ impl Verification {
         })
     }
 
-    /// Whether the numbers make sense together.
+    /// Checks that the numbers are consistent.
     ///
     /// # Errors
-    /// Which does not.
+    /// The inconsistent number.
     pub fn check(&self) -> Result<(), String> {
         let Self { block_bytes, blocks, passes, sync_every, .. } = *self;
         if block_bytes == 0 || block_bytes > MAX_BLOCK_BYTES || !(block_bytes as usize).is_multiple_of(SECTOR)
@@ -148,10 +153,10 @@ impl State {
         Self { fathom_verify: FORMAT, target, verification, mark }
     }
 
-    /// Reads a state that [`State::text`] gave.
+    /// Parses the text made by [`State::text`].
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let state: Self =
             serde_json::from_str(text).map_err(|e| format!("it is no state of a verification: {e}"))?;
@@ -177,8 +182,8 @@ impl State {
     }
 }
 
-/// A random order of some things, without a table: a Feistel network over the next power of four, walked along until it comes
-/// back inside (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002).
+/// A random permutation without a table: a Feistel network over the next power of four, repeated until the result
+/// is inside (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002).
 struct Order {
     count: u64,
     half_bits: u32,
@@ -215,7 +220,7 @@ impl Order {
             let halves = (at >> self.half_bits, at & self.mask());
             let (left, right) = rounds.clone().fold(halves, &step);
             at = left << self.half_bits | right;
-            // It goes round in a circle through `from`, which is inside, so this ends.
+            // The walk is a cycle through `from`, which is inside, so it ends.
             if at < self.count {
                 return at;
             }
@@ -231,6 +236,248 @@ impl Order {
     }
 }
 
+/// Most failures and damaged blocks that are listed; the others are only counted.
+pub const LISTED: usize = 100;
+
+/// The result of a verification, on one host or on several that verified together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verifications {
+    /// The program that verified.
+    pub fathom: Producer,
+    /// By rank.
+    pub hosts: Vec<OnHost>,
+}
+
+/// The result on one host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnHost {
+    /// Name of the host; `None` if it verified alone.
+    pub host: Option<String>,
+    /// The result, or why it is not known.
+    pub outcome: Known<Verified>,
+}
+
+/// The result of a verification on one host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verified {
+    /// The verification that was requested.
+    pub verification: Verification,
+    /// How far the writer had got.
+    pub mark: Mark,
+    /// Path of the target.
+    pub target: String,
+    /// The storage stack below the target.
+    pub place: Place,
+    /// The writes and their duration; `None` for a check.
+    pub written: Option<(Written, Duration)>,
+    /// The reads and their duration; `None` if writing was interrupted.
+    pub read: Option<(ReadBack, Duration)>,
+    /// The source of the reads, in words.
+    pub source: String,
+    /// Notes for the reader.
+    pub notes: Vec<String>,
+    /// The file of the state, as [`crate::name::text`] of the path.
+    pub state: Option<String>,
+    /// The host whose data were read back; `None` for its own.
+    pub read_of: Option<String>,
+}
+
+/// The verdict. Ordered by severity over several hosts: damage on one host decides, whatever the others found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// All blocks that were read back are correct.
+    Verified,
+    /// Not all was read back.
+    Interrupted,
+    /// Something is not, or could not be written or read.
+    Damaged,
+}
+
+impl Verdict {
+    /// The printed form.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Verified => "VERIFIED",
+            Self::Damaged => "DAMAGED",
+            Self::Interrupted => "INTERRUPTED",
+        }
+    }
+}
+
+impl Verifications {
+    /// The result if one host verified alone.
+    pub fn only(&self) -> Option<&Verified> {
+        match self.hosts.as_slice() {
+            [OnHost { host: None, outcome: Ok(only) }] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The known results of all hosts.
+    pub fn known(&self) -> impl Iterator<Item = &Verified> {
+        self.hosts.iter().filter_map(|on| on.outcome.as_ref().ok())
+    }
+
+    /// The verdict on all hosts.
+    pub fn verdict(&self) -> Verdict {
+        let each = self.hosts.iter().map(OnHost::verdict);
+        each.max().unwrap_or(Verdict::Interrupted)
+    }
+
+    /// The names of the hosts with this verdict.
+    pub fn named(&self, verdict: Verdict) -> Vec<&str> {
+        let theirs = self.hosts.iter().filter(|on| on.verdict() == verdict);
+        theirs.filter_map(|on| on.host.as_deref()).collect()
+    }
+}
+
+impl OnHost {
+    /// The verdict on this host: an unknown result counts as not read back.
+    pub fn verdict(&self) -> Verdict {
+        self.outcome.as_ref().map_or(Verdict::Interrupted, Verified::verdict)
+    }
+}
+
+impl Verified {
+    /// The verdict on this verification.
+    pub fn verdict(&self) -> Verdict {
+        let stopped = self.read.as_ref().is_none_or(|(r, _)| r.interrupted);
+        if stopped {
+            return Verdict::Interrupted;
+        }
+        if self.damaged() == 0 && self.failed_writes() == 0 { Verdict::Verified } else { Verdict::Damaged }
+    }
+
+    /// Number of blocks that are damaged or cannot be read.
+    pub fn damaged(&self) -> u64 {
+        self.read.as_ref().map_or(0, |(r, _)| r.damaged + r.failures.count())
+    }
+
+    /// Writes and syncs that failed.
+    pub fn failed_writes(&self) -> u64 {
+        self.written.as_ref().map_or(0, |(w, _)| w.failures.count())
+    }
+
+    /// Bytes of this many blocks.
+    pub fn bytes_of(&self, blocks: u64) -> u64 {
+        blocks.saturating_mul(u64::from(self.verification.block_bytes))
+    }
+}
+
+/// Why the writing ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// All was written.
+    Complete,
+    /// The time was over.
+    Time,
+    /// The stop flag came up.
+    Interrupted,
+    /// A write or a sync failed. Writes begun since the last mark may or may not be there.
+    Failed,
+}
+
+/// The result of writing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// How far it got.
+    pub mark: Mark,
+    /// Why no further.
+    pub ending: Ending,
+    /// Failed operations. After the first failure nothing more is begun.
+    pub failures: Failures,
+}
+
+/// The result of reading back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadBack {
+    /// Blocks that were read and examined.
+    pub blocks: u64,
+    /// Blocks without any begun write: they are not read.
+    pub unwritten: u64,
+    /// Blocks that must contain a write. If there are none, nothing is verified.
+    pub must: u64,
+    /// Blocks that contain a complete write that was begun and not made stable.
+    pub newer: u64,
+    /// Offsets of the first blocks that contain part of such a write.
+    pub partial: Vec<u64>,
+    /// How many there are.
+    pub partials: u64,
+    /// Blocks that are damaged, lost ones included.
+    pub damaged: u64,
+    /// The part of the written area that the target no longer has.
+    #[serde(default)]
+    pub lost: Option<Lost>,
+    /// The first damaged blocks, by offset.
+    pub damage: Vec<(u64, Damage)>,
+    /// Reads that failed.
+    pub failures: Failures,
+    /// The stop flag came up before all was read.
+    pub interrupted: bool,
+}
+
+/// Written bytes that the target no longer has because it was truncated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// End of the target.
+    pub from_bytes: u64,
+    /// End of the written area.
+    pub to_bytes: u64,
+    /// Blocks that are lost partly or completely.
+    pub blocks: u64,
+}
+
+/// Operations that failed or moved too little.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failures {
+    /// Number of failures by kind and errno, in this order.
+    pub counts: Vec<FailureCount>,
+    /// Details of the first [`LISTED`] of them.
+    pub first: Vec<Failed>,
+}
+
+/// Number of operations that failed in one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureCount {
+    /// Kind of operation.
+    pub kind: Kind,
+    /// Error number; 0 for operations that moved too little.
+    pub errno: i32,
+    /// How many.
+    pub count: u64,
+}
+
+/// An operation that failed or moved too little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// Kind of operation.
+    pub kind: Kind,
+    /// Offset in bytes; for a sync the number of the last write before it.
+    pub at: u64,
+    /// Bytes moved, or minus errno.
+    pub result: i32,
+}
+
+impl Failures {
+    /// How many, of every kind.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|c| c.count).sum()
+    }
+
+    /// Counts a failure, and lists it if it is one of the first.
+    pub fn add(&mut self, kind: Kind, at: u64, result: i32) {
+        let errno = result.saturating_neg().max(0);
+        match self.counts.binary_search_by_key(&(kind, errno), |c| (c.kind, c.errno)) {
+            Ok(at) => self.counts[at].count += 1,
+            Err(at) => self.counts.insert(at, FailureCount { kind, errno, count: 1 }),
+        }
+        if self.first.len() < LISTED {
+            self.first.push(Failed { kind, at, result });
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_has_everything_once_and_can_be_asked_both_ways() {
+    fn an_order_is_an_invertible_permutation() {
         for count in [1, 2, 3, 4, 5, 16, 17, 1000, 4096, 65_537] {
             let order = Order::new(count, 3 + count);
             let mut seen = vec![false; count as usize];
@@ -256,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_random_and_another_in_each_pass() {
+    fn orders_are_random_and_differ_between_passes() {
         let v = verification(10_000, 2, 100);
         let first: Vec<u64> = (1..=10_000).map(|s| v.stamp(s).offset).collect();
         let second: Vec<u64> = (10_001..=20_000).map(|s| v.stamp(s).offset).collect();
@@ -267,9 +514,9 @@ mod tests {
         assert!(upwards.abs_diff(5000) < 290, "{upwards}");
     }
 
-    /// What a table would say that saw every write.
+    /// A table of every write gives the same expected content.
     #[test]
-    fn what_is_expected_is_what_a_table_would_say() {
+    fn expected_content_equals_that_of_a_table() {
         for (blocks, sync_every) in [(1, 1), (7, 3), (16, 5), (16, 100)] {
             let v = verification(blocks, 3, sync_every);
             let mut synced = 0;
@@ -295,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_comes_back_as_it_was_and_nonsense_is_refused() {
+    fn a_state_survives_a_round_trip_and_invalid_text_is_rejected() {
         let v = verification(100, 2, 30);
         let state = State::new("/somewhere".into(), v, v.mark(60));
         let text = state.text();
@@ -320,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn no_state_that_is_accepted_is_too_large_for_the_arithmetic() {
+    fn accepted_states_do_not_overflow() {
         let mut key = 0;
         let mut draw = |edges: &[u64]| {
             key = split_mix(key);

@@ -1,36 +1,35 @@
-//! What was watched in one interval: devices, the load on them, processes. Its JSON keys are told in `docs/reference/watch.md`.
+//! One interval of `fathom watch`: devices, their load, and processes. `docs/reference/watch.md` documents the JSON
+//! keys.
 //!
-//! For: the value that every format of `fathom watch` renders. Not for: looking (the crate `machine`), nor the formulas (the crate
-//! `analysis`). `None` means not known, or that there was nothing to divide by; zero means zero.
+//! `None` means not known, or nothing to divide by; zero means zero.
 
 use crate::Known;
-use crate::capacity::{Direction, SameBy};
-use crate::disk_counters::DiskCounters;
-use crate::machine::LayerKind;
+use crate::evidence::DiskCounters;
+use crate::machine::{Direction, LayerKind, SameBy};
 use serde::Serialize;
 
 /// One interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
-    /// Whether it is the first of this call.
+    /// Whether it is the first interval of this call.
     pub first: bool,
-    /// Whether the names of columns stand above it.
+    /// Whether the text has column headings above it.
     pub headed: bool,
-    /// When it ended, RFC 3339.
+    /// End of the interval, RFC 3339.
     pub time: String,
     /// Devices, those of a target from the top down.
     pub devices: Vec<WatchedDevice>,
-    /// How the CPUs spent the interval; `None` if that is not shown or not known.
+    /// How the CPUs spent the interval; `None` if it is not shown or not known.
     pub cpu: Option<CpuShares>,
-    /// Processes that moved most; `None` where they were not looked at in this interval.
+    /// Processes that moved the most data; `None` if they were not sampled in this interval.
     pub processes: Option<Processes>,
-    /// What came, went, or cannot be told, in sentences.
+    /// Devices that appeared or disappeared, and missing facts, in sentences.
     pub remarks: Vec<String>,
-    /// What the text shows.
+    /// Content of the text output.
     pub layout: Layout,
 }
 
-/// What the text of an interval shows; iostat's options set it.
+/// Content of an interval's text output; iostat's options set it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Layout {
@@ -48,7 +47,7 @@ pub struct Layout {
     pub explain: bool,
 }
 
-/// The load of devices over the time that they were watched.
+/// The load of devices over the watched time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadOverTime {
     /// Targets as typed; empty for all disks in use.
@@ -72,7 +71,8 @@ pub struct DeviceOverTime {
     pub name: String,
     /// Its points, in order.
     pub points: Vec<LoadPoint>,
-    /// Why its load cannot be compared with what was measured; `None` if it is, or if it has no limit of its own.
+    /// Why its load cannot be compared with measured capacities; `None` if it can, or if the device has no limit of
+    /// its own.
     pub limit_unknown: Option<String>,
 }
 
@@ -83,11 +83,11 @@ pub struct LoadPoint {
     pub span_s: [f64; 2],
     /// Reads and writes per second; `None` if they are not known.
     pub per_s: Option<[f64; 2]>,
-    /// 10^6 bytes per second that were read and written; `None` if they are not known.
+    /// 10^6 bytes per second read and written; `None` if they are not known.
     pub mb_per_s: Option<[f64; 2]>,
-    /// The lower bound of the load in percent of what was measured; `None` if it is not known.
+    /// Lower bound of the load in percent of the measured capacity; `None` if it is not known.
     pub at_least_percent: Option<f64>,
-    /// The upper bound; `None` if it is not known.
+    /// Upper bound of the load; `None` if it is not known.
     pub at_most_percent: Option<f64>,
 }
 
@@ -123,7 +123,7 @@ impl RateUnit {
     }
 }
 
-/// Percent of the time of all CPUs in an interval, as `/proc/stat` counts it. All six add up to 100.
+/// Percent of the time of all CPUs in an interval, from `/proc/stat`. All six add up to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuShares {
@@ -161,7 +161,7 @@ pub struct Conclusion {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// The load is at what was measured on the device.
+    /// The load is at the measured capacity of the device.
     AtLimit,
     /// The load is at the measured IOPS and far below the measured throughput.
     IopsNotThroughput,
@@ -180,21 +180,22 @@ pub struct WatchedDevice {
     pub volume: Option<String>,
     /// `major:minor`.
     pub number: String,
-    /// What it is.
+    /// Disk, partition, RAID or another layer, by its name and `/sys/class/block`.
     pub kind: LayerKind,
-    /// How many layers of the target are above it; 0 where it was not watched for a target.
+    /// Number of layers of the target above it; 0 if it was not watched for a target.
     pub level: usize,
-    /// Kernel names of the devices that it is on.
+    /// Kernel names of the devices below it.
     pub below: Vec<String>,
-    /// What it did, or why that is not known.
+    /// Its figures, or why they are not known.
     pub figures: Known<DeviceInterval>,
-    /// What that is of what was measured; `None` where it is not told of this kind of device, as of partitions.
+    /// Its load as a share of measured capacities; `None` for kinds of device without a load, such as partitions.
     pub load: Option<Known<Load>>,
-    /// What the figures mean; empty where they support no conclusion.
+    /// Conclusions from the figures; empty if they support none.
     pub conclusions: Vec<Conclusion>,
-    /// The counters at the end; `None` where it is not there.
+    /// The counters at the end of the interval; `None` if the device is gone.
     pub counters: Option<DiskCounters>,
-    /// How long its requests took by the kernel's block events, or why that is not known; `None` where nobody looked at this device's.
+    /// Latencies of its requests from the kernel's block events, or why they are not known; `None` if this device
+    /// was not traced.
     pub latency: Option<Known<Latencies>>,
 }
 
@@ -208,7 +209,7 @@ impl WatchedDevice {
     }
 }
 
-/// What a device did in an interval.
+/// Figures of a device in an interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceInterval {
@@ -218,15 +219,16 @@ pub struct DeviceInterval {
     pub read: Requests,
     /// Requests that stored data.
     pub write: Requests,
-    /// Discards; `None` where the kernel does not count them.
+    /// Discards; `None` if the kernel does not count them.
     pub discard: Option<Requests>,
-    /// Flushes; `None` where the kernel does not count them.
+    /// Flushes; `None` if the kernel does not count them.
     pub flush: Option<FlushRequests>,
-    /// Mean requests in flight, waiting ones among them.
+    /// Mean requests in flight, including waiting ones.
     pub depth_mean: f64,
     /// Requests in flight at its end.
     pub in_flight: u64,
-    /// Percent of the time with at least one request in flight. No measure of how busy a device is that serves several at once.
+    /// Percent of the time with at least one request in flight. Not a measure of load for a device that serves
+    /// several requests at once.
     pub util_percent: f64,
 }
 
@@ -240,13 +242,13 @@ pub struct Requests {
     pub mb_per_s: f64,
     /// 2^20 bytes per second.
     pub mib_per_s: f64,
-    /// Mean size in bytes; `None` where none completed.
+    /// Mean size in bytes; `None` if none completed.
     pub request_bytes: Option<f64>,
-    /// Mean time in ms, waiting included; `None` where none completed.
+    /// Mean time in ms, including waiting; `None` if none completed.
     pub await_ms: Option<f64>,
-    /// Requests that were merged into others, per second.
+    /// Requests merged into others, per second.
     pub merged_per_s: f64,
-    /// Requests that were merged into others, in percent of all that were asked for; `None` where there was none.
+    /// Requests merged into others, in percent of all requests; `None` without requests.
     pub merged_percent: Option<f64>,
 }
 
@@ -256,21 +258,21 @@ pub struct Requests {
 pub struct FlushRequests {
     /// Completed per second.
     pub per_s: f64,
-    /// Mean time in ms; `None` where none completed.
+    /// Mean time in ms; `None` if none completed.
     pub await_ms: Option<f64>,
 }
 
-/// How long requests took that completed in an interval, one by one; `None` where none did.
+/// Latencies of the requests that completed in an interval; `None` for directions without completions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latencies {
-    /// Those that fetched data.
+    /// Requests that move data from the device.
     pub read: Option<Latency>,
-    /// Those that stored data.
+    /// Requests that move data to the device.
     pub write: Option<Latency>,
-    /// Those that told the device what is not needed any more.
+    /// Requests that tell the device which blocks are unused (trim).
     pub discard: Option<Latency>,
-    /// Flushes, as the device got them.
+    /// Flushes that reached the device.
     pub flush: Option<Latency>,
 }
 
@@ -283,13 +285,14 @@ impl Latencies {
     }
 }
 
-/// Times from a request's insertion into the scheduler, or where it was not inserted from its issue to the driver, to its completion.
+/// Time from a request's insertion into the scheduler to its completion. Without an insertion it starts at the
+/// issue to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// How many completed.
     pub requests: u64,
-    /// Half took no longer, in ms; `None` where fewer than 10 took longer, which says too little.
+    /// Median in ms; `None` if fewer than 10 requests took longer, too few for a reliable value.
     pub p50_ms: Option<f64>,
     /// 99 of 100 took no longer, in ms; `None` as above.
     pub p99_ms: Option<f64>,
@@ -297,17 +300,17 @@ pub struct Latency {
     pub max_ms: f64,
 }
 
-/// What a process asked the watched devices for, by the kernel's block events.
+/// Requests of a process to the watched devices, from the kernel's block events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRequests {
-    /// Reads; `None` where none completed.
+    /// Reads; `None` if none completed.
     pub read: Option<SomeRequests>,
-    /// Writes; `None` where none completed.
+    /// Writes; `None` if none completed.
     pub write: Option<SomeRequests>,
-    /// Flushes and writes with a flush that it asked for, per second.
+    /// Flushes and writes with a flush that it requested, per second.
     pub flush_per_s: f64,
-    /// Its mean requests in flight: the times of those that completed, per time that passed.
+    /// Mean requests in flight: the total time of completed requests divided by elapsed time.
     pub depth_mean: f64,
 }
 
@@ -315,23 +318,23 @@ pub struct ProcessRequests {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessCalls {
-    /// Time in s that they are of.
+    /// Length of the counted time in s.
     pub seconds: f64,
-    /// Each that it made, the most frequent first.
+    /// Calls that it made, the most frequent first.
     pub calls: Vec<Call>,
-    /// Its page faults, which is what mapped files make instead of calls; `None` where they cannot be seen.
+    /// Page faults, which replace calls for mapped files; `None` if they are not visible.
     pub faults: Option<FaultRates>,
 }
 
-/// One of them.
+/// A system call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Call {
-    /// As its manual page has it.
+    /// Name in its manual page.
     pub name: String,
     /// How often.
     pub count: u64,
-    /// How often it was called per second.
+    /// Calls per second.
     pub per_s: f64,
 }
 
@@ -339,13 +342,13 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultRates {
-    /// Those that had to wait for storage, per second.
+    /// Faults that waited for storage, per second.
     pub major_per_s: f64,
-    /// All others, per second.
+    /// All other faults, per second.
     pub minor_per_s: f64,
 }
 
-/// Its requests of one direction.
+/// Requests of a process in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SomeRequests {
@@ -353,29 +356,29 @@ pub struct SomeRequests {
     pub per_s: f64,
     /// 10^6 bytes per second.
     pub mb_per_s: f64,
-    /// Half of them were no larger, in bytes.
+    /// Median size in bytes.
     pub p50_bytes: u64,
     /// The smallest.
     pub min_bytes: u64,
     /// The largest.
     pub max_bytes: u64,
-    /// Percent that began where one of its last 64 of this direction on this device had ended.
+    /// Percent that began at the end of one of its last 64 requests of this direction on this device.
     pub sequential_percent: f64,
 }
 
-/// A load compared with what was measured on the same device.
+/// A load compared with the measured capacity of the same device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
-    /// Percent of what was measured that it is at least.
+    /// Lower bound in percent of the measured capacity.
     pub at_least_percent: f64,
-    /// The most that it may be; `None` where a direction in use was never measured.
+    /// Upper bound; `None` if a direction in use was never measured.
     pub at_most_percent: Option<f64>,
-    /// Directions in use of which nothing was measured.
+    /// Directions in use without a measured capacity.
     pub not_measured: Vec<Direction>,
-    /// Whether a cgroup's limit was what was measured.
+    /// Whether the measured capacity was a cgroup's limit.
     pub throttled: bool,
-    /// By what the device was found among those measured.
+    /// How the device was matched with the measured one.
     pub same_by: SameBy,
     /// The sessions that the capacities are from, newest first.
     pub sessions: Vec<MeasuredIn>,
@@ -387,12 +390,12 @@ pub struct Load {
 pub struct MeasuredIn {
     /// Its id.
     pub session: String,
-    /// When it began, RFC 3339.
+    /// Start of that session, RFC 3339.
     pub started: Option<String>,
 }
 
 impl MeasuredIn {
-    /// The day that it began: `2026-11-23`.
+    /// The day of that session: `2026-11-23`.
     pub fn day(&self) -> Option<&str> {
         self.started.as_deref().and_then(|at| at.get(..10))
     }
@@ -403,17 +406,17 @@ impl MeasuredIn {
 pub struct Processes {
     /// Time in s that their figures are of.
     pub seconds: f64,
-    /// Those that moved most, the first of them most.
+    /// Processes that moved the most data, in descending order.
     pub most: Vec<WatchedProcess>,
     /// How many more moved something.
     pub more: usize,
-    /// How many may not be asked for their I/O by this user.
+    /// Number of processes whose I/O this user may not read.
     pub hidden: usize,
     /// Why the calls that were to be counted are not known.
     pub calls_not_known: Option<String>,
 }
 
-/// What a process, or a thread of one, did.
+/// I/O of a process or of one of its threads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchedProcess {
@@ -423,34 +426,35 @@ pub struct WatchedProcess {
     pub tid: Option<u32>,
     /// Name, as `ps -o comm` shows it.
     pub name: String,
-    /// Whether it is a thread of the kernel, which moves data for others.
+    /// Whether it is a kernel thread, which moves data for others.
     pub kernel: bool,
-    /// The name of the process whose ended children these are, together; `pid` is its id. `None` for a process or a thread.
+    /// The name of the parent process if this entry sums its ended children; `pid` is the parent's id. `None` for a
+    /// process or a thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children_of: Option<String>,
-    /// 10^6 bytes per second that it had fetched from storage, of all devices (`read_bytes`).
+    /// 10^6 bytes per second fetched from storage for it, on all devices (`read_bytes`).
     pub read_mb_per_s: f64,
-    /// 10^6 bytes per second that it made dirty or sent to storage, of all devices (`write_bytes`).
+    /// 10^6 bytes per second that it made dirty or sent to storage, on all devices (`write_bytes`).
     pub write_mb_per_s: f64,
-    /// 10^6 bytes per second that its calls read, page cache and pipes included (`rchar`). I/O of io_uring is not in it.
+    /// 10^6 bytes per second that its calls read, including page cache and pipes (`rchar`), without io_uring.
     pub rchar_mb_per_s: f64,
-    /// 10^6 bytes per second that its calls wrote, page cache and pipes included (`wchar`). I/O of io_uring is not in it.
+    /// 10^6 bytes per second that its calls wrote, including page cache and pipes (`wchar`), without io_uring.
     pub wchar_mb_per_s: f64,
     /// Calls per second that read (`syscr`).
     pub read_calls_per_s: f64,
     /// Calls per second that write (`syscw`).
     pub write_calls_per_s: f64,
-    /// How it has files on the watched devices open; why that is not known.
+    /// How it has files on the watched devices open, or why that is not known.
     #[serde(serialize_with = "known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Open>"))]
     pub open: Known<Open>,
-    /// What it asked the watched devices for; `None` where that is not known.
+    /// Its requests to the watched devices; `None` if they are not known.
     pub requests: Option<ProcessRequests>,
-    /// Its system calls that move data; `None` where they were not counted over the whole time.
+    /// Its system calls that move data; `None` if they were not counted over the whole time.
     pub calls: Option<ProcessCalls>,
 }
 
-/// How files on the watched devices are open in a process: each is true where at least one of them is.
+/// How a process has files on the watched devices open: each flag is true if it applies to at least one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own, and a key of JSON")]
@@ -465,7 +469,7 @@ pub struct Open {
     pub sync: bool,
     /// A file there is mapped, other than for executing it.
     pub mmap: bool,
-    /// The process has a ring of io_uring; for which of its files nothing tells.
+    /// The process has an io_uring; its files cannot be determined.
     pub io_uring: bool,
     /// Whether there were more descriptors than were looked at.
     pub cut: bool,
@@ -495,7 +499,7 @@ fn known<S: serde::Serializer>(open: &Known<Open>, to: S) -> Result<S::Ok, S::Er
 }
 
 #[test]
-fn how_files_are_open_is_told_in_words() {
+fn open_modes_are_described() {
     let open = Open { files: 2, direct: true, sync: true, io_uring: true, ..Open::default() };
     assert_eq!(open.describe(), "direct, sync, io_uring");
     assert_eq!(Open::default().describe(), "no file open here");
@@ -504,7 +508,7 @@ fn how_files_are_open_is_told_in_words() {
 }
 
 #[test]
-fn the_day_of_a_session_is_that_of_its_beginning() {
+fn a_session_is_dated_by_its_start() {
     let session =
         |started: Option<&str>| MeasuredIn { session: "a".into(), started: started.map(str::to_owned) };
     assert_eq!(session(Some("2026-11-23T15:00:00+01:00")).day(), Some("2026-11-23"));

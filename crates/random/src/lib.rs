@@ -1,8 +1,7 @@
-//! Pseudo-random words and bytes.
+//! Pseudo-random data that neither compresses nor deduplicates, and seeds. Not for cryptography or statistics. Compressible data is in
+//! `model::payload`.
 //!
-//! For: data that no compressor and no deduplicator makes smaller, and seeds. Not for: secrets or statistics. Nor for what
-//! is written where it is to be compressible (`model::payload`).
-//! A crate of its own, since every byte that is written comes from here: it is optimized, where most of fathom is built quickly.
+//! A crate of its own, so that it is optimized in debug builds too: it generates every byte that is written.
 
 /// Words that are made at a time: as many as fill half of the vector registers that every x86-64 has, so that the compiler uses them.
 const LANES: usize = 16;
@@ -24,7 +23,7 @@ pub fn fill(buffer: &mut [u8], key: u64) {
 
 /// Each lane has a counter, to which all add the same number: one addition, which vector registers do side by side. A word of xorshift,
 /// the same for all lanes of a chunk, takes away what is regular about that.
-// What comes behind the loop must not need its counters: the compiler would take them out of the vector registers, at half the speed.
+// Code after the loop must not use its counters: the compiler would move them out of vector registers, at half the speed.
 fn fill_chunks(chunks: &mut [[u8; CHUNK_BYTES]], key: u64) {
     let base = split_mix(key);
     let mut counters = [0; LANES];
@@ -57,7 +56,7 @@ pub fn split_mix(key: u64) -> u64 {
 }
 
 #[test]
-fn buffers_are_unique_and_full_of_bits() {
+fn buffers_are_unique_and_have_high_entropy() {
     let mut seen = std::collections::HashSet::new();
     let mut buffer = vec![0_u8; 4096 + 13];
     for key in 0..200 {
@@ -71,7 +70,7 @@ fn buffers_are_unique_and_full_of_bits() {
 }
 
 #[test]
-fn keys_that_differ_in_any_bit_give_other_data_whatever_its_length() {
+fn keys_that_differ_in_one_bit_give_different_data_of_any_length() {
     let made = |key: u64, length: usize| {
         let mut buffer = vec![0; length];
         fill(&mut buffer, key);
@@ -80,7 +79,7 @@ fn keys_that_differ_in_any_bit_give_other_data_whatever_its_length() {
     for bit in 0..64 {
         assert_ne!(made(7, 64), made(7 ^ 1 << bit, 64), "bit {bit}");
     }
-    // All of it is made, whatever is left behind the last chunk.
+    // The bytes after the last whole chunk are filled too.
     for length in 1..1000 {
         let (once, twice) = (made(7, length), made(8, length));
         assert!(length < 16 || (0..length - 7).all(|at| once[at..at + 8] != twice[at..at + 8]), "{length}");
@@ -88,7 +87,7 @@ fn keys_that_differ_in_any_bit_give_other_data_whatever_its_length() {
 }
 
 #[test]
-fn nothing_is_regular_from_word_to_word_or_from_chunk_to_chunk() {
+fn words_and_chunks_are_not_correlated() {
     let mut buffer = vec![0; 1 << 20];
     fill(&mut buffer, 3);
     // What a filter for tables of numbers would leave: of a counter alone, a few values over and over.

@@ -1,19 +1,16 @@
-//! Entries of a list and watched intervals, for tests of several formats.
-//!
-//! For: ones that say most things. Not for: reports, which are golden files.
+//! List entries and watched intervals for the tests of several formats. Reports for tests are golden files.
 
 use model::Known;
-use model::capacity::SameBy;
-use model::disk_counters::DiskCounters;
-use model::entry::Entry;
-use model::machine::LayerKind;
+use model::evidence::DiskCounters;
+use model::history::Entry;
+use model::machine::{LayerKind, SameBy};
 use model::report::{Ending, Headline, Verdict};
 use model::watch::{
     Call, CpuShares, DeviceInterval, FaultRates, Latencies, Latency, Layout, Load, MeasuredIn, Open,
     ProcessCalls, ProcessRequests, Processes, Requests, SomeRequests, Watched, WatchedDevice, WatchedProcess,
 };
 
-/// A complete session with a suspect headline, of two targets.
+/// Returns a complete session of two targets with a suspect headline.
 pub(crate) fn entry(id: &str) -> Entry {
     Entry {
         id: id.into(),
@@ -32,7 +29,7 @@ pub(crate) fn entry(id: &str) -> Entry {
     }
 }
 
-/// A loop device with its disk below and two processes: an interval in which most things happened.
+/// Returns an interval with a loop device, its disk and two processes.
 pub(crate) fn watched() -> Watched {
     let requests = |per_s: f64, bytes: f64, await_ms: f64| Requests {
         per_s,

@@ -1,50 +1,45 @@
-//! A format: one way to write reports, of every kind that there is.
-//!
-//! For: what a line of the table of formats is made of, and what kinds of report there are. Not for: writing one; that stands in
-//! the file of each format.
+//! A format: a writer for each kind of report, and the options of the output.
 
 use model::captured::Captured;
-use model::check_page::Pages;
 use model::comparison::{Comparison, Comparisons};
-use model::devices::Devices;
-use model::diagnosis::Diagnosis;
-use model::entry::Listing;
-use model::explained::Explained;
-use model::fitted::FitCheck;
+use model::finding::{Diagnosis, Pages};
+use model::history::{Listing, SessionTable};
+use model::machine::Devices;
+use model::plan::Explained;
+use model::replay::FitCheck;
 use model::report::Report;
-use model::session_table::SessionTable;
-use model::verified::Verifications;
+use model::verification::Verifications;
 use model::watch::{LoadOverTime, Watched};
 use std::fmt;
 use std::io::{self, Write};
 
-/// Columns of a text that is not for a terminal: a file, or a pipe.
+/// Width of text in a file or a pipe.
 pub const WIDTH: usize = 80;
 
-/// How much of a report is shown.
+/// How much of a report to print.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// The table alone.
+    /// Only the table.
     Brief,
     /// The answer, the table and the findings that matter most.
     #[default]
     Usual,
-    /// Everything that has a form to read.
+    /// Everything.
     All,
 }
 
-/// How a report may look.
+/// Options of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Whether escape sequences for colour are wanted: on a terminal only.
+    /// Whether to colour the text, on a terminal only.
     pub colour: bool,
-    /// Whether the text shows the ledger of each result too; the JSON always has it.
+    /// Whether the text includes the ledger of each result; the JSON always does.
     pub ledger: bool,
-    /// Whether the course of the runs is wanted, second by second; only the text leaves it out by itself.
+    /// Whether the text includes the runs second by second; other formats always do.
     pub course: bool,
-    /// Columns that no line of text is wider than.
+    /// Maximum width of a line of text.
     pub width: usize,
-    /// How much is shown; of measurements and comparisons, since the others are short.
+    /// How much of a measurement or comparison to print. Other reports are always complete.
     pub detail: Detail,
 }
 
@@ -54,61 +49,61 @@ impl Default for Style {
     }
 }
 
-/// What a format is made of, and so what has to be done to it before it may reach a terminal.
+/// The content of a format, which decides how to escape control characters for a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Text in which a control character may be shown by its number.
+    /// Text: a control character is printed as its number.
     Text,
-    /// Text in which one is quoted as JSON does.
+    /// JSON: a control character is escaped.
     Json,
-    /// Anything else, which is not touched.
+    /// Anything else, which is written unchanged.
     Bytes,
 }
 
-/// A line of the table: one way to write, by kinds of report. `None` where it has no way to write that kind.
+/// A format: a writer for each kind of report, or `None` if it cannot write that kind.
 #[derive(Debug)]
 pub struct Format {
-    /// What `--format` takes.
+    /// The word to type after `--format`, such as `csv`.
     pub name: &'static str,
-    /// Extension of files, without the point.
+    /// File extension, without the dot.
     pub extension: &'static str,
-    /// What it is made of.
+    /// Decides how control characters are escaped for a terminal.
     pub content: Content,
-    /// Whether a measurement has a short form in it.
+    /// Whether measurements have a brief form.
     pub has_brief: bool,
-    /// What came of a measurement.
+    /// A measurement.
     pub report: Option<Writer<Report>>,
     /// Two sides compared with each other.
     pub comparison: Option<Writer<Comparison>>,
     /// Several sides, each compared with the first.
     pub comparisons: Option<Writer<Comparisons>>,
-    /// What would be measured, and where.
+    /// A plan of a measurement.
     pub plan: Option<Writer<Explained>>,
-    /// Sessions of the history.
+    /// A list of sessions.
     pub sessions: Option<Writer<Listing>>,
-    /// What sessions came to, result by result.
+    /// A table of sessions, result by result.
     pub session_table: Option<Writer<SessionTable>>,
-    /// What there is to be told of checks.
+    /// Pages of checks.
     pub pages: Option<Writer<Pages>>,
-    /// What was seen of a place before anything is measured there.
+    /// A diagnosis of a place before a measurement.
     pub diagnosis: Option<Writer<Diagnosis>>,
     /// The block devices of a machine.
     pub devices: Option<Writer<Devices>>,
-    /// What came of a verification.
+    /// A verification.
     pub verified: Option<Writer<Verifications>>,
-    /// An interval of a machine that is watched; one is written behind the other.
+    /// An interval of `fathom watch`; intervals are written one after another.
     pub watched: Option<Writer<Watched>>,
-    /// The load of devices over the time that they were watched.
+    /// The load of watched devices over time.
     pub load_over_time: Option<Writer<LoadOverTime>>,
-    /// What was captured of a device.
+    /// A capture of a device's requests.
     pub captured: Option<Writer<Captured>>,
-    /// A fitted job beside its capture.
+    /// A fitted job next to its capture.
     pub fitted: Option<Writer<FitCheck>>,
 }
 
 impl Format {
-    /// Writes no kind of report: what formats for readers of one kind are made from. Those that are fathom's own say of each kind how they
-    /// write it, so that the compiler asks about a new one.
+    /// Writes no kind of report: the base of formats that write only some kinds. fathom's own formats list every kind explicitly,
+    /// so that the compiler demands a writer for a new kind.
     pub(crate) const NONE: Self = Self {
         name: "",
         extension: "",
@@ -130,7 +125,7 @@ impl Format {
         fitted: None,
     };
 
-    /// Writes what came of a measurement, and nothing else, as most tools whose formats these are.
+    /// Returns a format that writes only measurements, as the formats of other tools do.
     pub(crate) const fn of_measurements(
         name: &'static str,
         extension: &'static str,
@@ -142,11 +137,11 @@ impl Format {
     }
 }
 
-/// How a format writes one kind of report.
+/// Writes one kind of report.
 pub struct Writer<K: ?Sized> {
     /// One line for `--help`.
     pub about: &'static str,
-    /// Writes it, piece by piece where it likes to.
+    /// Writes a report.
     pub write: fn(&K, Style, &mut dyn Write) -> io::Result<()>,
 }
 
@@ -156,16 +151,16 @@ impl<K: ?Sized> fmt::Debug for Writer<K> {
     }
 }
 
-/// What formats write, each in a way of its own.
+/// A kind of report that formats write.
 pub trait ReportKind: 'static {
-    /// What it is called, with its article.
+    /// Name with its article.
     const NAME: &'static str;
 
-    /// How a format writes it; `None` where it cannot.
+    /// Returns the writer of a format for this kind, or `None`.
     fn writer(format: &Format) -> Option<&Writer<Self>>;
 }
 
-/// Gives each kind its field.
+/// Maps each kind to its field.
 macro_rules! kinds {
     ($($kind:ty: $field:ident, $name:literal;)*) => {$(
         impl ReportKind for $kind {
@@ -199,7 +194,7 @@ impl Format {
     /// Writes a report.
     ///
     /// # Errors
-    /// [`io::ErrorKind::Unsupported`] where the format cannot write one of its kind, or what refused to be written to.
+    /// [`io::ErrorKind::Unsupported`] if the format cannot write this kind, or the error of the destination.
     pub fn write<K: ReportKind + ?Sized>(
         &self,
         report: &K,
@@ -212,7 +207,7 @@ impl Format {
         (writer.write)(report, style, to)
     }
 
-    /// A report as a whole.
+    /// Returns a report as bytes.
     ///
     /// # Errors
     /// As [`Format::write`].

@@ -1,60 +1,55 @@
-//! Formats: a report of any kind in, bytes out.
+//! Formats: takes a report of any kind and writes bytes.
 //!
-//! For: one table of formats, one file each. Not for: concluding anything; what is written stands in the report.
+//! `formats` has one file or folder for each format. The other modules hold what several formats share.
 #![forbid(unsafe_code)]
 
-mod chapter;
-mod command;
-mod event_line;
+mod comparison_rows;
+mod documentation;
 #[cfg(test)]
 mod fixture;
 mod format;
 mod formats;
 mod logs;
 mod page;
-mod parts;
-mod prose;
-mod rows;
-mod side_by_side;
-mod table;
-mod verified;
-mod worst;
+mod report_view;
 
-pub use chapter::chapter;
-pub use event_line::EventLine;
+pub use documentation::chapter;
 pub use format::{Content, Detail, Format, ReportKind, Style, WIDTH, Writer};
 pub use formats::diskspd::{NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as diskspd_profile};
-pub use formats::fio::aggregate;
-pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, verdict as fio_verdict};
+pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, aggregate, verdict as fio_verdict};
 pub use formats::iometer::NAME as IOMETER;
 pub use formats::json::SCHEMAS;
 pub use formats::{FORMATS, TEXT};
-pub use logs::{LogFile, log_files};
+pub use logs::{EventLine, LogFile, log_files};
 use std::path::Path;
 
-/// The formats that write this kind of report, and how.
+/// Returns the formats that write this kind of report, with their writers.
 pub fn able<K: ReportKind + ?Sized>() -> impl Iterator<Item = (&'static Format, &'static Writer<K>)> {
     FORMATS.iter().filter_map(|format| Some((*format, K::writer(format)?)))
 }
 
-/// The format of that name, where it writes this kind of report.
+/// Finds a format by name that writes this kind of report.
 pub fn find<K: ReportKind + ?Sized>(name: &str) -> Option<&'static Format> {
     able::<K>().map(|(format, _)| format).find(|f| f.name == name)
 }
 
-/// The format of a file of that name, where it writes this kind of report.
+/// Finds the format of a file by extension, among those that write this kind of report.
 pub fn by_extension<K: ReportKind + ?Sized>(path: &Path) -> Option<&'static Format> {
     let extension = path.extension()?.to_str()?;
     able::<K>().map(|(format, _)| format).find(|f| f.extension.eq_ignore_ascii_case(extension))
 }
 
-/// The format of a file of that name: the one that was asked for where its files end so, else the first whose do.
-pub fn of_file<K: ReportKind + ?Sized>(path: &Path, said: &'static Format) -> Option<&'static Format> {
+/// Finds the format of a file by extension. Prefers `requested` if it has that extension and writes this kind of report.
+pub fn of_file<K: ReportKind + ?Sized>(path: &Path, requested: &'static Format) -> Option<&'static Format> {
     let first = by_extension::<K>(path)?;
-    Some(if said.extension == first.extension && K::writer(said).is_some() { said } else { first })
+    Some(if requested.extension == first.extension && K::writer(requested).is_some() {
+        requested
+    } else {
+        first
+    })
 }
 
-/// The extensions of files that hold this kind of report, for messages: `.txt, .json`.
+/// Returns the file extensions for this kind of report, for messages: `.txt, .json`.
 pub fn extensions<K: ReportKind + ?Sized>() -> String {
     let mut all: Vec<&str> = Vec::new();
     for (format, _) in able::<K>() {
@@ -65,10 +60,10 @@ pub fn extensions<K: ReportKind + ?Sized>() -> String {
     all.iter().map(|extension| format!(".{extension}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The format, where it writes this kind of report.
+/// Returns the format, if it writes this kind of report.
 ///
 /// # Errors
-/// Which formats do, for people.
+/// A message with the formats that write this kind.
 pub fn that_writes<K: ReportKind + ?Sized>(format: &'static Format) -> Result<&'static Format, String> {
     find::<K>(format.name).ok_or_else(|| {
         let names: Vec<&str> = able::<K>().map(|(format, _)| format.name).collect();

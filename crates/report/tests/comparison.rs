@@ -1,8 +1,7 @@
-//! Golden comparisons: every format renders each of them as it was when somebody last looked.
+//! Golden comparisons: compares the output of every format with the files of earlier output.
 //!
-//! For: noticing that a line or a name of the contract changed. Not for: whether a comparison is right.
-//! The comparisons are the `.json` files themselves. After a change that is meant, look at
-//! `FATHOM_BLESS=1 cargo test -p fathom-io-report` and `git diff`.
+//! The comparisons are the `.json` files themselves. After an intended change, run `FATHOM_BLESS=1 cargo test -p fathom-io-report` and check
+//! `git diff`.
 
 mod looks;
 
@@ -36,7 +35,7 @@ fn every_format_renders_every_golden_comparison_as_before() -> Tried {
     Ok(())
 }
 
-/// Each of the golden comparisons as one more side.
+/// Returns a comparison of several sides: each golden comparison is a side.
 fn several() -> Result<Comparisons, Box<dyn std::error::Error>> {
     let mut others = Vec::new();
     for (at, name) in ["cannot_tell", "slower", "incomparable"].into_iter().enumerate() {
@@ -75,7 +74,7 @@ fn every_format_renders_several_sides_as_before() -> Tried {
 }
 
 #[test]
-fn in_brief_there_is_the_table_alone_and_with_more_every_answer() -> Tried {
+fn brief_prints_only_the_table_and_verbose_every_answer() -> Tried {
     let several = several()?;
     let one = &several.others[1].comparison;
     for name in ["text", "markdown"] {
@@ -103,7 +102,7 @@ fn in_brief_there_is_the_table_alone_and_with_more_every_answer() -> Tried {
 }
 
 #[test]
-fn colour_is_the_only_difference_that_a_terminal_makes() -> Tried {
+fn a_terminal_adds_only_colour() -> Tried {
     for file in golden()? {
         let comparison: Comparison = serde_json::from_slice(&std::fs::read(&file)?)?;
         let text = |colour| -> Result<String, Box<dyn std::error::Error>> {

@@ -1,6 +1,6 @@
 //! The first screen: a report of eight results fits 24 lines, and its first lines answer the question.
 //!
-//! `bench/bench.json` is a report of `fathom bench --quick` on a busy virtual machine. `FATHOM_BLESS=1` renders it anew at each width.
+//! `bench/bench.json` is a report of `fathom bench --quick` on a busy virtual machine. `FATHOM_BLESS=1` renders it again at each width.
 
 use model::finding::Severity;
 use model::report::{Answer, AnswerWord, Report, Verdict};
@@ -28,7 +28,7 @@ fn text(report: &Report, width: usize) -> Result<String, Box<dyn std::error::Err
 }
 
 #[test]
-fn a_bench_fits_a_small_terminal_at_every_usual_width() -> Tried {
+fn a_bench_fits_a_small_terminal_at_usual_widths() -> Tried {
     let report = bench()?;
     assert_eq!(report.results.len(), 8);
     for width in WIDTHS {
@@ -44,7 +44,7 @@ fn a_bench_fits_a_small_terminal_at_every_usual_width() -> Tried {
 }
 
 #[test]
-fn the_first_lines_have_the_verdict_the_headline_and_the_counts() -> Tried {
+fn the_first_lines_contain_verdict_headline_and_counts() -> Tried {
     let report = bench()?;
     let now = text(&report, 80)?;
     let mut lines = now.lines();
@@ -56,7 +56,7 @@ fn the_first_lines_have_the_verdict_the_headline_and_the_counts() -> Tried {
 }
 
 #[test]
-fn the_reason_of_a_headline_that_is_not_valid_comes_next_and_only_there() -> Tried {
+fn the_reason_of_an_invalid_headline_follows_it_once() -> Tried {
     let mut report = bench()?;
     let name = report.results[0].name.clone();
     let finding = report.findings.iter_mut().find(|f| f.severity == Some(Severity::Void));
@@ -75,7 +75,7 @@ fn the_reason_of_a_headline_that_is_not_valid_comes_next_and_only_there() -> Tri
 }
 
 #[test]
-fn a_quiet_bench_is_verdict_table_and_session() -> Tried {
+fn a_bench_without_findings_has_verdict_table_and_session() -> Tried {
     let mut report = bench()?;
     report.findings.clear();
     report.notes.clear();
@@ -91,7 +91,7 @@ fn a_quiet_bench_is_verdict_table_and_session() -> Tried {
 }
 
 #[test]
-fn a_sweep_answers_in_a_line_for_each_work() -> Tried {
+fn a_sweep_has_one_answer_line_for_each_work() -> Tried {
     let mut report = bench()?;
     let piece = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pieces/sweep.json");
     let sweep: Sweep = serde_json::from_slice(&std::fs::read(piece)?)?;

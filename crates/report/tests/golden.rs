@@ -1,22 +1,19 @@
-//! Golden reports: every format renders each of them as it was when somebody last looked.
+//! Golden reports: compares the output of every format with the files of earlier output.
 //!
-//! For: noticing that a byte of the JSON contract or a line of the text changed. Not for: whether a report is true.
-//! The reports are the `.json` files themselves, made by hand; reading and writing one must give the same bytes, so a
-//! renamed or removed field shows too. After a change that is meant, look at `FATHOM_BLESS=1 cargo test -p fathom-io-report`
-//! and `git diff`.
+//! The reports are the `.json` files themselves, made by hand. Reading and writing one must give the same bytes, so that a renamed or removed
+//! field fails too. After an intended change, run `FATHOM_BLESS=1 cargo test -p fathom-io-report` and check `git diff`.
 
 mod forged;
 mod looks;
 
-use model::check_page::Pages;
 use model::comparison::{Comparison, Comparisons};
-use model::diagnosis::Diagnosis;
-use model::entry::Listing;
-use model::explained::Explained;
+use model::figures::{Estimate, Snia, State, Steadiness};
+use model::finding::{Diagnosis, Pages};
+use model::history::Listing;
+use model::plan::Explained;
 use model::report::{Measured, Report, RunFigures, Second};
-use model::steadiness::{Estimate, Snia, State, Steadiness};
 use model::study::Studied;
-use model::verified::Verifications;
+use model::verification::Verifications;
 use report::{Detail, FORMATS, Format, ReportKind, Style, TEXT, able};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -38,7 +35,7 @@ fn reports() -> Result<Vec<(PathBuf, Report)>, Box<dyn std::error::Error>> {
     Ok(out)
 }
 
-/// How the file of a format ends: by its extension where no other format before it has that, else by its name.
+/// Returns the suffix of a format's golden files: its extension, unless an earlier format has it too, or else its name.
 fn ending(format: &Format) -> &'static str {
     let first = FORMATS.iter().find(|f| f.extension == format.extension);
     if first.is_some_and(|f| f.name == format.name) { format.extension } else { format.name }
@@ -73,13 +70,13 @@ fn every_format_renders_every_golden_report_as_before() -> Tried {
     Ok(())
 }
 
-/// Everything, with room for it.
-fn whole() -> Style {
+/// Returns a wide style with all parts of a report.
+fn full_style() -> Style {
     Style { detail: Detail::All, width: 120, ..Style::default() }
 }
 
 #[test]
-fn text_has_colour_only_where_asked() -> Tried {
+fn text_is_coloured_only_on_request() -> Tried {
     let format = report::find::<Report>("text").ok_or("there is no format text")?;
     for (_, report) in reports()? {
         let plain = text(format, &report, false);
@@ -90,7 +87,7 @@ fn text_has_colour_only_where_asked() -> Tried {
 }
 
 #[test]
-fn in_brief_there_is_the_table_alone_and_for_a_forum_one_block() -> Tried {
+fn brief_prints_only_the_table_and_one_block_for_a_forum() -> Tried {
     for (path, report) in reports()? {
         for (format, _) in able::<Report>().filter(|(format, _)| ["text", "markdown"].contains(&format.name))
         {
@@ -107,10 +104,10 @@ fn in_brief_there_is_the_table_alone_and_for_a_forum_one_block() -> Tried {
 }
 
 #[test]
-fn the_course_is_shown_where_asked_and_fits_too() -> Tried {
+fn the_time_series_is_shown_on_request_and_fits() -> Tried {
     let format = report::find::<Report>("text").ok_or("there is no format text")?;
     for (path, report) in reports()? {
-        let style = Style { course: true, ..whole() };
+        let style = Style { course: true, ..full_style() };
         let shown = String::from_utf8_lossy(&format.bytes(&report, style)?).into_owned();
         let has_one = report.results.iter().any(|r| !r.series.is_empty());
         assert_eq!(shown.lines().any(|line| line.ends_with(" over time")), has_one, "{}", path.display());
@@ -126,7 +123,7 @@ fn the_course_is_shown_where_asked_and_fits_too() -> Tried {
 }
 
 #[test]
-fn a_format_is_found_by_its_name_and_by_extension_where_it_can_write_what_is_asked_of_it() {
+fn formats_are_found_by_name_and_extension_for_each_kind() {
     for (format, _) in able::<Report>() {
         assert_eq!(report::find::<Report>(format.name).map(|f| f.name), Some(format.name));
         let file = PathBuf::from(format!("a.b.{}", format.extension.to_uppercase()));
@@ -146,7 +143,7 @@ fn people_can_read<K: ReportKind + ?Sized>() -> bool {
 }
 
 #[test]
-fn the_table_has_each_name_once_and_people_can_read_every_kind() {
+fn format_names_are_unique_and_every_kind_has_a_readable_format() {
     let names: BTreeSet<&str> = FORMATS.iter().map(|f| f.name).collect();
     assert_eq!(names.len(), FORMATS.len());
     let extensions = report::extensions::<Report>();
@@ -155,7 +152,7 @@ fn the_table_has_each_name_once_and_people_can_read_every_kind() {
     let mut seen = BTreeSet::new();
     each.retain(|extension| seen.insert(*extension));
     assert_eq!(told, each, "each once, in the order of the table: {extensions}");
-    // Those that are promised; whoever adds one leaves them as they are.
+    // These names are promised: new formats are added after them.
     let promised = [".txt", ".json", ".csv", ".md", ".html", ".terse", ".xml"];
     let mut left = extensions.split(", ");
     assert!(promised.iter().all(|one| left.any(|told| told == *one)), "{extensions}");
@@ -172,7 +169,7 @@ fn the_table_has_each_name_once_and_people_can_read_every_kind() {
 }
 
 #[test]
-fn what_cannot_write_a_kind_is_refused_with_what_can() -> Tried {
+fn a_format_that_cannot_write_a_kind_is_refused_with_the_others_named() -> Tried {
     let csv = report::find::<Report>("csv").ok_or("there is no format csv")?;
     assert_eq!(report::that_writes::<Listing>(csv).map(|f| f.name), Ok("csv"));
     let why = report::that_writes::<Diagnosis>(csv).map(|f| f.name);
@@ -186,15 +183,15 @@ fn what_cannot_write_a_kind_is_refused_with_what_can() -> Tried {
     Ok(())
 }
 
-/// A golden file: a report, or a piece of one.
+/// Reads a golden file: a report, or a part of one.
 fn read(file: &str) -> std::io::Result<Vec<u8>> {
     std::fs::read(golden().join(file))
 }
 
-/// Renders a part of a text, from the line that begins with these words to the next empty line, and compares it.
+/// Compares a part of the text, from the line that begins with `from` to the next empty line, with a golden file.
 fn part_is(report: &Report, ledger: bool, from: &str, file: &str) -> Tried {
     let format = report::find::<Report>("text").ok_or("there is no format text")?;
-    let bytes = format.bytes(report, Style { ledger, ..whole() })?;
+    let bytes = format.bytes(report, Style { ledger, ..full_style() })?;
     let all = String::from_utf8_lossy(&bytes).into_owned();
     let (_, behind) = all.split_once(&format!("\n{from}")).ok_or("it does not begin")?;
     let (part, _) = behind.split_once("\n\n").ok_or("it does not end")?;
@@ -207,7 +204,7 @@ fn part_is(report: &Report, ledger: bool, from: &str, file: &str) -> Tried {
 }
 
 #[test]
-fn the_ledger_is_shown_where_it_is_asked_for_and_only_there() -> Tried {
+fn the_ledger_is_shown_only_on_request() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.results.truncate(1);
     for result in &mut report.results {
@@ -220,7 +217,7 @@ fn the_ledger_is_shown_where_it_is_asked_for_and_only_there() -> Tried {
 }
 
 #[test]
-fn an_earlier_session_stands_below_the_table_and_its_report_in_the_json() -> Tried {
+fn an_earlier_session_follows_the_table_and_its_report_is_in_the_json() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     let mut piece: serde_json::Value = serde_json::from_slice(&read("pieces/against.json")?)?;
     piece["session"] = "20260101-000000-1".into();
@@ -237,7 +234,7 @@ fn an_earlier_session_stands_below_the_table_and_its_report_in_the_json() -> Tri
 }
 
 #[test]
-fn interfaces_stand_in_place_of_the_results_and_each_finding_once() -> Tried {
+fn interfaces_replace_the_results_and_findings_are_not_repeated() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("invalid.json")?)?;
     report.study = Studied::Interfaces(serde_json::from_slice(&read("pieces/api.json")?)?);
     let json = serde_json::to_value(&report)?;
@@ -245,7 +242,7 @@ fn interfaces_stand_in_place_of_the_results_and_each_finding_once() -> Tried {
     let twice = report.findings.iter().find(|f| f.outcome == model::finding::Outcome::Finding).cloned();
     report.findings.extend(twice);
     let (text_form, csv) = (report::find::<Report>("text"), report::find::<Report>("csv"));
-    let shown = String::from_utf8(text_form.ok_or("there is no format text")?.bytes(&report, whole())?)?;
+    let shown = String::from_utf8(text_form.ok_or("there is no format text")?.bytes(&report, full_style())?)?;
     let (_, from_table) = shown.split_once("\ninterface ").ok_or("there is no table")?;
     let (part, _) = from_table.split_once("\nHost ").ok_or("it does not end")?;
     let csv = text(csv.ok_or("there is no format csv")?, &report, false);
@@ -260,14 +257,14 @@ fn interfaces_stand_in_place_of_the_results_and_each_finding_once() -> Tried {
 }
 
 #[test]
-fn a_load_curve_stands_in_place_of_the_results() -> Tried {
+fn a_load_curve_replaces_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.study = Studied::Limit(serde_json::from_slice(&read("pieces/limit.json")?)?);
     part_is(&report, false, " load ", "pieces/limit.txt")
 }
 
 #[test]
-fn layers_stand_in_place_of_the_results() -> Tried {
+fn layers_replace_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.study = Studied::Layers(serde_json::from_slice(&read("pieces/layers.json")?)?);
     part_is(&report, false, "layer ", "pieces/layers.txt")?;
@@ -277,7 +274,7 @@ fn layers_stand_in_place_of_the_results() -> Tried {
 }
 
 #[test]
-fn a_card_stands_below_the_table_as_its_tool_shows_it() -> Tried {
+fn a_card_follows_the_table_in_the_form_of_its_tool() -> Tried {
     for name in ["score", "bars"] {
         let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
         report.study = Studied::Profile(serde_json::from_slice(&read(&format!("pieces/{name}.json"))?)?);
@@ -290,7 +287,7 @@ fn a_card_stands_below_the_table_as_its_tool_shows_it() -> Tried {
 }
 
 #[test]
-fn a_sweep_stands_in_place_of_the_results() -> Tried {
+fn a_sweep_replaces_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.study = Studied::Sweep(serde_json::from_slice(&read("pieces/sweep.json")?)?);
     part_is(&report, false, "read: ", "pieces/sweep.txt")?;
@@ -302,7 +299,7 @@ fn a_sweep_stands_in_place_of_the_results() -> Tried {
     Ok(())
 }
 
-/// Gives a result runs of these rates, second by second, and a word for them.
+/// Sets the runs of a result to these rates per second, with a state and a drift.
 fn ran(result: &mut Measured, runs: &[&[f64]], state: State, drift: Option<[f64; 3]>) {
     let first = result.runs[0].clone();
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
@@ -334,7 +331,7 @@ fn ran(result: &mut Measured, runs: &[&[f64]], state: State, drift: Option<[f64;
 }
 
 #[test]
-fn every_result_has_a_line_of_its_runs() -> Tried {
+fn every_result_has_a_line_for_its_runs() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     let [random, sequential, mixed] = report.results.as_mut_slice() else { return Err("not three".into()) };
     let runs: [&[f64]; 5] = [&[79e3, 78.5e3], &[77.1e3, 78e3], &[80e3, 81.2e3], &[79e3, 78e3], &[78e3, 79e3]];
@@ -345,7 +342,7 @@ fn every_result_has_a_line_of_its_runs() -> Tried {
 }
 
 #[test]
-fn one_run_says_what_it_says_of_itself_alone_and_a_lone_result_says_why() -> Tried {
+fn a_single_run_describes_only_itself_and_a_single_result_has_a_reason() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.results.truncate(1);
     let fell: Vec<f64> = (0..60).map(|i| if i < 20 { 78e3 } else { 41e3 }).collect();

@@ -1,17 +1,13 @@
-//! The page: what holds of every one of them, whatever the report says.
-//!
-//! For: that foreign words stay words, that nothing is loaded or run but its own script, and that a long session makes no large page. Not
-//! for: what lies where in a plot, which stands with each, nor how it looks.
+//! Properties of every HTML page: foreign text is escaped, nothing is loaded or run except the page's own script, and a long session makes a
+//! small page.
 
 mod forged;
 
-use model::check_page::Pages;
 use model::comparison::Comparison;
-use model::entry::Figure;
-use model::entry::Listing;
-use model::ledger::Ledger;
+use model::figures::Ledger;
+use model::finding::Pages;
+use model::history::{Column, Figure, Listing, Row, SessionTable};
 use model::report::{Course, CourseOf, HostFigures, LatencyBuckets, Measured, Report, RunFigures, Second};
-use model::session_table::{Column, Row, SessionTable};
 use model::study::Studied;
 use report::{ReportKind, Style, find};
 use std::path::Path;
@@ -30,19 +26,19 @@ fn golden(name: &str) -> Result<Vec<u8>, std::io::Error> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name))
 }
 
-/// A golden report with everything that has a picture.
-fn whole() -> Result<Report, Box<dyn std::error::Error>> {
+/// Returns a golden report with data for every plot.
+fn full_report() -> Result<Report, Box<dyn std::error::Error>> {
     let mut report: Report = serde_json::from_slice(&golden("golden/valid.json")?)?;
     let ledger: Option<Ledger> = serde_json::from_slice(&golden("golden/pieces/ledger.json")?)?;
     for result in &mut report.results {
         result.ledger.clone_from(&ledger);
-        long(result, 3, 100);
+        set_runs(result, 3, 100);
     }
     Ok(report)
 }
 
-/// Gives a result so many runs of a second, each in so many stretches.
-fn long(result: &mut Measured, runs: u32, stretches: u32) {
+/// Sets the number of one-second runs of a result, and of stretches in each.
+fn set_runs(result: &mut Measured, runs: u32, stretches: u32) {
     let first = result.runs.first().cloned();
     let share = |run: u32| Some(f64::from(run * 37 % 100) / 100.0);
     let host = |run| HostFigures {
@@ -88,7 +84,7 @@ fn long(result: &mut Measured, runs: u32, stretches: u32) {
     result.latencies = [("read".to_owned(), buckets)].into();
 }
 
-/// What a browser would run, load or follow: its own script alone.
+/// Checks that a browser runs only the page's own script, and loads and follows nothing.
 fn is_closed(html: &str) {
     let lower = html.to_lowercase();
     assert_eq!(lower.matches("<script").count(), 1, "one script, its own");
@@ -103,8 +99,8 @@ fn is_closed(html: &str) {
 }
 
 #[test]
-fn foreign_words_are_shown_and_never_run() -> Tried {
-    let mut report = whole()?;
+fn foreign_text_is_shown_and_never_executed() -> Tried {
+    let mut report = full_report()?;
     let hostile = || HOSTILE.to_owned();
     report.title = hostile();
     report.started = hostile();
@@ -112,7 +108,7 @@ fn foreign_words_are_shown_and_never_run() -> Tried {
     report.command = vec!["fathom".into(), "run".into(), hostile()];
     report.notes.push(hostile());
     report.words.tags.push(hostile());
-    report.words.notes.push(model::annotations::Note { at: hostile(), text: hostile() });
+    report.words.notes.push(model::report::Note { at: hostile(), text: hostile() });
     report.headline.name = hostile();
     report.headline.unit = hostile();
     report.verdict_reason = hostile();
@@ -143,8 +139,8 @@ fn foreign_words_are_shown_and_never_run() -> Tried {
 }
 
 #[test]
-fn every_kind_of_report_has_a_page_that_is_closed() -> Tried {
-    let mut report = whole()?;
+fn pages_of_every_kind_load_nothing() -> Tried {
+    let mut report = full_report()?;
     is_closed(&page(&report)?);
     for name in ["api", "layers", "limit", "sweep", "bars", "score"] {
         let piece = golden(&format!("golden/pieces/{name}.json"))?;
@@ -166,11 +162,11 @@ fn every_kind_of_report_has_a_page_that_is_closed() -> Tried {
     is_closed(&page(&Pages { pages: Vec::new(), all: false })?);
     is_closed(&page(&Listing::default())?);
     is_closed(&page(&SessionTable::default())?);
-    is_closed(&page(&together(&whole()?, &[HOSTILE, "b", "c"]))?);
+    is_closed(&page(&together(&full_report()?, &[HOSTILE, "b", "c"]))?);
     Ok(())
 }
 
-/// The first result of a report in several sessions of these names.
+/// Returns a table with the first result of a report in several sessions of these names.
 fn together(report: &Report, names: &[&str]) -> SessionTable {
     let (name, unit) = report.results.first().map_or(("", ""), |r| (r.name.as_str(), r.quoted_rate().unit));
     let (name, unit) = (name.to_owned(), unit.to_owned());
@@ -198,12 +194,12 @@ fn together(report: &Report, names: &[&str]) -> SessionTable {
 }
 
 #[test]
-fn a_thousand_runs_make_a_page_below_two_megabytes_in_below_a_second() -> Tried {
-    let mut report = whole()?;
+fn a_page_of_a_thousand_runs_is_small_and_fast() -> Tried {
+    let mut report = full_report()?;
     report.results.truncate(1);
     // As many stretches as a report keeps, and many more.
     for stretches in [3, 100] {
-        report.results.iter_mut().for_each(|result| long(result, 1000, stretches));
+        report.results.iter_mut().for_each(|result| set_runs(result, 1000, stretches));
         let since = Instant::now();
         let html = page(&report)?;
         let took = since.elapsed();
@@ -216,8 +212,8 @@ fn a_thousand_runs_make_a_page_below_two_megabytes_in_below_a_second() -> Tried 
 }
 
 #[test]
-fn what_is_withheld_is_no_number_and_no_line() -> Tried {
-    let mut report = whole()?;
+fn withheld_values_have_no_number_and_no_line() -> Tried {
+    let mut report = full_report()?;
     report.results.truncate(1);
     for result in &mut report.results {
         result.void = true;

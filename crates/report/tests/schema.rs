@@ -1,12 +1,11 @@
-//! The JSON schema of a report, generated from its types.
+//! Compares the JSON schema of a report with its types.
 //!
-//! For: holding the file that is compiled in to what the types say. Not for: whether reports are as it says; a story holds real ones
-//! against it. After a change that is meant: `FATHOM_BLESS=1 cargo test -p fathom-io-report --test schema`, and look at `git diff`.
+//! After an intended change, run `FATHOM_BLESS=1 cargo test -p fathom-io-report --test schema` and check `git diff`.
 
 use model::report::Report;
 
 #[test]
-fn the_schema_is_that_of_the_types() {
+fn the_schema_matches_the_types() {
     let mut schema = schemars::schema_for!(Report);
     schema.insert("title".into(), "Report of fathom, format 1".into());
     let generated = format!("{:#}\n", schema.to_value());

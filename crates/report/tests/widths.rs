@@ -1,15 +1,9 @@
-//! Widths: no line of any text is wider than the terminal, whatever is reported and however much of it.
-//!
-//! For: every kind of report at every width that people have. Not for: what stands in them (`golden.rs`).
+//! Widths: no line of text is wider than the terminal, for every kind of report at all usual widths.
 
-use model::check_id::CheckId;
-use model::check_page::{CheckPage, Pages};
 use model::comparison::{Comparison, Comparisons, Other, side_name};
-use model::diagnosis::{Diagnosis, FORMAT, Group, Look};
-use model::entry::{Entry, Figure, Listing};
-use model::finding::Severity;
+use model::finding::{CheckId, CheckPage, Diagnosis, FORMAT, Group, Look, Pages, Severity};
+use model::history::{Column, Entry, Figure, Listing, OtherWork, Row, RowsOf, SessionTable};
 use model::report::{Ending, Headline, Report, Verdict};
-use model::session_table::{Column, OtherWork, Row, RowsOf, SessionTable};
 use model::study::Studied;
 use report::{Detail, ReportKind, Style, TEXT};
 use std::path::{Path, PathBuf};
@@ -27,7 +21,7 @@ fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<T, Box<dyn std::er
     Ok(serde_json::from_slice(&std::fs::read(tests(name))?)?)
 }
 
-/// Without the sequences that colour it.
+/// Removes colours.
 fn seen(line: &str) -> String {
     let mut parts = line.split('\x1b');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -50,7 +44,7 @@ fn fits<K: ReportKind + ?Sized>(what: &str, report: &K) {
     }
 }
 
-/// A report with names as only users think of them.
+/// Returns a report with unusual names, as users choose them.
 fn with_odd_names(mut report: Report) -> Report {
     for (at, result) in report.results.iter_mut().enumerate() {
         result.name = format!("{}{}{at}", "とても長い名前".repeat(9), "x".repeat(90));
@@ -198,7 +192,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
 }
 
 #[test]
-fn what_has_no_room_is_named_and_there_with_more() -> Tried {
+fn dropped_columns_are_named_and_return_with_more_room() -> Tried {
     let report: Report = read("golden/valid.json")?;
     let at = |width| -> Result<String, Box<dyn std::error::Error>> {
         Ok(String::from_utf8(TEXT.bytes(&report, Style { width, detail: Detail::All, ..Style::default() })?)?)

@@ -1,32 +1,36 @@
-//! Whether latencies form two groups.
+//! Bimodality: whether latencies form two groups.
 //!
-//! For: two peaks on a logarithmic axis with a valley between them. Not for: why; and three peaks are told as two.
+//! 1. Latencies are counted in classes of a quarter of an octave and smoothed.
+//! 2. The deepest valley that leaves at least 10 % of the operations on both sides divides them.
+//! 3. Two groups exist if the valley is at most a quarter of the lower peak and the medians differ by a factor of two.
+//!
+//! Three peaks are reported as two.
 
 use model::histogram::Histogram;
 
-/// Classes per doubling: fine enough for a valley, wide enough to hold some operations each.
+/// Classes per octave: fine enough for a valley, wide enough to contain several operations each.
 const PER_DOUBLING: f64 = 4.0;
-/// Operations below which a shape is chance.
+/// Fewest operations: with fewer the shape is random.
 pub const FEWEST_OPS: u64 = 1_000;
-/// Share of the operations that each population must have.
+/// Smallest share of the operations in each group.
 pub const SHARE_FROM: f64 = 0.10;
-/// How far their medians must be apart.
+/// Smallest ratio of the medians.
 pub const RATIO_FROM: f64 = 2.0;
-/// Height of the valley by that of the lower peak, at most. Queues make lumpy distributions, hence a clear valley.
+/// Largest height of the valley relative to the lower peak. Queues make lumpy distributions, so the valley must be clear.
 pub const VALLEY_TO: f64 = 0.25;
 
-/// Two populations.
+/// Two groups of latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Modes {
-    /// Median of the faster ones in ns.
+    /// Median of the fast group in ns.
     pub fast_ns: f64,
-    /// Median of the slower ones in ns.
+    /// Median of the slow group in ns.
     pub slow_ns: f64,
-    /// Share of the slower ones.
+    /// Share of the slow group.
     pub slow_share: f64,
 }
 
-/// The two populations of a histogram; `None` where it has one, or too few operations to tell.
+/// Finds two groups in a histogram; `None` if there is one group, or too few operations.
 pub fn modes(latencies: &Histogram) -> Option<Modes> {
     if latencies.count() < FEWEST_OPS {
         return None;
@@ -55,7 +59,7 @@ pub fn modes(latencies: &Histogram) -> Option<Modes> {
     .then_some(found)
 }
 
-/// Which class a latency is in.
+/// Returns the class of a latency.
 fn class(ns: u64) -> usize {
     ((ns.max(1) as f64).log2() * PER_DOUBLING) as usize
 }
@@ -70,7 +74,7 @@ fn classes(latencies: &Histogram) -> Vec<f64> {
     out
 }
 
-/// Each with a quarter of both neighbours, so that a class that happens to be empty is no valley.
+/// Averages each class with its neighbours, so that an empty class is not taken for a valley.
 fn smooth(heights: &[f64]) -> Vec<f64> {
     let at = |i: Option<usize>| i.and_then(|i| heights.get(i)).copied().unwrap_or(0.0);
     (0..heights.len())
@@ -82,7 +86,7 @@ fn highest(heights: &[f64]) -> f64 {
     heights.iter().copied().fold(0.0, f64::max)
 }
 
-/// Medians and shares on both sides of a class.
+/// Returns the medians and shares on both sides of a class.
 fn split(latencies: &Histogram, valley: usize) -> Modes {
     let fast: u64 = latencies.counts().filter(|(ns, _)| class(*ns) < valley).map(|(_, c)| c).sum();
     let total = latencies.count();
@@ -95,9 +99,9 @@ fn split(latencies: &Histogram, valley: usize) -> Modes {
 }
 
 #[cfg(test)]
-use crate::known::Noise;
+use crate::series::Noise;
 
-/// Log-normal latencies: so many around each median.
+/// Generates log-normal latencies from (count, median, sigma).
 #[cfg(test)]
 fn mixture(parts: &[(u32, f64, f64)]) -> Histogram {
     let (mut noise, mut h) = (Noise(11), Histogram::new());
@@ -108,7 +112,7 @@ fn mixture(parts: &[(u32, f64, f64)]) -> Histogram {
 }
 
 #[test]
-fn two_populations_are_told_apart() {
+fn two_groups_are_found() {
     let m = modes(&mixture(&[(6_000, 5e3, 0.3), (4_000, 80e3, 0.3)])).unwrap();
     assert!((m.fast_ns / 5e3 - 1.0).abs() < 0.1 && (m.slow_ns / 80e3 - 1.0).abs() < 0.1, "{m:?}");
     assert!((m.slow_share - 0.4).abs() < 0.02);
@@ -116,7 +120,7 @@ fn two_populations_are_told_apart() {
 }
 
 #[test]
-fn one_population_with_a_tail_is_one() {
+fn one_group_with_a_tail_is_not_divided() {
     assert_eq!(modes(&mixture(&[(10_000, 50e3, 0.6)])), None);
     assert_eq!(modes(&mixture(&[(10_000, 50e3, 0.01)])), None);
     assert_eq!(modes(&mixture(&[(9_500, 50e3, 0.3), (500, 5e6, 0.3)])), None, "5 %");

@@ -1,39 +1,38 @@
-//! Whether a series steps from one level to another, and where.
+//! Change points: whether a series steps from one level to another, and where.
 //!
-//! For: change points by energy distances (E-divisive, Matteson and James 2014), searched again on both sides of each, where
-//! the levels are surely apart and the way between them is short. Not for: slow drift (`drift`), nor why it happened.
+//! 1. The best split maximises the energy distance between both sides (E-divisive, Matteson and James 2014).
+//! 2. A split counts if the levels differ by the wanted size, the difference is significant, and most of it happens at the split.
+//! 3. Both sides are searched again. If no single split is significant, the best pair of splits is tried.
 //!
-//! The method proves a step by permutation. That calls a series whose neighbours resemble each other a step every fifth time,
-//! and in short series no permutation of blocks can prove anything; so the levels are compared with their standard error
-//! instead, widened by the correlation of neighbours.
+//! E-divisive tests significance by permutation. With correlated neighbours that reports a step in every fifth series, and in short series
+//! no permutation of blocks is significant. So the levels are compared with their standard error, widened by the correlation. Slow drift is
+//! in [`crate::series::drift`].
 
 use crate::sample::{mean, median};
 
-/// Values that each side must have at least, and the share of all: fewer are a stall and no level.
+/// Fewest values on each side, and their smallest share of the series: fewer are a stall, not a level.
 const SIDE: (usize, f64) = (4, 0.125);
-/// Standard errors that the levels must be apart, and how many more divided by the length. The split is the best of many, and
-/// the error itself is the less certain the shorter the series; in simulations of noise this keeps false alarms below one
-/// in a hundred from 16 values on.
+/// Standard errors between the levels: a constant, plus a number that is divided by the length. The split is the best of many, and the
+/// error of a short series is uncertain. In simulations of noise this keeps false alarms below 1 % from 16 values on.
 pub const SURELY: (f64, f64) = (5.0, 100.0);
-/// Standard errors more for a second cut: two are the best of many more.
+/// Additional standard errors for a second cut: a pair is the best of many more.
 const FOR_ANOTHER: f64 = 1.0;
-/// Share of the difference of two levels that must be there right at the step, seen over the nearest part ([`NEAR`]) of the
-/// shorter level. A step has all of it there, a straight line a third, and what settles from above still less.
+/// Smallest share of the difference that happens at the step itself, measured over the nearest part ([`NEAR`]) of the shorter level. A
+/// step has all of it there, a straight line a third, an exponential decay less.
 const AT_ONCE: f64 = 0.5;
-/// See [`AT_ONCE`]: the part is the length by this.
+/// See [`AT_ONCE`]: the part is the length of the shorter level divided by this.
 const NEAR: usize = 3;
-/// Share of the mean below which a rate counts as that.
+/// Rates below this share of the mean count as this share.
 const FLOOR: f64 = 0.01;
 
-/// What was found.
+/// Result of the search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// No step of that size.
     None,
-    /// The levels differ, but neighbours resemble each other so much, or the way from one to the other is so long, that
-    /// chance or a drift could do that.
+    /// The levels differ, but correlated noise or a drift could explain it.
     Unclear,
-    /// Steps, at least one, in the order of time.
+    /// At least one step, in the order of time.
     Steps(Vec<Step>),
 }
 
@@ -44,31 +43,31 @@ pub struct Step {
     pub at: usize,
     /// Mean of the level before.
     pub before: f64,
-    /// Mean of the level from there on.
+    /// Mean of the level after the step.
     pub after: f64,
 }
 
 impl Step {
-    /// Share by which the lower level is below the higher.
+    /// Returns the share by which the lower level is below the higher one.
     pub fn size(&self) -> f64 {
-        apart(self.before, self.after)
+        relative_difference(self.before, self.after)
     }
 }
 
 impl Change {
-    /// The steps; empty where there is none.
+    /// Returns the steps; empty without any.
     pub fn steps(&self) -> &[Step] {
         if let Self::Steps(steps) = self { steps } else { &[] }
     }
 }
 
-/// Share by which the lower of two is below the higher.
-fn apart(a: f64, b: f64) -> f64 {
+/// Returns the share by which the lower of two values is below the higher one.
+fn relative_difference(a: f64, b: f64) -> f64 {
     let (low, high) = (a.min(b), a.max(b));
     if high > 0.0 { 1.0 - low / high } else { 0.0 }
 }
 
-/// Looks for steps whose lower level is at least the share `smallest` below the higher.
+/// Finds steps whose lower level is at least the share `smallest` below the higher one.
 pub fn change(values: &[f64], smallest: f64) -> Change {
     let side = SIDE.0.max((values.len() as f64 * SIDE.1) as usize);
     match search(values, side, smallest) {
@@ -86,15 +85,15 @@ enum Cuts {
     Sure(Vec<usize>),
 }
 
-/// The cuts of a series: one that is sure by itself, or two that are sure together, since a third level hides the others as long
-/// as it counts as noise around them. Then the same within each level.
+/// Cuts a series at one significant split, or at two that are significant together: a third level counts as noise until it is separated.
+/// Then continues within each level.
 fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
     let logs = logarithms(values);
     let Some((first, _)) = best_split(&logs, side) else { return Cuts::None };
-    let one = weigh(values, &logs, vec![first], smallest);
+    let one = check_cuts(values, &logs, vec![first], smallest);
     let found = match one {
         Cuts::Sure(_) => one,
-        _ => two(values, &logs, (first, side), smallest).unwrap_or(one),
+        _ => cut_twice(values, &logs, (first, side), smallest).unwrap_or(one),
     };
     let Cuts::Sure(cuts) = found else { return found };
     let mut all = Vec::new();
@@ -109,25 +108,25 @@ fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
     Cuts::Sure(all)
 }
 
-/// The best split and the best one beside it, where both are sure. What came back to where it was is a stall and no new level.
-fn two(values: &[f64], logs: &[f64], (first, side): (usize, usize), smallest: f64) -> Option<Cuts> {
+/// Cuts at the best split and the best second one, if both are significant. A series that returns to its level had a stall, not a step.
+fn cut_twice(values: &[f64], logs: &[f64], (first, side): (usize, usize), smallest: f64) -> Option<Cuts> {
     let (head, tail) = logs.split_at(first);
-    let beside = [best_split(head, side), best_split(tail, side).map(|(at, s)| (at + first, s))];
-    let (second, _) = beside.into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let seconds = [best_split(head, side), best_split(tail, side).map(|(at, s)| (at + first, s))];
+    let (second, _) = seconds.into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let cuts = vec![first.min(second), first.max(second)];
-    let stays = apart(mean(&values[..cuts[0]]), mean(&values[cuts[1]..])) >= smallest;
-    let found = weigh(values, logs, cuts, smallest);
+    let stays = relative_difference(mean(&values[..cuts[0]]), mean(&values[cuts[1]..])) >= smallest;
+    let found = check_cuts(values, logs, cuts, smallest);
     (stays && matches!(found, Cuts::Sure(_))).then_some(found)
 }
 
-/// Whether cuts separate levels that are as far apart as asked, surely so, and at once.
-fn weigh(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts {
+/// Checks that the levels between the cuts differ by the wanted size, significantly and abruptly.
+fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts {
     let found = steps(values, &cuts);
     let parts = levels(&cuts, values.len());
-    // Medians too: a stall of a few values moves a mean far, and is no new level.
+    // Medians too: a stall of a few values moves the mean far.
     let middle = |(from, to): (usize, usize)| median(&values[from..to]);
     let large = |(step, sides): (&Step, &[(usize, usize)])| {
-        step.size() >= smallest && apart(middle(sides[0]), middle(sides[1])) >= smallest
+        step.size() >= smallest && relative_difference(middle(sides[0]), middle(sides[1])) >= smallest
     };
     if !found.iter().zip(parts.windows(2)).all(large) {
         return Cuts::None;
@@ -138,20 +137,20 @@ fn weigh(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts 
     let errors = least + FOR_ANOTHER * (cuts.len() as f64 - 1.0) + shortness / values.len() as f64;
     let sure = |(step, sides): (&Step, &[(usize, usize)])| {
         let lengths = [sides[0].1 - sides[0].0, sides[1].1 - sides[1].0];
-        let whole = step.after - step.before;
-        whole.abs() >= errors * noise.error_of_difference(lengths)
-            && at_once(logs, step.at, lengths) / whole >= AT_ONCE
+        let difference = step.after - step.before;
+        difference.abs() >= errors * noise.error_of_difference(lengths)
+            && at_once(logs, step.at, lengths) / difference >= AT_ONCE
     };
     if found.iter().zip(parts.windows(2)).all(sure) { Cuts::Sure(cuts) } else { Cuts::Unclear }
 }
 
-/// First and last index (not included) of each level.
+/// Returns the first index of each level, and the index after its last one.
 fn levels(cuts: &[usize], length: usize) -> Vec<(usize, usize)> {
     let from = std::iter::once(0).chain(cuts.iter().copied());
     from.zip(cuts.iter().copied().chain([length])).collect()
 }
 
-/// The steps at these cuts, by the means of the levels.
+/// Returns the steps at the cuts, with the means of the levels.
 fn steps(values: &[f64], cuts: &[usize]) -> Vec<Step> {
     let means: Vec<f64> =
         levels(cuts, values.len()).into_iter().map(|(from, to)| mean(&values[from..to])).collect();
@@ -159,35 +158,34 @@ fn steps(values: &[f64], cuts: &[usize]) -> Vec<Step> {
     cuts.iter().zip(means.windows(2)).map(step).collect()
 }
 
-/// How much of a step is there right where it is.
+/// Returns the difference close to a step.
 fn at_once(logs: &[f64], at: usize, lengths: [usize; 2]) -> f64 {
     let near = (lengths[0].min(lengths[1]) / NEAR).max(1);
     mean(&logs[at..at + near]) - mean(&logs[at - near..at])
 }
 
-/// Rates vary by factors: on a logarithm a level of a few IOPS is as exact as one of many thousands. What is next to nothing
-/// counts as the share [`FLOOR`] of the mean, since zero has no logarithm.
+/// Returns the logarithms of rates, which vary by factors. Rates close to zero count as the share [`FLOOR`] of the mean.
 fn logarithms(values: &[f64]) -> Vec<f64> {
     let floor = FLOOR * mean(values);
     if floor > 0.0 { values.iter().map(|v| v.max(floor).ln()).collect() } else { vec![0.0; values.len()] }
 }
 
-/// What is left of the values when their levels are taken away; the values less their mean where there is no step.
+/// Subtracts the levels from the values; without a step subtracts the mean.
 pub fn without_levels(values: &[f64], steps: &[Step]) -> Vec<f64> {
     let first = steps.first().map_or_else(|| mean(values), |s| s.before);
     let level = |i: usize| steps.iter().rfind(|s| s.at <= i).map_or(first, |s| s.after);
     values.iter().enumerate().map(|(i, v)| v - level(i)).collect()
 }
 
-/// What is left around the levels, as far as it makes a mean uncertain.
+/// Noise around the levels.
 struct Noise {
-    /// Variance of one value, times the values that say as much as one independent one.
+    /// Variance of one value times the correlation time.
     variance: f64,
 }
 
 impl Noise {
-    /// Of the rest around so many levels. Short series hide their correlation: the estimate of it is too low by some
-    /// (1 + 4 rho) / n for each level that was taken away, which is put back.
+    /// Estimates the noise from the residuals around `levels` levels. The estimated correlation of a short series is too low by about
+    /// (1 + 4 rho) / n for each level that was subtracted; this bias is corrected.
     fn from_residuals(rest: &[f64], levels: usize) -> Self {
         let n = rest.len() as f64;
         let power: f64 = rest.iter().map(|r| r * r).sum();
@@ -197,17 +195,16 @@ impl Noise {
         Self { variance: power / n * (1.0 + rho) / (1.0 - rho) }
     }
 
-    /// Standard error of the difference of two levels of these lengths.
+    /// Returns the standard error of the difference of two levels of these lengths.
     fn error_of_difference(&self, lengths: [usize; 2]) -> f64 {
         (self.variance * lengths.map(|n| 1.0 / n as f64).iter().sum::<f64>()).sqrt()
     }
 }
 
-/// The split whose sides differ most by their energy distance, weighted by the lengths, and that weight; each side
-/// has so many values at least.
+/// Returns the split with the largest weighted energy distance, and that distance. Each side has at least `side` values.
 fn best_split(values: &[f64], side: usize) -> Option<(usize, f64)> {
     let n = values.len();
-    // Sums of distances within the head, within the tail and between both, kept up to date as the split moves on.
+    // Sums of distances within the head, within the tail and between both, updated as the split moves.
     let row = |i: usize, among: &[f64]| among.iter().map(|v| (v - values[i]).abs()).sum::<f64>();
     let mut tail: f64 = (0..n).map(|i| row(i, values.get(i + 1..).unwrap_or_default())).sum();
     let (mut head, mut between) = (0.0, 0.0);
@@ -221,7 +218,7 @@ fn best_split(values: &[f64], side: usize) -> Option<(usize, f64)> {
             continue;
         }
         let (n1, n2) = (at as f64, (n - at) as f64);
-        // Within sums count each pair once, the formula twice.
+        // The sums within a side count each pair once, the formula twice.
         let energy = 2.0 * between / (n1 * n2) - 2.0 * head / (n1 * n1) - 2.0 * tail / (n2 * n2);
         let strength = n1 * n2 / (n1 + n2) * energy;
         if best.is_none_or(|(_, s)| strength > s) {
@@ -232,7 +229,7 @@ fn best_split(values: &[f64], side: usize) -> Option<(usize, f64)> {
 }
 
 #[cfg(test)]
-use crate::known::flat;
+use crate::series::flat;
 
 #[cfg(test)]
 fn stepped(n: usize, at: usize, factor: f64, seed: u64) -> Vec<f64> {
@@ -259,18 +256,18 @@ fn a_step_is_found_where_it_is() {
 }
 
 #[cfg(test)]
-fn alarms(smallest: f64, series: impl Fn(u64) -> Vec<f64>) -> usize {
+fn false_alarms(smallest: f64, series: impl Fn(u64) -> Vec<f64>) -> usize {
     (0..400).filter(|seed| !change(&series(*seed), smallest).steps().is_empty()).count()
 }
 
 #[test]
-fn noise_and_stalls_and_drift_are_no_step() {
+fn noise_stalls_and_drift_are_not_steps() {
     for n in [16, 25, 50, 100, 120] {
         for (deviation, rho) in [(0.3, 0.0), (0.1, 0.5), (0.3, 0.5), (0.1, 0.8), (0.3, 0.8)] {
-            let seen = alarms(0.05, |seed| flat(n, deviation, rho, seed));
+            let seen = false_alarms(0.05, |seed| flat(n, deviation, rho, seed));
             assert!(seen < 4, "{seen} of 400 false alarms at n {n}, deviation {deviation}, rho {rho}");
         }
-        let seen = alarms(0.05, |seed| {
+        let seen = false_alarms(0.05, |seed| {
             let mut stall = flat(n, 0.1, 0.3, seed);
             let (length, at) = ((n / 20).max(1), (seed as usize * 7) % n);
             stall.iter_mut().skip(at).take(length).for_each(|v| *v = 0.0);
@@ -283,7 +280,7 @@ fn noise_and_stalls_and_drift_are_no_step() {
 }
 
 #[test]
-fn a_level_that_wanders_and_then_is_cut_off_is_a_step() {
+fn a_drop_after_correlated_noise_is_a_step() {
     let mut found = 0;
     for seed in 0..40 {
         let mut values = flat(100, 0.3, 0.8, seed);
@@ -294,7 +291,7 @@ fn a_level_that_wanders_and_then_is_cut_off_is_a_step() {
 }
 
 #[test]
-fn a_limit_that_lets_bursts_through_is_a_step() {
+fn a_throttled_level_with_bursts_is_a_step() {
     let level = |i: usize| {
         if i < 60 {
             20_000.0
@@ -310,8 +307,8 @@ fn a_limit_that_lets_bursts_through_is_a_step() {
 }
 
 #[test]
-fn every_cliff_of_a_burst_is_told() {
-    // Down twice, and up and down to another level than before: there no single split is sure.
+fn two_steps_are_found() {
+    // Two falls, and a rise and fall to another level: no single split is significant.
     for levels in [[20.0, 6.0, 1.0], [4.0, 20.0, 1.0], [1.0, 8.0, 3.0]] {
         let found = (0..40).filter(|seed| {
             let mut values = flat(120, 0.05, 0.3, *seed);
@@ -329,9 +326,9 @@ fn every_cliff_of_a_burst_is_told() {
 }
 
 #[test]
-fn what_settles_and_what_comes_back_is_no_step() {
+fn a_decay_and_a_temporary_dip_are_not_steps() {
     for time in [5.0, 10.0, 20.0] {
-        let seen = alarms(0.05, |seed| {
+        let seen = false_alarms(0.05, |seed| {
             let mut warm = flat(120, 0.03, 0.0, seed);
             warm.iter_mut().enumerate().for_each(|(i, v)| *v *= 1.0 + (-(i as f64) / time).exp());
             warm
@@ -344,7 +341,7 @@ fn what_settles_and_what_comes_back_is_no_step() {
 }
 
 #[test]
-fn short_and_empty_series_are_no_step() {
+fn short_and_empty_series_have_no_step() {
     assert_eq!(change(&[], 0.1), Change::None);
     assert_eq!(change(&[1.0, 1.0, 1.0, 0.0, 0.0, 0.0], 0.1), Change::None);
     assert_eq!(change(&[0.0; 40], 0.1), Change::None);

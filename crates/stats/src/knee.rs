@@ -1,15 +1,16 @@
-//! The knee of a load curve: the load of greatest power.
+//! The knee of a load curve: the load with the greatest power.
 //!
-//! For: where more load begins to cost more latency than it gains, and which load would tell more about that. Not for: latency targets
-//! about a percentile.
+//! Power is load divided by mean latency (L. Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
+//! communications", ICC 1979). At its maximum one percent more load costs one percent more latency: less below, more above. It needs no
+//! scaled axis and no chosen end of the curve, unlike the distance from a chord (Kneedle).
 //!
-//! Power is load by mean latency (L. Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
-//! communications", ICC 1979). Where it is greatest, a percent more load costs a percent more latency: below less, above
-//! more. It needs no axis to be scaled, and so no end of the curve to be chosen, as the distance from a chord does (Kneedle).
-//! Known answers: half of the capacity for exponential service at one server (M/M/1), 2 - sqrt(2) = 58.6 % of it for constant
-//! service (M/D/1), all of it where neither arrivals nor service vary.
+//! 1. [`knee`] fits a parabola to the logarithms of the greatest powers and returns its vertex.
+//! 2. [`next_load`] returns the load that would narrow the knee down most.
+//!
+//! Known results: half the capacity for exponential service at one server (M/M/1), 2 - sqrt(2) = 58.6 % for constant service (M/D/1), the
+//! full capacity if neither arrivals nor service vary.
 
-/// A load that was offered, and what it cost.
+/// An offered load and its latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Operations per second.
@@ -18,25 +19,25 @@ pub struct Cost {
     pub mean_ns: f64,
 }
 
-/// The knee of some costs.
+/// The knee of a load curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knee {
     /// Operations per second.
     pub iops: f64,
-    /// Whether a higher load was measured, which has less power.
+    /// Whether a higher load with less power was measured.
     pub reached: bool,
 }
 
-/// Loads below which there is no curve.
+/// Fewest loads of a curve.
 const FEWEST: usize = 3;
-/// Share of the greatest power from which loads are its top, through which a parabola is laid and in which no further load is
-/// looked for. Wider ones lean to the side that falls more slowly; with narrower ones noise decides.
+/// Loads with at least this share of the greatest power are fitted by the parabola, and no further load is measured between them. A wider
+/// range is biased to the side that falls more slowly; a narrower one is dominated by noise.
 const TOP: f64 = 0.9;
 
-/// The knee of costs in ascending order of load; `None` with fewer than three of them, or one without a number.
+/// Returns the knee of costs in ascending order of load; `None` with fewer than three loads, or if a value is not finite.
 ///
-/// It is the vertex of the parabola of least squares through the logarithms of the greatest powers, so that no single load
-/// decides; and the load of greatest power itself where it has no neighbours of its kind, as before a cliff.
+/// The knee is the vertex of the least-squares parabola through the logarithms of the greatest powers, so that no single load decides.
+/// If the greatest power has no close neighbours, as before a cliff, the knee is that load.
 pub fn knee(costs: &[Cost]) -> Option<Knee> {
     let powers = powers(costs)?;
     let at = greatest(&powers)?;
@@ -48,7 +49,7 @@ pub fn knee(costs: &[Cost]) -> Option<Knee> {
     Some(Knee { iops, reached: at + 1 < costs.len() })
 }
 
-/// Logarithms of the powers.
+/// Returns the logarithms of the powers.
 fn powers(costs: &[Cost]) -> Option<Vec<f64>> {
     let powers: Vec<f64> = costs.iter().map(|c| (c.iops / c.mean_ns).ln()).collect();
     (costs.len() >= FEWEST && powers.iter().all(|p| p.is_finite())).then_some(powers)
@@ -58,10 +59,10 @@ fn greatest(powers: &[f64]) -> Option<usize> {
     Some(powers.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?.0)
 }
 
-/// Where the parabola of least squares through some points has its vertex; `None` where it has none or it is a lowest one.
+/// Returns the vertex of the least-squares parabola through some points; `None` if it has none or is a minimum.
 fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
-    let mean = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| of(*x, *y)).sum::<f64>() / n;
+    let mean = |term: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| term(*x, *y)).sum::<f64>() / n;
     let (x1, y1) = (mean(&|x, _| x), mean(&|_, y| y));
     let x2 = mean(&|x, _| x * x);
     // Sums of products of the centred terms x, x^2 and y: the normal equations without their constant.
@@ -74,8 +75,8 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() >= FEWEST && bend < 0.0 && at.is_finite()).then_some(at)
 }
 
-/// The load that would tell most about the knee: the middle of a side of it that is wider than `step` and falls, or two steps
-/// on where it is the highest load measured, up to `most`. `None` where it is known.
+/// Returns the load to measure next: the middle of the wider falling side of the knee if that is wider than `step`; two steps further, up
+/// to `most`, if the knee is the highest measured load. `None` if the knee is known.
 pub fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
     let powers = powers(costs)?;
     let best = greatest(&powers)?;
@@ -87,18 +88,18 @@ pub fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
     let neighbours = [best.checked_sub(1), Some(best + 1)];
     let sides =
         neighbours.into_iter().flatten().filter(|i| falls(*i)).filter_map(|i| Some(costs.get(i)?.iops));
-    // A little slack, since loads are whole numbers.
+    // 20 % slack, since loads are whole numbers.
     let wide = sides.filter(|there| (there - here).abs() > 1.2 * step);
     wide.max_by(|a, b| (a - here).abs().total_cmp(&(b - here).abs())).map(|there| f64::midpoint(here, there))
 }
 
-/// The loads of a curve over a capacity of one, with the mean time in the system that theory has for each.
+/// Builds a curve over a capacity of one from a theoretical mean time in the system.
 #[cfg(test)]
 fn curve(shares: &[f64], mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
     shares.iter().map(|s| Cost { iops: *s, mean_ns: time(*s) }).collect()
 }
 
-/// The standard loads, and what `next_load` adds to them.
+/// Measures the standard loads and the ones that `next_load` adds.
 #[cfg(test)]
 fn measured(mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
     let mut costs = curve(&[0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95], &mut time);
@@ -122,14 +123,14 @@ fn md(servers: u32, load: f64) -> f64 {
 }
 
 #[test]
-fn known_curves_have_their_known_knee() {
+fn known_curves_have_the_known_knee() {
     let overloaded = |time: f64, load: f64| if load < 1.0 { time } else { 1e6 };
     let at = |time: &dyn Fn(f64) -> f64| knee(&measured(|load| overloaded(time(load), load))).unwrap().iops;
     let exponential = at(&|load| 1.0 / (1.0 - load));
     assert!((exponential - 0.5).abs() < 0.01, "{exponential}");
     let constant = at(&|load| md(1, load));
     assert!((constant - (2.0 - 2_f64.sqrt())).abs() < 0.01, "{constant}");
-    // The truth on a fine grid.
+    // The true knee on a fine grid.
     let fine: Vec<f64> = (1..1000).map(|i| f64::from(i) / 1000.0).collect();
     for servers in [2, 4, 16, 64] {
         let truth = knee(&curve(&fine, |load| md(servers, load))).unwrap().iops;
@@ -140,8 +141,8 @@ fn known_curves_have_their_known_knee() {
 }
 
 #[test]
-fn noise_moves_the_knee_by_less_than_five_percent_in_nine_of_ten() {
-    // Means that are wrong by 2 %, as those of some thousand operations are.
+fn noise_moves_the_knee_by_less_than_five_percent_in_90_percent_of_cases() {
+    // Means with an error of 2 %, as with some thousand operations.
     let mut state = 1;
     let mut noise = || {
         let mut uniform = || {
@@ -163,8 +164,8 @@ fn noise_moves_the_knee_by_less_than_five_percent_in_nine_of_ten() {
 }
 
 #[test]
-fn what_neither_varies_nor_queues_bends_at_its_capacity() {
-    // A closed loop that says a little more or less than what is served moves the loads, and not the knee.
+fn without_variation_the_knee_is_the_capacity() {
+    // A small error of the measured capacity moves the loads, not the knee.
     for truth in [0.98, 1.0, 1.02] {
         let found = knee(&measured(|load| if load <= truth { 1.0 } else { 1e4 })).unwrap();
         assert!(found.reached && found.iops <= truth && found.iops > truth - 0.04, "{found:?} for {truth}");
@@ -174,7 +175,7 @@ fn what_neither_varies_nor_queues_bends_at_its_capacity() {
 }
 
 #[test]
-fn few_loads_or_foolish_ones_have_no_knee() {
+fn too_few_or_invalid_loads_have_no_knee() {
     assert_eq!(knee(&curve(&[0.1, 0.5], |_| 1.0)), None);
     assert_eq!(knee(&curve(&[0.0, 0.5, 0.9], |_| 1.0)), None);
     assert_eq!(knee(&curve(&[0.1, 0.5, 0.9], |_| 0.0)), None);

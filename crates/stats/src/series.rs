@@ -1,15 +1,25 @@
-//! A series: rates of equal weight, one after another.
+//! Series of rates within a run: correlation of neighbours, warm-up and drift.
 //!
-//! For: what questions about time (warm-up, steps, drift, independence) are asked of. Not for: the answers, nor how a run becomes a
-//! series (`run_series`).
+//! 1. [`Series`] holds one rate per step of equal length.
+//! 2. [`correlation_time`] estimates how many neighbouring values carry as much information as one independent value (Geyer's initial
+//!    positive sequence).
+//! 3. [`warm_up`] finds the warm-up with MSER (White 1997). [`warm_ups`] tells whether it moves the mean of the runs.
+//! 4. [`drift`] fits a straight line by least squares. Its error is widened by the correlation of neighbours; [`over_runs`] takes each run
+//!    as one observation.
+//! 5. [`flat`] generates series with known parameters for tests.
+//!
+//! Steps between levels are in [`crate::change`].
 
-/// Steps below which a series says nothing: ten observations are the least that any rule here takes.
+use crate::sample::{self, mean, variance};
+use model::payload::split_mix;
+
+/// Fewest steps of a series that is analysed: every rule here needs ten observations.
 pub const FEWEST_STEPS: usize = 10;
 
-/// Operations per second over a run's measured window.
+/// Operations per second during the measured window of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// ns from the workers' start to the first step.
+    /// Start of the first step in ns after the workers' start.
     pub from_ns: f64,
     /// Length of a step in ns.
     pub step_ns: f64,
@@ -18,35 +28,34 @@ pub struct Series {
 }
 
 impl Series {
-    /// Length of all in seconds.
+    /// Returns the length of the series in seconds.
     pub fn seconds(&self) -> f64 {
         self.step_ns * self.rates.len() as f64 / 1e9
     }
 
-    /// Seconds from the first step to the beginning of another.
+    /// Returns the start of a step in seconds after the first step.
     pub fn second_of(&self, step: usize) -> f64 {
         self.step_ns * step as f64 / 1e9
     }
 }
 
-/// A share that depends on how long a run is: from a minute on, from ten seconds on, and below. A second holds the odd pause
-/// of a scheduler, a minute hardly any.
+/// A share that depends on the length of a run: single seconds contain scheduler pauses that a minute averages out.
 pub struct ByLength {
-    /// The share from a minute on.
+    /// The share for a minute and longer.
     pub minute: f64,
-    /// The share from ten seconds on.
+    /// The share for ten seconds and longer.
     pub ten_seconds: f64,
-    /// The share of what is shorter than ten seconds.
+    /// The share for less than ten seconds.
     pub shorter: f64,
 }
 
 impl ByLength {
-    /// The share for a run.
+    /// Returns the share for the length of a run.
     pub fn share_for(&self, series: &Series) -> f64 {
         self.at(series.seconds())
     }
 
-    /// The share for so many seconds. A window of a minute may end a few ms before it.
+    /// Returns the share for a length in seconds. A window of a minute may end a few ms early.
     pub fn at(&self, seconds: f64) -> f64 {
         match seconds {
             s if s >= 59.5 => self.minute,
@@ -54,4 +63,344 @@ impl ByLength {
             _ => self.shorter,
         }
     }
+}
+
+/// Fewest independent observations for the interval of a mean or the fit of a line: the rule n_eff < 10 of the literature on steady
+/// states.
+pub const FEWEST: f64 = 10.0;
+/// Standard errors above which the correlation of neighbours is significant.
+const SURE_CORRELATION: f64 = 2.0;
+/// Largest correlation of neighbours that is assumed: above it a series cannot be distinguished from a random walk.
+const MOST_CORRELATION: f64 = 0.99;
+
+/// Returns how many neighbouring values carry as much information as one independent value; at least 1.
+///
+/// The result is 1 + 2 times the sum of the autocorrelations, up to the first pair that is not positive: after it there is only noise
+/// (Geyer, Practical Markov Chain Monte Carlo, Statistical Science 1992). Estimated from n values, the correlation rho of neighbours is
+/// too low by (1 + 4 rho) / n (Marriott and Pope, Biometrika 1954). If it is significant, this bias is corrected, and the time is at
+/// least (1 + rho) / (1 - rho), the time of an AR(1) process.
+pub fn correlation_time(values: &[f64]) -> f64 {
+    let centre = mean(values);
+    let deviations: Vec<f64> = values.iter().map(|v| v - centre).collect();
+    let power: f64 = deviations.iter().map(|o| o * o).sum();
+    let n = values.len().max(1) as f64;
+    // Equal values differ by rounding only.
+    if power <= 1e-18 * centre * centre * n {
+        return 1.0;
+    }
+    let rho = |lag: usize| {
+        let product: f64 = deviations.iter().zip(deviations.iter().skip(lag)).map(|(a, b)| a * b).sum();
+        product / power
+    };
+    let mut time = 1.0;
+    let mut lag = 1;
+    while lag + 1 < values.len() {
+        let (one, other) = (rho(lag), rho(lag + 1));
+        if one + other <= 0.0 {
+            break;
+        }
+        time += 2.0 * (one + other);
+        lag += 2;
+    }
+    let estimated = rho(1);
+    if estimated > SURE_CORRELATION / n.sqrt() {
+        let corrected = (estimated + (1.0 + 4.0 * estimated) / n).min(MOST_CORRELATION);
+        time = time.max((1.0 + corrected) / (1.0 - corrected));
+    }
+    time.clamp(1.0, n)
+}
+
+/// Returns the number of independent observations in a series.
+pub fn observations(values: &[f64]) -> f64 {
+    values.len() as f64 / correlation_time(values)
+}
+
+/// Values per batch, if the series is long enough: MSER-5 of the literature.
+const MSER_BATCH: usize = 5;
+/// Batches wanted; a short series gets smaller batches.
+const MSER_BATCHES: usize = 24;
+
+/// Returns the number of values at the start that are warm-up; `None` if MSER finds no steady part. MSER keeps the part whose mean has
+/// the smallest error, so it misses steps in the middle of a series.
+pub fn warm_up(values: &[f64]) -> Option<usize> {
+    let batch = (values.len() / MSER_BATCHES).clamp(1, MSER_BATCH);
+    let means: Vec<f64> = values.chunks_exact(batch).map(mean).collect();
+    let half = means.len() / 2;
+    let error = |cut: usize| {
+        let kept = means.get(cut..).unwrap_or_default();
+        variance(kept) * kept.len().saturating_sub(1) as f64 / (kept.len().max(1) as f64).powi(2)
+    };
+    let best = (0..=half).min_by(|a, b| error(*a).total_cmp(&error(*b)))?;
+    (best == 0 || best < half).then_some(best * batch)
+}
+
+/// Change of the mean above which the warm-up matters.
+pub const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
+/// Standard errors of the rest that the change must exceed, so that noise at the start is not taken for a warm-up.
+pub const SURELY: f64 = 3.0;
+
+/// The warm-ups of all runs that reach a steady part, together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WarmUps {
+    /// Mean rate with the warm-up.
+    pub whole: f64,
+    /// Mean rate without the warm-up.
+    pub rest: f64,
+    /// Mean length of the warm-up in seconds.
+    pub seconds: f64,
+    /// Longest warm-up in seconds.
+    pub longest_s: f64,
+    /// Whether most runs have a warm-up, it differs significantly from the rest, and it moves the mean.
+    pub matters: bool,
+}
+
+/// A run with its warm-up cut off.
+struct Cut {
+    whole: f64,
+    rest: f64,
+    /// Variance of the mean of the rest.
+    rest_variance: f64,
+    seconds: f64,
+}
+
+/// Compares the warm-ups of runs with the rest of them; `None` if no run has a steady part.
+pub fn warm_ups(courses: &[Series]) -> Option<WarmUps> {
+    let cuts: Vec<Cut> = courses.iter().filter_map(cut).collect();
+    if cuts.is_empty() {
+        return None;
+    }
+    let average = |value: &dyn Fn(&Cut) -> f64| mean(&cuts.iter().map(value).collect::<Vec<_>>());
+    let (whole, rest) = (average(&|c| c.whole), average(&|c| c.rest));
+    let error = (average(&|c| c.rest_variance) / cuts.len() as f64).sqrt();
+    let warm = cuts.iter().filter(|c| c.seconds > 0.0).count();
+    let matters_from = courses.first().map_or(1.0, |c| MATTERS_FROM.share_for(c));
+    Some(WarmUps {
+        whole,
+        rest,
+        seconds: average(&|c| c.seconds),
+        longest_s: cuts.iter().map(|c| c.seconds).fold(0.0, f64::max),
+        matters: 2 * warm > courses.len()
+            && (whole / rest - 1.0).abs() > matters_from
+            && (whole - rest).abs() > SURELY * error,
+    })
+}
+
+fn cut(course: &Series) -> Option<Cut> {
+    let at = warm_up(&course.rates)?;
+    let rest = course.rates.get(at..)?;
+    let kept = mean(rest);
+    (kept > 0.0).then(|| Cut {
+        whole: mean(&course.rates),
+        rest: kept,
+        rest_variance: variance(rest) * correlation_time(rest) / rest.len() as f64,
+        seconds: course.second_of(at),
+    })
+}
+
+/// Fewest runs for a line from run to run: any two runs lie on one.
+pub const FEWEST_RUNS: usize = 3;
+
+/// A drift over a whole series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// Change along the line from the first value to the last, as a share of the mean.
+    pub share: f64,
+    /// Half width of its 95 % interval.
+    pub half: f64,
+}
+
+impl Drift {
+    /// Whether the whole interval is beyond `limit`, in either direction.
+    pub fn exceeds(&self, limit: f64) -> bool {
+        self.share.abs() - self.half > limit
+    }
+
+    /// Whether the whole interval is within `limit`.
+    pub fn is_within(&self, limit: f64) -> bool {
+        self.share.abs() + self.half <= limit
+    }
+}
+
+/// A straight line through values at equal distances, by least squares.
+pub struct Line {
+    /// Mean of the values: the height of the line in the middle.
+    pub centre: f64,
+    /// Change from one value to the next.
+    pub slope: f64,
+    /// Sum of the squared distances of the positions from the middle.
+    spread: f64,
+    /// Residuals around the line.
+    rest: Vec<f64>,
+}
+
+impl Line {
+    /// Fits a line. `None` with fewer than two values, or if their mean is not positive.
+    pub fn through(values: &[f64]) -> Option<Self> {
+        let centre = mean(values);
+        let middle = (values.len() as f64 - 1.0) / 2.0;
+        let spread: f64 = (0..values.len()).map(|i| (i as f64 - middle).powi(2)).sum();
+        if centre <= 0.0 || spread <= 0.0 {
+            return None;
+        }
+        let off = |i: usize| i as f64 - middle;
+        let slope = values.iter().enumerate().map(|(i, v)| off(i) * (v - centre)).sum::<f64>() / spread;
+        let rest = values.iter().enumerate().map(|(i, v)| v - centre - slope * off(i)).collect();
+        Some(Self { centre, slope, spread, rest })
+    }
+
+    /// Returns the number of independent residuals.
+    pub fn independent(&self) -> f64 {
+        let n = self.rest.len() as f64;
+        // The residuals of a constant are rounding errors, whose correlation means nothing.
+        let time = if self.power() <= 1e-18 * self.centre * self.centre * n {
+            1.0
+        } else {
+            correlation_time(&self.rest)
+        };
+        n / time
+    }
+
+    /// Returns the drift over all values, given the number of independent ones.
+    fn drift(&self, independent: f64) -> Option<Drift> {
+        // The variance of a slope is the variance of the residuals divided by the spread. The correlation time reduces both the
+        // degrees of freedom and the weight of each value; one of the two factors cancels.
+        let degrees = independent - 2.0;
+        let error = (self.power() / degrees / self.spread).sqrt();
+        let of_mean = (self.rest.len() as f64 - 1.0) / self.centre;
+        Some(Drift { share: self.slope * of_mean, half: sample::factor(degrees)? * error * of_mean })
+    }
+
+    fn power(&self) -> f64 {
+        self.rest.iter().map(|r| r * r).sum()
+    }
+}
+
+/// Returns the drift of a series; `None` with fewer than [`FEWEST`] independent residuals.
+pub fn drift(values: &[f64]) -> Option<Drift> {
+    let line = Line::through(values)?;
+    let independent = line.independent();
+    if independent < FEWEST { None } else { line.drift(independent) }
+}
+
+/// Returns the drift from the first run to the last, with one value per run; `None` with fewer than [`FEWEST_RUNS`].
+pub fn over_runs(rates: &[f64]) -> Option<Drift> {
+    if rates.len() < FEWEST_RUNS { None } else { Line::through(rates)?.drift(rates.len() as f64) }
+}
+
+/// Generates uniform and normal random numbers from a seed (Box and Muller).
+pub struct Noise(
+    /// The seed; after each number the state.
+    pub u64,
+);
+
+impl Noise {
+    /// Returns the next number between 0 and 1, both excluded.
+    pub fn uniform(&mut self) -> f64 {
+        self.0 = split_mix(self.0);
+        ((self.0 >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Returns the next normal number, with mean 0 and standard deviation 1.
+    pub fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+/// Generates an AR(1) series around 1 with this standard deviation and correlation of neighbours.
+pub fn flat(n: usize, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
+    let mut noise = Noise(seed.wrapping_mul(0x9e37).wrapping_add(1));
+    let mut last = noise.normal();
+    let step = (1.0 - rho * rho).sqrt();
+    let mut next = || {
+        last = rho * last + step * noise.normal();
+        (1.0 + deviation * last).max(0.01)
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+#[cfg(test)]
+fn sloped(n: usize, over_all: f64, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
+    let noise = flat(n, deviation, rho, seed);
+    noise.iter().enumerate().map(|(i, v)| v + over_all * (i as f64 / (n as f64 - 1.0) - 0.5)).collect()
+}
+
+#[cfg(test)]
+fn mean_correlation_time(rho: f64) -> f64 {
+    mean(&(0..40).map(|seed| correlation_time(&flat(2000, 0.1, rho, seed))).collect::<Vec<_>>())
+}
+
+#[test]
+fn the_correlation_time_of_an_ar1_process_matches_theory() {
+    // (1 + rho) / (1 - rho).
+    for (rho, truth) in [(0.0, 1.0), (0.5, 3.0), (0.8, 9.0)] {
+        let got = mean_correlation_time(rho);
+        assert!((got / truth - 1.0).abs() < 0.15, "rho {rho}: {got} against {truth}");
+    }
+}
+
+#[test]
+fn constant_and_empty_series_do_not_divide_by_zero() {
+    assert!((correlation_time(&[5.0; 30]) - 1.0).abs() < 1e-12);
+    assert!((observations(&[5.0; 30]) - 30.0).abs() < 1e-12);
+    assert!(correlation_time(&[]) >= 1.0 && observations(&[]) <= 0.0);
+}
+
+#[test]
+fn the_interval_of_a_drift_covers_the_true_drift() {
+    for (truth, rho, least) in [(0.0, 0.0, 185), (-0.3, 0.0, 185), (0.2, 0.5, 175)] {
+        let covers = |seed| {
+            drift(&sloped(120, truth, 0.1, rho, seed)).is_some_and(|d| (d.share - truth).abs() <= d.half)
+        };
+        let covered = (0..200).filter(|s| covers(*s)).count();
+        assert!(covered >= least, "{truth} {rho}: {covered} of 200");
+    }
+}
+
+#[test]
+fn a_slope_is_significant_and_flat_noise_is_not() {
+    let surely = |truth, rho| {
+        (0..200).filter(|s| drift(&sloped(100, truth, 0.05, rho, *s)).is_some_and(|d| d.exceeds(0.1))).count()
+    };
+    assert!(surely(-0.3, 0.0) >= 195 && surely(0.3, 0.3) >= 190);
+    assert!(surely(0.0, 0.0) == 0 && surely(0.0, 0.8) <= 1 && surely(0.08, 0.0) <= 1);
+}
+
+#[test]
+fn a_fall_over_five_runs_is_significant_and_two_runs_have_no_drift() {
+    let falling = over_runs(&[100.0, 98.1, 96.0, 94.0, 92.1]).unwrap();
+    assert!(falling.exceeds(0.05) && !falling.exceeds(0.09), "{falling:?}");
+    assert!(over_runs(&[100.0, 100.4, 99.8, 100.1, 100.0]).is_some_and(|d| d.is_within(0.05)));
+    let wild = over_runs(&[100.0, 80.0, 120.0, 90.0, 115.0]).unwrap();
+    assert!(!wild.exceeds(0.05) && !wild.is_within(0.05), "{wild:?}");
+    assert_eq!((over_runs(&[1.0, 2.0]), over_runs(&[0.0; 5])), (None, None));
+}
+
+#[test]
+fn a_constant_series_has_no_drift() {
+    assert!(drift(&[7.0; 10]).is_some_and(|d| d.is_within(0.01)));
+    assert_eq!(drift(&[]), None);
+    assert_eq!(drift(&[0.0; 30]), None);
+}
+
+#[test]
+fn a_warm_up_is_cut_off() {
+    let mut good = 0;
+    for seed in 0..40 {
+        let mut warm = flat(120, 0.03, 0.0, seed);
+        warm.iter_mut().enumerate().for_each(|(i, v)| *v *= 1.0 + (-(i as f64) / 10.0).exp());
+        let with_warm_up = mean(&warm) - 1.0;
+        let Some(cut) = warm_up(&warm) else { continue };
+        let rest = mean(&warm[cut..]) - 1.0;
+        assert!(with_warm_up > 0.06 && rest.abs() < 0.02, "seed {seed}: {with_warm_up} and {rest}");
+        good += 1;
+    }
+    assert!(good >= 36, "{good} of 40");
+}
+
+#[test]
+fn a_falling_series_has_no_steady_part_and_a_constant_one_is_steady() {
+    let never: Vec<f64> = (0..120).map(|i| 100.0 - f64::from(i) / 2.0).collect();
+    assert_eq!(warm_up(&never), None);
+    assert_eq!(warm_up(&[3.0; 50]), Some(0));
+    assert_eq!(warm_up(&[]), Some(0));
 }

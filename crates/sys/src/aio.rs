@@ -1,18 +1,17 @@
-//! The kernel's asynchronous I/O of 2002 (`io_submit(2)`, known by its library libaio), with what its operations use.
+//! The kernel's asynchronous I/O of 2002 (`io_submit(2)`, known by its library libaio) with the files and buffers of its operations, used by
+//! one thread.
 //!
-//! For: reads, writes and syncs addressed by slot, handed over and reaped by one thread. Not for: buffered I/O that shall not
-//! block; there the kernel carries the operation inside the call that submits it.
+//! 1. Completions are read from the ring that the kernel maps into the process, if its header has the layout of `struct aio_ring` in the
+//!    kernel's `fs/aio.c`; else by system call.
+//! 2. As in [`crate::ring`], a slot in flight cannot be borrowed, and operations that are still in flight five seconds after a drop are
+//!    leaked with their files and buffers.
 //!
-//! Completions are read from the ring that the kernel maps into the process, where its head says that it has the layout of
-//! `struct aio_ring` in the kernel's `fs/aio.c`; else by system call. Ownership is as in [`crate::ring`]: a slot in flight
-//! cannot be had, and what is still in flight five seconds after a drop is leaked.
+//! The kernel executes buffered I/O inside the call that submits it.
 
 use crate::arena::Arena;
-use crate::done::{DRAIN_LIMIT, Done, WAIT_LIMIT};
-use crate::granted::Granted;
 use crate::open_file::OpenFile;
-use crate::slots::Slots;
-use crate::stable::Flush;
+use crate::page_cache::Flush;
+use crate::slots::{DRAIN_LIMIT, Done, Granted, Slots, WAIT_LIMIT};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,10 +23,10 @@ const IOCB_CMD_PWRITE: u16 = 1;
 const IOCB_CMD_FSYNC: u16 = 2;
 const IOCB_CMD_FDSYNC: u16 = 3;
 
-/// Flag of an operation that has a priority of its own, `linux/aio_abi.h`.
+/// Flag of an operation with its own priority, `linux/aio_abi.h`.
 const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 
-/// What a mapped ring begins with where its layout is the one known here.
+/// First word of a mapped ring with the known layout.
 const RING_MAGIC: u32 = 0xa10a_10a1;
 
 /// `struct iocb` of `linux/aio_abi.h`.
@@ -35,7 +34,7 @@ const RING_MAGIC: u32 = 0xa10a_10a1;
 #[derive(Clone, Copy, Debug, Default)]
 struct Control {
     data: u64,
-    /// The key, which stays zero, and flags (`RWF_...`) in the upper half, whatever the byte order.
+    /// The key, which is zero, and flags (`RWF_...`) in the upper half.
     key_and_flags: u64,
     command: u16,
     priority: i16,
@@ -71,18 +70,18 @@ struct MappedRing {
     header_bytes: u32,
 }
 
-/// A context with what its operations use.
+/// A context with the files and buffers of its operations.
 #[derive(Debug)]
 pub struct Aio {
     context: libc::c_ulong,
     slots: ManuallyDrop<Slots>,
-    /// One per slot, reached by address alone: the queue holds addresses too.
+    /// One per slot, accessed only by address: the queue holds addresses too.
     controls: ManuallyDrop<Vec<Control>>,
-    /// Addresses of controls not handed over yet, in order.
+    /// Addresses of controls that are not submitted yet, in order.
     queued: Vec<*mut Control>,
-    /// Where a call puts events.
+    /// Buffer for the events of a call.
     events: Box<[Event]>,
-    /// Finished, and not told yet.
+    /// Completions that have not been reaped.
     ready: Vec<Done>,
     mapped: bool,
     /// `RWF_ATOMIC`, or 0.
@@ -90,11 +89,11 @@ pub struct Aio {
 }
 
 impl Aio {
-    /// Sets a context up for as many operations as the arena has slots. Atomic writes are whole or not there (`RWF_ATOMIC`, 6.11).
+    /// Sets up a context with an operation per slot of the arena. `atomic_writes` sets `RWF_ATOMIC` (6.11).
     ///
     /// # Errors
-    /// `EAGAIN` where the system's limit of operations (sysctl `fs.aio-max-nr`) leaves too few, `ENOSYS` for a kernel that was
-    /// built without, `ENOMEM`.
+    /// `EAGAIN` if the system's limit of operations (sysctl `fs.aio-max-nr`) is reached, `ENOSYS` if the kernel was built without
+    /// asynchronous I/O, `ENOMEM`.
     pub fn new(arena: Arena, files: Vec<OpenFile>, atomic_writes: bool) -> io::Result<(Self, Granted)> {
         let count = arena.slots();
         let entries = u32::try_from(count).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
@@ -125,10 +124,10 @@ impl Aio {
         Ok((aio, granted))
     }
 
-    /// The bytes of a slot that is not in flight.
+    /// Returns the buffer of a slot.
     ///
     /// # Panics
-    /// Where the slot is in flight or does not exist: a defect of the caller.
+    /// If the slot is in flight or does not exist: a defect of the caller.
     #[inline]
     pub fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
         self.slots.slot_mut(slot)
@@ -137,7 +136,7 @@ impl Aio {
     /// Queues a read into a slot; [`Aio::submit`] submits it.
     ///
     /// # Panics
-    /// Where the slot is in flight, too small or does not exist, or there is no such file: defects of the caller.
+    /// If the slot is in flight, too small or does not exist, or the file does not exist: defects of the caller.
     #[inline]
     pub fn read(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.queue(slot, (IOCB_CMD_PREAD, 0), file, offset, bytes);
@@ -146,15 +145,15 @@ impl Aio {
     /// Queues a write from a slot.
     ///
     /// # Panics
-    /// Where the file may not be written: the last lock before the kernel. Else as [`Aio::read`].
+    /// If the file may not be written: the last check before the kernel. Else as [`Aio::read`].
     #[inline]
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.slots.assert_writable(file);
         self.queue(slot, (IOCB_CMD_PWRITE, self.write_flags), file, offset, bytes);
     }
 
-    /// Queues making a file's writes stable: those that completed before. With [`Flush::Range`], which this interface lacks,
-    /// it is an fdatasync; callers refuse that earlier.
+    /// Queues a sync of the completed writes to a file. This interface lacks [`Flush::Range`] and does an fdatasync instead; callers refuse it
+    /// earlier.
     ///
     /// # Panics
     /// As [`Aio::read`].
@@ -173,13 +172,13 @@ impl Aio {
             key_and_flags: u64::from(flags) << 32,
             command,
             file: self.slots.number(file) as u32,
-            // A sync with an address or a size is refused.
+            // The kernel refuses a sync with an address or a size.
             address: if moves { address as u64 } else { 0 },
             bytes: u64::from(bytes),
             offset: offset as i64,
             ..Control::default()
         };
-        // SAFETY: there is a control per slot, `claim` checked that the slot exists, and no reference to a control ever is.
+        // SAFETY: there is a control per slot, `claim` checked that the slot exists, and no reference to a control ever exists.
         let place = unsafe {
             let place = self.controls.as_mut_ptr().add(slot as usize);
             place.write(control);
@@ -188,31 +187,31 @@ impl Aio {
         self.queued.push(place);
     }
 
-    /// Gives the operation that was queued last a priority of its own (class and level as `ioprio_set(2)` takes them).
+    /// Sets the priority of the operation that was queued last (class and level as in `ioprio_set(2)`).
     pub fn prioritize(&mut self, priority: u16) {
         let Some(place) = self.queued.last().copied() else { return };
-        // SAFETY: it is the place of a control of this value, written when it was queued and not handed over yet, and no reference to a
-        // control ever is.
+        // SAFETY: it points to a control of this value, which was written when it was queued and is not submitted yet, and no reference to
+        // a control ever exists.
         unsafe {
             (*place).priority = priority as i16;
             (*place).flags |= IOCB_FLAG_IOPRIO;
         }
     }
 
-    /// Submits what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. What the kernel
-    /// refuses to take completes with its errno.
+    /// Submits the queued operations and waits until `wait` operations have completed, at most [`WAIT_LIMIT`]. Operations that the kernel
+    /// refuses complete with their errno.
     ///
     /// # Errors
-    /// `EAGAIN` where the kernel takes nothing although nothing is in flight; else a failure of the wait itself.
+    /// `EAGAIN` if the kernel accepts nothing although nothing is in flight; or an error of the wait.
     #[inline]
     pub fn submit(&mut self, wait: u32) -> io::Result<()> {
         if !self.queued.is_empty() {
-            self.hand_over()?;
+            self.submit_queued()?;
         }
-        let here = self.ready.len() + self.waiting();
-        // What could not be handed over cannot be waited for.
+        let completed = self.ready.len() + self.waiting();
+        // Operations that could not be submitted do not complete.
         let flying = (self.slots.in_flight() as usize).saturating_sub(self.queued.len());
-        let missing = (wait as usize).min(flying + self.ready.len()).saturating_sub(here);
+        let missing = (wait as usize).min(flying + self.ready.len()).saturating_sub(completed);
         if missing > 0 {
             let least = (wait as usize).saturating_sub(self.ready.len()).min(flying);
             self.fetch(least, WAIT_LIMIT.as_nanos() as libc::c_long)?;
@@ -220,13 +219,13 @@ impl Aio {
         Ok(())
     }
 
-    fn hand_over(&mut self) -> io::Result<()> {
+    fn submit_queued(&mut self) -> io::Result<()> {
         let mut taken = 0;
         while taken < self.queued.len() {
             let rest = &mut self.queued[taken..];
-            // SAFETY: each pointer is to a control of this value, whose buffer lies in a slot that `claim` marked as in
-            // flight, so nobody else reads or writes it until the kernel is done; files and memory are given back only when
-            // nothing is in flight. The kernel copies the controls during the call.
+            // SAFETY: each pointer is to a control of this value, whose buffer lies in a slot that `claim` marked as in flight, so no
+            // other code reads or writes it until the kernel is done; files and memory are freed only if nothing is in flight. The
+            // kernel copies the controls during the call.
             let answer =
                 unsafe { libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_mut_ptr()) };
             if answer > 0 {
@@ -251,15 +250,15 @@ impl Aio {
         Ok(())
     }
 
-    /// Operations that have not been reaped yet.
+    /// Returns the number of operations that have not been reaped.
     pub fn in_flight(&self) -> u32 {
         self.slots.in_flight()
     }
 
-    /// Waits until an operation in flight has completed, `ns` at most.
+    /// Waits until an operation in flight has completed, at most `ns`.
     ///
     /// # Errors
-    /// What the kernel answers when the interface itself fails.
+    /// An error of the interface itself.
     pub fn wait_within(&mut self, ns: u64) -> io::Result<()> {
         if !self.ready.is_empty() || self.waiting() > 0 {
             return Ok(());
@@ -267,11 +266,11 @@ impl Aio {
         self.fetch(1, Duration::from_nanos(ns).min(WAIT_LIMIT).as_nanos() as libc::c_long)
     }
 
-    /// Takes completions that are there; a system call only without a mapped ring. Returns how many of `done` were filled.
+    /// Takes available completions and returns how many of `done` were filled. Makes a system call only without a mapped ring.
     #[inline]
     pub fn reap(&mut self, done: &mut [Done]) -> usize {
         if !self.mapped && self.ready.is_empty() && self.slots.in_flight() > 0 {
-            // A failure shows again at the next wait, which tells it.
+            // An error appears again at the next wait, which reports it.
             let _ = self.fetch(0, 0);
         }
         let mut taken = self.ready.len().min(done.len());
@@ -287,7 +286,7 @@ impl Aio {
         taken
     }
 
-    /// Events in the mapped ring.
+    /// Returns the number of events in the mapped ring.
     #[inline]
     fn waiting(&self) -> usize {
         if !self.mapped {
@@ -298,7 +297,7 @@ impl Aio {
         (if tail >= head { tail - head } else { ring.entries - head + tail }) as usize
     }
 
-    /// The next event of the mapped ring.
+    /// Takes the next event from the mapped ring.
     #[inline]
     fn next_mapped(&mut self) -> Option<Event> {
         if self.waiting() == 0 {
@@ -306,9 +305,9 @@ impl Aio {
         }
         let ring = self.ring();
         let head = ring.head.load(Ordering::Relaxed);
-        // SAFETY: the ring was found to have the known layout: a head of the size of an event, then `entries` of them, and the
-        // mapping is aligned to pages. The index is below `entries` as long as the kernel keeps its word. It published
-        // this one with the tail that `waiting` has acquired, and overwrites it only once the head has passed it.
+        // SAFETY: the ring has the known layout: a header of the size of an event, then `entries` events, and the mapping is aligned to
+        // pages. The index is below `entries` by the contract of the kernel. The kernel published this event with the tail that
+        // `waiting` acquired, and overwrites it only after the head has passed it.
         let event = unsafe { (self.context as *const Event).add(1 + head as usize).read() };
         let next = if head + 1 == ring.entries { 0 } else { head + 1 };
         ring.head.store(next, Ordering::Release);
@@ -317,12 +316,12 @@ impl Aio {
 
     #[inline]
     fn ring(&self) -> &MappedRing {
-        // SAFETY: only called where `is_known_ring` held; the mapping lives as long as the context, which `self` owns. What
-        // the kernel changes meanwhile are the two atomics.
+        // SAFETY: only called if `is_known_ring` returned true; the mapping lives as long as the context, which `self` owns. The kernel
+        // changes only the two atomics.
         unsafe { &*(self.context as *const MappedRing) }
     }
 
-    /// Fetches events by system call, at least `least` of them unless the time is over.
+    /// Fetches events by system call, at least `least` of them unless the time limit is reached.
     fn fetch(&mut self, least: usize, limit_ns: libc::c_long) -> io::Result<()> {
         let mut limit = libc::timespec { tv_sec: 0, tv_nsec: limit_ns };
         // SAFETY: the kernel writes at most as many events as the box has, and reads the time; both outlive the call.
@@ -346,11 +345,11 @@ impl Aio {
         Ok(())
     }
 
-    /// Waits for all that the kernel has. True when nothing is left. Files cannot cancel (`io_cancel(2)`: `EINVAL`).
+    /// Waits for all submitted operations. Returns whether none is left. Operations on files cannot be cancelled (`io_cancel(2)`: `EINVAL`).
     fn drain(&mut self) -> bool {
         let limit = Instant::now() + DRAIN_LIMIT;
         let mut done = [Done::default(); 64];
-        // Never handed over, so nobody has them.
+        // These were never submitted.
         for control in std::mem::take(&mut self.queued) {
             // SAFETY: a control of this value, and no reference to it exists.
             let slot = unsafe { (*control).data };
@@ -371,7 +370,7 @@ impl Drop for Aio {
         if !self.drain() {
             return;
         }
-        // SAFETY: each is given back once, here, and not used again; nothing is in flight.
+        // SAFETY: each is freed once, here, and not used again; nothing is in flight.
         unsafe {
             libc::syscall(libc::SYS_io_destroy, self.context);
             ManuallyDrop::drop(&mut self.slots);
@@ -380,8 +379,8 @@ impl Drop for Aio {
     }
 }
 
-/// Whether a context is a mapped ring of the layout known here, as every kernel since 2.6 makes it. It can be read without
-/// system calls then, as libaio itself does.
+/// Whether a context is a mapped ring of the known layout, as in every kernel since 2.6. Then it can be read without system calls, as
+/// libaio does.
 fn is_known_ring(context: libc::c_ulong) -> bool {
     let head = context as *const MappedRing;
     if head.is_null() || !head.is_aligned() {
@@ -397,6 +396,6 @@ fn is_known_ring(context: libc::c_ulong) -> bool {
 }
 
 #[test]
-fn structures_have_the_sizes_of_the_kernels() {
+fn structures_have_the_sizes_of_the_kernel() {
     assert_eq!((size_of::<Control>(), size_of::<Event>(), size_of::<MappedRing>()), (64, 32, 32));
 }

@@ -1,35 +1,32 @@
-//! Memory for the program, or an end in words.
-//!
-//! For: a limit on memory (`ulimit -v`) that ends the program as any other refusal does, where Rust would abort it. Not for: buffers
-//! of operations, which are mapped and whose refusal is an error ([`crate::arena`]).
+//! The allocator of the program: ends the program with a message if memory runs out (`ulimit -v`), instead of the abort of Rust.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// The exit code where the machine refuses.
+/// Exit code if the machine refuses a resource.
 const REFUSED: i32 = 3;
-const WORDS: &[u8] = b"fathom: no memory is left for this process (`ulimit -v` shows its limit); give it more, or use a smaller \
+const MESSAGE: &[u8] = b"fathom: no memory is left for this process (`ulimit -v` shows its limit); give it more, or use a smaller \
 --depth, --workers or --bs\n";
 
-/// The allocator of the system, which never refuses.
+/// The system allocator, but it ends the program instead of returning null.
 #[derive(Debug)]
 pub struct OrEnd;
 
-// SAFETY: every call goes to the allocator of the system with the arguments that it was given, and what that answers is given back
-// unless it is a refusal, behind which nothing comes.
+// SAFETY: every call goes to the system allocator with the same arguments and returns its result, unless that is null, which ends the
+// process.
 unsafe impl GlobalAlloc for OrEnd {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.
-        or_end(unsafe { System.alloc(layout) })
+        end_if_null(unsafe { System.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        or_end(unsafe { System.alloc_zeroed(layout) })
+        end_if_null(unsafe { System.alloc_zeroed(layout) })
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `realloc`.
-        or_end(unsafe { System.realloc(memory, layout, bytes) })
+        end_if_null(unsafe { System.realloc(memory, layout, bytes) })
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
@@ -38,19 +35,19 @@ unsafe impl GlobalAlloc for OrEnd {
     }
 }
 
-fn or_end(memory: *mut u8) -> *mut u8 {
+fn end_if_null(memory: *mut u8) -> *mut u8 {
     if memory.is_null() {
-        end();
+        end_without_memory();
     }
     memory
 }
 
 #[cold]
-fn end() -> ! {
-    // SAFETY: the bytes are constant and outlive the call. `_exit` runs no code of ours, which might ask for memory again; files
-    // without a name go with the process, and others are found by the next call.
+fn end_without_memory() -> ! {
+    // SAFETY: the bytes are constant and outlive the call. `_exit` runs no other code, which might allocate again; unnamed files disappear
+    // with the process, and others are found by the next call.
     unsafe {
-        let _ = libc::write(libc::STDERR_FILENO, WORDS.as_ptr().cast(), WORDS.len());
+        let _ = libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
         libc::_exit(REFUSED)
     }
 }

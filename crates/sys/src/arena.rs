@@ -1,14 +1,17 @@
-//! One aligned piece of memory, cut into equal slots, for the data of operations.
+//! Buffers of operations: one page-aligned piece of memory, divided into equal slots.
 //!
-//! For: buffers whose layout does not change the I/O: page aligned, on huge pages where the kernel has them, touched before
-//! use. Not for: growing. Why huge pages: with scattered 4 KiB pages a large read is split at the device's segment limit.
+//! [`Arena`] is private memory on huge pages if available, touched before use: with scattered 4 KiB pages the segment limit of a device
+//! splits large reads. [`MemoryFile`] is a mapped file in memory, for calls that move bytes between two files such as `sendfile(2)`.
 
-use std::io;
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
+use std::{io, ptr};
 
-/// Slots begin at multiples of this, which satisfies every alignment that direct I/O asks for.
-const SLOT_ALIGN: usize = 4096;
-/// Size and alignment of a huge page on x86-64 and most others; elsewhere the advice is simply not taken.
+/// Alignment of slots, which is enough for direct I/O on any device.
+pub(crate) const SLOT_ALIGN: usize = 4096;
+/// Size and alignment of a huge page on x86-64 and most other architectures; elsewhere the kernel ignores the advice.
 const HUGE: usize = 2 << 20;
 
 /// Memory of `slots` buffers of `slot_bytes`.
@@ -28,7 +31,7 @@ impl Arena {
     /// Maps and touches the memory.
     ///
     /// # Errors
-    /// `InvalidInput` for no slots, empty slots or a size beyond the address space; else what mmap answers.
+    /// `InvalidInput` for no slots, empty slots or a size beyond the address space; or an error of `mmap(2)`.
     pub fn new(slots: usize, slot_bytes: usize) -> io::Result<Self> {
         let too_big = || {
             io::Error::new(
@@ -40,9 +43,9 @@ impl Arena {
             slot_bytes.checked_next_multiple_of(SLOT_ALIGN).filter(|s| *s > 0).ok_or_else(too_big)?;
         let wanted = stride.checked_mul(slots).filter(|b| *b > 0).ok_or_else(too_big)?;
         let mapped = wanted.checked_next_multiple_of(HUGE).ok_or_else(too_big)?;
-        // One huge page more, so that an aligned part of the wanted size is inside; the rest is given back below.
+        // One extra huge page, so that an aligned part of the wanted size is inside; the rest is unmapped below.
         let total = mapped.checked_add(HUGE).filter(|t| isize::try_from(*t).is_ok()).ok_or_else(too_big)?;
-        // SAFETY: a fresh private anonymous mapping touches no memory that anyone has.
+        // SAFETY: a new private anonymous mapping overlaps no memory in use.
         let raw = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -76,20 +79,20 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Bytes of each slot.
+    /// Returns the size of each slot in bytes.
     pub fn slot_bytes(&self) -> usize {
         self.slot_bytes
     }
 
-    /// The bytes of a slot.
+    /// Returns the buffer of a slot.
     ///
     /// # Panics
-    /// Where there is no such slot: a defect of the caller.
+    /// If the slot does not exist: a defect of the caller.
     #[inline]
     pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
         assert!(slot < self.slots, "slot {slot} of {}", self.slots);
@@ -98,14 +101,14 @@ impl Arena {
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(slot * self.stride), self.slot_bytes) }
     }
 
-    /// Address of a slot, for the kernel. The caller answers for who else uses it.
+    /// Returns the address of a slot, for the kernel. The caller is responsible for exclusive access.
     #[inline]
     pub(crate) fn address(&self, slot: usize) -> *mut u8 {
         debug_assert!(slot < self.slots);
         self.base.as_ptr().wrapping_add(slot * self.stride)
     }
 
-    /// The slots as the kernel registers buffers: address and length of each.
+    /// Returns address and length of each slot, to register them with the kernel.
     pub(crate) fn io_vectors(&self) -> Vec<libc::iovec> {
         (0..self.slots)
             .map(|slot| libc::iovec { iov_base: self.address(slot).cast(), iov_len: self.slot_bytes })
@@ -120,8 +123,74 @@ impl Drop for Arena {
     }
 }
 
+/// A mapped file of equal slots.
+#[derive(Debug)]
+pub struct MemoryFile {
+    file: File,
+    base: NonNull<u8>,
+    stride: usize,
+    slot_bytes: usize,
+    slots: usize,
+}
+
+impl MemoryFile {
+    /// Creates the file with all its pages.
+    ///
+    /// # Errors
+    /// `InvalidInput` for no slots or too many bytes, `ENOSPC` without memory; or another error of the kernel.
+    pub fn new(slots: usize, slot_bytes: usize) -> io::Result<Self> {
+        let too_big = || {
+            let why = "buffers of this size and number do not fit the address space";
+            io::Error::new(io::ErrorKind::InvalidInput, why)
+        };
+        let stride =
+            slot_bytes.checked_next_multiple_of(SLOT_ALIGN).filter(|s| *s > 0).ok_or_else(too_big)?;
+        let bytes = stride.checked_mul(slots).filter(|b| *b > 0 && isize::try_from(*b).is_ok());
+        let bytes = bytes.ok_or_else(too_big)?;
+        let file = File::from(memfd_create("fathom", MemfdFlags::CLOEXEC)?);
+        // Allocate all pages now: touching a page without memory later would be a fatal signal.
+        fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)?;
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps no memory in use.
+        let raw = unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(ptr::null_mut(), bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
+        let base = NonNull::new(raw.cast::<u8>()).filter(|_| raw != libc::MAP_FAILED);
+        let base = base.ok_or_else(io::Error::last_os_error)?;
+        Ok(Self { file, base, stride, slot_bytes, slots })
+    }
+
+    /// Returns the file, whose length must not change.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Returns the offset of a slot in the file.
+    pub fn offset(&self, slot: usize) -> u64 {
+        (slot * self.stride) as u64
+    }
+
+    /// Returns the buffer of a slot.
+    ///
+    /// # Panics
+    /// If the slot does not exist: a defect of the caller.
+    pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
+        assert!(slot < self.slots, "slot {slot} of {}", self.slots);
+        // SAFETY: the slot lies inside the mapping, whose pages are all allocated. No other process has the file, and calls that move
+        // bytes into it need `&self` or `&mut self`, so no such reference lives meanwhile.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(slot * self.stride), self.slot_bytes) }
+    }
+}
+
+impl Drop for MemoryFile {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `new` mapped, unmapped once; no reference outlives `self`.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.stride * self.slots) };
+    }
+}
+
 #[test]
-fn slots_are_aligned_apart_and_whole() {
+fn slots_are_aligned_and_do_not_overlap() {
     let mut arena = Arena::new(3, 5000).unwrap_or_else(|e| panic!("{e}"));
     for slot in 0..3 {
         arena.slot_mut(slot).fill(slot as u8 + 1);
@@ -132,4 +201,18 @@ fn slots_are_aligned_apart_and_whole() {
     }
     assert!(Arena::new(0, 4096).is_err());
     assert!(Arena::new(usize::MAX, usize::MAX).is_err());
+}
+
+#[test]
+fn a_slot_is_reachable_as_memory_and_as_file() -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    let mut memory = MemoryFile::new(3, 5000)?;
+    memory.slot_mut(2).fill(7);
+    let mut seen = [0; 5000];
+    memory.file().read_exact_at(&mut seen, memory.offset(2))?;
+    assert_eq!(seen, [7; 5000]);
+    memory.file().write_all_at(&[9; 100], memory.offset(1))?;
+    assert!(memory.slot_mut(1)[..100].iter().all(|b| *b == 9) && memory.slot_mut(0)[0] == 0);
+    assert!(MemoryFile::new(0, 4096).is_err() && MemoryFile::new(usize::MAX, usize::MAX).is_err());
+    Ok(())
 }

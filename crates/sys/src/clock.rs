@@ -1,33 +1,32 @@
-//! The clock that stamps operations: the CPU's time stamp counter where it is steady, else `CLOCK_MONOTONIC`.
+//! The clock of the timestamps: the CPU's time stamp counter if it is steady, else `CLOCK_MONOTONIC`.
 //!
-//! For: stamps of about 9 ns, their conversion to ns, and how far they drift. Not for: dates.
-//! Ticks are converted with a 32.32 fixed-point factor measured against `CLOCK_MONOTONIC_RAW`, so a conversion is one
-//! multiplication. 2^64 ticks last for centuries; differences are what counts.
+//! A read takes about 9 ns. Ticks are converted by one multiplication with a 32.32 fixed-point factor, which is measured against
+//! `CLOCK_MONOTONIC_RAW`. 2^64 ticks last for centuries.
 
 use std::time::{Duration, Instant};
 
-/// How long the counter is compared with the kernel's clock before use. The two reads at each end are 50 ns uncertain,
-/// so 20 ms keep the factor within 5 parts per million.
+/// Duration of the comparison with the kernel's clock. The reads at each end are uncertain by 50 ns, so 20 ms keep the factor within 5
+/// parts per million.
 const CALIBRATION: Duration = Duration::from_millis(20);
-/// Reads that the cost of one read is averaged over.
+/// Reads over which the cost of one read is averaged.
 const COST_READS: u32 = 20_000;
 
-/// A calibrated clock. Copied into each worker.
+/// A calibrated clock; each worker has a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     tsc: bool,
     /// ns per tick, times 2^32.
     factor: u64,
     cost_ps: u64,
-    /// Ticks and ns at calibration, for the drift.
+    /// Ticks and ns at calibration, to measure the drift.
     anchor: (u64, u64),
 }
 
 impl Clock {
     /// Chooses and calibrates the clock. Takes about 20 ms with the counter.
     ///
-    /// The reason is `Some` where the counter cannot be used. `steady` says whether the kernel itself trusts the counter,
-    /// which a hypervisor may hide from CPUID.
+    /// Also returns the reason if the counter cannot be used. `steady` is whether the kernel itself uses the counter, which a hypervisor may
+    /// hide from CPUID.
     pub fn calibrate(steady: bool) -> (Self, Option<String>) {
         if let Err(why) = tsc_usable(steady) {
             let mut clock = Self { tsc: false, factor: 1 << 32, cost_ps: 0, anchor: (0, 0) };
@@ -43,43 +42,43 @@ impl Clock {
         (clock, None)
     }
 
-    /// `tsc` or `clock_monotonic`.
+    /// Returns `tsc` or `clock_monotonic`.
     pub fn name(&self) -> &'static str {
         if self.tsc { "tsc" } else { "clock_monotonic" }
     }
 
-    /// Measured cost of one read, in picoseconds.
+    /// Returns the measured cost of one read in picoseconds.
     pub fn cost_ps(&self) -> u64 {
         self.cost_ps
     }
 
-    /// Now, in ticks. Part of the hot loop.
+    /// Returns the time in ticks. Part of the hot loop.
     #[inline]
     pub fn ticks(&self) -> u64 {
         if self.tsc { read_tsc() } else { kernel_ns(libc::CLOCK_MONOTONIC) }
     }
 
-    /// Ticks as ns. Part of the hot loop: one multiplication.
+    /// Converts ticks to ns. Part of the hot loop: one multiplication.
     #[inline]
     pub fn ns(&self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.factor)) >> 32) as u64
     }
 
-    /// ns as ticks.
+    /// Converts ns to ticks.
     pub fn ticks_of(&self, ns: u64) -> u64 {
         ((u128::from(ns) << 32) / u128::from(self.factor.max(1))) as u64
     }
 
-    /// How far the counter has moved against the kernel's raw clock since calibration, in parts per million. `None` where
-    /// the kernel's clock is used, or less than a second has passed.
+    /// Returns the drift of the counter against the kernel's raw clock since calibration, in parts per million. `None` if the kernel's clock
+    /// is used, or less than a second has passed.
     pub fn drift_ppm(&self) -> Option<f64> {
         let (ticks, ns) = pair();
         let kernel = (ns - self.anchor.1) as f64;
         if !self.tsc || kernel < 1e9 {
             return None;
         }
-        let ours = self.ns(ticks.wrapping_sub(self.anchor.0)) as f64;
-        Some((ours / kernel - 1.0) * 1e6)
+        let counted = self.ns(ticks.wrapping_sub(self.anchor.0)) as f64;
+        Some((counted / kernel - 1.0) * 1e6)
     }
 
     fn measure_cost(&self) -> u64 {
@@ -91,7 +90,7 @@ impl Clock {
     }
 }
 
-/// The counter and the kernel's raw clock at the same moment: of some tries the one that took least.
+/// Reads the counter and the kernel's raw clock at the same time: the shortest of several tries.
 fn pair() -> (u64, u64) {
     let tries = (0..8).map(|_| {
         let before = read_tsc();
@@ -104,20 +103,19 @@ fn pair() -> (u64, u64) {
 
 fn kernel_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a timespec of this frame. Both clocks exist on every Linux, so the call cannot fail; if it
-    // did, the zeros above would stand.
+    // SAFETY: the pointer is to a timespec of this frame. Both clocks exist on every Linux, so the call cannot fail; if it did, the zeros
+    // above would remain.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
-/// Without a fence. The compiler keeps the read in its place among calls, but the CPU may carry it out while instructions before
-/// it are still under way, as many as it holds at once: that moves a stamp by tens of ns, a cache miss at most, where operations
-/// take microseconds. `lfence` would make every stamp wait for all of them, in the thread whose cost is to be small.
+/// Reads the counter without a fence. The compiler keeps the order of calls, but the CPU may execute the read before earlier instructions
+/// have finished: that moves a timestamp by tens of ns, at most a cache miss, while operations take microseconds. `lfence` would make every
+/// timestamp wait for all earlier instructions.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn read_tsc() -> u64 {
-    // SAFETY: every x86-64 CPU has rdtsc, and Linux allows it in user space; `tsc_usable` tried it under a trusted clock
-    // source, or CPUID promises it.
+    // SAFETY: every x86-64 CPU has rdtsc, and Linux allows it in user space.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
@@ -130,7 +128,7 @@ fn read_tsc() -> u64 {
 #[cfg(target_arch = "x86_64")]
 fn tsc_usable(steady: bool) -> Result<(), String> {
     use std::arch::x86_64::__cpuid;
-    /// Leaf of advanced power management; bit 8 of EDX promises a counter that runs at one rate in all power states.
+    /// Leaf of advanced power management; bit 8 of EDX guarantees a constant rate of the counter in all power states.
     const POWER_LEAF: u32 = 0x8000_0007;
     let invariant = __cpuid(0x8000_0000).eax >= POWER_LEAF && __cpuid(POWER_LEAF).edx & (1 << 8) != 0;
     if invariant || steady {
@@ -153,7 +151,7 @@ fn ticks_follow_the_kernel_and_convert_both_ways() {
     let (elapsed, b) = (start.elapsed().as_nanos() as f64, clock.ticks());
     let ratio = clock.ns(b - a) as f64 / elapsed;
     assert!((ratio - 1.0).abs() < 0.01, "{ratio}");
-    // What a nanosecond does not hold is lost: fewer ticks than it has.
+    // The conversion loses less than the ticks of one nanosecond.
     let there_and_back = clock.ticks_of(clock.ns(1_000_000));
     assert!(there_and_back.abs_diff(1_000_000) <= clock.ticks_of(1) + 1, "{there_and_back}");
     assert!(clock.cost_ps() > 0);

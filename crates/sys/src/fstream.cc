@@ -1,7 +1,7 @@
 // C++ streams on an open descriptor, for fstream.rs.
 //
-// For: what std::istream::read and std::ostream::write cost. Not for: formats. The buffer is libstdc++'s stdio_filebuf, which is
-// the basic_filebuf of std::fstream on a descriptor instead of a path.
+// Measures the cost of std::istream::read and std::ostream::write. The buffer is libstdc++'s stdio_filebuf, which is the
+// basic_filebuf of std::fstream on a descriptor instead of a path.
 
 #include <cerrno>
 #include <ext/stdio_filebuf.h>

@@ -1,16 +1,13 @@
-//! Streams of the C++ library.
-//!
-//! For: `std::fstream` on an open file, with its own buffer. Not for: formats, nor text. The shim is `fstream.cc`, which the
-//! feature `cxx` compiles.
+//! Streams of the C++ library: `std::fstream` on an open file, with its own buffer. The feature `cxx` compiles the shim `fstream.cc`.
 
-use crate::stream::Buffered;
+use crate::stdio::Buffered;
 use std::ffi::{c_char, c_int, c_long};
 use std::fs::File;
 use std::io;
 use std::os::fd::IntoRawFd;
 use std::ptr::NonNull;
 
-/// The shim's object, of which nothing is known here.
+/// The shim's opaque object.
 #[repr(C)]
 struct Raw {
     _opaque: [u8; 0],
@@ -25,24 +22,24 @@ unsafe extern "C" {
     fn fathom_fstream_close(stream: *mut Raw);
 }
 
-/// A stream that owns its descriptor.
+/// A C++ stream that owns its descriptor.
 #[derive(Debug)]
 pub struct Stream(NonNull<Raw>);
 
 impl Stream {
-    /// Opens a stream on a descriptor of its own, which shares the position of `file`.
+    /// Opens a stream on its own descriptor, which shares the position of `file`.
     ///
     /// # Errors
-    /// What dup answers; `ENOMEM` where there is no memory.
+    /// An error of dup; `ENOMEM` without memory.
     pub fn new(file: &File) -> io::Result<Self> {
         use rustix::fs::OFlags;
         let mode = rustix::fs::fcntl_getfl(file)? & OFlags::RWMODE;
         let (readable, writable) = (mode != OFlags::WRONLY, mode != OFlags::RDONLY);
         let fd = file.try_clone()?.into_raw_fd();
-        // SAFETY: the descriptor is open and nobody else's; the stream closes it.
+        // SAFETY: the descriptor is open and has no other owner; the stream closes it.
         let raw = unsafe { fathom_fstream_open(fd, readable.into(), writable.into()) };
         NonNull::new(raw).map(Self).ok_or_else(|| {
-            // SAFETY: without a stream the descriptor is still ours.
+            // SAFETY: without a stream the descriptor has no other owner.
             unsafe { libc::close(fd) };
             io::Error::from_raw_os_error(libc::ENOMEM)
         })
@@ -52,8 +49,8 @@ impl Stream {
 impl Buffered for Stream {
     #[inline]
     fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the stream is open, and `&mut self` keeps others away; the memory is ours and has these bytes. The shim lets no
-        // exception out: those of the buffer end in the stream's state.
+        // SAFETY: the stream is open, and `&mut self` gives exclusive access; the memory is borrowed and has these bytes. No exception
+        // leaves the shim: those of the buffer set the stream's state.
         answer(unsafe {
             fathom_fstream_read(self.0.as_ptr(), data.as_mut_ptr().cast(), data.len() as c_long)
         })
@@ -85,7 +82,7 @@ impl Drop for Stream {
     }
 }
 
-/// A count, or minus errno.
+/// Converts a count, or minus errno.
 fn answer(value: c_long) -> io::Result<usize> {
     usize::try_from(value).map_err(|_| io::Error::from_raw_os_error(-value as i32))
 }

@@ -1,6 +1,5 @@
-//! Small ioctls on files and block devices.
-//!
-//! For: sizes and attributes that no other call gives. Not for: anything that changes a device.
+//! ioctls on files and block devices: size, discard, loop devices, file attributes, and the extents of a file (`FS_IOC_FIEMAP`, kernel
+//! `Documentation/filesystems/fiemap.rst`).
 
 use std::fs::File;
 use std::io;
@@ -13,19 +12,19 @@ const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
 /// `_IOR('f', 1, long)`.
 const FS_IOC_GETFLAGS: libc::c_ulong = 0x8008_6601;
 
-/// File attributes of `chattr(1)` that change how data are stored.
+/// File attributes of `chattr(1)` that affect how data is stored.
 pub mod attribute {
     /// Stored compressed.
     pub const COMPRESSED: u32 = 0x4;
-    /// Encrypted.
+    /// Stored encrypted.
     pub const ENCRYPTED: u32 = 0x800;
-    /// ext: data go through the journal.
+    /// ext: data passes through the journal.
     pub const JOURNAL_DATA: u32 = 0x4000;
     /// btrfs: overwritten in place, without checksums.
     pub const NOCOW: u32 = 0x0080_0000;
 }
 
-/// Bytes of a block device.
+/// Returns the size of a block device in bytes.
 ///
 /// # Errors
 /// `ENOTTY` for anything else.
@@ -40,22 +39,22 @@ pub fn device_bytes(file: &File) -> io::Result<u64> {
 const LO_FLAGS_READ_ONLY: u32 = 1;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
-/// What is behind a loop device.
+/// Backing file of a loop device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopStatus {
-    /// Device number of the file system that the backing file is in, as `stat` shows it.
+    /// Device number of the backing file's file system, as in `stat`.
     pub device: u64,
-    /// Inode of the backing file there.
+    /// Inode of the backing file.
     pub inode: u64,
-    /// Number of the backing device; 0 where a file is behind it.
+    /// Number of the backing device; 0 for a backing file.
     pub backing_device: u64,
-    /// First byte that is used.
+    /// First byte of the backing file that is used.
     pub offset_bytes: u64,
-    /// Whether it was bound for reading only.
+    /// Whether the loop device is read-only.
     pub read_only: bool,
-    /// Whether it reads its file past the page cache.
+    /// Whether it uses direct I/O on the backing file.
     pub direct: bool,
-    /// The name under which it was bound, at most 63 bytes of it.
+    /// Path of the backing file when it was bound, cut to 63 bytes.
     pub file_name: String,
 }
 
@@ -75,10 +74,10 @@ struct LoopInfo {
     rest: [u8; 64 + 32 + 16],
 }
 
-/// What is behind a loop device, in whichever mount namespace it was bound and whether the file still has a name.
+/// Returns the backing file of a loop device, in any mount namespace and also if the file was deleted.
 ///
 /// # Errors
-/// `ENXIO` where it is not bound, `ENOTTY` for anything else.
+/// `ENXIO` if it is not bound, `ENOTTY` for any other file.
 pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
     let mut info = LoopInfo {
         device: 0,
@@ -108,20 +107,130 @@ pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
     })
 }
 
-/// Attributes of a file, see [`attribute`].
+/// Returns the attributes of a file, see [`attribute`].
 ///
 /// # Errors
-/// `ENOTTY` or `EOPNOTSUPP` where the file system has none.
+/// `ENOTTY` or `EOPNOTSUPP` on file systems without attributes.
 pub fn attributes(file: &File) -> io::Result<u32> {
-    // The request is declared with a long, yet file systems write an int; zeroed memory for the larger serves both.
+    // The request is declared with a long, but file systems write an int: zeroed memory for a long works for both.
     let mut flags = 0_u64;
     // SAFETY: the kernel writes at most the eight bytes that the pointer is to; the descriptor is open.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFLAGS, &raw mut flags) };
     if answer == 0 { Ok(flags as u32) } else { Err(io::Error::last_os_error()) }
 }
 
+/// `_IOWR('f', 11, struct fiemap)`.
+const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
+/// `FIEMAP_FLAG_SYNC`: flush dirty pages first, which ends delayed allocation.
+const FIEMAP_FLAG_SYNC: u32 = 1;
+/// Extents per call: 14 KiB of memory.
+const EXTENTS_PER_CALL: usize = 256;
+/// Most extents read of one file.
+const MAX_EXTENTS: usize = 1 << 20;
+/// `FIEMAP_EXTENT_LAST`: the last extent of a file.
+const LAST_EXTENT: u32 = 0x1;
+
+/// An extent of a file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// First byte in the file.
+    pub logical: u64,
+    /// First byte on the device.
+    pub physical: u64,
+    /// Bytes.
+    pub length: u64,
+    reserved64: [u64; 2],
+    /// `FIEMAP_EXTENT_*`.
+    pub flags: u32,
+    reserved: [u32; 3],
+}
+
+impl Extent {
+    /// The position on the device is unknown.
+    pub const UNPLACED: u32 = 0x2;
+    /// Not allocated yet.
+    pub const DELAYED: u32 = 0x4;
+    /// Compressed or otherwise encoded.
+    pub const ENCODED: u32 = 0x8;
+    /// Stored encrypted.
+    pub const ENCRYPTED: u32 = 0x80;
+    /// Inside the inode, or packed with other files' data.
+    pub const INLINE: u32 = 0x200 | 0x400;
+    /// Allocated and never written.
+    pub const UNWRITTEN: u32 = 0x800;
+    /// Shared with another file.
+    pub const SHARED: u32 = 0x2000;
+
+    /// Whether any of these flags is set.
+    pub fn has(&self, flags: u32) -> bool {
+        self.flags & flags != 0
+    }
+}
+
+#[repr(C)]
+struct FiemapRequest {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped: u32,
+    room: u32,
+    reserved: u32,
+    extents: [Extent; EXTENTS_PER_CALL],
+}
+
+/// Returns all extents that overlap the first `bytes` of a file, after flushing its dirty pages.
+///
+/// # Errors
+/// `EOPNOTSUPP` or `ENOTTY` on file systems without fiemap.
+pub fn extents(file: &File, bytes: u64) -> io::Result<Vec<Extent>> {
+    let mut out: Vec<Extent> = Vec::new();
+    let mut start = 0;
+    while start < bytes && out.len() < MAX_EXTENTS {
+        let mut request = Box::new(FiemapRequest {
+            start,
+            length: bytes - start,
+            flags: FIEMAP_FLAG_SYNC,
+            mapped: 0,
+            room: EXTENTS_PER_CALL as u32,
+            reserved: 0,
+            extents: [Extent::default(); EXTENTS_PER_CALL],
+        });
+        // SAFETY: the pointer is to a request whose `room` is the number of extents that follow it, which is what the
+        // kernel fills at most; the descriptor is open for the call.
+        let answer = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut *request) };
+        if answer != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let found = &request.extents[..(request.mapped as usize).min(EXTENTS_PER_CALL)];
+        out.extend_from_slice(found);
+        let Some(last) = found.last().filter(|e| !e.has(LAST_EXTENT)) else { break };
+        let next = last.logical.saturating_add(last.length);
+        if next <= start {
+            break;
+        }
+        start = next;
+    }
+    Ok(out)
+}
+
+/// `_IO(0x12, 119)`, from `linux/fs.h`.
+const BLKDISCARD: libc::c_ulong = 0x1277;
+
+/// Discards bytes of a block device.
+///
+/// # Errors
+/// `EOPNOTSUPP` if the device cannot discard, `EINVAL` for unaligned ranges, `EBADF` if the file was not opened for writing, `ENOTTY` for
+/// any other file.
+pub fn discard(device: &File, offset: u64, bytes: u64) -> io::Result<()> {
+    let range = [offset, bytes];
+    // SAFETY: the kernel reads two u64 from the pointer, which is to two of this frame; the descriptor is open.
+    let answer = unsafe { libc::ioctl(device.as_raw_fd(), BLKDISCARD, range.as_ptr()) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 #[test]
-fn what_is_no_loop_device_has_nothing_behind_it() -> io::Result<()> {
+fn loop_status_refuses_other_devices() -> io::Result<()> {
     assert_eq!(size_of::<LoopInfo>(), 232);
     assert!(loop_status(&File::open("/dev/null")?).is_err());
     Ok(())

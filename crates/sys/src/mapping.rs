@@ -1,31 +1,35 @@
-//! A file mapped into memory, reached by copying.
+//! A file mapped into memory: every byte of a range is loaded or stored by copying.
 //!
-//! For: loads and stores of every byte of a range, with the answer that read and write would give. Not for: references into
-//! the mapping; others change the file at any time, so there are none, and bytes are copied by address.
+//! There are no references into the mapping, since other processes may change the file at any time. Accesses behave like read and write if a
+//! page is missing, because the file was truncated or the device failed:
 //!
-//! Where a page cannot be had (the file was cut off, the device failed) the access ends with an error instead of the process:
-//! see `fault`. The range is then mapped again; advice given for it is lost.
+//! 1. The kernel sends SIGBUS. The handler maps a page of zeros at the failed address and notes the failure. It uses only a thread-local
+//!    word, `mmap` and `sigaction`. Any other SIGBUS goes to the previous handler.
+//! 2. The access completes. The range is mapped to the file again, which loses advice given for it.
+//! 3. The operation ends short at the new end of the file, or with EIO.
 
-use crate::fault;
 use crate::ioctl::device_bytes;
 use crate::open_file::OpenFile;
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{Ordering, fence};
+use std::sync::OnceLock;
+use std::sync::atomic::{Ordering, compiler_fence, fence};
 
-/// What the kernel is told about a mapping (`madvise(2)`).
+/// Advice about a mapping (`madvise(2)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Pages are read in order.
     Sequential,
     /// Pages are read in random order.
     Random,
-    /// All are needed soon.
+    /// All pages are needed soon.
     WillNeed,
-    /// Huge pages are welcome.
+    /// Use huge pages.
     HugePage,
 }
 
@@ -34,38 +38,36 @@ pub enum Advice {
 pub struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
-    /// A descriptor of its own, to map a range again.
+    /// Its own descriptor, to map a range again.
     file: File,
     writable: bool,
     /// `MAP_SHARED` or `MAP_PRIVATE`.
     sharing: libc::c_int,
-    /// A range could not be mapped again, and holds zeros of no file.
+    /// A range could not be mapped again and holds zeros.
     broken: bool,
 }
 
-// SAFETY: the mapping is private to this value, apart from what the file's other users do to its bytes, which are only ever
-// copied.
+// SAFETY: the mapping is private to this value. Other users of the file may change its bytes, which are only copied.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps a whole file as it is now, with its pages read ahead and mapped where `populate`; with copies of the pages that are
-    /// written where `private`, which is refused for a file that may be written.
+    /// Maps a whole file at its present length. `populate` reads and maps all pages first. `private` copies written pages and is refused for a
+    /// writable file.
     ///
     /// # Errors
-    /// `EINVAL` for such a file.
-    /// `EACCES` where the file was not opened for reading too, `EINVAL` for an empty one, `ENODEV` where its file system maps no
-    /// files, `ENOMEM` where it does not fit the address space.
+    /// `EACCES` if the file was not opened for reading, `EINVAL` for an empty file or a private mapping of a writable one, `ENODEV` on file
+    /// systems without mappings, `ENOMEM` if it does not fit the address space.
     pub fn new(file: &OpenFile, populate: bool, private: bool) -> io::Result<Self> {
         if private && file.writable {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        fault::install()?;
+        install_bus_handler()?;
         let (file, writable) = (file.file.try_clone()?, file.writable);
         let bytes = length(&file)?;
         let bytes = usize::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
         let sharing = if private { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
         let flags = sharing | if populate { libc::MAP_POPULATE } else { 0 };
-        // SAFETY: a fresh mapping at an address that the kernel chooses touches no memory that anyone has.
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps no memory in use.
         let raw =
             unsafe { libc::mmap(ptr::null_mut(), bytes, protection(writable), flags, file.as_raw_fd(), 0) };
         let base = NonNull::new(raw.cast::<u8>()).filter(|_| raw != libc::MAP_FAILED);
@@ -73,10 +75,10 @@ impl Mapping {
         Ok(Self { base, bytes, file, writable, sharing, broken: false })
     }
 
-    /// Tells the kernel how the mapping will be used.
+    /// Advises the kernel how the mapping will be used.
     ///
     /// # Errors
-    /// `EINVAL` where it was built without what the advice is about.
+    /// `EINVAL` if the kernel was built without support for the advice.
     pub fn advise(&self, advice: Advice) -> io::Result<()> {
         let number = match advice {
             Advice::Sequential => libc::MADV_SEQUENTIAL,
@@ -88,64 +90,64 @@ impl Mapping {
         ok(unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, number) })
     }
 
-    /// Copies bytes of the file; fewer where it ends. All loads are done when it returns.
+    /// Copies bytes of the file; fewer at its end. All loads are complete when it returns.
     ///
     /// # Errors
-    /// `EIO` where pages could not be read.
+    /// `EIO` if pages could not be read.
     #[inline]
     pub fn load(&mut self, offset: u64, to: &mut [u8]) -> io::Result<usize> {
         let Some((from, bytes)) = self.part(offset, to.len())? else { return Ok(0) };
-        let hit = fault::caught(from as usize, from as usize + bytes, || {
+        let hit = hits_missing_page(from as usize, from as usize + bytes, || {
             // SAFETY: `part` lies inside the mapping, which is readable; `to` is at least as long and apart from it, being a
             // reference while there are none into the mapping. That others may write the file meanwhile gives torn bytes, as
             // it does with read.
             unsafe { ptr::copy_nonoverlapping(from, to.as_mut_ptr(), bytes) };
         });
         settle_loads();
-        if hit { self.mend(offset, bytes) } else { Ok(bytes) }
+        if hit { self.remap_after_fault(offset, bytes) } else { Ok(bytes) }
     }
 
-    /// Copies bytes into the file; fewer where it ends. All stores are visible when it returns.
+    /// Copies bytes into the file; fewer at its end. All stores are visible when it returns.
     ///
     /// # Errors
-    /// `EIO` where pages could not be had.
+    /// `EIO` if pages could not be mapped.
     ///
     /// # Panics
-    /// Where the file may not be written: the last lock before the kernel.
+    /// If the file may not be written: the last check before the kernel.
     #[inline]
     pub fn store(&mut self, offset: u64, from: &[u8]) -> io::Result<usize> {
         assert!(self.writable, "a write to a file that was opened for reading");
         let Some((to, bytes)) = self.part(offset, from.len())? else { return Ok(0) };
-        let hit = fault::caught(to as usize, to as usize + bytes, || {
+        let hit = hits_missing_page(to as usize, to as usize + bytes, || {
             // SAFETY: as in `load`, the other way around; the mapping of a writable file is writable.
             unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, bytes) };
         });
         settle_stores();
-        if hit { self.mend(offset, bytes) } else { Ok(bytes) }
+        if hit { self.remap_after_fault(offset, bytes) } else { Ok(bytes) }
     }
 
-    /// Lets the pages of a range go from this mapping, not from the page cache: the next access to each faults again.
+    /// Unmaps the pages of a range, but keeps them in the page cache: the next access to each page faults again.
     ///
     /// # Errors
-    /// What madvise answers.
-    pub fn let_go(&self, offset: u64, bytes: usize) -> io::Result<()> {
+    /// An error of `madvise(2)`.
+    pub fn unmap_pages(&self, offset: u64, bytes: usize) -> io::Result<()> {
         let Some((from, bytes)) = self.part(offset, bytes)? else { return Ok(()) };
         let (start, bytes) = pages(from as usize, bytes);
         // SAFETY: whole pages of the mapping of this value; a shared mapping keeps what was stored in the file's pages.
         ok(unsafe { libc::madvise(start as *mut libc::c_void, bytes, libc::MADV_DONTNEED) })
     }
 
-    /// `msync(2)` over the whole mapping, with `MS_SYNC` where it shall wait and `MS_ASYNC` else.
+    /// Calls `msync(2)` for the whole mapping, with `MS_SYNC` if `wait`, else with `MS_ASYNC`.
     ///
     /// # Errors
-    /// `EIO` where write back failed.
+    /// `EIO` if write back failed.
     pub fn sync(&self, wait: bool) -> io::Result<()> {
         let flag = if wait { libc::MS_SYNC } else { libc::MS_ASYNC };
         // SAFETY: exactly the mapping of this value; no byte of it changes.
         ok(unsafe { libc::msync(self.base.as_ptr().cast(), self.bytes, flag) })
     }
 
-    /// The part of a range that is mapped: its address and length.
+    /// Returns address and length of the mapped part of a range.
     #[inline]
     fn part(&self, offset: u64, bytes: usize) -> io::Result<Option<(*mut u8, usize)>> {
         if self.broken {
@@ -158,15 +160,15 @@ impl Mapping {
         Ok(Some((address, bytes.min(left))).filter(|p| p.1 > 0))
     }
 
-    /// After a failed access: maps the file again where zeros are now, and gives the answer that read would have given.
+    /// Maps the file again after a failed access, and returns the result that read would have returned.
     #[cold]
-    fn mend(&mut self, offset: u64, bytes: usize) -> io::Result<usize> {
+    fn remap_after_fault(&mut self, offset: u64, bytes: usize) -> io::Result<usize> {
         let address = self.base.as_ptr().wrapping_add(offset as usize) as usize;
         let (start, mapped) = pages(address, bytes);
         let at = start - self.base.as_ptr() as usize;
         // SAFETY: whole pages of the mapping of this value, which is reached by address alone, are replaced by the same pages
         // of the file; only the last may go beyond the end of the file, as it did before.
-        let again = unsafe {
+        let remapped = unsafe {
             libc::mmap(
                 start as *mut libc::c_void,
                 mapped,
@@ -176,10 +178,14 @@ impl Mapping {
                 at as libc::off_t,
             )
         };
-        self.broken = again == libc::MAP_FAILED;
-        let there = length(&self.file).unwrap_or(0).saturating_sub(offset);
-        // A file that is shorter now has the bytes before its end; they were copied whole, page by page.
-        if there < bytes as u64 { Ok(there as usize) } else { Err(io::Error::from_raw_os_error(libc::EIO)) }
+        self.broken = remapped == libc::MAP_FAILED;
+        let remaining = length(&self.file).unwrap_or(0).saturating_sub(offset);
+        // A truncated file still has the bytes before its end, which were copied completely.
+        if remaining < bytes as u64 {
+            Ok(remaining as usize)
+        } else {
+            Err(io::Error::from_raw_os_error(libc::EIO))
+        }
     }
 }
 
@@ -190,7 +196,7 @@ impl Drop for Mapping {
     }
 }
 
-/// The whole pages that a range touches.
+/// Returns start and length of the pages that overlap a range.
 fn pages(address: usize, bytes: usize) -> (usize, usize) {
     let page = rustix::param::page_size();
     let start = address & !(page - 1);
@@ -210,23 +216,118 @@ fn ok(answer: libc::c_int) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Waits for all loads, so that a stamp taken next is later than they are: rdtsc does not wait by itself, lfence makes it.
+/// Waits for all loads, so that the next timestamp is after them: rdtsc does not wait for earlier loads, lfence does.
 #[inline]
 fn settle_loads() {
     fence(Ordering::Acquire);
     #[cfg(target_arch = "x86_64")]
-    #[allow(unused_unsafe)] // Newer compilers know by themselves that the target has it.
+    #[allow(unused_unsafe)] // Newer compilers know that the target has it.
     // SAFETY: every x86-64 CPU has lfence.
     unsafe {
         std::arch::x86_64::_mm_lfence();
     }
 }
 
-/// Waits until all stores are visible to other CPUs, so that a stamp taken next is later than that.
+/// Waits until all stores are visible to other CPUs, so that the next timestamp is after them.
 #[inline]
 fn settle_stores() {
     fence(Ordering::SeqCst);
     settle_loads();
+}
+
+/// The address range that a thread watches, and whether an access to it failed.
+#[derive(Clone, Copy)]
+struct Watch {
+    from: usize,
+    to: usize,
+    hit: bool,
+}
+
+thread_local! {
+    // Constant and without a destructor: reading it in a handler is a plain load.
+    static WATCH: Cell<Watch> = const { Cell::new(Watch { from: 0, to: 0, hit: false }) };
+}
+
+/// The handler's constants: the page size and the previous action of the signal.
+static PREVIOUS_ACTION: OnceLock<(usize, libc::sigaction)> = OnceLock::new();
+
+/// Installs the handler for the process and unblocks the signal in the calling thread.
+///
+/// # Errors
+/// An error of `sigaction(2)`; none is known for a valid call.
+fn install_bus_handler() -> io::Result<()> {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is initialised by the first call and read by the others; all pointers are to this frame.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGBUS);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
+    }
+    PREVIOUS_ACTION.get_or_init(|| {
+        let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: a null action only reads the present one, which is written to this frame; zeros are a valid action.
+        let before = unsafe {
+            libc::sigaction(libc::SIGBUS, std::ptr::null(), before.as_mut_ptr());
+            before.assume_init()
+        };
+        (rustix::param::page_size(), before)
+    });
+    // Only now, since the handler reads the previous action. Installing it again changes nothing.
+    // SAFETY: zeros are a valid action, and the relevant fields are set; the handler has the signature of SA_SIGINFO and is
+    // async-signal-safe.
+    let answer = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_bus as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut())
+    };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Runs `access` and returns whether a page between the addresses was missing. If so, pages of zeros are mapped there, and stores to them
+/// are lost.
+#[inline]
+fn hits_missing_page(from: usize, to: usize, access: impl FnOnce()) -> bool {
+    WATCH.with(|watch| {
+        watch.set(Watch { from, to, hit: false });
+        // The handler runs on this thread, so only the compiler must not move accesses.
+        compiler_fence(Ordering::SeqCst);
+        access();
+        compiler_fence(Ordering::SeqCst);
+        watch.replace(Watch { from: 0, to: 0, hit: false }).hit
+    })
+}
+
+extern "C" fn on_bus(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    let Some((page_bytes, before)) = PREVIOUS_ACTION.get() else { return };
+    // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo, which has an address for this signal.
+    let address = unsafe { (*info).si_addr() } as usize;
+    let handled = WATCH.with(|cell| {
+        let watch = cell.get();
+        if address < watch.from || address >= watch.to {
+            return false;
+        }
+        cell.set(Watch { hit: true, ..watch });
+        let page = address & !(page_bytes - 1);
+        // SAFETY: the page holds an address of the watched range, which is a mapping that its owner watches through `hits_missing_page`
+        // and reaches by raw address alone; replacing its page invalidates nothing that Rust knows of.
+        let placed = unsafe {
+            libc::mmap(
+                page as *mut libc::c_void,
+                *page_bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+                -1,
+                0,
+            )
+        };
+        placed != libc::MAP_FAILED
+    });
+    if !handled {
+        // SAFETY: the action is the one that the kernel returned. The access is repeated after the return and then handled by it.
+        unsafe { libc::sigaction(libc::SIGBUS, before, std::ptr::null_mut()) };
+    }
 }
 
 #[cfg(test)]
@@ -242,7 +343,7 @@ fn mapped(bytes: usize) -> Mapping {
 }
 
 #[test]
-fn a_file_cut_off_below_its_mapping_ends_accesses_and_not_the_process() {
+fn truncating_a_mapped_file_ends_accesses_and_not_the_process() {
     let mut map = mapped(65_536 + 100);
     let mut data = vec![1; 32_768];
     assert_eq!(map.load(0, &mut data).ok(), Some(32_768));
@@ -250,7 +351,7 @@ fn a_file_cut_off_below_its_mapping_ends_accesses_and_not_the_process() {
     assert_eq!(map.load(16_384, &mut data).ok(), Some(20_000 - 16_384));
     assert!(data[..20_000 - 16_384].iter().all(|b| *b == 7));
     assert_eq!(map.store(40_960, &data).ok(), Some(0));
-    // Grown again it is read anew, and what was stored behind its end is not there.
+    // After growing, the file is read again; stores after its old end are lost.
     map.file.set_len(65_536).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(map.load(40_960, &mut data[..8192]).ok(), Some(8192));
     assert!(data[..8192].iter().all(|b| *b == 0));
@@ -260,12 +361,12 @@ fn a_file_cut_off_below_its_mapping_ends_accesses_and_not_the_process() {
 }
 
 #[test]
-fn what_lies_behind_the_end_is_not_there() {
+fn accesses_after_the_end_of_the_file_return_nothing() {
     let mut map = mapped(10_000);
     let mut data = vec![1; 8192];
     assert_eq!(map.load(8192, &mut data).ok(), Some(10_000 - 8192));
     assert_eq!(map.load(10_000, &mut data).ok(), Some(0));
     assert_eq!(map.load(u64::MAX, &mut data).ok(), Some(0));
-    map.let_go(1, 9_000).unwrap_or_else(|e| panic!("{e}"));
+    map.unmap_pages(1, 9_000).unwrap_or_else(|e| panic!("{e}"));
     map.sync(true).unwrap_or_else(|e| panic!("{e}"));
 }

@@ -1,23 +1,21 @@
-//! POSIX asynchronous I/O (`aio(7)`) with what its operations use.
+//! POSIX asynchronous I/O (`aio(7)`) with the files and buffers of its operations.
 //!
-//! For: reads, writes and syncs addressed by slot, as a portable program submits them. Not for: speed. The C library's own
-//! threads carry the operations, in glibc at most 20 and one per file descriptor at a time: operations on one file follow
-//! each other, whatever the depth. That is the interface, and so it is measured. The threads' CPU time is not the caller's.
+//! Threads of the C library execute the operations, in glibc at most 20 and one per file descriptor at a time: operations on one file are
+//! serial at any depth. Their CPU time does not count for the caller.
 //!
-//! Ownership is as in [`crate::ring`]: a slot in flight cannot be had, and what is still in flight five seconds after a drop
-//! is leaked.
+//! As in [`crate::ring`], a slot in flight cannot be borrowed, and operations that are still in flight five seconds after a drop are leaked
+//! with their files and buffers.
 
 use crate::arena::Arena;
-use crate::done::{DRAIN_LIMIT, Done, WAIT_LIMIT};
 use crate::open_file::OpenFile;
-use crate::slots::Slots;
-use crate::stable::Flush;
+use crate::page_cache::Flush;
+use crate::slots::{DRAIN_LIMIT, Done, Slots, WAIT_LIMIT};
 use libc::aiocb;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
-/// What an operation of a control does.
+/// The operation of a control.
 #[derive(Clone, Copy, Debug)]
 enum Command {
     Read,
@@ -26,16 +24,16 @@ enum Command {
     Sync(libc::c_int),
 }
 
-/// Controls with what their operations use.
+/// Controls with the files and buffers of their operations.
 pub struct PosixAio {
     slots: ManuallyDrop<Slots>,
-    /// One per slot, reached by address alone: the library writes to those in flight.
+    /// One per slot, accessed only by address: the library writes to those in flight.
     controls: ManuallyDrop<Vec<aiocb>>,
     queued: Vec<(u32, Command)>,
     /// Slots in flight, and in the same order their controls for `aio_suspend`.
     flying: Vec<u32>,
     list: Vec<*const aiocb>,
-    /// Finished, and not told yet.
+    /// Completions that have not been reaped.
     ready: Vec<Done>,
 }
 
@@ -46,10 +44,10 @@ impl std::fmt::Debug for PosixAio {
 }
 
 impl PosixAio {
-    /// Takes memory and files. The library starts its threads with the first operation.
+    /// Takes buffers and files. The library starts its threads with the first operation.
     pub fn new(arena: Arena, files: Vec<OpenFile>) -> Self {
         let count = arena.slots();
-        // SAFETY: integers and pointers, for which zero is a value; unused fields must be zero.
+        // SAFETY: integers and pointers, for which zero is a valid value; unused fields must be zero.
         let blank: aiocb = unsafe { std::mem::zeroed() };
         Self {
             slots: ManuallyDrop::new(Slots::new(arena, files)),
@@ -61,10 +59,10 @@ impl PosixAio {
         }
     }
 
-    /// The bytes of a slot that is not in flight.
+    /// Returns the buffer of a slot.
     ///
     /// # Panics
-    /// Where the slot is in flight or does not exist: a defect of the caller.
+    /// If the slot is in flight or does not exist: a defect of the caller.
     #[inline]
     pub fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
         self.slots.slot_mut(slot)
@@ -73,7 +71,7 @@ impl PosixAio {
     /// Queues a read into a slot; [`PosixAio::submit`] submits it.
     ///
     /// # Panics
-    /// Where the slot is in flight, too small or does not exist, or there is no such file: defects of the caller.
+    /// If the slot is in flight, too small or does not exist, or the file does not exist: defects of the caller.
     pub fn read(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.queue(slot, Command::Read, file, offset, bytes);
     }
@@ -81,14 +79,13 @@ impl PosixAio {
     /// Queues a write from a slot.
     ///
     /// # Panics
-    /// Where the file may not be written: the last lock before the kernel. Else as [`PosixAio::read`].
+    /// If the file may not be written: the last check before the kernel. Else as [`PosixAio::read`].
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.slots.assert_writable(file);
         self.queue(slot, Command::Write, file, offset, bytes);
     }
 
-    /// Queues making a file's writes stable. With [`Flush::Range`], which this interface lacks, it is an fdatasync; callers
-    /// refuse that earlier.
+    /// Queues a sync of a file. This interface lacks [`Flush::Range`] and does an fdatasync instead; callers refuse it earlier.
     ///
     /// # Panics
     /// As [`PosixAio::read`].
@@ -111,23 +108,23 @@ impl PosixAio {
         self.queued.push((slot, command));
     }
 
-    /// Address of a slot's control. There is one per slot, and a slot that does not exist is never queued.
+    /// Returns the address of a slot's control. A slot that does not exist is never queued.
     fn control(&mut self, slot: u32) -> *mut aiocb {
         self.controls.as_mut_ptr().wrapping_add(slot as usize)
     }
 
-    /// Submits what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. What the library
-    /// refuses to take completes with its errno.
+    /// Submits the queued operations and waits until `wait` operations have completed, at most [`WAIT_LIMIT`]. Operations that the library
+    /// refuses complete with their errno.
     ///
     /// # Errors
-    /// What `aio_suspend` answers, but for a signal and the time limit.
+    /// An error of `aio_suspend`, except a signal and the time limit.
     pub fn submit(&mut self, wait: u32) -> io::Result<()> {
         for index in 0..self.queued.len() {
             let (slot, command) = self.queued[index];
             let control = self.control(slot);
-            // SAFETY: the control stays where it is and untouched until `collect` has seen its end; its buffer lies in a slot
-            // that `claim` marked as in flight, so nobody else reads or writes it; files and memory are given back only when
-            // nothing is in flight.
+            // SAFETY: the control keeps its address and is not touched until `collect` has seen its end; its buffer lies in a slot that
+            // `claim` marked as in flight, so no other code reads or writes it; files and memory are freed only if nothing is in
+            // flight.
             let answer = unsafe {
                 match command {
                     Command::Read => libc::aio_read(control),
@@ -159,7 +156,7 @@ impl PosixAio {
                 return Ok(());
             }
             let limit = libc::timespec { tv_sec: 0, tv_nsec: left.as_nanos() as libc::c_long };
-            // SAFETY: the list has as many pointers, each to a control in flight; the time is of this frame.
+            // SAFETY: the list has this many pointers, each to a control in flight; the time is in this frame.
             let answer = unsafe {
                 libc::aio_suspend(self.list.as_ptr(), self.list.len() as libc::c_int, &raw const limit)
             };
@@ -172,20 +169,20 @@ impl PosixAio {
         }
     }
 
-    /// Operations that have not been reaped yet.
+    /// Returns the number of operations that have not been reaped.
     pub fn in_flight(&self) -> u32 {
         self.slots.in_flight()
     }
 
-    /// Waits until an operation in flight has completed, `ns` at most.
+    /// Waits until an operation in flight has completed, at most `ns`.
     ///
     /// # Errors
-    /// What the C library answers.
+    /// An error of `aio_suspend`.
     pub fn wait_within(&mut self, ns: u64) -> io::Result<()> {
         self.wait(1, Duration::from_nanos(ns).min(WAIT_LIMIT))
     }
 
-    /// Takes completions that are there; no system call. Returns how many of `done` were filled.
+    /// Takes available completions without a system call and returns how many of `done` were filled.
     pub fn reap(&mut self, done: &mut [Done]) -> usize {
         if self.ready.is_empty() {
             self.collect();
@@ -197,18 +194,18 @@ impl PosixAio {
         taken
     }
 
-    /// Asks after every operation in flight; the interface has no other way.
+    /// Checks every operation in flight; the interface has no other way.
     fn collect(&mut self) {
         let mut index = 0;
         while let Some(&slot) = self.flying.get(index) {
             let control = self.control(slot);
-            // SAFETY: a control that was handed over and whose end has not been taken.
+            // SAFETY: a control that was submitted and whose result has not been taken.
             let state = unsafe { libc::aio_error(control) };
             if state == libc::EINPROGRESS {
                 index += 1;
                 continue;
             }
-            // SAFETY: as above, and it has ended; this is the one time that its answer is taken.
+            // SAFETY: as above, and it has ended; its result is taken once, here.
             let answer = unsafe { libc::aio_return(control) };
             let result = if state == 0 { answer as i32 } else { -state };
             self.ready.extend(self.slots.release(slot, result));
@@ -217,16 +214,16 @@ impl PosixAio {
         }
     }
 
-    /// Cancels what has not begun and waits for the rest. True when nothing is left.
+    /// Cancels operations that have not begun and waits for the others. Returns whether none is left.
     fn drain(&mut self) -> bool {
         let end = Instant::now() + DRAIN_LIMIT;
-        // Never handed over, so nobody has them.
+        // These were never submitted.
         for (slot, _) in std::mem::take(&mut self.queued) {
             self.slots.release(slot, -libc::ECANCELED);
         }
         for file in 0..self.slots.files().len() {
-            // SAFETY: takes a descriptor alone; a null control stands for all operations on it. Other values of this type on
-            // the same descriptor do not exist: a descriptor belongs to one `OpenFile`.
+            // SAFETY: takes a descriptor only; a null control selects all operations on it. No other value of this type uses the
+            // descriptor, since it belongs to one `OpenFile`.
             unsafe { libc::aio_cancel(self.slots.number(file as u32), std::ptr::null_mut()) };
         }
         while !self.flying.is_empty() && Instant::now() < end {

@@ -1,58 +1,56 @@
-//! An io_uring with the files and the memory that its operations use.
+//! An io_uring with the files and buffers of its operations, used by one thread.
 //!
-//! For: operations addressed by slot, submitted and reaped by one thread. Not for: deciding what to read, or when.
-//!
-//! The ring owns its files and its arena, and a slot in flight cannot be had: that is what makes this safe to use. Where it
-//! is dropped with operations in flight, they are cancelled and reaped; after five seconds ring, files and arena are
-//! leaked, since memory that a device may still write to must never be given back.
-//!
-//! The two queues are borrowed from the ring once and for all, so that an operation costs plain stores and a call one
-//! exchange of heads and tails with the kernel; and only the handle that registered the ring can use the registration.
+//! 1. [`RingOptions`] select the set-up. If an older kernel refuses a flag, the next simpler set-up is tried.
+//! 2. The ring owns its files and its arena, and a slot in flight cannot be borrowed: that makes it safe.
+//! 3. The submission and completion queues are borrowed from the ring once. Queueing an operation is plain stores, and a call exchanges heads
+//!    and tails with the kernel. Only the handle that registered the ring can use the registration.
+//! 4. A drop with operations in flight cancels and reaps them. After five seconds ring, files and arena are leaked: memory that a device may
+//!    still write to must never be freed.
 
-mod setup;
+#[cfg(test)]
+mod tests;
 
 use crate::arena::Arena;
-use crate::done::{DRAIN_LIMIT, Done, WAIT_LIMIT};
-use crate::granted::Granted;
 use crate::open_file::OpenFile;
-use crate::slots::Slots;
-use crate::stable::{Flush, RANGE_FLAGS};
-use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue, types};
-pub use setup::{Pages, RingOptions, TaskWork, Thread, Writes};
+use crate::page_cache::{Flush, RANGE_FLAGS};
+use crate::slots::{DRAIN_LIMIT, Done, Granted, Slots, WAIT_LIMIT};
+use io_uring::{
+    Builder, CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue, types,
+};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
-/// Most files that can be registered here; far above any number of targets.
+/// Most registered files; far above any number of targets.
 const MAX_FILES: usize = 1 << 12;
-/// Most buffers that the kernel registers.
+/// Most registered buffers of the kernel.
 const MAX_BUFFERS: usize = 1 << 14;
-/// Command of a ring to a block device: discard (`BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)`; Linux 6.12).
+/// Discard command to a block device (`BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)`; Linux 6.12).
 const DISCARD: u32 = 0x1200;
 
-/// A ring with what its operations use.
+/// A ring with the files and buffers of its operations.
 pub struct Ring {
-    // These three borrow from `ring`, which is given back after them.
+    // These three borrow from `ring`, which is dropped after them.
     submitter: ManuallyDrop<Submitter<'static>>,
     submission: ManuallyDrop<SubmissionQueue<'static, squeue::Entry>>,
     completion: ManuallyDrop<CompletionQueue<'static, cqueue::Entry>>,
-    #[allow(clippy::struct_field_names)] // It is the ring; everything else is what it uses.
+    #[allow(clippy::struct_field_names)] // It is the ring itself.
     ring: *mut IoUring,
     slots: ManuallyDrop<Slots>,
-    /// By file: its index where files are registered, else its descriptor.
+    /// By file: its index if files are registered, else its descriptor.
     numbers: Box<[RawFd]>,
-    /// Says which of the two.
+    /// `FIXED_FILE` if files are registered.
     file_flags: squeue::Flags,
     /// By file: whether trims are discards of a block device.
     discards: Box<[bool]>,
     rw_flags: i32,
     write_flags: i32,
     fixed_buffers: bool,
-    /// Completions appear only when asked for.
+    /// Whether completions appear only after entering the kernel.
     polls: bool,
-    /// The kernel was entered since the last look.
-    asked: bool,
+    /// Whether the kernel was entered since the last reap.
+    entered: bool,
 }
 
 impl std::fmt::Debug for Ring {
@@ -62,23 +60,23 @@ impl std::fmt::Debug for Ring {
 }
 
 impl Ring {
-    /// Sets a ring up for as many operations as the arena has slots. Only the thread that calls this can use it.
+    /// Sets up a ring with an entry per slot of the arena. Only the calling thread can use it.
     ///
     /// # Errors
-    /// What the kernel answers when it refuses even the plainest ring: `EPERM` or `ENOSYS` where io_uring is switched off,
-    /// `EINVAL` where it does not know what was wished for. Registrations that it refuses are not errors but fall backs.
+    /// The error of the kernel if it refuses even the simplest ring: `EPERM` or `ENOSYS` if io_uring is switched off, `EINVAL` for unknown
+    /// flags. Refused registrations are not errors but fallbacks.
     pub fn new(arena: Arena, files: Vec<OpenFile>, options: &RingOptions) -> io::Result<(Self, Granted)> {
         if files.is_empty() || files.len() > MAX_FILES {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a ring needs between 1 and 4096 files"));
         }
         let file_count = files.len();
-        // The kernel's thread says what it has taken at the end of each batch alone. Until then what completed early in it, and
-        // was queued again, stands in the queue twice.
+        // The submission thread publishes taken entries only at the end of each batch. Until then a slot that completed early
+        // and was queued again is in the queue twice.
         let places =
             if options.thread == Thread::None { arena.slots() } else { arena.slots().saturating_mul(2) };
         let entries = u32::try_from(places).unwrap_or(u32::MAX).max(1);
         let mut granted = Granted::default();
-        let ring = setup::build(entries, options, &mut granted)?;
+        let ring = set_up(entries, options, &mut granted)?;
         if (ring.params().sq_entries() as usize) < places {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -86,8 +84,8 @@ impl Ring {
             ));
         }
         let ring = Box::into_raw(Box::new(ring));
-        // SAFETY: the pointer is fresh from a box that only `drop` turns back, after the three parts are gone or never;
-        // nothing else uses it meanwhile, so the parts borrow from it for as long as they exist.
+        // SAFETY: the pointer is new from a box that only `drop` frees, after the three parts are dropped or never; nothing else uses it
+        // meanwhile, so the parts may borrow from it as long as they exist.
         let (submitter, submission, completion) = unsafe { (*ring).split() };
         let rw_flags = if options.pages == Pages::Drop { libc::RWF_DONTCACHE } else { 0 };
         let mut this = Self {
@@ -103,13 +101,13 @@ impl Ring {
             write_flags: rw_flags | if options.writes == Writes::Atomic { libc::RWF_ATOMIC } else { 0 },
             fixed_buffers: false,
             polls: options.poll,
-            asked: false,
+            entered: false,
         };
         this.register(options, &mut granted);
         Ok((this, granted))
     }
 
-    /// Registers what the kernel then need not look up for each operation.
+    /// Registers buffers, files and the ring, so that the kernel need not look them up for each operation.
     fn register(&mut self, options: &RingOptions, granted: &mut Granted) {
         self.numbers = (0..self.slots.files().len()).map(|file| self.slots.number(file as u32)).collect();
         if options.plain_buffers {
@@ -118,35 +116,35 @@ impl Ring {
             granted.fallbacks.push(format!("registered buffers: the kernel takes {MAX_BUFFERS} at most"));
         } else {
             let vectors = self.slots.arena().io_vectors();
-            // SAFETY: the memory belongs to the arena, which lives in the same value as the ring and is given back only
-            // when nothing is in flight.
+            // SAFETY: the memory belongs to the arena, which is part of the same value as the ring and is freed only if nothing is
+            // in flight.
             let outcome = unsafe { self.submitter.register_buffers(&vectors) };
-            self.fixed_buffers = note(granted, "registered buffers", outcome);
+            self.fixed_buffers = note_step(granted, "registered buffers", outcome);
         }
         if options.plain_files {
             granted.used.push("plain files".into());
-        } else if note(granted, "registered files", self.submitter.register_files(&self.numbers)) {
+        } else if note_step(granted, "registered files", self.submitter.register_files(&self.numbers)) {
             self.numbers = (0..self.numbers.len() as RawFd).collect();
             self.file_flags = squeue::Flags::FIXED_FILE;
         }
-        note(granted, "registered ring", self.submitter.register_ring_fd());
+        note_step(granted, "registered ring", self.submitter.register_ring_fd());
     }
 
-    /// How many files operations can name.
+    /// Returns the number of files.
     pub fn files(&self) -> u32 {
         self.numbers.len() as u32
     }
 
-    /// The bytes of a slot that is not in flight.
+    /// Returns the buffer of a slot.
     ///
     /// # Panics
-    /// Where the slot is in flight or does not exist: a defect of the caller.
+    /// If the slot is in flight or does not exist: a defect of the caller.
     #[inline]
     pub fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
         self.slots.slot_mut(slot)
     }
 
-    /// Operations that have not been reaped yet.
+    /// Returns the number of operations that have not been reaped.
     pub fn in_flight(&self) -> u32 {
         self.slots.in_flight()
     }
@@ -154,18 +152,17 @@ impl Ring {
     /// Queues a read into a slot; [`Ring::submit`] submits it.
     ///
     /// # Panics
-    /// Where the slot is in flight, too small or does not exist, or there is no such file: defects of the caller.
+    /// If the slot is in flight, too small or does not exist, or the file does not exist: defects of the caller.
     #[inline]
     pub fn read(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.read_prior(slot, file, offset, bytes, 0);
     }
 
-    /// Queues a read into a slot with a priority of its own (class and level as `ioprio_set(2)` takes them; 0 for that of the thread);
-    /// [`Ring::submit`] submits it.
+    /// Queues a read into a slot with its own priority (class and level as in `ioprio_set(2)`; 0 for that of the thread).
     ///
     /// # Panics
     /// As [`Ring::read`].
-    #[expect(clippy::inline_always, reason = "without a priority it is what it was before")]
+    #[expect(clippy::inline_always, reason = "without a priority it compiles to the plain operation")]
     #[inline(always)]
     pub fn read_prior(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
         let address = self.slots.claim(slot, bytes, 0);
@@ -186,18 +183,17 @@ impl Ring {
     /// Queues a write from a slot; [`Ring::submit`] submits it.
     ///
     /// # Panics
-    /// Where the file may not be written: the last lock before the kernel. Else as [`Ring::read`].
+    /// If the file may not be written: the last check before the kernel. Else as [`Ring::read`].
     #[inline]
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.write_prior(slot, file, offset, bytes, 0);
     }
 
-    /// Queues a write from a slot with a priority of its own (class and level as `ioprio_set(2)` takes them; 0 for that of the thread);
-    /// [`Ring::submit`] submits it.
+    /// Queues a write from a slot with its own priority (class and level as in `ioprio_set(2)`; 0 for that of the thread).
     ///
     /// # Panics
     /// As [`Ring::write`].
-    #[expect(clippy::inline_always, reason = "without a priority it is what it was before")]
+    #[expect(clippy::inline_always, reason = "without a priority it compiles to the plain operation")]
     #[inline(always)]
     pub fn write_prior(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
         self.slots.assert_writable(file);
@@ -216,8 +212,8 @@ impl Ring {
         self.push(slot, entry);
     }
 
-    /// Queues giving bytes of a file back: a punched hole; of a block device a discard where the kernel has that
-    /// ([`Ring::trim_by_discards`]), else zeroes without being written, which those that can discard mostly do.
+    /// Queues a trim: punches a hole in a file. On a block device it discards if [`Ring::trim_by_discards`] was called, else it zeroes the
+    /// range without writing, which most devices with discard support do by discarding.
     ///
     /// # Panics
     /// As [`Ring::write`].
@@ -234,8 +230,7 @@ impl Ring {
         self.push(slot, entry);
     }
 
-    /// Queues a discard of a block device. Of 0 bytes it is a question: `EINVAL` from a kernel and a device that have it, `EOPNOTSUPP` from
-    /// others.
+    /// Queues a discard of a block device. A discard of 0 bytes probes for support: `EINVAL` means yes, `EOPNOTSUPP` no.
     ///
     /// # Panics
     /// As [`Ring::write`].
@@ -249,12 +244,12 @@ impl Ring {
         self.push(slot, entry);
     }
 
-    /// From now on trims of this file are discards.
+    /// Makes trims of this file discards from now on.
     pub fn trim_by_discards(&mut self, file: u32) {
         self.discards[file as usize] = true;
     }
 
-    /// Queues making a file's writes stable: those that completed before.
+    /// Queues a sync of the completed writes to a file.
     ///
     /// # Panics
     /// As [`Ring::read`].
@@ -270,10 +265,10 @@ impl Ring {
         self.push(slot, entry);
     }
 
-    /// Queues an operation that does nothing and answers `bytes`, for the cost of the ring alone.
+    /// Queues an operation that does nothing and reports `bytes`, to measure the cost of the ring.
     ///
     /// # Panics
-    /// Where the slot is in flight or does not exist: a defect of the caller.
+    /// If the slot is in flight or does not exist: a defect of the caller.
     #[inline]
     pub fn nop(&mut self, slot: u32, bytes: u32) {
         self.slots.claim(slot, 0, bytes);
@@ -281,11 +276,11 @@ impl Ring {
         self.enqueue(&entry);
     }
 
-    /// Submits what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. Nothing queued
-    /// and nothing to wait for is no call.
+    /// Submits the queued operations and waits until `wait` operations have completed, at most [`WAIT_LIMIT`]. Makes no system call if
+    /// nothing is queued and `wait` is 0.
     ///
     /// # Errors
-    /// What the kernel answers, but for the answers that mean "look again": a signal, the time limit, a full queue.
+    /// An error of the kernel, except those that only need another try: a signal, the time limit, a full queue.
     #[inline]
     pub fn submit(&mut self, wait: u32) -> io::Result<()> {
         self.submission.sync();
@@ -293,16 +288,16 @@ impl Ring {
             let limit = types::Timespec::from(WAIT_LIMIT);
             let args = types::SubmitArgs::new().timespec(&limit);
             self.submitter.submit_with_args(wait as usize, &args)
-        } else if self.submission.is_empty() && !self.must_ask() {
+        } else if self.submission.is_empty() && !self.needs_kernel_entry() {
             return Ok(());
         } else {
             self.submitter.submit()
         };
-        self.asked = true;
+        self.entered = true;
         ignore_retryable(answer)
     }
 
-    /// Waits until an operation in flight has completed, `ns` at most.
+    /// Waits until an operation in flight has completed, at most `ns`.
     ///
     /// # Errors
     /// As [`Ring::submit`].
@@ -313,39 +308,39 @@ impl Ring {
         ignore_retryable(self.submitter.submit_with_args(1, &args))
     }
 
-    /// Takes completions that are there. A system call only where the kernel says that it needs one to show them, and none
-    /// directly behind a submission: what completed since then is shown by the next. Returns how many of `done` were filled.
+    /// Takes available completions and returns how many of `done` were filled. Makes a system call only if the kernel needs one to publish
+    /// completions, and none directly after a submission: the next submission publishes them.
     #[inline]
     pub fn reap(&mut self, done: &mut [Done]) -> usize {
         self.completion.sync();
-        let asked = std::mem::take(&mut self.asked);
+        let entered = std::mem::take(&mut self.entered);
         if self.completion.is_empty()
             && self.slots.in_flight() > 0
-            && self.must_ask()
-            && (self.polls || !asked)
+            && self.needs_kernel_entry()
+            && (self.polls || !entered)
         {
-            // An error shows at the next submission, which is told.
+            // An error appears again at the next submission, which reports it.
             let _ = self.submitter.submit();
             self.completion.sync();
         }
         let mut taken = 0;
         while taken < done.len() {
             let Some(entry) = self.completion.next() else { break };
-            // A cancellation's own answer carries a slot that does not exist.
+            // The completion of a cancellation has a slot that does not exist.
             let Some(finished) = self.slots.release(entry.user_data() as u32, entry.result()) else {
                 continue;
             };
             done[taken] = finished;
             taken += 1;
         }
-        // A wait counts from the head that the kernel has seen.
+        // Publish the head: the next wait counts from it.
         self.completion.sync();
         taken
     }
 
-    /// Whether completions stay away until the kernel is entered for them.
+    /// Whether completions appear only after entering the kernel.
     #[inline]
-    fn must_ask(&self) -> bool {
+    fn needs_kernel_entry(&self) -> bool {
         self.polls || self.submission.taskrun()
     }
 
@@ -355,34 +350,34 @@ impl Ring {
         self.enqueue(&entry);
     }
 
-    /// Puts an entry into the queue whose slot is claimed.
+    /// Puts an entry with a claimed slot into the queue.
     #[inline]
     fn enqueue(&mut self, entry: &squeue::Entry) {
         if self.submission.is_full() {
-            // The queue as it was at the last submission; the kernel has taken entries since.
+            // This is the state at the last submission; the kernel has taken entries since.
             self.submission.sync();
         }
-        // SAFETY: address and length lie in a slot of the arena that `claim` marked as in flight, so nobody else reads or
-        // writes it until the kernel is done; the file is open as long as the ring lives. A registered buffer has the
-        // slot's number, and at most 2^14 can be registered, so the casts above lose nothing.
+        // SAFETY: address and length lie in a slot of the arena that `claim` marked as in flight, so no other code reads or writes it
+        // until the kernel is done; the file is open as long as the ring lives. A registered buffer has the number of its slot, and at
+        // most 2^14 can be registered, so the casts above lose nothing.
         let pushed = unsafe { self.submission.push(entry) };
-        // The ring has an entry per slot, and with a thread two, and a slot is queued once: there is always room.
+        // The ring has an entry per slot, two with a submission thread, and a slot is queued once: there is always space.
         assert!(pushed.is_ok(), "a full submission queue");
     }
 
-    /// Cancels all that is in flight and waits for the answers. True when nothing is left.
+    /// Cancels all operations in flight and waits for their completions. Returns whether none is left.
     fn drain(&mut self) -> bool {
         let limit = Instant::now() + DRAIN_LIMIT;
         let mut done = [Done::default(); 64];
         let _ = self.submit(0);
         if self.slots.in_flight() > 0 {
-            // Kernels before 6.0 lack this call; waiting below is then all that can be done.
+            // Kernels before 6.0 lack this call; then only waiting is left.
             let soon = types::Timespec::from(WAIT_LIMIT);
             let _ = self.submitter.register_sync_cancel(Some(soon), types::CancelBuilder::any());
         }
         while self.slots.in_flight() > 0 && Instant::now() < limit {
             if self.reap(&mut done) == 0 && self.submit(1).is_err() {
-                // A ring that cannot even be waited for must not be asked without a pause.
+                // Do not spin on a ring that refuses to wait.
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
@@ -396,9 +391,9 @@ impl Drop for Ring {
             return;
         }
         let _ = self.submitter.unregister_ring_fd();
-        // SAFETY: each is dropped once, here, and not used again. The queues write to the ring's memory when they go, so
-        // they go before it; the ring goes before the rest, so the kernel lets go of memory and files before they are given
-        // back. The pointer is from `Box::into_raw`.
+        // SAFETY: each is dropped once, here, and not used again. The queues write to the ring's memory in their drop, so they are
+        // dropped before it. The ring is dropped before the slots, so the kernel releases memory and files before they are freed. The
+        // pointer is from `Box::into_raw`.
         unsafe {
             ManuallyDrop::drop(&mut self.submission);
             ManuallyDrop::drop(&mut self.completion);
@@ -409,7 +404,7 @@ impl Drop for Ring {
     }
 }
 
-/// Lets the answers pass that mean "look again": a signal, the time limit, a full queue.
+/// Ignores errors that only need another try: a signal, the time limit, a full queue.
 #[inline]
 fn ignore_retryable(answer: io::Result<usize>) -> io::Result<()> {
     match answer {
@@ -421,8 +416,8 @@ fn ignore_retryable(answer: io::Result<usize>) -> io::Result<()> {
     }
 }
 
-/// Adds the outcome of an optional step to `granted`.
-fn note(granted: &mut Granted, what: &str, outcome: io::Result<()>) -> bool {
+/// Adds the outcome of an optional step to `granted`. Returns whether it succeeded.
+fn note_step(granted: &mut Granted, what: &str, outcome: io::Result<()>) -> bool {
     let refused = outcome.err();
     match &refused {
         None => granted.used.push(what.into()),
@@ -431,5 +426,141 @@ fn note(granted: &mut Granted, what: &str, outcome: io::Result<()>) -> bool {
     refused.is_none()
 }
 
-#[cfg(test)]
-mod tests;
+/// Milliseconds without work before the kernel's submission thread sleeps; pauses within a run are shorter.
+const THREAD_IDLE_MS: u32 = 1000;
+
+/// Options of a ring. The default is the fastest one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingOptions {
+    /// Polls for completions (`IORING_SETUP_IOPOLL`): only for direct I/O on a polling device.
+    pub poll: bool,
+    /// The kernel's submission thread (`IORING_SETUP_SQPOLL`).
+    pub thread: Thread,
+    /// When the kernel finishes operations.
+    pub task_work: TaskWork,
+    /// What happens to pages that operations bring into the page cache.
+    pub pages: Pages,
+    /// What happens to a write that a power failure interrupts.
+    pub writes: Writes,
+    /// Does not register buffers.
+    pub plain_buffers: bool,
+    /// Does not register files.
+    pub plain_files: bool,
+}
+
+/// The kernel's submission thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Thread {
+    /// None: submission is a system call.
+    #[default]
+    None,
+    /// On any CPU.
+    Anywhere,
+    /// On this CPU.
+    On(u32),
+}
+
+/// When the kernel finishes an operation on the submitting thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TaskWork {
+    /// At the next system call of any kind (5.19).
+    #[default]
+    Cooperative,
+    /// Only in a call that waits (6.1).
+    Deferred,
+    /// At once, by interrupting the thread; every kernel supports it.
+    Interrupt,
+}
+
+/// What happens to pages that operations bring into the page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// They remain.
+    #[default]
+    Stay,
+    /// They are dropped after the operation (`RWF_DONTCACHE`, 6.14).
+    Drop,
+}
+
+/// What happens to a write that a power failure interrupts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writes {
+    /// A part of it may be written.
+    #[default]
+    Plain,
+    /// It is written completely or not at all (`RWF_ATOMIC`, 6.11).
+    Atomic,
+}
+
+/// A way to set up a ring: its name and its flags.
+type SetUp = (&'static str, fn(&mut Builder));
+
+// Deferred task work is not the default, since it delays completions. On a virtio disk at depth 32 the mean in flight was 12 % above the
+// device's own queue, with cooperative task work 6 %, at equal IOPS.
+const COOPERATIVE: &[SetUp] = &[
+    ("cooperative task work, single issuer", |b| {
+        b.setup_single_issuer().setup_coop_taskrun().setup_taskrun_flag();
+    }),
+    ("cooperative task work", |b| {
+        b.setup_coop_taskrun().setup_taskrun_flag();
+    }),
+    INTERRUPT,
+];
+const INTERRUPT: SetUp = ("task work by interrupt", |_| ());
+
+const DEFERRED: &[SetUp] = &[("deferred task work, single issuer", |b| {
+    b.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
+})];
+
+/// With a submission thread the kernel refuses flags about task work: the thread does it.
+const THREAD: &[SetUp] = &[
+    ("submission thread, single issuer", |b| {
+        b.setup_single_issuer();
+    }),
+    ("submission thread", |_| ()),
+];
+
+/// Sets up the fastest ring that the options allow, and falls back on older kernels.
+fn set_up(entries: u32, options: &RingOptions, granted: &mut Granted) -> io::Result<IoUring> {
+    let steps: &[SetUp] = match (options.thread, options.task_work) {
+        (Thread::None, TaskWork::Cooperative) => COOPERATIVE,
+        (Thread::None, TaskWork::Deferred) => DEFERRED,
+        (Thread::None, TaskWork::Interrupt) => &[INTERRUPT],
+        (_, TaskWork::Cooperative) => THREAD,
+        (_, _) => {
+            let why =
+                "with sqpoll the kernel's thread does the task work, so deferred and interrupt mean nothing";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+    };
+    let mut refused = io::Error::from(io::ErrorKind::InvalidInput);
+    for (name, apply) in steps {
+        let mut builder = IoUring::builder();
+        builder.setup_clamp();
+        if options.poll {
+            builder.setup_iopoll();
+        }
+        match options.thread {
+            Thread::None => {}
+            Thread::Anywhere => {
+                builder.setup_sqpoll(THREAD_IDLE_MS);
+            }
+            Thread::On(cpu) => {
+                builder.setup_sqpoll(THREAD_IDLE_MS).setup_sqpoll_cpu(cpu);
+            }
+        }
+        apply(&mut builder);
+        match builder.build(entries) {
+            Ok(ring) => {
+                granted.used.push((*name).into());
+                return Ok(ring);
+            }
+            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
+                granted.fallbacks.push(format!("{name}: {e}"));
+                refused = e;
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Err(refused)
+}

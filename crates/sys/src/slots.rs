@@ -1,17 +1,42 @@
-//! The memory and the files of operations in flight, and which slots are.
+//! Slots in flight: what every asynchronous interface here shares.
 //!
-//! For: the one rule behind every asynchronous facility here: a slot in flight cannot be had, and a file that was not opened
-//! for writing is not written. Not for: the kernel; whoever owns this submits operations and takes the answers.
+//! 1. `Slots` owns the buffers and files of the operations. A slot in flight cannot be borrowed, and a file opened for reading is never
+//!    written.
+//! 2. [`Done`] is a completion. A wait stays in the kernel for at most [`WAIT_LIMIT`].
+//! 3. [`Granted`] lists the features that the kernel granted and refused at set-up.
 
 use crate::arena::Arena;
-use crate::done::Done;
 use crate::open_file::OpenFile;
 use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
 
-/// State of a slot that belongs to the loop. Any other value is the bytes to report where the kernel answers 0.
+/// A completed operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Slot of the operation.
+    pub slot: u32,
+    /// Bytes moved, or minus errno.
+    pub result: i32,
+}
+
+/// Longest time a wait stays in the kernel, so that a stop is seen.
+pub const WAIT_LIMIT: Duration = Duration::from_millis(100);
+/// How long a drop waits for operations in flight before it leaks their buffers and files.
+pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+
+/// Features that were requested at set-up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Granted {
+    /// Features in use, as text for the report.
+    pub used: Vec<String>,
+    /// Features refused, with the reason.
+    pub fallbacks: Vec<String>,
+}
+
+/// State of a slot that is not in flight. Any other value is the number of bytes to report if the kernel returns 0.
 const FREE: u32 = u32::MAX;
 
-/// An arena and files, with the state of each slot.
+/// The buffers and files of operations, with the state of each slot.
 #[derive(Debug)]
 pub(crate) struct Slots {
     arena: Arena,
@@ -34,27 +59,27 @@ impl Slots {
         &self.files
     }
 
-    /// How many slots are in flight.
+    /// Returns the number of slots in flight.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// The bytes of a slot that is not in flight.
+    /// Returns the buffer of a slot.
     ///
     /// # Panics
-    /// Where the slot is in flight or does not exist: a defect of the caller.
+    /// If the slot is in flight or does not exist: a defect of the caller.
     #[inline]
     pub(crate) fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
         assert!(self.states[slot as usize] == FREE, "slot {slot} is in flight");
         self.arena.slot_mut(slot as usize)
     }
 
-    /// Marks a slot as in flight and gives its address. `credit` is what counts as moved where success is answered with 0,
-    /// as for a trim.
+    /// Marks a slot as in flight and returns its address. `credit` is the number of bytes to report if the kernel returns 0 for success, as
+    /// for a trim.
     ///
     /// # Panics
-    /// Where the slot is in flight, too small or does not exist: defects of the caller.
+    /// If the slot is in flight, too small or does not exist: defects of the caller.
     #[inline]
     pub(crate) fn claim(&mut self, slot: u32, bytes: u32, credit: u32) -> *mut u8 {
         let state = &mut self.states[slot as usize];
@@ -65,8 +90,7 @@ impl Slots {
         self.arena.address(slot as usize)
     }
 
-    /// Gives a slot back to the loop, with the result as the loop is told it. `None` for a slot that does not exist or was
-    /// not in flight.
+    /// Releases a slot and returns its completion; `None` for a slot that does not exist or was not in flight.
     #[inline]
     pub(crate) fn release(&mut self, slot: u32, result: i32) -> Option<Done> {
         let state = self.states.get_mut(slot as usize).filter(|s| **s != FREE)?;
@@ -75,19 +99,19 @@ impl Slots {
         Some(Done { slot, result: if result == 0 { credit as i32 } else { result } })
     }
 
-    /// The last lock before the kernel.
+    /// The last check before a write reaches the kernel.
     ///
     /// # Panics
-    /// Where the file may not be written, or there is none: defects of the caller.
+    /// If the file may not be written or does not exist: defects of the caller.
     #[inline]
     pub(crate) fn assert_writable(&self, file: u32) {
         assert!(self.files[file as usize].writable, "a write to a file that was opened for reading");
     }
 
-    /// The descriptor of a file; open as long as this lives.
+    /// Returns the descriptor of a file, which stays open as long as `self` lives.
     ///
     /// # Panics
-    /// Where there is no such file: a defect of the caller.
+    /// If the file does not exist: a defect of the caller.
     #[inline]
     pub(crate) fn number(&self, file: u32) -> RawFd {
         self.files[file as usize].file.as_raw_fd()
@@ -100,7 +124,7 @@ fn slots() -> Slots {
 }
 
 #[test]
-fn a_slot_is_released_once_and_a_zero_becomes_its_credit() {
+fn a_slot_is_released_once_and_zero_becomes_its_credit() {
     let mut slots = slots();
     slots.claim(0, 4096, 0);
     slots.claim(1, 0, 8192);

@@ -1,14 +1,38 @@
-//! Streams of the C library.
-//!
-//! For: `fread`, `fgetc` and their like on an open file, with a buffer of any size. Not for: formats, nor text.
-//! See stdio(3), setvbuf(3) and unlocked_stdio(3); the C library's own functions are called, so what they do is what is seen.
+//! Streams of the C library (stdio(3), setvbuf(3), unlocked_stdio(3)): `fread`, `fgetc` and others on an open file, with a buffer of any
+//! size. [`Buffered`] is the interface that they share with C++ streams.
 
-use crate::stream::Buffered;
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
 use std::os::fd::IntoRawFd;
 use std::ptr::{self, NonNull};
+
+/// A stream with its own position and buffer.
+pub trait Buffered {
+    /// Reads from the position; fewer bytes at the end of the file.
+    ///
+    /// # Errors
+    /// The error of the kernel if no byte was read.
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes at the position, into the buffer while it has space.
+    ///
+    /// # Errors
+    /// The error of the kernel.
+    fn write(&mut self, data: &[u8]) -> io::Result<usize>;
+
+    /// Sets the position, after writing the buffer.
+    ///
+    /// # Errors
+    /// The error of the kernel.
+    fn seek(&mut self, offset: u64) -> io::Result<()>;
+
+    /// Writes the buffer to the kernel.
+    ///
+    /// # Errors
+    /// The error of the kernel.
+    fn flush(&mut self) -> io::Result<()>;
+}
 
 unsafe extern "C" {
     // Not in the crate libc.
@@ -16,14 +40,14 @@ unsafe extern "C" {
     fn putc_unlocked(byte: c_int, stream: *mut libc::FILE) -> c_int;
 }
 
-/// How bytes pass between a stream and its user.
+/// The functions that move bytes between a stream and its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
-    /// `fread` and `fwrite`: one call for all.
+    /// `fread` and `fwrite`: one call per operation.
     Blocks,
-    /// `fgetc` and `fputc`: one call, and the stream's lock, for each byte.
+    /// `fgetc` and `fputc`: one call with the stream's lock per byte.
     Bytes,
-    /// `getc_unlocked` and `putc_unlocked`, called as functions; a C compiler would put them in place.
+    /// `getc_unlocked` and `putc_unlocked`, as function calls; a C compiler would inline them.
     BytesUnlocked,
 }
 
@@ -32,16 +56,16 @@ pub enum Calls {
 pub struct Stream {
     file: NonNull<libc::FILE>,
     calls: Calls,
-    /// The memory of the stream's buffer, which has to outlive it.
+    /// Memory of the stream's buffer, which must outlive the stream.
     _buffer: Vec<u8>,
 }
 
 impl Stream {
-    /// Opens a stream on a descriptor of its own, which shares the position of `file`. `buffer_bytes`: `None` for what the C
-    /// library takes by itself, 0 for none.
+    /// Opens a stream on its own descriptor, which shares the position of `file`. `buffer_bytes`: `None` for the default of the C library, 0
+    /// for no buffer.
     ///
     /// # Errors
-    /// What dup, fdopen or setvbuf answer.
+    /// An error of dup, fdopen or setvbuf.
     pub fn new(file: &File, buffer_bytes: Option<usize>, calls: Calls) -> io::Result<Self> {
         let flags = rustix::fs::fcntl_getfl(file)?;
         let mode = match flags & rustix::fs::OFlags::RWMODE {
@@ -50,21 +74,21 @@ impl Stream {
             _ => c"r+",
         };
         let fd = file.try_clone()?.into_raw_fd();
-        // SAFETY: the descriptor is open and nobody else's; the mode is a C string. Opening on a descriptor cuts nothing off.
+        // SAFETY: the descriptor is open and has no other owner; the mode is a C string. fdopen does not truncate.
         let raw = unsafe { libc::fdopen(fd, mode.as_ptr()) };
         let Some(stream) = NonNull::new(raw) else {
             let error = io::Error::last_os_error();
-            // SAFETY: fdopen did not take the descriptor, which is still open and nobody else's.
+            // SAFETY: fdopen did not take the descriptor, which is still open and has no other owner.
             unsafe { libc::close(fd) };
             return Err(error);
         };
         let mut buffer = vec![0; buffer_bytes.unwrap_or(0)];
         let answer = match buffer_bytes {
             None => 0,
-            // SAFETY: the stream is open and was not used yet; it gets no memory of ours.
+            // SAFETY: the stream is open and was not used yet; it gets no memory.
             Some(0) => unsafe { libc::setvbuf(raw, ptr::null_mut(), libc::_IONBF, 0) },
-            // SAFETY: the stream is open and was not used yet; the memory has these bytes, is not touched by us and is freed
-            // only after the stream was closed, because fields are dropped after `drop`.
+            // SAFETY: the stream is open and was not used yet; the memory has these bytes, is not touched here and is freed only
+            // after the stream was closed, because fields are dropped after `drop`.
             Some(bytes) => unsafe { libc::setvbuf(raw, buffer.as_mut_ptr().cast(), libc::_IOFBF, bytes) },
         };
         let stream = Self { file: stream, calls, _buffer: buffer };
@@ -76,7 +100,7 @@ impl Buffered for Stream {
     #[inline]
     fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
         let stream = self.file.as_ptr();
-        // SAFETY: the stream is open, and `&mut self` keeps others away from it; the memory is ours and has these bytes.
+        // SAFETY: the stream is open, and `&mut self` gives exclusive access; the memory is borrowed and has these bytes.
         let moved = unsafe {
             match self.calls {
                 Calls::Blocks => libc::fread(data.as_mut_ptr().cast(), 1, data.len(), stream),
@@ -117,7 +141,7 @@ impl Buffered for Stream {
 }
 
 impl Stream {
-    /// Less than asked is the end of the file or an error, and either sticks to the stream until it is cleared.
+    /// Fewer bytes than requested mean the end of the file or an error; the stream keeps both states until they are cleared.
     #[inline]
     fn answer(&mut self, moved: usize, asked: usize) -> io::Result<usize> {
         if moved == asked {
@@ -142,7 +166,7 @@ impl Drop for Stream {
     }
 }
 
-/// Fills bytes one at a time until there are no more.
+/// Fills `data` byte by byte until the stream ends.
 #[inline]
 fn each(data: &mut [u8], mut next: impl FnMut() -> c_int) -> usize {
     for (at, byte) in data.iter_mut().enumerate() {
@@ -159,7 +183,7 @@ fn ok(answer: c_int) -> io::Result<()> {
 }
 
 #[test]
-fn what_was_written_stays_in_the_buffer_until_it_is_flushed() -> io::Result<()> {
+fn writes_stay_in_the_buffer_until_it_is_flushed() -> io::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::FileExt;
     let path = std::env::temp_dir().join(format!("fathom-stdio-{}", std::process::id()));
@@ -185,7 +209,7 @@ fn what_was_written_stays_in_the_buffer_until_it_is_flushed() -> io::Result<()> 
 }
 
 #[test]
-fn a_stream_that_cannot_read_says_why() -> io::Result<()> {
+fn a_read_from_a_write_only_stream_returns_its_error() -> io::Result<()> {
     let file = File::options().write(true).open("/dev/null")?;
     let mut stream = Stream::new(&file, Some(0), Calls::Blocks)?;
     let error = stream.read(&mut [0; 10]).err().and_then(|e| e.raw_os_error());

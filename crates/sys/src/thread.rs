@@ -1,25 +1,23 @@
-//! What a thread costs, where it runs, and which signals it does not take.
-//!
-//! For: CPU time and switches of the calling thread, its CPUs, its priorities, its timers, and a signal mask for workers.
-//! Not for: the nodes of its memory ([`crate::memory_policy`]).
+//! The calling thread: its CPU time and switches, its CPUs, priorities and timers, the NUMA nodes of its memory (`set_mempolicy(2)`), and
+//! its signal mask.
 
 use std::fs::File;
-use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
+use std::{fs, io};
 
-/// What the calling thread has used since it began.
+/// Resources that a thread or process has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// CPU time in user space, ns.
     pub user_ns: u64,
     /// CPU time in the kernel, ns.
     pub system_ns: u64,
-    /// Times it gave up the CPU by itself.
+    /// Voluntary context switches.
     pub voluntary_switches: u64,
-    /// Times the CPU was taken from it.
+    /// Involuntary context switches.
     pub forced_switches: u64,
-    /// Page faults that needed no I/O.
+    /// Page faults without I/O.
     pub minor_faults: u64,
     /// Page faults that waited for I/O.
     pub major_faults: u64,
@@ -28,24 +26,23 @@ pub struct Usage {
 /// Reads the usage of the calling thread (`getrusage(RUSAGE_THREAD)`).
 ///
 /// # Errors
-/// Whatever the kernel answers; none is known for a valid call.
+/// An error of the kernel; none is known for a valid call.
 pub fn usage() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_THREAD)
 }
 
-/// Reads the usage of the whole process (`getrusage(RUSAGE_SELF)`): all its threads, those that ended, and those that the kernel works for
-/// it on.
+/// Reads the usage of the whole process (`getrusage(RUSAGE_SELF)`): all its threads, including ended ones and kernel threads of io_uring.
 ///
 /// # Errors
-/// Whatever the kernel answers; none is known for a valid call.
+/// An error of the kernel; none is known for a valid call.
 pub fn usage_of_process() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_SELF)
 }
 
-fn usage_of(whom: libc::c_int) -> io::Result<Usage> {
+fn usage_of(scope: libc::c_int) -> io::Result<Usage> {
     let mut raw = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a whole rusage that the kernel fills; nothing else is touched.
-    if unsafe { libc::getrusage(whom, raw.as_mut_ptr()) } != 0 {
+    if unsafe { libc::getrusage(scope, raw.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: zeroed at first and filled by a call that succeeded; every bit pattern of its integers is valid.
@@ -61,39 +58,39 @@ fn usage_of(whom: libc::c_int) -> io::Result<Usage> {
     })
 }
 
-/// CPU time that another thread of this process has used since it began, in ns.
+/// Returns the CPU time of another thread of this process in ns.
 ///
 /// # Errors
-/// Where this process has no such thread.
+/// `EINVAL` if this process has no such thread.
 pub fn cpu_ns_of(thread: u32) -> io::Result<u64> {
-    // As the kernel makes the number of a thread's clock from its id (`CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED`).
-    const OF_A_THREAD: libc::clockid_t = 4 | 2;
-    let clock = (!thread.cast_signed() << 3) | OF_A_THREAD;
+    // The kernel derives the clock of a thread from its id with `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED`.
+    const THREAD_CPU_CLOCK: libc::clockid_t = 4 | 2;
+    let clock = (!thread.cast_signed() << 3) | THREAD_CPU_CLOCK;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call takes a number and fills the timespec of this frame; a number of no clock is an error.
+    // SAFETY: the call takes a number and fills the timespec of this frame; an unknown clock is an error.
     if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok((time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// How long the calling thread was ready to run and waited for a CPU (`/proc/thread-self/schedstat`).
+/// Time that the calling thread was ready to run and waited for a CPU (`/proc/thread-self/schedstat`).
 #[derive(Debug)]
 pub struct RunQueue(File);
 
 impl RunQueue {
-    /// Opens the file, which is the larger part of the cost; before what is to be measured.
+    /// Opens the file. Call it before the measurement: opening costs more than reading.
     ///
     /// # Errors
-    /// Where the kernel has no such file or `/proc` is not mounted.
+    /// `ENOENT` if the kernel has no such file or `/proc` is not mounted.
     pub fn open() -> io::Result<Self> {
         File::open("/proc/thread-self/schedstat").map(Self)
     }
 
-    /// ns of waiting since the thread began.
+    /// Returns the waiting time since the thread began, in ns.
     ///
     /// # Errors
-    /// Where the file cannot be read, or the kernel keeps no account.
+    /// If the file cannot be read, or the kernel does not count.
     pub fn waited_ns(&self) -> io::Result<u64> {
         let mut text = [0_u8; 80];
         let count = self.0.read_at(&mut text, 0)?;
@@ -102,7 +99,7 @@ impl RunQueue {
     }
 }
 
-/// Time on a CPU, time waiting for one, turns on one. All are 0 where the kernel does not count.
+/// Parses time on a CPU, time waiting for one, and time slices; returns the waiting time. All are 0 if the kernel does not count.
 fn parse_schedstat(text: &[u8]) -> Option<u64> {
     let numbers: Option<Vec<u64>> =
         std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|w| w.parse().ok()).collect();
@@ -113,8 +110,8 @@ fn parse_schedstat(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Signals that end a process unless it watches for them, and that another process may send: all but `SIGKILL`, faults of the program
-/// itself, and those with a meaning of their own here (`SIGUSR1`, `SIGXFSZ`, `SIGPIPE`).
+/// Returns the signals that end a process by default and that another process may send: all except `SIGKILL`, program faults, and signals
+/// that fathom uses (`SIGUSR1`, `SIGXFSZ`, `SIGPIPE`).
 pub fn ending_signals() -> Vec<i32> {
     let named = [
         libc::SIGHUP,
@@ -134,10 +131,10 @@ pub fn ending_signals() -> Vec<i32> {
     named.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()).collect()
 }
 
-/// Blocks all [`ending_signals`] and SIGUSR1 in the calling thread, so that another one reads them and no I/O call is interrupted.
+/// Blocks all [`ending_signals`] and SIGUSR1 in the calling thread, so that another thread reads them and no I/O call is interrupted.
 ///
 /// # Errors
-/// Whatever the kernel answers; none is known for a valid call.
+/// An error of the kernel; none is known for a valid call.
 pub fn block_signals() -> io::Result<()> {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: sigemptyset initialises the set that the next calls read; all pointers are to this frame.
@@ -151,16 +148,16 @@ pub fn block_signals() -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(answer)) }
 }
 
-/// Keeps the calling thread on these CPUs; where none are named, on those of a NUMA node; with neither, anywhere.
+/// Binds the calling thread to CPUs, or without CPUs to those of a NUMA node. Does nothing without both.
 ///
 /// # Errors
-/// A sentence where there is no such CPU or node, or the kernel does not allow it.
+/// A message if a CPU or node does not exist, or the kernel does not allow it.
 pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
-    let of_node = match node {
+    let node_cpus = match node {
         Some(node) if cpus.is_empty() => cpus_of(node)?,
         _ => Vec::new(),
     };
-    let wanted = if cpus.is_empty() { &of_node } else { cpus };
+    let wanted = if cpus.is_empty() { &node_cpus } else { cpus };
     if wanted.is_empty() {
         return Ok(());
     }
@@ -175,14 +172,14 @@ pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
         .map_err(|e| refused(&format!("CPUs {wanted:?} cannot be used"), Some(e.into())))
 }
 
-/// What the number behind it is, for `ioprio_set(2)`: a process or thread, of which 0 is the caller.
+/// `which` argument of `ioprio_set(2)`: the id is that of a process or thread, 0 for the caller.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
-/// Gives the calling thread a nice value (`setpriority(2)`) and a priority of I/O (class and level as `ioprio_set(2)` takes them);
-/// what is `None` stays.
+/// Sets the nice value (`setpriority(2)`) and the I/O priority (class and level as in `ioprio_set(2)`) of the calling thread; `None` keeps
+/// the present one.
 ///
 /// # Errors
-/// A sentence where the kernel does not allow it.
+/// A message if the kernel does not allow it.
 pub fn prefer(nice: Option<i32>, io_priority: Option<u32>) -> io::Result<()> {
     if let Some(nice) = nice {
         rustix::process::setpriority_process(None, nice)
@@ -197,10 +194,10 @@ pub fn prefer(nice: Option<i32>, io_priority: Option<u32>) -> io::Result<()> {
     Err(refused("the priority of I/O cannot be had", Some(io::Error::last_os_error())))
 }
 
-/// CPUs of a NUMA node, from sysfs.
+/// Reads the CPUs of a NUMA node from sysfs.
 ///
 /// # Errors
-/// That there is no such node, and which there are.
+/// A message with the existing nodes if the node does not exist.
 pub fn cpus_of(node: u32) -> io::Result<Vec<u32>> {
     let file = |name: &str| std::fs::read_to_string(format!("/sys/devices/system/node/{name}"));
     let list = file(&format!("node{node}/cpulist")).map_err(|e| {
@@ -223,22 +220,104 @@ fn refused(what: &str, why: Option<io::Error>) -> io::Error {
     io::Error::new(kind, format!("{what} by this process{why}; type others, or leave them out"))
 }
 
-/// Gives the calling thread a file table of its own, a copy of the one it shared (`unshare(CLONE_FILES)`). The kernel then
-/// looks descriptors up without counting references, 80 ns of a cached pread on the reference machine. What is opened or closed
-/// afterwards, here or in other threads, is so in one table only; the copy goes with the thread.
+/// Lists of the nodes with memory, or on older kernels of the online nodes.
+const NODE_LISTS: [&str; 2] = ["/sys/devices/system/node/has_memory", "/sys/devices/system/node/online"];
+/// Bits of a node mask: the kernel's largest `MAX_NUMNODES`.
+const MAX_NODES: usize = 1024;
+const WORD_BITS: usize = libc::c_ulong::BITS as usize;
+
+/// How memory is allocated from NUMA nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryPolicy {
+    /// From the node of the CPU that touches it.
+    Local,
+    /// Only from these nodes.
+    Bind,
+    /// Preferably from this node.
+    Prefer,
+    /// From these nodes in turn, page by page.
+    Interleave,
+}
+
+impl MemoryPolicy {
+    fn number(self) -> libc::c_int {
+        match self {
+            Self::Local => libc::MPOL_LOCAL,
+            Self::Bind => libc::MPOL_BIND,
+            Self::Prefer => libc::MPOL_PREFERRED,
+            Self::Interleave => libc::MPOL_INTERLEAVE,
+        }
+    }
+}
+
+/// Sets the nodes for memory that the calling thread allocates from now on. `nodes` is empty with [`MemoryPolicy::Local`].
 ///
 /// # Errors
-/// What the kernel answers; a filter of system calls may refuse it, and then nothing has changed.
+/// A message if a node does not exist, or the kernel does not allow it.
+pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> {
+    let mut mask = [0 as libc::c_ulong; MAX_NODES / WORD_BITS];
+    // Check the nodes, since the kernel silently ignores missing ones.
+    let existing = if nodes.is_empty() { Vec::new() } else { nodes_with_memory()? };
+    for &node in nodes {
+        let word = mask.get_mut(node as usize / WORD_BITS).filter(|_| existing.contains(&node));
+        *word.ok_or_else(|| missing_node(node, &existing))? |= 1 << (node as usize % WORD_BITS);
+    }
+    // Pass one bit more: the kernel ignores the highest bit.
+    let (mask, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), MAX_NODES + 1) };
+    // SAFETY: the mask lives in this frame and is as long as the number of bits says, or is null with none; the call changes nothing
+    // but the policy of this thread.
+    let answer = unsafe { libc::syscall(libc::SYS_set_mempolicy, policy.number(), mask, bits) };
+    if answer == 0 {
+        return Ok(());
+    }
+    let e = io::Error::last_os_error();
+    let why = format!("memory of NUMA nodes cannot be asked for by this process ({e}); leave it out");
+    Err(io::Error::new(e.kind(), why))
+}
+
+/// Builds the error for a missing node, with the existing ones.
+fn missing_node(node: u32, existing: &[u32]) -> io::Error {
+    let list: Vec<String> = existing.iter().map(u32::to_string).collect();
+    let why = format!("there is no NUMA node {node} with memory; type one of {}", list.join(", "));
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+/// Reads the nodes with memory.
+fn nodes_with_memory() -> io::Result<Vec<u32>> {
+    let text = NODE_LISTS.iter().find_map(|path| fs::read_to_string(path).ok());
+    let nodes = text.as_deref().and_then(parse_node_list);
+    nodes.ok_or_else(|| {
+        let why = "the kernel shows no NUMA nodes in /sys/devices/system/node; leave them out";
+        io::Error::new(io::ErrorKind::Unsupported, why)
+    })
+}
+
+/// Parses a list such as `0-1,4`.
+fn parse_node_list(list: &str) -> Option<Vec<u32>> {
+    let mut all = Vec::new();
+    for part in list.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        all.extend(first.parse::<u32>().ok()?..=last.parse::<u32>().ok().filter(|n| *n < MAX_NODES as u32)?);
+    }
+    Some(all)
+}
+
+/// Gives the calling thread its own copy of the file table (`unshare(CLONE_FILES)`). The kernel then looks up descriptors without
+/// reference counts, which saves 80 ns of a cached pread on the reference machine. Later opens and closes affect one table only; the copy
+/// is freed with the thread.
+///
+/// # Errors
+/// An error of the kernel or of a system call filter; then nothing has changed.
 pub fn own_file_table() -> io::Result<()> {
-    // SAFETY: the call takes a number only. Descriptors stay valid under their numbers, in a table that ends with this
-    // thread; owners in other threads keep theirs.
+    // SAFETY: the call takes a number only. Descriptors keep their numbers in a table that ends with this thread; other threads keep
+    // theirs.
     if unsafe { libc::unshare(libc::CLONE_FILES) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets timers of the calling thread ring as soon as they are due instead of up to 50 us later (`PR_SET_TIMERSLACK`).
+/// Lets timers of the calling thread expire on time instead of up to 50 us late (`PR_SET_TIMERSLACK`).
 ///
 /// # Errors
-/// What the kernel answers; none is known for a valid call.
+/// An error of the kernel; none is known for a valid call.
 pub fn precise_timers() -> io::Result<()> {
     // SAFETY: the call takes numbers only, and changes nothing but a property of this thread.
     if unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) } == 0 {
@@ -248,8 +327,23 @@ pub fn precise_timers() -> io::Result<()> {
     }
 }
 
+/// Returns the policy of the calling thread and its nodes (`get_mempolicy(2)`).
+#[cfg(test)]
+fn current_policy() -> (libc::c_int, Vec<u32>) {
+    let mut mode: libc::c_int = -1;
+    let mut mask = [0 as libc::c_ulong; MAX_NODES / WORD_BITS];
+    let (none, flags) = (std::ptr::null::<libc::c_void>(), 0);
+    // SAFETY: the kernel fills a number and a mask of this frame, which is as long as the number of bits says.
+    let answer = unsafe {
+        libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, mask.as_mut_ptr(), MAX_NODES, none, flags)
+    };
+    assert_eq!(answer, 0, "{}", io::Error::last_os_error());
+    let is_in = |node: &u32| mask[*node as usize / WORD_BITS] & (1 << (*node as usize % WORD_BITS)) != 0;
+    (mode, (0..MAX_NODES as u32).filter(is_in).collect())
+}
+
 #[test]
-fn a_thread_stays_where_it_was_put_and_a_missing_cpu_is_named() {
+fn a_thread_stays_on_its_cpu_and_a_missing_cpu_is_named() {
     std::thread::spawn(|| {
         place(&[0], Some(0)).unwrap_or_else(|e| panic!("{e}"));
         let set = rustix::thread::sched_getaffinity(None).unwrap_or_else(|e| panic!("{e}"));
@@ -269,7 +363,7 @@ fn a_thread_stays_where_it_was_put_and_a_missing_cpu_is_named() {
 }
 
 #[test]
-fn work_shows_in_the_usage() {
+fn cpu_time_is_counted() {
     let before = usage().unwrap_or_default();
     let start = std::time::Instant::now();
     while start.elapsed().as_millis() < 30 {
@@ -289,7 +383,7 @@ fn work_shows_in_the_usage() {
 }
 
 #[test]
-fn waiting_for_a_cpu_is_counted_where_threads_share_one() {
+fn waiting_for_a_shared_cpu_is_counted() {
     assert_eq!(parse_schedstat(b"0 19864572 1\n"), Some(19_864_572));
     assert_eq!(
         (parse_schedstat(b"0 0 0\n"), parse_schedstat(b"1 x 2"), parse_schedstat(b"")),
@@ -315,4 +409,58 @@ fn waiting_for_a_cpu_is_counted_where_threads_share_one() {
             Err(e) => println!("skipped: {e}"),
         }
     }
+}
+
+#[test]
+fn the_kernel_reports_the_policy_that_was_set() {
+    let Ok(there) = nodes_with_memory() else { return println!("SKIPPED: the kernel shows no NUMA nodes") };
+    let all = there.as_slice();
+    for (policy, nodes) in [
+        (MemoryPolicy::Bind, all),
+        (MemoryPolicy::Interleave, all),
+        (MemoryPolicy::Prefer, &all[..1]),
+        (MemoryPolicy::Local, &[]),
+    ] {
+        let asked = nodes.to_vec();
+        let seen =
+            std::thread::spawn(move || set_memory_policy(policy, &asked).map(|()| current_policy())).join();
+        let seen = seen.unwrap_or_else(|_| panic!("the thread panicked"));
+        match seen {
+            Ok(seen) => assert_eq!(seen, (policy.number(), nodes.to_vec()), "{policy:?}"),
+            Err(e) => println!("SKIPPED: {e}"),
+        }
+    }
+}
+
+#[test]
+fn touched_memory_has_the_policy() {
+    let touched = std::thread::spawn(|| -> io::Result<String> {
+        set_memory_policy(MemoryPolicy::Bind, &nodes_with_memory()?[..1])?;
+        let arena = crate::arena::Arena::new(4, 4096)?;
+        let maps = fs::read_to_string("/proc/thread-self/numa_maps")?;
+        let start = |line: &&str| {
+            line.split(' ').next().and_then(|at| usize::from_str_radix(at, 16).ok()).unwrap_or(usize::MAX)
+        };
+        let before = maps.lines().filter(|line| start(line) <= arena.address(0) as usize);
+        Ok(before.max_by_key(start).unwrap_or_default().to_owned())
+    });
+    match touched.join().unwrap_or_else(|_| panic!("the thread panicked")) {
+        Ok(line) => assert!(line.contains(" bind:") && line.contains(" N"), "{line:?}"),
+        Err(e) => println!("SKIPPED: {e}"),
+    }
+}
+
+#[test]
+fn a_missing_node_is_refused_with_the_existing_ones() {
+    let Ok(there) = nodes_with_memory() else { return println!("SKIPPED: the kernel shows no NUMA nodes") };
+    for nodes in [&[1023][..], &[there[0], 1000], &[u32::MAX]] {
+        let why = set_memory_policy(MemoryPolicy::Bind, nodes)
+            .map_or_else(|e| e.to_string(), |()| panic!("{nodes:?} was accepted"));
+        assert!(why.contains("no NUMA node") && why.contains(&format!("type one of {}", there[0])), "{why}");
+    }
+    assert_eq!(parse_node_list("0-1,4\n"), Some(vec![0, 1, 4]));
+    assert_eq!(
+        (parse_node_list(""), parse_node_list("x"), parse_node_list("0-4000000000")),
+        (None, None, None)
+    );
 }

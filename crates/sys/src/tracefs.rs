@@ -1,10 +1,7 @@
-//! Files of tracefs, also where nobody mounted it.
+//! Files of tracefs, even if it is not mounted, and the numbers of the system calls that move data.
 //!
-//! For: small files such as a tracepoint's number, for whoever may read them, and its directory. Not for: tracing.
-//!
-//! A machine mounts tracefs below /sys when it boots, a minimal one or a container does not. Root then gets a mount that is
-//! attached nowhere (fsopen(2), since Linux 5.2): no namespace shows it, and it is gone with its descriptor, however the process
-//! ends.
+//! Machines mount tracefs below /sys at boot; minimal systems and containers may not. Root then creates a detached mount (`fsopen(2)`, Linux
+//! 5.2): no namespace shows it, and it disappears with its descriptor.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, openat};
@@ -13,13 +10,13 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use std::fs::File;
 use std::io;
 
-/// Where it is mounted, by custom; automatically in the second place wherever debugfs is.
+/// Usual mount points; the second one is automatic with debugfs.
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The text of a file, by its path below tracefs.
+/// Reads a file, by its path below tracefs.
 ///
 /// # Errors
-/// A sentence with the path: this user may not, or the kernel has no such file.
+/// A message with the path: the user may not read it, or the kernel has no such file.
 pub(crate) fn read(path: &str) -> Result<String, String> {
     let place = |dir: &str| format!("{dir}/{path}");
     let first = match std::fs::read_to_string(place(MOUNTED[0])) {
@@ -36,15 +33,15 @@ pub(crate) fn read(path: &str) -> Result<String, String> {
     read_below(&root, path).map_err(|e| format!("{path} of tracefs: {e}"))
 }
 
-/// Its directory, to be read and written below: where it is mounted, else of a mount that is attached nowhere.
+/// Opens the directory of tracefs, of a detached mount if necessary.
 ///
 /// # Errors
-/// A sentence: this user may not, or the kernel has none.
+/// A message: the user may not open it, or the kernel has no tracefs.
 pub fn directory() -> Result<OwnedFd, String> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = |place: &str| {
         let dir = openat(rustix::fs::CWD, place, flags, Mode::empty())?;
-        // An empty directory of sysfs stands there where nothing is mounted.
+        // Without a mount this is an empty directory of sysfs.
         openat(&dir, "instances", flags, Mode::empty()).map(|_| dir)
     };
     let refused = match open(MOUNTED[0]) {
@@ -66,12 +63,12 @@ fn cannot_mount(first: &str, why: Errno) -> String {
 }
 
 fn not_allowed(what: &str, why: &io::Error) -> String {
-    let advice = crate::user::own_advice();
-    let outside = if crate::user::is_root() { "" } else { ", outside of a container" };
+    let advice = crate::error_advice::own_advice();
+    let outside = if crate::error_advice::is_root() { "" } else { ", outside of a container" };
     format!("{what}: this user may not read tracefs ({why}); {advice}{outside}")
 }
 
-/// A mount of it that is attached nowhere.
+/// Creates a detached mount.
 fn mount(access: MountAttrFlags) -> Result<OwnedFd, Errno> {
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;
@@ -87,12 +84,41 @@ fn read_below(root: &OwnedFd, path: &str) -> io::Result<String> {
     io::read_to_string(File::from(file))
 }
 
+/// Number and name of a system call.
+pub type IoCall = (i64, &'static str);
+
+/// System calls that move data or make it durable.
+pub const IO_CALLS: [IoCall; 22] = [
+    (libc::SYS_read, "read"),
+    (libc::SYS_pread64, "pread64"),
+    (libc::SYS_readv, "readv"),
+    (libc::SYS_preadv, "preadv"),
+    (libc::SYS_preadv2, "preadv2"),
+    (libc::SYS_write, "write"),
+    (libc::SYS_pwrite64, "pwrite64"),
+    (libc::SYS_writev, "writev"),
+    (libc::SYS_pwritev, "pwritev"),
+    (libc::SYS_pwritev2, "pwritev2"),
+    (libc::SYS_fsync, "fsync"),
+    (libc::SYS_fdatasync, "fdatasync"),
+    (libc::SYS_sync_file_range, "sync_file_range"),
+    (libc::SYS_msync, "msync"),
+    (libc::SYS_fallocate, "fallocate"),
+    (libc::SYS_io_uring_enter, "io_uring_enter"),
+    (libc::SYS_io_submit, "io_submit"),
+    (libc::SYS_io_getevents, "io_getevents"),
+    (libc::SYS_sendfile, "sendfile"),
+    (libc::SYS_splice, "splice"),
+    (libc::SYS_copy_file_range, "copy_file_range"),
+    (libc::SYS_readahead, "readahead"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_mount_of_our_own_reads_the_same_and_no_list_of_mounts_has_it() {
+    fn a_detached_mount_reads_the_same_files_and_is_not_listed() {
         const ID: &str = "events/raw_syscalls/sys_enter/id";
         let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let before = mounts();
@@ -108,8 +134,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_an_error_with_its_path() {
+    fn a_missing_file_is_an_error_with_its_path() {
         let why = read("events/raw_syscalls/no_such/id").map_or_else(|why| why, |text| panic!("{text}"));
         assert!(why.contains("raw_syscalls/no_such/id"), "{why}");
     }
+}
+
+#[test]
+fn every_system_call_has_its_own_number() {
+    let mut numbers = IO_CALLS.map(|(number, _)| number);
+    numbers.sort_unstable();
+    assert!(numbers.windows(2).all(|two| two[0] < two[1]));
 }

@@ -1,21 +1,13 @@
-//! What a screen looks like at its sizes, held by golden files.
-//!
-//! For: seeing a line that moved, and that no size makes it fail. Not for: how a terminal shows it, which stories tell.
-//! After a change that is meant, look at `FATHOM_BLESS=1 cargo test -p fathom-io --lib live` and `git diff`.
+//! Screens at several sizes, compared with golden files. After an intended change, run `FATHOM_BLESS=1 cargo test -p fathom-io --lib live` and
+//! check `git diff`.
 
 use super::*;
-use crate::live::left::Left;
-use crate::live::observed::Observed;
-use crate::live::recent::{Pulse, Rate};
-use crate::live::sight::Sample;
-use crate::live::state::{HostRow, HostState, Named};
-use analysis::under_way::counters::{Counted, Device, SoFar};
-use analysis::under_way::row::Row;
-use model::capacity::SameBy;
-use model::check_id::CheckId;
-use model::finding::{Finding, Outcome};
-use model::machine::LayerKind;
-use model::record::disturbed::Disturbance;
+use crate::live::Left;
+use crate::live::state::{HostRow, HostState, Named, Observed, Pulse, Rate, Sample};
+use analysis::under_way::{Counted, Device, Row, SoFar};
+use model::finding::{CheckId, Finding, Outcome};
+use model::machine::{LayerKind, SameBy};
+use model::record::Disturbance;
 use model::watch::{
     Call, Conclusion, CpuShares, DeviceInterval, Latencies, Latency, Layout, Load, Open, ProcessCalls,
     ProcessRequests, Processes, Requests, Rule, Watched, WatchedDevice, WatchedProcess,
@@ -26,11 +18,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-const PLAIN: Look = Look { unicode: false, colours: false };
-const FULL: Look = Look { unicode: true, colours: true };
+const PLAIN: Theme = Theme { unicode: false, colours: false };
+const FULL: Theme = Theme { unicode: true, colours: true };
 
-fn screen(state: &State, look: Look, size: (u16, u16)) -> String {
-    painted(size, |frame| draw(frame, state, look))
+fn screen(state: &State, theme: Theme, size: (u16, u16)) -> String {
+    painted(size, |frame| draw(frame, state, theme))
 }
 
 fn painted((width, height): (u16, u16), paint: impl FnOnce(&mut Frame)) -> String {
@@ -44,7 +36,7 @@ fn painted((width, height): (u16, u16), paint: impl FnOnce(&mut Frame)) -> Strin
     lines.collect()
 }
 
-/// In the middle of a run, with all that can be known.
+/// The middle of a run, with all values known.
 fn busy() -> State {
     let mut state = State { rows_in_all: Some(8), ..State::default() };
     state.step("run 12 of 40  4K random read, depth 32", None);
@@ -131,7 +123,7 @@ fn process(name: &str, pid: u32, kernel: bool) -> WatchedProcess {
     }
 }
 
-/// What `fathom watch` sees on a loop device with its disk below.
+/// `fathom watch` of a loop device and the disk below.
 fn observed() -> Observed {
     let requests = |per_s: f64, await_ms| Requests {
         per_s,
@@ -213,7 +205,7 @@ fn observed() -> Observed {
     observed
 }
 
-/// Where nothing is counted.
+/// A run without counters.
 fn blind() -> State {
     let mut state = busy();
     state.rows.clear();
@@ -232,7 +224,7 @@ fn blind() -> State {
     state
 }
 
-/// Of so many hosts, one of which is lost and one of which hangs.
+/// The state with `all` hosts: one is lost, one hangs.
 fn of_hosts(all: usize) -> State {
     let mut state = busy();
     let host = |rank: usize| HostRow {
@@ -262,7 +254,7 @@ fn hold(name: &str, now: &str) {
 }
 
 #[test]
-fn each_size_shows_what_it_showed() {
+fn screens_match_golden_files() {
     let help = State { help: true, ..busy() };
     for (size, name) in [((120, 40), "120x40"), ((80, 24), "80x24"), ((40, 12), "40x12")] {
         hold(&format!("busy.{name}"), &screen(&busy(), FULL, size));
@@ -276,8 +268,8 @@ fn each_size_shows_what_it_showed() {
 }
 
 #[test]
-fn what_is_watched_shows_what_it_showed() {
-    let at = |observed: &Observed, look, size| painted(size, |frame| draw_observed(frame, observed, look));
+fn watch_screens_match_golden_files() {
+    let at = |observed: &Observed, theme, size| painted(size, |frame| draw_observed(frame, observed, theme));
     for (size, name) in [((120, 40), "120x40"), ((80, 24), "80x24"), ((40, 12), "40x12")] {
         hold(&format!("watch.{name}"), &at(&observed(), FULL, size));
         hold(&format!("watch-plain.{name}"), &at(&observed(), PLAIN, size));
@@ -294,7 +286,7 @@ fn what_is_watched_shows_what_it_showed() {
 }
 
 #[test]
-fn nothing_that_is_not_known_is_a_zero() {
+fn unknown_values_are_not_drawn_as_zero() {
     for state in [State::default(), blind()] {
         let shown = screen(&state, PLAIN, (120, 40));
         assert!(!shown.contains("0 IOPS") && !shown.contains(" 0.0") && !shown.contains(" 0 ns"), "{shown}");
@@ -302,7 +294,7 @@ fn nothing_that_is_not_known_is_a_zero() {
 }
 
 #[test]
-fn no_size_makes_it_fail() {
+fn drawing_succeeds_at_any_size() {
     for width in (1..60).chain([120, 400]) {
         for height in (1..30).chain([100]) {
             for state in [State::default(), busy(), blind(), of_hosts(300), State { help: true, ..busy() }] {
@@ -313,7 +305,7 @@ fn no_size_makes_it_fail() {
 }
 
 #[test]
-fn hostile_names_do_nothing_and_without_unicode_there_is_only_ascii() {
+fn hostile_names_are_escaped_and_ascii_screens_contain_only_ascii() {
     let mut state = busy();
     state.step("run 1 of 1  \u{1b}[2J Größe \u{202e}x 日本語", None);
     let plain = screen(&state, PLAIN, (120, 40));
@@ -323,7 +315,7 @@ fn hostile_names_do_nothing_and_without_unicode_there_is_only_ascii() {
 }
 
 #[test]
-fn without_colours_there_are_none() {
+fn theme_without_colours_draws_none() {
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap_or_else(|never| match never {});
     let colours = |terminal: &Terminal<TestBackend>| {
         let cells = &terminal.backend().buffer().content;

@@ -1,93 +1,98 @@
-//! Cells of a sweep: from a point of the axes to a job, or to the reason why there is none.
+//! Cells of a sweep: turns a point of the axes into a job, or into the reason why there is none. Also computes the loads:
+//! numbers of workers, targets and outstanding operations.
 //!
-//! For: what a cell may cost, and what a place, an engine or a target refuses. Not for: which points there are, nor their order.
+//! Loads are the product of the axes, or the sequence of one of Iometer's test types. In Iometer the user gives targets to
+//! each worker; here every worker may use all named ones.
 
-use super::doing::Doing;
-use super::target_facts::TargetFacts;
 use crate::failure::Failure;
-use crate::plan::cycle::{Assignment, Loads};
+use crate::plan::settings::Origins;
+use crate::plan::sweep::CellWork;
 use crate::plan::target;
-use crate::request::SweepSpec;
+use crate::request::{Request, SweepSpec};
 use engine::engines::{self, Entry};
+use machine::root::Root;
 use model::job::{Advice, Batch, Cache, GROW, Mix, PerKind, Sizes, StopRule};
 use model::name;
 use model::plan::Role;
-use model::spec::axes::{MAX_CELLS, names};
-use model::spec::offset::Offset;
-use model::spec::presets::{Mode, Procedure};
+use model::spec::axes::{IOMETER, MAX_CELLS, Mode, Offset, Procedure, names};
+use model::spec::iometer::{Cycle, Step};
+use model::spec::number::MAX_WORKERS;
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::sweep::{Baseline, Cell, Setting, Skipped, works};
 use model::units::{MIB, show_bytes};
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::thread::available_parallelism;
 
-/// What well-known programs do unless told otherwise: one operation at a time, through the page cache. Sources: `cp` of GNU
-/// coreutils 8 and 9 (`ioblksize.h`: 128 KiB), `dd` by POSIX (512 bytes).
+/// Defaults of well-known programs: one operation at a time, through the page cache. Sources: `cp` of GNU coreutils 8 and
+/// 9 (`ioblksize.h`: 128 KiB), `dd` by POSIX (512 bytes).
 const YARDSTICKS: [(&str, u32); 2] = [("cp", 128 << 10), ("dd", 512)];
-/// Most bytes that they go over, once: what they read again would be in the page cache.
+/// Most bytes of their single pass: a second one would read the page cache.
 const YARDSTICK_BYTES: u64 = 256 * MIB;
 
-/// What a position in percent is a multiple of, so that direct I/O can begin there.
+/// Positions in percent are multiples of this, for direct I/O.
 const POSITION_BYTES: u64 = 4096;
 
-/// Where a cell begins.
+/// Where a cell begins on its targets, and what is left after it.
 #[derive(Clone, Copy)]
-struct Beginning {
+struct CellStart {
     /// Its first byte.
     bytes: u64,
-    /// Where it begins in percent of the smallest target; `None` where that was not said in percent.
+    /// Percent of the smallest target; `None` if not given in percent.
     percent: Option<u32>,
     /// Bytes from there to the end.
     left: u64,
 }
 
-/// A grid while it grows.
+/// A grid in progress.
 pub(super) struct Growing<'a> {
     pub(super) base: JobSpec,
     pub(super) memory_bytes: u64,
-    /// One per named target; none where nothing is touched.
+    /// One per named target; empty if nothing is touched.
     pub(super) targets: Vec<TargetFacts>,
     pub(super) loads: Loads,
-    /// What denies io_uring, if the engine is the one that replaces it.
+    /// What denies io_uring, if its replacement is used.
     pub(super) denial: Option<String>,
     pub(super) cache_said: bool,
     pub(super) specs: Vec<JobSpec>,
     pub(super) cells: Vec<Cell>,
     pub(super) skipped: Vec<Skipped>,
-    pub(super) said: &'a SweepSpec,
+    pub(super) sweep_spec: &'a SweepSpec,
 }
 
 /// One point of the axes.
 struct Point<'a> {
-    doing: &'a Doing,
+    doing: &'a CellWork,
     mode: Option<&'static Mode>,
     cache: Cache,
     engine: &'a EngineSpec,
     entry: &'static Entry,
     assignment: Assignment,
-    /// Targets that are named.
+    /// Number of named targets.
     named: u32,
-    /// The path of the one that is used, where each is used alone.
+    /// The path of the target, if each is used alone.
     target: Option<String>,
-    /// Where it begins, where that was said.
-    at: Option<Beginning>,
+    /// The start, if given.
+    at: Option<CellStart>,
     batch: Option<u32>,
-    /// Of an access specification the largest.
+    /// Block size; the largest of an access specification.
     bs: u32,
     depth: u32,
 }
 
 impl Growing<'_> {
-    /// Every cell of a work with an engine.
+    /// Adds every cell of a work with an engine.
     pub(super) fn of_engine(
         &mut self,
-        doing: &Doing,
+        doing: &CellWork,
         engine: &EngineSpec,
         entry: &'static Entry,
     ) -> Result<(), Failure> {
-        let said = self.said;
-        let axes = &said.axes;
+        let sweep_spec = self.sweep_spec;
+        let axes = &sweep_spec.axes;
         let default = self.default_cache(entry);
         let writes = doing.writes();
-        let modes: Vec<(Option<&'static Mode>, Cache)> = match self.said.preset {
+        let modes: Vec<(Option<&'static Mode>, Cache)> = match self.sweep_spec.preset {
             Some(preset) if axes.cache.is_empty() && !preset.modes.is_empty() => preset
                 .modes
                 .iter()
@@ -98,15 +103,15 @@ impl Growing<'_> {
             _ => axes.cache.iter().map(|c| (None, *c)).collect(),
         };
         let sizes: Vec<u32> = match doing {
-            Doing::Named(spec) => vec![spec.largest_bytes()],
-            Doing::Plain(..) if axes.bs.is_empty() => (12..=22).map(|i| 1 << i).collect(),
-            Doing::Plain(..) => axes.bs.clone(),
+            CellWork::Named(spec) => vec![spec.largest_bytes()],
+            CellWork::Plain(..) if axes.bs.is_empty() => (12..=22).map(|i| 1 << i).collect(),
+            CellWork::Plain(..) => axes.bs.clone(),
         };
         let Loads { assignments, depths } = &self.loads;
         let (assignments, depths) = (assignments.clone(), depths.clone());
-        let batches = or_none(&axes.batch);
-        let offsets = or_none(&axes.offset);
-        // What is about one cell beside its size and depth.
+        let batches = optional_values(&axes.batch);
+        let offsets = optional_values(&axes.offset);
+        // The properties of a cell besides its size and depth.
         let ways: Vec<(Assignment, Option<Offset>, Option<u32>)> = assignments
             .iter()
             .flat_map(|a| offsets.iter().map(move |at| (*a, *at)))
@@ -147,7 +152,7 @@ impl Growing<'_> {
         Ok(())
     }
 
-    /// The targets of a cell; none where nothing is touched.
+    /// The targets of a cell; empty if nothing is touched.
     fn used(&self, assignment: Assignment) -> &[TargetFacts] {
         let used = match assignment.alone {
             Some(at) => self.targets.get(at..=at),
@@ -156,24 +161,24 @@ impl Growing<'_> {
         used.unwrap_or_default()
     }
 
-    /// Where a cell begins. A share is one of the smallest of its targets, so that each has as much behind it.
-    fn beginning(&self, said: Offset, assignment: Assignment) -> Beginning {
+    /// The start of a cell. A percentage refers to the smallest target, so that each has the same bytes after it.
+    fn beginning(&self, sweep_spec: Offset, assignment: Assignment) -> CellStart {
         let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
         let there =
             |t: &TargetFacts| if t.role == Role::Made { size.unwrap_or(target::MADE_BYTES) } else { t.bytes };
         let there = self.used(assignment).iter().map(there).min();
         let there = there.unwrap_or(size.unwrap_or(target::MADE_BYTES));
-        let (bytes, percent) = match said {
+        let (bytes, percent) = match sweep_spec {
             Offset::Bytes(bytes) => (bytes, None),
             Offset::Percent(percent) => {
                 let bytes = (u128::from(there) * u128::from(percent) / 100) as u64;
                 (bytes / POSITION_BYTES * POSITION_BYTES, Some(percent))
             }
         };
-        Beginning { bytes, percent, left: there.saturating_sub(bytes) }
+        CellStart { bytes, percent, left: there.saturating_sub(bytes) }
     }
 
-    /// How files are opened where nobody says: as the engine likes it best, but not in a way that a place does not know.
+    /// Default cache mode: the engine's preference, unless the place does not support it.
     fn default_cache(&self, entry: &Entry) -> Cache {
         let best = entry.caches.first().copied().unwrap_or(Cache::Direct);
         let knows = self.targets.iter().all(|t| t.direct);
@@ -191,7 +196,7 @@ impl Growing<'_> {
         self.cells.push(Cell { setting, job });
     }
 
-    /// The index of a job: that of another cell where this system makes no difference.
+    /// The index of a job: that of another cell if this system makes no difference.
     fn job(&mut self, spec: JobSpec, setting: &Setting) -> usize {
         let same = |known: &JobSpec| known.phases == spec.phases;
         self.specs.iter().position(same).unwrap_or_else(|| {
@@ -233,7 +238,7 @@ impl Growing<'_> {
         if let Some(at) = point.at.filter(|at| at.left < bs) {
             return Some(format!("only {} are left behind {}", show_bytes(at.left), show_bytes(at.bytes)));
         }
-        let until_slow = self.said.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
+        let until_slow = self.sweep_spec.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
         let mut used = self.used(point.assignment).iter().filter(|_| entry.moves_bytes);
         let is_all = |t: &TargetFacts| size.or((t.role != Role::Made).then_some(t.bytes)) == Some(bs);
         if until_slow && used.clone().any(is_all) {
@@ -254,14 +259,14 @@ impl Growing<'_> {
         let mine: Vec<String> = mine.filter(|_| targets < point.named).map(|t| name::text(&t.path)).collect();
         for PhaseSpec { streams, .. } in &mut job.phases {
             for stream in &mut *streams {
-                // Planned like any stream with the default engine, so that it records why libaio replaces that.
+                // Plan it like a stream with the default engine, so that the replacement by libaio is recorded.
                 if self.denial.is_some() && point.entry.max_depth > 1 {
                     stream.engine = None;
                 }
                 stream.target.clone_from(&mine);
                 self.begin(stream, point);
             }
-            // What the last worker does is a stream of its own.
+            // The last worker's share is a separate stream.
             if let (Some(few), Some(stream)) = (of_last, streams.first_mut()) {
                 let last = StreamSpec {
                     name: Some("the last worker".into()),
@@ -277,21 +282,22 @@ impl Growing<'_> {
         job
     }
 
-    /// Lets a stream begin where its cell does, and go no further than there is.
+    /// Sets the stream's start and limits it to the target's end.
     fn begin(&self, stream: &mut StreamSpec, point: &Point) {
         let Some(at) = point.at else { return };
         stream.offset = Some(at.bytes);
-        // A file that is made has its size from there, whatever lies before the beginning.
+        // A made file begins at the offset, whatever precedes it.
         if self.used(point.assignment).iter().all(|t| t.role != Role::Made) {
             stream.size = stream.size.map(|size| size.min(at.left));
         }
     }
 
-    /// What well-known programs do, for works that these do too: they read a file that is not cached, and write one that is new.
+    /// The defaults of well-known programs, for works that they do: reading a file that is not cached, and writing a new
+    /// one.
     pub(super) fn baselines(&mut self) -> Vec<Baseline> {
         let Some(role) = self.targets.first().map(|t| t.role) else { return Vec::new() };
-        // They begin at the first byte of one target: beside others they would say nothing.
-        let axes = &self.said.axes;
+        // They start at the first byte of one target. With others a comparison would be meaningless.
+        let axes = &self.sweep_spec.axes;
         if !axes.target.is_empty() || !axes.offset.is_empty() {
             return Vec::new();
         }
@@ -305,7 +311,7 @@ impl Growing<'_> {
             for (name, bs) in YARDSTICKS {
                 let Some(bytes) = self.yardstick_bytes(bs) else { continue };
                 let point = Point {
-                    doing: &Doing::Plain(rw, None),
+                    doing: &CellWork::Plain(rw, None),
                     mode: None,
                     cache: Cache::Buffered,
                     engine: &engine,
@@ -319,7 +325,7 @@ impl Growing<'_> {
                     depth: 1,
                 };
                 let setting = point.setting();
-                // What is there already is not new, and fathom never cuts it off.
+                // An existing file is not new, and fathom never truncates it.
                 if rw == Rw::Write && role != Role::Made {
                     let why = format!(
                         "{name} writes a file that is new; name a directory, and fathom makes one there"
@@ -332,7 +338,7 @@ impl Growing<'_> {
                 for phase in &mut spec.phases {
                     phase.warmup = Some(0);
                     for stream in &mut phase.streams {
-                        // As cp does, and dd does not.
+                        // cp advises the kernel, dd does not.
                         let advises = name == "cp" && rw == Rw::Read;
                         stream.advice = advises.then_some(Advice::Sequential);
                         stream.limit =
@@ -346,7 +352,7 @@ impl Growing<'_> {
         out
     }
 
-    /// Bytes that a baseline goes over; `None` where no operation of its size fits.
+    /// Bytes of a baseline; `None` if no operation of its size fits.
     fn yardstick_bytes(&self, bs: u32) -> Option<u64> {
         let stream = self.base.phases.first().and_then(|p| p.streams.first())?;
         let target = self.targets.first()?;
@@ -356,12 +362,12 @@ impl Growing<'_> {
     }
 }
 
-/// The values of an axis, or that nothing is said of it.
-fn or_none<T: Copy>(axis: &[T]) -> Vec<Option<T>> {
+/// The values of an axis, or `None` for an unset one.
+fn optional_values<T: Copy>(axis: &[T]) -> Vec<Option<T>> {
     if axis.is_empty() { vec![None] } else { axis.iter().copied().map(Some).collect() }
 }
 
-/// Why a cell cannot be measured at a target.
+/// Why a cell cannot be measured on a target.
 fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
     if target.role != Role::Made && u64::from(point.bs) > target.bytes {
         return Some(format!("{} has {}", name::shown(&target.path), show_bytes(target.bytes)));
@@ -372,8 +378,8 @@ fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
     let Some(align) = target.align else { return Some("its file system has no direct I/O".into()) };
     let odd = |bytes: &u32| !bytes.is_multiple_of(align);
     let (size, reply) = match point.doing {
-        Doing::Plain(..) => (Some(point.bs).filter(odd), None),
-        Doing::Named(spec) => (spec.sizes().find(odd), spec.replies().find(odd)),
+        CellWork::Plain(..) => (Some(point.bs).filter(odd), None),
+        CellWork::Named(spec) => (spec.sizes().find(odd), spec.replies().find(odd)),
     };
     if let Some(reply) = reply {
         return Some(format!(
@@ -387,8 +393,8 @@ impl Point<'_> {
     fn setting(&self) -> Setting {
         let Assignment { workers, targets, of_last, alone } = self.assignment;
         let (rw, mix, spec) = match self.doing {
-            Doing::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::describe), None),
-            Doing::Named(spec) => (String::new(), None, Some(spec.name.clone())),
+            CellWork::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::describe), None),
+            CellWork::Named(spec) => (String::new(), None, Some(spec.name.clone())),
         };
         Setting {
             block_bytes: self.bs,
@@ -413,13 +419,13 @@ impl Point<'_> {
         let mut job = base.clone();
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
             match self.doing {
-                Doing::Plain(rw, mix) => {
+                CellWork::Plain(rw, mix) => {
                     let size = Sizes::Fixed(self.bs);
                     stream.rw = Some(*rw);
                     stream.mix = *mix;
                     stream.bs = Some(PerKind::all(size));
                 }
-                Doing::Named(spec) => stream.lines.clone_from(&spec.lines),
+                CellWork::Named(spec) => stream.lines.clone_from(&spec.lines),
             }
             stream.depth = Some(self.depth);
             stream.workers = Some(self.assignment.workers);
@@ -432,4 +438,315 @@ impl Point<'_> {
         }
         job
     }
+}
+
+/// Facts of a target that cells depend on.
+pub(super) struct TargetFacts {
+    pub(super) role: Role,
+    pub(super) path: PathBuf,
+    /// Usable bytes.
+    pub(super) bytes: u64,
+    /// Alignment of direct I/O; `None` if unsupported.
+    pub(super) align: Option<u32>,
+    /// Whether direct I/O bypasses the page cache, as far as known.
+    pub(super) direct: bool,
+}
+
+/// Inspects every named target once.
+pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, Failure> {
+    let here = [PathBuf::from(".")];
+    let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
+    let mut all: Vec<TargetFacts> = Vec::new();
+    for sweep_spec in named {
+        let path = sweep_spec.canonicalize().map_err(|e| target::unreachable_path(sweep_spec, &e))?;
+        if all.iter().any(|known| known.path == path) {
+            return Err(Failure::Usage(format!(
+                "TARGET {} is there twice; name each target once",
+                name::shown(sweep_spec)
+            )));
+        }
+        let (found, place) = target::inspect_target(root, sweep_spec, &path)?;
+        let direct = place.without_direct().is_none();
+        all.push(TargetFacts {
+            role: found.role,
+            bytes: found.bytes,
+            align: target::whole_alignment(&place),
+            direct,
+            path,
+        });
+    }
+    Ok(all)
+}
+
+/// Default maximum of outstanding I/Os, as in Iometer.
+const MOST_OUTSTANDING: u32 = 32;
+/// Base of exponential steps and of cycles of outstanding I/Os, as in Iometer.
+const STEP_FACTOR: u32 = 2;
+
+/// Workers, and the targets that they use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    pub(crate) workers: u32,
+    /// Targets of each worker.
+    pub(crate) targets: u32,
+    /// Targets of the last worker, if fewer.
+    pub(crate) of_last: Option<u32>,
+    /// Index of the only target, if each is used alone.
+    pub(crate) alone: Option<usize>,
+}
+
+/// The loads of a grid: each assignment at each depth.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Loads {
+    pub(crate) assignments: Vec<Assignment>,
+    /// Operations in flight of each worker on each target: Iometer's outstanding I/Os.
+    pub(crate) depths: Vec<u32>,
+}
+
+/// The requested loads on `targets` targets.
+pub(crate) fn loads(sweep_spec: &SweepSpec, targets: u32, origins: &mut Origins) -> Result<Loads, Failure> {
+    let axes = &sweep_spec.axes;
+    if let Some(many) = axes.targets.iter().find(|t| **t > targets) {
+        return Err(Failure::Usage(format!(
+            "--targets {many}: there are {targets}; name as many, or use a smaller number"
+        )));
+    }
+    if sweep_spec.preset.is_some_and(|p| p.name == IOMETER) {
+        if !axes.target.is_empty() {
+            return Err(Failure::Usage(
+                "--target: a test type of Iometer says itself which targets are used; name them as TARGETs"
+                    .into(),
+            ));
+        }
+        let cpus = available_parallelism().map_or(1, NonZero::get);
+        let cpus = u32::try_from(cpus).unwrap_or(MAX_WORKERS).min(MAX_WORKERS);
+        let cycle = sweep_spec.cycle.unwrap_or(Cycle::Normal);
+        let from = if sweep_spec.cycle.is_some() { "command line" } else { "default" };
+        origins.fixed("--cycle", &format!("{}: {}", cycle.word(), cycle.about()), from);
+        let loads = cycled(sweep_spec, cycle, targets, cpus)?;
+        record_loads(sweep_spec, cycle, &loads, origins);
+        return Ok(loads);
+    }
+    let idle = [("cycle", sweep_spec.cycle.is_some()), ("step", sweep_spec.step.is_some())];
+    if let Some((flag, _)) = idle.into_iter().find(|(_, sweep_spec)| *sweep_spec) {
+        return Err(Failure::Usage(format!(
+            "--{flag} is about the test types of Iometer; type --preset {IOMETER} too, or leave it out"
+        )));
+    }
+    let workers = given_or(&axes.workers, || vec![1]);
+    let assignments = if axes.target.is_empty() {
+        product(&workers, &given_or(&axes.targets, || vec![targets]))
+    } else if axes.targets.is_empty() {
+        each_alone(&workers, axes.target.len())
+    } else {
+        return Err(Failure::Usage(
+            "--target measures each target alone, and --targets says how many are used at once; type one of them"
+                .into(),
+        ));
+    };
+    Ok(Loads { assignments, depths: given_or(&axes.depth, || vec![1, 2, 4, 8, 16]) })
+}
+
+fn given_or(sweep_spec: &[u32], default: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
+    if sweep_spec.is_empty() { default() } else { sweep_spec.to_vec() }
+}
+
+fn product(workers: &[u32], targets: &[u32]) -> Vec<Assignment> {
+    let assignment = |workers: u32| {
+        targets.iter().map(move |t| Assignment { workers, targets: *t, of_last: None, alone: None })
+    };
+    workers.iter().flat_map(|w| assignment(*w)).collect()
+}
+
+/// Each number of workers on each target alone.
+fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
+    let of = |workers: u32| {
+        (0..targets).map(move |at| Assignment { workers, targets: 1, of_last: None, alone: Some(at) })
+    };
+    workers.iter().flat_map(|w| of(*w)).collect()
+}
+
+/// The loads of a test type. For the rising number a flag may give the maximum, one number, or all values.
+fn cycled(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
+    let axes = &sweep_spec.axes;
+    let rises = |through: bool, values: &[u32]| through && values.len() < 2;
+    let workers_rise = rises(cycle.has_workers(), &axes.workers);
+    let targets_rise = rises(cycle.has_targets(), &axes.targets);
+    let depths_rise = rises(cycle.has_outstanding(), &axes.depth);
+    if let Some(step) = sweep_spec.step.filter(|_| !workers_rise && !targets_rise && !depths_rise) {
+        return Err(Failure::Usage(format!(
+            "--step {} changes nothing here: no number rises by itself; leave it out, or type another --cycle",
+            step.word().to_lowercase()
+        )));
+    }
+    let step = sweep_spec.step.unwrap_or(Step::Linear);
+    let most = |values: &[u32], default: u32| values.first().copied().unwrap_or(default);
+    let values = |rises: bool, values: &[u32], default: u32| {
+        if rises { up_to(most(values, default), step) } else { given_or(values, || vec![default]) }
+    };
+    let depths = if depths_rise {
+        let step = sweep_spec.step.unwrap_or(Step::Exponential);
+        step.values(1, most(&axes.depth, MOST_OUTSTANDING), STEP_FACTOR).collect()
+    } else {
+        given_or(&axes.depth, || vec![1])
+    };
+    let assignments = if cycle.increments() {
+        let list = [("workers", &axes.workers), ("targets", &axes.targets)];
+        if let Some((flag, _)) = list.iter().find(|(_, values)| values.len() > 1) {
+            return Err(Failure::Usage(format!(
+                "--{flag}: {} goes through them itself; type how many there are, one number",
+                cycle.word()
+            )));
+        }
+        one_after_another(most(&axes.workers, cpus), most(&axes.targets, targets), step)
+    } else {
+        let workers = values(workers_rise, &axes.workers, cpus);
+        product(&workers, &values(targets_rise, &axes.targets, targets))
+    };
+    Ok(Loads { assignments, depths })
+}
+
+/// From one to the maximum, which always comes last, as in Iometer.
+fn up_to(most: u32, step: Step) -> Vec<u32> {
+    let by = if step == Step::Linear { 1 } else { STEP_FACTOR };
+    let below = step.values(1, most.saturating_sub(1), by);
+    below.chain([most]).collect()
+}
+
+/// Adds targets to one worker at a time: the first worker gets all of its targets before the second gets one.
+fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Assignment> {
+    let targets = targets.max(1);
+    let assignment = |pairs: u32| match (pairs / targets, pairs % targets) {
+        (workers, 0) => Assignment { workers, targets, of_last: None, alone: None },
+        (0, few) => Assignment { workers: 1, targets: few, of_last: None, alone: None },
+        (full, few) => Assignment { workers: full + 1, targets, of_last: Some(few), alone: None },
+    };
+    up_to(workers.saturating_mul(targets), step).into_iter().map(assignment).collect()
+}
+
+/// Records the numbers and their cause.
+fn record_loads(sweep_spec: &SweepSpec, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
+    let Loads { assignments, depths } = loads;
+    let list = |of: fn(&Assignment) -> u32| {
+        let mut all: Vec<u32> = assignments.iter().map(of).collect();
+        all.sort_unstable();
+        all.dedup();
+        format_list(&all)
+    };
+    let axes = &sweep_spec.axes;
+    let law = sweep_spec.step.map_or("its default steps", Step::word);
+    let from = |rises: bool, values: &[u32], default: &str| match (rises, values) {
+        (_, [_, _, ..]) | (false, [_]) => "command line".to_owned(),
+        (true, [_]) => format!("{}, {law}; the most from the command line", cycle.word()),
+        (true, []) => format!("{}, {law}", cycle.word()),
+        (false, []) => default.to_owned(),
+    };
+    let by =
+        from(cycle.has_workers() || cycle.increments(), &axes.workers, "the number of CPUs, as in Iometer");
+    origins.fixed("workers", &list(|c| c.workers), &by);
+    let by = from(cycle.has_targets(), &axes.targets, "all that are named");
+    origins.fixed("targets", &list(|c| c.targets), &by);
+    origins.fixed(
+        "outstanding I/Os",
+        &format!("{} per worker and target: the same as depth", format_list(depths)),
+        &from(cycle.has_outstanding(), &axes.depth, "as in Iometer"),
+    );
+}
+
+fn format_list(all: &[u32]) -> String {
+    all.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+fn sweep(cycle: Cycle, step: Option<Step>) -> SweepSpec {
+    SweepSpec {
+        axes: model::spec::axes::Axes::default(),
+        flags: Vec::new(),
+        preset: model::spec::axes::preset(IOMETER),
+        memory: None,
+        exhaustive: true,
+        by: None,
+        tolerance: None,
+        cycle: Some(cycle),
+        step,
+    }
+}
+
+/// Results on three targets with two CPUs: workers, targets and targets of the last worker for each assignment.
+#[cfg(test)]
+struct TestCase {
+    assignments: Vec<(u32, u32, u32)>,
+    depths: Vec<u32>,
+}
+
+#[cfg(test)]
+fn through(sweep_spec: &SweepSpec) -> Result<TestCase, String> {
+    let cycle = sweep_spec.cycle.unwrap_or(Cycle::Normal);
+    let Loads { assignments, depths } =
+        cycled(sweep_spec, cycle, 3, 2).map_err(|e| e.message().to_owned())?;
+    let assignments = assignments.iter().map(|c| (c.workers, c.targets, c.of_last.unwrap_or(0))).collect();
+    Ok(TestCase { assignments, depths })
+}
+
+#[cfg(test)]
+fn done(sweep_spec: &SweepSpec) -> TestCase {
+    through(sweep_spec).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn test_types_have_the_loads_of_iometer() {
+    let targets = [(2, 1, 0), (2, 2, 0), (2, 3, 0)];
+    let one_by_one = [(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 3, 1), (2, 3, 2), (2, 3, 0)];
+    let both = [(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 1, 0), (2, 2, 0), (2, 3, 0)];
+    let doubling = [1, 2, 4, 8, 16, 32];
+    for (cycle, assignments, depths) in [
+        (Cycle::Normal, &[(2, 3, 0)][..], &[1][..]),
+        (Cycle::Targets, &targets, &[1]),
+        (Cycle::Workers, &[(1, 3, 0), (2, 3, 0)], &[1]),
+        (Cycle::IncrementParallel, &one_by_one, &[1]),
+        (Cycle::IncrementSerial, &one_by_one, &[1]),
+        (Cycle::WorkersAndTargets, &both, &[1]),
+        (Cycle::Outstanding, &[(2, 3, 0)], &doubling),
+        (Cycle::OutstandingAndTargets, &targets, &doubling),
+    ] {
+        let seen = done(&sweep(cycle, None));
+        assert_eq!(
+            (seen.assignments.as_slice(), seen.depths.as_slice()),
+            (assignments, depths),
+            "{}",
+            cycle.word()
+        );
+    }
+}
+
+#[test]
+fn steps_and_flags_change_the_loads() {
+    let of = |cycle: Cycle, step: Step| done(&sweep(cycle, Some(step)));
+    let targets = of(Cycle::Targets, Step::Exponential).assignments;
+    assert_eq!(targets, [(2, 1, 0), (2, 2, 0), (2, 3, 0)], "the last too");
+    let odd: Vec<u32> = (1..32).step_by(2).collect();
+    assert_eq!(of(Cycle::Outstanding, Step::Linear).depths, odd, "by two, as Iometer's step is");
+    let mut sweep_spec = sweep(Cycle::IncrementSerial, Some(Step::Exponential));
+    sweep_spec.axes.workers = vec![5];
+    assert_eq!(done(&sweep_spec).assignments, [(1, 1, 0), (1, 2, 0), (2, 3, 1), (3, 3, 2), (5, 3, 0)]);
+    sweep_spec.axes.workers = vec![1, 2];
+    assert!(through(&sweep_spec).is_err_and(|e| e.contains("one number")));
+    let mut sweep_spec = sweep(Cycle::Workers, Some(Step::Linear));
+    sweep_spec.axes.workers = vec![4, 8];
+    assert!(through(&sweep_spec).is_err_and(|e| e.contains("--step linear changes nothing")));
+    sweep_spec.step = None;
+    assert_eq!(done(&sweep_spec).assignments, [(4, 3, 0), (8, 3, 0)]);
+    sweep_spec.axes.workers = vec![3];
+    assert_eq!(done(&sweep_spec).assignments, [(1, 3, 0), (2, 3, 0), (3, 3, 0)], "one number is the most");
+    let mut sweep_spec = sweep(Cycle::OutstandingAndTargets, None);
+    (sweep_spec.axes.depth, sweep_spec.axes.targets) = (vec![5], vec![2]);
+    let seen = done(&sweep_spec);
+    assert_eq!(
+        (seen.assignments.len(), seen.depths),
+        (2, vec![1, 2, 4]),
+        "none above the end, as in Iometer"
+    );
+    let mut sweep_spec = sweep(Cycle::IncrementParallel, None);
+    sweep_spec.axes.targets = vec![1];
+    assert_eq!(done(&sweep_spec).assignments, [(1, 1, 0), (2, 1, 0)]);
 }

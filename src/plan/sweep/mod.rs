@@ -1,35 +1,32 @@
-//! The grid of `fathom sweep`: one job per setting that can be measured, and a reason for each one that cannot.
+//! The grid of `fathom sweep`: one job per setting that can be measured, and a reason for each other one.
 //!
-//! For: from axes to a grid. What is done is in `doing`, with which settings in `cell`, for how long in `course`. Not for: measuring
-//! (the jobs are ordinary ones) nor for choosing among them (crate `analysis`).
+//! 1. The works: orders and directions, or access specifications.
+//! 2. [`cell`] makes a job for each engine, size and load of a work.
+//! 3. The time of a run, the budget of a search, and the last round of cells in order.
+//!
+//! The jobs are ordinary ones. Crate `analysis` chooses among them while measuring.
 
 mod cell;
-mod doing;
-mod schedule;
-mod target_facts;
 
-use super::cycle;
-use super::fallback;
-use super::origins::Origins;
-use super::repeats::CELL_RUNS;
 use crate::failure::Failure;
+use crate::plan::settings::{CELL_RUNS, Origins};
+use crate::plan::{engine, settings};
 use crate::request::{Request, SweepSpec};
-use analysis::strategy::sweep::FRESH;
-use cell::Growing;
-use engine::engines::Entry;
+use ::engine::engines::Entry;
+use analysis::strategy::sweep::{FRESH, REFERENCE_EVERY};
+use cell::{Growing, TargetFacts, target_facts};
 use machine::root::Root;
-use model::job::Cache;
-use model::measure::Measure;
-use model::plan::Role;
-use model::spec::axes::{AXES, Axes};
-use model::spec::limits::MIN_TIME_NS;
-use model::spec::presets::{IOMETER, MEMORY_BYTES, Preset, Procedure};
-use model::spec::{EngineSpec, JobSpec, StreamSpec};
-use model::sweep::{Grid, TOLERANCE};
-use model::units::show_bytes;
-use target_facts::{TargetFacts, target_facts};
+use model::job::{Cache, Kind, Mix};
+use model::plan::{MAKING_NS, Role};
+use model::spec::axes::{AXES, Axes, IOMETER, MEMORY_BYTES, Preset, Procedure, Rounds};
+use model::spec::iometer::Spec;
+use model::spec::number::MIN_TIME_NS;
+use model::spec::{EngineSpec, JobSpec, LineSpec, Rw, StreamSpec};
+use model::sweep::{Cell, Grid, Measure, Search, TOLERANCE, Until};
+use model::units::{minutes, show_block, show_bytes, show_ns};
+use std::collections::BTreeMap;
 
-/// Settings that cells say for themselves, or that are told in words of the sweep's own.
+/// Settings that cells define, or that the sweep records itself.
 pub(in crate::plan) const OF_CELLS: &[&str] = &[
     "--rw",
     "--bs",
@@ -45,12 +42,12 @@ pub(in crate::plan) const OF_CELLS: &[&str] = &[
     "--warmup",
     "--runs",
 ];
-/// What a cell gets in an exhaustive search: the second of CCSIO.
+/// Time of a cell in an exhaustive search: the second of CCSIO.
 const TIME_NS: u64 = 1_000_000_000;
-/// Parts of that time: what a run of an adaptive search gets, so that good cells get many and bad ones a single one.
+/// Runs of an adaptive search that this time is divided into, so that good cells get many and bad ones a single one.
 const PIECES: u64 = 5;
 
-/// A grid with its jobs, in the order of their indices.
+/// A grid, and its jobs in the order of their indices.
 pub(in crate::plan) struct GridJobs {
     pub(in crate::plan) specs: Vec<JobSpec>,
     pub(in crate::plan) grid: Grid,
@@ -59,35 +56,35 @@ pub(in crate::plan) struct GridJobs {
 /// Makes the grid.
 pub(in crate::plan) fn grid(
     request: &Request,
-    said: &SweepSpec,
+    sweep_spec: &SweepSpec,
     (root, memory, denial): (&Root, Option<u64>, Option<&str>),
     origins: &mut Origins,
 ) -> Result<GridJobs, Failure> {
-    let axes = &said.axes;
-    if let Some(cause) = denial.filter(|_| axes.engine.iter().any(|engine| engine.name == fallback::WANTED)) {
-        return Err(fallback::refuse_axis(cause));
+    let axes = &sweep_spec.axes;
+    if let Some(cause) = denial.filter(|_| axes.engine.iter().any(|engine| engine.name == engine::WANTED)) {
+        return Err(engine::refuse_axis(cause));
     }
     let engines =
         if axes.engine.is_empty() { vec![default_engine(axes, denial)] } else { axes.engine.clone() };
     let entries: Vec<&'static Entry> = engines.iter().map(|e| entry(e)).collect::<Result<_, _>>()?;
     let targets =
         if entries.iter().any(|e| e.moves_bytes) { target_facts(request, root)? } else { Vec::new() };
-    let loads = cycle::loads(said, (targets.len() as u32).max(1), origins)?;
-    let works = doing::works(request, said, &targets, origins)?;
-    let measures = doing::measures(said, &works, origins);
-    let memory_bytes = memory_cap(said, memory, origins);
-    let base = base(request, said, &targets);
+    let loads = cell::loads(sweep_spec, (targets.len() as u32).max(1), origins)?;
+    let works = works(request, sweep_spec, &targets, origins)?;
+    let measures = measures(sweep_spec, &works, origins);
+    let memory_bytes = memory_cap(sweep_spec, memory, origins);
+    let base = base(request, sweep_spec, &targets);
     let mut growing = Growing {
         base,
         memory_bytes,
         targets,
         loads,
         denial: denial.filter(|_| axes.engine.is_empty()).map(str::to_owned),
-        cache_said: said.flags.contains(&"cache"),
+        cache_said: sweep_spec.flags.contains(&"cache"),
         specs: Vec::new(),
         cells: Vec::new(),
         skipped: Vec::new(),
-        said,
+        sweep_spec,
     };
     for work in works {
         for (engine, entry) in engines.iter().zip(&entries) {
@@ -103,45 +100,45 @@ pub(in crate::plan) fn grid(
             "no cell of the grid can be measured: {why}; `--skipped` names all of them"
         )));
     }
-    tell_axes(axes, said, origins);
+    record_axes(axes, sweep_spec, origins);
     origins.fixed("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
-    if let Some(preset) = said.preset.filter(|p| p.is_in_order()) {
-        return schedule::in_order(request, said, growing, preset.rounds(), origins);
+    if let Some(preset) = sweep_spec.preset.filter(|p| p.is_in_order()) {
+        return in_order(request, sweep_spec, growing, preset.rounds(), origins);
     }
     let baselines = growing.baselines();
     let works = model::sweep::works(&growing.cells);
     let runs = request.job.runs.unwrap_or(CELL_RUNS);
     let jobs = growing.specs.len() - baselines.len();
     let finals = works.len() * 2 * FRESH + baselines.len() * FRESH;
-    let tolerance = origins.choose("--tolerance", said.tolerance, TOLERANCE, |share| {
+    let tolerance = origins.choose("--tolerance", sweep_spec.tolerance, TOLERANCE, |share| {
         format!("{}%", (1000.0 * share).round() / 10.0)
     });
-    let search = schedule::search(said, (jobs, finals, runs), &growing, request, origins)?;
+    let search = search(sweep_spec, (jobs, finals, runs), &growing, request, origins)?;
     let Growing { specs, cells, skipped, .. } = growing;
-    let preset = said.preset.map(|p| p.name.to_owned());
+    let preset = sweep_spec.preset.map(|p| p.name.to_owned());
     Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search, tolerance, measures } })
 }
 
-/// Most bytes of a cell's buffers: the cap of the searches, or what the machine has where a preset knows none.
-fn memory_cap(said: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
-    let (default, from) = match said.preset.map(|p| p.way) {
+/// Most bytes of a cell's buffers: the limit of searches, or the machine's memory if a preset has none.
+fn memory_cap(sweep_spec: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
+    let (default, from) = match sweep_spec.preset.map(|p| p.way) {
         Some(Procedure::UntilSlow { .. }) => {
             (memory.map_or(MEMORY_BYTES, |m| m / crate::plan::BUFFER_SHARE), "half of what the machine has")
         }
         _ => (MEMORY_BYTES, "default"),
     };
-    origins.choose_from("--memory", said.memory, default, from, |b| show_bytes(*b))
+    origins.choose_from("--memory", sweep_spec.memory, default, from, |b| show_bytes(*b))
 }
 
 fn default_engine(axes: &Axes, denial: Option<&str>) -> EngineSpec {
     let mapped = !axes.cache.is_empty() && axes.cache.iter().all(|c| *c == Cache::Mmap);
-    let usual = fallback::default_engine(denial).map_or(fallback::WANTED, |entry| entry.name);
+    let usual = engine::default_engine(denial).map_or(engine::WANTED, |entry| entry.name);
     let name = if mapped { "mmap" } else { usual };
     EngineSpec { name: name.into(), options: model::job::Options::new() }
 }
 
-fn entry(said: &EngineSpec) -> Result<&'static Entry, Failure> {
-    let stream = StreamSpec { engine: Some(said.clone()), ..StreamSpec::default() };
+fn entry(sweep_spec: &EngineSpec) -> Result<&'static Entry, Failure> {
+    let stream = StreamSpec { engine: Some(sweep_spec.clone()), ..StreamSpec::default() };
     let entry = crate::plan::engine::find(&stream).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if entry.touches_targets() && !entry.moves_bytes {
         return Err(Failure::Usage(format!(
@@ -152,24 +149,24 @@ fn entry(said: &EngineSpec) -> Result<&'static Entry, Failure> {
     Ok(entry)
 }
 
-/// What all jobs have in common.
-fn base(request: &Request, said: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
+/// The common settings of all jobs.
+fn base(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
     let mut job = request.job.clone();
-    // A preset's size is a default of ours and not the user's: where it does not fit, the usual one is made, and shrinks.
+    // A preset's size is fathom's default, not the user's. If it does not fit, the usual size is used, and shrinks.
     let room = |bytes: &u64| {
         let fits =
             |t: &TargetFacts| t.role == Role::Made && machine::test_file::fits(&t.path, *bytes).is_ok();
         !targets.is_empty() && targets.iter().all(fits)
     };
-    let wished = said.preset.map(|p| p.size_bytes).filter(room);
+    let wished = sweep_spec.preset.map(|p| p.size_bytes).filter(room);
     for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
         stream.size = stream.size.or(wished);
     }
     for phase in &mut job.phases {
-        let whole = phase.time.unwrap_or(said.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
-        let in_order = said.preset.is_some_and(Preset::is_in_order);
-        // A percentile takes many operations, and pieces of its time have few.
-        let whole_at_once = said.exhaustive || in_order || said.by == Some(Measure::P99);
+        let whole = phase.time.unwrap_or(sweep_spec.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
+        let in_order = sweep_spec.preset.is_some_and(Preset::is_in_order);
+        // A percentile needs many operations, and short runs have few.
+        let whole_at_once = sweep_spec.exhaustive || in_order || sweep_spec.by == Some(Measure::P99);
         let parts = if whole_at_once { 1 } else { PIECES };
         phase.time = Some((whole / parts).max(MIN_TIME_NS));
         phase.warmup = Some(phase.warmup.unwrap_or(0));
@@ -177,20 +174,20 @@ fn base(request: &Request, said: &SweepSpec, targets: &[TargetFacts]) -> JobSpec
     job
 }
 
-/// Each axis with its values and where they came from.
-fn tell_axes(axes: &Axes, said: &SweepSpec, origins: &mut Origins) {
-    let preset = said.preset.map(|p| format!("preset {}", p.name));
-    let cycled = said.preset.is_some_and(|p| p.name == IOMETER);
-    // What a test type makes of these was told with it.
+/// Records each axis with its values and their origin.
+fn record_axes(axes: &Axes, sweep_spec: &SweepSpec, origins: &mut Origins) {
+    let preset = sweep_spec.preset.map(|p| format!("preset {}", p.name));
+    let cycled = sweep_spec.preset.is_some_and(|p| p.name == IOMETER);
+    // A test type records these itself.
     let of_cycle = |axis: &str| cycled && ["depth", "workers", "targets"].contains(&axis);
     for axis in AXES.iter().filter(|axis| !of_cycle(axis.name)) {
         let values = (axis.words)(axes);
         if !values.is_empty() {
-            let from = preset.as_deref().filter(|_| !said.flags.contains(&axis.name));
+            let from = preset.as_deref().filter(|_| !sweep_spec.flags.contains(&axis.name));
             origins.fixed(&format!("axis {}", axis.name), &values, from.unwrap_or("command line"));
         }
     }
-    let modes = said.preset.filter(|_| axes.cache.is_empty()).map_or(&[][..], |p| p.modes);
+    let modes = sweep_spec.preset.filter(|_| axes.cache.is_empty()).map_or(&[][..], |p| p.modes);
     for mode in modes {
         let value = format!("{}: {}", mode.name, mode.cache.word());
         let from = preset.as_deref().unwrap_or_default();
@@ -200,4 +197,267 @@ fn tell_axes(axes: &Axes, said: &SweepSpec, origins: &mut Origins) {
             from,
         );
     }
+}
+
+/// Order and direction, or an access specification.
+enum CellWork {
+    /// One order and direction.
+    Plain(Rw, Option<Mix>),
+    /// An access specification.
+    Named(Spec),
+}
+
+/// The works of a sweep. Writes to a user's file or device require its name in --destroy.
+fn works(
+    request: &Request,
+    sweep_spec: &SweepSpec,
+    targets: &[TargetFacts],
+    origins: &mut Origins,
+) -> Result<Vec<CellWork>, Failure> {
+    let mut all = if sweep_spec.axes.spec.is_empty() {
+        plain_works(sweep_spec)?
+    } else {
+        named_works(request, sweep_spec)?
+    };
+    let theirs = targets.iter().any(|t| t.role != Role::Made);
+    let asked =
+        sweep_spec.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
+    if theirs && !asked && request.destroy.is_empty() {
+        if let Some(preset) = sweep_spec.preset.filter(|p| p.rounds().is_some()) {
+            let path = targets.first().map(|t| model::name::shown(&t.path)).unwrap_or_default();
+            return Err(Failure::Refused(format!(
+                "--preset {} writes over all of {path}; type --destroy {path} if nothing on it is needed, or name a \
+                 directory to have a test file made there",
+                preset.name
+            )));
+        }
+        all.retain(|doing| !doing.writes());
+        origins.fixed(
+            "directions",
+            "reads only",
+            "TARGET exists already; --destroy with its name adds writes",
+        );
+    }
+    refuse_unused_flag(request, "random", all.iter().any(CellWork::is_random), "--rw randread")?;
+    for key in ["compress", "dedup"] {
+        refuse_unused_flag(request, key, all.iter().any(CellWork::writes), "--rw write")?;
+    }
+    Ok(all)
+}
+
+fn plain_works(sweep_spec: &SweepSpec) -> Result<Vec<CellWork>, Failure> {
+    let axes = &sweep_spec.axes;
+    let all = if axes.rw.is_empty() { vec![Rw::Read, Rw::Write] } else { axes.rw.clone() };
+    if !axes.mix.is_empty() && !all.iter().any(|rw| rw.is_mixed()) {
+        return Err(Failure::Usage(
+            "--mix changes nothing here: no --rw leaves the directions open; type --rw rw or --rw randrw"
+                .into(),
+        ));
+    }
+    let mixes = if axes.mix.is_empty() { vec![Mix::EVEN] } else { axes.mix.clone() };
+    let of = |rw: Rw| -> Vec<CellWork> {
+        if rw.is_mixed() {
+            mixes.iter().map(|m| CellWork::Plain(rw, Some(*m))).collect()
+        } else {
+            vec![CellWork::Plain(rw, None)]
+        }
+    };
+    Ok(all.into_iter().flat_map(of).collect())
+}
+
+/// Access specifications define order, direction and size.
+fn named_works(request: &Request, sweep_spec: &SweepSpec) -> Result<Vec<CellWork>, Failure> {
+    let flags = || sweep_spec.flags.iter().chain(&request.flags);
+    if let Some(flag) =
+        ["rw", "mix", "bs", "random", "align"].iter().find(|f| flags().any(|sweep_spec| sweep_spec == *f))
+    {
+        return Err(Failure::Usage(format!(
+            "--{flag} does not go with access specifications, which say it themselves; leave it out, or sweep without --spec and --line"
+        )));
+    }
+    Ok(sweep_spec.axes.spec.iter().cloned().map(CellWork::Named).collect())
+}
+
+/// Refuses a flag that would change no cell.
+fn refuse_unused_flag(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Failure> {
+    if used || !request.flags.contains(&key) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--{key} changes nothing here: no cell does such a thing; leave it out, or type {cure}"
+    )))
+}
+
+/// The measure that ranks the cells of each work. Cells in order are not ranked.
+fn measures(sweep_spec: &SweepSpec, works: &[CellWork], origins: &mut Origins) -> BTreeMap<String, Measure> {
+    if sweep_spec.preset.is_some_and(Preset::is_in_order) {
+        return BTreeMap::new();
+    }
+    let all: BTreeMap<String, Measure> =
+        works.iter().map(|doing| (doing.name(), sweep_spec.by.unwrap_or(doing.measure()))).collect();
+    let mut words: Vec<&str> = Vec::new();
+    for measure in all.values().map(|m| m.word()) {
+        if !words.contains(&measure) {
+            words.push(measure);
+        }
+    }
+    origins.fixed(
+        "--by",
+        &words.join(", "),
+        if sweep_spec.by.is_some() { "command line" } else { "default" },
+    );
+    all
+}
+
+impl CellWork {
+    /// Name of the work, as in [`Setting::work`](model::sweep::Setting::work).
+    fn name(&self) -> String {
+        match self {
+            Self::Plain(rw, Some(mix)) => format!("{} {}", rw.word(), mix.describe()),
+            Self::Plain(rw, None) => rw.word().into(),
+            Self::Named(spec) => spec.name.clone(),
+        }
+    }
+
+    /// Its main measure: operations for random offsets, bytes for sequential ones.
+    fn measure(&self) -> Measure {
+        let random = match self {
+            Self::Plain(rw, _) => rw.is_random(),
+            Self::Named(spec) => spec.lines.iter().any(|line| line.random > 0.0),
+        };
+        if random { Measure::Iops } else { Measure::Bandwidth }
+    }
+
+    /// Whether it changes data.
+    fn writes(&self) -> bool {
+        match self {
+            Self::Plain(rw, _) => rw.fixed_mix().is_none_or(|m| !m.does(Kind::Read)),
+            Self::Named(spec) => spec.writes(),
+        }
+    }
+
+    /// Whether a distribution of random offsets has an effect.
+    fn is_random(&self) -> bool {
+        matches!(self, Self::Plain(rw, _) if rw.is_random())
+    }
+
+    /// Its kinds of operation.
+    fn kinds(&self) -> Vec<Kind> {
+        let mut all = match self {
+            Self::Plain(rw, mix) => {
+                let mut kinds = kinds_of(mix.or_else(|| rw.fixed_mix()).unwrap_or(Mix::EVEN));
+                kinds.extend(rw.writes_after_trims().then_some(Kind::Write));
+                kinds
+            }
+            Self::Named(spec) => spec.lines.iter().flat_map(|l: &LineSpec| kinds_of(l.mix)).collect(),
+        };
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+fn kinds_of(mix: Mix) -> Vec<Kind> {
+    Kind::ALL.into_iter().filter(|kind| mix.does(*kind)).collect()
+}
+
+/// Default budget as a multiple of the time for each cell once.
+const PASSES: u64 = 6;
+/// Runs in the default budget of a small grid.
+const RUNS: u64 = 300;
+/// Longest default budget.
+const LONGEST_NS: u64 = 110_000_000_000;
+/// Assumed cost of a run besides its window: snapshots, eviction, final sync. 10 ms were measured with direct reads.
+const OVERHEAD_NS: u64 = 20_000_000;
+
+/// A grid whose cells are measured in order.
+fn in_order(
+    request: &Request,
+    sweep_spec: &SweepSpec,
+    growing: Growing,
+    in_rounds: Option<Rounds>,
+    origins: &mut Origins,
+) -> Result<GridJobs, Failure> {
+    let until = in_rounds.map_or(Ok(Until::Slow), |sweep_spec| rounds(&growing, sweep_spec))?;
+    let time = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    let from = if timed { "command line".into() } else { request.origin("time") };
+    origins.fixed("--time", &format!("{} a cell", show_ns(time as f64)), &from);
+    let words = match until {
+        Until::Slow => {
+            "the last cell, or one of no more operations a second than a quarter of the threads".into()
+        }
+        Until::Rounds { bytes: Some(bytes), rounds_at_most, .. } => {
+            format!("{} written, or {rounds_at_most} rounds", show_bytes(bytes))
+        }
+        Until::Rounds { rounds_at_most, .. } => {
+            format!("five rounds of the tracked cell are steady, or {rounds_at_most} rounds")
+        }
+    };
+    origins.fixed("ends by", &words, &request.origin("preset"));
+    let Growing { specs, cells, skipped, .. } = growing;
+    let grid = Grid {
+        preset: sweep_spec.preset.map(|p| p.name.to_owned()),
+        cells,
+        skipped,
+        baselines: Vec::new(),
+        search: Search::InOrder(until),
+        tolerance: TOLERANCE,
+        measures: BTreeMap::new(),
+    };
+    Ok(GridJobs { specs, grid })
+}
+
+/// When rounds end. The tracked cell must be among them.
+fn rounds(growing: &Growing, sweep_spec: Rounds) -> Result<Until, Failure> {
+    let Rounds { tracked_bytes, variable, capacities, at_most } = sweep_spec;
+    let is = |c: &&Cell| c.setting.block_bytes == tracked_bytes && c.setting.only_writes();
+    let Some(tracked) = growing.cells.iter().find(is).map(|c| c.job) else {
+        let preset = growing.sweep_spec.preset.map_or("pts", |p| p.name);
+        return Err(Failure::Usage(format!(
+            "--preset {preset} follows writes of {} until they are steady, and no cell that can be measured does them; \
+             leave that size in --bs, and 0 in --mix",
+            show_block(u64::from(tracked_bytes))
+        )));
+    };
+    let size = growing.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+    let size = size.or(growing.targets.first().map(|t| t.bytes));
+    let bytes = capacities.map(|times| size.unwrap_or(0).saturating_mul(times));
+    Ok(Until::Rounds { tracked, variable, bytes, rounds_at_most: at_most })
+}
+
+/// The time budget and strategy of a search.
+fn search(
+    sweep_spec: &SweepSpec,
+    (jobs, finals, runs): (usize, usize, u32),
+    growing: &Growing,
+    request: &Request,
+    origins: &mut Origins,
+) -> Result<Search, Failure> {
+    let piece = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let warmup = growing.base.phases.first().and_then(|p| p.warmup).unwrap_or(0);
+    let whole = request.job.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let looks = |runs: u64| runs + runs.div_ceil(REFERENCE_EVERY as u64 - 1) + finals as u64;
+    let each = |window: u64| window + warmup + OVERHEAD_NS;
+    let from = |set: bool| if set { "command line" } else { "default" };
+    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    if sweep_spec.exhaustive {
+        let exhaustive = looks(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
+        origins.fixed("--time", &format!("{} a run, {runs} runs a cell", show_ns(whole as f64)), from(timed));
+        origins.fixed("time", &format!("about {}", minutes(exhaustive)), "all cells");
+        return Ok(Search::Exhaustive);
+    }
+    let words = format!("runs of {}, a part of {}", show_ns(piece as f64), show_ns(whole as f64));
+    origins.fixed("--time", &words, from(timed));
+    // Each cell once, and the winners once more.
+    let least = looks(jobs as u64).saturating_mul(each(piece));
+    let makes_files = growing.targets.iter().any(|t| t.role == Role::Made);
+    let making = if makes_files { MAKING_NS } else { 0 };
+    let usual = least.saturating_mul(PASSES).max(each(piece).saturating_mul(RUNS)).min(LONGEST_NS);
+    let default = usual.max(least.saturating_add(least / 4).saturating_add(making));
+    let work = format!("{jobs} cells, each measured once,");
+    settings::refuse_short(request.budget_ns, least, &work, "fewer cells")?;
+    let words = format!("{PASSES} runs of each cell, at least {RUNS} runs, at most {}", minutes(LONGEST_NS));
+    let budget_ns = origins.choose_from("--budget", request.budget_ns, default, &words, |ns| minutes(*ns));
+    Ok(Search::Adaptive { budget_ns })
 }

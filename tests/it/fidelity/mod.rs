@@ -1,10 +1,8 @@
-//! Fidelity: what was asked for is what the device gets, request by request.
+//! Fidelity: the device receives exactly the requested operations. Direct I/O on a block device and on ext4, compared with the kernel's events
+//! ([`crate::trace`]).
 //!
-//! For: direct I/O on a block device and on a file of ext4, compared with the kernel's own events ([`crate::trace`]). Not
-//! for: how sources draw (their unit tests see every operation), nor for speed.
-//!
-//! A share that is drawn may miss by five standard deviations, a distribution by what happens once in 10^5 times. So a
-//! story that fails without a cause is one of some hundred thousand.
+//! A random share may deviate by five standard deviations, and a distribution by what happens once in 10^5 cases, so a test fails without a
+//! cause about once in a hundred thousand runs.
 
 mod orders;
 mod queues;
@@ -23,44 +21,44 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 const BLOCK: u64 = 4 * KIB;
 const MS: u64 = 1_000_000;
-/// Of a device, and of a file.
+/// The targets: a device and a file.
 const TARGET_MIB: usize = 64;
 /// One run whose stop rule ends it, on a machine of any speed.
 const COUNTED: &str = "--warmup 0 --time 50s --runs 1 --attempts 1 --quiet --format json";
-/// One run of a time that the words say.
+/// One run with the duration in `words`.
 const TIMED: &str = "--warmup 0 --runs 1 --attempts 1 --quiet --format json";
 
-/// A target whose device is watched.
+/// A target whose device is traced.
 enum Storage {
     Device(Device),
     Ext4 { disk: Disk, file: PathBuf, extents: Vec<Extent> },
 }
 
-/// Where bytes of a file are on its device.
+/// The position of a file's bytes on its device.
 struct Extent {
     file: u64,
     device: u64,
     bytes: u64,
 }
 
-/// A request as the device got it, with its place in the target.
+/// A request that the device got, with its offset in the target.
 #[derive(Clone, Debug)]
 struct Request {
     at_ns: u64,
     offset: u64,
     bytes: u64,
     direction: Direction,
-    /// Name of the worker's thread.
+    /// The name of the worker's thread.
     by: String,
 }
 
 impl Storage {
-    /// A device as long as its image, which has never been written: reads are quick, and about nothing but their order.
+    /// A device on a sparse image: reads are fast, and only their order matters.
     fn device(stage: &Stage) -> Option<Self> {
         Device::new(stage, TARGET_MIB, Image::Direct).map(Self::Device)
     }
 
-    /// A device that reads its image from a disk.
+    /// A device on a fully written image.
     fn full_device(stage: &Stage) -> Option<Self> {
         let image = stage.path("image");
         fill(&image, TARGET_MIB);
@@ -82,8 +80,7 @@ impl Storage {
         }
     }
 
-    /// Runs the program, with `TARGET` in its words replaced by the target's name, and tells what the device got from its
-    /// workers, in order.
+    /// Runs the program, with `TARGET` in its arguments replaced by the target, and returns the requests of its workers in order.
     fn requests(&self, stage: &Stage, trace: &Trace, words: &str) -> Vec<Request> {
         let (target, name) = match self {
             Self::Device(device) => (&device.path, device.name()),
@@ -106,7 +103,7 @@ impl Storage {
         requests
     }
 
-    /// Byte of the target at a byte of the device; `None` where the file system has something else there.
+    /// The byte of the target at a byte of the device; `None` if the file system has something else there.
     fn offset(&self, byte: u64) -> Option<u64> {
         let Self::Ext4 { extents, .. } = self else { return Some(byte) };
         let extent = extents.iter().find(|e| (e.device..e.device + e.bytes).contains(&byte))?;
@@ -114,16 +111,16 @@ impl Storage {
     }
 }
 
-/// The devices here have never been written, and that is fine: only what arrives at them counts.
+/// The devices have never been written, which does not matter: only the requests count.
 const NEVER_WRITTEN: &str = "--accept A04 --accept A05";
 
 fn went_well(out: &Outcome) {
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    out.report().must_say("B12", "holds");
+    out.report().expect_answer("B12", "holds");
 }
 
-/// Neither of the program's first thread, which prepares and looks around, nor of anybody else. What must be split before
-/// it goes to the device is done by a helper that the kernel gives to the ring, and what may sleep by one of its own.
+/// Only requests of workers count, not those of the main thread or of other programs. Requests that must be split, or that may sleep, are
+/// issued by kernel threads of the ring.
 fn is_of_a_worker(event: &Event) -> bool {
     let is_one = ["fathom-", "iou-wrk-", "kworker/"].iter().any(|name| event.by.starts_with(name));
     event.step == Step::Issued && event.direction != Direction::Flush && is_one
@@ -142,26 +139,26 @@ fn extents(text: &str) -> Vec<Extent> {
     all
 }
 
-/// Tells a story on a device itself, and on a file of ext4.
-fn on_both(words: &str, story: impl Fn(&[Request])) {
-    on(&[Storage::device, Storage::ext4], Stage::beside_others, words, story);
+/// Runs a test on a bare device, and on a file on ext4.
+fn on_both(words: &str, test: impl Fn(&[Request])) {
+    on(&[Storage::device, Storage::ext4], Stage::shared, words, test);
 }
 
-/// Tells a story on a device itself. A file system would only move the offsets, and split what lies across two extents.
-fn on_device(words: &str, story: impl Fn(&[Request])) {
-    on(&[Storage::device], Stage::beside_others, words, story);
+/// Runs a test on a bare device. A file system would only move the offsets, and split requests that cross two extents.
+fn on_device(words: &str, test: impl Fn(&[Request])) {
+    on(&[Storage::device], Stage::shared, words, test);
 }
 
-/// Tells a story on a device itself, where nobody else keeps the program from its times.
-fn on_device_beside_few(words: &str, story: impl Fn(&[Request])) {
-    on(&[Storage::device], Stage::beside_few, words, story);
+/// Runs a test on a bare device, with a processor for itself.
+fn on_device_beside_few(words: &str, test: impl Fn(&[Request])) {
+    on(&[Storage::device], Stage::one_per_cpu, words, test);
 }
 
 fn on(
     storages: &[fn(&Stage) -> Option<Storage>],
     stage: fn() -> Stage,
     words: &str,
-    story: impl Fn(&[Request]),
+    test: impl Fn(&[Request]),
 ) {
     if !is_root() {
         return;
@@ -170,7 +167,7 @@ fn on(
         let stage = stage();
         let Some(storage) = storage(&stage) else { return };
         let Some(trace) = Trace::start(&stage, &[storage.name()]) else { return };
-        story(&storage.requests(&stage, &trace, &format!("run {words}")));
+        test(&storage.requests(&stage, &trace, &format!("run {words}")));
     }
 }
 
@@ -187,7 +184,7 @@ fn by_worker(requests: &[Request]) -> BTreeMap<&str, Vec<&Request>> {
     all
 }
 
-/// How often each block of a span was the first of a request.
+/// How often each block of a span began a request.
 fn per_block(requests: &[Request], span: std::ops::Range<u64>) -> Vec<u64> {
     let mut counts = vec![0; ((span.end - span.start) / BLOCK) as usize];
     for r in requests {
@@ -198,7 +195,7 @@ fn per_block(requests: &[Request], span: std::ops::Range<u64>) -> Vec<u64> {
     counts
 }
 
-/// Fails where a share of draws is not what was asked for.
+/// Fails if a share of draws deviates from the request.
 #[track_caller]
 fn share(hits: usize, draws: usize, expected: f64) {
     let deviation = (expected * (1.0 - expected) * draws as f64).sqrt();
@@ -206,11 +203,11 @@ fn share(hits: usize, draws: usize, expected: f64) {
     assert!(off.abs() <= 5.0 * deviation, "{hits} of {draws}, where a share of {expected} was asked for");
 }
 
-/// Fails where counts do not fit weights (Pearson's chi-squared test).
+/// Fails if counts do not fit weights (Pearson's chi-squared test).
 #[track_caller]
 fn fits(seen: &[u64], weights: &[f64]) {
     let (draws, sum) = (seen.iter().sum::<u64>() as f64, weights.iter().sum::<f64>());
-    // Neighbours join until ten or more are expected of them; what is left over at the end joins the last.
+    // Adjacent classes are joined until ten or more counts are expected of each; the rest joins the last class.
     let mut classes = vec![(0.0, 0.0)];
     for (s, w) in seen.iter().zip(weights) {
         if classes.last().is_some_and(|c: &(f64, f64)| c.1 >= 10.0) {
@@ -235,8 +232,8 @@ fn even(seen: &[u64]) {
     fits(seen, &vec![1.0; seen.len()]);
 }
 
-/// Fails where counts, sorted, are not those of so many draws by these weights. Which block has which weight is not known,
-/// and the hottest by count need not be the hottest by weight; so draws made here go through the same sorting, fifty times.
+/// Fails if sorted counts are not those of `draws` draws by these weights. Which block has which weight is unknown, and the block with
+/// the highest count need not have the highest weight; so draws made here are sorted the same way, fifty times.
 #[track_caller]
 fn fits_sorted(seen: &[u64], weights: &[f64]) {
     let draws: u64 = seen.iter().sum();
@@ -261,7 +258,7 @@ fn fits_sorted(seen: &[u64], weights: &[f64]) {
     for (shell, (seen, all)) in shells(seen).into_iter().zip(&expected).enumerate() {
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         let variance = all.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (all.len() - 1) as f64;
-        // Six, as the deviation itself is only known to a tenth; and a count is a whole number.
+        // Six deviations, since the deviation itself is only known to a tenth, and a count is a whole number.
         let limit = 6.0 * variance.sqrt() + 1.0;
         let off = (seen as f64 - mean).abs();
         assert!(off <= limit, "shell {shell} of the hottest got {seen}, not {mean:.0} to within {limit:.0}");
@@ -282,14 +279,14 @@ fn shells(counts: &[u64]) -> Vec<u64> {
     sums
 }
 
-/// Tells a story about times up to three times: a neighbour that takes a CPU for a moment moves what was punctual. A defect
-/// of ours is there each time.
-fn undisturbed(story: impl Fn() + std::panic::RefUnwindSafe) {
+/// Repeats a test about times up to three times: another process that takes a CPU for a moment delays requests. A defect of fathom occurs
+/// each time.
+fn undisturbed(test: impl Fn() + std::panic::RefUnwindSafe) {
     for _ in 0..2 {
-        if std::panic::catch_unwind(&story).is_ok() {
+        if std::panic::catch_unwind(&test).is_ok() {
             return;
         }
         println!("disturbed perhaps; once more");
     }
-    story();
+    test();
 }

@@ -1,6 +1,4 @@
-//! Which blocks, of which size, in which order and direction.
-//!
-//! For: what is drawn, told by its requests. Not for: when they come.
+//! Order, size and direction of the requests.
 
 use super::{
     BLOCK, COUNTED, KIB, MIB, Request, TARGET_MIB, by_worker, even, fits, fits_sorted, offsets, on_both,
@@ -12,7 +10,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use std::collections::BTreeSet;
 
 #[test]
-fn sequential_workers_begin_at_their_shares_and_go_around() {
+fn sequential_workers_start_at_their_shares_and_wrap_around() {
     on_both(&format!("--rw read --bs 16k --depth 8 --workers 2 --size 8m --ops 1400 {COUNTED}"), |all| {
         assert_eq!(all.len(), 1400);
         for (worker, requests) in by_worker(all).into_values().enumerate() {
@@ -25,7 +23,7 @@ fn sequential_workers_begin_at_their_shares_and_go_around() {
 }
 
 #[test]
-fn sequential_writes_are_one_behind_the_other() {
+fn sequential_writes_are_contiguous() {
     on_both(&format!("--rw write --destroy TARGET --bs 64k --depth 4 --ops 500 {COUNTED}"), |all| {
         assert_eq!(offsets(all), (0..500).map(|i| i * 64 * KIB).collect::<Vec<_>>());
         assert!(all.iter().all(|r| r.direction == Direction::Write && r.bytes == 64 * KIB));
@@ -40,7 +38,7 @@ fn strides_are_kept() {
 }
 
 #[test]
-fn holes_are_left_out() {
+fn strides_with_holes_skip_the_holes() {
     on_device(&format!("--rw read --bs 8k --depth 8 --hole 4k --size 12m --ops 1500 {COUNTED}"), |all| {
         assert_eq!(offsets(all), (0..1500).map(|i| i % 1024 * 12 * KIB).collect::<Vec<_>>());
         assert!(all.iter().all(|r| r.bytes == 8 * KIB));
@@ -48,14 +46,14 @@ fn holes_are_left_out() {
 }
 
 #[test]
-fn backwards_is_from_the_end_to_the_beginning() {
+fn backward_reads_go_from_end_to_start() {
     on_device(&format!("--rw read --bs 16k --depth 8 --backwards --size 8m --ops 700 {COUNTED}"), |all| {
         assert_eq!(offsets(all), (0..700).map(|i| (511 - i % 512) * 16 * KIB).collect::<Vec<_>>());
     });
 }
 
 #[test]
-fn interlocked_workers_take_each_block_once() {
+fn interlocked_workers_share_blocks_without_overlap() {
     let words = "--rw read --bs 4k --depth 4 --workers 2 --start interlocked --ops 4000";
     on_device(&format!("{words} {COUNTED}"), |all| {
         assert_eq!(by_worker(all).len(), 2);
@@ -66,11 +64,11 @@ fn interlocked_workers_take_each_block_once() {
 }
 
 #[test]
-fn random_reads_cover_their_span_evenly_and_nothing_else() {
+fn random_reads_cover_exactly_their_span() {
     on_both(&format!("--rw randread --depth 32 --offset 8m --size 16m --ops 60000 {COUNTED}"), |all| {
         assert_eq!(all.len(), 60_000);
         even(&per_block(all, 8 * MIB..24 * MIB));
-        // Nor does the place of one tell that of the next.
+        // The position of one draw does not predict the next.
         let steps: Vec<usize> = offsets(all)
             .windows(2)
             .map(|w| ((w[1] + 16 * MIB - w[0]) % (16 * MIB) / (128 * KIB)) as usize)
@@ -84,7 +82,7 @@ fn random_reads_cover_their_span_evenly_and_nothing_else() {
 }
 
 #[test]
-fn once_is_each_block_once_per_pass() {
+fn once_visits_each_block_once_per_pass() {
     let words = "--rw randread --random once --depth 8 --workers 2 --size 4m --ops 3072";
     on_both(&format!("{words} {COUNTED}"), |all| {
         let workers = by_worker(all);
@@ -114,7 +112,7 @@ fn sizes_of_a_range_are_equally_likely() {
 }
 
 #[test]
-fn sizes_have_their_weights() {
+fn sizes_follow_their_weights() {
     on_device(&format!("--rw randread --bs 4k:60,64k:40 --depth 8 --ops 8000 {COUNTED}"), |all| {
         let of = |bytes: u64| all.iter().filter(|r| r.bytes == bytes).count();
         assert_eq!((of(4 * KIB) + of(64 * KIB), all.len()), (8000, 8000));
@@ -123,7 +121,7 @@ fn sizes_have_their_weights() {
 }
 
 #[test]
-fn reads_and_writes_have_sizes_of_their_own() {
+fn reads_and_writes_have_separate_sizes() {
     on_device(
         &format!("--rw randrw --destroy TARGET --bs read=4k,write=16k --depth 8 --ops 2000 {COUNTED}"),
         |all| {
@@ -136,7 +134,7 @@ fn reads_and_writes_have_sizes_of_their_own() {
 }
 
 #[test]
-fn what_is_too_large_for_the_device_arrives_in_pieces_and_whole() {
+fn oversized_operations_arrive_split_and_complete() {
     on_device(&format!("--rw randread --bs 4m --depth 1 --ops 50 {COUNTED}"), |all| {
         assert_eq!(all.iter().map(|r| r.bytes).sum::<u64>(), 50 * 4 * MIB);
         assert!(all.len() > 50, "nothing was split");
@@ -155,7 +153,7 @@ fn what_is_too_large_for_the_device_arrives_in_pieces_and_whole() {
 }
 
 #[test]
-fn directions_have_their_shares() {
+fn directions_follow_their_shares() {
     on_both(&format!("--rw randrw --destroy TARGET --mix 70 --depth 8 --ops 10000 {COUNTED}"), |all| {
         share(all.iter().filter(|r| r.direction == Direction::Read).count(), all.len(), 0.7);
         even(
@@ -168,7 +166,7 @@ fn directions_have_their_shares() {
 }
 
 #[test]
-fn trims_have_their_share() {
+fn trims_follow_their_share() {
     let shares = |trim: Direction| {
         move |all: &[Request]| {
             assert_eq!(all.len(), 5000);
@@ -186,7 +184,7 @@ fn trims_have_their_share() {
 }
 
 #[test]
-fn part_of_the_operations_goes_on_from_the_last() {
+fn partly_sequential_access_continues_from_the_last_operation() {
     on_device(&format!("--rw randread --random mixed:30 --depth 8 --ops 20000 {COUNTED}"), |all| {
         let goes_on = |w: &&[Request]| w[1].offset == (w[0].offset + BLOCK) % (TARGET_MIB as u64 * MIB);
         // One random place in 16,384 is the next one too.
@@ -195,7 +193,7 @@ fn part_of_the_operations_goes_on_from_the_last() {
 }
 
 #[test]
-fn zipf_gives_ranks_their_shares_and_keeps_them() {
+fn zipf_shares_match_their_ranks_and_persist() {
     let law: Vec<f64> = (1..=4096).map(|k| f64::from(k).powf(-1.1)).collect();
     let words = "--rw randread --random zipf:1.1 --depth 32 --workers 2 --size 16m --ops 40000";
     on_both(&format!("{words} {COUNTED}"), |all| {
@@ -217,7 +215,7 @@ fn zipf_gives_ranks_their_shares_and_keeps_them() {
 }
 
 #[test]
-fn pareto_gives_a_fifth_of_the_blocks_four_fifths() {
+fn pareto_directs_four_fifths_to_a_fifth_of_the_blocks() {
     let law: Vec<f64> = {
         let exponent = 0.8_f64.ln() / 0.2_f64.ln();
         let up_to = |k: u32| (f64::from(k) / 4096.0).powf(exponent);
@@ -230,7 +228,7 @@ fn pareto_gives_a_fifth_of_the_blocks_four_fifths() {
 }
 
 #[test]
-fn normal_is_a_bell_around_the_middle() {
+fn normal_distribution_is_centred() {
     let bell = Normal::new(64.0, 12.8).unwrap();
     let law: Vec<f64> = (0..128_u32).map(|c| bell.cdf(f64::from(c + 1)) - bell.cdf(f64::from(c))).collect();
     let words = "--rw randread --random normal:10 --depth 32 --size 16m --ops 40000";
@@ -242,7 +240,7 @@ fn normal_is_a_bell_around_the_middle() {
 }
 
 #[test]
-fn zones_have_their_shares_and_are_even_inside() {
+fn zones_follow_their_shares_and_are_uniform_inside() {
     let words = "--rw randread --random zones:60/10,30/20,10/70 --depth 32 --size 40m --ops 40000";
     on_device(&format!("{words} {COUNTED}"), |all| {
         let counts = per_block(all, 0..40 * MIB);

@@ -1,6 +1,4 @@
-//! How many operations are in flight, at which of several targets, and when a stream ends or flushes.
-//!
-//! For: depth and shares told by the device's own queue. Not for: which blocks.
+//! Queue depth, shares of several targets, flushes, and the end of a stream, as seen in the queue of the device.
 
 use super::{
     BLOCK, COUNTED, MIB, NEVER_WRITTEN, Request, Storage, TARGET_MIB, TIMED, is_of_a_worker, on_both, share,
@@ -34,7 +32,7 @@ fn depth(words: &str, asked: u32) {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_few().watching_as_for_users();
+    let stage = Stage::one_per_cpu().watching_as_for_users();
     let Some(Storage::Device(device)) = Storage::full_device(&stage) else { return };
     let Some(trace) = Trace::start(&stage, &[device.name()]) else { return };
     // Without a block twice in flight: its sector is what a request is known by.
@@ -43,14 +41,17 @@ fn depth(words: &str, asked: u32) {
     went_well(&out);
     let (most, mean) = in_flight(&trace.take(), number(device.name()));
     assert_eq!(most, asked, "never more at the device than asked for, and at times as many");
-    let said = out.report().0["results"][0]["read"]["depth_mean"].as_f64().unwrap() * 1.02;
+    let printed = out.report().0["results"][0]["read"]["depth_mean"].as_f64().unwrap() * 1.02;
     // Between a completion at the device and the next request lies our own time, which on a busy machine is the longer.
     let least = f64::from(asked) * 0.3;
-    assert!((least..said).contains(&mean), "{mean} in flight on average, {asked} asked for, {said} reported");
+    assert!(
+        (least..printed).contains(&mean),
+        "{mean} in flight on average, {asked} asked for, {printed} reported"
+    );
 }
 
 #[test]
-fn the_depth_asked_for_is_in_flight_at_the_device() {
+fn requested_depth_is_in_flight_at_the_device() {
     undisturbed(|| {
         depth("--depth 8", 8);
         depth("--depth 16 --workers 2", 32);
@@ -58,7 +59,7 @@ fn the_depth_asked_for_is_in_flight_at_the_device() {
 }
 
 #[test]
-fn one_call_at_a_time_is_depth_one_per_worker() {
+fn synchronous_engines_have_depth_one_per_worker() {
     undisturbed(|| {
         depth("--engine sync --depth 1", 1);
         depth("--engine sync --depth 1 --workers 3", 3);
@@ -66,11 +67,11 @@ fn one_call_at_a_time_is_depth_one_per_worker() {
 }
 
 /// Runs on two devices; the requests of all workers with the index of their device, and all events.
-fn on_two(words: &str, story: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
+fn on_two(words: &str, test: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(Storage::Device(one)) = Storage::device(&stage) else { return };
     let image = stage.path("second");
     std::fs::File::create(&image).unwrap().set_len(TARGET_MIB as u64 * MIB).unwrap();
@@ -80,11 +81,11 @@ fn on_two(words: &str, story: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
     went_well(&stage.fathom(&words, &two.path));
     let (events, numbers) = (trace.take(), [number(one.name()), number(two.name())]);
     let of = events.iter().filter(|e| is_of_a_worker(e)).map(|e| usize::from(e.device == numbers[1]));
-    story(&of.collect::<Vec<_>>(), &events, numbers);
+    test(&of.collect::<Vec<_>>(), &events, numbers);
 }
 
 #[test]
-fn targets_take_turns() {
+fn targets_alternate() {
     let words = "--rw randread --sharing round-robin --depth 8 --ops 2000";
     on_two(&format!("{words} {COUNTED}"), |of, _, _| {
         assert_eq!(of, (0..2000).map(|i| i % 2).collect::<Vec<_>>());
@@ -92,7 +93,7 @@ fn targets_take_turns() {
 }
 
 #[test]
-fn targets_have_their_weights() {
+fn targets_follow_their_weights() {
     let words = "--rw randread --sharing weighted:3,1 --depth 8 --ops 8000";
     on_two(&format!("{words} {COUNTED}"), |of, _, _| {
         share(of.iter().filter(|d| **d == 0).count(), 8000, 0.75);
@@ -100,7 +101,7 @@ fn targets_have_their_weights() {
 }
 
 #[test]
-fn each_target_has_a_depth_of_its_own() {
+fn each_target_has_its_own_depth() {
     on_two(&format!("--rw randread --random once --depth 4 --time 300ms {TIMED}"), |_, events, devices| {
         for device in devices {
             assert_eq!(in_flight(events, device).0, 4, "{device:?}");
@@ -109,7 +110,7 @@ fn each_target_has_a_depth_of_its_own() {
 }
 
 #[test]
-fn operations_and_bytes_end_a_stream_exactly() {
+fn operation_and_byte_limits_are_exact() {
     let one_by_one = |count: usize| {
         move |all: &[Request]| {
             assert_eq!(all.len(), count);
@@ -121,11 +122,11 @@ fn operations_and_bytes_end_a_stream_exactly() {
 }
 
 #[test]
-fn a_flush_comes_behind_every_so_many_writes() {
+fn flushes_follow_every_nth_write() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::shared();
     let Some(Storage::Device(device)) = Storage::device(&stage) else { return };
     let Some(trace) = Trace::start(&stage, &[device.name()]) else { return };
     let words = format!("run --rw randwrite --depth 1 --fsync 8 --ops 400 {COUNTED}");

@@ -1,11 +1,9 @@
-//! When operations arrive and how fast they may follow one another.
-//!
-//! For: arrivals, limits and pauses, told by the times of requests. Not for: which blocks they are for.
+//! Arrival times, rate limits and pauses, by the times of the requests.
 
 use super::{COUNTED, MS, TIMED, on_device_beside_few, share, undisturbed};
 
 #[test]
-fn constant_arrivals_keep_their_schedule() {
+fn constant_arrivals_follow_their_schedule() {
     undisturbed(|| {
         let words = "--rw randread --rate 500 --arrivals constant --depth 32 --ops 1000";
         on_device_beside_few(&format!("{words} {COUNTED}"), |all| {
@@ -45,7 +43,7 @@ fn random_arrivals_are_a_poisson_process() {
 }
 
 #[test]
-fn a_closed_loop_keeps_its_limit() {
+fn closed_loop_rate_limits_hold() {
     undisturbed(|| {
         let words = "--rw randread --limit-iops 500 --depth 8 --time 2s";
         on_device_beside_few(&format!("{words} {TIMED}"), |all| {
@@ -55,7 +53,7 @@ fn a_closed_loop_keeps_its_limit() {
 }
 
 #[test]
-fn bursts_have_pauses_between_them() {
+fn bursts_are_separated_by_pauses() {
     undisturbed(|| {
         let words = "--rw randread --think 5ms --burst 4 --depth 8 --ops 200";
         on_device_beside_few(&format!("{words} {COUNTED}"), |all| {

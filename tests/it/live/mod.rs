@@ -1,6 +1,5 @@
-//! The live view, as somebody at a terminal sees it: what it shows at three sizes, every way out, and where there is none.
-//!
-//! For: the view on a real terminal. Not for: each character of it, which golden files hold (`src/live/draw`), nor speed.
+//! The live view on a real terminal: its content at three sizes, every way to end, and terminals without a view. Golden files in
+//! `src/live/draw` hold every character.
 
 mod screen;
 
@@ -10,15 +9,15 @@ use screen::Screen;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Runs without a device, so that nothing but fathom decides how long they take.
+/// Runs without a device, so that only fathom decides how long they take.
 const NULL: &str = "run --engine null --bs 4k --depth 32 --warmup 0 --attempts 1";
-/// A view for as long as anybody looks.
+/// A view that lasts until the test has seen enough.
 const LONG: &str = "--time 20s --runs 2 --live";
 const MIDDLE: (u16, u16) = (80, 24);
 
 /// Waits until the view shows a rate.
 fn watch(screen: &Screen) -> String {
-    screen.until_it("a rate in a view", |shown| {
+    screen.wait_until("a rate in a view", |shown| {
         shown.contains("h help") && shown.lines().any(|l| l.starts_with("rate") && l.contains(" IOPS"))
     })
 }
@@ -28,7 +27,7 @@ fn signal(screen: &Screen, signal: Signal) {
     kill_process(id, signal).unwrap();
 }
 
-/// CPU time of the thread of the view.
+/// CPU time of the view thread.
 fn cpu_of_view(id: u32) -> Duration {
     let tasks = std::fs::read_dir(format!("/proc/{id}/task")).unwrap();
     let view = tasks.filter_map(Result::ok).find(|task| {
@@ -39,8 +38,8 @@ fn cpu_of_view(id: u32) -> Duration {
 }
 
 #[test]
-fn three_sizes_show_the_measurement_as_it_goes_and_leave_the_report() {
-    let stage = Stage::beside_others();
+fn view_works_at_three_sizes_and_leaves_the_report() {
+    let stage = Stage::shared();
     let mut screens = Vec::new();
     for (size, more) in [
         ((120, 40), ["p50 ", "CPU  ", "max ", "results: 1 of 1"]),
@@ -52,19 +51,19 @@ fn three_sizes_show_the_measurement_as_it_goes_and_leave_the_report() {
         screens.push((screen, more));
     }
     for (screen, more) in screens {
-        // A row stands there when the first run has ended.
-        let shown = screen.until_it("a rate in the second run", |shown| {
+        // A row appears when the first run has ended.
+        let shown = screen.wait_until("a rate in the second run", |shown| {
             let rate = shown.lines().find(|l| l.starts_with("rate"));
             let rate = rate.is_some_and(|l| l.contains(" IOPS") && l.contains(" MB/s"));
             rate && !shown.contains("run 1 of 9")
         });
-        assert_eq!(screen.second_and_cursor(), (true, false), "{shown}");
+        assert_eq!(screen.alternate_screen_and_cursor(), (true, false), "{shown}");
         for words in more.into_iter().chain(["of 9", "s left", "% ", "device", "depth", "pressure", "others"])
         {
             assert!(shown.contains(words), "'{words}' is not in\n{shown}");
         }
         assert!(shown.contains('█') && shown.contains("4K random read"), "{shown}");
-        // Of no device nothing is counted; no engine of nothing reaches a depth, which is found of the first run.
+        // Without a device there are no counters; the null engine reaches no depth, which is a finding about the first run.
         assert!(shown.contains("not counted") && shown.contains("B05 DEPTH_NOT_REACHED"), "{shown}");
         screen.keys("q");
         let report = screen.end();
@@ -74,8 +73,8 @@ fn three_sizes_show_the_measurement_as_it_goes_and_leave_the_report() {
 }
 
 #[test]
-fn it_takes_no_more_than_a_hundredth_of_a_cpu() {
-    let stage = Stage::beside_others();
+fn view_uses_at_most_one_percent_of_a_cpu() {
+    let stage = Stage::shared();
     let Some(screen) = Screen::new(&stage, "cpu", (120, 40)) else { return };
     screen.fathom(&format!("{NULL} {LONG}"));
     watch(&screen);
@@ -83,7 +82,7 @@ fn it_takes_no_more_than_a_hundredth_of_a_cpu() {
     let (before, since) = (cpu_of_view(id), Instant::now());
     std::thread::sleep(Duration::from_secs(4));
     let (used, passed) = (cpu_of_view(id).saturating_sub(before), since.elapsed());
-    // It rests for as long as it worked, times a hundred; what it does before that is one look and one drawing.
+    // The view rests a hundred times as long as it works; before that it samples and draws once.
     let once = Duration::from_millis(25);
     assert!(used > Duration::ZERO && used <= passed / 100 + once, "{used:?} in {passed:?}");
     screen.keys("C-c");
@@ -91,8 +90,8 @@ fn it_takes_no_more_than_a_hundredth_of_a_cpu() {
 }
 
 #[test]
-fn the_key_to_end_lets_the_run_end_and_keeps_it() {
-    let stage = Stage::beside_others();
+fn q_ends_after_the_run_and_keeps_it() {
+    let stage = Stage::shared();
     let Some(screen) = Screen::new(&stage, "q", MIDDLE) else { return };
     screen.fathom(&format!("{NULL} --time 2s --runs 5 --live --format json"));
     screen.until("run 1 of 5");
@@ -119,14 +118,14 @@ fn the_key_to_end_lets_the_run_end_and_keeps_it() {
 }
 
 #[test]
-fn signals_and_panics_leave_the_terminal_as_it_was_with_the_report_below() {
-    let stage = Stage::beside_others();
+fn signals_and_panics_restore_the_terminal() {
+    let stage = Stage::shared();
     let Some(screen) = Screen::new(&stage, "signals", MIDDLE) else { return };
     for which in [Signal::INT, Signal::TERM, Signal::HUP] {
         screen.fathom(&format!("{NULL} {LONG}"));
         watch(&screen);
         if which == Signal::TERM {
-            // One that takes nothing by now is given back all the same.
+            // A terminal that accepts no output is restored as well.
             screen.keys("C-s");
         }
         signal(&screen, which);
@@ -136,7 +135,7 @@ fn signals_and_panics_leave_the_terminal_as_it_was_with_the_report_below() {
     screen.fathom(&format!("{NULL} {LONG} --test-hook panic-worker"));
     let report = screen.end();
     assert!(report.contains("panicked") && report.contains("code=3"), "{report}");
-    // The thread that measures has nothing left that could print a report; what it had written is in the session.
+    // The measuring thread can print no report any more; its results are in the session.
     screen.fathom(&format!("{NULL} {LONG} --test-hook panic-main"));
     let report = screen.end();
     assert!(
@@ -148,51 +147,51 @@ fn signals_and_panics_leave_the_terminal_as_it_was_with_the_report_below() {
 }
 
 #[test]
-fn after_a_signal_that_nobody_can_catch_reset_brings_the_terminal_back() {
-    let stage = Stage::beside_others();
+fn reset_restores_the_terminal_after_sigkill() {
+    let stage = Stage::shared();
     let Some(screen) = Screen::new(&stage, "kill", MIDDLE) else { return };
     screen.fathom(&format!("{NULL} {LONG}"));
     watch(&screen);
     signal(&screen, Signal::KILL);
     screen.until("code=137");
     assert_eq!(
-        screen.second_and_cursor(),
+        screen.alternate_screen_and_cursor(),
         (true, false),
         "nothing of fathom was left that could give it back"
     );
-    // As the documents say. The first one waits a second.
+    // As documented. The first one waits a second.
     screen.enter("reset; tput rmcup");
-    screen.until_it("the first screen", |_| screen.second_and_cursor() == (false, true));
+    screen.wait_until("the first screen", |_| screen.alternate_screen_and_cursor() == (false, true));
     screen.begin("true");
     screen.until("code=0");
 }
 
 #[test]
-fn a_stop_gives_the_terminal_back_and_it_is_taken_again_when_it_goes_on() {
-    let stage = Stage::beside_others();
+fn stop_and_continue_restore_and_retake_the_terminal() {
+    let stage = Stage::shared();
     let Some(screen) = Screen::new(&stage, "stop", MIDDLE) else { return };
     screen.fathom(&format!("{NULL} {LONG}"));
     watch(&screen);
     screen.keys("C-z");
     screen.until("Stopped");
-    assert_eq!(screen.second_and_cursor(), (false, true));
+    assert_eq!(screen.alternate_screen_and_cursor(), (false, true));
     screen.begin("fg");
     watch(&screen);
-    assert_eq!(screen.second_and_cursor(), (true, false));
+    assert_eq!(screen.alternate_screen_and_cursor(), (true, false));
     screen.resize((40, 12));
     screen.until("p50 p99");
-    // The plain progress is on the first screen, and keys are those of the shell again.
+    // Plain progress is on the normal screen, and keys belong to the shell again.
     screen.keys("p");
     screen.until("It takes about");
-    assert_eq!(screen.second_and_cursor(), (false, true));
+    assert_eq!(screen.alternate_screen_and_cursor(), (false, true));
     screen.until("s left");
     screen.keys("C-c");
     screen.end();
 }
 
 #[test]
-fn without_unicode_there_is_nothing_but_ascii_and_without_a_view_one_line() {
-    let stage = Stage::beside_others();
+fn ascii_locale_shows_only_ascii_and_no_live_shows_one_line() {
+    let stage = Stage::shared();
     let Some(screen) = Screen::new(&stage, "plain", MIDDLE) else { return };
     let raw = stage.path("raw");
     screen.enter("export LANG=C NO_COLOR=1");
@@ -211,15 +210,15 @@ fn without_unicode_there_is_nothing_but_ascii_and_without_a_view_one_line() {
             "--quiet" => std::thread::sleep(Duration::from_millis(600)),
             _ => drop(screen.until("s left")),
         }
-        assert_eq!(screen.second_and_cursor(), (false, true), "{words}");
+        assert_eq!(screen.alternate_screen_and_cursor(), (false, true), "{words}");
         screen.keys("C-c");
         screen.end();
     }
 }
 
 #[test]
-fn a_view_that_cannot_be_had_is_refused() {
-    let stage = Stage::beside_others();
+fn impossible_view_is_refused() {
+    let stage = Stage::shared();
     let out = stage.fathom(&format!("{NULL} {LONG}"), Path::new(""));
     assert_eq!(out.code, Some(2), "{out:?}");
     assert!(out.stderr.contains("--live: standard error is not a terminal"), "{out:?}");
@@ -230,7 +229,7 @@ fn a_view_that_cannot_be_had_is_refused() {
 }
 
 #[test]
-fn others_are_named_while_they_use_the_disk() {
+fn view_names_other_processes_on_the_disk() {
     if !is_root() {
         return;
     }
@@ -241,7 +240,7 @@ fn others_are_named_while_they_use_the_disk() {
         "run --rw randread --depth 1 --warmup 0 --attempts 1 --time 20s --runs 2 --live {}",
         mine.display()
     ));
-    let shown = screen.until_it("what others do", |shown| {
+    let shown = screen.wait_until("what others do", |shown| {
         shown
             .lines()
             .any(|l| l.starts_with("others") && !l.trim_end().ends_with('-') && !l.contains("no operation"))
@@ -249,10 +248,10 @@ fn others_are_named_while_they_use_the_disk() {
     if shown.contains("(the ") {
         crate::stage::skip("the kernel charges nothing apart on this disk");
     } else {
-        // A process that lives: one that begins and ends between two looks is seen by what it moved alone.
+        // A process that lives on: one that begins and ends between two samples is only seen by its I/O.
         let other = stage.start("run --rw read --bs 1m --time 20s --runs 1 --warmup 0 --quiet", &data);
         let named = format!("fathom ({}): ", other.id());
-        screen.until_it("who it is", |shown| {
+        screen.wait_until("who it is", |shown| {
             shown
                 .lines()
                 .any(|l| l.starts_with("others") && l.contains(&named) && l.contains("MB/s of others on"))
@@ -265,19 +264,20 @@ fn others_are_named_while_they_use_the_disk() {
 }
 
 #[test]
-fn what_is_watched_is_renewed_on_the_terminal_until_a_key_ends_it() {
-    let stage = Stage::beside_others();
+fn watch_redraws_until_a_key_ends_it() {
+    let stage = Stage::shared();
     let Some(screen) = Screen::new(&stage, "watched", (100, 30)) else { return };
     let renewed = |screen: &Screen| {
         let time =
             |shown: &str| shown.lines().next().and_then(|l| l.split_whitespace().last().map(str::to_owned));
-        let first = screen.until_it("a device", |shown| shown.contains("q end") && shown.contains("r/s"));
-        screen.until_it("another time", |shown| shown.contains("every 300 ms") && time(shown) != time(&first))
+        let first = screen.wait_until("a device", |shown| shown.contains("q end") && shown.contains("r/s"));
+        screen
+            .wait_until("another time", |shown| shown.contains("every 300 ms") && time(shown) != time(&first))
     };
     for (keys, code) in [("q", "code=0"), ("C-c", "code=0")] {
         screen.fathom("watch 300ms");
         let shown = renewed(&screen);
-        assert_eq!(screen.second_and_cursor(), (true, false), "{shown}");
+        assert_eq!(screen.alternate_screen_and_cursor(), (true, false), "{shown}");
         assert!(shown.contains("depth") && shown.contains("w ms"), "{shown}");
         screen.keys(keys);
         let left = screen.end();
@@ -287,8 +287,8 @@ fn what_is_watched_is_renewed_on_the_terminal_until_a_key_ends_it() {
     screen.fathom("watch 300ms");
     renewed(&screen);
     screen.keys("p");
-    screen.until_it("lines", |shown| shown.contains("aqu-sz") && !shown.contains("q end"));
-    // By a signal: of the key the terminal shows ^C before the line of the end.
+    screen.wait_until("lines", |shown| shown.contains("aqu-sz") && !shown.contains("q end"));
+    // By a signal: the terminal shows ^C before the last line.
     signal(&screen, Signal::INT);
     assert!(screen.end().contains("code=0"));
     for words in ["watch 200ms 2", "watch --no-live 200ms 2"] {

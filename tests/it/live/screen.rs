@@ -1,27 +1,25 @@
-//! Screens: a shell in a terminal of a size, looked at from outside (tmux).
-//!
-//! For: what somebody sees who sits there, and what is left of the terminal. Not for: what a program writes to a pipe.
+//! A shell in a terminal of a given size, controlled by tmux.
 
 use crate::stage::{Stage, skip, tool};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Longest wait for anything on a screen.
+/// Longest wait for anything on the screen.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked at.
+/// How often the screen is read.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
-/// What the shell says when it waits.
+/// The prompt of the shell.
 const PROMPT: &str = "ready:";
 
-/// A terminal with a shell in it. It ends with this value.
+/// A terminal with a shell, ended on drop.
 pub(crate) struct Screen {
     socket: PathBuf,
-    /// Its modes before anything ran.
+    /// The terminal modes before the first command.
     modes: String,
 }
 
 impl Screen {
-    /// A terminal of so many columns and rows; skips the story where there is no tmux.
+    /// A terminal of this size. Skips the test without tmux.
     pub(crate) fn new(stage: &Stage, name: &str, (columns, rows): (u16, u16)) -> Option<Self> {
         let socket = stage.path(name);
         let line = format!(
@@ -43,7 +41,7 @@ impl Screen {
         assert!(out.status.success(), "{out:?}");
         let mut screen = Self { socket, modes: String::new() };
         screen.until(PROMPT);
-        // The shell sets COLUMNS anew, which would fix the width of reports.
+        // The shell sets COLUMNS, which would fix the width of reports.
         screen.enter("export -n COLUMNS LINES; unset COLUMNS");
         screen.modes = screen.modes();
         Some(screen)
@@ -55,23 +53,23 @@ impl Screen {
         tool(&all).unwrap()
     }
 
-    /// What is on it now.
+    /// The text on the screen.
     pub(crate) fn shown(&self) -> String {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// All that was on its first screen, what went out of sight included.
+    /// The normal screen with its scrollback.
     pub(crate) fn history(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-J", "-S", "-"])
     }
 
-    /// Gives it another size.
+    /// Changes its size.
     pub(crate) fn resize(&self, (columns, rows): (u16, u16)) {
         let (columns, rows) = (columns.to_string(), rows.to_string());
         self.tmux(&["resize-window", "-x", &columns, "-y", &rows]);
     }
 
-    /// Types keys by their names.
+    /// Types keys by name.
     pub(crate) fn keys(&self, keys: &str) {
         self.tmux(&["send-keys", keys]);
     }
@@ -82,15 +80,15 @@ impl Screen {
         self.keys("Enter");
     }
 
-    /// Waits until it shows these words.
+    /// Waits until the screen shows these words.
     #[track_caller]
     pub(crate) fn until(&self, words: &str) -> String {
-        self.until_it(words, |shown| shown.contains(words))
+        self.wait_until(words, |shown| shown.contains(words))
     }
 
-    /// Waits until what it shows is as described.
+    /// Waits until the screen satisfies a condition.
     #[track_caller]
-    pub(crate) fn until_it(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn wait_until(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
         let since = Instant::now();
         loop {
             let shown = self.shown();
@@ -102,13 +100,13 @@ impl Screen {
         }
     }
 
-    /// Whether the second screen is shown, and whether there is a cursor.
-    pub(crate) fn second_and_cursor(&self) -> (bool, bool) {
-        let said = self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
-        (said.starts_with('1'), said.ends_with('1'))
+    /// Whether the alternate screen is shown, and whether the cursor is visible.
+    pub(crate) fn alternate_screen_and_cursor(&self) -> (bool, bool) {
+        let printed = self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
+        (printed.starts_with('1'), printed.ends_with('1'))
     }
 
-    /// Modes of the terminal while a command runs, without its size.
+    /// The terminal modes while a command runs, without the size.
     fn modes(&self) -> String {
         let file = self.socket.with_extension("tty");
         self.enter(&format!("stty -a | tail -n +2 > '{}'; sync '{0}'; echo mode''s", file.display()));
@@ -116,28 +114,28 @@ impl Screen {
         std::fs::read_to_string(file).unwrap()
     }
 
-    /// Waits for the end of what was started with `line; echo code=$?`, and gives all that stands on the first screen. Fails unless the
-    /// terminal is as it was.
+    /// Waits for the end of a command started as `line; echo code=$?`, and returns the normal screen. Fails unless the terminal is
+    /// restored.
     #[track_caller]
     pub(crate) fn end(&self) -> String {
-        let shown = self.until_it("code=N", |shown| {
+        let shown = self.wait_until("code=N", |shown| {
             shown.lines().any(|l| l.strip_prefix("code=").is_some_and(|rest| rest.parse::<u8>().is_ok()))
         });
-        assert_eq!(self.second_and_cursor(), (false, true), "{shown}");
+        assert_eq!(self.alternate_screen_and_cursor(), (false, true), "{shown}");
         let history = self.history();
         assert_eq!(self.modes(), self.modes, "{shown}");
         history
     }
 
-    /// Starts the program, whose exit code is told when it ends.
+    /// Starts the program, and prints its exit code at the end.
     pub(crate) fn fathom(&self, words: &str) {
         self.begin(&format!("$F {words}"));
     }
 
-    /// Types a line on an empty screen, and has its exit code told.
+    /// Types a command on an empty screen, and prints its exit code at the end.
     pub(crate) fn begin(&self, line: &str) {
         self.enter("clear");
-        self.until_it("an empty screen", |shown| shown.trim() == PROMPT);
+        self.wait_until("an empty screen", |shown| shown.trim() == PROMPT);
         self.tmux(&["clear-history"]);
         self.enter(&format!("{line}; echo code=$?"));
     }
@@ -149,7 +147,7 @@ impl Screen {
         children.split_whitespace().next().unwrap().parse().unwrap()
     }
 
-    /// Writes all that programs write to the terminal to a file too.
+    /// Also writes all terminal output to a file.
     pub(crate) fn record(&self, file: &Path) {
         self.tmux(&["pipe-pane", "-o", &format!("cat >> '{}'", file.display())]);
     }

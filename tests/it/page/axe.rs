@@ -1,20 +1,17 @@
-//! axe-core, the checker of accessibility, which is no part of the repository.
-//!
-//! For: its script, out of the one package on PyPI that holds nothing else of size; npm of Debian would be some hundred packages. Not
-//! for: what it finds.
+//! Gets the script of axe-core, an accessibility checker, from a small package on PyPI.
 
 use crate::stage::Stage;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long it may take to come.
+/// Time limit of the download.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The package, at the version that the pages were compared with, and where its wheel holds the script.
+/// The package, in the version that the pages were tested with, and the path of the script in its wheel.
 const PACKAGE: &str = "axe-playwright-python==0.1.8";
 const SCRIPT: &str = "axe_playwright_python/axe.min.js";
 
-/// The script, or why there is none.
+/// The script, or why it is missing.
 pub(crate) fn script(stage: &Stage) -> Result<String, String> {
     let dir = stage.folder("axe");
     let not = |why: &str| format!("accessibility was not checked: {why}");

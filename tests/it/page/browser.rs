@@ -1,7 +1,5 @@
-//! A browser for stories about pages: Chromium without a window, driven by its debugging protocol over a pipe.
-//!
-//! For: opening a file, asking it for values, and everything that it complained about. Not for: what a page should be.
-//! One process for all; it is ended when it is dropped.
+//! A browser for tests of pages: headless Chromium, controlled by its debugging protocol over a pipe. One process, which ends when the value is
+//! dropped.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -10,15 +8,15 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// An answer that takes longer is a failure of the story.
+/// A slower answer is a failure of the test.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// How a page is looked at.
+/// The view on a page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Looks {
     pub(crate) dark: bool,
     pub(crate) print: bool,
-    /// Pixels across; a phone has 390.
+    /// Width in pixels; a phone has 390.
     pub(crate) width: u32,
     pub(crate) without_scripts: bool,
 }
@@ -33,14 +31,14 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Starts it; `None` where it is not installed. Its files are in `dir`.
+    /// Starts the browser with its files in `dir`; `None` if it is not installed.
     pub(crate) fn start(dir: &Path) -> Option<Self> {
         let mut version = Command::new("chromium");
         version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
         if !version.status().is_ok_and(|status| status.success()) {
             return None;
         }
-        // The protocol is on descriptors 3 and 4: a shell makes them of what a child has from here.
+        // The protocol uses descriptors 3 and 4, which a shell connects.
         let line = "exec chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-extensions --disable-dev-shm-usage \
                     --user-data-dir=\"$0\" --remote-debugging-pipe about:blank 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
         let mut child = Command::new("sh")
@@ -93,15 +91,15 @@ impl Browser {
         }
     }
 
-    /// Keeps what a page says on its console, and what it fails with.
+    /// Keeps console messages and errors of the page.
     fn hear(&mut self, event: &Value) {
-        let said = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
-        if event["method"].as_str().is_some_and(|method| said.contains(&method)) {
+        let printed = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
+        if event["method"].as_str().is_some_and(|method| printed.contains(&method)) {
             self.complaints.push(event["params"].to_string());
         }
     }
 
-    /// Opens a file and waits until it is there; what it complained about meanwhile.
+    /// Opens a file, waits until it is loaded, and returns its console messages and errors.
     pub(crate) fn open(&mut self, page: &Path, looks: Looks) -> Vec<String> {
         let scheme =
             json!({ "name": "prefers-color-scheme", "value": if looks.dark { "dark" } else { "light" } });
@@ -121,7 +119,7 @@ impl Browser {
         std::mem::take(&mut self.complaints)
     }
 
-    /// What an expression comes to in the page; a promise is waited for.
+    /// Evaluates an expression in the page; a promise is awaited.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
         let answer = self.ask("Runtime.evaluate", &params);

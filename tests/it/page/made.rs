@@ -1,26 +1,24 @@
-//! Pages of every kind, made by real measurements and commands.
-//!
-//! For: a page with the JSON of the same report. Not for: looking at them.
+//! Makes pages of every kind by real measurements and commands, with the JSON of the same reports.
 
 use crate::stage::Stage;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
-/// A name that would run, were it taken for anything but a name.
+/// A file name that would run as a script if it were not escaped.
 pub(crate) const HOSTILE: &str = "<img src=x onerror=alert(1)><script>alert(2)<!--";
-/// A tag and a note that would run, were they taken for anything but text.
+/// A tag and a note that would run as scripts if they were not escaped.
 pub(crate) const TAG: &str = "<script>alert(3)<!--";
 pub(crate) const NOTE: &str = "<svg/onload=alert(4)>";
 
-/// A page and the JSON of the same report.
+/// A page, and the JSON of the same report.
 pub(crate) struct Made {
     pub(crate) name: &'static str,
     pub(crate) page: PathBuf,
     pub(crate) json: Value,
 }
 
-/// Makes a page and the JSON beside it by one call.
+/// Makes a page and its JSON with one command.
 fn made(stage: &Stage, name: &'static str, words: &str, target: &Path) -> Made {
     let page = stage.path(&format!("{name}.html"));
     let out = stage.fathom(&format!("{words} --format json -o {}", page.display()), target);
@@ -29,7 +27,7 @@ fn made(stage: &Stage, name: &'static str, words: &str, target: &Path) -> Made {
     Made { name, page, json }
 }
 
-/// Prints a page, where a command writes no files.
+/// Prints a page, for a command that writes no files.
 fn printed(stage: &Stage, name: &'static str, words: &str, target: &Path) -> Made {
     let out = stage.fathom(&format!("{words} --format html"), target);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
@@ -38,7 +36,7 @@ fn printed(stage: &Stage, name: &'static str, words: &str, target: &Path) -> Mad
     Made { name, page, json: Value::Null }
 }
 
-/// A session of a directory whose name would run, with a tag and a note that would.
+/// A session of a directory with a hostile name, tag and note.
 fn hostile(stage: &Stage) -> Made {
     let place = stage.folder(HOSTILE);
     let out = stage.fathom(
@@ -52,7 +50,7 @@ fn hostile(stage: &Stage) -> Made {
     made(stage, "run", &format!("show {session}"), Path::new(""))
 }
 
-/// What is simulated, by the name of its page.
+/// Simulated measurements, by the name of the page.
 const SIMULATED: [(&str, &str); 5] = [
     ("sim", "run --quiet --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 7"),
     ("again", "run --quiet --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 8"),
@@ -61,17 +59,17 @@ const SIMULATED: [(&str, &str); 5] = [
     ("sweep", "sweep --quiet --engine sim --time 100ms --seed 7 --rw read --bs 4k..64k --depth 1..8"),
 ];
 
-/// Those that are there to stand beside another one.
+/// Measurements for comparisons.
 const OTHERS: [&str; 2] = ["again", "third"];
 
-/// What is measured in a directory.
+/// Measurements in a directory.
 const STORED: [(&str, &str); 3] = [
     ("bench", "bench --quiet --time 100ms --runs 1 --size 16m"),
     ("layers", "layers --quiet --time 50ms --runs 3 --size 16m"),
     ("api", "api --quiet --time 50ms --runs 1 --size 16m --rw read --bs 64k --interface read,pread,mmap"),
 ];
 
-/// Makes pages of what is simulated, and of several of those together; hands each on as soon as it is there.
+/// Makes pages of simulated measurements and of comparisons, and sends each when it is ready.
 pub(crate) fn simulated(stage: &Stage, to: &Sender<Made>) {
     let none = Path::new("");
     let put = |made: Made| to.send(made).unwrap();
@@ -79,18 +77,18 @@ pub(crate) fn simulated(stage: &Stage, to: &Sender<Made>) {
     for (name, words) in SIMULATED {
         let made = made(stage, name, words, none);
         sessions.push(made.json["session"].as_str().unwrap().to_owned());
-        // One page of a kind is looked at.
+        // One page of each kind is checked.
         if !OTHERS.contains(&name) {
             put(made);
         }
     }
     put(made(stage, "compare", &format!("compare {}", sessions[..2].join(" ")), none));
     put(made(stage, "several", &format!("compare --accept E14 {}", sessions[..3].join(" ")), none));
-    // Runs, a load curve and maps, each with its own plots.
+    // Runs, a load curve and maps have different plots.
     put(made(stage, "together", &format!("show {}", sessions.join(" ")), none));
 }
 
-/// Makes pages of what touches storage, one after another.
+/// Makes pages of measurements on storage, one after another.
 pub(crate) fn stored(stage: &Stage, to: &Sender<Made>) {
     let place = stage.folder("place");
     let put = |made: Made| to.send(made).unwrap();

@@ -1,7 +1,5 @@
-//! Pages: what a browser makes of real ones.
-//!
-//! For: pages of real measurements and comparisons in Chromium: no complaint, the numbers of the JSON, foreign words as words, and what
-//! people with other eyes, papers, phones or no scripts get. Not for: what lies where in a plot, which is tested with each.
+//! Pages in Chromium: no errors, the numbers of the JSON, hostile names shown as text, and accessibility with other colours, paper, phones and
+//! without scripts.
 
 mod axe;
 mod browser;
@@ -14,15 +12,15 @@ use serde_json::Value;
 use std::sync::mpsc::channel;
 
 #[test]
-fn pages_are_read_by_everybody_and_say_what_the_json_says() {
-    let stage = Stage::beside_few();
+fn pages_are_accessible_and_match_the_json() {
+    let stage = Stage::one_per_cpu();
     let Some(mut browser) = Browser::start(&stage.folder("browser")) else {
         return skip("there is no chromium");
     };
     let (to, made) = channel();
     let pages: Vec<Made> = std::thread::scope(|scope| {
         let stage = &stage;
-        // What is measured waits for storage, what is looked at for the browser: both at once.
+        // Measuring waits for storage and checking for the browser: both run at the same time.
         let also_to = to.clone();
         scope.spawn(move || made::simulated(stage, &also_to));
         scope.spawn(move || made::stored(stage, &to));
@@ -38,7 +36,7 @@ fn pages_are_read_by_everybody_and_say_what_the_json_says() {
     plots_are_walked_by_keys(&mut browser, page("sim"));
 }
 
-/// Looks at a page with the eyes of everybody.
+/// Checks a page in all presentations.
 fn check_page(browser: &mut Browser, made: &Made, axe: Option<&str>) {
     let phone = Looks { width: 390, ..Looks::default() };
     let print = Looks { print: true, ..Looks::default() };
@@ -48,7 +46,7 @@ fn check_page(browser: &mut Browser, made: &Made, axe: Option<&str>) {
         assert!(complaints.is_empty(), "{} {looks:?}: {complaints:?}", made.name);
         let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
         assert!(wide.as_i64().unwrap() <= 0, "{} is {wide} pixels too wide: {looks:?}", made.name);
-        // Paper has the colours of the light page, and a phone its words.
+        // Paper has the colours of the light page, and a phone the same text.
         if let Some(axe) = axe.filter(|_| !looks.print && looks.width == 0) {
             let found = violations(browser, axe);
             assert_eq!(found, Value::Array(Vec::new()), "{} {looks:?}", made.name);
@@ -61,7 +59,7 @@ fn check_page(browser: &mut Browser, made: &Made, axe: Option<&str>) {
     assert_eq!(browser.value(paths), whole, "{}", made.name);
 }
 
-/// Numbers that stand on the pages are those of the report.
+/// Numbers on the pages match the report.
 fn numbers(browser: &mut Browser, pages: &[Made]) {
     for made in pages.iter().filter(|made| made.json["headline"].is_object()) {
         browser.open(&made.page, Looks::default());
@@ -82,18 +80,18 @@ fn numbers(browser: &mut Browser, pages: &[Made]) {
     let of = |r: &Value| {
         ["read", "write"].into_iter().filter_map(|d| r[d]["mb_per_s"].as_f64()).collect::<Vec<_>>()
     };
-    let mut told: Vec<f64> = results.flat_map(of).collect();
+    let mut reported: Vec<f64> = results.flat_map(of).collect();
     shown.sort_by(f64::total_cmp);
-    told.sort_by(f64::total_cmp);
-    // Where others disturb all of them, each cell says that it is void.
+    reported.sort_by(f64::total_cmp);
+    // If all runs are disturbed, each cell is void.
     let void = browser
         .value("[...document.querySelectorAll('.cdm b')].filter(b => b.textContent === 'void').length");
-    assert!(told.len() as u64 + void.as_u64().unwrap() > 0);
-    assert_eq!(shown, told, "the cells of the grid");
+    assert!(reported.len() as u64 + void.as_u64().unwrap() > 0);
+    assert_eq!(shown, reported, "the cells of the grid");
     maps(browser, page("sweep"));
     together(browser, page("together"));
     strips(browser, page("run"));
-    // Loads lie where they belong: the stops of the crosshair are one for each point, and further right where more was offered.
+    // The crosshair has one stop for each load, ordered by the offered load.
     browser.open(&limit.page, Looks::default());
     let stops = browser.value(
         "JSON.parse([...document.querySelectorAll('.pa[data-points]')].at(-1).dataset.points).map(p => p[0])",
@@ -103,7 +101,7 @@ fn numbers(browser: &mut Browser, pages: &[Made]) {
     assert!(stops.is_sorted(), "{stops:?}");
 }
 
-/// Each cell that was measured has its number in a map, and the winner of each work has its frame.
+/// Each measured cell has its number in a map, and the winner of each direction has a frame.
 fn maps(browser: &mut Browser, made: &Made) {
     browser.open(&made.page, Looks::default());
     let counted = browser.value(
@@ -117,16 +115,17 @@ fn maps(browser: &mut Browser, made: &Made) {
     assert_eq!(counted, serde_json::json!([measured, winners]));
 }
 
-/// Each session that was named has a row with the numbers of its report, and its courses lie under marks that are the same.
+/// Each named session has a row with the numbers of its report, and all plots share the same marks.
 fn together(browser: &mut Browser, made: &Made) {
     browser.open(&made.page, Looks::default());
     let rows = browser.value(
         "[...document.querySelectorAll('table.data tbody tr')].map(tr => tr.querySelector('th').textContent)",
     );
-    let told: Vec<&Value> = made.json["rows"].as_array().unwrap().iter().map(|row| &row["session"]).collect();
-    assert_eq!(rows.as_array().unwrap().iter().collect::<Vec<_>>(), told);
-    assert_eq!(made.json["reports"].as_array().unwrap().len(), told.len());
-    // Three runs of one work, a load curve and maps.
+    let reported: Vec<&Value> =
+        made.json["rows"].as_array().unwrap().iter().map(|row| &row["session"]).collect();
+    assert_eq!(rows.as_array().unwrap().iter().collect::<Vec<_>>(), reported);
+    assert_eq!(made.json["reports"].as_array().unwrap().len(), reported.len());
+    // Three runs of one job, a load curve and maps.
     let marks = browser.value(
         "[...document.querySelectorAll('.small .pa[data-link$=\"-time\"]')].map(pa => \
          [...pa.parentNode.querySelectorAll('.ya span')].map(s => s.textContent + s.style.top).join())",
@@ -140,7 +139,7 @@ fn together(browser: &mut Browser, made: &Made) {
     assert_eq!(more, serde_json::json!([true, true]));
 }
 
-/// Every run has a block of the busiest worker's CPU, as high as the report says.
+/// Every run has a block for the busiest worker's CPU, as high as in the report.
 fn strips(browser: &mut Browser, made: &Made) {
     browser.open(&made.page, Looks::default());
     let ends = browser.value("[...document.querySelectorAll('path.block')].map(p => p.getAttribute('d'))");
@@ -154,14 +153,14 @@ fn strips(browser: &mut Browser, made: &Made) {
             .parse::<f64>()
             .unwrap()
     };
-    // M x top H to V bottom: of the ground the whole, of the block its share.
+    // M x top H to V bottom: the whole background, and the block's share.
     let [top, bottom] = [1, 3].map(|at| number(grounds.as_str().unwrap(), at));
     let drawn = (bottom - number(&first, 1)) / (bottom - top);
-    let told = made.json["results"][0]["runs"][0]["host"]["worker_cpu"].as_f64().unwrap();
-    assert!((drawn - told).abs() < 0.02, "{drawn} is drawn of {told}");
+    let reported = made.json["results"][0]["runs"][0]["host"]["worker_cpu"].as_f64().unwrap();
+    assert!((drawn - reported).abs() < 0.02, "{drawn} is drawn of {reported}");
 }
 
-/// What a user named is shown as it is named, and nothing of it is run.
+/// User text is shown literally, and never runs.
 fn foreign_words(browser: &mut Browser, made: &Made) {
     let complaints = browser.open(&made.page, Looks::default());
     assert!(complaints.is_empty(), "{complaints:?}");
@@ -172,7 +171,7 @@ fn foreign_words(browser: &mut Browser, made: &Made) {
     }
 }
 
-/// With arrow keys a plot tells its values, and linked ones follow.
+/// Arrow keys walk through the values of a plot, and linked plots follow.
 fn plots_are_walked_by_keys(browser: &mut Browser, made: &Made) {
     browser.open(&made.page, Looks::default());
     let walk = "(() => {
@@ -186,7 +185,7 @@ fn plots_are_walked_by_keys(browser: &mut Browser, made: &Made) {
     assert!(walked[2].as_str().unwrap().starts_with("run 3, "), "{walked}");
 }
 
-/// What the checker of accessibility finds in the page that is open.
+/// The findings of the accessibility checker in the open page.
 fn violations(browser: &mut Browser, axe: &str) -> Value {
     browser.value(&format!("{axe}; 0"));
     let ask = "axe.run(document, { resultTypes: ['violations'] }).then(found => found.violations.map(v => \

@@ -1,13 +1,13 @@
-//! Which streams of a phase use a device, and how much of the device's work belongs to one of them.
+//! Decides which streams of a phase use a device, and how much of the device's work belongs to each of them.
 //!
-//! A device counts its work, not the stream that asked for it. Three kinds of evidence tell one stream from the others:
-//! 1. A device that no other stream of the phase uses: its counters are the stream's own.
-//! 2. What the kernel counted for the stream's own workers (`/proc/thread-self/io`): reads that they submitted, direct writes that
-//!    they submitted, and pages that they made dirty. Threads that belong to no worker (a C library's, helpers that ended early) are
-//!    in the count of the process, and what is left of that may be any stream's.
-//! 3. The sum of all streams on the device, less what the others did at least or at most.
+//! A device does not count by stream. Three kinds of evidence separate the streams:
+//! 1. A device that no other stream of the phase uses: its counters belong to the stream.
+//! 2. The kernel's counts for the stream's own workers (`/proc/thread-self/io`): reads and direct writes that they submitted, and pages
+//!    that they dirtied. Threads that belong to no worker (threads of a C library, helpers that ended early) are only in the count of the
+//!    process. The rest of that count may belong to any stream.
+//! 3. The sum of all streams on the device, minus what the others did at least or at most.
 //!
-//! The last two give bounds. A check answers only where both bounds lead to the same answer.
+//! The last two give bounds. A check answers only if both bounds lead to the same answer.
 
 use super::{Case, SAME_BYTES, targets_of, whole_disk};
 use model::Known;
@@ -18,9 +18,9 @@ use model::plan::Role;
 use model::record::{Record, ThreadIo};
 use std::collections::BTreeSet;
 
-/// Bytes per run that file systems write for themselves, which no stream asked for.
+/// Bytes per run that file systems write for themselves.
 const ODD_WRITES: u64 = 1 << 20;
-/// Bytes per run that they read.
+/// Bytes per run that file systems read for themselves.
 const ODD_READS: u64 = 128 << 10;
 /// Device writes per byte written that ext4 and xfs may need for inodes and journal.
 pub(crate) const AMPLIFICATION: f64 = 1.5;
@@ -57,8 +57,8 @@ impl Bounds {
     }
 }
 
-/// The counters of all layers that a stream uses, by their files. `None` of a stream that touches no device; an empty set where a
-/// place is not known, which may be any device.
+/// The counters of all layers that a stream uses, by their files. `None` if a stream touches no device. Empty if a place is unknown,
+/// which may be on any device.
 pub(super) type Used<'a> = Option<BTreeSet<&'a str>>;
 
 pub(super) fn used_by<'a>(record: &'a Record, machine: Option<&'a Machine>, stream: &Stream) -> Used<'a> {
@@ -202,7 +202,7 @@ impl<'a> Case<'a> {
         if sharers.is_empty() { Ok(()) } else { Err(self.not_alone(&sharers, layers)) }
     }
 
-    /// Why the counters of these layers do not tell what this stream did.
+    /// Why the counters of these layers do not show this stream's part.
     pub(crate) fn not_alone(&self, sharers: &[usize], layers: &[&Layer]) -> String {
         const NAMED: usize = 3;
         let name = |stream: &usize| match self.stream_at(*stream).map(|s| s.name.as_str()) {
@@ -222,7 +222,7 @@ impl<'a> Case<'a> {
         )
     }
 
-    /// Why the topmost devices do not tell what this stream did: the streams that share them.
+    /// Why the topmost devices do not show this stream's part: the streams that share them.
     ///
     /// # Errors
     /// Why the devices are not known.
@@ -231,7 +231,7 @@ impl<'a> Case<'a> {
         Ok(self.not_alone(&self.sharers(&tops), &tops))
     }
 
-    /// Direct operations of the streams that share these layers, each of which is a request there or merged into one.
+    /// Direct operations of the streams that share these layers. Each is a request there or merged into one.
     pub(crate) fn direct_ops_of_sharers(&self, layers: &[&Layer]) -> u64 {
         let of_kind = |kind| {
             let submitted = self.submitted(kind);
@@ -253,8 +253,8 @@ impl<'a> Case<'a> {
         others.into_iter().any(|s| s.changes_targets() && !s.does_nothing())
     }
 
-    /// Operations of the streams that share these layers, and ns that these spent on them at most. `None` where that has no bound:
-    /// the page cache reads and writes on its own time.
+    /// Operations of the streams that share these layers, and the most ns that they spent there. `None` without a bound: the page cache
+    /// reads and writes at its own time.
     pub(crate) fn ops_and_time_of_sharers(&self, layers: &[&Layer]) -> Option<[f64; 2]> {
         let mut sum = [0.0; 2];
         let submitted = Kind::MOVING.map(|kind| (kind, self.submitted(kind)));
@@ -310,7 +310,7 @@ impl<'a> Case<'a> {
         if sharers.is_empty() {
             return Ok(Bounds::exact(if kind == Kind::Read { self.delivered(done) } else { done }));
         }
-        // No more than all streams were charged for was read for them.
+        // The device read no more for them than all streams were charged for.
         let charged = if kind == Kind::Read { self.charged_reads() } else { None };
         let done = charged.map_or(done, |charged| charged.min(done));
         let others = self.submitted_by_sharers(kind, &tops);
@@ -325,14 +325,14 @@ impl<'a> Case<'a> {
         let most_in_all = (done as f64 * (1.0 + SAME_BYTES)) as u64;
         let is_certain = own.least.saturating_add(others.least) <= most_in_all.saturating_add(spare);
         let (own_least, others_least) = if is_certain { (own.least, others.least) } else { (0, 0) };
-        // Where nothing is charged, other programs may have read the rest.
+        // Without charges, other programs may have read the rest.
         let rest =
             if kind == Kind::Read && charged.is_none() { 0 } else { self.surely_left(kind, done, others) };
         let most = own.most.min(done.saturating_sub(others_least));
         Ok(Bounds { least: own_least.max(rest).min(most), most })
     }
 
-    /// What is left of a device's bytes for this stream even if the others moved as much as they can, file systems included.
+    /// The part of a device's bytes that remains for this stream even if the others moved as much as they can, file systems included.
     pub(crate) fn surely_left(&self, kind: Kind, done: u64, others: Bounds) -> u64 {
         let of_others = if kind == Kind::Write {
             grown(others.most)
@@ -348,7 +348,7 @@ impl<'a> Case<'a> {
         of_run.saturating_mul(self.runs.len() as u64)
     }
 
-    /// Bytes that a device read for fathom, of those that it read in all: never more than the kernel charged to us, where it did.
+    /// Bytes that a device read for fathom, out of all its reads: at most the bytes that the kernel charged, if it did.
     fn delivered(&self, done: u64) -> u64 {
         let issued = self.issued(Kind::Read).bytes as f64;
         // Device and ledger agree, so no other program read anything, even if the cgroup counts less.
@@ -359,13 +359,12 @@ impl<'a> Case<'a> {
         own.map_or(done, |own| own.min(done))
     }
 
-    /// Bytes of reads that were charged to fathom on the disks of this stream, for all streams; `None` where the cgroup does not
-    /// count.
+    /// Bytes of reads that were charged to fathom on the disks of this stream, for all streams; `None` if the cgroup does not count.
     fn charged_reads(&self) -> Option<u64> {
         self.charged_reads_on(&self.shared().ok()?)
     }
 
-    /// Bytes of reads that were charged to fathom on these layers, for all streams; `None` where the cgroup does not count.
+    /// Bytes of reads that were charged to fathom on these layers, for all streams; `None` if the cgroup does not count.
     pub(crate) fn charged_reads_on(&self, layers: &[&Layer]) -> Option<u64> {
         self.with_sharers().own().ok()?;
         Some(self.charged_together(layers).ok()?.bytes[0])
@@ -395,7 +394,7 @@ impl<'a> Case<'a> {
         counted.into_iter().enumerate().map(of_stream).collect()
     }
 
-    /// Bytes of pages of these targets that appeared or became dirty from start to stop of all runs; `None` where they were not seen.
+    /// Bytes of pages of these targets that appeared or became dirty from start to stop of all runs; `None` if that is unknown.
     fn new_pages(&self, targets: &[usize]) -> Option<u64> {
         let of_targets = |moment| self.states_of(targets, moment).ok();
         let (before, after) = (of_targets(Moment::Start)?, of_targets(Moment::Stop)?);
@@ -409,7 +408,7 @@ impl<'a> Case<'a> {
         Some(sum)
     }
 
-    /// What a stream of the phase moved at these devices, where it may use others too, or reach these through others.
+    /// Bytes that a stream of the phase moved on these devices. It may use other devices too, or reach these through others.
     fn submitted_to(&self, stream: usize, submitted: &[Bounds], layers: &[&Layer]) -> Bounds {
         let is_one = |l: &Layer| layers.iter().any(|one| one.stat_file == l.stat_file);
         let (mut within, mut direct) = (true, true);
@@ -420,7 +419,7 @@ impl<'a> Case<'a> {
             let is_top = |top: &Layer| is_one(top) || is_one(whole_disk(place, top));
             let at_top = tops.clone().any(is_top);
             within &= tops.all(is_top);
-            // It comes to one of these devices only through what lies above it, which may keep or multiply it.
+            // It reaches one of these devices only through layers above, which may keep or multiply it.
             direct &= at_top || !place.layers.iter().any(is_one);
         }
         let all = submitted.get(stream).copied().unwrap_or(Bounds::UNKNOWN);
@@ -469,23 +468,23 @@ impl<'a> Case<'a> {
         sums.into_iter().map(|sum| sum.unwrap_or(Bounds::UNKNOWN)).collect()
     }
 
-    /// Bytes that this stream wrote into the page cache and that were written back from there before the runs stopped: what it
-    /// made dirty, less what is still dirty. `None` where that was not seen.
+    /// Bytes that this stream wrote into the page cache and that were written back before the runs stopped: the bytes that it dirtied,
+    /// minus those still dirty. `None` if that is unknown.
     fn written_back(&self) -> Option<Bounds> {
         let (start, stop) = (self.own_dirty_bytes(Moment::Start)?, self.own_dirty_bytes(Moment::Stop)?);
         let dirtied = self.counted_by_workers(self.index, |io| io.write_bytes);
-        let left = stop.saturating_sub(start);
-        // A large folio counts as a whole where one of its pages is written, and then less was written back than it says.
+        let still_dirty = stop.saturating_sub(start);
+        // A large folio counts as dirty as a whole if one of its pages is written, so less may have been written back.
         let issued = self.issued_by(self.index, Kind::Write).bytes as f64;
         let by_page = dirtied.least as f64 <= (1.0 + SAME_BYTES) * issued;
         Some(Bounds {
-            least: if by_page { dirtied.least.saturating_sub(left) } else { 0 },
-            most: dirtied.most.saturating_sub(left),
+            least: if by_page { dirtied.least.saturating_sub(still_dirty) } else { 0 },
+            most: dirtied.most.saturating_sub(still_dirty),
         })
     }
 
-    /// Dirty bytes of the stream's own targets at a moment of all runs; `None` where they were not seen, or another stream writes
-    /// the same target through the page cache.
+    /// Dirty bytes of the stream's own targets at a moment of all runs; `None` if they are unknown, or another stream writes the same
+    /// target through the page cache.
     pub(crate) fn own_dirty_bytes(&self, moment: Moment) -> Option<u64> {
         if self.shares_pages() {
             return None;
@@ -498,7 +497,7 @@ impl<'a> Case<'a> {
         Some(sum)
     }
 
-    /// The path of one of the targets, by its place among them; `None` where it is the only one.
+    /// The path of the target with this index; `None` if it is the only one.
     pub(crate) fn path_among_several(&self, at: usize) -> Option<&'a str> {
         self.targets.get(at).filter(|_| self.targets.len() > 1).map(|(_, target)| target.path.as_str())
     }

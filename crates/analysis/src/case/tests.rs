@@ -1,6 +1,4 @@
-//! Cases of forged records: what is counted, charged and named.
-//!
-//! For: partitions, both versions of cgroups, loads. Not for: what the parts of a case do (each has tests of its own).
+//! Tests of cases from forged records: partitions, both cgroup versions, loads, and the names of results.
 
 use super::*;
 
@@ -31,7 +29,7 @@ fn on_a_partition() -> Record {
 }
 
 #[test]
-fn a_partition_is_charged_as_its_disk_and_blind_with_it() {
+fn a_partition_has_the_charges_and_the_counter_switch_of_its_disk() {
     let mut record = on_a_partition();
     let case = &cases(&record)[0];
     assert_eq!(case.own().map(|o| o.ios[0]), Ok(55_000));
@@ -56,13 +54,13 @@ fn charges_are_read_from_version_two_as_well() {
 }
 
 #[test]
-fn a_cgroup_that_names_no_device_is_no_count_and_not_zero() {
+fn a_cgroup_without_devices_is_an_error_not_zero() {
     let record = Fixture { cgroup_counts_nothing: true, ..Fixture::honest() }.record();
     assert!(cases(&record)[0].own().is_err());
 }
 
 #[test]
-fn each_load_is_a_case_of_its_own_with_its_pace_and_its_name() {
+fn each_load_is_a_case_with_its_pace_and_name() {
     let record = crate::fixture::curve(
         &Fixture::honest(),
         &[(3_000, Fixture::honest_open()), (9_000, Fixture::honest_open())],
@@ -81,7 +79,7 @@ fn each_load_is_a_case_of_its_own_with_its_pace_and_its_name() {
 }
 
 #[test]
-fn counters_that_were_switched_off_during_a_run_count_nothing() {
+fn counters_that_were_switched_off_during_a_run_are_invalid() {
     use model::evidence::Moment;
     for (moment, text, counts) in
         [(Moment::Stop, "0\n", false), (Moment::During, "0\n", false), (Moment::Start, "1\n", true)]
@@ -104,6 +102,6 @@ fn counters_that_were_switched_off_during_a_run_count_nothing() {
         snapshot.files.insert("/sys/block/vda/queue/iostats".into(), Ok("0\n".into()));
     }
     let answered = crate::findings::ask(cases(&record).remove(0));
-    let found = answered.finding(model::check_id::CheckId::A09);
+    let found = answered.finding(model::finding::CheckId::A09);
     assert!(found.is_none(), "{found:?}");
 }

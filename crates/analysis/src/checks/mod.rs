@@ -1,19 +1,23 @@
-//! The checks: questions asked of every case, one file each.
+//! The checks of a result: what a check is, and the table of all checks.
 //!
-//! For: the table. Not for: what a check is (`check`), nor merging answers into findings (`findings`).
-//! A new check is one file with a `CHECK` and one line below. Ids are those that users look up; they never change.
+//! Each check is one file in the folder of its group, with a `CHECK` and one line in the group's table. Users look up
+//! the ids, so an id never changes. [`crate::findings`] runs the checks and merges their answers into findings.
 
 mod a;
 mod b;
 mod c;
-pub mod check;
 mod d;
 mod e;
 mod f;
 #[cfg(test)]
-mod several_streams;
+mod tests;
 
-use check::Check;
+use crate::case::Case;
+use model::Known;
+use model::finding::{CheckId, Severity};
+use model::machine::Layer;
+use model::record::WorkerEnd;
+use std::collections::BTreeMap;
 
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
 pub(crate) use d::d04_io_limit_configured::{Of, hard_limits, most_iops};
@@ -23,7 +27,7 @@ pub(crate) use e::e06_runs_disagree::severity as severity_of_spread;
 #[cfg(test)]
 pub(crate) use e::shaped;
 
-/// The groups of the catalogue: what each asks, and its checks.
+/// The groups of the catalogue: the question of each group, and its checks.
 pub(crate) const GROUPS: &[(&str, &[Check])] = &[
     ("Did the I/O reach the device at all?", a::CHECKS),
     ("Was it the I/O you asked for?", b::CHECKS),
@@ -33,73 +37,178 @@ pub(crate) const GROUPS: &[(&str, &[Check])] = &[
     ("Did the hosts measure as one?", f::CHECKS),
 ];
 
-/// Every check of a result, in the order of the catalogue.
+/// Returns every check of a result, in the order of the catalogue.
 pub fn all() -> impl Iterator<Item = &'static Check> {
     GROUPS.iter().flat_map(|(_, checks)| *checks)
 }
 
-#[cfg(test)]
-use check::Answer;
-#[cfg(test)]
-use model::check_id::CheckId;
+/// A check of a result: it tests one belief.
+pub struct Check {
+    /// Catalogue id.
+    pub id: CheckId,
+    /// Name, such as `CACHE_SERVED`.
+    pub name: &'static str,
+    /// The belief that the check tests.
+    pub belief: &'static str,
+    /// The check's page in the documentation.
+    pub page: Page,
+    /// The function that decides.
+    pub ask: Ask,
+    /// A record on which the check fires, or `None` if it has no finding.
+    #[cfg(test)]
+    pub fires: Option<fn() -> model::record::Record>,
+    /// A record that lacks what the check needs.
+    #[cfg(test)]
+    pub blind: fn() -> model::record::Record,
+}
 
-/// Checks that no fixture can reach, and why: hardware that it has not, or an option that nobody asked for. About an honest
-/// record they may say that they cannot see, and their own tests show that they hold where they apply.
-#[cfg(test)]
-const UNREACHED: &[(CheckId, &str)] = &[
-    (CheckId::A19, "a drive that shows its link"),
-    (CheckId::B08, "polling must be asked for, and needs a disk that polls"),
-    (CheckId::B21, "no honest record trims; the tests of that check have one"),
-    (CheckId::D15, "a drive that shows its temperature"),
-    (CheckId::D16, "a drive that shows its link"),
-    (CheckId::D23, "an array of several drives"),
-];
+/// The function that decides a check. An error means "not checked" and gives the reason.
+pub enum Ask {
+    /// Needs only the case.
+    Alone(fn(&Case) -> Known<Answer>),
+    /// Runs after these checks and gets their answers, so that two checks do not report the same cause.
+    After(&'static [CheckId], fn(&Case, &Earlier) -> Known<Answer>),
+}
 
-#[test]
-fn every_check_fires_on_its_fixture_is_silent_on_honest_records_and_not_checked_on_a_blind_one() {
-    use crate::fixture::Fixture;
-    let read_ahead = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest_sequential() };
-    let [read, write, open, sequential, device, read_ahead] = [
-        Fixture::honest(),
-        Fixture::honest_write(),
-        Fixture::honest_open(),
-        Fixture::honest_sequential(),
-        Fixture::honest_loop(),
-        read_ahead,
-    ]
-    .map(|fixture| fixture.record());
-    let plain = f::honest();
-    for check in all() {
-        let id = check.id;
-        let unreached = UNREACHED.iter().any(|(hard, _)| *hard == id);
-        let fired = check.fires.map(|fixture| check.answer(&fixture()));
-        assert!(
-            matches!(fired, Some(Ok(Answer::Finding(_)))) || id == CheckId::A13,
-            "{id} does not fire: {fired:?}"
-        );
-        for (name, honest) in
-            [("read", &read), ("write", &write), ("open loop", &open), ("sequential read", &sequential)]
-        {
-            let answer = check.answer(honest);
-            let silent = matches!(answer, Ok(Answer::Holds(..) | Answer::DoesNotApply))
-                || (unreached && answer.is_err());
-            assert!(silent, "{id} is not silent on the honest {name}: {answer:?}");
-        }
-        let blind = check.answer(&(check.blind)());
-        assert!(blind.is_err(), "{id} does not say that it is blind: {blind:?}");
-        // A check that never applies to an honest record proves nothing by being silent on it.
-        let holds = |record: &&_| matches!(check.answer(record), Ok(Answer::Holds(..)));
-        assert!(
-            unreached || [&read, &write, &device, &open, &sequential, &read_ahead, &plain].iter().any(holds),
-            "{id} holds on no honest record"
-        );
+/// The answers of checks about one case.
+pub(crate) type Answers = BTreeMap<CheckId, Known<Answer>>;
+
+/// The answers of the checks that another check runs after.
+pub struct Earlier<'a> {
+    named: &'static [CheckId],
+    answers: &'a Answers,
+}
+
+impl Earlier<'_> {
+    /// Returns the answer of a check, or `None` if the check is not in the list. It may run later.
+    pub(crate) fn answer(&self, id: CheckId) -> Option<&Known<Answer>> {
+        self.named.contains(&id).then(|| self.answers.get(&id)).flatten()
+    }
+
+    /// Whether the check has a finding.
+    pub(crate) fn finds(&self, id: CheckId) -> bool {
+        matches!(self.answer(id), Some(Ok(Answer::Finding(_))))
+    }
+
+    /// Whether the check has a finding that relabels the result.
+    pub(crate) fn relabels(&self, id: CheckId) -> bool {
+        matches!(self.answer(id), Some(Ok(Answer::Finding(f))) if f.renames.is_some())
+    }
+
+    /// Whether the belief of the check is known to hold.
+    pub(crate) fn holds(&self, id: CheckId) -> bool {
+        matches!(self.answer(id), Some(Ok(Answer::Holds(..))))
     }
 }
 
-#[test]
-fn ids_are_sorted_and_names_are_in_capitals() {
-    let checks: Vec<&Check> = all().collect();
-    assert!(checks.windows(2).all(|w| w[0].id < w[1].id));
-    let loud = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-    assert!(checks.iter().all(|c| !c.belief.is_empty() && loud(c.name)));
+impl Check {
+    /// Returns the checks that this check runs after.
+    pub(crate) fn after(&self) -> &'static [CheckId] {
+        match self.ask {
+            Ask::Alone(_) => &[],
+            Ask::After(named, _) => named,
+        }
+    }
+
+    /// Runs the check with the answers so far.
+    pub(crate) fn ask(&self, case: &Case, answers: &Answers) -> Known<Answer> {
+        match self.ask {
+            Ask::Alone(ask) => ask(case),
+            Ask::After(named, ask) => ask(case, &Earlier { named, answers }),
+        }
+    }
+}
+
+/// Builds the formula text of a page. Like in `format!`, a threshold appears as its constant (`{BIASED_ABOVE}`).
+macro_rules! formula {
+    ($($text:tt)*) => {
+        || format!($($text)*)
+    };
+}
+pub(crate) use formula;
+
+/// The page of a check: sentences in Markdown without headings.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// Kernel files, system calls and counters that the check reads.
+    pub reads: &'static str,
+    /// The formula with the value of every threshold and the reason for it.
+    pub formula: fn() -> String,
+    /// Commands that make the check fire.
+    pub provoke: &'static str,
+    /// How to fix the cause. Findings show this text unless they have their own [`Detail::cure`].
+    pub fix: &'static str,
+    /// When to accept the finding instead.
+    pub accept: &'static str,
+}
+
+/// The numbers that support an answer.
+pub type Evidence = BTreeMap<String, f64>;
+
+/// The answer of a check that had the data it needs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The belief holds. The sentence has no numbers, so that equal answers about many results share one line.
+    Holds(&'static str, Evidence),
+    /// The belief is false.
+    Finding(Detail),
+    /// The check does not apply to this result.
+    DoesNotApply,
+}
+
+impl Answer {
+    /// Creates a finding that does not relabel the result and takes its fix from the page.
+    pub(crate) fn finding(severity: Severity, sentence: String, evidence: Evidence) -> Self {
+        Self::Finding(Detail::new(severity, sentence, evidence))
+    }
+}
+
+/// The details of a finding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detail {
+    /// The effect on the number.
+    pub severity: Severity,
+    /// The sentence for the user.
+    pub sentence: String,
+    /// A fix for this case in place of [`Page::fix`]. Empty for no fix.
+    pub cure: Option<String>,
+    /// The numbers that support the finding.
+    pub evidence: Evidence,
+    /// What the number really measures, for [`Severity::Rename`].
+    pub renames: Option<Rename>,
+}
+
+impl Detail {
+    /// Creates a finding that does not relabel the result and takes its fix from the page.
+    pub(crate) fn new(severity: Severity, sentence: String, evidence: Evidence) -> Self {
+        Self { severity, sentence, cure: None, evidence, renames: None }
+    }
+}
+
+/// The part of a result's name that was wrong, and what replaces it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rename {
+    /// The medium that answered, such as `page cache`. Replaces the cache mode.
+    Medium(String),
+    /// The target is memory. Overrides any other medium.
+    Memory(String),
+    /// The queue depth that was reached.
+    Depth(f64),
+    /// A condition to add to the name, such as `limited by CPU`.
+    Condition(String),
+}
+
+/// Builds evidence from pairs. Leaves out numbers that are not finite, because JSON cannot express them.
+pub(crate) fn evidence<const N: usize>(pairs: [(&str, f64); N]) -> Evidence {
+    pairs.into_iter().filter(|(_, v)| v.is_finite()).map(|(k, v)| (k.to_owned(), v)).collect()
+}
+
+/// Joins the names of layers: `vda`, or `vda, vdb`.
+fn layer_names(layers: &[&Layer]) -> String {
+    layers.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the workers of the stream of a case, in all runs.
+fn stream_workers<'c>(case: &'c Case) -> impl Iterator<Item = &'c WorkerEnd> {
+    case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index)
 }

@@ -1,30 +1,36 @@
-//! Judging timed commands: from the record of `fathom time` to its report.
+//! Judges timed commands: turns the record of `fathom time` into a report.
 //!
-//! 1. `figures` turns the end of each run and the snapshots around it into a [`CommandRun`].
-//! 2. `sentence` says in one or two sentences what the run did, and where the data came from and went.
-//! 3. `limiter` decides what the command waited for.
-//! 4. `checks` asks what can be asked without fathom's own engine, with the ids of the catalogue.
-//! 5. Several commands are compared by their wall times, as any two results are.
+//! 1. `figures` turns the end of each run and the snapshots around it into a [`CommandRun`], and describes it in one or two sentences.
+//! 2. `command_limiter` decides what the command waited for. The first cause that its figures support is the answer: a throttle; a CPU, or
+//!    the page cache that it copied from or to; its own syncs; the device, busy with several requests or with one at a time; the other end
+//!    of a pipe or a terminal. Without a cause, the answer lists the shares.
+//! 3. `ask` runs the checks that need no engine of fathom. They have the ids and names of the catalogue.
+//! 4. Several commands are compared by their wall times, like any two results.
 
-mod checks;
 mod figures;
-mod limiter;
-mod sentence;
-#[cfg(test)]
-mod tests;
 
+use crate::checks::hard_limits;
 use crate::compare::{self, Timed};
+use crate::figures::kernel_text::stolen_ticks;
 use crate::{Judging, notes, nowhere, verdict};
-use model::command::{Command, CommandResult, CommandResults, CommandRun, CommandStudy};
+use model::Known;
+use model::command::{
+    Command, CommandResult, CommandResults, CommandRun, CommandStudy, DeviceUse, FilesState, NamedFiles,
+    Stream,
+};
 use model::comparison::{Answer as Word, Metric, Pair};
-use model::finding::{Finding, Outcome, Severity};
-use model::gate::{Condition, Gate, Limit};
-use model::limiter::Limiter;
+use model::evidence::{LIMITS, Moment};
+use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::job::Kind;
 use model::record::{CommandRecord, Record};
-use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Producer, Report, Verdict};
-use model::study::Studied;
-use model::units::{show_change, show_ns, show_share};
-use stats::interval;
+use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, Verdict};
+use model::study::{Studied, Study};
+use model::units::{show_bytes, show_change, show_ns, show_rate, show_share};
+use model::verdict::{Condition, Gate, Limit};
+use stats::intervals;
+use stats::intervals::FEWEST_RUNS;
+use stats::sample::{mean, variance};
+use std::collections::BTreeMap;
 
 /// Judges a record of `fathom time`.
 pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) -> Report {
@@ -33,23 +39,23 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     let mut commands = Vec::new();
     for (at, command) in study.commands.iter().enumerate() {
         let seen: Vec<CommandRecord> = record.command_runs(at).collect();
-        let runs: Vec<CommandRun> = seen.iter().map(|seen| figures::run(record, seen)).collect();
-        let result = result(record, command, runs, seen.last());
+        let runs: Vec<CommandRun> = seen.iter().map(|seen| figures::command_run(record, seen)).collect();
+        let result = command_result(record, command, runs, seen.last());
         // Figures of one run are shown: the last, which is the most like those that follow.
         if let Some((run, seen)) = result.runs.last().zip(seen.last()) {
-            findings.extend(checks::ask(record, command, (run, &result.limiter), seen));
+            findings.extend(ask(record, command, (run, &result.limiter), seen));
         }
-        findings.extend(checks::ask_repeats(command, &successful_seconds(&result.runs)));
+        findings.extend(ask_repeats(command, &successful_seconds(&result.runs)));
         commands.push(result);
     }
     for finding in &mut findings {
         finding.accepted = finding.outcome == Outcome::Finding && options.accept.contains(&finding.id);
     }
     findings.sort_by_key(|finding| (finding.outcome, finding.severity, finding.id));
-    let compared = compared(&commands);
+    let compared = compare_commands(&commands);
     let gates: Vec<Gate> =
         header.plan.fail_if.iter().flat_map(|condition| gates(condition, &commands)).collect();
-    let reasoned = reasoned(&commands, &findings);
+    let reasoned = verdict_with_reason(&commands, &findings);
     let answer = crate::gate::answer(&gates).or_else(|| answer(&commands, &compared));
     let is_open = answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     let first = commands.first();
@@ -76,7 +82,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
             interval: first.and_then(|one| one.seconds_interval).map(|ends| ends.map(|end| end * per_second)),
             accepted: Vec::new(),
         },
-        limiter: first.map_or_else(unknown, |one| one.limiter.clone()),
+        limiter: first.map_or_else(unknown_limiter, |one| one.limiter.clone()),
         results: Vec::new(),
         deductions: Vec::new(),
         hosts: header.hosts.iter().map(|host| host.host.clone()).collect(),
@@ -106,30 +112,30 @@ fn successful_seconds(runs: &[CommandRun]) -> Vec<f64> {
     runs.iter().filter(|run| run.exit.is_success()).map(|run| run.seconds).collect()
 }
 
-fn result(
+fn command_result(
     record: &Record,
     command: &Command,
     runs: Vec<CommandRun>,
     last: Option<&CommandRecord>,
 ) -> CommandResult {
-    let mean = interval::mean(&successful_seconds(&runs));
+    let mean = intervals::mean(&successful_seconds(&runs));
     CommandResult {
         command: command.line.clone(),
         sentence: runs.last().map_or_else(
             || format!("{} was not run to its end.", command.program()),
-            |run| sentence::sentence(command, run, last),
+            |run| figures::sentence(command, run, last),
         ),
         seconds: mean.map(|mean| mean.value),
         seconds_interval: mean.and_then(|mean| mean.interval),
         limiter: runs
             .last()
             .zip(last)
-            .map_or_else(unknown, |(run, last)| limiter::limiter(record, run, last)),
+            .map_or_else(unknown_limiter, |(run, last)| command_limiter(record, run, last)),
         runs,
     }
 }
 
-fn unknown() -> Limiter {
+fn unknown_limiter() -> Limiter {
     Limiter {
         name: "unknown".into(),
         sentence: "no run ended".into(),
@@ -138,7 +144,7 @@ fn unknown() -> Limiter {
 }
 
 /// Each command but the first, compared with that.
-fn compared(commands: &[CommandResult]) -> Vec<Pair> {
+fn compare_commands(commands: &[CommandResult]) -> Vec<Pair> {
     let Some((first, others)) = commands.split_first() else { return Vec::new() };
     let others: Vec<Timed> = others.iter().map(Timed::new).collect();
     compare::times(&Timed::new(first), &others)
@@ -149,7 +155,7 @@ fn compared(commands: &[CommandResult]) -> Vec<Pair> {
 fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
     let (first, others) = commands.split_first()?;
     let metrics: Vec<&Metric> = compared.iter().filter_map(|pair| pair.metrics.first()).collect();
-    let words: Vec<Word> = metrics.iter().map(|metric| metric.answer).collect();
+    let answers: Vec<Word> = metrics.iter().map(|metric| metric.answer).collect();
     let sentences = metrics.iter().zip(others).map(|(metric, other)| {
         let interval = metric.interval.map_or_else(String::new, |[low, high]| {
             format!(" ({} to {})", show_change(low), show_change(high))
@@ -166,7 +172,7 @@ fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
             _ => format!("'{other}': {}.", metric.why),
         }
     });
-    let (word, fastest) = match words.as_slice() {
+    let (word, fastest) = match answers.as_slice() {
         [] => return None,
         words if words.iter().all(|word| *word == Word::Slower) => {
             (AnswerWord::Fastest, Some(&first.command))
@@ -182,7 +188,7 @@ fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
 }
 
 /// The verdict by the worst finding. A finding that is accepted counts too: no report is VALID with it.
-fn reasoned(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reasoned {
+fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reasoned {
     if commands.iter().all(|one| one.runs.is_empty()) {
         return verdict::Reasoned::new(Verdict::Invalid, "no command was run to its end.".into());
     }
@@ -201,11 +207,11 @@ fn reasoned(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reason
     }
 }
 
-/// What became of a condition such as `time>2s`, at every command that it is about: the one that it names, or all.
+/// The gates of a condition such as `time>2s`: for the command that it names, or for each.
 fn gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
     let named = |one: &&CommandResult| condition.result.as_ref().is_none_or(|name| *name == one.command);
     let gates: Vec<Gate> = commands.iter().filter(named).map(|one| gate(condition, one)).collect();
-    if gates.is_empty() { vec![crate::gate::nothing(condition)] } else { gates }
+    if gates.is_empty() { vec![crate::gate::gate_without_result(condition)] } else { gates }
 }
 
 /// One run decides by its own time, several by the 95 % bounds of their mean.
@@ -247,7 +253,520 @@ fn gate(condition: &Condition, one: &CommandResult) -> Gate {
     }
 }
 
-/// Whether a condition is one that a command can be asked.
+/// Whether a condition can apply to commands.
 pub fn can_be_asked(condition: &Condition) -> bool {
     matches!(condition.limit, Limit::Time { .. })
 }
+
+/// Share of one CPU from which a command waits for nothing else.
+const CPU_BOUND: f64 = 0.9;
+
+/// Share of the time in which a device has requests in flight, from which it sets the pace.
+const DEVICE_BUSY: f64 = 0.75;
+
+/// Mean depth up to which a device gets one request at a time.
+const ONE_AT_A_TIME: f64 = 1.25;
+
+/// Share of the time spent in syncs from which these set the pace.
+const SYNC_BOUND: f64 = 0.5;
+
+/// CPU and device share below which a command waits for something else.
+const IDLE: f64 = 0.5;
+
+/// Share of the time from which a device takes turns with a CPU.
+const BY_TURNS: f64 = 0.2;
+
+/// Bytes through a standard stream from which its other end can set the pace.
+const STREAM_BYTES: u64 = 1 << 20;
+
+/// Share of the bytes from which the page cache holds all of them.
+const NEARLY: f64 = 0.95;
+
+/// The kernel counts CPU time in steps of a scheduler tick at most: 4 ms.
+const LEAST_CPU_SECONDS: f64 = 0.02;
+
+/// The kernel counts how long devices are busy in ms.
+const LEAST_SECONDS: f64 = 0.05;
+
+fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Limiter {
+    let cpu = (run.user_seconds + run.system_seconds) / run.seconds.max(1e-9);
+    let busiest = run.devices.iter().flatten().max_by(|a, b| a.busy_share.total_cmp(&b.busy_share));
+    let busy = busiest.map_or(0.0, |device| device.busy_share);
+    let depth = busiest.map_or(0.0, |device| device.mean_depth);
+    let syncing = run.syncs.as_ref().map_or(0.0, |syncs| syncs.total_ns as f64 / 1e9 / run.seconds.max(1e-9));
+    let evidence =
+        [("cpu_share", cpu), ("device_busy_share", busy), ("device_depth", depth), ("sync_share", syncing)];
+    let limiter = |name: &str, sentence: String| Limiter {
+        name: name.into(),
+        sentence,
+        evidence: evidence.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+    };
+    if run.seconds < LEAST_CPU_SECONDS {
+        return limiter(
+            "unknown",
+            format!("it took less than {}: too short to tell", show_ns(LEAST_CPU_SECONDS * 1e9)),
+        );
+    }
+    if let Some(limit) = throttle(record, run, seen) {
+        return limiter("throttle", format!("a cgroup limits {limit}"));
+    }
+    if cpu >= CPU_BOUND {
+        let system = show_share(run.system_seconds / (run.user_seconds + run.system_seconds).max(1e-9));
+        if let Some(copying) = page_cache_copy(run) {
+            return limiter(
+                "page cache",
+                format!("{copying} kept a CPU busy {}{}", show_share(cpu), small_calls(run)),
+            );
+        }
+        return limiter(
+            "CPU",
+            format!("busy {}, {system} of that in the kernel{}", show_share(cpu), small_calls(run)),
+        );
+    }
+    if run.seconds < LEAST_SECONDS {
+        return limiter(
+            "unknown",
+            format!("it took less than {}: too short to tell", show_ns(LEAST_SECONDS * 1e9)),
+        );
+    }
+    if syncing >= SYNC_BOUND {
+        return limiter(
+            "syncs",
+            format!("it waited in its own syncs for {} of the time", show_share(syncing.min(1.0))),
+        );
+    }
+    match busiest {
+        Some(device) if busy >= DEVICE_BUSY && depth <= ONE_AT_A_TIME => {
+            return limiter("one request at a time", one_at_a_time(device, run));
+        }
+        Some(device) if busy >= DEVICE_BUSY => {
+            return limiter(
+                "device",
+                format!("{} was busy {} of the time, {depth:.1} in flight", device.name, show_share(busy)),
+            );
+        }
+        _ => {}
+    }
+    let moves = run.moved.as_ref().is_ok_and(|moved| {
+        let at_device = moved.fetched_bytes + run.written_at_end_bytes.as_ref().unwrap_or(&0);
+        at_device as f64
+            >= BY_TURNS * (moved.read_call_bytes.max(moved.fetched_bytes) + moved.dirtied_bytes) as f64
+    });
+    if moves && busy >= BY_TURNS && depth <= ONE_AT_A_TIME && cpu + busy >= CPU_BOUND {
+        return limiter(
+            "one request at a time",
+            format!("a CPU ({}) and the device ({}) by turns", show_share(cpu), show_share(busy)),
+        );
+    }
+    let shares = format!("a CPU was busy {} of the time, a disk {}", show_share(cpu), show_share(busy));
+    let other_end = other_end(record, run, seen);
+    match other_end {
+        Some((name, other_end)) if busy < IDLE => {
+            limiter(name, format!("it waited for {other_end}; CPU {}", show_share(cpu)))
+        }
+        _ if cpu >= IDLE || busy >= IDLE => limiter("several", shares),
+        _ => limiter("none of these", format!("{shares}: it slept or waited for something else")),
+    }
+}
+
+/// The other end of a standard stream, if all data went through it: an idle pipe is no reason to wait.
+fn other_end(
+    record: &Record,
+    run: &CommandRun,
+    seen: &CommandRecord,
+) -> Option<(&'static str, &'static str)> {
+    let moved = run.moved.as_ref().ok()?;
+    let is_apart = match &seen.end.traced {
+        Ok(traced) => traced.started <= 1 || traced.pipes == 0,
+        Err(_) => seen.end.single_process == Ok(true),
+    };
+    if !is_apart {
+        return None;
+    }
+    let reads_files = run.named.iter().any(|one| one.before.as_ref().map_or(true, |before| before.bytes > 0));
+    let Study::Commands(study) = &record.header.plan.study else { return None };
+    let args = &study.commands.get(seen.run.start.job)?.args;
+    let writes_elsewhere =
+        args.iter().any(|arg| arg.contains("/dev/null")) || run.named.iter().any(|one| one.memory.is_some());
+    let out = moved.write_call_bytes.saturating_sub(moved.dirtied_bytes);
+    let into = moved.read_call_bytes.saturating_sub(moved.fetched_bytes);
+    match (seen.end.stdin, seen.end.stdout) {
+        (Stream::Pipe, _) if into > STREAM_BYTES && !reads_files => {
+            Some(("the other end of a pipe", "what writes its input"))
+        }
+        (_, Stream::Pipe) if out > STREAM_BYTES && !writes_elsewhere => {
+            Some(("the other end of a pipe", "what reads its output"))
+        }
+        (_, Stream::Terminal) if out > STREAM_BYTES && !writes_elsewhere => {
+            Some(("terminal", "the terminal, which shows its output"))
+        }
+        _ => None,
+    }
+}
+
+/// Describes a command that only copied from or to the page cache.
+fn page_cache_copy(run: &CommandRun) -> Option<&'static str> {
+    let moved = run.moved.as_ref().ok()?;
+    let is_most = |part: u64, of: u64| of > 1 << 20 && part as f64 >= NEARLY * of as f64;
+    if is_most(*run.cached_read_bytes.as_ref().unwrap_or(&0), moved.read_call_bytes) {
+        return Some("copying from it");
+    }
+    let dirty = *run.dirty_at_end_bytes.as_ref().unwrap_or(&0);
+    is_most(dirty, moved.dirtied_bytes).then_some("copying to it")
+}
+
+/// The cost of calls of a few hundred bytes.
+fn small_calls(run: &CommandRun) -> String {
+    let smallest = [run.interface.read_call_bytes, run.interface.write_call_bytes]
+        .into_iter()
+        .flatten()
+        .fold(f64::INFINITY, f64::min);
+    let calls = run.moved.as_ref().map_or(0, |m| m.read_calls + m.write_calls);
+    if calls >= 10_000 && smallest <= 16_384.0 {
+        format!(
+            "; its {} calls moved {} bytes each",
+            model::units::show_count(calls as f64),
+            show_rate(smallest)
+        )
+    } else {
+        String::new()
+    }
+}
+
+fn one_at_a_time(device: &DeviceUse, run: &CommandRun) -> String {
+    let requests = device.read_requests + device.write_requests;
+    let each = show_ns(run.seconds * 1e9 * device.busy_share / requests.max(1) as f64);
+    format!("{} got one request at a time, {each} each", device.name)
+}
+
+/// The limit that a device's rate has reached.
+fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<String> {
+    let start = seen.run.evidence.iter().find(|snapshot| snapshot.moment == Moment::Start)?;
+    let text = start.text(LIMITS).ok()?;
+    let machine = record.header.hosts.first();
+    let places = machine.into_iter().flat_map(|machine| &machine.places);
+    let layers: Vec<_> = places.flat_map(|place| &place.layers).collect();
+    for number in figures::device_numbers(machine) {
+        let name = layers.iter().find(|layer| layer.number == number).map(|layer| &layer.name)?;
+        let Some(device) = run.devices.iter().flatten().find(|device| device.name == *name) else { continue };
+        for limit in hard_limits(text, &number) {
+            let amount = match (limit.kind, limit.of) {
+                (Kind::Read, crate::checks::Of::Bytes) => device.read_bytes,
+                (Kind::Read, crate::checks::Of::Operations) => device.read_requests,
+                (_, crate::checks::Of::Bytes) => device.written_bytes,
+                (_, crate::checks::Of::Operations) => device.write_requests,
+            };
+            if limit.is_reached_by(amount as f64 / run.seconds.max(1e-9), run.seconds * 1e9) {
+                return Some(limit.describe());
+            }
+        }
+    }
+    None
+}
+
+/// Share of the reads from which the page cache changes the meaning of the time.
+const CACHE_SHARE: f64 = 0.05;
+
+/// Bytes below which a direction does not matter.
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// Dirty bytes before a run from which their write-back disturbs it (D02).
+const BACKLOG_BYTES: u64 = 64 << 20;
+
+/// Share of the device's reads from which others disturb.
+const FOREIGN_SHARE: f64 = 0.05;
+
+/// Share of the time for which tasks wait for a CPU, or the hypervisor takes it, from which the time grows with that.
+const CPU_WAIT_SHARE: f64 = 0.1;
+
+/// Share of the bytes of the topmost device from which the lower ones delivered them.
+const LOWER_SHARE: f64 = 0.9;
+
+/// Time from which waiting for a CPU shows.
+const CPU_WAIT_SECONDS: f64 = 0.1;
+
+/// Ticks of all CPUs that a share needs.
+const LEAST_TICKS: u64 = 20;
+
+/// The answer of a check.
+enum CheckReply {
+    /// The command did nothing that it is about.
+    DoesNotApply,
+    /// Nothing was found.
+    Holds,
+    /// What was found.
+    Found(Severity, String),
+}
+
+/// The answer, or why there is none.
+type CheckAnswer = Known<CheckReply>;
+
+/// A finding if `is_found`.
+#[expect(clippy::unnecessary_wraps, reason = "it ends functions that may not be able to tell")]
+fn found_if(is_found: bool, severity: Severity, sentence: impl FnOnce() -> String) -> CheckAnswer {
+    Ok(if is_found { CheckReply::Found(severity, sentence()) } else { CheckReply::Holds })
+}
+
+fn ask(
+    record: &Record,
+    command: &Command,
+    (run, limiter): (&CommandRun, &Limiter),
+    seen: &CommandRecord,
+) -> Vec<Finding> {
+    let answers: [(CheckId, CheckAnswer); 13] = [
+        (CheckId::A01, page_cache(run)),
+        (CheckId::A04, stored_nowhere(run, "holes", |before| Some(before.hole_bytes))),
+        (
+            CheckId::A10,
+            stored_nowhere(run, "ranges that were never written", |before| before.unwritten_bytes),
+        ),
+        (CheckId::A08, easy_data(run, seen)),
+        (CheckId::A09, still_in_memory(run, seen)),
+        (CheckId::A11, memory_below(run)),
+        (CheckId::A12, lower_layer(record, run)),
+        (CheckId::D01, foreign_io(run)),
+        (CheckId::D02, backlog(run)),
+        (CheckId::D04, limit_reached(run, limiter, seen)),
+        (CheckId::D08, waited_for_cpu(run)),
+        (CheckId::D10, stolen(seen)),
+        (CheckId::D14, memory_pressure(run)),
+    ];
+    answers.into_iter().filter_map(|(id, answer)| finding(id, command, answer)).collect()
+}
+
+/// Asks whether the repeats of a command agree. `seconds` are the wall times of the runs that succeeded.
+fn ask_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
+    let answers = [(CheckId::E05, few_runs(seconds)), (CheckId::E06, Ok(runs_disagree(seconds)))];
+    answers.into_iter().filter_map(|(id, answer)| finding(id, command, answer)).collect()
+}
+
+/// A single run makes no claim about the next one, so it is not checked.
+fn few_runs(seconds: &[f64]) -> CheckAnswer {
+    if seconds.len() < 2 {
+        return Ok(CheckReply::DoesNotApply);
+    }
+    found_if(seconds.len() < FEWEST_RUNS, Severity::Note, || {
+        format!("{} runs do not show how much its time varies; use --runs 5 or more.", seconds.len())
+    })
+}
+
+fn runs_disagree(seconds: &[f64]) -> CheckReply {
+    if seconds.len() < FEWEST_RUNS {
+        return CheckReply::DoesNotApply;
+    }
+    let deviation = variance(seconds).sqrt() / mean(seconds);
+    let Some(severity) = crate::checks::severity_of_spread(deviation) else { return CheckReply::Holds };
+    let (least, most) = seconds.iter().fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(*s), b.max(*s)));
+    CheckReply::Found(
+        severity,
+        format!(
+            "Its runs took from {} to {}: they differ by {} of their mean (standard deviation). Find what differs, such as \
+             other load or a warm cache (--cold).",
+            show_ns(least * 1e9),
+            show_ns(most * 1e9),
+            show_share(deviation)
+        ),
+    )
+}
+
+fn finding(id: CheckId, command: &Command, answer: CheckAnswer) -> Option<Finding> {
+    let check = crate::checks::all().find(|check| check.id == id)?;
+    let (outcome, severity, sentence) = match answer {
+        Ok(CheckReply::DoesNotApply) => return None,
+        Ok(CheckReply::Found(severity, sentence)) => (Outcome::Finding, Some(severity), sentence),
+        Ok(CheckReply::Holds) => (Outcome::Holds, None, format!("Confirmed: {}.", check.belief)),
+        Err(why) => (Outcome::NotChecked, None, why),
+    };
+    Some(Finding {
+        id,
+        name: check.name.into(),
+        outcome,
+        severity,
+        about: vec![command.line.clone()],
+        sentence,
+        cure: String::new(),
+        evidence: BTreeMap::new(),
+        accepted: false,
+    })
+}
+
+fn page_cache(run: &CommandRun) -> CheckAnswer {
+    let moved = run.moved.as_ref().map_err(Clone::clone)?;
+    if moved.read_call_bytes < LEAST_BYTES {
+        return Ok(CheckReply::DoesNotApply);
+    }
+    let cached = run.cached_read_bytes.clone()?;
+    let share = cached as f64 / moved.read_call_bytes as f64;
+    found_if(share >= CACHE_SHARE, Severity::Rename, || {
+        let share = show_share(share);
+        format!("The page cache answered {share} of what it read; --cold evicts the files before each run.")
+    })
+}
+
+/// Bytes of named files that read as zeros because no storage holds them.
+fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> Option<u64>) -> CheckAnswer {
+    let moved = run.moved.as_ref().map_err(Clone::clone)?;
+    // A copy may skip the holes of its input and write zeros.
+    if moved.read_call_bytes.max(moved.dirtied_bytes) < LEAST_BYTES {
+        return Ok(CheckReply::DoesNotApply);
+    }
+    let mut files = 0;
+    for one in &run.named {
+        let before = one.before.as_ref().map_err(Clone::clone)?;
+        let amount = bytes(before)
+            .ok_or_else(|| format!("the file system does not say how {} is stored", one.path))?;
+        files += before.files;
+        if amount >= LEAST_BYTES {
+            let (amount, all) = (show_bytes(amount), show_bytes(before.bytes));
+            return Ok(CheckReply::Found(
+                Severity::Biased,
+                format!(
+                    "{amount} of the {all} of {} are {what}: they are read as zeros without the device.",
+                    one.path
+                ),
+            ));
+        }
+    }
+    if files == 0 {
+        Err("its command line names no file that was there".into())
+    } else {
+        Ok(CheckReply::Holds)
+    }
+}
+
+/// Output that is easier to store than data: holes in a file that the command made, or zeros, judging by the command line.
+fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
+    let made = |one: &&NamedFiles| one.before.as_ref().is_ok_and(|before| before.hole_bytes == 0);
+    for one in run.named.iter().filter(made) {
+        if let Ok(after) = &one.after
+            && after.hole_bytes >= LEAST_BYTES
+        {
+            let (holes, all) = (show_bytes(after.hole_bytes), show_bytes(after.bytes));
+            let sentence =
+                format!("{holes} of the {all} of {} are holes: they were never written.", one.path);
+            return Ok(CheckReply::Found(Severity::Biased, sentence));
+        }
+    }
+    if figures::written(seen.end)? < LEAST_BYTES {
+        return Ok(CheckReply::DoesNotApply);
+    }
+    let is_zero = seen.end.byte_sources.iter().any(|source| source == "/dev/zero");
+    // The data of any other command are unknown, so the check never holds.
+    Ok(if is_zero {
+        let sentence =
+            "It wrote zeros: storage that compresses, or leaves zeros out, takes these faster than data.";
+        CheckReply::Found(Severity::Biased, sentence.into())
+    } else {
+        CheckReply::DoesNotApply
+    })
+}
+
+fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
+    let wrote = figures::written(seen.end)?;
+    if wrote < LEAST_BYTES {
+        return Ok(CheckReply::DoesNotApply);
+    }
+    let share = run.dirty_at_end_bytes.clone()? as f64 / wrote as f64;
+    found_if(share >= CACHE_SHARE, Severity::Rename, || {
+        format!("{} of what it wrote was still in the page cache when it ended.", show_share(share))
+    })
+}
+
+fn memory_below(run: &CommandRun) -> CheckAnswer {
+    if let Some((one, memory)) = run.named.iter().find_map(|one| Some((one, one.memory.as_ref()?))) {
+        let sentence = format!("{} is memory ({memory}) and no disk.", one.path);
+        return Ok(CheckReply::Found(Severity::Rename, sentence));
+    }
+    run.devices.as_ref().map_err(Clone::clone)?;
+    Ok(CheckReply::Holds)
+}
+
+/// Whether the lowest devices read as much as the topmost.
+fn lower_layer(record: &Record, run: &CommandRun) -> CheckAnswer {
+    let machine = record.header.hosts.first();
+    let devices = run.devices.as_ref().map_err(Clone::clone)?;
+    let bytes = |name: &str| devices.iter().find(|d| d.name == name).map_or(0, |d| d.read_bytes);
+    for place in machine.into_iter().flat_map(|machine| &machine.places) {
+        let top: u64 = place.tops.iter().filter_map(|at| place.layers.get(*at)).map(|l| bytes(&l.name)).sum();
+        let below: u64 = place.leaves().map(|l| bytes(&l.name)).sum();
+        if top >= LEAST_BYTES && (below as f64) < LOWER_SHARE * top as f64 {
+            let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
+            let (top, below, names) = (show_bytes(top), show_bytes(below), names.join(" and "));
+            return Ok(CheckReply::Found(
+                Severity::Rename,
+                format!(
+                    "Of {top} that were read, {names} delivered {below}: a layer in between has a cache."
+                ),
+            ));
+        }
+    }
+    Ok(CheckReply::Holds)
+}
+
+fn foreign_io(run: &CommandRun) -> CheckAnswer {
+    let foreign = run.foreign_read_bytes.clone()?;
+    let all: u64 = run.moved.as_ref().map_or(0, |moved| moved.fetched_bytes).saturating_add(foreign);
+    let is_much = foreign >= LEAST_BYTES && foreign as f64 >= FOREIGN_SHARE * all as f64;
+    found_if(is_much, Severity::Biased, || {
+        let moved = run.neighbours.iter().filter(|one| one.io_bytes.is_some_and(|bytes| bytes > 0));
+        let busy: Vec<&str> = moved.map(|one| one.name.as_str()).collect();
+        let who = if busy.is_empty() { String::new() } else { format!("; busy were {}", busy.join(", ")) };
+        format!("Others read {} from the same devices meanwhile{who}.", show_bytes(foreign))
+    })
+}
+
+fn backlog(run: &CommandRun) -> CheckAnswer {
+    let before = run.machine_dirty_bytes[0].clone()?;
+    found_if(before >= BACKLOG_BYTES, Severity::Biased, || {
+        let before = show_bytes(before);
+        format!("{before} of other programs were dirty when it began, and are written back meanwhile.")
+    })
+}
+
+fn limit_reached(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> CheckAnswer {
+    let start = seen.run.evidence.iter().find(|snapshot| snapshot.moment == Moment::Start);
+    start.ok_or("the session has no snapshot of its start")?.text(LIMITS)?;
+    run.devices.as_ref().map_err(Clone::clone)?;
+    found_if(limiter.name == "throttle", Severity::Biased, || {
+        format!("This is a limit: {}.", limiter.sentence)
+    })
+}
+
+fn waited_for_cpu(run: &CommandRun) -> CheckAnswer {
+    let share = run.pressure[1].clone()?;
+    let is_much = share >= CPU_WAIT_SHARE && run.seconds >= CPU_WAIT_SECONDS;
+    found_if(is_much, Severity::Note, || {
+        let computed = run.neighbours.iter().filter(|one| one.cpu_ms > 0);
+        let busy: Vec<String> =
+            computed.map(|one| format!("{} for {}", one.name, show_ns(one.cpu_ms as f64 * 1e6))).collect();
+        let who =
+            if busy.is_empty() { String::new() } else { format!("; others computed: {}", busy.join(", ")) };
+        format!("Tasks of this machine waited for a CPU for {} of the time{who}.", show_share(share))
+    })
+}
+
+fn stolen(seen: &CommandRecord) -> CheckAnswer {
+    let at = |moment| {
+        let found = seen.run.evidence.iter().find(|snapshot| snapshot.moment == moment);
+        found.ok_or_else(|| "the session has no snapshot of that moment".to_owned()).and_then(stolen_ticks)
+    };
+    let ([steal_before, all_before], [steal_after, all_after]) = (at(Moment::Start)?, at(Moment::Stop)?);
+    let (steal, all) = (steal_after.saturating_sub(steal_before), all_after.saturating_sub(all_before));
+    if all < LEAST_TICKS {
+        return Ok(CheckReply::DoesNotApply);
+    }
+    let share = steal as f64 / all as f64;
+    found_if(share >= CPU_WAIT_SHARE, Severity::Biased, || {
+        format!("The hypervisor took the CPUs away for {} of the time.", show_share(share))
+    })
+}
+
+fn memory_pressure(run: &CommandRun) -> CheckAnswer {
+    let share = run.pressure[2].clone()?;
+    found_if(share >= CPU_WAIT_SHARE, Severity::Biased, || {
+        format!("Tasks of this machine waited for memory for {} of the time.", show_share(share))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Commands whose truth is known: what their reports say.
+//! Tests of the reports of commands whose behaviour is known.
 
 use crate::Judging;
 use crate::fixture::Fixture;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 const MIB: u64 = 1 << 20;
 
-/// `dd if=data of=/dev/null`: 64 MiB in half a second, of which these bytes came from the device.
+/// `dd if=data of=/dev/null`: 64 MiB in half a second; `fetched_bytes` came from the device.
 fn end(fetched_bytes: u64) -> CommandEnd {
     CommandEnd {
         wall_ns: 500_000_000,
@@ -119,7 +119,7 @@ fn found(report: &Report) -> Vec<String> {
 }
 
 #[test]
-fn reads_are_of_the_page_cache_as_far_as_no_device_delivered_them() {
+fn reads_that_no_device_delivered_came_from_the_page_cache() {
     let (report, run) = judged(end(0), [0, 0]);
     assert_eq!(run.cached_read_bytes, Ok(64 * MIB));
     assert!(sentence(&report).contains("the page cache had all of it"), "{}", sentence(&report));
@@ -132,7 +132,7 @@ fn reads_are_of_the_page_cache_as_far_as_no_device_delivered_them() {
 }
 
 #[test]
-fn bytes_of_pipes_and_of_zero_are_no_answers_of_the_page_cache() {
+fn bytes_of_pipes_and_dev_zero_are_not_from_the_page_cache() {
     let pipe = CommandEnd { stdin: Stream::Pipe, ..end(0) };
     let zero = CommandEnd { byte_sources: vec!["/dev/zero".into()], ..end(0) };
     let several = CommandEnd { traced: Ok(Traced { started: 3, pipes: 1, ..Traced::default() }), ..end(0) };
@@ -147,7 +147,7 @@ fn bytes_of_pipes_and_of_zero_are_no_answers_of_the_page_cache() {
     }
 }
 
-/// 64 MiB were written, of which these bytes were dirty in the file at the end.
+/// 64 MiB written; `dirty_bytes` were dirty in the file at the end.
 fn writer(dirty_bytes: u64, final_sync: FinalSync) -> CommandEnd {
     let mut end = end(0);
     end.moved = Ok(Moved {
@@ -163,7 +163,7 @@ fn writer(dirty_bytes: u64, final_sync: FinalSync) -> CommandEnd {
 }
 
 #[test]
-fn the_rate_counts_until_all_is_stable_and_only_if_others_had_no_part_in_it() {
+fn the_rate_includes_the_final_sync_unless_others_wrote() {
     let (report, run) = judged(writer(32 * MIB, FinalSync::Done(1_500_000_000)), [100, 32 << 10]);
     assert_eq!((run.written_at_end_bytes, run.dirty_at_end_bytes), (Ok(32 * MIB), Ok(32 * MIB)));
     assert!(run.stable_mb_per_s.is_ok_and(|rate| (rate - 33.55).abs() < 0.01));
@@ -176,7 +176,7 @@ fn the_rate_counts_until_all_is_stable_and_only_if_others_had_no_part_in_it() {
 }
 
 #[test]
-fn a_counter_that_could_not_be_read_is_no_pass() {
+fn an_unreadable_counter_never_passes() {
     let mut blind = record(vec![CommandEnd { moved: Err("no /proc".into()), ..end(0) }], [0, 0]);
     for snapshot in &mut blind.runs[0].evidence {
         snapshot.files.clear();
@@ -211,7 +211,7 @@ fn a_pipe_is_waited_for_only_if_the_data_went_through_it() {
     assert_eq!(limiter(tar.clone(), &["tar", "c", "data"]), "the other end of a pipe");
     // Its standard output is a pipe too, and nothing went there.
     assert_eq!(limiter(tar, &["dd", "if=data", "of=/dev/null"]), "none of these");
-    // A pipe as standard input says nothing if files were read.
+    // A pipe as standard input means nothing if files were read.
     assert_eq!(limiter(CommandEnd { stdin: Stream::Pipe, ..end(0) }, &["cat", "data"]), "none of these");
 }
 
@@ -220,7 +220,7 @@ fn a_condition_is_decided_by_one_run_or_by_the_bounds_of_several() {
     let decided = |wall_ms: &[u64], limit: &str| {
         let ends = wall_ms.iter().map(|ms| CommandEnd { wall_ns: ms * 1_000_000, ..end(0) }).collect();
         let mut record = record(ends, [0, 0]);
-        record.header.plan.fail_if = model::spec::gate::conditions(limit).unwrap();
+        record.header.plan.fail_if = model::spec::pace::conditions(limit).unwrap();
         crate::judge(&record, &Judging::default()).answer.unwrap().word.word()
     };
     assert_eq!(decided(&[100], "time>200ms"), "PASS");
@@ -231,15 +231,15 @@ fn a_condition_is_decided_by_one_run_or_by_the_bounds_of_several() {
 }
 
 #[test]
-fn a_condition_without_a_name_is_asked_of_every_command() {
+fn a_condition_without_a_name_applies_to_every_command() {
     let mut record = record(vec![end(0)], [0, 0]);
-    record.header.plan.fail_if = model::spec::gate::conditions("time>20s").unwrap();
+    record.header.plan.fail_if = model::spec::pace::conditions("time>20s").unwrap();
     let Study::Commands(study) = &mut record.header.plan.study else { unreachable!() };
     let second = Command { line: "never run".into(), args: vec!["never".into()] };
     study.commands.push(second);
     let report = crate::judge(&record, &Judging::default());
-    let words: Vec<&str> = report.gates.iter().map(|gate| gate.word.word()).collect();
-    assert_eq!(words, ["PASS", "INCONCLUSIVE"], "{:?}", report.gates);
+    let outcomes: Vec<&str> = report.gates.iter().map(|gate| gate.word.word()).collect();
+    assert_eq!(outcomes, ["PASS", "INCONCLUSIVE"], "{:?}", report.gates);
     assert_eq!(report.answer.unwrap().word.word(), "INCONCLUSIVE");
 }
 
@@ -253,7 +253,7 @@ fn a_session_survives_its_file() {
 }
 
 #[test]
-fn repeats_that_differ_are_found_and_single_runs_are_not_asked() {
+fn repeats_that_differ_are_found_and_single_runs_are_not_checked() {
     let of_seconds = |seconds: &[f64]| {
         let ends = seconds.iter().map(|s| CommandEnd { wall_ns: (s * 1e9) as u64, ..end(64 * MIB) });
         found(&crate::judge(&record(ends.collect(), [0, 0]), &Judging::default()))

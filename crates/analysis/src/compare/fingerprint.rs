@@ -1,19 +1,22 @@
-//! The fingerprint of a result: under which circumstances its number arose, as far as numbers of other ones are others.
+//! The fingerprint of a result: the circumstances that its number depends on, and what differs between two results.
 //!
-//! For: a list of named values, and what differs between two of them. Not for: what the result turned out to be; that is
-//! told by its findings ([`super::renames`]).
+//! 1. [`fingerprint`] lists the circumstances as named values: the work, the engine, the targets, the machine.
+//! 2. [`differences`] compares two lists. Some differences make the results different work, others are only shown.
+//! 3. [`result_differences`] compares the findings that invalidate or relabel the results.
 
-use model::Known;
+use crate::compare::SideResult;
 use model::comparison::Difference;
+use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::{Data, Line, Pace, Phase, Stream};
-use model::kernel_files;
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
-use model::spec::order::of_start;
-use model::spec::{parsers, place};
+use model::spec::operations::of_start;
+use model::spec::parsers;
 use model::units::{show_block, show_bytes, show_ns};
+use model::{Known, evidence};
+use std::collections::BTreeSet;
 
-/// Settings of a device's queue that change what it does with requests.
+/// Queue settings that change how a device handles requests.
 const QUEUE: [&str; 8] = [
     "scheduler",
     "nr_requests",
@@ -49,15 +52,15 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
         all.extend(work(stream).map(|(name, value)| aspect(name, value, true)));
         all.push(aspect("beside it", describe_other_streams(phase, result.stream as usize), true));
         all.push(engine(stream));
-        all.extend(carried_out(phase, stream).map(|(name, value)| aspect(name, value, false)));
+        all.extend(execution(phase, stream).map(|(name, value)| aspect(name, value, false)));
         let places = stream.targets.iter().enumerate();
-        all.extend(places.flat_map(|(i, at)| of_place(i, report.machine.places.get(*at))));
+        all.extend(places.flat_map(|(i, at)| place_aspects(i, report.machine.places.get(*at))));
     }
-    all.extend(of_machine(report));
+    all.extend(machine_aspects(report));
     all
 }
 
-/// What differs between two fingerprints, and what could not be compared because it is not known of both.
+/// The differences between two fingerprints, and the circumstances that are unknown on one side.
 pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<String>) {
     let (mut different, mut unknown) = (Vec::new(), Vec::new());
     let missing = |of: &Aspect| Aspect { value: Ok("-".into()), ..of.clone() };
@@ -85,7 +88,7 @@ fn aspect(name: &str, value: String, refuses: bool) -> Aspect {
     Aspect { name: name.into(), value: Ok(value), is_fallback: false, remark: String::new(), refuses }
 }
 
-/// What was asked of the target: with other values it is other work.
+/// The request to the target: other values are different work.
 fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let access = &stream.access;
     let lines = |of: fn(&Line) -> String| access.lines.iter().map(of).collect::<Vec<_>>().join("; ");
@@ -190,7 +193,7 @@ fn pace(pace: Pace) -> String {
     match pace {
         Pace::Closed => "closed loop".into(),
         Pace::Limited { iops, bytes_per_s } => {
-            // Nothing stands for no limit.
+            // No entry means no limit.
             let limits =
                 [(iops, "IOPS"), (bytes_per_s, "bytes/s")].into_iter().filter(|(limit, _)| *limit > 0.0);
             let words: Vec<String> = limits.map(|(limit, unit)| format!("{limit} {unit}")).collect();
@@ -221,8 +224,8 @@ fn data(data: &Data) -> String {
     match data {
         Data::Random { compress_percent: 0, dedup_percent: 0, .. } => "unique, incompressible".into(),
         Data::Random { compress_percent, dedup_percent, .. } => {
-            let of = data.copies_of();
-            format!("{compress_percent} % compressible, {dedup_percent} % copies{of}")
+            let copies = data.copies_of();
+            format!("{compress_percent} % compressible, {dedup_percent} % copies{copies}")
         }
         Data::Zeros => "zeros".into(),
         Data::Counting => "the bytes 0 to 255".into(),
@@ -258,16 +261,16 @@ fn engine(stream: &Stream) -> Aspect {
     }
 }
 
-/// How it was carried out: perhaps the very thing that is compared.
-fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
+/// How the work was done, which may be the subject of the comparison.
+fn execution(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let place = &stream.place;
-    let cpus = if place.cpus.is_empty() { "all".into() } else { place::of_cpus(&place.cpus) };
+    let cpus = if place.cpus.is_empty() { "all".into() } else { parsers::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
     let memory = place.memory.as_ref();
-    let memory = memory.map_or(String::new(), |m| format!(", memory {}", place::of_memory_nodes(m)));
+    let memory = memory.map_or(String::new(), |m| format!(", memory {}", parsers::of_memory_nodes(m)));
     let split = if place.split { ", one each" } else { "" };
     let nice = place.nice.map(|n| format!("nice {n}"));
-    let io_priority = place.io_priority.map(|p| format!("I/O {}", place::of_io_priority(p)));
+    let io_priority = place.io_priority.map(|p| format!("I/O {}", parsers::of_io_priority(p)));
     let first: Vec<String> = [nice, io_priority].into_iter().flatten().collect();
     let first = if first.is_empty() { "as started".into() } else { first.join(", ") };
     let limit = [
@@ -291,10 +294,10 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
     .into_iter()
 }
 
-fn of_machine(report: &Report) -> Vec<Aspect> {
+fn machine_aspects(report: &Report) -> Vec<Aspect> {
     let machine = &report.machine;
     let hypervisor = machine.virtual_by.clone().map(|by| by.unwrap_or_else(|| "none".into()));
-    let limits = machine.fact(kernel_files::LIMITS).map(|text| match text {
+    let limits = machine.fact(evidence::LIMITS).map(|text| match text {
         "" => "none".to_owned(),
         lines => lines.lines().map(limit).collect::<Vec<_>>().join("; "),
     });
@@ -324,14 +327,14 @@ fn of_machine(report: &Report) -> Vec<Aspect> {
 
 /// `io.max: 8:0 riops=1000` of a line with the path of its file: cgroups have other names each time.
 fn limit(line: &str) -> String {
-    // A directory may hold a colon; what a limit says has none before a space.
+    // A directory may contain a colon; a limit has none before a space.
     let (path, value) = line.rsplit_once(": ").unwrap_or(("", line));
     let file = path.rsplit('/').next().unwrap_or_default();
     if file.is_empty() { value.to_owned() } else { format!("{file}: {value}") }
 }
 
-/// Where the target of that index lives.
-fn of_place(index: usize, place: Option<&Place>) -> Vec<Aspect> {
+/// Where the target with this index is.
+fn place_aspects(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     let Some(place) = place else { return Vec::new() };
     let of =
         |name: &str| if index == 0 { name.to_owned() } else { format!("{name} of target {}", index + 1) };
@@ -359,7 +362,7 @@ fn of_place(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     all
 }
 
-/// What a layer is, without names that change from one start of the machine to the next: a serial number, or else the model.
+/// Identifies a layer by its serial number, or else by the model: names change between boots.
 fn layer(layer: &Layer) -> String {
     let kind = match layer.kind {
         LayerKind::Disk => "",
@@ -382,8 +385,89 @@ fn layer(layer: &Layer) -> String {
     words.join(" ")
 }
 
+/// Findings that relabel a result by its limiter, or by the depth that it reached. The work is the same, and these may be the subject of
+/// the comparison.
+const SAME_WORK: &[CheckId] = &[CheckId::B05, CheckId::D05, CheckId::D06, CheckId::D08, CheckId::D11];
+
+/// The aspect of these findings.
+pub(super) const LIMITED_BY: &str = "what limited it";
+
+/// The aspect of findings that make it another measurement.
+pub(super) const MEASURED: &str = "what was measured";
+
+/// The aspect of findings that the user accepted.
+pub(super) const ACCEPTED: &str = "accepted findings";
+
+/// The difference between two results that rest on different accepted findings.
+pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Difference> {
+    let ids = |one: SideResult| match one.result.accepted.as_slice() {
+        [] => "none".to_owned(),
+        ids => CheckId::list(ids, ", "),
+    };
+    let (a, b) = (ids(a), ids(b));
+    (a != b).then(|| Difference { aspect: ACCEPTED.into(), a, b, refuses: true })
+}
+
+/// The differences that renaming findings make.
+pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference> {
+    let (of_a, of_b) = (relabelling_findings(a), relabelling_findings(b));
+    let only = |x: &BTreeSet<NamedFinding>, y: &BTreeSet<NamedFinding>, work: bool| -> Vec<NamedFinding> {
+        x.difference(y).filter(|(id, _)| SAME_WORK.contains(id) == work).cloned().collect()
+    };
+    let mut out = Vec::new();
+    for (aspect, same_work) in [(MEASURED, false), (LIMITED_BY, true)] {
+        let (left, right) = (only(&of_a, &of_b, same_work), only(&of_b, &of_a, same_work));
+        if left.is_empty() && right.is_empty() {
+            continue;
+        }
+        out.push(Difference {
+            aspect: aspect.into(),
+            a: describe_results(a, &left),
+            b: describe_results(b, &right),
+            refuses: !same_work,
+        });
+    }
+    out
+}
+
+/// Id and name of a finding.
+type NamedFinding = (CheckId, String);
+
+fn relabelling_findings(one: SideResult) -> BTreeSet<NamedFinding> {
+    findings_about(one, Severity::Rename).map(|f| (f.id, f.name.clone())).collect()
+}
+
+/// `4K random read, depth 32, page cache (A01 CACHE_SERVED)`.
+fn describe_results(one: SideResult, findings: &[NamedFinding]) -> String {
+    let ids: Vec<String> = findings.iter().map(|(id, name)| format!("{id} {name}")).collect();
+    let ids = if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) };
+    format!("{}{ids}", one.result.true_name)
+}
+
+/// Why a result has no number.
+pub(super) fn no_number(one: SideResult) -> Option<String> {
+    let which = format!("{} ({})", one.result.name, one.report.started);
+    if let Some(f) = findings_about(one, Severity::Void).find(|f| !f.accepted) {
+        let (id, sentence) = (f.id, f.sentence.trim_end_matches('.'));
+        return Some(format!(
+            "{id} {} invalidates {which}: {sentence}; type --accept {id} to compare it all the same",
+            f.name
+        ));
+    }
+    if one.result.void {
+        return Some(format!("{which} is void"));
+    }
+    one.result.total.is_none().then(|| format!("{which} has no number: {}", one.report.verdict_reason))
+}
+
+fn findings_about(one: SideResult<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {
+    let about = move |f: &&Finding| f.about.contains(&one.result.name);
+    let findings = one.report.findings.iter();
+    findings.filter(move |f| f.outcome == Outcome::Finding && f.severity == Some(severity)).filter(about)
+}
+
 #[test]
-fn a_limit_that_there_is_not_is_not_said_as_nothing_a_second() {
+fn a_missing_limit_is_not_shown_as_zero() {
     let limited = |iops, bytes_per_s| pace(Pace::Limited { iops, bytes_per_s });
     assert_eq!(limited(100.0, 0.0), "at most 100 IOPS");
     assert_eq!(limited(0.0, 4096.0), "at most 4096 bytes/s");

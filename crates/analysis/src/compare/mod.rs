@@ -1,70 +1,67 @@
-//! Comparing: is B faster than A, slower, the same, or how large may a difference be at most?
+//! Compares two sides: is B faster than A, slower, the same, or how large can a difference be at most? A side is one report, or several of
+//! one configuration.
 //!
-//! For: two reports, or several of one configuration on each side, and what their runs say against each other. Not for:
-//! reading them, nor what any of them is worth by itself; that is told by its own verdict.
+//! 1. `pair` decides which results are compared with each other.
+//! 2. `fingerprint` decides whether that comparison makes sense.
+//! 3. `weighing` selects the numbers, and chooses a word for each.
+//! 4. `answer` writes the sentences.
 //!
-//! [`compare`] is total: for any two reports, however broken, there is a comparison. Which is compared with which is decided in
-//! `sides`, whether that makes sense in `fingerprint` and `renames`, by which numbers in `measures`, and with which word in
-//! `weighing`.
+//! [`compare`] is total: any two reports have a comparison, however broken they are. A rerun, that is a session that measured the jobs of
+//! an earlier session again, is split into two records here and compared the same way.
 
 pub(crate) mod checks;
-
 mod fingerprint;
-mod gate;
-pub(crate) mod margin;
-mod measures;
-mod renames;
-mod sentence;
-mod sides;
-#[cfg(test)]
-mod simulation;
 mod weighing;
 
 use crate::findings;
 use checks::Context;
 use fingerprint::{differences, fingerprint};
-use model::answer::CountsAs;
-use model::check_id::CheckId;
 use model::command::CommandResult;
-use model::comparison::{Comparison, Comparisons, Difference, Other, Pair, side_name};
-use model::finding::{Finding, Outcome, Severity};
-use model::gate::Slower;
-use model::report::{FORMAT, Producer, Report, Verdict};
-use sides::{One, Paired, Pooled};
-use stats::holm;
+use model::comparison::{
+    Answer, Comparison, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
+};
+use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::plan;
+use model::plan::{Plan, Strategy};
+use model::record::{Record, Run};
+use model::report::{CountsAs, FORMAT, Measured, Producer, Report, Rerun, Verdict};
+use model::study::Study;
+use model::units::{show_change, show_share};
+use model::verdict::Slower;
+use stats::comparison;
 use weighing::Weighed;
 
-/// What the comparison must be told beside its sides.
+/// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Share beyond which a difference counts, and within which two sides are the same. The margin is at least 1 %, of percentiles
-    /// 2 %, and as much as sessions of one side differ; the tolerance is at least the margin. `None` is a margin of 1 %, or of 5 % where
-    /// each side is one session that was measured by itself, and a tolerance of 5 %, or 10 % from p99 on.
+    /// The share beyond which a difference counts, and within which two sides are the same. The margin is at least 1 %, for percentiles 2
+    /// %, and as much as sessions of one side differ. The tolerance is at least the margin. `None` is a margin of 1 %, or of 5 % if each
+    /// side is one session that was measured separately, and a tolerance of 5 %, or 10 % from p99 on.
     pub margin: Option<f64>,
-    /// Whether numbers of different work are compared all the same (E14 is accepted).
+    /// Whether numbers of different work are compared anyway (E14 is accepted).
     pub accept_differences: bool,
     /// Findings of results that the user accepts. A gate decides on a number that rests on an accepted finding only if it is among
     /// these.
     pub accept: Vec<CheckId>,
-    /// How much slower B may be, if that is asked.
+    /// The limit of `--fail-if-slower`.
     pub fail_if_slower: Option<Slower>,
-    /// What a gate that cannot be told counts as.
+    /// What an undecided gate counts as.
     pub inconclusive: Option<CountsAs>,
-    /// How the runs of both sides came about.
+    /// How the runs of both sides were measured.
     pub runs: Runs,
     /// Version of the program that compares.
     pub version: String,
 }
 
-/// How the runs of both sides came about.
+/// How the runs of both sides were measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Runs {
-    /// In sessions of their own.
+    /// In separate sessions.
     #[default]
     Apart,
-    /// In turns, as many as were asked for.
+    /// In turns, as many as the plan has.
     InTurns,
-    /// In turns, and then as many more as the first ones asked for: so a gate is asked twice, and may err half as often each time.
+    /// In turns, then as many more as the first ones call for. So a gate is asked twice, and may err half as often each time.
     Settling,
 }
 
@@ -73,47 +70,47 @@ pub fn compare(a: &Report, b: &Report, options: &Options) -> Comparison {
     compare_sides(std::slice::from_ref(a), std::slice::from_ref(b), options)
 }
 
-/// Compares two sides, each of one session or several of one configuration, whose runs count as runs of one.
+/// Compares two sides, each one session or several of one configuration, whose runs are pooled.
 pub fn compare_sides(a: &[Report], b: &[Report], options: &Options) -> Comparison {
     let mut side = Compared::new(a, b, side_name(1), options);
-    let pairs = answered(vec![std::mem::take(&mut side.drafts)]).into_iter().flatten().collect();
+    let pairs = answer_all(vec![std::mem::take(&mut side.drafts)]).into_iter().flatten().collect();
     side.concluded(pairs, options)
 }
 
-/// Compares each of several sides with the first. Their headlines share what may be wrong by chance, as do all other numbers.
+/// Compares each of several sides with the first. Holm's correction covers all headlines together, and all other numbers together.
 pub fn compare_each<S: AsRef<[Report]>>(a: &[Report], others: &[S], options: &Options) -> Comparisons {
     let all = others.iter().enumerate();
     let mut sides: Vec<Compared> =
         all.map(|(at, b)| Compared::new(a, b.as_ref(), side_name(at + 1), options)).collect();
-    let pairs = answered(sides.iter_mut().map(|side| std::mem::take(&mut side.drafts)).collect());
+    let pairs = answer_all(sides.iter_mut().map(|side| std::mem::take(&mut side.drafts)).collect());
     let others: Vec<Other> = sides
         .into_iter()
         .zip(pairs)
         .map(|(side, pairs)| Other { name: side.name.clone(), comparison: side.concluded(pairs, options) })
         .collect();
-    Comparisons { fathom: producer(options), gate: gate::of_all(&others), others }
+    Comparisons { fathom: producer(options), gate: weighing::combine_gates(&others), others }
 }
 
 fn producer(options: &Options) -> Producer {
     Producer { format: FORMAT, version: options.version.clone() }
 }
 
-/// A side beside the first, on the way to a comparison.
+/// A side that is being compared with the first.
 struct Compared<'r> {
     name: String,
     sides: [&'r [Report]; 2],
     paired: Paired<'r>,
     drafts: Vec<Draft>,
-    /// For each pair the circumstances that are not known of both.
+    /// For each pair the circumstances that are unknown on one side.
     unknown: Vec<Vec<String>>,
 }
 
 impl<'r> Compared<'r> {
     fn new(a: &'r [Report], b: &'r [Report], name: String, options: &Options) -> Self {
-        let paired = sides::pair(a, b);
+        let paired = pair(a, b);
         let lengths = [a.len(), b.len()];
         let drafts = paired.pairs.iter().map(|(of_a, of_b)| draft(of_a, of_b, lengths, &name, options));
-        let mut drafts: Vec<Draft> = drafts.chain(of_commands(a, b, options)).collect();
+        let mut drafts: Vec<Draft> = drafts.chain(drafts_of_commands(a, b, options)).collect();
         let headline = a.first().map(|r| r.headline.name.as_str());
         if let Some(draft) = drafts.iter_mut().find(|d| headline == Some(d.pair.true_name_a.as_str())) {
             draft.pair.headline = true;
@@ -122,20 +119,20 @@ impl<'r> Compared<'r> {
         Self { name, sides: [a, b], paired, drafts, unknown }
     }
 
-    /// The comparison, with the words said of its numbers.
+    /// Completes the comparison with the answers of its pairs.
     fn concluded(self, pairs: Vec<Pair>, options: &Options) -> Comparison {
         let Self { name, sides: [a, b], paired, unknown, .. } = self;
-        let (answer, sentence) = sentence::answer(&pairs, &paired, a, &name);
+        let (answer, sentence) = answer(&pairs, &paired, a, &name);
         let accepted = options.accept_differences;
         let asked = Context { sides: [a, b], name: &name, pairs: &pairs, unknown, accepted };
         Comparison {
             fathom: producer(options),
             answer,
             sentence,
-            a: sides::shown(a),
-            b: sides::shown(b),
+            a: show_side(a),
+            b: show_side(b),
             findings: checks::ask(&asked),
-            gate: options.fail_if_slower.map(|limit| gate::gate(&pairs, limit, options)),
+            gate: options.fail_if_slower.map(|limit| weighing::gate(&pairs, limit, options)),
             pairs,
             only_in_a: paired.only_in_a,
             only_in_b: paired.only_in_b,
@@ -143,38 +140,38 @@ impl<'r> Compared<'r> {
     }
 }
 
-/// Two results of one report, which were measured in turns.
-pub(crate) struct Beside<'n> {
+/// Two results of one report that were measured in turns.
+pub(crate) struct PairInTurns<'n> {
     /// Index of A.
     pub(crate) a: usize,
     /// Index of the other.
     pub(crate) b: usize,
-    /// What the other is called.
+    /// The name of the other side.
     pub(crate) name: &'n str,
-    /// Whether its number is one that answers.
+    /// Whether it is the number of the headline.
     pub(crate) headline: bool,
 }
 
-/// Compares results of one report pair by pair. Whoever named them wants them compared, whatever differs.
-pub(crate) fn within(report: &Report, pairs: &[Beside]) -> Vec<Pair> {
+/// Compares results of one report pair by pair. The user selected them, so their differences do not prevent it.
+pub(crate) fn compare_in_turns(report: &Report, pairs: &[PairInTurns]) -> Vec<Pair> {
     let options = Options { runs: Runs::InTurns, accept_differences: true, ..Options::default() };
     let pooled = |at: usize| -> Pooled {
-        report.results.get(at).map(|result| One { report, result }).into_iter().collect()
+        report.results.get(at).map(|result| SideResult { report, result }).into_iter().collect()
     };
     let drafts = pairs.iter().map(|p| {
         let mut draft = draft(&pooled(p.a), &pooled(p.b), [1, 1], p.name, &options);
         draft.pair.headline = p.headline;
         draft
     });
-    answered(vec![drafts.collect()]).into_iter().flatten().collect()
+    answer_all(vec![drafts.collect()]).into_iter().flatten().collect()
 }
 
 /// A command with the wall times of its runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Timed {
-    /// As a shell would take it.
+    /// As typed in a shell.
     name: String,
-    /// Seconds of the runs that succeeded, those of each session by themselves.
+    /// Seconds of the successful runs, by session.
     seconds: Vec<Vec<f64>>,
 }
 
@@ -190,11 +187,11 @@ impl Timed {
 pub(crate) fn times(first: &Timed, others: &[Timed]) -> Vec<Pair> {
     let options = Options { runs: Runs::InTurns, ..Options::default() };
     let drafts = others.iter().map(|other| draft_of_times(first, other, &options));
-    answered(vec![drafts.collect()]).into_iter().flatten().collect()
+    answer_all(vec![drafts.collect()]).into_iter().flatten().collect()
 }
 
-/// The commands that the sessions of both sides timed. Two single ones are compared whatever they are called.
-fn of_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draft> {
+/// The commands that the sessions of both sides timed. Two single commands are compared whatever their names.
+fn drafts_of_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draft> {
     let [a, b] = [a, b].map(|reports| {
         let mut side: Vec<Timed> = Vec::new();
         for command in reports.iter().filter_map(|report| report.study.commands()).flat_map(|c| &c.commands) {
@@ -214,7 +211,7 @@ fn of_commands(a: &[Report], b: &[Report], options: &Options) -> Vec<Draft> {
 }
 
 fn draft_of_times(a: &Timed, b: &Timed, options: &Options) -> Draft {
-    let measure = measures::Measure {
+    let measure = weighing::Measure {
         name: "time".into(),
         unit: "s",
         more_is_better: false,
@@ -241,24 +238,24 @@ fn draft_of_times(a: &Timed, b: &Timed, options: &Options) -> Draft {
     Draft { pair, weighed: vec![weighing::weigh(measure, options)], unknown: Vec::new() }
 }
 
-/// A pair whose numbers have no word yet.
+/// A pair without answers yet.
 struct Draft {
     pair: Pair,
     weighed: Vec<Weighed>,
-    /// Circumstances that are not known of both.
+    /// Circumstances that are unknown on one side.
     unknown: Vec<String>,
 }
 
 fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Options) -> Draft {
     let [first_a, first_b] = [a, b].map(|side| side.first().copied());
     let (differences, unknown) = match (first_a, first_b) {
-        (Some(a), Some(b)) => between(a, b),
+        (Some(a), Some(b)) => differences_between(a, b),
         _ => (Vec::new(), Vec::new()),
     };
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
-    let void = |side: &Pooled| side.iter().any(|one| renames::no_number(*one).is_some());
-    // Other work stays other work, whatever is found. What a result turned out to be says nothing if it has no number.
-    let not_asked = [renames::MEASURED, renames::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
+    let void = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
+    // Different work remains different work, whatever the findings. Relabelling does not matter for a result without a number.
+    let not_asked = [fingerprint::MEASURED, fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
     let asked = |d: &Difference| d.refuses && !not_asked.contains(&d.aspect.as_str());
     let asked_other_work = other_work.is_some() && differences.iter().any(asked);
     let no_number = !asked_other_work && (void(a) || void(b));
@@ -268,10 +265,10 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     accepted.sort();
     accepted.dedup();
     let refused =
-        if asked_other_work { other_work } else { none_to_compare(a, b, sessions, name).or(other_work) };
+        if asked_other_work { other_work } else { why_not_comparable(a, b, sessions, name).or(other_work) };
     let (measures, left_out) =
-        if refused.is_none() { measures::measures(a, b) } else { (Vec::new(), Vec::new()) };
-    let true_name = |one: Option<One>| one.map_or_else(String::new, |o| o.result.true_name.clone());
+        if refused.is_none() { weighing::measures(a, b) } else { (Vec::new(), Vec::new()) };
+    let true_name = |one: Option<SideResult>| one.map_or_else(String::new, |o| o.result.true_name.clone());
     let pair = Pair {
         name: first_a.map_or_else(String::new, |o| o.result.name.clone()),
         true_name_a: true_name(first_a),
@@ -291,19 +288,19 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     Draft { pair, weighed, unknown }
 }
 
-/// What differs between two results, asked or found; and what is not known of both.
-fn between(a: One, b: One) -> (Vec<Difference>, Vec<String>) {
+/// The differences between two results, in the request and in the findings, and the circumstances that are unknown on one side.
+fn differences_between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<String>) {
     let prints = [a, b].map(|one| fingerprint(one.report, one.result));
     let (mut different, unknown) = differences(&prints[0], &prints[1]);
-    different.extend(renames::differences(a, b));
-    different.extend(renames::accepted(a, b));
+    different.extend(fingerprint::result_differences(a, b));
+    different.extend(fingerprint::acceptance_difference(a, b));
     (different, unknown)
 }
 
-/// Why there is nothing to compare: a side that is no number, or no one thing.
-fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
+/// Why there is nothing to compare: a side without a number, or of several configurations.
+fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
     for (side, of, sessions) in [("A", a, sessions[0]), (name, b, sessions[1])] {
-        if let Some(why) = of.iter().find_map(|one| renames::no_number(*one)) {
+        if let Some(why) = of.iter().find_map(|one| fingerprint::no_number(*one)) {
             return Some(format!("{side} has no number to compare: {}", why.trim_end_matches('.')));
         }
         if of.len() < sessions {
@@ -311,11 +308,11 @@ fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> 
         }
         let [first, others @ ..] = of.as_slice() else { continue };
         let mixed = others.iter().find_map(|other| {
-            let (different, _) = between(*first, *other);
-            let first = different.into_iter().find(|d| d.aspect != renames::LIMITED_BY)?;
+            let (different, _) = differences_between(*first, *other);
+            let first = different.into_iter().find(|d| d.aspect != fingerprint::LIMITED_BY)?;
             Some(format!(
                 "{} ({} and {})",
-                sentence::difference(&first),
+                show_difference(&first),
                 of[0].report.started,
                 other.report.started
             ))
@@ -327,9 +324,9 @@ fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> 
     None
 }
 
-/// Returns why the two are not compared: they are numbers of different work, or their conditions differ.
+/// Why the two are not compared: they are numbers of different work, or their conditions differ.
 fn other_work(differences: &[Difference], name: &str) -> Option<String> {
-    let words: Vec<String> = differences.iter().filter(|d| d.refuses).map(sentence::difference).collect();
+    let words: Vec<String> = differences.iter().filter(|d| d.refuses).map(show_difference).collect();
     let which = if is_undecidable(differences) {
         "were measured under different conditions"
     } else {
@@ -339,7 +336,7 @@ fn other_work(differences: &[Difference], name: &str) -> Option<String> {
 }
 
 /// Aspects that leave the work the same, but may change the number: the answer is `CANNOT TELL`, not `INCOMPARABLE`.
-const CONDITIONS: &[&str] = &[renames::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
+const CONDITIONS: &[&str] = &[fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
 
 /// Whether the refusing differences are conditions. With another set of accepted findings the results may also be relabelled.
 fn is_undecidable(differences: &[Difference]) -> bool {
@@ -347,7 +344,7 @@ fn is_undecidable(differences: &[Difference]) -> bool {
     let has_condition = differences.iter().any(|d| CONDITIONS.contains(&d.aspect.as_str()));
     refusing.peek().is_some()
         && has_condition
-        && refusing.all(|aspect| CONDITIONS.contains(&aspect) || aspect == renames::MEASURED)
+        && refusing.all(|aspect| CONDITIONS.contains(&aspect) || aspect == fingerprint::MEASURED)
 }
 
 /// Accepts findings of a report that was judged before, such as a JSON report: a number that only accepted findings invalidate is
@@ -378,27 +375,369 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
     }
 }
 
-/// Gives every number of every side its word. Those that answer were named before anything was measured, so they are judged by
-/// themselves; all others are looked at together.
-fn answered(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
+/// Gives every number of every side its answer. The headlines were selected before the measurement, so each is judged alone. All other
+/// numbers share one correction.
+fn answer_all(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
     let answers = |draft: &Draft, at: usize| draft.pair.headline && at == 0;
-    let of = |which: bool| -> Vec<f64> {
+    let chances = |which: bool| -> Vec<f64> {
         let all =
             sides.iter().flatten().flat_map(|d| d.weighed.iter().enumerate().map(move |(at, w)| (d, at, w)));
         all.filter(|(d, at, _)| answers(d, *at) == which).map(|(_, _, w)| w.chance()).collect()
     };
-    let [others, headlines] = [of(false), of(true)];
-    let looks = [others.len(), headlines.len()];
-    let mut adjusted = [holm::adjusted(&others).into_iter(), holm::adjusted(&headlines).into_iter()];
+    let [others, headlines] = [chances(false), chances(true)];
+    let numbers = [others.len(), headlines.len()];
+    let mut adjusted =
+        [comparison::adjusted(&others).into_iter(), comparison::adjusted(&headlines).into_iter()];
     let mut word = |draft: Draft| {
         let Draft { mut pair, weighed, .. } = draft;
         for (at, weighed) in weighed.into_iter().enumerate() {
             let which = usize::from(pair.headline && at == 0);
-            pair.metrics.push(weighed.answered(adjusted[which].next().unwrap_or(1.0), looks[which]));
+            pair.metrics.push(weighed.answered(adjusted[which].next().unwrap_or(1.0), numbers[which]));
         }
         pair
     };
     sides.into_iter().map(|drafts| drafts.into_iter().map(&mut word).collect()).collect()
+}
+
+/// The answer and its sentences, about the headline of A. `b` is the name of the other side.
+fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, String) {
+    let Some(pair) = pairs.iter().find(|p| p.headline) else {
+        return (Answer::Incomparable, missing_headline_sentence(paired, a, b));
+    };
+    if let Some(why) = &pair.refused {
+        let anyway = if pair.cannot_tell { " Type --accept E14 to compare them all the same." } else { "" };
+        return (pair.refusal(), format!("{why}.{anyway}"));
+    }
+    let Some(metric) = pair.metrics.first() else {
+        return (Answer::Incomparable, format!("{} has no number that every run of both has.", pair.name));
+    };
+    let what = format!("{} of {}", metric.name, pair.true_name_a);
+    let numbers = format!(
+        "{} against {}, over {} and {} runs",
+        metric.show(metric.b),
+        metric.show(metric.a),
+        metric.b_runs.len(),
+        metric.a_runs.len()
+    );
+    let interval = interval(metric);
+    let change = show_change(metric.ratio);
+    let sentence = match metric.answer {
+        Answer::Faster | Answer::Slower => {
+            let word = if metric.answer == Answer::Faster { "faster" } else { "slower" };
+            format!("{b} is {word} than A by {}: {what}, {numbers}.", metric.size())
+        }
+        Answer::Same => {
+            let within = show_share(metric.tolerance.unwrap_or(metric.margin));
+            format!("{b} is the same as A within {within}: {what} {change}{interval}; {numbers}.")
+        }
+        Answer::NoDifferenceSeen => {
+            let margin = show_share(metric.margin);
+            let why =
+                if metric.why.is_empty() { String::new() } else { format!(" The reason: {}.", metric.why) };
+            format!(
+                "No difference above {margin} was seen: {b} is {} than A ({what} {change}; {numbers}).{why}{}",
+                metric.bound().unwrap_or_default(),
+                narrowing_sentence(metric)
+            )
+        }
+        Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
+            format!(
+                "Whether {b} is faster or slower than A cannot be told: {what} {change}{interval}; {numbers}. The reason: {}.{}",
+                metric.why,
+                needed_runs_sentence(metric)
+            )
+        }
+    };
+    (metric.answer, sentence + &accepted(pair) + &differences_sentence(pair))
+}
+
+fn missing_headline_sentence(paired: &Paired, a: &[Report], b: &str) -> String {
+    let Some(first) = a.first() else { return "There is nothing on side A.".into() };
+    let names = |list: &[String]| if list.is_empty() { "nothing".into() } else { list.join(", ") };
+    format!(
+        "The headline of A, {}, is not on side {b}: only A has {}, only {b} has {}.",
+        first.headline.name,
+        names(&paired.only_in_a),
+        names(&paired.only_in_b)
+    )
+}
+
+fn interval(metric: &Metric) -> String {
+    metric.interval.map_or_else(String::new, |[low, high]| {
+        format!(" (95 % interval {} to {})", show_change(low), show_change(high))
+    })
+}
+
+/// How many runs would halve the range, and how many would settle it.
+fn narrowing_sentence(metric: &Metric) -> String {
+    let halve =
+        metric.runs_to_halve.map(|runs| format!("about {runs} runs on each side would halve this range"));
+    let settle = metric.runs_needed.map(|runs| match &halve {
+        Some(_) => format!("about {runs} would settle it"),
+        None => format!("about {runs} runs on each side would settle it"),
+    });
+    let all: Vec<String> = halve.into_iter().chain(settle).collect();
+    if all.is_empty() { String::new() } else { format!(" To know more: {}.", all.join(", ")) }
+}
+
+/// The difference that could have been seen, and what would settle it.
+fn needed_runs_sentence(metric: &Metric) -> String {
+    let seen = metric.could_have_seen.map_or_else(String::new, |share| {
+        format!(" A difference of {} would usually have been detected.", show_share(share))
+    });
+    let runs = match metric.runs_needed {
+        Some(runs) => format!(" About {runs} runs on each side would settle it."),
+        None if metric.interval.is_none() => " Measure with --runs 5.".into(),
+        None => " It would take more than a thousand runs to settle it.".into(),
+    };
+    seen + &runs
+}
+
+/// The accepted findings that the numbers depend on.
+fn accepted(pair: &Pair) -> String {
+    match pair.accepted.as_slice() {
+        [] => String::new(),
+        ids => format!(" The numbers rest on accepted findings: {}.", CheckId::list(ids, ", ")),
+    }
+}
+
+/// The differences between the two sides.
+fn differences_sentence(pair: &Pair) -> String {
+    let words: Vec<String> = pair.differences.iter().map(show_difference).collect();
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!(" The difference between these: {}.", words.join("; "))
+    }
+}
+
+/// `kernel 6.1.0 -> 6.18.5`.
+fn show_difference(difference: &model::comparison::Difference) -> String {
+    format!("{} {} -> {}", difference.aspect, difference.a, difference.b)
+}
+
+/// A result with its report.
+#[derive(Clone, Copy, Debug)]
+struct SideResult<'a> {
+    report: &'a Report,
+    result: &'a Measured,
+}
+
+/// The same result in every session of a side; never empty.
+type Pooled<'a> = Vec<SideResult<'a>>;
+
+/// The results of both sides, matched.
+struct Paired<'a> {
+    pairs: Vec<(Pooled<'a>, Pooled<'a>)>,
+    only_in_a: Vec<String>,
+    only_in_b: Vec<String>,
+}
+
+/// A side as the comparison shows it.
+fn show_side(reports: &[Report]) -> Side {
+    let source = |r: &Report| Source {
+        session: r.session.clone(),
+        title: r.title.clone(),
+        started: r.started.clone(),
+        verdict: r.verdict,
+        judged_by: r.fathom.version.clone(),
+    };
+    Side { sessions: reports.iter().map(source).collect() }
+}
+
+/// Matches results of the same name, phase and stream. If each side measured a single result, these two match whatever their names: the
+/// name of a job contains its block size and depth, and the comparison then shows what differs.
+fn pair<'a>(a: &'a [Report], b: &'a [Report]) -> Paired<'a> {
+    let (a, b) = (pooled(a), pooled(b));
+    if let ([_], [_]) = (a.as_slice(), b.as_slice()) {
+        return Paired {
+            pairs: a.into_iter().zip(b).collect(),
+            only_in_a: Vec::new(),
+            only_in_b: Vec::new(),
+        };
+    }
+    let mut unmatched: Vec<Option<Pooled>> = b.into_iter().map(Some).collect();
+    let (mut pairs, mut only_in_a) = (Vec::new(), Vec::new());
+    for of_a in a {
+        let same =
+            unmatched.iter_mut().find(|of_b| of_b.as_ref().is_some_and(|of_b| key(of_b) == key(&of_a)));
+        match same.and_then(Option::take) {
+            Some(of_b) => pairs.push((of_a, of_b)),
+            None => only_in_a.push(key(&of_a).0.to_owned()),
+        }
+    }
+    let only_in_b = unmatched.into_iter().flatten().map(|of_b| key(&of_b).0.to_owned()).collect();
+    Paired { pairs, only_in_a, only_in_b }
+}
+
+fn key<'a>(pooled: &Pooled<'a>) -> (&'a str, u32, u32) {
+    pooled.first().map_or(("", 0, 0), |one| key_of(one.result))
+}
+
+fn key_of(result: &Measured) -> (&str, u32, u32) {
+    (&result.name, result.phase, result.stream)
+}
+
+/// The results of a side, in the order of its first session, each from all sessions that have it.
+fn pooled(reports: &[Report]) -> Vec<Pooled<'_>> {
+    let mut all: Vec<Pooled> = Vec::new();
+    for report in reports {
+        // A session with one result belongs to the one result of the others.
+        let single = report.results.len() == 1 && all.len() == 1;
+        for result in &report.results {
+            let one = SideResult { report, result };
+            // Two results of one session stay two, whatever their names.
+            let own = |p: &&mut Pooled| p.iter().all(|o| !std::ptr::eq(o.report, report));
+            let same = |p: &&mut Pooled| own(p) && (single || key(p) == key_of(result));
+            match all.iter_mut().find(same) {
+                Some(pooled) => pooled.push(one),
+                None => all.push(vec![one]),
+            }
+        }
+    }
+    all
+}
+
+/// Compares the sides of a rerun. The user knows what changed since the earlier session, so different work does not prevent the
+/// comparison; then and now must be the same work. Both sides were measured in turns, so disturbances affect both.
+pub(crate) fn compare_rerun(
+    earlier: &plan::Rerun,
+    plan: &Plan,
+    own: &Report,
+    (again, accept): (Report, &[CheckId]),
+) -> Rerun {
+    let asked = |accept_differences| Options {
+        accept_differences,
+        accept: accept.to_vec(),
+        version: own.fathom.version.clone(),
+        ..Options::default()
+    };
+    let settles = matches!(plan.strategy, Strategy::Settle { .. });
+    let beside = Options {
+        fail_if_slower: plan.fail_if_slower,
+        runs: if settles { Runs::Settling } else { Runs::InTurns },
+        ..asked(true)
+    };
+    Rerun {
+        session: earlier.session.clone(),
+        beside: compare(&again, own, &beside),
+        since: compare(&earlier.then, &again, &asked(false)),
+        again: Box::new(again),
+    }
+}
+
+/// The own jobs of a record, and those of the earlier session; `None` if it is not a rerun.
+pub(crate) fn split_rerun(record: &Record) -> Option<(Record, Record)> {
+    let plan = &record.header.plan;
+    let against = plan.against.as_ref()?;
+    let from = against.from.min(plan.jobs.len());
+    let own = record_of_jobs(record, 0..from, plan.headline);
+    let mut again = record_of_jobs(record, from..plan.jobs.len(), against.headline);
+    again.header.plan.title = format!("{}, again", against.then.title);
+    // The rows of a card are jobs of this session.
+    again.header.plan.study = Study::Jobs;
+    // So do the conditions.
+    again.header.plan.fail_if.clear();
+    Some((own, again))
+}
+
+/// The part of a record that belongs to some of its jobs.
+fn record_of_jobs(record: &Record, jobs: std::ops::Range<usize>, headline: usize) -> Record {
+    let mut header = record.header.clone();
+    header.plan.jobs = header.plan.jobs.get(jobs.clone()).unwrap_or_default().to_vec();
+    header.plan.headline = headline.saturating_sub(jobs.start);
+    header.plan.against = None;
+    header.self_test.ceilings.retain(|c| jobs.contains(&c.job));
+    for ceiling in &mut header.self_test.ceilings {
+        ceiling.job -= jobs.start;
+    }
+    let of_these = |run: &&Run| jobs.contains(&run.start.job);
+    let part_of = |runs: &[Run]| {
+        let mut runs: Vec<Run> = runs.iter().filter(of_these).cloned().collect();
+        for run in &mut runs {
+            run.start.job -= jobs.start;
+        }
+        runs
+    };
+    Record {
+        header,
+        evidence: record.evidence.clone(),
+        preconditioned: record.preconditioned.clone(),
+        runs: part_of(&record.runs),
+        aside: part_of(&record.aside),
+        fleet: record.fleet.clone(),
+        end: record.end.clone(),
+    }
+}
+
+#[cfg(test)]
+use crate::Judging;
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use crate::fixture::together;
+#[cfg(test)]
+use crate::judge;
+#[cfg(test)]
+use model::study::Studied;
+
+/// A session of one job, followed by that of an earlier session with another depth.
+#[cfg(test)]
+pub(crate) fn fixture() -> Record {
+    let before = Fixture { name: "before".into(), ops: 8_000, ..Fixture::honest() };
+    let then = judge(&before.record(), &Judging::default());
+    let mut record = together(&[Fixture::honest(), before]);
+    record.header.plan.against =
+        Some(model::plan::Rerun { session: "1".into(), from: 1, headline: 1, then: Box::new(then) });
+    record
+}
+
+#[test]
+fn each_side_of_a_rerun_is_a_record() {
+    let record = fixture();
+    let (own, again) = split_rerun(&record).unwrap();
+    for (side, name, iops) in [(&own, "RND4K Q32T1 read", 10_000.0), (&again, "before", 8_000.0)] {
+        let report = judge(side, &Judging::default());
+        assert_eq!((report.results.len(), report.results[0].name.as_str()), (1, name));
+        assert_eq!(report.results[0].runs.len(), 5);
+        assert!((report.headline.value.unwrap() - iops).abs() < 1.0, "{:?}", report.headline);
+        let tested: Vec<usize> = side.header.self_test.ceilings.iter().map(|c| c.job).collect();
+        assert_eq!(tested, [0], "the self test is that of the job");
+    }
+    assert!(split_rerun(&own).is_none() && split_rerun(&again).is_none());
+}
+
+#[test]
+fn a_card_belongs_to_the_own_side() {
+    let mut record = fixture();
+    let rows = Vec::new();
+    let (tool, look) = ("ATTO".to_owned(), model::profile::Look::Bars);
+    let layout = model::profile::ToolLayout { tool, look, rows, differs: Vec::new() };
+    record.header.plan.study = Study::Profile(layout);
+    let report = judge(&record, &Judging::default());
+    assert!(matches!(report.study, Studied::Profile(_)));
+    assert_eq!(report.against.unwrap().again.study, Studied::Jobs);
+}
+
+#[test]
+fn a_rerun_compares_both_sides_and_then_with_now() {
+    use model::comparison::Answer;
+    let report = judge(&fixture(), &Judging::default());
+    assert_eq!(report.results.len(), 1);
+    let against = report.against.unwrap();
+    assert_eq!((against.beside.answer, against.since.answer), (Answer::Faster, Answer::Same));
+    let ratio = against.beside.headline().unwrap().metrics[0].ratio;
+    assert!((ratio - 1.25).abs() < 1e-6, "{ratio}");
+}
+
+#[test]
+fn a_forged_job_index_does_not_panic() {
+    for (from, headline) in [(0, 0), (9, 9), (usize::MAX, 0)] {
+        let mut record = fixture();
+        let against = record.header.plan.against.as_mut().unwrap();
+        (against.from, against.headline) = (from, headline);
+        judge(&record, &Judging::default());
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
-//! Whole comparisons of judged records, forged and then bent in one way at a time.
-//!
-//! For: which is compared with which, what is refused and named, and that nothing in a report panics. Not for: the statistics, whose
-//! tests stand below them.
+//! Tests of whole comparisons: judged records, each changed in one way. They check which results are compared, what is refused, and that
+//! no report causes a panic.
 
 use super::*;
 use crate::fixture::Fixture;
@@ -53,6 +51,19 @@ fn refused(change: impl FnOnce(&mut Report)) -> Option<String> {
     refused
 }
 
+fn stream(report: &mut Report) -> &mut model::job::Stream {
+    &mut report.results[0].job.phases[0].streams[0]
+}
+
+fn sizes(report: &mut Report, bytes: u32) {
+    stream(report).access = model::job::Access::plain(model::job::Pattern::Random, bytes, 100);
+    stream(report).access.span_bytes = 1 << 30;
+}
+
+fn fs(report: &mut Report) -> &mut model::machine::FileSystem {
+    report.machine.places[0].file_system.as_mut().unwrap()
+}
+
 #[test]
 fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
     let (a, b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 0.9));
@@ -75,7 +86,7 @@ fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
 }
 
 #[test]
-fn other_work_is_refused_by_the_name_of_what_differs() {
+fn different_work_is_refused_and_the_difference_named() {
     type Change = fn(&mut Report);
     let table: [(&str, Change); 14] = [
         ("block size 4K -> 8K", |r| sizes(r, 8192)),
@@ -113,17 +124,8 @@ fn other_work_is_refused_by_the_name_of_what_differs() {
     assert_eq!(refused(|_| {}), None);
 }
 
-fn stream(report: &mut Report) -> &mut model::job::Stream {
-    &mut report.results[0].job.phases[0].streams[0]
-}
-
-fn sizes(report: &mut Report, bytes: u32) {
-    stream(report).access = model::job::Access::plain(model::job::Pattern::Random, bytes, 100);
-    stream(report).access.span_bytes = 1 << 30;
-}
-
 #[test]
-fn what_may_be_the_thing_compared_is_named_and_not_refused() {
+fn differences_that_may_be_the_subject_are_named_and_not_refused() {
     type Change = fn(&mut Report);
     let table: [(&str, Change); 9] = [
         ("kernel", |r| r.machine.kernel = "Linux 6.18.5".into()),
@@ -137,7 +139,7 @@ fn what_may_be_the_thing_compared_is_named_and_not_refused() {
         }),
         ("limits none -> io.max: 254:0 riops=1000", |r| {
             let text = "/sys/fs/cgroup/a/io.max: 254:0 riops=1000\n".to_owned();
-            r.machine.facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+            r.machine.facts.insert(model::evidence::LIMITS.into(), Ok(text));
         }),
         ("host", |r| r.hosts = vec!["other".into()]),
     ];
@@ -174,7 +176,7 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
             assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
         }
         assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
-        let slower = model::gate::Slower { by: 0.05, all: false };
+        let slower = model::verdict::Slower { by: 0.05, all: false };
         let gated = compare(a, b, &Options { fail_if_slower: Some(slower), ..options() });
         assert_eq!(gated.gate.map(|gate| gate.outcome), Some(model::comparison::Passing::Undecided));
         let accepted = compare(a, b, &Options { accept_differences: true, ..options() });
@@ -195,12 +197,8 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
     assert_eq!(compare(&usual, &named, &options()).answer, Answer::Slower);
 }
 
-fn fs(report: &mut Report) -> &mut model::machine::FileSystem {
-    report.machine.places[0].file_system.as_mut().unwrap()
-}
-
 #[test]
-fn what_is_not_known_of_both_is_not_checked() {
+fn circumstances_unknown_on_one_side_are_not_checked() {
     let mut b = rated(&Fixture::honest(), 0.9);
     b.machine.cpu = Err("no file".into());
     let comparison = compare(&rated(&Fixture::honest(), 1.0), &b, &options());
@@ -212,7 +210,7 @@ fn what_is_not_known_of_both_is_not_checked() {
 }
 
 #[test]
-fn the_page_cache_against_the_device_is_refused_by_name_even_where_both_asked_for_the_same() {
+fn the_page_cache_is_not_compared_with_the_device() {
     let direct = judged(&Fixture { cache: Cache::Buffered, ..Fixture::honest() });
     let cached = judged(&Fixture { cache: Cache::Buffered, delivered: 0.0, ..Fixture::honest() });
     let comparison = compare(&direct, &cached, &options());
@@ -232,7 +230,7 @@ fn the_page_cache_against_the_device_is_refused_by_name_even_where_both_asked_fo
 }
 
 #[test]
-fn what_limited_the_same_work_is_named_only() {
+fn different_limiters_of_the_same_work_are_only_named() {
     let busy = Fixture { cpu_share: 1.0, ..Fixture::honest() };
     let renamed =
         judged(&busy).findings.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
@@ -348,7 +346,7 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
 }
 
 #[test]
-fn results_are_paired_by_name_and_what_is_left_is_said() {
+fn results_are_paired_by_name_and_the_others_listed() {
     let several = Fixture { jobs: 2, ..Fixture::honest() };
     let named = |names: [&str; 2]| {
         let mut report = rated(&several, 1.0);
@@ -376,7 +374,7 @@ fn results_are_paired_by_name_and_what_is_left_is_said() {
 }
 
 #[test]
-fn many_looks_are_allowed_for_and_the_headline_is_judged_by_itself() {
+fn many_numbers_are_corrected_for_and_the_headline_is_judged_alone() {
     let many = Fixture { jobs: 8, ..Fixture::honest() };
     let mut a = rated(&many, 1.0);
     for (i, result) in a.results.iter_mut().enumerate() {
@@ -391,15 +389,15 @@ fn many_looks_are_allowed_for_and_the_headline_is_judged_by_itself() {
         result.runs.iter_mut().zip(varied).for_each(|(r, factor)| r.iops = 10_000.0 * factor);
     }
     let comparison = compare(&a, &b, &Options { margin: Some(0.01), ..options() });
-    let words: Vec<Answer> = comparison.pairs.iter().map(|p| p.metrics[0].answer).collect();
-    assert_eq!(words[0], Answer::Slower, "{:#?}", comparison.pairs[0].metrics[0]);
-    assert!(words[1..].iter().all(|w| *w == Answer::NoDifferenceSeen), "{words:?}");
+    let answers: Vec<Answer> = comparison.pairs.iter().map(|p| p.metrics[0].answer).collect();
+    assert_eq!(answers[0], Answer::Slower, "{:#?}", comparison.pairs[0].metrics[0]);
+    assert!(answers[1..].iter().all(|w| *w == Answer::NoDifferenceSeen), "{answers:?}");
     assert!(comparison.pairs[1].metrics[0].why.contains("Holm"), "{}", comparison.pairs[1].metrics[0].why);
     assert_eq!(outcome(&comparison, CheckId::E16), Some((Outcome::Finding, Some(Severity::Biased))));
 }
 
 #[test]
-fn a_percentile_that_was_added_up_is_void_and_not_compared() {
+fn an_added_up_percentile_is_invalid_and_not_compared() {
     let (a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
     let percentiles = &mut b.results[0].read.as_mut().unwrap().latency_ns.percentiles;
     let p99 = percentiles.get_mut("99").unwrap();
@@ -417,7 +415,7 @@ fn a_percentile_that_was_added_up_is_void_and_not_compared() {
 }
 
 #[test]
-fn a_number_that_some_runs_lack_is_left_out_and_said() {
+fn a_number_that_some_runs_lack_is_left_out_with_a_note() {
     let (a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
     b.results[0].runs[2].percentiles_ns.get_mut("read").unwrap().insert("99.9".into(), None);
     let comparison = compare(&a, &b, &options());
@@ -428,7 +426,7 @@ fn a_number_that_some_runs_lack_is_left_out_and_said() {
 }
 
 #[test]
-fn bytes_where_it_is_sequential_and_the_tail_in_an_open_loop() {
+fn sequential_work_compares_bytes_and_an_open_loop_its_tail() {
     let first = |fixture: &Fixture| {
         compare(&judged(fixture), &judged(fixture), &options()).pairs[0].metrics[0].name.clone()
     };
@@ -452,7 +450,7 @@ fn the_gate_fails_only_surely() {
 }
 
 #[test]
-fn no_report_whatever_it_says_makes_it_panic() {
+fn no_report_causes_a_panic() {
     type Damage = fn(&mut Report);
     let honest = rated(&Fixture::honest(), 1.0);
     let damages: [Damage; 9] = [
@@ -487,9 +485,9 @@ fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
     let limit = Slower { by: 0.05, all: false };
     let asked = Options { fail_if_slower: Some(limit), ..options() };
     let all = compare_each(&side(1.0), &[side(1.3), side(1.0), side(0.7)], &asked);
-    let said: Vec<(&str, Answer)> =
+    let answers: Vec<(&str, Answer)> =
         all.others.iter().map(|o| (o.name.as_str(), o.comparison.answer)).collect();
-    assert_eq!(said, [("B", Answer::Faster), ("C", Answer::Same), ("D", Answer::Slower)]);
+    assert_eq!(answers, [("B", Answer::Faster), ("C", Answer::Same), ("D", Answer::Slower)]);
     assert!(all.others[2].comparison.sentence.starts_with("D is slower than A"), "{all:?}");
     let gate = all.gate.unwrap();
     assert_eq!(gate.outcome, Passing::Failed);
@@ -502,7 +500,7 @@ fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
 }
 
 #[test]
-fn headlines_of_many_sides_share_what_may_be_wrong_by_chance() {
+fn headlines_of_many_sides_share_one_correction() {
     let side = |factor| vec![rated(&Fixture::honest(), factor)];
     let chance = |sides: usize| {
         let others: Vec<_> = std::iter::repeat_with(|| side(1.07)).take(sides).collect();
@@ -512,3 +510,6 @@ fn headlines_of_many_sides_share_what_may_be_wrong_by_chance() {
     let (alone, of_four) = (chance(1), chance(4));
     assert!((of_four / alone - 4.0).abs() < 1e-6 || of_four >= 1.0, "{alone} and {of_four}");
 }
+
+#[cfg(test)]
+mod simulation;

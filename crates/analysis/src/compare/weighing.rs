@@ -1,37 +1,49 @@
-//! Weighing: what the runs of two sides say about one number.
+//! Weighs the runs of two sides: which numbers are compared, which word each one gets, and whether the gate `--fail-if-slower` passes.
 //!
 //! The word comes from Welch's 95 % interval of the ratio on logarithms, or from a bootstrap over runs for percentiles, in this order:
-//! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, that is unlikely by chance among all numbers (Holm), and the ranks of the
-//!    runs confirm it.
-//! 2. `SAME`: the interval lies within the tolerance, and so does the median of all pairs of runs.
-//! 3. `CANNOT TELL`: there is no interval, the ranks contradict it, or it allows half as much again.
-//! 4. `NO DIFFERENCE SEEN`: all else. The interval says how large the difference may be at most.
+//! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, chance among all numbers (Holm) is unlikely, and the ranks of the runs
+//!    confirm it.
+//! 2. `SAME`: the interval and the median of all pairs of runs lie within the tolerance.
+//! 3. `CANNOT TELL`: there is no interval, the ranks contradict it, or it allows a change by half.
+//! 4. `NO DIFFERENCE SEEN`: everything else. The interval bounds the difference.
+//!
+//! The gate has three outcomes:
+//! 1. PASS: the one-sided 95 % bound of the slowness is within the limit.
+//! 2. FAIL: the other bound is beyond the limit, and the number is SLOWER.
+//! 3. INCONCLUSIVE: the limit lies between the bounds; or both are beyond it and the number is not SLOWER, with the reason.
+//!
+//! A gate that may decide twice, on the first runs and on as many more as these call for, uses both ends of a 95 % interval as bounds, so
+//! that both decisions together err no more often.
 
-use super::margin::{
+use super::{Options, Runs};
+use crate::compare::checks::e18_sum_of_peaks;
+use crate::compare::{Pooled, SideResult};
+use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
-use super::measures::Measure;
-use super::{Options, Runs};
-use model::comparison::{Answer, Metric};
-use model::units::show_share;
+use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
+use model::finding::CheckId;
+use model::job::{Kind, Pattern, Stream};
+use model::report::RunFigures;
+use model::units::{show_change, show_share};
+use model::verdict::Slower;
+use stats::comparison::{ALLOWED, Shift};
 use stats::sample::mean;
-use stats::two_samples;
-use stats::welch::{ALLOWED, Shift};
-use stats::{bootstrap, ranks};
+use stats::{comparison, intervals};
 
-/// Pairs of sessions of one side from which their 95th percentile is less than the largest.
+/// The percentile of the differences between sessions of one side that is the noise floor.
 const SURE_OF_FLOOR: f64 = 0.95;
 
-/// What the runs say, before it is known how many numbers are looked at.
+/// The runs of one number on both sides, before the number of comparisons is known.
 pub(super) struct Weighed {
     measure: Measure,
     /// Logarithms of all runs.
     a: Vec<f64>,
     b: Vec<f64>,
     shift: Option<Shift>,
-    /// Of the logarithm of the ratio.
+    /// Interval of the logarithm of the ratio.
     interval: Option<[f64; 2]>,
-    /// Ends of an interval of the logarithm of the ratio, each of which by itself holds as surely as `interval`.
+    /// Bounds of the logarithm of the ratio that each hold with the confidence of `interval`.
     bounds: Option<[f64; 2]>,
     margin: f64,
     tolerance: f64,
@@ -40,15 +52,15 @@ pub(super) struct Weighed {
     p_ranks: Option<f64>,
 }
 
-/// Weighs a number, with the margin of the options.
+/// Weighs a number with the margin of the options.
 pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
     let logs = |side: &[Vec<f64>]| side.iter().flatten().map(|v| v.ln()).collect::<Vec<f64>>();
     let (a, b) = (logs(&measure.a), logs(&measure.b));
     let shift = Shift::new(&a, &b);
-    let drawn = measure.percentile && a.len().min(b.len()) >= bootstrap::FEWEST;
+    let drawn = measure.percentile && a.len().min(b.len()) >= intervals::FEWEST;
     let between = |tail: f64| {
         shift.and_then(|s| {
-            if drawn { bootstrap::interval(&a, &b, s.degrees(), tail) } else { Some(s.between(tail)) }
+            if drawn { intervals::interval(&a, &b, s.degrees(), tail) } else { Some(s.between(tail)) }
         })
     };
     let (interval, bounds) = (between(ALLOWED / 2.0), between(ALLOWED));
@@ -60,8 +72,8 @@ pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
     let usual = if measure.tail { TOLERANCE_OF_TAIL } else { TOLERANCE };
     let tolerance = margin.max(options.margin.unwrap_or(usual));
     Weighed {
-        by_ranks: two_samples::shift(&a, &b).unwrap_or(f64::NAN),
-        p_ranks: ranks::chance(&a, &b),
+        by_ranks: comparison::shift(&a, &b).unwrap_or(f64::NAN),
+        p_ranks: comparison::chance(&a, &b),
         margin,
         tolerance,
         floor,
@@ -74,8 +86,8 @@ pub(super) fn weigh(measure: Measure, options: &Options) -> Weighed {
     }
 }
 
-/// How far sessions of one side lie apart, as a share: the 95th percentile of all pairs, or the largest where they are few.
-/// `None` where each side is one session.
+/// The difference between sessions of one side as a share: the 95th percentile of all pairs, or the largest of few. `None` if each side
+/// is one session.
 fn floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
     let mut apart: Vec<f64> = Vec::new();
     for side in [a, b] {
@@ -92,21 +104,21 @@ fn floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
 }
 
 impl Weighed {
-    /// Chance of such a difference where there is none; 1 where nothing is known.
+    /// The chance of such a difference if there is none; 1 if nothing is known.
     pub(super) fn chance(&self) -> f64 {
         self.shift.map_or(1.0, |s| s.chance_beyond(self.margin.ln_1p()))
     }
 
-    /// The answer, with the chance that allows for the others, of which there are so many.
-    pub(super) fn answered(self, chance: f64, looks: usize) -> Metric {
-        let (answer, why) = self.answer(chance, looks);
+    /// The answer, with a chance that is corrected for `numbers` numbers.
+    pub(super) fn answered(self, chance: f64, numbers: usize) -> Metric {
+        let (answer, why) = self.answer(chance, numbers);
         let limits = [self.margin, self.tolerance].map(f64::ln_1p);
         let is_open = matches!(answer, Answer::CannotTell | Answer::NoDifferenceSeen);
-        let runs_needed = self.shift.filter(|_| is_open).and_then(|s| s.runs_needed(limits, looks));
+        let runs_needed = self.shift.filter(|_| is_open).and_then(|s| s.runs_needed(limits, numbers));
         let is_bounded = answer == Answer::NoDifferenceSeen;
         let runs_to_halve = self.shift.filter(|_| is_bounded).and_then(|s| s.runs_to_halve());
-        // With too few runs for ranks nothing could have been seen.
-        let seeing = self.shift.filter(|_| ranks::least(self.a.len(), self.b.len()) <= ALLOWED);
+        // With too few runs for ranks, no difference could have been seen.
+        let seeing = self.shift.filter(|_| comparison::least(self.a.len(), self.b.len()) <= ALLOWED);
         Metric {
             name: self.measure.name,
             unit: self.measure.unit.into(),
@@ -121,8 +133,8 @@ impl Weighed {
             margin: self.margin,
             tolerance: Some(self.tolerance),
             floor: self.floor,
-            could_have_seen: seeing.map(|s| s.visible(limits[0], looks).exp_m1()).filter(|v| v.is_finite()),
-            // What these runs could not show takes more of them, whatever their variation says.
+            could_have_seen: seeing.map(|s| s.visible(limits[0], numbers).exp_m1()).filter(|v| v.is_finite()),
+            // These runs could not show it, so more are needed, whatever their variation.
             runs_needed: runs_needed.map(|n| n.max(self.a.len().min(self.b.len()) as u32 + 1)),
             runs_to_halve,
             p: self.shift.map(|_| chance),
@@ -133,7 +145,7 @@ impl Weighed {
         }
     }
 
-    fn answer(&self, chance: f64, looks: usize) -> (Answer, String) {
+    fn answer(&self, chance: f64, numbers: usize) -> (Answer, String) {
         let cannot = |why: String| (Answer::CannotTell, why);
         let (Some(_), Some([low, high])) = (self.shift, self.interval) else {
             let few = self.a.len().min(self.b.len());
@@ -167,15 +179,15 @@ impl Weighed {
             ));
         }
         let by_chance = format!(
-            "by itself it differs, and among {looks} numbers one does so by chance (p {chance:.2}, Holm)"
+            "by itself it differs, and among {numbers} numbers one does so by chance (p {chance:.2}, Holm)"
         );
         (Answer::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
     }
 
-    /// What the second witness has against a difference.
+    /// The objection of the ranks to a difference.
     fn doubt(&self, grows: bool) -> Option<String> {
         let (n, m) = (self.a.len(), self.b.len());
-        let least = ranks::least(n, m);
+        let least = comparison::least(n, m);
         if least > ALLOWED {
             return Some(format!(
                 "{n} runs against {m}: no order of their ranks is less likely by chance than {}; it takes 4 against 4",
@@ -191,17 +203,17 @@ impl Weighed {
         if self.by_ranks.abs() <= self.margin.ln_1p() || (self.by_ranks > 0.0) != grows {
             return Some("the mean differs, and the median of the runs does not".into());
         }
-        let overlap = self.measure.percentile && n.min(m) < bootstrap::FEWEST && !self.apart();
+        let overlap = self.measure.percentile && n.min(m) < intervals::FEWEST && !self.is_separated();
         overlap.then(|| {
             format!(
                 "a percentile of fewer than {} runs on a side differs surely only where no run of one is among those of the other",
-                bootstrap::FEWEST
+                intervals::FEWEST
             )
         })
     }
 
     /// Whether all runs of one side lie beyond all of the other.
-    fn apart(&self) -> bool {
+    fn is_separated(&self) -> bool {
         let ends = |side: &[f64]| {
             side.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)))
         };
@@ -214,6 +226,310 @@ impl Weighed {
 fn ratios(logs: Option<[f64; 2]>) -> Option<[f64; 2]> {
     logs.map(|ends| ends.map(f64::exp)).filter(|ends| ends.iter().all(|v| v.is_finite()))
 }
+
+/// Percentiles that are compared.
+const RANKS: [&str; 3] = [MEDIAN, TAIL, "99.9"];
+
+const MEDIAN: &str = "50";
+
+/// The percentile that answers if the rate was fixed.
+const TAIL: &str = "99";
+
+/// A number on both sides: one value per run, by session.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Measure {
+    pub(super) name: String,
+    pub(super) unit: &'static str,
+    pub(super) more_is_better: bool,
+    /// Whether it is a percentile: its values are known to a histogram bucket, and rarely normal.
+    pub(super) percentile: bool,
+    /// Whether it is a percentile from p99 on, which a few operations decide.
+    pub(super) tail: bool,
+    pub(super) a: Vec<Vec<f64>>,
+    pub(super) b: Vec<Vec<f64>>,
+}
+
+type OfRun<'r> = dyn Fn(&RunFigures) -> Option<f64> + 'r;
+
+/// The name of a number, and how it is read from a run.
+struct Reading<'r> {
+    name: String,
+    unit: &'static str,
+    more_is_better: bool,
+    /// The percentile, one of [`RANKS`]; `None` for other numbers.
+    rank: Option<&'static str>,
+    of: Box<OfRun<'r>>,
+}
+
+/// The measures of a pair, first the one that answers; and those that only some runs have, with the reason.
+pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
+    let (mut all, mut left_out) = (Vec::new(), Vec::new());
+    for reading in readings(a, b) {
+        let values = |side: &Pooled| -> Vec<Vec<Option<f64>>> {
+            let positive = |v: &f64| v.is_finite() && *v > 0.0;
+            let value = |r: &RunFigures| (reading.of)(r).filter(positive);
+            side.iter().map(|one| one.result.runs.iter().map(value).collect()).collect()
+        };
+        let (a, b) = (values(a), values(b));
+        let runs = || a.iter().chain(&b).flatten();
+        let missing = runs().filter(|v| v.is_none()).count();
+        if missing == 0 && !a.concat().is_empty() && !b.concat().is_empty() {
+            let values = |side: Vec<Vec<Option<f64>>>| {
+                side.into_iter().map(|s| s.into_iter().flatten().collect()).collect()
+            };
+            let Reading { name, unit, more_is_better, rank, .. } = reading;
+            let (percentile, tail) = (rank.is_some(), rank.is_some_and(|rank| rank != MEDIAN));
+            all.push(Measure { name, unit, more_is_better, percentile, tail, a: values(a), b: values(b) });
+        } else if missing < runs().count() {
+            // Without the runs that have too few operations for it, it would be a number of the other runs.
+            left_out.push(format!("{}: {missing} of {} runs do not have it", reading.name, runs().count()));
+        }
+    }
+    (all, left_out)
+}
+
+fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
+    let streams: Vec<&Stream> = a.iter().chain(b).filter_map(|one| stream(*one)).collect();
+    let mut all = vec![rate(&streams)];
+    for kind in Kind::ALL {
+        all.extend(RANKS.iter().map(|rank| percentile(kind, rank)));
+    }
+    all.push(Reading {
+        name: "CPU per operation".into(),
+        unit: "ns",
+        more_is_better: false,
+        rank: None,
+        of: Box::new(|r| r.cpu_ns_per_op),
+    });
+    let made_up = |r: &Reading| a.iter().chain(b).any(|one| e18_sum_of_peaks::contradicts(*one, &r.name));
+    all.retain(|r| r.rank.is_none() || !made_up(r));
+    // The rate of an open loop is fixed. Its cost is the answer: the tail.
+    if streams.iter().any(|s| s.is_open_loop()) {
+        let tail = |r: &Reading| r.rank == Some(TAIL) && has(a, r) && has(b, r);
+        if let Some(at) = all.iter().position(tail) {
+            let first = all.remove(at);
+            all.insert(0, first);
+        }
+    }
+    all
+}
+
+fn has(side: &Pooled, reading: &Reading) -> bool {
+    let runs = || side.iter().flat_map(|one| &one.result.runs);
+    runs().next().is_some() && runs().all(|r| (reading.of)(r).is_some())
+}
+
+/// The stream of a result.
+fn stream(one: SideResult<'_>) -> Option<&Stream> {
+    one.result.job.phases.get(one.result.phase as usize)?.streams.get(one.result.stream as usize)
+}
+
+/// Bytes per second if it is sequential or has several block sizes; else operations per second.
+fn rate<'r>(streams: &[&Stream]) -> Reading<'r> {
+    let sizes: Vec<Option<u32>> = streams.iter().map(|s| s.access.block_bytes()).collect();
+    let one_size = sizes.windows(2).all(|w| w[0] == w[1]) && sizes.iter().all(Option::is_some);
+    let sequential = |s: &&Stream| s.access.pattern() == Some(Pattern::Sequential);
+    let moves = streams.iter().all(|s| !s.moves_no_data());
+    let in_bytes = moves && (streams.iter().any(sequential) || !one_size);
+    Reading {
+        name: if in_bytes { "MB/s".into() } else { "IOPS".into() },
+        unit: if in_bytes { "MB/s" } else { "IOPS" },
+        more_is_better: true,
+        rank: None,
+        of: Box::new(move |r| Some(if in_bytes { r.mb_per_s } else { r.iops })),
+    }
+}
+
+fn percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
+    Reading {
+        name: format!("{} p{rank}", kind.word()),
+        unit: "ns",
+        more_is_better: false,
+        rank: Some(rank),
+        of: Box::new(move |r| {
+            r.percentiles_ns.get(kind.word())?.get(rank).copied().flatten().map(|ns| ns as f64)
+        }),
+    }
+}
+
+/// The most numbers that a sentence names. It counts the others.
+const NAMED: usize = 3;
+
+/// A number compared with the limit.
+struct LimitedNumber {
+    outcome: Passing,
+    /// The number with its change.
+    description: String,
+    /// Runs on each side that would decide it.
+    runs_needed: Option<u32>,
+}
+
+/// Compares the headline, or every number, with the limit.
+pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
+    let mut held: Vec<LimitedNumber> = Vec::new();
+    for pair in pairs.iter().filter(|p| p.headline || limit.all) {
+        let some = if limit.all { pair.metrics.len() } else { 1 };
+        match (&pair.refused, unaccepted_findings(pair, &options.accept)) {
+            (Some(why), _) => {
+                let outcome = if pair.no_number { Passing::Invalid } else { Passing::Undecided };
+                let is_named = pair.no_number || pair.cannot_tell;
+                let description =
+                    if is_named { why.clone() } else { format!("{} is not compared", pair.name) };
+                held.push(LimitedNumber { outcome, description, runs_needed: None });
+            }
+            (None, Some(description)) => {
+                held.push(LimitedNumber { outcome: Passing::Invalid, description, runs_needed: None });
+            }
+            (None, None) => {
+                held.extend(
+                    pair.metrics
+                        .iter()
+                        .take(some)
+                        .map(|m| compare_with_limit(pair, m, limit.by, options.runs)),
+                );
+            }
+        }
+    }
+    let outcome = held.iter().map(|h| h.outcome).max().unwrap_or(Passing::Undecided);
+    held.retain(|h| h.outcome == outcome);
+    let needed: Option<Vec<u32>> = held.iter().map(|h| h.runs_needed).collect();
+    let runs_needed = needed.and_then(|all| all.into_iter().max());
+    let names: Vec<String> = held.into_iter().map(|h| h.description).collect();
+    let by = show_share(limit.by);
+    let sentence = match outcome {
+        Passing::Failed => format!("Slower by more than {by}: {}.", listed(&names)),
+        Passing::Undecided if names.is_empty() => {
+            format!("Whether anything is slower by more than {by} cannot be told: there is no number.")
+        }
+        Passing::Undecided => {
+            let sentence =
+                format!("Whether it is slower by more than {by} cannot be told: {}.", listed(&names));
+            sentence + &needed_runs_sentence(runs_needed, options.runs)
+        }
+        Passing::Invalid => {
+            format!("Whether it is slower by more than {by} is not decided: {}.", listed(&names))
+        }
+        Passing::Passed => format!("Not slower by more than {by}: {}.", listed(&names)),
+    };
+    let counts_as = options.inconclusive.filter(|_| outcome == Passing::Undecided);
+    let no_number = outcome == Passing::Invalid;
+    Gate { limit: limit.by, outcome, sentence, runs_needed, counts_as, no_number }
+}
+
+/// The accepted findings of a pair that this command line does not accept, with what to type.
+fn unaccepted_findings(pair: &Pair, accept: &[CheckId]) -> Option<String> {
+    let ids: Vec<CheckId> = pair.accepted.iter().filter(|id| !accept.contains(id)).copied().collect();
+    let flags: Vec<String> = ids.iter().map(|id| format!("--accept {id}")).collect();
+    (!ids.is_empty()).then(|| {
+        let list = CheckId::list(&ids, ", ");
+        format!("{} rests on accepted findings ({list}); type {} to decide on it", pair.name, flags.join(" "))
+    })
+}
+
+/// The gates of several sides as one: the worst decides, and the sentence names each. `None` without a gate.
+pub(super) fn combine_gates(others: &[Other]) -> Option<Gate> {
+    let all: Vec<(&str, &Gate)> =
+        others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
+    let (_, worst) = all.iter().max_by_key(|(_, gate)| gate.outcome)?;
+    let sentences = all.iter().map(|(name, gate)| format!("{name}: {}", gate.sentence));
+    let sentence = sentences.collect::<Vec<_>>().join(" ");
+    Some(Gate { sentence, ..(*worst).clone() })
+}
+
+/// What would settle it, and what to type.
+fn needed_runs_sentence(runs_needed: Option<u32>, runs: Runs) -> String {
+    let Some(needed) = runs_needed else { return String::new() };
+    let how = match runs {
+        Runs::Apart => {
+            "; repeat the command that measured B with --against A, --fail-if-slower and --settle, which \
+             measures that many of both"
+        }
+        Runs::InTurns => "; --settle measures them",
+        Runs::Settling => "; --max-runs allows them",
+    };
+    format!(" About {needed} runs on each side would settle it{how}.")
+}
+
+fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> LimitedNumber {
+    let outcome = passing(metric, limit, runs);
+    let needed = || {
+        let logs = |side: &[f64]| side.iter().map(|v| v.ln()).collect::<Vec<f64>>();
+        let (a, b) = (logs(&metric.a_runs), logs(&metric.b_runs));
+        let limit = if metric.more_is_better { (-limit).ln_1p() } else { limit.ln_1p() };
+        let needed = Shift::new(&a, &b)?.runs_to_tell(limit, error_chance(runs))?;
+        // These runs could not show it, so more are needed, whatever their variation.
+        Some(needed.max(a.len().min(b.len()) as u32 + 1))
+    };
+    let runs_needed = (outcome == Passing::Undecided).then(needed).flatten();
+    let mut description = describe_difference(pair, metric, runs);
+    if outcome == Passing::Undecided && is_beyond(metric, limit, runs) {
+        description += &format!(", but {}", not_slower(metric));
+    }
+    LimitedNumber { outcome, description, runs_needed }
+}
+
+/// The chance that each bound may be wrong.
+fn error_chance(runs: Runs) -> f64 {
+    match runs {
+        Runs::Apart | Runs::InTurns => ALLOWED,
+        Runs::Settling => ALLOWED / 2.0,
+    }
+}
+
+/// Bounds that each have the confidence of the gate.
+fn bounds(metric: &Metric, runs: Runs) -> Option<[f64; 2]> {
+    match runs {
+        Runs::Apart | Runs::InTurns => metric.bounds,
+        Runs::Settling => metric.interval,
+    }
+}
+
+fn passing(metric: &Metric, limit: f64, runs: Runs) -> Passing {
+    let Some([low, high]) = bounds(metric, runs) else { return Passing::Undecided };
+    let is_within = if metric.more_is_better { low >= 1.0 - limit } else { high <= 1.0 + limit };
+    match metric.answer {
+        // The ranks have confirmed the word.
+        Answer::Slower if is_beyond(metric, limit, runs) => Passing::Failed,
+        _ if is_within => Passing::Passed,
+        _ => Passing::Undecided,
+    }
+}
+
+/// Whether both bounds are slower than the limit.
+fn is_beyond(metric: &Metric, limit: f64, runs: Runs) -> bool {
+    let beyond = |[low, high]: [f64; 2]| {
+        if metric.more_is_better { high < 1.0 - limit } else { low > 1.0 + limit }
+    };
+    bounds(metric, runs).is_some_and(beyond)
+}
+
+/// Why a number beyond the limit is not SLOWER.
+fn not_slower(metric: &Metric) -> String {
+    if metric.why.is_empty() {
+        let margin = show_share(metric.margin);
+        format!("a change has to be above {margin} here to be told from none")
+    } else {
+        metric.why.clone()
+    }
+}
+
+/// `RND4K Q32T1 read IOPS -10.3 % (-12.0 % to -8.6 %)`.
+fn describe_difference(pair: &Pair, metric: &Metric, runs: Runs) -> String {
+    let between = bounds(metric, runs).map_or_else(
+        || " (no interval)".into(),
+        |[low, high]| format!(" ({} to {})", show_change(low), show_change(high)),
+    );
+    format!("{} {} {}{between}", pair.name, metric.name, show_change(metric.ratio))
+}
+
+fn listed(names: &[String]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let some = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    if more > 0 { format!("{some}; and {more} more") } else { some }
+}
+
+#[cfg(test)]
+use model::report::CountsAs;
 
 #[cfg(test)]
 pub(super) fn rates(a: &[f64], b: &[f64]) -> Measure {
@@ -228,7 +544,7 @@ pub(super) fn rates(a: &[f64], b: &[f64]) -> Measure {
     }
 }
 
-/// How runs are weighed that were measured in turns.
+/// Weighs runs that were measured in turns.
 #[cfg(test)]
 pub(super) fn in_turns() -> Options {
     Options { runs: Runs::InTurns, ..Options::default() }
@@ -244,8 +560,54 @@ fn metric_for(measure: Measure) -> Metric {
 #[cfg(test)]
 const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
 
+#[cfg(test)]
+fn metric(answer: Answer, more_is_better: bool, interval: Option<[f64; 2]>) -> Metric {
+    Metric {
+        name: "IOPS".into(),
+        unit: "IOPS".into(),
+        more_is_better,
+        answer,
+        why: String::new(),
+        a: 1.0,
+        b: 1.0,
+        a_runs: Vec::new(),
+        b_runs: Vec::new(),
+        ratio: interval.map_or(1.0, |[low, high]| f64::midpoint(low, high)),
+        interval,
+        bounds: interval,
+        margin: 0.01,
+        tolerance: Some(0.05),
+        floor: None,
+        could_have_seen: None,
+        runs_needed: None,
+        runs_to_halve: None,
+        p: None,
+        p_ranks: None,
+        ratio_by_ranks: 1.0,
+    }
+}
+
+#[cfg(test)]
+pub(super) fn pair(headline: bool, metrics: Vec<Metric>) -> Pair {
+    Pair {
+        name: "RND4K Q32T1 read".into(),
+        true_name_a: String::new(),
+        true_name_b: String::new(),
+        phase: 0,
+        stream: 0,
+        headline,
+        refused: None,
+        no_number: false,
+        cannot_tell: false,
+        accepted: Vec::new(),
+        differences: Vec::new(),
+        metrics,
+        left_out: Vec::new(),
+    }
+}
+
 #[test]
-fn the_words_and_their_direction() {
+fn each_answer_has_its_direction() {
     let times = |factor: f64| RUNS.map(|v| v * factor);
     for (factor, expected) in [
         (1.1, Answer::Faster),
@@ -280,7 +642,7 @@ fn wide(factor: f64) -> [f64; 5] {
 }
 
 #[test]
-fn what_is_neither_shown_to_differ_nor_to_be_the_same_has_a_bound() {
+fn no_difference_seen_has_a_bound() {
     let near = RUNS.map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
     let open = metric_for(rates(&near, &near.map(|v| v * 1.01)));
     assert_eq!((open.answer, open.why.as_str()), (Answer::NoDifferenceSeen, ""), "{open:?}");
@@ -288,14 +650,14 @@ fn what_is_neither_shown_to_differ_nor_to_be_the_same_has_a_bound() {
     assert!((0.04..0.08).contains(&faster) && (0.02..0.06).contains(&slower), "{open:?}");
     assert!(open.runs_needed > Some(5) && (10..20).contains(&open.runs_to_halve.unwrap()), "{open:?}");
     assert!(open.bound().unwrap().starts_with("at most "), "{open:?}");
-    // For a time the same ratio is the other way round.
+    // For a time, the same ratio has the opposite meaning.
     let time = metric_for(Measure { more_is_better: false, ..rates(&near, &near.map(|v| v * 1.01)) });
     assert_eq!(time.at_most(), Some([slower, faster]));
     // A few per cent and perhaps less than the margin: it is not slower.
     let small = metric_for(rates(&near, &near.map(|v| v * 1.05)));
     assert_eq!(small.answer, Answer::NoDifferenceSeen, "{small:?}");
     assert!(small.bound().unwrap().ends_with("faster and not slower"), "{small:?}");
-    // A range that allows anything says nothing.
+    // A range that allows anything is no answer.
     let far = wide(1.0).map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
     let nothing = metric_for(rates(&far, &far.map(|v| v * 1.01)));
     assert_eq!((nothing.answer, nothing.runs_to_halve), (Answer::CannotTell, None), "{nothing:?}");
@@ -312,7 +674,7 @@ fn tails_have_a_wider_tolerance() {
 }
 
 #[test]
-fn a_difference_that_is_one_by_itself_alone_is_not_seen_among_many() {
+fn a_difference_that_is_significant_alone_is_not_among_many() {
     let weighed = weigh(rates(&wide(1.0), &wide(1.2)), &in_turns());
     assert!(weighed.chance() < ALLOWED, "{}", weighed.chance());
     let among = weighed.answered(0.2, 40);
@@ -321,22 +683,22 @@ fn a_difference_that_is_one_by_itself_alone_is_not_seen_among_many() {
 }
 
 #[test]
-fn three_against_three_are_never_told_apart_and_four_are() {
-    let of = |n: usize, factor: f64| RUNS[..n].iter().map(|v| v * factor).collect::<Vec<f64>>();
-    let three = metric_for(rates(&of(3, 1.0), &of(3, 2.0)));
+fn three_runs_against_three_never_differ_and_four_can() {
+    let scaled = |n: usize, factor: f64| RUNS[..n].iter().map(|v| v * factor).collect::<Vec<f64>>();
+    let three = metric_for(rates(&scaled(3, 1.0), &scaled(3, 2.0)));
     assert_eq!(three.answer, Answer::CannotTell);
     assert!(three.why.contains("4 against 4") && three.runs_needed == Some(4), "{three:?}");
     assert_eq!(three.could_have_seen, None);
-    assert_eq!(metric_for(rates(&of(4, 1.0), &of(4, 2.0))).answer, Answer::Faster);
-    assert_eq!(metric_for(rates(&of(3, 1.0), &of(5, 2.0))).answer, Answer::Faster, "chance 3.6 %");
-    let two = metric_for(rates(&of(2, 1.0), &of(5, 2.0)));
+    assert_eq!(metric_for(rates(&scaled(4, 1.0), &scaled(4, 2.0))).answer, Answer::Faster);
+    assert_eq!(metric_for(rates(&scaled(3, 1.0), &scaled(5, 2.0))).answer, Answer::Faster, "chance 3.6 %");
+    let two = metric_for(rates(&scaled(2, 1.0), &scaled(5, 2.0)));
     assert_eq!((two.answer, two.interval, two.runs_needed), (Answer::CannotTell, None, None));
     // Three may well be the same.
     assert_eq!(metric_for(rates(&[1e4; 3], &[1e4; 3])).answer, Answer::Same);
 }
 
 #[test]
-fn percentiles_of_few_runs_must_not_overlap_and_those_of_many_are_drawn() {
+fn percentiles_of_few_runs_must_not_overlap_and_those_of_many_are_bootstrapped() {
     let latency = |a: &[f64], b: &[f64]| Measure { more_is_better: false, percentile: true, ..rates(a, b) };
     let apart = metric_for(latency(&RUNS, &RUNS.map(|v| v * 1.1)));
     assert_eq!((apart.answer, apart.margin), (Answer::Slower, MARGIN_OF_PERCENTILE));
@@ -363,7 +725,7 @@ fn sessions_of_one_side_that_differ_widen_the_margin() {
 }
 
 #[test]
-fn the_margin_is_wider_where_nothing_tells_how_far_sessions_lie_apart() {
+fn the_margin_is_wider_if_the_difference_between_sessions_is_unknown() {
     let per_thousand = |measure, margin| {
         (1e3 * weigh(measure, &Options { margin, ..Options::default() }).margin).round() as u32
     };
@@ -384,4 +746,67 @@ fn an_outlier_does_not_make_a_difference() {
     let metric = metric_for(rates(&RUNS, &odd));
     assert_eq!(metric.answer, Answer::CannotTell, "{metric:?}");
     assert!((metric.ratio_by_ranks - 1.0).abs() < 0.02 && metric.ratio > 1.3);
+}
+
+#[test]
+fn only_what_is_surely_slower_by_more_fails() {
+    let outcome = |answer, interval| passing(&metric(answer, true, Some(interval)), 0.05, Runs::Apart);
+    assert_eq!(outcome(Answer::Slower, [0.88, 0.92]), Passing::Failed);
+    assert_eq!(outcome(Answer::Slower, [0.93, 0.96]), Passing::Undecided, "slower, perhaps by less");
+    assert_eq!(outcome(Answer::Slower, [0.96, 0.98]), Passing::Passed, "surely slower, and by less");
+    assert_eq!(outcome(Answer::CannotTell, [0.88, 0.92]), Passing::Undecided, "the second witness disagrees");
+    assert_eq!(outcome(Answer::CannotTell, [0.96, 1.10]), Passing::Passed);
+    assert_eq!(passing(&metric(Answer::CannotTell, true, None), 0.05, Runs::Apart), Passing::Undecided);
+    let time = |interval| passing(&metric(Answer::Slower, false, Some(interval)), 0.05, Runs::Apart);
+    assert_eq!((time([1.06, 1.2]), time([1.02, 1.04])), (Passing::Failed, Passing::Passed));
+}
+
+#[test]
+fn a_number_beyond_the_limit_that_is_not_slower_says_why() {
+    let asked = |why: &str, answer| {
+        let near = Metric { why: why.into(), margin: 0.05, ..metric(answer, true, Some([0.955, 0.965])) };
+        let limit = Slower { by: 0.03, all: false };
+        gate(&[pair(true, vec![near])], limit, &Options::default())
+    };
+    let within = asked("", Answer::Same);
+    assert_eq!(within.outcome, Passing::Undecided);
+    assert!(within.sentence.contains("but a change has to be above 5.0 %"), "{}", within.sentence);
+    let doubted = asked("the ranks contradict it", Answer::CannotTell);
+    assert!(doubted.sentence.contains("but the ranks contradict it"), "{}", doubted.sentence);
+}
+
+#[test]
+fn the_headline_counts_and_with_all_everything() {
+    let good = metric(Answer::Same, true, Some([0.99, 1.0]));
+    let bad = metric(Answer::Slower, true, Some([0.80, 0.82]));
+    let pairs = [pair(true, vec![good.clone(), bad.clone()]), pair(false, vec![good])];
+    let gate = |pairs: &[Pair], all| gate(pairs, Slower { by: 0.05, all }, &Options::default());
+    let only = gate(&pairs, false);
+    assert_eq!(only.outcome, Passing::Passed);
+    let all = gate(&pairs, true);
+    assert_eq!(all.outcome, Passing::Failed);
+    assert!(all.sentence.contains("RND4K Q32T1 read IOPS -19.0 % (-20.0 % to -18.0 %)"), "{}", all.sentence);
+    assert_eq!(gate(&[], true).outcome, Passing::Undecided);
+}
+
+#[test]
+fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
+    let a_runs = vec![1e4, 1.02e4, 0.98e4, 1.01e4, 0.99e4];
+    let b_runs: Vec<f64> = a_runs.iter().map(|v| v * 0.96).collect();
+    let near = Metric { a_runs, b_runs, ..metric(Answer::CannotTell, true, Some([0.93, 0.99])) };
+    let pair = pair(true, vec![near]);
+    let asked = |runs, inconclusive| {
+        let options = Options { inconclusive, runs, ..Options::default() };
+        gate(std::slice::from_ref(&pair), Slower { by: 0.05, all: false }, &options)
+    };
+    let apart = asked(Runs::Apart, None);
+    assert_eq!((apart.outcome, apart.counts_as), (Passing::Undecided, None));
+    let needed = |gate: &Gate| gate.runs_needed.filter(|n| (6..200).contains(n)).unwrap();
+    assert!(
+        apart.sentence.contains("runs on each side") && apart.sentence.contains("--against A"),
+        "{apart:?}"
+    );
+    let settling = asked(Runs::Settling, Some(CountsAs::Fail));
+    assert!(needed(&settling) > needed(&apart), "two looks ask for more");
+    assert_eq!(settling.counts_as, Some(CountsAs::Fail));
 }

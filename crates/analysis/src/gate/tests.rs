@@ -1,16 +1,15 @@
-//! Conditions of forged records.
-//!
-//! For: the words, what is missing, and what nobody may break. Not for: how often the words are wrong (`simulation`).
+//! Tests of conditions on forged records: the words, missing numbers, and invalid results.
 
 use super::*;
-use crate::{Judging, exit_code, fixture::Fixture, judge};
-use model::check_id::CheckId;
+use crate::fixture::Fixture;
+use crate::{Judging, exit_code, judge};
+use model::finding::CheckId;
 use model::report::Report;
 
-/// An honest record of so many runs, with conditions.
+/// The report of an honest record with these conditions.
 fn judged(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
     let mut record = fixture.record();
-    record.header.plan.fail_if = model::spec::gate::conditions(conditions).unwrap();
+    record.header.plan.fail_if = model::spec::pace::conditions(conditions).unwrap();
     judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() })
 }
 
@@ -23,7 +22,7 @@ fn eight() -> Fixture {
 }
 
 #[test]
-fn bounds_within_pass_beyond_fail_and_between_are_not_told() {
+fn bounds_within_the_limit_pass_beyond_it_fail_and_around_it_are_inconclusive() {
     let p99 = judged(&eight(), "p99>10s", &[]).gates[0].value.unwrap();
     for (limit, expected, code) in [(p99 * 1.5, AnswerWord::Pass, 0), (p99 / 1.5, AnswerWord::Fail, 1)] {
         let report = judged(&eight(), &format!("p99>{}ns", limit as u64), &[]);
@@ -43,7 +42,7 @@ fn bounds_within_pass_beyond_fail_and_between_are_not_told() {
 }
 
 #[test]
-fn what_is_missing_is_no_pass() {
+fn missing_numbers_never_pass() {
     let few = Fixture { runs: 5, ..Fixture::honest() };
     let report = judged(&few, "p99>1h", &[]);
     assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Inconclusive), 4));
@@ -74,7 +73,7 @@ fn a_slow_device_fails_with_fewer_operations_than_its_percentile_takes() {
 }
 
 #[test]
-fn the_page_cache_passes_only_where_that_is_accepted() {
+fn the_page_cache_passes_only_if_the_finding_is_accepted() {
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..eight() };
     let report = judged(&cached, "p99>1h", &[]);
     assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Invalid), 1));
@@ -86,7 +85,7 @@ fn the_page_cache_passes_only_where_that_is_accepted() {
 }
 
 #[test]
-fn near_the_limit_it_says_how_many_runs_would_settle_it() {
+fn near_the_limit_the_needed_runs_are_reported() {
     let values = [9.0e6, 10.0e6, 11.0e6, 9.5e6, 10.5e6, 9.2e6, 10.9e6, 10.1e6];
     let over_runs = |values: &[f64], limit| super::over_runs(values, limit, SURE);
     let seen = over_runs(&values, 10.2e6).unwrap();
@@ -110,3 +109,6 @@ fn a_forged_condition_never_panics() {
         assert_ne!(word(&judge(&record, &Judging::default())), Some(AnswerWord::Pass), "{percentile}");
     }
 }
+
+#[cfg(test)]
+mod simulation;

@@ -1,76 +1,79 @@
-//! Disturbed runs: what others did during a run, whether that disturbed it, and whether it is measured again.
+//! Disturbed runs: what other processes did during a run, whether that disturbed it, and whether it is measured again.
 //!
-//! For: pure decisions, made once, while measuring; what was decided is in the record, and whoever judges it obeys that. Not for:
-//! which attempt counts (`model::record::attempts`), nor what a result is worth that was disturbed (check D27).
+//! The decision is made once, while measuring, and is in the record. It depends only on what others did, never on the result of the run:
+//! measuring slow runs again would report a faster device. It does not depend on the share of others either: that would keep the fast
+//! runs, whose own traffic makes the share small. So traffic of others counts by its rate alone. Heat, burst credit, write-back and cliffs
+//! belong to the measurement. So does waiting for a CPU (D08): kernel threads that work for fathom are not in its own count, and its
+//! threads delay each other, so the part from outside is unknown. The kernel counts stolen time separately.
 //!
-//! What tells is what others did, never what the run came to: who measured slow runs again would report a faster device, and who
-//! held the share of others against a run would keep the fast ones, whose own traffic makes that share smaller. So traffic of
-//! others counts by its rate alone. Heat, credit, write-back and cliffs belong to what is measured. So does waiting for a CPU
-//! (D08): kernel threads that work for fathom are in no count of its own, and its threads stand in one another's way, so nobody
-//! could say which part came from outside; time that a hypervisor took is told apart by the kernel.
-//!
-//! A run is measured at most twice more unless `--attempts` is given: at the end of its round, when a burst may be over, or of a load curve
-//! at once, since the next load depends on it. Where runs of a round are compared with one another, the round is measured again as a
-//! whole. Nothing is measured again on a machine that is always busy: if a neighbour was busy while fathom only watched
-//! ([`before_runs`]), or if a third of all attempts were disturbed (`is_the_rule`).
+//! A run is measured at most twice more unless `--attempts` is given: at the end of its round, when a burst may be over, or at once in a
+//! load curve, since the next load depends on it. If runs of a round are compared with each other, the whole round is measured again.
+//! Nothing is measured again on a machine that is always busy: if a neighbour was busy while fathom only watched, or if
+//! a third of all attempts were disturbed (`is_the_rule`).
 
 use super::{Budget, Next, Summary};
 use crate::case::{self, Case};
-use crate::kernel_text::stolen_ticks;
-use crate::traffic::{self, Traffic};
-use model::Known;
-use model::evidence::{BlockStat, Moment, Snapshot};
-use model::kernel_files::{LIMITS, NEIGHBOURS};
+use crate::figures::kernel_text::stolen_ticks;
+use crate::figures::traffic;
+use crate::figures::traffic::Traffic;
+use model::evidence::{BlockStat, LIMITS, Moment, NEIGHBOURS, Snapshot};
 use model::machine::LayerKind;
 use model::plan::Strategy;
-use model::record::Record;
-use model::record::attempts::{self, Attempt, Pairing, Unit};
-use model::record::disturbed::Disturbance;
+use model::record::{Attempt, Disturbance, Pairing, Record, Unit};
+use model::{Known, record};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of all attempts, as a divisor, from which disturbance is the rule here.
+/// A part of all attempts, as a divisor, from which disturbance is the rule on this machine.
 const THIRD: usize = 3;
-/// Runs of which that can be said at all.
+
+/// The fewest disturbed attempts for that.
 const FEWEST: usize = 2;
-/// Traffic of others from which a run is disturbed, per second: a copy or a backup, and not a log.
+
+/// Traffic of others per second that disturbs a run: a copy or a backup, not a log.
 pub(crate) const BYTES_PER_S: f64 = 10e6;
+
 pub(crate) const IOS_PER_S: f64 = 200.0;
-/// Traffic that is never counted against a run, however short: a commit of a journal.
+
+/// Traffic that never disturbs a run, however short: a journal commit.
 pub(crate) const FLOOR_BYTES: u64 = 4 << 20;
+
 pub(crate) const FLOOR_IOS: u64 = 100;
-/// Part of all CPUs' time that a hypervisor may take.
+
+/// Share of the time of all CPUs that a hypervisor may steal.
 pub(crate) const STOLEN_ABOVE: f64 = 0.01;
-/// Ticks of 10 ms on all CPUs below which nothing can be said of that, and those that are rounding.
+
+/// Ticks of 10 ms on all CPUs that a share needs, and stolen ticks that are rounding.
 const LEAST_TICKS: u64 = 20;
+
 const ROUNDING: u64 = 1;
 
-/// What others did while the runs of a case were measured; of each kind a reason where it could not be seen.
+/// What others did while the runs of a case were measured, each kind with a reason if it is unknown.
 pub(crate) struct Outside {
     /// On each disk, from the top down.
     foreign: Vec<Known<Foreign>>,
     /// Stolen ticks and all ticks of all CPUs.
     ticks: Known<[u64; 2]>,
-    /// Limits at the beginning, and as they were seen then.
+    /// The cgroup's limits before the first run, and in this run.
     limits: Known<[String; 2]>,
 }
 
-/// Traffic of others on our disks.
+/// Traffic of others on a disk of the targets.
 pub(crate) struct Foreign {
     device: String,
     bytes: u64,
-    /// `None` if others' requests cannot be told from parts of fathom's own operations.
+    /// `None` if requests of others cannot be separated from parts of fathom's own operations.
     ios: Option<u64>,
     seconds: f64,
 }
 
 impl Outside {
-    /// Looks at all runs of a case together.
+    /// Adds up all runs of a case.
     pub(crate) fn from_runs(case: &Case) -> Self {
         Self { foreign: foreign(case), ticks: ticks(case), limits: limits(case) }
     }
 
-    /// Why some of it could not be seen.
+    /// Why some of it is unknown.
     pub(crate) fn unseen(&self) -> Vec<&str> {
         let reasons = [self.ticks.as_ref().err(), self.limits.as_ref().err()].into_iter().flatten();
         let foreign = self.foreign.iter().filter_map(|f| f.as_ref().err());
@@ -79,7 +82,7 @@ impl Outside {
         out
     }
 
-    /// What of it disturbs a run.
+    /// The part that disturbs a run.
     fn disturbances(&self) -> Vec<Disturbance> {
         let foreign = self.foreign.iter().filter_map(|f| f.as_ref().ok()).find_map(Foreign::disturbs);
         let stolen = self.ticks.as_ref().ok().and_then(|[stolen, all]| {
@@ -94,7 +97,7 @@ impl Outside {
 }
 
 impl Foreign {
-    /// What of it came since an earlier look at the same run.
+    /// The traffic since an earlier sample of the same run.
     pub(crate) fn since(&self, earlier: &[Self]) -> Self {
         let before = earlier.iter().find(|e| e.device == self.device);
         let (bytes, ios, seconds) = before.map_or((0, 0, 0.0), |b| (b.bytes, b.ios.unwrap_or(0), b.seconds));
@@ -106,7 +109,7 @@ impl Foreign {
         }
     }
 
-    /// Whether it is enough to disturb a run.
+    /// The disturbance, if the traffic is enough for one.
     pub(crate) fn disturbs(&self) -> Option<Disturbance> {
         let above = |n: u64, floor: u64, rate: f64| n > floor && n as f64 > rate * self.seconds;
         let disturbs = self.seconds > 0.0
@@ -120,13 +123,13 @@ impl Foreign {
     }
 }
 
-/// What others did on each disk during all runs of a case, from the top down; nothing where no disk is used.
+/// The traffic of others on each disk during all runs of a case, from the top down; empty if no disk is used.
 pub(crate) fn foreign(case: &Case) -> Vec<Known<Foreign>> {
     if !case.on_device() {
         return Vec::new();
     }
     let case = &case.with_sharers();
-    // What a copy-on-write file system still has to write for the writes of an earlier run is ours.
+    // A copy-on-write file system may still write for an earlier run of fathom.
     let late = traffic::session_writes(case) && !traffic::is_modest(case);
     let one = |others: Traffic| {
         let all = if late { others.read } else { others.all() };
@@ -155,9 +158,9 @@ fn ticks(case: &Case) -> Known<[u64; 2]> {
     Ok(sum)
 }
 
-/// The limits that bind us before the first run, or at the start of this one, and those that differ from them in a run.
+/// The limits before the first run, or at the start of this one, and those that changed during the run.
 fn limits(case: &Case) -> Known<[String; 2]> {
-    let ours = |snapshot: &Snapshot| snapshot.text(LIMITS).map(|text| of_our_devices(case, text));
+    let ours = |snapshot: &Snapshot| snapshot.text(LIMITS).map(|text| lines_of_own_devices(case, text));
     let prepared = case.record.evidence.iter().rev().find(|s| s.moment == Moment::AfterPrepare);
     let mut before = prepared.and_then(|s| ours(s).ok());
     let mut last = before.clone();
@@ -173,17 +176,17 @@ fn limits(case: &Case) -> Known<[String; 2]> {
     before.zip(last).map(|(before, last)| [before, last]).ok_or_else(case::no_run)
 }
 
-/// The lines that name none of the devices of others.
-fn of_our_devices(case: &Case, text: &str) -> String {
+/// The lines about the devices of the targets.
+fn lines_of_own_devices(case: &Case, text: &str) -> String {
     let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
     let ours = |line: &&str| {
-        let said = line.rsplit_once(": ").map_or(*line, |(_, said)| said);
-        said.trim_end().split(' ').next().is_none_or(|word| !word.contains(':') || numbers.contains(&word))
+        let limits = line.rsplit_once(": ").map_or(*line, |(_, limits)| limits);
+        limits.trim_end().split(' ').next().is_none_or(|word| !word.contains(':') || numbers.contains(&word))
     };
     text.split_inclusive('\n').filter(ours).collect()
 }
 
-/// What disturbed the one run of a record, phase by phase, each kind told once; nothing where nobody did.
+/// The disturbances of the one run of a record, phase by phase, each kind once.
 pub fn disturbances(record: &Record) -> Vec<Disturbance> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let mut out: Vec<Disturbance> = Vec::new();
@@ -201,9 +204,9 @@ pub fn disturbances(record: &Record) -> Vec<Disturbance> {
 /// A neighbour that was busy while fathom only watched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
-    /// What it did, at most one disk of the targets named.
+    /// Its traffic, on one disk of the targets.
     pub by: Disturbance,
-    /// The processes that moved most, as far as they can be seen: `dd (4711)`.
+    /// The processes that moved most data, if they are visible: `dd (4711)`.
     pub processes: Vec<String>,
 }
 
@@ -234,26 +237,26 @@ pub fn before_runs(record: &Record) -> Option<Neighbour> {
     Some(Neighbour { by, processes })
 }
 
-/// A run that is to be measured again.
+/// A run that is measured again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Again {
-    /// The attempt that comes.
+pub(super) struct Repeat {
+    /// The next attempt.
     pub(super) at: Attempt,
-    /// Whether others of the same attempt were measured already.
+    /// Whether other jobs of the same attempt were measured already.
     under_way: bool,
 }
 
-impl Again {
-    /// What there is to do.
+impl Repeat {
+    /// The decision to measure it.
     pub(super) fn measure(&self) -> Next {
         let Attempt { job, repeat, attempt, offered_iops, .. } = self.at;
         Next::Measure { job, repeat, attempt, offered_iops }
     }
 
-    /// Whether its time has come before what would be measured otherwise.
+    /// Whether it comes before the run `otherwise`.
     fn is_due(&self, otherwise: &Next, strategy: Strategy) -> bool {
         let over = match (otherwise, strategy) {
-            // At once, when the test was measured on all targets.
+            // At once, when the test has run on all targets.
             (Next::Measure { job, .. }, Strategy::Targets(layout)) => {
                 layout.group(*job) != layout.group(self.at.job)
             }
@@ -265,7 +268,7 @@ impl Again {
 }
 
 impl Summary {
-    /// Which attempt at which run it is.
+    /// The attempt that this run was.
     pub fn attempt(&self) -> Attempt {
         Attempt {
             job: self.job,
@@ -284,20 +287,20 @@ pub(crate) fn counting<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Sum
         return Cow::Borrowed(done);
     }
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
-    let counts = attempts::counting(&tried, budget.pairing());
+    let counts = record::counting(&tried, budget.pairing());
     done.iter().zip(counts).filter(|(_, counts)| *counts).map(|(s, _)| s.clone()).collect()
 }
 
-/// What comes next where `otherwise` would.
+/// The next run, which is `otherwise` if none is measured again.
 pub(super) fn next(done: &[Summary], budget: &Budget, otherwise: Next) -> Next {
     let waiting = waiting(done, budget);
     let due = waiting.first().filter(|again| again.is_due(&otherwise, budget.strategy));
-    due.map_or(otherwise, Again::measure)
+    due.map_or(otherwise, Repeat::measure)
 }
 
-/// The runs that are to be measured again, the next one first.
-pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Again> {
-    // A rest between rounds, or a round more, is another history of the device.
+/// The runs that are measured again, the next one first.
+pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
+    // A pause between rounds, or one more round, would change the history of the device.
     if matches!(budget.strategy, Strategy::Steady { .. }) || done.iter().all(|s| s.disturbed.is_none()) {
         return Vec::new();
     }
@@ -306,20 +309,21 @@ pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Again> {
     waiting_of(&tried, budget.pairing(), left as usize, budget.attempts)
 }
 
-/// The runs of these attempts that are to be measured again, the next one first, where about `left` runs are to come that were never tried.
-pub(super) fn waiting_of(tried: &[Attempt], pairing: Pairing, left: usize, at_most: u32) -> Vec<Again> {
+/// The runs of these attempts that are measured again, the next one first. About `left` runs were never tried yet.
+pub(super) fn waiting_of(tried: &[Attempt], pairing: Pairing, left: usize, at_most: u32) -> Vec<Repeat> {
     let mut units: BTreeMap<Unit, Vec<(usize, Attempt)>> = BTreeMap::new();
     for (order, one) in tried.iter().filter(|a| a.complete).enumerate() {
         units.entry(one.unit(pairing)).or_default().push((order, *one));
     }
     let at_most = if is_the_rule(tried, left) { 1 } else { at_most };
-    let mut out: Vec<(usize, Again)> = units.values().flat_map(|unit| of_unit(unit, at_most)).collect();
+    let mut out: Vec<(usize, Repeat)> =
+        units.values().flat_map(|unit| repeats_of_unit(unit, at_most)).collect();
     out.sort_by_key(|(order, again)| (!again.under_way, again.at.attempt, *order));
     out.into_iter().map(|(_, again)| again).collect()
 }
 
-/// What is to be measured again of one unit so many times at most; what was begun is, whatever they are.
-fn of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Again)> {
+/// The repeats of one unit, up to `at_most` attempts. A started attempt is always completed.
+fn repeats_of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Repeat)> {
     let last = unit.iter().map(|(_, a)| a.attempt).max().unwrap_or(0);
     let of_last = || unit.iter().filter(|(_, a)| a.attempt == last);
     let first = || unit.iter().filter(|(_, a)| a.attempt == 0);
@@ -328,7 +332,7 @@ fn of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Again)> {
     let again = |attempt: u32, under_way: bool| {
         move |(order, a): &(usize, Attempt)| {
             let at = Attempt { attempt, disturbed: false, complete: false, ..*a };
-            (*order, Again { at, under_way })
+            (*order, Repeat { at, under_way })
         }
     };
     if last > 0 && first().any(|a| missing(&a)) {
@@ -338,8 +342,8 @@ fn of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Again)> {
     if goes_on { first().map(again(last + 1, false)).collect() } else { Vec::new() }
 }
 
-/// Whether disturbance is the rule on this machine: two runs at least were disturbed, and a third of all attempts, those included that
-/// are still to come. Attempts that were disturbed again count too, so that a machine that stays busy is soon left alone.
+/// Whether disturbance is the rule on this machine: at least two runs were disturbed, and a third of all attempts, those to come
+/// included. Repeats count too, so fathom soon stops repeating on a machine that stays busy.
 pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
     let complete = || tried.iter().filter(|a| a.complete);
     let attempts: BTreeSet<(Unit, u32)> = complete().map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
@@ -349,7 +353,7 @@ pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
     runs.len() >= FEWEST && disturbed.len() * THIRD >= attempts.len() + left
 }
 
-/// Part of the runs to come that is expected to be measured again, by what happened so far.
+/// The expected share of the coming runs that is measured again, from the attempts so far.
 pub(crate) fn expected_repeats(done: &[Summary], budget: &Budget) -> f64 {
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
     let left: u32 = super::left_undisturbed(&counting(done, budget), budget).runs.iter().sum();

@@ -12,38 +12,52 @@
 //! wait. The service time, from submission to completion, is a lower bound. A load meets the target if the upper bound is within it,
 //! and misses the target if the lower bound is beyond it. Between the bounds the load is open.
 
-use super::{Budget, Next, Summary, is_time_up, rounds};
+use super::{Budget, Next, Summary, is_time_up};
 use crate::runs::{capacity, falls_short};
+use crate::strategy::repeats;
 use model::histogram::Histogram;
 use model::plan::LatencyTarget;
+use stats::intervals;
+use stats::intervals::Part;
 use stats::knee::{self, Cost};
-use stats::proportion::{self, Part};
 
 /// Loads of the curve in percent of the capacity.
 const SHARES: [u64; 7] = [10, 30, 50, 70, 80, 90, 95];
+
 /// Distance between loads at which the knee counts as found, as a share of the capacity.
 const KNEE_STEP: f64 = 0.025;
+
 /// The highest load tried for the knee, as a share of the capacity: a deeper queue may serve a little more than the closed loop.
 const KNEE_UP_TO: f64 = 1.101;
+
 /// The first load tried for a latency target, and the first one above a load that meets it, as shares of the capacity.
 const FIRST_LOADS: [f64; 2] = [0.8, 1.1];
+
 /// The lowest and the highest load tried for a latency target, as shares of the capacity.
 const SEARCHED: [f64; 2] = [0.01, 10.0];
+
 /// Factor from a load that is clear to the next one while one end is missing.
 const OUTWARDS: f64 = 1.5;
+
 /// Factor to the next load if only the outermost one is undecided. Each further undecided load squares it.
 const STEP_OUT: f64 = 1.03;
+
 /// Distance between a load and the end at which single runs have brought the end near enough to be proven.
 const ROUGH: f64 = 1.1;
+
 /// Distance between the proven load and the next one that is not at which the answer is known.
 const NARROW: f64 = 1.03;
+
 /// Runs of a load, as a multiple of `--runs`, after which it stays unproven.
 const MOST_RUNS: u32 = 4;
+
 /// One-sided confidence of a proof. A proof is attempted after every run from `--runs` on, at several loads, and each attempt may err. In
 /// the simulations below at most 5 % of all searches name a load that misses the target.
 const CONFIDENCE: f64 = 0.99;
-/// Loads after which the search ends, whatever is known.
+
+/// The most loads of a search.
 const MOST_LOADS: usize = 40;
+
 /// Runs that a search for a latency target usually takes.
 const TYPICAL_SEARCH: usize = 20;
 
@@ -152,15 +166,15 @@ impl Point<'_> {
         done <= 0.0 || falls_short(done, self.offered as f64, time, target.arrivals)
     }
 
-    /// Whether the load meets the latency target as far as its operations show, by the exact bound; `None` if both is possible. It says
-    /// nothing about how runs differ.
+    /// Whether the load meets the latency target, by the exact bound for its operations; `None` if both is possible. It does not cover
+    /// how runs differ.
     fn is_clear(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         if self.is_overloaded(target) {
             return self.overload_misses(target);
         }
         let allowed = 1.0 - target.quantile;
-        let bounds = |all: &Histogram| proportion::exact(beyond(all, most_ns), all.count(), CONFIDENCE);
+        let bounds = |all: &Histogram| intervals::exact(beyond(all, most_ns), all.count(), CONFIDENCE);
         match (bounds(&self.latency), bounds(&self.service)) {
             ((_, high), _) if high <= allowed => Some(true),
             (_, (low, _)) if low > allowed => Some(false),
@@ -170,7 +184,7 @@ impl Point<'_> {
 
     /// Whether so few operations completed that even if none was slow, the percentile could be beyond the target.
     fn has_too_few_operations(&self, target: &LatencyTarget) -> bool {
-        proportion::exact(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
+        intervals::exact(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
     }
 
     /// `Some(false)` if an overload is the storage's: more was offered than the closed loop reached, or the storage itself took too
@@ -195,7 +209,7 @@ impl Point<'_> {
         let answer = |times: fn(&Summary) -> &Histogram| {
             let part = |run: &&Summary| Part { beyond: beyond(times(run), most_ns), all: times(run).count() };
             let parts: Vec<Part> = self.runs.iter().map(part).collect();
-            proportion::is_within(&parts, 1.0 - target.quantile, CONFIDENCE)
+            intervals::is_within(&parts, 1.0 - target.quantile, CONFIDENCE)
         };
         match answer(|run| &run.latency) {
             Some(true) => Some(true),
@@ -235,7 +249,7 @@ impl Search<'_> {
     /// The load of the next run; `None` if both ends are proven and near each other, or nothing more can be learned.
     fn next(&self) -> Option<u64> {
         if self.points.is_empty() {
-            return Some(whole(FIRST_LOADS[0] * self.capacity));
+            return Some(whole_number(FIRST_LOADS[0] * self.capacity));
         }
         let first_miss = self.points.iter().position(|p| self.known(p) == Known::Proven(false));
         let lower: Vec<&Point> =
@@ -333,28 +347,30 @@ impl Search<'_> {
     /// The load as a whole number, if it is in the range, was not offered yet, and there may be more loads.
     fn fresh(&self, load: f64) -> Option<u64> {
         let [least, most] = SEARCHED.map(|share| share * self.capacity);
-        if (least..=most).contains(&load) { fresh(self.points, whole(load)) } else { None }
+        if (least..=most).contains(&load) { fresh(self.points, whole_number(load)) } else { None }
     }
 }
 
-/// The next load of the curve: round after round, each in an order of its own.
+/// The next load of the curve, round after round, each in a new order.
 fn curve_load(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
     (0..budget.runs).find_map(|repeat| {
-        let order = rounds::shuffled(SHARES.len(), budget.seed, repeat);
-        let rates = order.into_iter().filter_map(|i| Some(whole(capacity * *SHARES.get(i)? as f64 / 100.0)));
+        let order = repeats::shuffled(SHARES.len(), budget.seed, repeat);
+        let rates =
+            order.into_iter().filter_map(|i| Some(whole_number(capacity * *SHARES.get(i)? as f64 / 100.0)));
         rates.into_iter().find(|rate| runs_at(*rate) <= repeat)
     })
 }
 
 /// Loads are whole numbers, and none is zero.
-fn whole(iops: f64) -> u64 {
+fn whole_number(iops: f64) -> u64 {
     (iops.round() as u64).max(1)
 }
 
 /// A load next to the knee; `None` if the knee is known.
 fn knee_load(points: &[Point], capacity: f64) -> Option<u64> {
-    let next = knee::next_load(&costs(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity).map(whole)?;
+    let next =
+        knee::next_load(&costs(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity).map(whole_number)?;
     fresh(points, next)
 }
 
@@ -470,7 +486,7 @@ fn played(server: &mut Server, budget: &Budget) -> Vec<Summary> {
 
 /// The highest load that is proven to meet the target below the lowest that is proven to miss it, and that one.
 #[cfg(test)]
-fn found(done: &[Summary], budget: &Budget) -> (Option<u64>, Option<u64>) {
+fn found_bracket(done: &[Summary], budget: &Budget) -> (Option<u64>, Option<u64>) {
     let Strategy::Limit(target) = budget.strategy else { return (None, None) };
     let points = points(done);
     let missed = points.iter().find(|p| p.meets(&target) == Some(false)).map(|p| p.offered);
@@ -498,7 +514,7 @@ fn the_curve_goes_through_its_loads_in_rounds_of_random_order() {
         assert_eq!(round, [1000, 3000, 5000, 7000, 8000, 9000, 9500]);
     }
     assert!(loads(0) != loads(1) || loads(1) != loads(2));
-    // Half of the capacity is the knee: a load on either side of it, and no latency target to look for.
+    // Half of the capacity is the knee: a load on either side of it, and no latency target to search for.
     let more: std::collections::BTreeSet<_> = done[24..].iter().map(|s| s.offered_iops.unwrap()).collect();
     assert!(more.contains(&4000) && more.contains(&6000) && more.len() <= 4, "{more:?}");
     let repeats: Vec<u32> = done.iter().filter(|s| s.offered_iops == Some(4000)).map(|s| s.repeat).collect();
@@ -532,7 +548,7 @@ fn answers_of_known_servers(seeds: u64, ops: u64, near_percent: u64) {
             let mut server = Server { ops, varies, bursts, late_ns, ..Server::new(10_000.0, seed ^ 0x5eed) };
             let budget = budget(0.99, Some(2_500_000), seed);
             let done = played(&mut server, &budget);
-            let (met, missed) = found(&done, &budget);
+            let (met, missed) = found_bracket(&done, &budget);
             runs += done.len();
             none += u64::from(met.is_none());
             false_met += u64::from(met.is_some_and(|load| load as f64 > truth));
@@ -559,7 +575,7 @@ fn a_latency_target_is_found_far_from_the_capacity() {
     let search = |closed: f64, p99_ns: u64| {
         let mut server = Server { closed, ops: 5_000, ..Server::new(10_000.0, 3) };
         let budget = Budget { ends_ns: None, ..budget(0.99, Some(p99_ns), 3) };
-        found(&played(&mut server, &budget), &budget)
+        found_bracket(&played(&mut server, &budget), &budget)
     };
     // A closed loop that measures ten times too much, and one that measures too little.
     for closed in [100_000.0, 4_000.0] {
@@ -581,7 +597,7 @@ fn lateness_beyond_the_target_leaves_loads_open_and_both_ends_are_found() {
     let mut server = Server { late_ns: 2_000_000, ops: 8_000, ..Server::new(10_000.0, 5) };
     let budget = Budget { ends_ns: None, ..budget(0.99, Some(2_500_000), 5) };
     let done = played(&mut server, &budget);
-    let (met, missed) = found(&done, &budget);
+    let (met, missed) = found_bracket(&done, &budget);
     let (met, missed) = (met.unwrap() as f64, missed.unwrap() as f64);
     assert!((500.0..=900.0).contains(&met) && (8_158.0..=8_600.0).contains(&missed), "{met} {missed}");
     let open = points(&done).iter().filter(|p| p.is_clear(&target(0.99, Some(2_500_000))).is_none()).count();
@@ -622,7 +638,7 @@ fn a_hiccup_in_one_run_does_not_decide() {
     while let Next::Measure { job, repeat, offered_iops, .. } = super::next(&done, &budget) {
         done.push(server.run(job, repeat, offered_iops));
     }
-    let met = found(&done, &budget).0.unwrap() as f64;
+    let met = found_bracket(&done, &budget).0.unwrap() as f64;
     let truth = true_rate(10_000.0, 2.5e6);
     assert!((met / truth - 1.0).abs() <= 0.05, "{met} for {truth}");
 }
@@ -641,7 +657,7 @@ fn a_slow_device_gets_enough_runs_at_a_load() {
     // 60 operations a run: eight runs have enough for p99.
     let mut server = Server { ops: 60, ..Server::new(100.0, 4) };
     let budget = budget(0.99, Some(1_000_000_000), 4);
-    let met = found(&played(&mut server, &budget), &budget).0;
+    let met = found_bracket(&played(&mut server, &budget), &budget).0;
     let truth = true_rate(100.0, 1e9);
     assert!(met.is_some_and(|load| load as f64 <= truth && load as f64 >= 0.7 * truth), "{met:?} of {truth}");
 }
@@ -650,12 +666,12 @@ fn a_slow_device_gets_enough_runs_at_a_load() {
 fn too_few_operations_prove_nothing_and_a_dead_target_ends_it() {
     let mut server = Server { ops: 20, ..Server::new(10_000.0, 4) };
     let budget = budget(0.99, Some(2_500_000), 4);
-    assert_eq!(found(&played(&mut server, &budget), &budget).0, None);
+    assert_eq!(found_bracket(&played(&mut server, &budget), &budget).0, None);
     let mut dead = Server { ops: 0, ..Server::new(0.0, 4) };
     let done = played(&mut dead, &budget);
     assert_eq!(done.len(), 3);
     assert!(matches!(super::next(&done, &budget), Next::Done(why) if why.contains("closed loop")));
-    // A file may say anything.
+    // A file may contain anything.
     let jobless = Budget { jobs: 1, ..budget.clone() };
     assert!(matches!(super::next(&done, &jobless), Next::Done(_)));
 }

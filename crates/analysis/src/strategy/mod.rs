@@ -1,40 +1,33 @@
-//! What to measure next, decided while measuring.
+//! Decides what to measure next, while measuring.
 //!
-//! For: pure functions from what was measured to what comes next; replaying the summaries resumes. Not for: measuring.
-//! One file per strategy; what all of them share is here.
+//! Strategies are pure functions from the runs so far to the next run, so replaying the summaries of a record resumes it. This file has
+//! the parts that all strategies share; each strategy has its own file.
 
+pub mod cost;
 pub mod disturbed;
-pub mod grid;
-pub mod in_order;
 pub(crate) mod limit;
-pub mod precision;
-mod rounds;
-pub mod sample;
-pub mod settle;
-pub mod steady;
+pub mod repeats;
 pub mod sweep;
 mod targets;
 
 use crate::runs::runs_in;
+pub use crate::runs::{Summary, latencies, rate, service_times};
 use model::plan::{Plan, Strategy};
-use model::record::Record;
-use model::record::attempts::Pairing;
+use model::record::{Pairing, Record};
 use model::study::Study;
 
-pub use crate::runs::{Summary, latencies, rate, service_times};
-
-/// What there is to do.
+/// The limits of a strategy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Budget {
     /// Number of jobs.
     pub jobs: usize,
     /// Times each is measured.
     pub runs: u32,
-    /// What decides.
+    /// The rule that decides what to measure next.
     pub strategy: Strategy,
     /// Seed of the order.
     pub seed: u64,
-    /// Whether runs of one round are compared with one another.
+    /// Whether runs of one round are compared with each other.
     pub paired: bool,
     /// Times that a run which others disturb is measured at most.
     pub attempts: u32,
@@ -46,7 +39,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// What the plan allows.
+    /// The limits of a plan.
     pub fn from_plan(plan: &Plan) -> Self {
         let Plan { runs, strategy, seed, attempts, budget_ns: ends_ns, .. } = *plan;
         let (jobs, paired, blocks) = (plan.jobs.len(), plan.is_paired(), blocks(plan));
@@ -78,7 +71,7 @@ fn blocks(plan: &Plan) -> Vec<usize> {
 /// The decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Measure this.
+    /// One more run.
     Measure {
         /// Index of the job.
         job: usize,
@@ -86,14 +79,14 @@ pub enum Next {
         repeat: u32,
         /// How many times this very run was measured before, since others disturbed it.
         attempt: u32,
-        /// Operations per second to offer in an open loop instead of what the job says.
+        /// Operations per second to offer in an open loop instead of the job's pace.
         offered_iops: Option<u64>,
     },
     /// Nothing more, and why.
     Done(String),
 }
 
-/// What is still to come.
+/// The work that remains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// Runs of each job.
@@ -104,11 +97,11 @@ pub struct Left {
     pub repeats: u32,
 }
 
-/// What comes next.
+/// The next run.
 pub fn next(done: &[Summary], budget: &Budget) -> Next {
     let counting = disturbed::counting(done, budget);
     match budget.strategy {
-        // What is measured again takes part of the same time.
+        // Repeats take part of the same time.
         Strategy::Targets(layout) => targets::next(done, &counting, budget, layout),
         Strategy::Fixed if is_time_up(done, budget) => {
             Next::Done("the time was up before all runs were measured".into())
@@ -117,26 +110,26 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
     }
 }
 
-/// What comes next by the runs that count, were none measured again.
+/// The next run by the runs that count, without repeats.
 fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
         // How many times that is, is decided anew between them.
-        Strategy::Fixed | Strategy::Settle { .. } => rounds::next(done, budget),
+        Strategy::Fixed | Strategy::Settle { .. } => repeats::next_in_rounds(done, budget),
         Strategy::Targets(layout) => targets::next(done, done, budget, layout),
         Strategy::Limit(latency_target) => limit::next(done, budget, &latency_target),
-        Strategy::Precision { share, at_most } => precision::next(done, budget, share, at_most),
-        Strategy::Steady { at_most } => steady::next(done, budget, at_most),
+        Strategy::Precision { share, at_most } => repeats::next_until_precise(done, budget, share, at_most),
+        Strategy::Steady { at_most } => repeats::next_until_steady(done, budget, at_most),
     }
 }
 
-/// What is still to come, as far as anybody can know.
+/// The remaining work, as far as it can be known.
 pub fn left(done: &[Summary], budget: &Budget) -> Left {
     let mut left = left_undisturbed(&disturbed::counting(done, budget), budget);
     for again in disturbed::waiting(done, budget) {
         left.repeats += 1;
         left.runs.iter_mut().skip(again.at.job).take(1).for_each(|runs| *runs += 1);
     }
-    // What the first runs ask for comes on top.
+    // The runs that the first ones may call for.
     if let Strategy::Settle { at_most } = budget.strategy {
         left.runs.iter_mut().for_each(|runs| *runs += at_most.saturating_sub(budget.runs));
         left.at_most = true;
@@ -144,7 +137,7 @@ pub fn left(done: &[Summary], budget: &Budget) -> Left {
     left
 }
 
-/// What is still to come by the runs that count, were none measured again.
+/// The remaining work by the runs that count, without repeats.
 fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
     let rates = (0..budget.jobs).map(|job| rates(done, job));
     let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
@@ -154,17 +147,21 @@ fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
         Strategy::Targets(layout) => (targets::left(done, budget, layout), true),
         Strategy::Limit(latency_target) => (limit::left(done, budget, &latency_target), false),
         Strategy::Precision { share, at_most } => (
-            rates.map(|r| until(&r, at_most, precision::is_open(&r, budget.runs, share, at_most))).collect(),
+            rates
+                .map(|r| {
+                    until(&r, at_most, repeats::needs_runs_for_precision(&r, budget.runs, share, at_most))
+                })
+                .collect(),
             true,
         ),
         Strategy::Steady { at_most } => {
-            (rates.map(|r| until(&r, at_most, steady::is_open(&r, at_most))).collect(), true)
+            (rates.map(|r| until(&r, at_most, repeats::is_unsteady(&r, at_most))).collect(), true)
         }
     };
     Left { runs, at_most, repeats: 0 }
 }
 
-/// Runs up to a limit, where there is to be another at all.
+/// Runs up to a limit, if the job is open.
 fn until(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
     if is_open { at_most.saturating_sub(rates.len() as u32) } else { 0 }
 }
@@ -187,24 +184,24 @@ fn rates(done: &[Summary], job: usize) -> Vec<f64> {
     done.iter().filter(|s| s.job == job).map(|s| s.iops).collect()
 }
 
-/// How the strategy of a record ended for each of its jobs, in a sentence for each; nothing where it decided nothing.
+/// How the strategy of a record ended for each of its jobs, in a sentence; empty if it decided nothing.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let plan = &record.header.plan;
-    let of = |(at, job): (usize, &model::job::Job)| {
+    let note_of = |(at, job): (usize, &model::job::Job)| {
         let rates: Vec<f64> = runs_in(record, at).into_iter().map(|(_, rate)| rate).collect();
         match plan.strategy {
             Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) => None,
-            Strategy::Precision { share, .. } => precision::note(&job.name, &rates, share),
-            Strategy::Steady { at_most } => steady::note(&job.name, &rates, at_most),
+            Strategy::Precision { share, .. } => repeats::precision_note(&job.name, &rates, share),
+            Strategy::Steady { at_most } => repeats::steady_note(&job.name, &rates, at_most),
             // The same of all jobs.
-            Strategy::Settle { .. } => settle::note(plan, rates.len() as u32).filter(|_| at == 0),
+            Strategy::Settle { .. } => repeats::settle_note(plan, rates.len() as u32).filter(|_| at == 0),
         }
     };
     let of_targets = match plan.strategy {
         Strategy::Targets(layout) => targets::note(record, layout),
         _ => None,
     };
-    plan.jobs.iter().enumerate().filter_map(of).chain(of_targets).collect()
+    plan.jobs.iter().enumerate().filter_map(note_of).chain(of_targets).collect()
 }
 
 /// Jobs in words, counted from 1 as people do: `jobs 1, 3 and 4`.

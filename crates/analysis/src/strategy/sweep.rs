@@ -1,32 +1,43 @@
-//! The search over a grid: which cell to measure next, and which one wins.
+//! Decides which cell of a grid to measure next, and which one wins.
 //!
-//! A pure fold over the runs so far: to replay them resumes a sweep, judges a record, and lets several hosts decide alike.
+//! A pure fold over the runs so far: replaying them resumes a sweep, judges a record, and lets several hosts decide alike. A disturbed
+//! run is measured again. The plan selects one of two ways:
 //!
-//! 1. Every cell is measured once, in random order; twice if both passes fit into two thirds of the budget, so that a single
-//!    stall rules no cell out. An exhaustive search does this as often as the plan has runs, and nothing else.
-//! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance
-//!    (`race`). A race ends when there is none, or when the time is up.
-//! 3. The winner, cheaper cells that look as fast, and settings of well-known programs are measured five times, in turns.
+//! [`Search`] finds the best cell:
+//! 1. Every cell is measured once, in random order; twice if both passes fit into two thirds of the budget, so that a single stall rules
+//!    no cell out. An exhaustive search repeats this as often as the plan has runs, and nothing else.
+//! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance (`race`). A race
+//!    ends without contenders, or when the time is up.
+//! 3. The winner, cheaper cells that seem as fast, and settings of well-known programs are measured five times, in turns.
 //!
-//! The cells of each work race among themselves. The race that was given least comes next.
+//! The cells of each work race among themselves. The race with the fewest runs comes next.
+//!
+//! [`InOrder`] measures the cells in the order of the grid, once or in rounds until a rule ends it, like `iops` and the SNIA's test
+//! specification.
 
-mod levels;
 mod race;
 
-pub use race::{Closed, FEWEST_REPEATS, FRESH, Lane, Race, Rivals};
-
-use super::sample::Sample;
-use model::measure::Measure;
+use crate::runs::{Sample, Try, counting_samples};
+use crate::strategy::disturbed::{Repeat, waiting_of};
+use model::figures::Snia;
 use model::payload::split_mix;
-use model::sweep::{Grid, Search as How, Setting};
+use model::plan::Plan;
+use model::record::{Attempt, Pairing};
+use model::spec::axes::SIZES;
+use model::sweep::{Grid, Measure, Search as How, Setting, Until, Variable, least_iops};
+pub use race::{Closed, FEWEST_REPEATS, FRESH, Lane, Race, Rivals};
+use stats::{sample, steady_state};
 
-/// Runs of a work after which one more is of its reference cell.
+/// One run of the reference cell follows each this many runs of a work.
 pub const REFERENCE_EVERY: usize = 12;
+
 /// Part of the budget, as a divisor, in which the first pass has to fit so that a second one follows.
 const FIRST_PASS: u64 = 3;
-/// Longest budget that is recommended: what takes longer will find another device.
+
+/// The longest recommended budget: within a longer time the device changes.
 const MOST_BUDGET_NS: f64 = 3_600e9;
-/// What the runs after a race take at most, as a multiple of a mean run: those of well-known programs take longer.
+
+/// The longest time of the runs after a race, as a multiple of a mean run: those of well-known programs take longer.
 const LONGER: (u64, u64) = (5, 4);
 
 /// The search as far as it came.
@@ -39,14 +50,14 @@ pub struct Search<'g> {
     /// One per work, in the order of the grid.
     pub races: Vec<Race>,
     done: usize,
-    /// What all runs took with everything around them, in ns.
+    /// The time of all runs with everything around them, in ns.
     spent_ns: u64,
     /// When the last run ended, in ns since the start of the session.
     ended_ns: u64,
 }
 
 impl<'g> Search<'g> {
-    /// A search of which nothing is done.
+    /// A search without runs.
     pub fn new(grid: &'g Grid, runs: u32, seed: u64) -> Self {
         let lane = |job: usize, by: Measure| {
             let memory = grid.setting(job).map_or(u64::MAX, Setting::memory_bytes);
@@ -116,7 +127,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Whether an open race has to end with what is known: every cell was measured, and the rest of the time is for the winners.
+    /// Whether an open race must end now: every cell was measured, and the rest of the time is for the winners.
     fn must_close(&self, race: &Race) -> bool {
         let How::Adaptive { budget_ns } = self.grid.search else { return false };
         race.closed.is_none()
@@ -124,14 +135,14 @@ impl<'g> Search<'g> {
             && self.now_ns().saturating_add(self.reserve_ns()) >= budget_ns
     }
 
-    /// Ends all races with what is known, for a search that ends here.
+    /// Ends all races, for a search that ends here.
     pub fn close(&mut self) {
         for race in self.races.iter_mut().filter(|race| race.closed.is_none()) {
             race.closed = Some(race.close());
         }
     }
 
-    /// The job to measure next; `None` where nothing is left.
+    /// The job to measure next; `None` at the end.
     pub fn next(&self) -> Option<usize> {
         let pick = self.due().or_else(|| self.unproven())?;
         Some(self.due_reference().unwrap_or(pick))
@@ -167,12 +178,12 @@ impl<'g> Search<'g> {
         self.lanes().filter(|l| l.job == job).map(Lane::tries).sum()
     }
 
-    /// ns that a run takes with everything around it, where that was never measured yet so long.
+    /// ns of a run with everything around it; `run_ns` if none was measured yet.
     pub(super) fn each_ns(&self, run_ns: u64) -> u64 {
         self.spent_ns.checked_div(self.done as u64).unwrap_or(run_ns)
     }
 
-    /// ns that are left, where a run takes so long that was never measured yet.
+    /// ns that are left; a run takes `run_ns` if none was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         let each = self.each_ns(run_ns);
         let finals = self.races.iter().map(Race::finals).sum::<usize>() as u64;
@@ -200,7 +211,7 @@ impl<'g> Search<'g> {
         cells.map(|l| self.least().saturating_sub(l.tries())).sum()
     }
 
-    /// Where it is, in words.
+    /// Describes the progress.
     pub fn stage(&self) -> String {
         let cells = || self.races.iter().flat_map(|r| &r.lanes);
         let seen: usize = cells().map(|l| l.tries().min(self.least())).sum();
@@ -242,7 +253,7 @@ impl<'g> Search<'g> {
         due.map(|(race, job)| key(race, job)).min().map(|(.., job)| job)
     }
 
-    /// Among what is measured when races are closed, the cell that has least of it; ties are drawn.
+    /// The cell with the fewest runs among those that are measured after the races; ties are drawn.
     fn unproven(&self) -> Option<usize> {
         let mut wanted: Vec<(usize, u64, usize)> = Vec::new();
         for race in &self.races {
@@ -266,21 +277,300 @@ impl<'g> Search<'g> {
         matches!(self.grid.search, How::Adaptive { budget_ns } if self.now_ns() >= budget_ns)
     }
 
-    /// What measuring the winners once more will take.
+    /// The time that measuring the winners again will take.
     fn reserve_ns(&self) -> u64 {
         let each = self.spent_ns / self.done.max(1) as u64;
         let finals: usize = self.races.iter().map(|r| FRESH * (2 + r.baselines.len())).sum();
         each.saturating_mul(finals as u64) / LONGER.1 * LONGER.0
     }
 
-    /// A budget with which no cell may be faster than the winner of its work by more than the tolerance, as far as the runs so
-    /// far tell; `None` if more runs do not do that, or in a search without a budget.
+    /// A budget that should bound every cell to the tolerance over the winner of its work, judging by the runs so far; `None` if more
+    /// runs do not achieve that, or in a search without a budget.
     pub fn sufficient_budget_ns(&self) -> Option<u64> {
         let How::Adaptive { budget_ns } = self.grid.search else { return None };
         let each = self.spent_ns as f64 / self.done.max(1) as f64;
         let more: f64 = self.races.iter().map(Race::more_runs).sum::<Option<f64>>()?;
         let budget = more.mul_add(each, budget_ns as f64);
         (budget <= MOST_BUDGET_NS).then_some(budget as u64)
+    }
+}
+
+/// A sweep as far as it came.
+#[derive(Debug)]
+pub struct Going<'g> {
+    grid: &'g Grid,
+    runs: u32,
+    seed: u64,
+    /// Times that a run which others disturb is measured at most.
+    attempts: u32,
+    tries: Vec<Try>,
+    way: Mode<'g>,
+}
+
+/// The way through the grid.
+#[derive(Debug)]
+enum Mode<'g> {
+    /// Cells race, and the best is sought.
+    Race(Search<'g>),
+    /// Cells in their order.
+    InOrder(InOrder<'g>),
+}
+
+impl<'g> Mode<'g> {
+    fn after(grid: &'g Grid, runs: u32, seed: u64, samples: &[Sample]) -> Self {
+        match grid.search {
+            How::InOrder(until) => Self::InOrder(InOrder::after(grid, until, samples)),
+            How::Exhaustive | How::Adaptive { .. } => Self::Race(Search::after(grid, runs, seed, samples)),
+        }
+    }
+}
+
+impl<'g> Going<'g> {
+    /// The sweep after these runs.
+    pub fn after(grid: &'g Grid, plan: &Plan, tries: &[Try]) -> Self {
+        let Plan { runs, seed, attempts, .. } = *plan;
+        let way = Mode::after(grid, runs, seed, &counting_samples(tries));
+        Self { grid, runs, seed, attempts, tries: tries.to_vec(), way }
+    }
+
+    /// Takes a run in.
+    pub fn take(&mut self, one: Try) {
+        self.tries.push(one);
+        let samples = counting_samples(&self.tries);
+        match (&mut self.way, samples.last()) {
+            (Mode::Race(search), Some(last)) if one.attempt.attempt == 0 => search.take(last),
+            (Mode::InOrder(cells), Some(last)) => cells.take(last),
+            _ => self.way = Mode::after(self.grid, self.runs, self.seed, &samples),
+        }
+    }
+
+    /// The run to measure next; `None` at the end.
+    pub fn next(&self) -> Option<Attempt> {
+        let repeat = self.waiting().first().map(|again| again.at);
+        if let (Some(again), Mode::Race(search)) = (repeat, &self.way)
+            && search.may_repeat(again.repeat)
+        {
+            return Some(again);
+        }
+        let job = match &self.way {
+            Mode::Race(search) => search.next(),
+            Mode::InOrder(cells) => cells.next(),
+        }?;
+        let repeat = self.times(job) as u32;
+        Some(Attempt { job, repeat, attempt: 0, offered_iops: None, disturbed: false, complete: false })
+    }
+
+    /// The runs that are to be measured again. Cells in order never are: each changes the device for the next.
+    fn waiting(&self) -> Vec<Repeat> {
+        let Mode::Race(search) = &self.way else { return Vec::new() };
+        let tried: Vec<Attempt> = self.tries.iter().map(|t| t.attempt).collect();
+        if tried.iter().all(|a| !a.disturbed) {
+            return Vec::new();
+        }
+        waiting_of(&tried, Pairing::Runs, search.to_come(), self.attempts)
+    }
+
+    /// How often a job was measured, attempts at one run counted once.
+    fn times(&self, job: usize) -> usize {
+        match &self.way {
+            Mode::Race(search) => search.times(job),
+            Mode::InOrder(cells) => cells.times(job),
+        }
+    }
+
+    /// ns that are left; a run takes `run_ns` if none was measured yet.
+    pub fn left_ns(&self, run_ns: u64) -> u64 {
+        match &self.way {
+            // Within a budget of time there is no more than that.
+            Mode::Race(search) if self.grid.search == How::Exhaustive => {
+                let again = (self.waiting().len() as u64).saturating_mul(search.each_ns(run_ns));
+                search.left_ns(run_ns).saturating_add(again)
+            }
+            Mode::Race(search) => search.left_ns(run_ns),
+            Mode::InOrder(cells) => cells.left_ns(run_ns),
+        }
+    }
+
+    /// Describes the progress.
+    pub fn stage(&self) -> String {
+        match &self.way {
+            Mode::Race(search) => search.stage(),
+            Mode::InOrder(cells) => cells.stage(),
+        }
+    }
+}
+
+/// Rounds of a window.
+pub(crate) const WINDOW: usize = 5;
+
+/// The sweep as far as it came.
+#[derive(Debug)]
+pub struct InOrder<'g> {
+    grid: &'g Grid,
+    until: Until,
+    jobs: Vec<usize>,
+    samples: Vec<Sample>,
+}
+
+impl<'g> InOrder<'g> {
+    /// The sweep after these runs.
+    pub fn after(grid: &'g Grid, until: Until, samples: &[Sample]) -> Self {
+        Self { grid, until, jobs: grid.jobs(), samples: samples.to_vec() }
+    }
+
+    /// Takes a run in.
+    pub fn take(&mut self, sample: &Sample) {
+        self.samples.push(*sample);
+    }
+
+    /// The job to measure next; `None` at the end.
+    pub fn next(&self) -> Option<usize> {
+        if self.is_over() {
+            return None;
+        }
+        match self.until {
+            Until::Slow => self.open().next(),
+            Until::Rounds { .. } => self.jobs.get(self.samples.len() % self.jobs.len()).copied(),
+        }
+    }
+
+    /// Cells that are measured once and were not yet.
+    fn open(&self) -> impl Iterator<Item = usize> {
+        self.jobs.iter().copied().filter(|job| self.times(*job) == 0 && self.too_slow(*job).is_none())
+    }
+
+    fn is_over(&self) -> bool {
+        if self.jobs.is_empty() {
+            return true;
+        }
+        match self.until {
+            Until::Slow => self.open().next().is_none(),
+            Until::Rounds { bytes, rounds_at_most, .. } => {
+                let is_round_complete = self.samples.len().is_multiple_of(self.jobs.len());
+                let enough = match bytes {
+                    Some(bytes) => self.written_bytes() >= bytes,
+                    None => self.rule().is_some_and(|r| r.met),
+                };
+                is_round_complete && (self.rounds() >= rounds_at_most as usize || enough)
+            }
+        }
+    }
+
+    /// The first cell that was too slow for larger ones like this one to be measured, and its operations per second: it differs
+    /// from it in nothing but the size.
+    fn too_slow(&self, job: usize) -> Option<(usize, f64)> {
+        if self.until != Until::Slow {
+            return None;
+        }
+        let series = (SIZES.without)(self.grid.setting(job)?);
+        self.samples.iter().find_map(|sample| {
+            let setting = self.grid.setting(sample.job).filter(|s| (SIZES.without)(s) == series)?;
+            let iops = sample.bytes_per_s? / f64::from(setting.block_bytes.max(1));
+            (iops <= f64::from(least_iops(setting.workers))).then_some((sample.job, iops))
+        })
+    }
+
+    /// Cells that are left out, each with the cell that was too slow and its operations per second.
+    pub(crate) fn left_out(&self) -> Vec<(usize, (usize, f64))> {
+        let unseen = self.jobs.iter().filter(|job| self.times(**job) == 0);
+        unseen.filter_map(|job| Some((*job, self.too_slow(*job)?))).collect()
+    }
+
+    /// Complete rounds.
+    pub(crate) fn rounds(&self) -> usize {
+        self.samples.len() / self.jobs.len().max(1)
+    }
+
+    /// Bytes written by all runs.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.samples.iter().map(|s| s.written_bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Time of all runs so far, in ns.
+    pub(crate) fn spent_ns(&self) -> u64 {
+        self.samples.iter().map(|s| s.took_ns).fold(0, u64::saturating_add)
+    }
+
+    /// The tracked value in each complete round.
+    pub(crate) fn tracked(&self) -> Vec<Option<f64>> {
+        let Until::Rounds { tracked, variable, .. } = self.until else { return Vec::new() };
+        let rounds = self.samples.chunks_exact(self.jobs.len().max(1));
+        rounds.map(|r| self.value(variable, r.iter().find(|s| s.job == tracked)?)).collect()
+    }
+
+    fn value(&self, variable: Variable, sample: &Sample) -> Option<f64> {
+        match variable {
+            Variable::Iops => {
+                Some(sample.bytes_per_s? / f64::from(self.grid.setting(sample.job)?.block_bytes.max(1)))
+            }
+            Variable::MbPerS => Some(sample.bytes_per_s? / 1e6),
+            Variable::LatencyMeanNs => Some(sample.latency_ns?.0),
+        }
+    }
+
+    /// The last rounds, from 1; `None` with too few rounds.
+    pub(crate) fn window(&self) -> Option<[u32; 2]> {
+        let rounds = self.rounds();
+        (rounds >= WINDOW && self.until != Until::Slow).then(|| [(rounds - WINDOW + 1) as u32, rounds as u32])
+    }
+
+    /// The tracked values of the window; `None` if one is missing.
+    fn tracked_in_window(&self) -> Option<Vec<f64>> {
+        let tracked = self.tracked();
+        tracked.get(tracked.len().checked_sub(WINDOW)?..)?.iter().copied().collect()
+    }
+
+    /// The rule applied to the tracked values; `None` if one is missing in the window.
+    pub(crate) fn rule(&self) -> Option<Snia> {
+        let rule = steady_state::rule(&self.tracked_in_window()?)?;
+        Some(Snia { rounds: self.rounds() as u32, ..rule })
+    }
+
+    /// Mean of the tracked value in the window.
+    pub(crate) fn window_mean(&self) -> Option<f64> {
+        Some(sample::mean(&self.tracked_in_window()?))
+    }
+
+    /// The runs that count for a cell: those of the window, if there is one.
+    pub(crate) fn window_samples(&self, job: usize) -> impl Iterator<Item = &Sample> {
+        let len = self.jobs.len();
+        let range = self
+            .window()
+            .map_or(0..self.samples.len(), |[first, last]| (first as usize - 1) * len..last as usize * len);
+        self.samples.get(range).unwrap_or_default().iter().filter(move |s| s.job == job)
+    }
+
+    /// How often a job was measured.
+    pub fn times(&self, job: usize) -> usize {
+        self.samples.iter().filter(|s| s.job == job).count()
+    }
+
+    /// The most ns that are left; a run takes `run_ns` if none was measured yet.
+    pub fn left_ns(&self, run_ns: u64) -> u64 {
+        if self.is_over() {
+            return 0;
+        }
+        let each = self.spent_ns().checked_div(self.samples.len() as u64).unwrap_or(run_ns);
+        let runs_left = match self.until {
+            Until::Slow => self.open().count(),
+            Until::Rounds { rounds_at_most, .. } => {
+                let all = self.jobs.len().saturating_mul(rounds_at_most as usize);
+                all.saturating_sub(self.samples.len())
+            }
+        };
+        (runs_left as u64).saturating_mul(each)
+    }
+
+    /// Describes the progress.
+    pub fn stage(&self) -> String {
+        let cell = self.samples.len() % self.jobs.len().max(1) + 1;
+        let cells = self.jobs.len();
+        match self.until {
+            Until::Slow => format!("cell {cell} of at most {cells}"),
+            Until::Rounds { rounds_at_most, .. } => {
+                format!("round {} of at most {rounds_at_most}, cell {cell} of {cells}", self.rounds() + 1)
+            }
+        }
     }
 }
 

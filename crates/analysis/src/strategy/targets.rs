@@ -5,19 +5,21 @@
 //!    test gets more rounds than a quiet one, but not all of them.
 //! 3. It ends when no test is open, or when no round of an open test fits into the time that is left.
 //!
-//! A test is open while half of its 95 % interval is above half of the distance between margin and tolerance. Below that, each difference is
-//! either beyond the margin or within the tolerance. How large the difference seems has no say in it: a test that ended as soon as it looked
-//! different would look different too often. The simulations next to the words (`compare`) check this rule.
+//! A test is open while half of its 95 % interval is above half of the distance between margin and tolerance. Below that, each difference
+//! is either beyond the margin or within the tolerance. The size of the difference does not matter: a test that ended once it seemed
+//! different would seem different too often. The simulations of `compare` check this rule.
 
-use super::{Budget, Next, Summary, disturbed, rates, rounds};
-use crate::compare::margin::{MARGIN, TOLERANCE};
+use super::{Budget, Next, Summary, disturbed, rates};
 use crate::runs::runs_in;
+use crate::strategy::repeats;
+use crate::threshold::{MARGIN, TOLERANCE};
 use model::record::Record;
-use model::targets::TargetLayout;
-use stats::welch::Shift;
+use model::study::TargetLayout;
+use stats::comparison::Shift;
 
 /// Rounds in a row after which an interval must be narrow: once may be luck.
 const IN_A_ROW: usize = 2;
+
 /// Time for what follows the last run: judging and printing.
 const REPORT_NS: u64 = 1_000_000_000;
 
@@ -30,8 +32,8 @@ pub(super) fn next(done: &[Summary], counting: &[Summary], budget: &Budget, layo
             let group = layout.group(job);
             let is_of_unit =
                 |s: &Summary| (layout.group(s.job), s.repeat, s.attempt) == (group, repeat, attempt);
-            let again = Next::Measure { job, repeat, attempt, offered_iops: None };
-            if done.iter().any(is_of_unit) || clock.has_time_for(group) { again } else { otherwise }
+            let repeat_run = Next::Measure { job, repeat, attempt, offered_iops: None };
+            if done.iter().any(is_of_unit) || clock.has_time_for(group) { repeat_run } else { otherwise }
         }
         next => next,
     }
@@ -57,7 +59,7 @@ fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, cl
     };
     let least = (0..groups).map(done).min().unwrap_or(budget.runs);
     if least < budget.runs {
-        let order = rounds::shuffled(groups, budget.seed, least);
+        let order = repeats::shuffled(groups, budget.seed, least);
         let mut of_round = order.into_iter().filter(|group| done(*group) == least);
         return match of_round.find(|group| clock.has_time_for(*group)) {
             Some(group) => begin(group),
@@ -91,7 +93,7 @@ fn jobs_in_order(
     budget: &Budget,
 ) -> impl Iterator<Item = usize> + use<> {
     let jobs = layout.jobs(group);
-    let order = rounds::shuffled(jobs.len(), budget.seed ^ group as u64, round);
+    let order = repeats::shuffled(jobs.len(), budget.seed ^ group as u64, round);
     order.into_iter().map(move |at| jobs.start + at)
 }
 
@@ -222,7 +224,7 @@ pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
 #[cfg(test)]
 use model::plan::Strategy;
 #[cfg(test)]
-use stats::known::Noise;
+use stats::series::Noise;
 
 #[cfg(test)]
 const SECOND: u64 = 1_000_000_000;
@@ -299,7 +301,7 @@ fn it_ends_when_all_intervals_are_narrow_and_a_replay_continues_where_it_stopped
 }
 
 #[test]
-fn slow_storage_ends_in_time_too_and_jobs_without_a_partner_get_the_rounds_of_the_plan() {
+fn slow_storage_ends_in_time_and_unpaired_jobs_get_the_rounds_of_the_plan() {
     let (done, why) = play(&budget(8, 2, 40), |_| 1e4);
     assert!(done.last().unwrap().ended_ns <= 40 * SECOND, "{why}");
     assert_eq!(why, "the time was up in round 3");
@@ -317,8 +319,8 @@ fn slow_storage_ends_in_time_too_and_jobs_without_a_partner_get_the_rounds_of_th
 }
 
 #[test]
-fn a_disturbed_run_is_measured_again_with_its_partner_and_not_after_the_time_is_up() {
-    use model::record::disturbed::{Disturbance, Disturbed};
+fn a_disturbed_run_is_repeated_with_its_partner_while_there_is_time() {
+    use model::record::{Disturbance, Disturbed};
     let by = |attempt| Disturbed { attempt, by: vec![Disturbance::StolenCpu { share: 0.5 }] };
     let budget = budget(8, 2, 1_000);
     let mut done: Vec<Summary> = Vec::new();
@@ -334,8 +336,8 @@ fn a_disturbed_run_is_measured_again_with_its_partner_and_not_after_the_time_is_
             ..Summary::refused(job, repeat)
         });
     }
-    let again: Vec<usize> = done.iter().filter(|s| s.attempt == 1).map(|s| s.job).collect();
-    assert!(again == [4, 5] || again == [5, 4], "{again:?}");
+    let repeats: Vec<usize> = done.iter().filter(|s| s.attempt == 1).map(|s| s.job).collect();
+    assert!(repeats == [4, 5] || repeats == [5, 4], "{repeats:?}");
     let at = done.iter().position(|s| s.attempt == 1).unwrap();
     assert!(done[at - 2..at].iter().all(|s| (s.job / 2, s.repeat) == (2, 2)), "right after its test");
     // The same with no time left for it.

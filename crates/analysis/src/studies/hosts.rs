@@ -1,13 +1,12 @@
-//! Hosts: the same work on growing numbers of them, how much each brings, and from which number on more bring less.
+//! Scaling over hosts: the same work on growing numbers of hosts, how much each host adds, and the knee from which more hosts add less.
 //!
-//! For: scaling efficiency from runs of the same rounds, and the knee. Not for: which host of them is slow (`fleet`).
-//! In a closed loop of n hosts with the same depth Little's law makes the mean latency n / X of one constant, so power, rate by latency
-//! (Kleinrock 1979, as in `stats::knee`), is X * X / n: where storage has no more to give X stays and power falls; where every host
-//! brings the same, it grows with n. In efficiency e = (X / n) / (X1 / n1) it is e * e * n, up to a constant.
+//! In a closed loop of n hosts with the same depth, Little's law makes the mean latency n / X times a constant. So power, rate by latency
+//! (Kleinrock 1979, as in `stats::knee`), is X * X / n. If the storage is saturated, X is constant and power falls; if every host adds the
+//! same, power grows with n. With the efficiency e = (X / n) / (X1 / n1), power is e * e * n, up to a constant.
 
-use crate::compare::{Beside, within};
+use crate::compare::{PairInTurns, compare_in_turns};
 use model::report::{Answer, AnswerWord, Report};
-use model::scaling::{HostSteps, Scaling, ScalingKnee, ScalingRow};
+use model::study::{HostSteps, Scaling, ScalingKnee, ScalingRow};
 use model::units::show_share;
 
 /// The table. `jobs` has the job of each result.
@@ -23,10 +22,11 @@ pub(super) fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Sca
         result.total.as_ref().map(|t| t.iops).filter(|iops| *iops > 0.0)
     };
     let names: Vec<String> = measured.iter().map(|(hosts, _)| format!("{hosts} hosts")).collect();
-    let beside = measured.iter().zip(&names).skip(1);
-    let pairs: Vec<Beside> =
-        beside.map(|((_, result), name)| Beside { a: first, b: *result, name, headline: false }).collect();
-    let mut compared = within(report, &pairs).into_iter();
+    let others = measured.iter().zip(&names).skip(1);
+    let pairs: Vec<PairInTurns> = others
+        .map(|((_, result), name)| PairInTurns { a: first, b: *result, name, headline: false })
+        .collect();
+    let mut compared = compare_in_turns(report, &pairs).into_iter();
     let rows = measured.iter().enumerate().map(|(at, (hosts, result))| {
         let more = f64::from(*hosts) / f64::from(fewest.max(1));
         let pair = if at > 0 { compared.next() } else { None };
@@ -45,13 +45,13 @@ pub(super) fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Sca
     Scaling { knee: knee(&rows), rows }
 }
 
-/// Power of a row with the ends of its interval; `None` where it has no rate.
+/// Power of a row with its interval; `None` without a rate.
 fn power(row: &ScalingRow, at: usize) -> Option<[f64; 3]> {
-    let of = |efficiency: f64| efficiency * efficiency * f64::from(row.hosts);
-    let value = of(row.efficiency?);
+    let power_of = |efficiency: f64| efficiency * efficiency * f64::from(row.hosts);
+    let value = power_of(row.efficiency?);
     let [low, high] = match row.efficiency_interval {
-        Some(ends) => ends.map(of),
-        // The others are told against it.
+        Some(ends) => ends.map(power_of),
+        // The other rows are relative to this one.
         None if at == 0 => [value; 2],
         None => [0.0, f64::INFINITY],
     };
@@ -67,12 +67,12 @@ fn knee(rows: &[ScalingRow]) -> Option<ScalingKnee> {
     (powers.len() > 1).then_some(ScalingKnee { hosts, reached: hosts < most, sure })
 }
 
-/// From which number of hosts on more bring less than they cost.
+/// The number of hosts beyond which more hosts add less than they cost.
 pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
     let last = scaling.rows.last()?;
     let Some(knee) = scaling.knee else {
-        let words = "how much each further host brings: the fewest hosts, or all others, have no number";
-        return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{words}.") });
+        let sentence = "how much each further host brings: the fewest hosts, or all others, have no number";
+        return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{sentence}.") });
     };
     let row = scaling.rows.iter().find(|row| row.hosts == knee.hosts)?;
     let each = |row: &ScalingRow| {
@@ -80,16 +80,16 @@ pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
             format!(" (95 % interval {} to {})", show_share(low), show_share(high))
         });
         let share = row.efficiency.map_or_else(|| "no number".into(), show_share);
-        format!("{} each bring {share}{ends} of what a host brings among the fewest", count(row.hosts))
+        format!("{} each bring {share}{ends} of what a host brings among the fewest", hosts_label(row.hosts))
     };
     let (word, words) = match (knee.sure, knee.reached) {
         (true, true) => (
             AnswerWord::Knee,
-            format!("beyond {} more bring less than they add in latency", count(knee.hosts)),
+            format!("beyond {} more bring less than they add in latency", hosts_label(knee.hosts)),
         ),
         (true, false) => (
             AnswerWord::Scales,
-            format!("up to {} every step has brought more than it added in latency", count(last.hosts)),
+            format!("up to {} every step has brought more than it added in latency", hosts_label(last.hosts)),
         ),
         (false, _) => (
             AnswerWord::CannotTell,
@@ -105,7 +105,7 @@ pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
 }
 
 /// `1 host`, `4 hosts`.
-fn count(hosts: u32) -> String {
+fn hosts_label(hosts: u32) -> String {
     if hosts == 1 { "1 host".into() } else { format!("{hosts} hosts") }
 }
 
@@ -116,7 +116,7 @@ use crate::{Judging, judge};
 #[cfg(test)]
 use model::study::{Studied, Study};
 
-/// A session of numbers of hosts that do so many operations in a window.
+/// A session with `ops` operations in a window for each number of hosts.
 #[cfg(test)]
 fn judged(steps: &[(u32, u64)]) -> Report {
     let fixture =
@@ -130,7 +130,7 @@ fn judged(steps: &[(u32, u64)]) -> Report {
 }
 
 #[test]
-fn efficiency_is_of_a_host_and_the_knee_is_where_power_is_greatest() {
+fn efficiency_is_per_host_and_the_knee_has_the_greatest_power() {
     for (steps, word, hosts) in [
         (&[(1, 5_000), (2, 9_900), (4, 10_000)][..], AnswerWord::Knee, 2),
         (&[(1, 5_000), (2, 9_900), (4, 19_000)], AnswerWord::Scales, 4),
@@ -155,7 +155,7 @@ fn efficiency_is_of_a_host_and_the_knee_is_where_power_is_greatest() {
 }
 
 #[test]
-fn one_run_tells_nothing_and_a_forged_plan_is_no_panic() {
+fn one_run_gives_no_knee_and_a_forged_plan_does_not_panic() {
     let row = |hosts, efficiency| ScalingRow {
         hosts,
         result: 0,

@@ -1,58 +1,46 @@
-//! The comparison of interfaces: what each made of the same work, and which one to use.
-//!
-//! For: rows per byte and per MiB of what was asked for, and which findings such a comparison is there to show. Not for: the rows'
-//! own findings, which are those of any result, nor for choosing ([`advice`]).
-
-mod advice;
-
-pub(crate) use advice::answer;
+//! Compares interfaces: a row for each interface with its cost per byte for the same work, and the advice which one to use.
 
 use crate::case::{Case, CaseRun, share};
 use crate::findings::CaseAnswers;
 use model::Known;
-use model::api::{Api, ApiRow, Candidate, InterfaceComparison};
-use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
-use model::finding::{Finding, Outcome, Severity};
+use model::figures::NotMeasured;
+use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::{Kind, Stream};
-use model::not_measured::NotMeasured;
-#[cfg(test)]
-use model::record::Trial;
 use model::record::{Record, WorkerEnd};
-use model::report::{Figures, Measured};
-use model::spec::limits::MAX_RUNS;
-use model::units::MIB;
-use stats::interval::{self, Mean};
+use model::report::{Answer, AnswerWord, Figures, Measured};
+use model::spec::number::MAX_RUNS;
+use model::study::{Advice, Api, ApiRow, Candidate, InterfaceComparison, NoAdvice};
+use model::units::{MIB, show_rate};
+use stats::comparison::Gap;
+use stats::intervals::Mean;
+use stats::{comparison, intervals};
 use std::cmp::Ordering;
 
-/// Findings of these groups below void say what became of the operations on their way, which is what the table shows.
+/// Findings of these groups, unless they invalidate, are about operations on their way, which the table shows.
 const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
-/// And these: that the CPU was the limit, that what a buffer holds takes less time than what it has to get, that a program which
-/// waits for each operation asks for nothing meanwhile.
+
+/// Also expected: the CPU was the limit, a buffered operation is faster than one that fetches its data, and a program that waits for each
+/// operation submits nothing meanwhile.
 const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09];
-/// What is said of them.
+
+/// The sentence about them.
 pub(super) const SHOWN: &str = "found is what a comparison of interfaces is there to show: what became of the operations on \
                                 their way. It is accepted and does not count for the verdict";
 
-/// Where a row's figures come from.
+/// The record and answers that a row is made from.
 struct Measurements<'a> {
     record: &'a Record,
     answered: &'a [CaseAnswers<'a>],
 }
 
-/// A row of the table with what it is ranked by.
+/// A row of the table with its rates.
 struct RatedRow {
     /// Whether its bytes reach the program.
     sees: bool,
     row: ApiRow,
-    /// MB/s in each round, the final sync of writes in the time; `None` in rounds that it was not measured in.
+    /// MB/s in each round, with the final sync of writes in the time; `None` in rounds without a run.
     rates: Vec<Option<f64>>,
-}
-
-/// Whether a job was refused before the first run, so that there is nothing to judge.
-pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
-    let mut refused = record.header.self_test.trials.iter().filter(|t| t.moved_bytes.is_err());
-    refused.any(|t| t.job == case.at)
 }
 
 /// The table.
@@ -75,13 +63,13 @@ pub(super) fn api(
         let rates = seen.rates(candidate.job);
         rows.push(RatedRow { sees: candidate.sees, row, rates });
     }
-    let (advice, no_advice) = advice::advise(&rows, results);
+    let (advice, no_advice) = advise(&rows, results);
     let not_measured: Vec<NotMeasured> = comparison.missing.iter().cloned().chain(refusals(record)).collect();
     let missing = not_measured.iter().map(ToString::to_string).collect();
     Api { rows: rows.into_iter().map(|rated| rated.row).collect(), missing, not_measured, advice, no_advice }
 }
 
-/// What was refused before the first run, and why: without flags that nobody typed.
+/// What was refused before the first run, and why, without flags that the user did not type.
 pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = NotMeasured> {
     record.header.self_test.trials.iter().filter_map(|t| {
         let job = record.header.plan.jobs.get(t.job)?;
@@ -142,7 +130,7 @@ impl Measurements<'_> {
         })
     }
 
-    /// MB/s of a job in each round, by which its interface is ranked.
+    /// MB/s of a job in each round, which rank its interface.
     fn rates(&self, job: usize) -> Vec<Option<f64>> {
         let Some(case) = self.answered.iter().map(|a| &a.case).find(|case| case.at == job) else {
             return Vec::new();
@@ -151,7 +139,7 @@ impl Measurements<'_> {
         let mut rates = Vec::new();
         for ran in &case.runs {
             let round = ran.run.start.repeat as usize;
-            // A forged number of a round is not worth its memory.
+            // A forged round number must not allocate memory.
             if round >= MAX_RUNS as usize {
                 continue;
             }
@@ -178,13 +166,13 @@ impl Measurements<'_> {
     }
 }
 
-/// A sum over all runs; `None` where one of them does not say, or there is none.
+/// A sum over all runs; `None` without runs, or if a run lacks the value.
 fn sum(case: &Case, of: impl Fn(&CaseRun) -> Option<u64>) -> Option<f64> {
     let all: Option<Vec<f64>> = case.runs.iter().map(|r| of(r).map(|n| n as f64)).collect();
     all.filter(|a| !a.is_empty()).map(|a| a.iter().sum())
 }
 
-/// A mean over all runs; `None` where there is none.
+/// A mean over all runs; `None` without runs.
 fn of_run(case: &Case, of: impl Fn(&CaseRun) -> f64) -> Option<f64> {
     (!case.runs.is_empty()).then(|| case.runs.iter().map(of).sum::<f64>() / case.runs.len() as f64)
 }
@@ -195,7 +183,7 @@ fn moved_bytes(ran: &CaseRun) -> f64 {
 
 /// MB/s over runs with the final sync in the time.
 fn synced(case: &Case) -> Option<Mean> {
-    interval::mean(&case.runs.iter().map(synced_rate).collect::<Option<Vec<_>>>()?)
+    intervals::mean(&case.runs.iter().map(synced_rate).collect::<Option<Vec<_>>>()?)
 }
 
 /// MB/s of a run with the final sync in the time; `None` if the sync failed.
@@ -208,7 +196,7 @@ fn rate_over(ran: &CaseRun, ns: f64) -> Option<f64> {
     (ns > 0.0).then(|| moved_bytes(ran) * 1e3 / ns)
 }
 
-/// What the topmost devices delivered and took per byte, until the last sync where anything was written.
+/// Bytes that the topmost devices read and wrote per byte, up to the last sync if anything was written.
 fn device(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
     if case.runs.is_empty() || issued <= 0.0 {
         return Err("nothing was moved".into());
@@ -224,13 +212,13 @@ fn device(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
     Ok(bytes.map(|b| b / issued))
 }
 
-/// Share of the span that was touched per run: no block comes twice.
+/// Share of the span that a run touched: no block is touched twice.
 fn coverage(case: &Case) -> Option<f64> {
     let span = case.stream.access.span_bytes as f64 * case.runs.len() as f64;
     (span > 0.0).then(|| share(case.issued_total().bytes as f64, span))
 }
 
-/// Share of the span that the stop rule lets a run touch.
+/// Share of the span that the stop rule allows a run to touch.
 fn planned_coverage(stream: &Stream) -> Option<f64> {
     let bytes = stream.limit.operations? as f64 * f64::from(stream.access.largest_bytes());
     (stream.access.span_bytes > 0).then(|| share(bytes, stream.access.span_bytes as f64))
@@ -241,7 +229,7 @@ fn cached(case: &Case) -> Known<u64> {
     states.into_iter().flatten().try_fold(0, |most: u64, s| Ok(most.max(s.pages.clone()?.cached)))
 }
 
-/// How the file was stored at a moment of the first run, or of the last.
+/// How the file was stored at a moment of the first or the last run.
 fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
     let states = case.states(moment)?;
     let of_run = if last { states.last() } else { states.first() };
@@ -249,7 +237,7 @@ fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
     state.extents.clone().unwrap_or_else(|| Err("how the file is stored was not looked at".into()))
 }
 
-/// Whether a finding is what the comparison is there to show.
+/// Whether the comparison exists to show this finding.
 pub(super) fn is_expected(finding: &Finding) -> bool {
     let group = EXPECTED_GROUPS.contains(&finding.id.group());
     finding.outcome == Outcome::Finding
@@ -257,12 +245,309 @@ pub(super) fn is_expected(finding: &Finding) -> bool {
         && (group || EXPECTED.contains(&finding.id))
 }
 
+/// Ratio of two figures from which they explain a difference.
+const CLEARLY_LESS: f64 = 0.8;
+
+/// A row that is surely at most this much slower than the fastest is in its group, even if the difference is significant.
+const SAME: f64 = 0.05;
+
+/// A group within this share counts as equally fast.
+const EQUAL: f64 = 0.10;
+
+/// A row that may be slower than this is not in the group, unless hardly any row has a better bound.
+const LOOSE: f64 = 0.25;
+
+/// A row that may be slower by this many times the smallest bound of all rows is not in the group either. The bounds of two equally fast
+/// rows differ by chance, and the plainer row should be recommended each time.
+const TIMES_LEAST: f64 = 2.0;
+
+/// If the best may be faster than every row by more than this, the runs are too noisy.
+const TOO_WIDE: f64 = 1.0;
+
+/// The most names in a sentence.
+const NAMES: usize = 4;
+
+/// A row with its rate in MB/s and the interval.
+struct Scored<'a> {
+    row: &'a ApiRow,
+    rate: f64,
+    interval: [f64; 2],
+    /// One per round.
+    rates: &'a [Option<f64>],
+}
+
+/// The recommendation for each work, in the order of the table, and the works without one, with the reason.
+fn advise(rows: &[RatedRow], results: &[Measured]) -> (Vec<Advice>, Vec<NoAdvice>) {
+    let (mut advice, mut none) = (Vec::new(), Vec::new());
+    for work in works(rows) {
+        match advise_work(&work, results) {
+            Ok(one) => advice.push(one),
+            Err(why) => {
+                none.extend(work.first().map(|rated| NoAdvice { work: rated.row.work.clone(), why }));
+            }
+        }
+    }
+    (advice, none)
+}
+
+/// The rows of each work whose bytes reach the program, in the order of the table.
+fn works(rows: &[RatedRow]) -> Vec<Vec<&RatedRow>> {
+    let mut works: Vec<Vec<&RatedRow>> = Vec::new();
+    for rated in rows.iter().filter(|rated| rated.sees) {
+        match works.iter_mut().find(|w| w.first().is_some_and(|first| first.row.work == rated.row.work)) {
+            Some(work) => work.push(rated),
+            None => works.push(vec![rated]),
+        }
+    }
+    works
+}
+
+/// Rows that cannot be distinguished from the fastest, the plainest first.
+#[derive(Debug, PartialEq)]
+struct Group {
+    /// Indices of its rows.
+    members: Vec<usize>,
+    /// The best row is faster than any member by at most this share.
+    at_most: f64,
+    /// The best row is faster than the first member by at most this share.
+    first_at_most: f64,
+}
+
+/// The group of the fastest rows; `None` without rows.
+fn fastest_group(gaps: &[Gap]) -> Option<Group> {
+    let open = gaps.iter().filter(|gap| !gap.is_sure).map(|gap| gap.at_most);
+    let allowed = (TIMES_LEAST * open.min_by(f64::total_cmp)?).max(LOOSE);
+    let belongs = |gap: &Gap| gap.at_most <= SAME || (!gap.is_sure && gap.at_most <= allowed);
+    let members: Vec<usize> = (0..gaps.len()).filter(|at| gaps.get(*at).is_some_and(belongs)).collect();
+    let bounds = || members.iter().filter_map(|at| Some(gaps.get(*at)?.at_most));
+    let (at_most, first_at_most) = (bounds().fold(0.0, f64::max), bounds().next()?);
+    Some(Group { members, at_most, first_at_most })
+}
+
+/// The plainest row of the fastest group of a work, or why none is recommended.
+fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, String> {
+    let scored: Vec<Scored> = work.iter().filter_map(|rated| Scored::new(rated)).collect();
+    let by_rate = |a: &&Scored, b: &&Scored| a.rate.total_cmp(&b.rate);
+    let (Some(fastest), Some(slowest)) = (scored.iter().max_by(by_rate), scored.iter().min_by(by_rate))
+    else {
+        return Err(without_scores(work));
+    };
+    if let [only] = scored.as_slice() {
+        let rate = show_rate(only.rate);
+        return Err(format!("only {} has a rate with an interval ({rate} MB/s)", only.row.interface));
+    }
+    let rates: Vec<Vec<Option<f64>>> = scored.iter().map(|one| one.rates.to_vec()).collect();
+    let group = fastest_group(&comparison::gaps(&rates)).filter(|group| group.at_most.is_finite());
+    let Some((group, pick)) = group.and_then(|group| {
+        let pick = scored.get(*group.members.first()?)?;
+        Some((group, pick))
+    }) else {
+        return Err(format!("too few rounds have both {} and the others", fastest.row.interface));
+    };
+    if group.first_at_most > TOO_WIDE {
+        let (name, rate) = (&fastest.row.interface, show_rate(fastest.rate));
+        return Err(format!(
+            "{name} was the fastest on the mean ({rate} MB/s), but the runs differ so much that another may be {} faster; \
+             a longer --budget narrows that",
+            percent_above(group.first_at_most)
+        ));
+    }
+    let members: Vec<&str> =
+        group.members.iter().filter_map(|at| Some(scored.get(*at)?.row.interface.as_str())).collect();
+    let plainest = scored.first().filter(|plainest| plainest.row.interface != pick.row.interface);
+    let sentence = pick.sentence((&members, &group), plainest, slowest, results);
+    Ok(Advice {
+        work: pick.row.work.clone(),
+        interface: pick.row.interface.clone(),
+        also: members.iter().skip(1).map(|name| (*name).to_owned()).collect(),
+        others_faster_at_most: Some(group.first_at_most),
+        sentence,
+    })
+}
+
+/// Why no row of a work can be ranked.
+fn without_scores(work: &[&RatedRow]) -> String {
+    if work.iter().any(|rated| rated.row.mb_per_s.is_some()) {
+        return "no rate has an interval, which takes three runs (--runs 3)".into();
+    }
+    "no row has a number".into()
+}
+
+/// A bound as a whole percentage, rounded up.
+fn percent_above(share: f64) -> String {
+    format!("{} %", (100.0 * share - 1e-9).ceil().max(1.0))
+}
+
+impl<'a> Scored<'a> {
+    fn new(rated: &'a RatedRow) -> Option<Self> {
+        let row = &rated.row;
+        let (rate, interval) = match (row.synced_mb_per_s, row.stored_after.is_some()) {
+            (Some(rate), _) => (rate, row.synced_mb_per_s_interval?),
+            (None, true) => return None,
+            (None, false) => (row.mb_per_s?, row.mb_per_s_interval?),
+        };
+        Some(Self { row, rate, interval, rates: &rated.rates })
+    }
+
+    /// The recommendation of this row, the first of its group. `plainest` is a plainer row outside of the group.
+    fn sentence(
+        &self,
+        (members, group): (&[&str], &Group),
+        plainest: Option<&Scored>,
+        slowest: &Scored,
+        results: &[Measured],
+    ) -> String {
+        let stable = if self.row.stored_after.is_some() { " until it is stable" } else { "" };
+        let [low, high] = self.interval.map(show_rate);
+        let ApiRow { work, interface, .. } = self.row;
+        let within = percent_above(group.at_most);
+        let known = match members {
+            [_, ..] if members.len() > 1 && group.at_most <= EQUAL => {
+                format!(
+                    "{} are equally fast (within {within}): use {interface}, the plainest",
+                    listed(members)
+                )
+            }
+            [_, ..] if members.len() > 1 => {
+                format!(
+                    "{} differ by at most {within}, and cannot be told apart: use {interface}, the plainest",
+                    listed(members)
+                )
+            }
+            _ if group.at_most > 0.0 => {
+                format!("no other interface is more than {within} faster than {interface}: use it")
+            }
+            _ => format!("{interface} is the fastest: use it"),
+        };
+        let rate = show_rate(self.rate);
+        let mut sentence = format!("{work}: {known}: {rate} MB/s{stable} ({low} to {high}).");
+        if let Some(plainest) = plainest {
+            sentence += &format!(" {} does {}", plainest.row.interface, show_rate(plainest.rate));
+            sentence +=
+                &reason(self.row, plainest.row, results).map_or_else(String::new, |why| format!("; {why}"));
+            sentence += ".";
+        }
+        if slowest.row.interface != *interface {
+            sentence +=
+                &format!(" The slowest is {} with {}.", slowest.row.interface, show_rate(slowest.rate));
+        }
+        sentence
+    }
+}
+
+/// Which interface to use in all works together, or why none is recommended.
+pub(crate) fn answer(api: &Api) -> Answer {
+    let Api { advice, no_advice, .. } = api;
+    let word = match advice.as_slice() {
+        [] => AnswerWord::CannotTell,
+        all if no_advice.is_empty() && all.iter().all(|a| a.also.is_empty()) => AnswerWord::Fastest,
+        _ => AnswerWord::Tied,
+    };
+    let sentence = match (advice.as_slice(), no_advice.as_slice()) {
+        ([], []) if api.rows.is_empty() => "No recommendation, because no run was complete.".into(),
+        ([], []) => "No recommendation, because no byte of what was measured reaches the program.".into(),
+        ([], none) => not_recommended(none, true),
+        ([only], []) => only.sentence.clone(),
+        (some, none) => [recommended(some), not_recommended(none, false)].join(" ").trim().into(),
+    };
+    Answer { word, sentence }
+}
+
+/// `Use pread for 4K random read; mmap for 4K sequential read. In each of them no other interface is more than 4 % faster.`
+fn recommended(advice: &[Advice]) -> String {
+    let of_interfaces = grouped(advice.iter().map(|a| (a.interface.as_str(), a.work.as_str())));
+    let sentence =
+        of_interfaces.iter().map(|(interface, works)| format!("{interface} for {}", works.join(", ")));
+    let use_them = format!("Use {}.", sentence.collect::<Vec<_>>().join("; "));
+    let bounds: Option<Vec<f64>> = advice.iter().map(|a| a.others_faster_at_most).collect();
+    match bounds.map(|bounds| bounds.into_iter().fold(0.0, f64::max)) {
+        Some(most) if most > 0.0 => {
+            format!(
+                "{use_them} In each of them no other interface is more than {} faster.",
+                percent_above(most)
+            )
+        }
+        _ => use_them,
+    }
+}
+
+/// `No recommendation, because ...`: a sentence for each reason, with the works unless these are `all`.
+fn not_recommended(none: &[NoAdvice], all: bool) -> String {
+    let by_reason = grouped(none.iter().map(|n| (n.why.as_str(), n.work.as_str())));
+    let unnamed = all && by_reason.len() == 1;
+    let sentence = |(why, works): &(&str, Vec<&str>)| {
+        let named = if unnamed { String::new() } else { format!(" for {}", works.join(", ")) };
+        format!("No recommendation{named}, because {why}.")
+    };
+    by_reason.iter().map(sentence).collect::<Vec<_>>().join(" ")
+}
+
+/// The values of each key, in the order of first occurrence.
+fn grouped<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
+/// `a, b and c`, or `a, b, c, d and 3 more`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] if names.len() <= NAMES => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", names[..NAMES].join(", "), names.len() - NAMES),
+    }
+}
+
+/// The clearest difference between a row and the plainest one.
+fn reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<String> {
+    let stream =
+        |row: &ApiRow| -> Option<&Stream> { results.get(row.result)?.job.phases.first()?.streams.first() };
+    let in_flight = |row: &ApiRow| stream(row).map(Stream::total_depth);
+    let direct = |row: &ApiRow| stream(row).is_some_and(|s| s.cache.is_direct());
+    let less = |a: f64, b: f64| a < CLEARLY_LESS * b;
+    if let (Some(own), Some(other)) = (in_flight(pick), in_flight(plainest))
+        && own > other
+    {
+        return Some(format!("this one has {own} operations in flight, and that one {other}"));
+    }
+    if let (Ok(own), Ok(other)) = (&pick.device_bytes_per_byte, &plainest.device_bytes_per_byte)
+        && less(own[0] + own[1], other[0] + other[1])
+    {
+        let (own, other) = (own[0] + own[1], other[0] + other[1]);
+        return Some(format!("for it the device moves {own:.2} bytes per byte instead of {other:.2}"));
+    }
+    if direct(pick) && !direct(plainest) {
+        return Some("it goes past the page cache".into());
+    }
+    if let (Ok(own), Ok(other)) = (&pick.calls_per_mib, &plainest.calls_per_mib)
+        && less(*own, *other)
+    {
+        let (own, other) = (show_rate(*own), show_rate(*other));
+        return Some(format!("it makes {own} instead of {other} system calls per MiB"));
+    }
+    let cpu = |row: &ApiRow| Some(row.user_ns_per_byte? + row.system_ns_per_byte?);
+    if let (Some(own), Some(other)) = (cpu(pick), cpu(plainest))
+        && less(own, other)
+    {
+        return Some(format!("it takes {own:.2} ns of CPU per byte instead of {other:.2}"));
+    }
+    None
+}
+
 #[cfg(test)]
 use crate::{Judging, fixture, fixture::Fixture, judge};
 #[cfg(test)]
+use model::record::Trial;
+#[cfg(test)]
 use model::study::{Studied, Study};
 
-/// Three ways to read the same blocks: plain, eight at once, and one that sees no byte; and one that was refused.
+/// Three ways to read the same blocks: plain, eight at once, and one that does not deliver the bytes; and a refused one.
 #[cfg(test)]
 fn compared(change: impl Fn(&mut Vec<Fixture>)) -> Record {
     let named = |name: &str, fixture: Fixture| Fixture { name: name.into(), ..fixture };
@@ -313,7 +598,7 @@ fn comparison(record: &mut Record) -> &mut InterfaceComparison {
 }
 
 #[test]
-fn each_row_counts_per_byte_what_it_asked_for() {
+fn each_row_has_its_cost_per_byte() {
     let record = compared(|fixtures| fixtures[0].cpu_share = 0.5);
     let rows = table(&record).rows;
     assert_eq!(rows.len(), 3);
@@ -337,7 +622,7 @@ fn issued_bytes(run: &model::record::Run) -> f64 {
 }
 
 #[test]
-fn what_was_refused_is_named_and_asked_nothing() {
+fn refused_interfaces_are_named_and_have_no_findings() {
     let report = judge(&compared(|_| {}), &Judging::default());
     assert_eq!(report.results.len(), 3);
     assert_eq!(
@@ -352,7 +637,7 @@ fn what_was_refused_is_named_and_asked_nothing() {
 }
 
 #[test]
-fn what_each_run_was_to_touch_is_what_its_operations_cover() {
+fn planned_coverage_follows_from_the_operations() {
     let mut record = compared(|_| {});
     assert_eq!(table(&record).rows[0].planned_coverage, None, "its time ends it");
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
@@ -361,7 +646,7 @@ fn what_each_run_was_to_touch_is_what_its_operations_cover() {
 }
 
 #[test]
-fn what_became_of_operations_is_expected_and_what_others_did_is_not() {
+fn findings_about_operations_are_expected_but_traffic_of_others_is_not() {
     let cached = compared(|fixtures| fixtures[1].delivered = 0.0);
     let report = judge(&cached, &Judging::default());
     let a01 = report.findings.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
@@ -381,4 +666,220 @@ fn a_forged_comparison_has_fewer_rows_and_does_not_panic() {
     let api = table(&record);
     assert_eq!(api.rows.len(), 2);
     assert!(api.rows.iter().all(|r| r.calls_per_mib.is_err()));
+}
+
+#[test]
+fn the_plainest_of_the_fastest_is_recommended_if_it_delivers_the_bytes() {
+    let advice = table(&compared(|_| {})).advice;
+    assert_eq!(advice.len(), 1, "{advice:?}");
+    assert_eq!(advice[0].interface, "ring");
+    assert!(advice[0].sentence.contains("8 operations in flight, and that one 1"), "{}", advice[0].sentence);
+    assert!(advice[0].sentence.starts_with("4K random read: ring is the fastest: use it: "), "{advice:?}");
+    // If the plain one is as fast it is recommended.
+    let mut equal = compared(|fixtures| fixtures[0].ops = 9_000);
+    comparison(&mut equal).candidates[2].sees = true;
+    let advice = table(&equal).advice;
+    assert_eq!((advice[0].interface.as_str(), advice[0].also.len()), ("blind", 0));
+    comparison(&mut equal).candidates[2].sees = false;
+    let advice = table(&equal).advice;
+    assert_eq!(
+        (advice[0].interface.as_str(), advice[0].also.as_slice()),
+        ("pread", ["ring".to_owned()].as_slice())
+    );
+    let known = "4K random read: pread and ring are equally fast (within 1 %): use pread, the plainest: ";
+    assert!(advice[0].sentence.starts_with(known), "{advice:?}");
+}
+
+/// Two interfaces that alternate in being ten times as slow.
+#[cfg(test)]
+fn alternating() -> model::record::Record {
+    let mut record = compared(|fixtures| fixtures[0].ops = 9_000);
+    for run in record.runs.iter_mut().filter(|r| r.start.job == r.start.repeat as usize % 2) {
+        run.end.as_mut().unwrap().streams[0].window_ns *= 10;
+    }
+    record
+}
+
+#[test]
+fn writes_are_ranked_with_their_final_sync() {
+    let late = |ops, sync_ns| Fixture { ops, sync_ns: Some(sync_ns), ..Fixture::honest_write() };
+    let record = compared(|fixtures| {
+        fixtures[0] = Fixture { name: "pread, reads".into(), ..late(9_000, 9_000_000_000) };
+        fixtures[1] = Fixture { name: "ring, reads".into(), ..late(5_000, 1_000_000) };
+    });
+    let api = table(&record);
+    assert!(api.rows[0].mb_per_s > api.rows[1].mb_per_s);
+    assert!(api.rows[0].synced_mb_per_s < api.rows[1].synced_mb_per_s);
+    assert_eq!(api.advice[0].interface, "ring");
+    assert!(api.advice[0].sentence.contains("until it is stable"), "{}", api.advice[0].sentence);
+}
+
+#[test]
+fn without_a_recommendation_the_first_line_has_the_reason() {
+    let mut shaky = alternating();
+    let shown = answer(&table(&shaky));
+    assert_eq!(shown.word, AnswerWord::CannotTell);
+    let because = "No recommendation, because ring was the fastest on the mean (";
+    assert!(shown.sentence.starts_with(because) && shown.sentence.contains("--budget"), "{}", shown.sentence);
+    shaky.runs.retain(|run| run.start.repeat == 0);
+    let one_run = answer(&table(&shaky)).sentence;
+    assert!(one_run.contains("no rate has an interval") && one_run.contains("--runs 3"), "{one_run}");
+    shaky.runs.clear();
+    let none = answer(&table(&shaky)).sentence;
+    assert!(none.starts_with("No recommendation, because no"), "{none}");
+    comparison(&mut shaky).candidates.clear();
+    assert_eq!(answer(&table(&shaky)).sentence, "No recommendation, because no run was complete.");
+}
+
+#[test]
+fn rows_that_may_be_much_slower_are_not_in_the_group() {
+    let gap = |at_most, is_sure| Gap { at_most, is_sure };
+    // The plainest may be a third slower, the second is surely slower, but hardly; the third is the fastest.
+    let group = fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
+    assert_eq!(group, Some(Group { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
+    // If no bound is good, rows that cannot be distinguished form one group.
+    let group = fastest_group(&[gap(0.60, false), gap(0.40, false), gap(0.90, false)]);
+    assert_eq!(group, Some(Group { members: vec![0, 1], at_most: 0.60, first_at_most: 0.60 }));
+    assert_eq!(fastest_group(&[]), None);
+    assert_eq!(
+        (percent_above(0.04), percent_above(0.0401), percent_above(0.0)),
+        ("4 %".into(), "5 %".into(), "1 %".into())
+    );
+}
+
+/// How the runs of an interface vary around its rate, in addition to the effect of the round. All interfaces have the same mean.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+enum Vary {
+    /// All alike and normal.
+    Alike,
+    /// Every second interface with four times the deviation.
+    Unlike,
+    /// Between two modes, one deviation up or down.
+    TwoModes,
+    /// A tenth of the runs lose another 30 %, independently.
+    Bursts,
+}
+
+#[cfg(test)]
+impl Vary {
+    const ALL: [Self; 4] = [Self::Alike, Self::Unlike, Self::TwoModes, Self::Bursts];
+
+    fn draw(self, deviation: f64, interface: usize, noise: &mut stats::series::Noise) -> f64 {
+        let normal = deviation * noise.normal();
+        match self {
+            Self::Unlike if !interface.is_multiple_of(2) => 4.0 * normal,
+            Self::TwoModes => deviation * normal.signum() + 0.3 * normal,
+            Self::Bursts if noise.uniform() < 0.1 => normal - 0.3,
+            Self::Alike | Self::Unlike | Self::Bursts => normal,
+        }
+    }
+}
+
+/// Tables of interfaces with known rates: how often the best is faster than the recommended one by more than stated, how often a row of
+/// the group is farther away than stated, and how often none is recommended.
+#[cfg(test)]
+fn simulated(tables: u64, rounds: usize, truth: &[f64], (vary, deviation): (Vary, f64)) -> [f64; 3] {
+    let best = truth.iter().copied().fold(0.0, f64::max);
+    let mut counts = [0.0; 3];
+    for seed in 0..tables {
+        let mut noise = stats::series::Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
+        let mut rates: Vec<Vec<Option<f64>>> = vec![Vec::new(); truth.len()];
+        for round in 0..rounds {
+            // The effect of a round on all interfaces: a drift, and a burst of other traffic in one round of five.
+            let burst = if noise.uniform() < 0.2 { -0.3 } else { 0.0 };
+            let of_round = 0.1 * noise.normal() - 0.03 * round as f64 + burst;
+            for (at, (row, rate)) in rates.iter_mut().zip(truth).enumerate() {
+                row.push(Some(rate * (of_round + vary.draw(deviation, at, &mut noise)).exp()));
+            }
+        }
+        match fastest_group(&comparison::gaps(&rates)).filter(|group| group.first_at_most <= TOO_WIDE) {
+            Some(group) => {
+                let exceeds = |at: &usize, bound: f64| best / truth[*at] - 1.0 > bound + 1e-12;
+                counts[0] += f64::from(u8::from(exceeds(&group.members[0], group.first_at_most)));
+                counts[1] += f64::from(u8::from(group.members.iter().any(|at| exceeds(at, group.at_most))));
+            }
+            None => counts[2] += 1.0,
+        }
+    }
+    counts.map(|n| n / tables as f64)
+}
+
+#[cfg(test)]
+const TRUTHS: [&[f64]; 3] =
+    [&[100.0; 6], &[100.0, 101.0, 103.0, 104.0, 98.0, 60.0], &[100.0, 50.0, 120.0, 300.0, 290.0, 20.0]];
+
+#[test]
+fn the_best_is_faster_than_the_recommended_by_more_than_stated_in_one_of_twenty_tables_at_most() {
+    for (truth, vary) in TRUTHS.iter().flat_map(|truth| Vary::ALL.map(|vary| (truth, vary))) {
+        for deviation in [0.01, 0.03, 0.10] {
+            let [wrong, of_group, none] = simulated(200, 6, truth, (vary, deviation));
+            let shown = format!("{truth:?}, {vary:?}, {deviation}: {wrong} {of_group} {none}");
+            // Three deviations of a share of 5 % in 200 tables are 4.6 %.
+            assert!(wrong <= 0.05 && of_group <= 0.05 + 0.046, "{shown}");
+            assert!(none <= 0.01 || deviation > 0.05 || matches!(vary, Vary::Bursts), "{shown}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "long"]
+fn recommendations_by_simulation() {
+    let all_equal: &[f64] = &[100.0; 40];
+    println!(
+        "| interfaces | rounds | runs vary | deviation | recommended is farther from the best than stated, % | a row of the group is, % | no recommendation, % |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for (truth, rounds) in [(TRUTHS[0], 3), (TRUTHS[0], 7), (TRUTHS[1], 7), (all_equal, 5)] {
+        for (vary, deviation) in
+            Vary::ALL.iter().flat_map(|vary| [0.03, 0.12].map(|deviation| (*vary, deviation)))
+        {
+            let shares = simulated(4000, rounds, truth, (vary, deviation));
+            let [wrong, of_group, none] = shares.map(|share| format!("{:.1}", 100.0 * share));
+            let same = truth.iter().all(|rate| (rate - truth[0]).abs() < 1e-9);
+            let truth = format!("{}, {}", truth.len(), if same { "equal" } else { "unequal" });
+            println!("| {truth} | {rounds} | {vary:?} | {deviation} | {wrong} | {of_group} | {none} |");
+            assert!(
+                shares[0] <= 0.055 && shares[1] <= 0.055,
+                "{truth} {rounds} {vary:?} {deviation}: {shares:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn several_works_are_answered_in_one_line() {
+    let advice = |work: &str, interface: &str, also: &[&str]| Advice {
+        work: work.into(),
+        interface: interface.into(),
+        also: also.iter().map(|a| (*a).into()).collect(),
+        others_faster_at_most: (!also.is_empty()).then_some(0.034),
+        sentence: format!("{work}: use {interface}."),
+    };
+    let none = |work: &str, why: &str| NoAdvice { work: work.into(), why: why.into() };
+    let answer_for = |advice: Vec<Advice>, no_advice: Vec<NoAdvice>| {
+        let rows = Vec::new();
+        answer(&Api { rows, missing: Vec::new(), not_measured: Vec::new(), advice, no_advice })
+    };
+    let both = answer_for(vec![advice("4K", "pread", &[]), advice("128K", "mmap", &[])], Vec::new());
+    assert_eq!(
+        (both.word, both.sentence.as_str()),
+        (AnswerWord::Fastest, "Use pread for 4K; mmap for 128K.")
+    );
+    let one = answer_for(vec![advice("4K", "pread", &["read"])], Vec::new());
+    assert_eq!((one.word, one.sentence.as_str()), (AnswerWord::Tied, "4K: use pread."));
+    let mixed = answer_for(
+        vec![advice("4K", "pread", &[]), advice("8K", "pread", &[])],
+        vec![none("1M", "of this"), none("2M", "of this")],
+    );
+    let bounded =
+        answer_for(vec![advice("4K", "pread", &["read"]), advice("8K", "mmap", &["pread"])], Vec::new());
+    assert!(
+        bounded.sentence.ends_with("In each of them no other interface is more than 4 % faster."),
+        "{bounded:?}"
+    );
+    let expected = "Use pread for 4K, 8K. No recommendation for 1M, 2M, because of this.";
+    assert_eq!((mixed.word, mixed.sentence.as_str()), (AnswerWord::Tied, expected));
+    let two = answer_for(Vec::new(), vec![none("1M", "of this"), none("2M", "of that")]).sentence;
+    assert_eq!(two, "No recommendation for 1M, because of this. No recommendation for 2M, because of that.");
 }

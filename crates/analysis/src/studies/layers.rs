@@ -1,31 +1,27 @@
-//! Layers: the same work at each layer of one place, side by side.
-//!
-//! For: what the tool counted beside what the device counted, what each layer costs against the one below, and which
-//! findings such a comparison is there to show. Not for: the rows' own figures and findings, which are those of any result.
+//! Compares layers: the same work at each layer of one place, fathom's counts next to those of the device, and the cost of each layer
+//! over the one below.
 
 use super::interfaces::refusals;
 use crate::case::{Case, CaseRun, share};
-use crate::checks::check::evidence;
+use crate::checks::evidence;
 use crate::findings::CaseAnswers;
-use model::check_id::CheckId;
-use model::finding::{Finding, Outcome, Severity};
+use model::figures::{Difference, LayerRow, Layers, Moved, Pace};
+use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::Kind;
-use model::ledger::{Difference, LayerRow, Layers, Moved, Pace};
 use model::plan::{ComparedLayer, LayerComparison};
 use model::record::Record;
 use model::report::{Deduction, Figures, Measured};
 use model::units::{show_bytes, show_count, show_share};
-use stats::interval;
+use stats::intervals;
 
-/// Findings that say what a row through the page cache is there to show: that memory answered, again and again, inside the calls
-/// that hand operations over or on the kernel's threads behind them, so that neither the device was measured nor its queue
-/// filled, and the CPU was the limit.
+/// Findings that a row through the page cache exists to show: memory answered, inside the submitting calls or on kernel threads, so
+/// neither the device nor its queue was measured, and the CPU was the limit.
 const EXPECTED: &[CheckId] =
     &[CheckId::A01, CheckId::A09, CheckId::A16, CheckId::B05, CheckId::B06, CheckId::B07, CheckId::D06];
-/// What is said of them.
+/// The sentence about them.
 pub(super) const SHOWN: &str = "found about rows through the page cache is what a comparison of layers is there to show: it is \
                                 accepted and does not count for the verdict";
-/// Share of the tool's rate below which a device did as good as nothing.
+/// Share of the tool's rate below which a device did next to nothing.
 const NEXT_TO_NOTHING: f64 = 0.01;
 
 /// The table.
@@ -86,7 +82,7 @@ fn row(
     })
 }
 
-/// Where the result of a layer stands.
+/// The index of the result of a layer.
 fn result_of(layer: &ComparedLayer, answered: &[CaseAnswers]) -> Option<usize> {
     answered.iter().position(|a| a.case.at == layer.job)
 }
@@ -111,11 +107,11 @@ fn latency_interval(case: &Case) -> Option<[f64; 2]> {
         let ops: f64 = latencies().map(|h| h.count() as f64).sum();
         (ops > 0.0).then(|| latencies().map(|h| h.sum_ns() as f64).sum::<f64>() / ops)
     };
-    interval::mean(&case.runs.iter().map(of_run).collect::<Option<Vec<f64>>>()?)?.interval
+    intervals::mean(&case.runs.iter().map(of_run).collect::<Option<Vec<f64>>>()?)?.interval
 }
 
-/// What the tops completed of the directions that the case has. Their counters span warm-up and drain as the issued
-/// operations do, and the ratio of the two carries over to the window.
+/// What the tops completed in the directions of the case. Their counters span warm-up and drain, like the issued operations, and the
+/// ratio of the two also holds for the window.
 fn device(case: &Case, tool_iops: f64) -> Option<Pace> {
     let counted = case.device().ok()?;
     let issued = case.issued_total().ops as f64;
@@ -126,12 +122,12 @@ fn device(case: &Case, tool_iops: f64) -> Option<Pace> {
     (issued > 0.0).then(|| Pace {
         iops: tool_iops * done.ios as f64 / issued,
         bytes: per_request(done.bytes as f64),
-        // Counted in whole ms: none in all says nothing of one.
+        // Counted in whole ms: a sum of zero shows nothing about one request.
         latency_ns: per_request(done.ms as f64 * 1e6).filter(|ns| *ns > 0.0),
     })
 }
 
-/// Run by run of the same round, so that a slow drift of the device falls on both.
+/// The ratio run by run within a round, so that a slow drift of the device affects both layers.
 fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<Difference> {
     if upper.void || lower.void {
         return None;
@@ -140,11 +136,11 @@ fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Opti
         let below = lower.runs.iter().find(|l| l.run == run.run).filter(|l| l.iops > 0.0)?;
         Some(run.iops / below.iops)
     };
-    let mean = interval::mean(&upper.runs.iter().filter_map(ratio).collect::<Vec<_>>())?;
+    let mean = intervals::mean(&upper.runs.iter().filter_map(ratio).collect::<Vec<_>>())?;
     Some(Difference { name: name.into(), result: other, factor: mean.value, interval: mean.interval })
 }
 
-/// Whether a finding is what the comparison is there to show.
+/// Whether the comparison exists to show this finding.
 pub(super) fn is_expected(comparison: &LayerComparison, answered: &[CaseAnswers], finding: &Finding) -> bool {
     let cached: Vec<&str> = comparison
         .layers
@@ -159,7 +155,7 @@ pub(super) fn is_expected(comparison: &LayerComparison, answered: &[CaseAnswers]
         && finding.about.iter().all(|name| cached.contains(&name.as_str()))
 }
 
-/// What the page cache made of the work, in sentences.
+/// The effect of the page cache, in sentences.
 pub(super) fn deduce(layers: &Layers, results: &[Measured]) -> Vec<Deduction> {
     layers.rows.iter().filter_map(|row| of_row(row, results.get(row.result)?)).collect()
 }
@@ -203,7 +199,7 @@ use crate::{Judging, exit_code, fixture, fixture::Fixture, judge};
 #[cfg(test)]
 use model::study::{Studied, Study};
 
-/// A disk, the file system on it, and the page cache above: five rounds of reads, and writes that memory took.
+/// A disk, its file system, and the page cache: five rounds of reads, and writes that stayed in memory.
 #[cfg(test)]
 fn stacked(change: impl Fn(&mut Vec<Fixture>)) -> Record {
     use model::job::Cache::Buffered;
@@ -250,7 +246,7 @@ fn layers_of(report: model::report::Report) -> Layers {
 }
 
 #[test]
-fn each_layer_stands_beside_its_device_and_is_held_against_the_one_below() {
+fn each_layer_has_device_counts_and_a_ratio_to_the_layer_below() {
     let rows = table(&stacked(|_| {})).rows;
     let lowest = &rows[0];
     let (tool, device) = (lowest.tool.unwrap(), lowest.device.unwrap());
@@ -271,7 +267,7 @@ fn each_layer_stands_beside_its_device_and_is_held_against_the_one_below() {
 
 #[test]
 fn runs_are_compared_within_their_round() {
-    // Both drift by the same factor from round to round: the ratio knows nothing of it.
+    // Both drift by the same factor from round to round, so the ratio is constant.
     let mut record = stacked(|_| {});
     for run in &mut record.runs {
         let window = 1_000_000_000 * (1 + u64::from(run.start.repeat));
@@ -283,16 +279,16 @@ fn runs_are_compared_within_their_round() {
 }
 
 #[test]
-fn what_the_cache_did_is_said_with_both_counts() {
+fn the_effect_of_the_page_cache_is_reported_with_both_counts() {
     let all = judge(&stacked(|_| {}), &Judging::default()).deductions;
-    let said: Vec<&str> =
+    let sentences: Vec<&str> =
         all.iter().filter(|d| d.name == "what the page cache does").map(|d| d.sentence.as_str()).collect();
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert!(said[0].contains("300,000 random reads a second, and the device 0"), "{}", said[0]);
+    assert_eq!(sentences.len(), 2, "{sentences:?}");
+    assert!(sentences[0].contains("300,000 random reads a second, and the device 0"), "{}", sentences[0]);
     assert!(
-        said[1].contains("requests of 200 KiB") && said[1].contains("100 % of their bytes"),
+        sentences[1].contains("requests of 200 KiB") && sentences[1].contains("100 % of their bytes"),
         "{}",
-        said[1]
+        sentences[1]
     );
 }
 
@@ -315,7 +311,7 @@ fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
 }
 
 #[test]
-fn void_rows_have_no_number_and_nothing_is_held_against_them() {
+fn invalid_rows_have_no_number_and_no_ratio() {
     let rows = table(&stacked(|fixtures| fixtures[1].errors = 1)).rows;
     assert!(rows[1].tool.is_none() && rows[1].against.is_none() && rows[1].device.is_none());
     assert!(rows[2].tool.is_some() && rows[2].against.is_none());

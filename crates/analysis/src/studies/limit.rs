@@ -7,37 +7,35 @@
 use crate::case::CaseRun;
 use crate::checks::most_iops;
 use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
+use crate::findings;
 use crate::findings::CaseAnswers;
-use crate::name;
 use crate::runs::{capacity_of, summaries};
 use crate::strategy::limit::{self as strategy, Point};
-use model::check_id::CheckId;
-use model::finding::{Finding, Outcome};
+use model::finding::{CheckId, Finding, Outcome};
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::load::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad};
 use model::plan::LatencyTarget;
 use model::record::Record;
 use model::report::{Answer, AnswerWord, Headline, Measured};
-use model::study::Study;
+use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Study};
 use model::units::{show_count, show_ns, show_share};
-use stats::interval;
-use stats::knee;
+use stats::{intervals, knee};
 use std::collections::BTreeMap;
 
-/// The load whose latency is quoted where there is no latency target, by the capacity: a fair headline of what users meet.
+/// The load whose latency is quoted without a latency target, as a share of the capacity.
 const QUOTED: f64 = 0.7;
-/// How near a load must be to it.
+
+/// The distance within which a load counts as that load.
 const NEAR: f64 = 0.02;
 
 /// Why some findings about loads do not count for the verdict.
 pub(super) const SHOWN: &str = "found is what a load curve is there to show: it marks a load as overload or as late, and does not count for \
                                 the verdict";
 
-/// Missed load divided by met load up to which the answer counts as narrow, and an open load in between is not worth a sentence.
+/// Ratio of the missed load to the met load up to which the answer is narrow, and an open load in between is not mentioned.
 const NARROW: f64 = 1.05;
 
-/// The latency target, where the record has a load curve.
+/// The latency target, if the record has a load curve.
 fn latency_target(record: &Record) -> Option<LatencyTarget> {
     if let Study::Limit(latency_target) = record.header.plan.study { Some(latency_target) } else { None }
 }
@@ -67,7 +65,7 @@ pub(super) fn limit(
         points.push(LoadPoint { result, share, ..of_this });
     }
     let sound = measured.into_iter().filter(|p| !is_void(&points, p.offered)).collect::<Vec<_>>();
-    // The loads of a search alone lie too far apart to show a knee.
+    // The loads of a search are too far apart to show a knee.
     let costs = if latency_target.curve { strategy::costs(&sound) } else { Vec::new() };
     let knee = knee::knee(&costs).map(|k| Knee {
         iops: k.iops,
@@ -79,7 +77,9 @@ pub(super) fn limit(
         capacity_interval: total.and_then(|t| t.iops_interval),
         capacity_result,
         knee,
-        latency_target: latency_target.latency_ns.map(|latency_ns| met(&points, latency_target, latency_ns)),
+        latency_target: latency_target
+            .latency_ns
+            .map(|latency_ns| highest_met(&points, latency_target, latency_ns)),
         points,
         sentence: String::new(),
         rests_on: Vec::new(),
@@ -100,7 +100,7 @@ fn is_void(points: &[LoadPoint], offered: u64) -> bool {
     points.iter().any(|p| p.offered_iops == offered && p.state == LoadState::Void)
 }
 
-/// Everything about a load but its place.
+/// Everything about a load but its place on the curve.
 fn row(
     answered: &CaseAnswers,
     figures: &Measured,
@@ -109,7 +109,7 @@ fn row(
 ) -> LoadPoint {
     let late = lateness(answered);
     let voided_otherwise = answered.void_by().any(|id| id != CheckId::E10 && id != CheckId::E11);
-    // A limit lets a burst pass that a short run mistakes for its rate. More than the limit is never served for long.
+    // A cgroup limit allows a burst that a short run mistakes for the rate. A rate above the limit never lasts.
     let most = most_iops(&answered.case).filter(|_| answered.case.record.fleet.is_none());
     let is_above_limit =
         most.is_some_and(|most| answered.case.record.header.plan.offered_here(point.offered) > most);
@@ -159,40 +159,40 @@ fn row(
 /// The interval over runs of each percentile that has a value.
 fn intervals(answered: &CaseAnswers, known: &BTreeMap<String, Option<u64>>) -> BTreeMap<String, [f64; 2]> {
     let runs: Vec<Histogram> = answered.case.runs.iter().map(all_directions).collect();
-    let of = |(name, q): &(&str, f64)| {
+    let interval_of = |(name, q): &(&str, f64)| {
         known.get(*name).copied().flatten()?;
         let values: Option<Vec<f64>> =
             runs.iter().map(|of| of.supported_quantile_ns(*q).map(|ns| ns as f64)).collect();
-        Some(((*name).to_owned(), interval::mean(&values?)?.interval?))
+        Some(((*name).to_owned(), intervals::mean(&values?)?.interval?))
     };
-    PERCENTILES.iter().filter_map(of).collect()
+    PERCENTILES.iter().filter_map(interval_of).collect()
 }
 
-/// Latencies of a run, syncs aside.
+/// Latencies of a run, without syncs.
 fn all_directions(ran: &CaseRun) -> Histogram {
-    let mut whole = Histogram::new();
+    let mut merged = Histogram::new();
     let moving = ran.stream.kinds.iter().filter(|(kind, _)| **kind != Kind::Sync);
-    moving.for_each(|(_, end)| whole.merge(&end.latency));
-    whole
+    moving.for_each(|(_, end)| merged.merge(&end.latency));
+    merged
 }
 
 /// Lateness of the submissions of all directions.
 fn lateness(answered: &CaseAnswers) -> Histogram {
-    let mut whole = Histogram::new();
+    let mut merged = Histogram::new();
     let parts = [Kind::Read, Kind::Write, Kind::Trim].into_iter();
-    parts.filter_map(|k| answered.case.open_loop(k)).for_each(|part| whole.merge(&part.lateness));
-    whole
+    parts.filter_map(|k| answered.case.open_loop(k)).for_each(|part| merged.merge(&part.lateness));
+    merged
 }
 
-/// Up to which load the target was met, below the first load that missed it, among those that nothing invalidates.
-fn met(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
-    let that = |said: bool| points.iter().filter(move |p| p.met == Some(said)).map(|p| p.offered_iops);
-    let missed_iops = that(false).min();
-    let met_iops = that(true).filter(|iops| missed_iops.is_none_or(|missed| *iops < missed)).max();
+/// The highest load that met the target, below the first load that missed it, among the valid loads.
+fn highest_met(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
+    let loads_that = |met: bool| points.iter().filter(move |p| p.met == Some(met)).map(|p| p.offered_iops);
+    let missed_iops = loads_that(false).min();
+    let met_iops = loads_that(true).filter(|iops| missed_iops.is_none_or(|missed| *iops < missed)).max();
     MetLoad { percentile: rank(latency_target.quantile), latency_ns, met_iops, missed_iops }
 }
 
-/// The name of a rank in the contract, without its `p`.
+/// The name of a percentile without its `p`.
 fn rank(quantile: f64) -> String {
     let named = PERCENTILES.iter().find(|(_, q)| (q - quantile).abs() < 1e-9);
     named.map_or_else(|| (100.0 * quantile).to_string(), |(name, _)| (*name).to_owned())
@@ -209,12 +209,12 @@ fn quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
     near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, p)| p)
 }
 
-/// Whether lateness is so much of a percentile that both its bounds are worth showing.
+/// Whether lateness is so large that both bounds of a percentile are worth showing.
 fn is_bounded_by_lateness(point: &LoadPoint, rank: &str) -> bool {
     point.lateness_share(rank).is_some_and(|share| share > LATE_SHARE)
 }
 
-/// `p99 950 us`, with its bounds if lateness matters, or why there is none.
+/// `p99 950 us`, with its bounds if lateness matters, or why it has no value.
 fn latency_at(point: &LoadPoint, rank: &str) -> String {
     let service = point.service_percentiles_ns.get(rank).copied().flatten();
     let is_late = is_bounded_by_lateness(point, rank);
@@ -244,7 +244,7 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
             LoadState::Overload if p.runs > 1 => {
                 "fathom submitted too late to offer it; use more --depth or --workers"
             }
-            // One run does not show how much runs differ.
+            // One run does not show the variation.
             _ if p.runs < 2 => "one run proves nothing; use a larger --budget",
             _ => "its runs prove neither; use a longer --time or more --runs",
         };
@@ -285,7 +285,7 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
     }
 }
 
-/// The lowest load above the answer, and below the first miss, that proves neither.
+/// The lowest load between the answer and the first miss that proves neither.
 fn unsettled<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
     let above = |p: &&LoadPoint| met.met_iops.is_none_or(|met| p.offered_iops > met);
     let below = |p: &&LoadPoint| met.missed_iops.is_none_or(|missed| p.offered_iops < missed);
@@ -293,7 +293,7 @@ fn unsettled<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
     open.filter(|p| p.met.is_none() && p.state != LoadState::Void).min_by_key(|p| p.offered_iops)
 }
 
-/// The capacity, and the loads up to and with the first that missed the target; beyond it everything may happen.
+/// The capacity, and the loads up to the first that missed the target. Loads beyond it are not quoted.
 pub(crate) fn quoted<'m>(curve: &LoadCurve, results: &'m [Measured]) -> Vec<&'m Measured> {
     let first_miss = curve.latency_target.as_ref().and_then(|p| p.missed_iops).unwrap_or(u64::MAX);
     let loads = curve.points.iter().filter(|p| p.offered_iops <= first_miss).map(|p| p.result);
@@ -301,7 +301,7 @@ pub(crate) fn quoted<'m>(curve: &LoadCurve, results: &'m [Measured]) -> Vec<&'m 
     results.iter().enumerate().filter(|(at, _)| quoted.contains(at)).map(|(_, result)| result).collect()
 }
 
-/// Which load meets the latency target; `None` where none was asked for.
+/// The load that meets the latency target; `None` without a target.
 pub(crate) fn answer(curve: &LoadCurve) -> Option<Answer> {
     let met = curve.latency_target.as_ref()?;
     let word = match (met.met_iops, met.missed_iops, unsettled(curve, met)) {
@@ -320,10 +320,10 @@ fn latency_sentence(quoted: Option<&LoadPoint>, rank: &str) -> String {
     format!("At {} of the capacity ({load} operations/s): {}.", show_share(QUOTED), latency_at(point, rank))
 }
 
-/// The number that would be quoted: the highest rate that meets the latency target, or else a latency with its load.
+/// The number to quote: the highest rate that meets the latency target, or else a latency with its load.
 pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Headline {
     let on = curve.rests_on.first().copied().or(curve.capacity_result).and_then(|i| answered.get(i));
-    let work = on.map_or_else(|| "nothing".into(), |a| name::work(&a.case, &a.renames()));
+    let work = on.map_or_else(|| "nothing".into(), |a| findings::work(&a.case, &a.renames()));
     if let Some(met) = &curve.latency_target {
         let limit = show_ns(met.latency_ns as f64);
         return Headline {
@@ -345,13 +345,13 @@ pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswe
     }
 }
 
-/// The rank that was asked about.
+/// The percentile of the target.
 fn quantile(record: &Record) -> f64 {
     latency_target(record).map_or(0.99, |p| p.quantile)
 }
 
-/// Whether a finding is what a load curve is there to show: overload and lateness of loads, and a closed loop that hides the tail.
-/// Lateness at the load whose latency is the headline counts: it is part of that number.
+/// Whether the load curve exists to show this finding: overload and lateness of loads, and a closed loop that hides the tail. Lateness at
+/// the load whose latency is the headline counts: it is part of that number.
 pub(super) fn is_expected(
     record: &Record,
     latency_target: &LatencyTarget,
@@ -385,7 +385,7 @@ use model::report::{Report, Verdict};
 #[cfg(test)]
 use model::study::Studied;
 
-/// Loads up to a capacity of 10,000 with the latency of each; each is served, and handed over 1 us late.
+/// Loads up to a capacity of 10,000, each with its latency; all are served and submitted 1 us late.
 #[cfg(test)]
 fn loads(of: &[(u64, u64)]) -> Vec<(u64, Fixture)> {
     let load = |(iops, latency_ns): &(u64, u64)| {
@@ -437,11 +437,11 @@ fn the_highest_load_that_meets_the_target_is_the_headline() {
 }
 
 #[test]
-fn a_load_above_the_limit_of_a_cgroup_is_no_answer() {
+fn a_load_above_a_cgroup_limit_is_never_the_answer() {
     let answer = |riops: &str| {
         let mut record = curve(&Fixture::honest(), &loads(&MEASURED));
         let text = format!("/c/io.max: 254:0 rbps=max wbps=max riops={riops} wiops=max");
-        record.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+        record.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text));
         let report = judge(&record, &Judging::default());
         let load = curve_of(&report);
         let met = load.latency_target.as_ref().and_then(|met| met.met_iops);
@@ -452,7 +452,7 @@ fn a_load_above_the_limit_of_a_cgroup_is_no_answer() {
 }
 
 #[test]
-fn overload_is_shown_as_such_and_voids_itself_alone() {
+fn overload_invalidates_only_its_own_load() {
     let mut with = loads(&MEASURED);
     with[3] = (
         12_000,
@@ -474,7 +474,7 @@ fn overload_is_shown_as_such_and_voids_itself_alone() {
 }
 
 #[test]
-fn what_voids_a_load_takes_it_out_of_the_answer() {
+fn an_invalid_load_is_never_the_answer() {
     let mut with = loads(&MEASURED);
     with[2].1.errors = 1;
     let report = judged(&with);
@@ -514,7 +514,7 @@ fn latency_with_lateness_is_an_upper_bound_and_without_it_a_lower_one() {
 }
 
 #[test]
-fn a_backlog_that_is_fathoms_own_leaves_a_load_open() {
+fn a_backlog_inside_fathom_leaves_a_load_open() {
     let late = Some((7_000.0, Some(300_000)));
     let mut with = loads(&MEASURED);
     with[2].1 = Fixture { open_loop: late, depth_seen: 0.7, ..with[2].1.clone() };
@@ -576,14 +576,14 @@ fn a_target_that_nothing_meets_has_no_number_and_says_why() {
 
 #[test]
 fn a_curve_that_was_cut_off_keeps_its_loads_and_a_forged_one_does_not_panic() {
-    let whole = curve(&Fixture::honest(), &loads(&MEASURED));
-    for met in 0..whole.runs.len() {
-        let mut record = whole.clone();
+    let complete = curve(&Fixture::honest(), &loads(&MEASURED));
+    for met in 0..complete.runs.len() {
+        let mut record = complete.clone();
         record.runs.truncate(met);
         let points = curve_of(&judge(&record, &Judging::default())).points.len();
         assert_eq!(points, met.saturating_sub(3).div_ceil(3), "{met} runs");
     }
-    let mut forged = whole;
+    let mut forged = complete;
     forged.runs.iter_mut().for_each(|r| r.start.offered_iops = Some(0));
     judge(&forged, &Judging::default());
     forged.header.plan.jobs.truncate(1);

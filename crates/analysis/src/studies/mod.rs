@@ -1,7 +1,5 @@
-//! Studies: what jobs that were measured together answer, one file each.
-//!
-//! For: the one place where a kind of study is told from another: what came of it, which findings it is there to show, and which
-//! of its results are quoted. Not for: a result's own figures and findings, which are the same in every study.
+//! Studies: what jobs that were measured together answer, one file each. This is the only place that distinguishes the kinds of study: their
+//! result, the findings that they exist to show, and the results that they quote.
 
 mod hosts;
 mod interfaces;
@@ -12,19 +10,15 @@ mod sweep;
 mod targets;
 
 use crate::findings::CaseAnswers;
-use crate::strategy::sample::Sample;
-use model::check_id::CheckId;
-use model::finding::Finding;
-use model::load::{LoadCurve, MetLoad};
+use crate::runs::Sample;
+pub(crate) use limit::headline as headline_of_curve;
+use model::finding::{CheckId, Finding};
 use model::record::Record;
 use model::report::{Answer, Deduction, Measured, Report};
-use model::study::{Studied, Study};
-
-pub(crate) use interfaces::is_refused;
-pub(crate) use limit::headline as headline_of_curve;
+use model::study::{LoadCurve, MetLoad, Studied, Study};
 pub(crate) use sweep::{first as first_of_grid, headline as headline_of_grid, undecided, unsteady};
 
-/// What the study of a record came to. `acting` are the findings that it is not there to show.
+/// The result of a record's study. `acting` are the findings that the study does not exist to show.
 pub(crate) fn studied(
     record: &Record,
     answered: &[CaseAnswers],
@@ -32,12 +26,12 @@ pub(crate) fn studied(
     acting: &[Finding],
 ) -> Studied {
     match &record.header.plan.study {
-        // Targets and numbers of hosts are compared by what their results were judged to be ([`beside`]).
+        // Comparisons of targets and hosts use judged results ([`attach_comparison`]).
         Study::Jobs | Study::Targets(_) | Study::Hosts(_) | Study::Commands(_) => Studied::Jobs,
         Study::Layers(comparison) => {
             Studied::Layers(layers::layers(record, comparison, answered, results, acting))
         }
-        // One host of several has a part of each load, and what all come to is no curve of its own.
+        // One of several hosts has only a part of each load, so it has no curve.
         Study::Limit(_) if record.header.plan.part.is_some() && record.fleet.is_none() => Studied::Jobs,
         Study::Limit(latency_target) => {
             Studied::Limit(limit::limit(record, latency_target, answered, results))
@@ -50,14 +44,14 @@ pub(crate) fn studied(
     }
 }
 
-/// The report with what its results say beside one another, where the same tests were on several targets or numbers of hosts. `jobs` has
-/// the job of each result.
+/// Adds the comparison of its results to a report, if the same tests ran on several targets or numbers of hosts. `jobs` has the job of
+/// each result.
 pub(crate) fn attach_comparison(record: &Record, jobs: &[usize], mut report: Report) -> Report {
     report.study = match &record.header.plan.study {
         Study::Targets(comparison) => {
             Studied::Targets(targets::compare(&report, comparison, jobs, record.header.plan.headline))
         }
-        // What one of the hosts keeps of it is no more than its runs.
+        // The session of a single host has only its runs.
         Study::Hosts(steps) if record.fleet.is_some() => Studied::Hosts(hosts::scaling(&report, steps, jobs)),
         _ => return report,
     };
@@ -65,12 +59,12 @@ pub(crate) fn attach_comparison(record: &Record, jobs: &[usize], mut report: Rep
     report
 }
 
-/// The results that are quoted, which are those that a verdict is about.
+/// The quoted results, which the verdict is about.
 pub(crate) fn quoted<'m>(studied: &Studied, results: &'m [Measured]) -> Vec<&'m Measured> {
     match studied {
         Studied::Sweep(sweep) => sweep::finalists(sweep, results),
         Studied::Limit(curve) => limit::quoted(curve, results),
-        // Each stands in the table.
+        // The table shows each.
         Studied::Jobs
         | Studied::Layers(_)
         | Studied::Interfaces(_)
@@ -81,9 +75,9 @@ pub(crate) fn quoted<'m>(studied: &Studied, results: &'m [Measured]) -> Vec<&'m 
     }
 }
 
-/// What a condition is about that names no result.
+/// The subject of a condition that names no result.
 pub(crate) enum Subject<'s> {
-    /// These results, each by itself.
+    /// Each of these results.
     Results(Vec<GatedResult>),
     /// The highest rate that meets the latency target.
     Load(&'s LoadCurve, &'s MetLoad),
@@ -93,36 +87,40 @@ pub(crate) enum Subject<'s> {
 pub(crate) struct GatedResult {
     /// Its index.
     pub(crate) result: usize,
-    /// The runs that it is told by, where those are not all that it has: a cell must not be judged by the runs that it was chosen for.
-    pub(crate) told: Option<Vec<Sample>>,
+    /// The runs that count, if those are not all: the runs that chose a cell must not judge it.
+    pub(crate) samples: Option<Vec<Sample>>,
 }
 
 impl GatedResult {
-    /// A result by all of its runs.
-    pub(crate) fn whole(result: usize) -> Self {
-        Self { result, told: None }
+    /// A result whose runs all count.
+    pub(crate) fn with_all_runs(result: usize) -> Self {
+        Self { result, samples: None }
     }
 }
 
-/// What a condition is about that names no result: what the study answers, and each result where it answers nothing.
+/// The subject of a condition that names no result: the answer of the study, or each result if the study has none.
 pub(crate) fn subject<'s>(record: &Record, studied: &'s Studied, answered: &[CaseAnswers]) -> Subject<'s> {
     match studied {
         Studied::Limit(curve) => match &curve.latency_target {
             Some(target) => Subject::Load(curve, target),
-            None => Subject::Results(curve.capacity_result.map(GatedResult::whole).into_iter().collect()),
+            None => {
+                Subject::Results(curve.capacity_result.map(GatedResult::with_all_runs).into_iter().collect())
+            }
         },
-        Studied::Sweep(sweep) => Subject::Results(sweep::asked(record, sweep, answered)),
+        Studied::Sweep(sweep) => Subject::Results(sweep::gated_results(record, sweep, answered)),
         Studied::Jobs
         | Studied::Layers(_)
         | Studied::Interfaces(_)
         | Studied::Profile(_)
         | Studied::Targets(_)
         | Studied::Hosts(_)
-        | Studied::Commands(_) => Subject::Results((0..answered.len()).map(GatedResult::whole).collect()),
+        | Studied::Commands(_) => {
+            Subject::Results((0..answered.len()).map(GatedResult::with_all_runs).collect())
+        }
     }
 }
 
-/// What was asked, answered; `None` where nothing was.
+/// The answer of the study, if it has one.
 pub(crate) fn answer(studied: &Studied) -> Option<Answer> {
     match studied {
         Studied::Sweep(sweep) => sweep::answer(sweep),
@@ -134,7 +132,7 @@ pub(crate) fn answer(studied: &Studied) -> Option<Answer> {
     }
 }
 
-/// Whether a finding is what the study is there to show.
+/// Whether the study exists to show this finding.
 pub(crate) fn is_expected(record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
     match &record.header.plan.study {
         Study::Layers(comparison) => layers::is_expected(comparison, answered, finding),
@@ -149,7 +147,7 @@ pub(crate) fn is_expected(record: &Record, answered: &[CaseAnswers], finding: &F
     }
 }
 
-/// Accepts the expected findings, and says so.
+/// Accepts the expected findings. Returns a note about them.
 pub(crate) fn accept(record: &Record, answered: &[CaseAnswers], findings: &mut [Finding]) -> Option<String> {
     let mut ids: Vec<CheckId> = Vec::new();
     for finding in findings.iter_mut().filter(|f| is_expected(record, answered, f)) {
@@ -173,7 +171,7 @@ pub(crate) fn accept(record: &Record, answered: &[CaseAnswers], findings: &mut [
     Some(format!("what {} {shown}", CheckId::list(&ids, ", ")))
 }
 
-/// What the figures of a study say together beside those of its results.
+/// Deductions from the study, in addition to those from its results.
 pub(crate) fn deduce(studied: &Studied, results: &[Measured]) -> Vec<Deduction> {
     match studied {
         Studied::Sweep(sweep) => sweep::deduce(sweep),
@@ -188,18 +186,18 @@ pub(crate) fn deduce(studied: &Studied, results: &[Measured]) -> Vec<Deduction> 
     }
 }
 
-/// Makes a record's question that of a load curve.
+#[cfg(test)]
+use crate::fixture::{Fixture, curve};
+
+/// Turns a record into one of a load curve.
 #[cfg(test)]
 pub(crate) fn latency_target(record: &mut Record, latency_target: model::plan::LatencyTarget) {
     record.header.plan.strategy = model::plan::Strategy::Limit(latency_target);
     record.header.plan.study = Study::Limit(latency_target);
 }
 
-#[cfg(test)]
-use crate::fixture::{Fixture, curve};
-
 #[test]
-fn the_study_of_a_plan_survives_its_file_and_a_load_curve_is_told_by_the_strategy() {
+fn studies_survive_serialization() {
     let plan = curve(&Fixture::honest(), &[(2_000, Fixture::honest_open())]).header.plan;
     let text = serde_json::to_string(&plan).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -1,17 +1,14 @@
-//! The card: results as a well-known tool shows them, and its score.
-//!
-//! For: medians under the tool's names, and the weights of AS SSD. Not for: the figures themselves, which are those of the
-//! results; nor for findings, which stay where they are and come along as a verdict.
+//! The card of a profile: medians under the names of a well-known tool, and the score of AS SSD.
 //!
 //! Source of the weights: <https://ssd-tester.com/text_score.php>. They are points per MB/s.
 
 use crate::findings::CaseAnswers;
-use model::report::{Measured, Verdict};
-use model::tool_layout::{
+use model::profile::{
     CellSource, LayoutRow, Look, Points, Score, ToolCell, ToolLayout, ToolResults, ToolRow,
 };
+use model::report::{Measured, Verdict};
 
-/// What a row's rate counts in a score: read and write.
+/// The weight of a row's rates in a score.
 struct Weight {
     row: &'static str,
     read: f64,
@@ -29,7 +26,7 @@ const OF_WRITES: [Weight; 3] =
 const OF_BOTH: [Weight; 3] =
     [weight("Seq", 0.1, 0.15), weight("4K", 2.0, 1.0), weight("4K-64Thrd", 1.5, 1.0)];
 
-/// Results under the tool's names, with a score where the tool has one.
+/// Results under the tool's names, with the tool's score if it has one.
 pub(super) fn card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> ToolResults {
     let cell = |row: &LayoutRow, source: &Option<CellSource>| {
         let source = source.as_ref()?;
@@ -52,10 +49,11 @@ pub(super) fn card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Mea
 }
 
 fn cell(index: usize, result: &Measured, latency: bool) -> ToolCell {
-    let told = result.total.is_some() && !result.void;
-    let mut rates: Vec<f64> = result.runs.iter().map(|r| r.mb_per_s).filter(|_| told).collect();
+    let has_number = result.total.is_some() && !result.void;
+    let mut rates: Vec<f64> = result.runs.iter().map(|r| r.mb_per_s).filter(|_| has_number).collect();
     rates.sort_by(f64::total_cmp);
-    let mean_ns = result.read.as_ref().or(result.write.as_ref()).map(|f| f.latency_ns.mean).filter(|_| told);
+    let mean_ns =
+        result.read.as_ref().or(result.write.as_ref()).map(|f| f.latency_ns.mean).filter(|_| has_number);
     let (value, range) = match (latency, rates.as_slice()) {
         (true, _) => (mean_ns.map(|ns| ns / 1e6), None),
         (false, [least, .., most]) => (median(&rates), Some([*least, *most])),
@@ -64,14 +62,14 @@ fn cell(index: usize, result: &Measured, latency: bool) -> ToolCell {
     ToolCell { result: index, value, range, verdict: result.verdict }
 }
 
-/// Of sorted values.
+/// The median of sorted values.
 fn median(sorted: &[f64]) -> Option<f64> {
     let half = sorted.len() / 2;
     let upper = *sorted.get(half)?;
     if sorted.len() % 2 == 1 { Some(upper) } else { Some(f64::midpoint(*sorted.get(half - 1)?, upper)) }
 }
 
-/// The sum of what the rows count; withheld where one of them has no number.
+/// The sum of the rows' points; withheld if a row has no number.
 fn points(rows: &[ToolRow], weights: &[Weight]) -> Points {
     let parts = weights.iter().flat_map(|w| {
         let row = rows.iter().find(|r| r.name == w.row);
@@ -157,7 +155,7 @@ fn the_score_is_the_sum_of_the_tool() {
 }
 
 #[test]
-fn a_void_number_takes_the_scores_away_that_rest_on_it() {
+fn an_invalid_number_withholds_its_scores() {
     // The fourth is the write of 4K.
     let card = scored(RATES, |i, f| if i == 3 { Fixture { errors: 1, ..f } } else { f });
     let score = card.score.unwrap();
@@ -167,7 +165,7 @@ fn a_void_number_takes_the_scores_away_that_rest_on_it() {
 }
 
 #[test]
-fn a_renamed_number_keeps_its_score_and_lowers_its_word() {
+fn a_relabelled_number_keeps_its_score_with_a_lower_verdict() {
     let card = scored(RATES, |i, f| {
         if i == 0 { Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..f } } else { f }
     });

@@ -1,48 +1,47 @@
-//! Sweeps: which setting of a grid is the fastest, which is as fast for less, and what follows from the rest.
+//! Reports a sweep: the fastest setting of a grid, the one that is as fast for less, the knees, and what the rest implies.
 //!
-//! For: the part of a report that is about a grid. Not for: which cell is measured next ([`crate::strategy::sweep`], which this
-//! replays), nor for the figures and findings of single cells, which are those of any result.
+//! It replays the runs through [`crate::strategy::sweep`], which decided while measuring which cell comes next. Grids whose cells were
+//! measured in order have no winner, but rounds and a table of their own.
 
 use super::GatedResult;
+use crate::checks::evidence;
 use crate::findings::CaseAnswers;
-use crate::strategy::sample::{Sample, samples};
-use crate::strategy::sweep::{Lane, Race, Search};
-use choice::choice;
-use model::check_id::CheckId;
+use crate::runs::{Sample, samples};
+use crate::strategy::sweep::{FEWEST_REPEATS, InOrder, Lane, Race, Rivals, Search};
+use model::figures::Estimate;
+use model::finding::CheckId;
 use model::job::Pattern;
-use model::measure::Measure;
+use model::plan::Role;
 use model::record::{Record, RunEnding};
 use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
 use model::spec::axes::{AXES, Scale};
-use model::steadiness::Estimate;
-use model::sweep::{CellFigures, Chosen, Grid, Knee, Loss, Reference, Search as How, Setting, Sweep, Work};
-use model::units::{MIB, show_block, show_share};
-use stats::interval;
-use stats::student;
-use stats::welch::Shift;
+use model::sweep::{
+    CellFigures, Chosen, Grid, IN_ORDER, Knee, Loss, Measure, Reference, Rounds, Search as How, Setting,
+    Skipped, Sweep, SweptTarget, Until, Work, least_iops,
+};
+use model::units::{MIB, show_block, show_count, show_rate, show_share};
+use stats::comparison::Shift;
+use stats::{intervals, sample};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Variability of runs above which single ones say nothing of an axis.
+/// Variability of runs above which single runs are too noisy to show an axis.
 const MOST_SPREAD: f64 = 0.1;
-/// Runs of the reference from which a line through them says something.
+
+/// Runs of the reference that a line through them needs.
 const FEWEST_LOOKS: usize = 4;
 
-mod choice;
-mod in_order;
-mod position;
-
-/// The part of the report.
+/// The report's part about the grid.
 pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
     if let How::InOrder(until) = grid.search {
-        return in_order::sweep(record, grid, until, answered);
+        return sweep_in_order(record, grid, until, answered);
     }
     let runs = samples(record);
     let search = searched(record, grid, &runs);
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
     let voided = |job: usize| {
-        let of = answered.get(result_of(job)?)?;
-        voided_by(of).next().map(|_| of)
+        let answers = answered.get(result_of(job)?)?;
+        voided_by(answers).next().map(|_| answers)
     };
     let lanes = || search.races.iter().flat_map(|r| &r.lanes);
     let cells = grid.cells.iter().map(|cell| {
@@ -50,10 +49,15 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
         figures(&cell.setting, lane, result_of(cell.job))
     });
     let cells: Vec<CellFigures> = cells.collect();
-    let of = |lane: &Lane| Some(figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
+    let figures_of = |lane: &Lane| Some(figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
     let of_works = |pick: fn(&Race) -> Option<&Lane>| -> BTreeMap<String, CellFigures> {
         let sound = |race: &&Race| race.winner().is_none_or(|winner| voided(winner.job).is_none());
-        search.races.iter().filter(sound).filter_map(|r| Some((r.work.clone(), of(pick(r)?)?))).collect()
+        search
+            .races
+            .iter()
+            .filter(sound)
+            .filter_map(|r| Some((r.work.clone(), figures_of(pick(r)?)?)))
+            .collect()
     };
     let budget_seconds = match grid.search {
         How::Adaptive { budget_ns } => Some(budget_ns as f64 / 1e9),
@@ -71,7 +75,12 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
         works: search
             .races
             .iter()
-            .map(|r| withheld(work((grid, &search), r, &cells, of), r.winner().and_then(|w| voided(w.job))))
+            .map(|r| {
+                withhold_invalid_winner(
+                    work((grid, &search), r, &cells, figures_of),
+                    r.winner().and_then(|w| voided(w.job)),
+                )
+            })
             .collect(),
         reference: search.reference().and_then(|job| reference(grid, job, &runs)),
         cells,
@@ -80,28 +89,29 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
     }
 }
 
-/// What a condition is about that names no cell: the winner of each work by the runs that tell its figures, and every cell where none
-/// is sought.
-pub(super) fn asked(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) -> Vec<GatedResult> {
-    let every = || sweep.cells.iter().filter_map(|cell| Some(GatedResult::whole(cell.result?))).collect();
+/// The results for a condition that names no cell: the winner of each work with its runs for figures, or every cell if no winner is
+/// sought.
+pub(super) fn gated_results(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) -> Vec<GatedResult> {
+    let every =
+        || sweep.cells.iter().filter_map(|cell| Some(GatedResult::with_all_runs(cell.result?))).collect();
     let plan = &record.header.plan;
     let Some(grid) = plan.study.grid().filter(|_| !sweep.winner.is_empty()) else { return every() };
     let search = searched(record, grid, &samples(record));
     let winners = search.races.iter().filter_map(|race| {
         let winner = race.winner()?;
         let result = answered.iter().position(|a| a.case.at == winner.job)?;
-        Some(GatedResult { result, told: Some(winner.window_samples().to_vec()) })
+        Some(GatedResult { result, samples: Some(winner.figure_samples().to_vec()) })
     });
     winners.collect()
 }
 
-/// Figures of a cell: from its fresh runs where it was measured beside a winner, else from all.
+/// Figures of a cell: from its fresh runs if it was measured along with a winner, else from all.
 fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
-    let told = lane.map_or(&[][..], Lane::window_samples);
+    let samples = lane.map_or(&[][..], Lane::figure_samples);
     let over_runs = |of: fn(&Sample) -> Option<f64>| {
-        let values: Vec<f64> = told.iter().filter_map(of).collect();
-        // What only some runs have is no figure of all of them.
-        interval::mean(&values).filter(|_| values.len() == told.len())
+        let values: Vec<f64> = samples.iter().filter_map(of).collect();
+        // A value that only some runs have is not shown.
+        intervals::mean(&values).filter(|_| values.len() == samples.len())
     };
     let mean = over_runs(|s| s.bytes_per_s);
     let latency = over_runs(|s| Some(s.latency_ns?.0));
@@ -121,8 +131,8 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
         latency_p99_interval_ns: p99.and_then(|m| m.interval),
         latency_interval_ns: by.and_then(|m| m.interval),
         latency_mean_ns: latency.map(|m| m.value),
-        latency_max_ns: told.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
-        runs: told.len(),
+        latency_max_ns: samples.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
+        runs: samples.len(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: lane.and_then(Lane::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
         result,
@@ -130,7 +140,7 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
     }
 }
 
-/// The search of a record. One that ran to its end has winners, also where an earlier version ended it by another rule.
+/// The search of a record. A complete one has winners, even if an earlier version ended it by another rule.
 fn searched<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> Search<'g> {
     let plan = &record.header.plan;
     let mut search = Search::after(grid, plan.runs, plan.seed, runs);
@@ -147,21 +157,21 @@ fn work(
     of: impl Fn(&Lane) -> Option<CellFigures>,
 ) -> Work {
     let winner = race.winner();
-    let choice = choice((grid, search), race);
+    let choice = decide_race((grid, search), race);
     let cheapest = race.cheapest().filter(|c| winner.is_none_or(|w| w.job != c.job));
-    let by_winner = |lane: &Lane| ratio(race.by, winner?.told_by(), lane.told_by());
+    let by_winner = |lane: &Lane| ratio(race.by, winner?.figure_scores(), lane.figure_scores());
     let losses = race.baselines.iter().filter_map(|lane| {
         let name = grid.baselines.iter().find(|y| y.job == lane.job)?.name.clone();
         Some(Loss { name, cell: of(lane)?, by_winner: by_winner(lane) })
     });
-    // Most cells were measured once: what they say of an axis is no better than a run.
+    // Most cells were measured once: they show an axis no better than single runs.
     let best = winner
         .filter(|_| race.spread().is_some_and(|s| s <= MOST_SPREAD) && race.fall().is_none())
         .and_then(|w| grid.setting(w.job));
     let mine: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
         name: race.work.clone(),
-        by: shown_by(grid, &race.work),
+        by: measure_of_work(grid, &race.work),
         decided: choice.chosen == Chosen::Fastest,
         chosen: choice.chosen,
         faster_at_most: choice.faster_at_most,
@@ -175,14 +185,14 @@ fn work(
     }
 }
 
-/// What takes the number of a cell away, but for what others did to the machine (checks D): cells are measured in turns, so that it did the same to
-/// all of them.
+/// Checks that invalidate the number of a cell, except for other load on the machine (group D): cells are measured in turns, so it
+/// affected all alike.
 fn voided_by(of: &CaseAnswers) -> impl Iterator<Item = CheckId> {
     of.void_by().filter(|id| id.group() != 'D')
 }
 
-/// This work, left undecided where a finding takes the number of its winner away: whatever it was compared by is none.
-fn withheld(work: Work, voided: Option<&CaseAnswers>) -> Work {
+/// This work, undecided if a finding invalidates its winner: there is nothing left to compare with.
+fn withhold_invalid_winner(work: Work, voided: Option<&CaseAnswers>) -> Work {
     let Some(of) = voided.filter(|_| matches!(work.chosen, Chosen::Fastest | Chosen::Tied)) else {
         return work;
     };
@@ -198,10 +208,10 @@ fn withheld(work: Work, voided: Option<&CaseAnswers>) -> Work {
     }
 }
 
-/// What a work is told by. Earlier versions ranked by bytes per second, which is the same order where all operations have one size.
-fn shown_by(grid: &Grid, work: &str) -> Measure {
-    if let Some(said) = grid.measures.get(work) {
-        return *said;
+/// The measure that a work shows. Earlier versions ranked by bytes per second, which is the same order if all operations have one size.
+fn measure_of_work(grid: &Grid, work: &str) -> Measure {
+    if let Some(measure) = grid.measures.get(work) {
+        return *measure;
     }
     let mine = || grid.cells.iter().map(|c| &c.setting).filter(|s| s.work() == work);
     let first = mine().next();
@@ -210,7 +220,7 @@ fn shown_by(grid: &Grid, work: &str) -> Measure {
     if random && one_size { Measure::Iops } else { Measure::Bandwidth }
 }
 
-/// One value by another; `None` where one has fewer than three runs.
+/// The ratio of two values; `None` if one has fewer than three runs.
 fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
     let shift = Shift::new(base, other)?;
     let (value, [low, high]) = (shift.delta, shift.interval());
@@ -219,7 +229,7 @@ fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: value.exp(), interval: interval.map(f64::exp) })
 }
 
-/// From where on the axes that rise gain nothing in rate; how low a latency is rises with most of them, and has none.
+/// The knees of the axes with a scale: from which value on the rate stops growing. Latency grows along most axes and has no knee.
 fn knees((by, tolerance): (Measure, f64), winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
     if by.is_latency() {
         return Vec::new();
@@ -228,7 +238,7 @@ fn knees((by, tolerance): (Measure, f64), winner: &Setting, cells: &[&CellFigure
     scales.filter_map(|(name, scale)| knee((name, scale), (by, tolerance), winner, cells)).collect()
 }
 
-/// From where on an axis gains nothing, everything else as the winner has it.
+/// The value from which an axis stops gaining, with all other settings as the winner has them.
 fn knee(
     (axis, scale): (&str, Scale),
     (by, tolerance): (Measure, f64),
@@ -274,22 +284,22 @@ fn reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
     let squares: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
     let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / squares;
     let rest: f64 = points.iter().map(|p| (p.1 - y - slope * (p.0 - x)).powi(2)).sum();
-    let half = student::factor(n - 2.0)? * (rest / (n - 2.0) / squares).sqrt() * at;
-    let whole = slope * at;
+    let half = sample::factor(n - 2.0)? * (rest / (n - 2.0) / squares).sqrt() * at;
+    let total = slope * at;
     let change = |log: f64| log.exp_m1();
-    let interval = [change(whole - half), change(whole + half)];
+    let interval = [change(total - half), change(total + half)];
     if !interval.iter().all(|v| v.is_finite()) {
         return None;
     }
     Some(Reference {
         setting: grid.setting(job)?.clone(),
         runs: points.len(),
-        change: Estimate { value: change(whole), interval },
+        change: Estimate { value: change(total), interval },
         drifted: interval[0] > grid.tolerance || interval[1] < -grid.tolerance,
     })
 }
 
-/// The results that the conclusions rest on, each once.
+/// The results that the conclusions depend on, each once.
 pub(crate) fn finalists<'m>(sweep: &Sweep, results: &'m [Measured]) -> Vec<&'m Measured> {
     let only = || sweep.works.iter().filter_map(|w| sweep.only_cell(&w.name));
     let cells = || sweep.winner.values().chain(sweep.cheapest.values()).chain(only());
@@ -298,8 +308,8 @@ pub(crate) fn finalists<'m>(sweep: &Sweep, results: &'m [Measured]) -> Vec<&'m M
     results.iter().filter(|r| sweep.is_in_order() || first(r)).collect()
 }
 
-/// The cell that is quoted: the winner of the first work that has one. In order none wins: there it is the tracked one, or the
-/// one of most operations a second that holds.
+/// The quoted cell: the winner of the first work that has one. In a grid in order it is the tracked cell, or else the valid one with the
+/// most operations per second.
 fn best<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
     if let Some(rounds) = &sweep.rounds {
         return sweep.cells.iter().find(|c| c.setting == rounds.tracked && c.result.is_some());
@@ -316,12 +326,12 @@ fn best<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
     sweep.works.iter().find_map(|w| sweep.winner.get(&w.name).or_else(|| sweep.only_cell(&w.name)))
 }
 
-/// Its result.
+/// The result of the quoted cell.
 pub(crate) fn first<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measured> {
     results.get(best(sweep, results)?.result?)
 }
 
-/// Why means over rounds are not those of a steady state, where rounds were to end in one.
+/// Why the means over rounds are not those of a steady state, if the rounds were to reach one.
 pub(crate) fn unsteady(sweep: &Sweep) -> Option<String> {
     let rounds = sweep.rounds.as_ref().filter(|r| r.bytes_wanted.is_none())?;
     let met = rounds.rule.is_some_and(|rule| rule.met);
@@ -333,7 +343,7 @@ pub(crate) fn unsteady(sweep: &Sweep) -> Option<String> {
     })
 }
 
-/// Which setting is the best and how sure that is, of the work that is quoted; `None` where nothing was sought.
+/// The best setting of the quoted work, and how sure that is; `None` if nothing was sought.
 pub(crate) fn answer(sweep: &Sweep) -> Option<Answer> {
     let work = sweep.works.first()?;
     let word = match work.chosen {
@@ -354,14 +364,14 @@ pub(crate) fn answer(sweep: &Sweep) -> Option<Answer> {
     Some(Answer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
 }
 
-/// The verdict where no cell has won.
+/// The verdict if no cell has won.
 pub(crate) fn undecided(sweep: &Sweep) -> (Verdict, String) {
     let none = if sweep.is_in_order() { "No cell was measured." } else { "The grid has no cell." };
     let why = sweep.works.first().map_or(none, |w| w.sentence.as_str());
     (Verdict::Invalid, why.into())
 }
 
-/// The number that would be quoted: the first work's winner.
+/// The number to quote: the winner of the first work.
 pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     let nothing = Headline {
         name: "nothing".into(),
@@ -389,7 +399,7 @@ pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     }
 }
 
-/// What a cell is quoted by: what its work is ranked by, and in order, where none is, what its access is about.
+/// The measure that a cell is quoted by: that of its work, or in a grid in order that of its access.
 fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     let name = cell.setting.work();
     let work = sweep.works.iter().find(|w| w.name == name).filter(|_| !sweep.is_in_order());
@@ -398,9 +408,9 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.by)
 }
 
-/// What several cells say together: from which size on it does not matter that offsets are random, and what the position does.
+/// Deductions from several cells: from which size on random offsets cost nothing, and the effect of the position.
 pub(crate) fn deduce(sweep: &Sweep) -> Vec<Deduction> {
-    let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| position::cost(sweep, w)).collect();
+    let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).collect();
     for (sequential, random) in [("read", "randread"), ("write", "randwrite")] {
         out.extend(cost_of_random(sweep, sequential, random));
     }
@@ -423,20 +433,324 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
     let at = (0..shares.len()).find(|at| free(*at))?;
     let (size, _) = shares[at];
     let (smallest, share) = *shares.first()?;
-    let words = |size: u32| show_block(u64::from(size));
+    let size_label = |size: u32| show_block(u64::from(size));
     let below = if at == 0 {
-        format!("also at {}, the smallest size that was measured", words(size))
+        format!("also at {}, the smallest size that was measured", size_label(size))
     } else {
-        format!("at {} {} is left of it", words(smallest), show_share(share))
+        format!("at {} {} is left of it", size_label(smallest), show_share(share))
     };
     Some(Deduction {
         name: "cost of random".into(),
         sentence: format!(
             "{random} is as fast as {sequential} from {} on, each at its best setting; {below}.",
-            words(size)
+            size_label(size)
         ),
-        evidence: crate::checks::check::evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
+        evidence: crate::checks::evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
     })
+}
+
+/// The most rivals that a sentence names. The JSON has all.
+const NAMED: usize = 3;
+
+/// A recommended budget is a multiple of this many seconds.
+const BUDGET_STEP_S: u64 = 10;
+
+/// How a work was decided.
+struct Choice {
+    chosen: Chosen,
+    sentence: String,
+    /// The most by which any cell may be faster than the winner, as a share.
+    faster_at_most: Option<f64>,
+    /// Cells that may be faster than the winner, first the one that may be by most.
+    rivals: Vec<Setting>,
+}
+
+/// Judges a race, which may be unfinished.
+fn decide_race((grid, search): (&Grid, &Search), race: &Race) -> Choice {
+    let rivals = race.rivals();
+    let (chosen, why) = match &rivals {
+        _ if race.winner().is_none() => (Chosen::CannotTell, unfinished(race)),
+        _ if race.lanes.len() == 1 => (Chosen::NoChoice, "there is nothing to choose".into()),
+        Some(rivals) if race.knows_its_noise() => decide_by_rivals((grid, search), race, rivals),
+        _ => (Chosen::CannotTell, unknown_noise(grid, race)),
+    };
+    let at_most = rivals.as_ref().map(|r| race.share(r.at_most)).filter(|share| share.is_finite());
+    let at_most = at_most.filter(|_| matches!(chosen, Chosen::Fastest | Chosen::Tied));
+    let settings = |at: &usize| Some(grid.setting(race.lanes.get(*at)?.job)?.clone());
+    let rivals: Vec<Setting> =
+        rivals.iter().flat_map(|rivals| &rivals.within_noise).filter_map(settings).collect();
+    let sentence = format!("{why}; {}{}.", measured(race), indistinguishable(chosen, &rivals));
+    Choice { chosen, sentence, faster_at_most: at_most, rivals }
+}
+
+fn decide_by_rivals((grid, search): (&Grid, &Search), race: &Race, rivals: &Rivals) -> (Chosen, String) {
+    if let Some(fall) = race.fall() {
+        let change = if race.by.is_latency() {
+            format!("{} of the winner was {} higher", race.by.heading(), show_share((-fall).exp_m1()))
+        } else {
+            format!("the winner gave {} less", show_share(-fall.exp_m1()))
+        };
+        return (
+            Chosen::CannotTell,
+            format!(
+                "{change} afterwards than while it was chosen, so the target changes; sweep again when it is quiet"
+            ),
+        );
+    }
+    let tolerance = show_share(grid.tolerance);
+    let none_is = |share: &str| format!("no setting is {} (95 %)", race.by.better_by(share));
+    if rivals.open == 0 {
+        return (Chosen::Fastest, none_is(&tolerance));
+    }
+    let bound = show_bound(race.share(rivals.at_most));
+    let open = others(rivals.open);
+    let more = match grid.search {
+        How::Adaptive { .. } => sufficient_budget(search, &tolerance),
+        How::Exhaustive | How::InOrder(_) => "; more `--runs` tell them apart".into(),
+    };
+    (Chosen::Tied, format!("{}: {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
+}
+
+/// A bound, rounded up: `8.3 %`, `12 %`.
+fn show_bound(share: f64) -> String {
+    let steps = if share >= 0.099 { 100.0 } else { 1000.0 };
+    show_share((share * steps).ceil() / steps)
+}
+
+/// `; --budget 90s is likely to reach 5.0 %`.
+fn sufficient_budget(search: &Search, tolerance: &str) -> String {
+    let Some(ns) = search.sufficient_budget_ns() else {
+        return format!("; runs here differ too much to reach {tolerance} within an hour");
+    };
+    let seconds = ns.div_ceil(1_000_000_000).div_ceil(BUDGET_STEP_S) * BUDGET_STEP_S;
+    format!("; `--budget {seconds}s` is likely to reach {tolerance}")
+}
+
+/// Why the noise is unknown, and what to type.
+fn unknown_noise(grid: &Grid, race: &Race) -> String {
+    let advice = match grid.search {
+        How::Adaptive { .. } => "type a longer `--budget`".into(),
+        How::Exhaustive | How::InOrder(_) => {
+            format!("`--exhaustive --runs {}` settles it", runs_that_settle(race))
+        }
+    };
+    format!("fewer than five runs repeat one another, so the noise between runs is unknown; {advice}")
+}
+
+/// Why there is no winner.
+fn unfinished(race: &Race) -> String {
+    match race.closed {
+        Some(_) if race.by == Measure::P99 => {
+            "no run had the thousand operations that a p99 takes; type a longer --time, or --by latency"
+                .into()
+        }
+        Some(_) => "no cell could be measured".into(),
+        None => "the search was not ended; `fathom sweep --resume last` continues it".into(),
+    }
+}
+
+/// `12 cells (1 could not be measured), runs of one cell differ by 2.0 %`.
+fn measured(race: &Race) -> String {
+    let all = race.lanes.len();
+    let seen = race.lanes.iter().filter(|l| !l.logs.is_empty()).count();
+    let failed = match (&race.closed, all - seen) {
+        (Some(_), 0) => String::new(),
+        (Some(_), failed) => format!(" ({failed} could not be measured)"),
+        (None, _) => format!(" of {all}"),
+    };
+    let spread =
+        race.spread().map_or_else(String::new, |s| format!(", runs of one cell differ by {}", show_share(s)));
+    format!("{seen}{failed} {}{spread}", if all == 1 { "cell" } else { "cells" })
+}
+
+/// `; not told apart from it: 8 x 512K direct, io_uring and 2 more`.
+fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
+    if rivals.is_empty() || !matches!(chosen, Chosen::Fastest | Chosen::Tied) {
+        return String::new();
+    }
+    let names: Vec<String> =
+        rivals.iter().take(NAMED).map(|s| format!("{} {}", s.shape(), s.way())).collect();
+    let more = match rivals.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("; not told apart from it: {}{more}", names.join("; "))
+}
+
+/// Runs of each cell that give enough repeats without the reference.
+fn runs_that_settle(race: &Race) -> usize {
+    1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1))
+}
+
+fn others(count: usize) -> String {
+    if count == 1 { "1 setting".into() } else { format!("{} settings", show_count(count as f64)) }
+}
+
+fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAnswers]) -> Sweep {
+    let order = InOrder::after(grid, until, &samples(record));
+    let late = order.left_out();
+    let left_out = |job: usize| late.iter().any(|(late, _)| *late == job);
+    let measured = grid.cells.iter().filter(|c| !left_out(c.job));
+    let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
+    let cells: Vec<CellFigures> =
+        measured.map(|c| cell_in_order(&c.setting, &order, c.job, result_of(c.job))).collect();
+    let late = late.iter().filter_map(|(job, (slow, iops))| {
+        let why = too_slow(grid.setting(*slow)?, *iops);
+        Some(Skipped { setting: grid.setting(*job)?.clone(), why })
+    });
+    let late: Vec<Skipped> = late.collect();
+    let works = if until == Until::Slow { works(grid, &cells, answered) } else { Vec::new() };
+    Sweep {
+        search: IN_ORDER.into(),
+        preset: grid.preset.clone(),
+        seconds: order.spent_ns() as f64 / 1e9,
+        budget_seconds: None,
+        tolerance: grid.tolerance,
+        skipped: grid.skipped.iter().cloned().chain(late).collect(),
+        winner: BTreeMap::new(),
+        cheapest: BTreeMap::new(),
+        works,
+        reference: None,
+        place: measured_target(record),
+        rounds: rounds(grid, until, &order),
+        cells,
+    }
+}
+
+fn too_slow(setting: &Setting, iops: f64) -> String {
+    let least = least_iops(setting.workers);
+    format!(
+        "{} gave {} operations a second, and {least} or fewer of {} threads end it",
+        setting.describe(),
+        show_rate(iops),
+        setting.workers
+    )
+}
+
+/// Plain means over the runs that count for a cell, as the specification has them.
+fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>) -> CellFigures {
+    let samples: Vec<&Sample> = order.window_samples(job).collect();
+    let mean = |of: fn(&Sample) -> Option<f64>| {
+        let values: Vec<f64> = samples.iter().filter_map(|s| of(s)).filter(|v| v.is_finite()).collect();
+        (!values.is_empty()).then(|| stats::sample::mean(&values))
+    };
+    let rate = mean(|s| s.bytes_per_s);
+    CellFigures {
+        mib_per_s: rate.map(|r| r / MIB as f64),
+        mb_per_s: rate.map(|r| r / 1e6),
+        iops: rate.map(|r| r / f64::from(setting.block_bytes.max(1))),
+        interval: None,
+        latency_p99_ns: mean(|s| Some(s.p99_ns? as f64)),
+        latency_p99_interval_ns: None,
+        latency_interval_ns: None,
+        latency_mean_ns: mean(|s| Some(s.latency_ns?.0)),
+        latency_max_ns: samples.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
+        runs: samples.iter().filter(|s| s.bytes_per_s.is_some()).count(),
+        memory_bytes: setting.memory_bytes(),
+        cpu_ns_per_mib: mean(|s| s.cpu_ns_per_byte).map(|ns| ns * MIB as f64),
+        result,
+        setting: setting.clone(),
+    }
+}
+
+/// The works with their knees, without cells that a finding invalidates.
+fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Work> {
+    let void = |c: &CellFigures| c.result.and_then(|at| answered.get(at)).is_some_and(CaseAnswers::is_void);
+    let work_named = |name: String| {
+        let mine: Vec<&CellFigures> =
+            cells.iter().filter(|c| c.setting.work() == name && !void(c) && c.mib_per_s.is_some()).collect();
+        let first = mine.first().map(|c| c.setting.clone());
+        let is_random = grid.cells.iter().any(|c| c.setting.work() == name && c.setting.is_random());
+        Work {
+            sentence: format!("{} cells were measured once each.", mine.len()),
+            by: if is_random { Measure::Iops } else { Measure::Bandwidth },
+            name,
+            chosen: Chosen::NoChoice,
+            faster_at_most: None,
+            decided: false,
+            rivals: Vec::new(),
+            runs: mine.iter().map(|c| c.runs).sum(),
+            spread: None,
+            cheapest_by_winner: None,
+            baselines: Vec::new(),
+            knees: first
+                .as_ref()
+                .map_or_else(Vec::new, |first| knees((Measure::Bandwidth, grid.tolerance), first, &mine)),
+        }
+    };
+    grid.works().into_iter().map(work_named).collect()
+}
+
+/// The measured target. A made file has the size that it reached.
+fn measured_target(record: &Record) -> Option<SweptTarget> {
+    let target = record.header.plan.targets.iter().enumerate().find(|(_, t)| t.role != Role::None);
+    let (at, target) = target?;
+    let made_bytes = record.runs.first().and_then(|r| r.start.target_bytes.get(at)).copied();
+    Some(SweptTarget { path: target.path.clone(), bytes: made_bytes.unwrap_or(target.bytes) })
+}
+
+fn rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
+    let Until::Rounds { tracked, variable, bytes, rounds_at_most } = until else { return None };
+    Some(Rounds {
+        tracked: grid.setting(tracked)?.clone(),
+        variable,
+        by_round: order.tracked(),
+        at_most: rounds_at_most,
+        bytes_wanted: bytes,
+        bytes_written: order.written_bytes(),
+        window: order.window(),
+        window_mean: order.window_mean(),
+        rule: order.rule(),
+    })
+}
+
+/// The difference between the fastest and the slowest position of a work, and whether their intervals are apart. `None` if cells differ
+/// in more than the position, or too little was measured.
+fn cost_of_position(sweep: &Sweep, work: &Work) -> Option<Deduction> {
+    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
+    let first = mine.first()?.setting.at_no_position();
+    let positions =
+        mine.iter().all(|c| c.setting.offset_bytes.is_some() && c.setting.at_no_position() == first);
+    if !positions || mine.len() < 2 {
+        return None;
+    }
+    let rate = |c: &&&CellFigures| c.mb_per_s.unwrap_or(0.0);
+    let known = || mine.iter().filter(|c| c.interval.is_some() && c.mb_per_s.is_some());
+    let fastest = known().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+    let slowest = known().min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+    let apart = fastest.interval?[0] > slowest.interval?[1];
+    let rate_at = |c: &CellFigures| {
+        let rate = c.mb_per_s.map_or_else(String::new, |r| Measure::Bandwidth.show(r));
+        format!("{rate} MB/s at {}", c.setting.position().unwrap_or_default())
+    };
+    let share = 1.0 - rate(&slowest) / rate(&fastest);
+    let sentence = if apart {
+        format!(
+            "{}: {} against {}, {} less: how fast it is depends on where on the target it lies.",
+            work.name,
+            rate_at(fastest),
+            rate_at(slowest),
+            show_share(share)
+        )
+    } else {
+        format!(
+            "{}: from {} to {}, and the intervals of these two overlap: that the position matters cannot be told from noise.",
+            work.name,
+            rate_at(slowest),
+            rate_at(fastest)
+        )
+    };
+    Some(Deduction {
+        name: "rate by position".into(),
+        sentence,
+        evidence: evidence([("share_lost", share), ("positions", mine.len() as f64)]),
+    })
+}
+
+#[test]
+fn a_bound_is_rounded_up() {
+    let shown: Vec<String> = [0.0801, 0.0994, 0.121, 0.05].into_iter().map(show_bound).collect();
+    assert_eq!(shown, ["8.1 %", "10 %", "13 %", "5.0 %"]);
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! Targets: the same tests on several targets, and which target is faster.
+//! Compares targets: the same tests on several targets, and which target is the fastest.
 //!
-//! Each target is compared with the first, test by test, by runs that were measured in turns. The answer is about the test of the
-//! headline; of the other tests it counts the words.
+//! Each target is compared with the first, test by test, by runs that were measured in turns. The answer is about the test of the headline.
+//! For the other tests it counts the words.
 
-use crate::compare::{Beside, within};
+use crate::compare::{PairInTurns, compare_in_turns};
 use model::comparison::{Answer as Word, Metric, Pair};
 use model::report::{Answer, AnswerWord, Report};
-use model::targets::{TargetComparison, TargetRow, Targets};
+use model::study::{TargetComparison, TargetRow, Targets};
 use model::units::{show_change, show_share};
 
 /// The table. `jobs` has the job of each result, and `headline` is the job whose test answers.
@@ -28,7 +28,7 @@ pub(super) fn compare(
                 let base = first.as_ref().and_then(|first| first.get(part)).filter(|_| target > 0);
                 if let Some(base) = base.copied() {
                     let answers = jobs.get(base) == Some(&headline);
-                    pairs.push(Beside { a: base, b: *result, name: &side.name, headline: answers });
+                    pairs.push(PairInTurns { a: base, b: *result, name: &side.name, headline: answers });
                     of_pair.push(rows.len());
                 }
                 rows.push(TargetRow { test: test.into(), target, result: *result, against: None });
@@ -38,7 +38,7 @@ pub(super) fn compare(
             }
         }
     }
-    for (row, pair) in of_pair.into_iter().zip(within(report, &pairs)) {
+    for (row, pair) in of_pair.into_iter().zip(compare_in_turns(report, &pairs)) {
         if let Some(row) = rows.get_mut(row) {
             row.against = Some(pair);
         }
@@ -124,21 +124,22 @@ pub(super) fn answer(targets: &Targets) -> Option<Answer> {
             (AnswerWord::Tied, format!("{only} is faster than {first} in {test}, and another may be as fast"))
         }
         (None, several) => {
-            let words = format!(
+            let sentence = format!(
                 "{} are faster than {first} in {test}, and which of them is the fastest is open",
                 several.join(" and ")
             );
-            (AnswerWord::Tied, words)
+            (AnswerWord::Tied, sentence)
         }
     };
     let numbers: Vec<String> =
-        all.iter().filter_map(|one| Some(against(name(one), first, one.pair?))).collect();
-    let others: Vec<String> = (1..targets.names.len()).map(|target| counted(targets, target)).collect();
+        all.iter().filter_map(|one| Some(comparison_sentence(name(one), first, one.pair?))).collect();
+    let others: Vec<String> =
+        (1..targets.names.len()).map(|target| count_sentence(targets, target)).collect();
     Some(Answer { word, sentence: format!("{words}: {}. {}", numbers.join("; "), others.join(" ")) })
 }
 
 /// `b is 7.4 % (3.1 to 12 %) faster than a`.
-fn against(name: &str, first: &str, pair: &Pair) -> String {
+fn comparison_sentence(name: &str, first: &str, pair: &Pair) -> String {
     let Some(metric) = pair.metrics.first() else {
         return format!("{name}: {}", pair.refused.as_deref().unwrap_or("no number that every run has"));
     };
@@ -156,16 +157,16 @@ fn against(name: &str, first: &str, pair: &Pair) -> String {
 }
 
 /// `Of 8 tests b is faster than a in 3, slower in 1 and the same in 2; in 2 no difference was seen, at most 7.0 % either way.`
-fn counted(targets: &Targets, target: usize) -> String {
+fn count_sentence(targets: &Targets, target: usize) -> String {
     let rows = || targets.rows.iter().filter(move |r| r.target == target).filter_map(|r| r.against.as_ref());
-    let words: Vec<Word> =
+    let answers: Vec<Word> =
         rows().map(|p| p.metrics.first().map_or_else(|| p.refusal(), |metric| metric.answer)).collect();
-    let count = |word: Word| words.iter().filter(|w| **w == word).count();
+    let count = |word: Word| answers.iter().filter(|w| **w == word).count();
     let (faster, slower, same) = (count(Word::Faster), count(Word::Slower), count(Word::Same));
     let unseen = count(Word::NoDifferenceSeen);
     let mut sentence = format!(
         "Of {} tests {} is faster than {} in {faster}, slower in {slower} and the same in {same}",
-        words.len(),
+        answers.len(),
         targets.names[target],
         targets.names[0],
     );
@@ -175,7 +176,7 @@ fn counted(targets: &Targets, target: usize) -> String {
         sentence +=
             &format!("; in {unseen} no difference was seen, at most {} either way", show_share(widest));
     }
-    match words.len() - faster - slower - same - unseen {
+    match answers.len() - faster - slower - same - unseen {
         0 => {}
         open => sentence += &format!("; {open} cannot be told"),
     }
@@ -187,11 +188,11 @@ use crate::fixture::{Fixture, together};
 #[cfg(test)]
 use crate::{Judging, judge};
 #[cfg(test)]
-use model::study::{Studied, Study};
+use model::study::TargetJobs;
 #[cfg(test)]
-use model::targets::TargetJobs;
+use model::study::{Studied, Study};
 
-/// A session of one test on targets that do so many operations in a window.
+/// A session of one test on targets, with these operations in a window.
 #[cfg(test)]
 fn judged(ops: &[u64]) -> Report {
     let names: Vec<String> = (0..ops.len()).map(|at| format!("t{at}")).collect();
@@ -230,7 +231,7 @@ fn each_target_is_compared_with_the_first_and_the_fastest_is_named() {
 }
 
 #[test]
-fn few_runs_tell_nothing_and_a_forged_plan_is_no_panic() {
+fn few_runs_give_no_answer_and_a_forged_plan_does_not_panic() {
     let mut record = together(&[
         Fixture { runs: 1, ..Fixture::honest() },
         Fixture { name: "b".into(), runs: 1, ..Fixture::honest() },

@@ -1,8 +1,331 @@
-//! Under way: what may be said of a measurement before it is over, to whoever watches it.
-//!
-//! For: the counters of the run that goes on ([`counters`]), findings about a run that has ended ([`findings`]) and what the runs of
-//! a job came to so far ([`row`]). Not for: the report, which is judged from the whole record, nor for deciding anything.
+//! An unfinished measurement: the counters of the current run, findings about a run that has ended, and a row for each job so far. The live
+//! view and the lines of progress show them. The report is judged from the whole record.
 
-pub mod counters;
-pub mod findings;
-pub mod row;
+use crate::case::Case;
+use crate::figures::kernel_text;
+use crate::figures::time_series::Course;
+use crate::findings::{ask, merge};
+use crate::runs::Summary;
+use crate::strategy::disturbed::{Foreign, foreign};
+use crate::strategy::{Budget, disturbed};
+use crate::{case, studies};
+use model::Known;
+use model::evidence::{Moment, Snapshot};
+use model::finding::{Finding, Outcome, Severity};
+use model::histogram::Histogram;
+use model::job::Kind;
+use model::machine::Machine;
+use model::plan::{Plan, Strategy};
+use model::record::{Disturbance, Header, Issued, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd};
+use stats::intervals;
+use stats::steady_state::WINDOW;
+
+/// A session whose current run has not ended.
+pub struct Going {
+    record: Record,
+    /// The counters at its start.
+    first: Option<Snapshot>,
+    last: Option<Snapshot>,
+    /// The traffic of others up to the last sample, by disk.
+    others: Vec<Foreign>,
+}
+
+/// The counters between two samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counted {
+    /// The topmost devices, or why they were not counted.
+    pub device: Known<Device>,
+    /// Share of the time in which a task of the machine waited for I/O, for a CPU and for memory, or why it was not counted.
+    pub pressure: [Known<f64>; 3],
+    /// Traffic of others that is enough to disturb a run, or why it cannot be separated from fathom's.
+    pub others: Known<Option<Disturbance>>,
+}
+
+/// The work of the devices below the targets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Device {
+    /// Their kernel names.
+    pub name: String,
+    /// Requests per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Mean time of a request in ns; `None` without requests.
+    pub latency_ns: Option<f64>,
+    /// Mean requests in flight.
+    pub in_flight: f64,
+}
+
+/// The operations that workers have reported since the start of the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SoFar {
+    /// Operations of all streams.
+    pub ops: u64,
+    /// Bytes by kind.
+    pub bytes: [u64; Kind::ALL.len()],
+}
+
+impl Going {
+    /// A session of a plan on a machine.
+    pub fn new(plan: &Plan, machine: &Machine) -> Self {
+        let header = Header {
+            format: model::record::FORMAT,
+            version: String::new(),
+            started: String::new(),
+            plan: plan.clone(),
+            hosts: vec![machine.clone()],
+            clock: model::record::Clock { name: String::new(), reason: None, cost_ps: 0 },
+            self_test: model::record::SelfTest::default(),
+        };
+        Self { record: Record::new(header), first: None, last: None, others: Vec::new() }
+    }
+
+    /// Starts a run with the counters at its start.
+    pub fn begin(&mut self, start: RunStart, first: Snapshot) {
+        let run = Run { start, intervals: Vec::new(), evidence: Vec::new(), end: None, disturbed: None };
+        self.record.runs = vec![run];
+        (self.first, self.last) = (Some(first.clone()), Some(first));
+        self.others.clear();
+    }
+
+    /// The counters since the last sample; `None` if there is no run or no time has passed.
+    pub fn sample(&mut self, now: Snapshot, so_far: &SoFar) -> Option<Counted> {
+        let (first, last) = (self.first.clone()?, self.last.replace(now.clone())?);
+        if now.at_ns <= last.at_ns {
+            return None;
+        }
+        self.between(last, now.clone());
+        let (device, pressure) = {
+            let case = self.case()?;
+            let waited = |file: &str| kernel_text::waited(&case, file);
+            (device(&case), [kernel_text::IO, kernel_text::CPU, kernel_text::MEMORY].map(waited))
+        };
+        self.between(first, now);
+        Some(Counted { device, pressure, others: self.others(so_far) })
+    }
+
+    /// Makes the run span two samples.
+    fn between(&mut self, from: Snapshot, to: Snapshot) {
+        let Some(run) = self.record.runs.first_mut() else { return };
+        run.evidence =
+            vec![Snapshot { moment: Moment::Start, ..from }, Snapshot { moment: Moment::Stop, ..to }];
+        let planned = self.record.header.plan.jobs.get(run.start.job);
+        let streams = planned.and_then(|j| j.phases.get(run.start.phase)).map_or(0, |p| p.streams.len());
+        let streams = (0..streams).map(|stream| StreamEnd { stream, ..StreamEnd::default() }).collect();
+        run.end = Some(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
+    }
+
+    /// The case whose stream moves data. Devices do not count by stream.
+    fn case(&self) -> Option<Case<'_>> {
+        let start = &self.record.runs.first()?.start;
+        let mut cases = case::of_job(&self.record, start.job);
+        cases.retain(|c| c.phase == start.phase);
+        let moves = cases.iter().position(|c| !c.stream.moves_no_data()).unwrap_or(0);
+        (moves < cases.len()).then(|| cases.swap_remove(moves).of_phase())
+    }
+
+    /// Traffic of others since the last sample.
+    fn others(&mut self, so_far: &SoFar) -> Known<Option<Disturbance>> {
+        if so_far.ops == 0 {
+            return Err("no operation was counted yet".into());
+        }
+        self.issue(so_far)?;
+        let case = self.case().ok_or("the run is of no job of the plan")?;
+        if !case.on_device() {
+            return Ok(None);
+        }
+        // Reports of workers arrive later than counters, so nothing may be inferred from them.
+        case.own()?;
+        let (mut all, mut unknown) = (Vec::new(), None);
+        for disk in foreign(&case) {
+            match disk {
+                Ok(disk) => all.push(disk),
+                Err(why) => unknown = unknown.or(Some(why)),
+            }
+        }
+        let before = std::mem::replace(&mut self.others, all);
+        let now = self.others.iter().find_map(|disk| disk.since(&before).disturbs());
+        match (now, unknown) {
+            (None, Some(why)) => Err(why),
+            (now, _) => Ok(now),
+        }
+    }
+
+    /// Sets what the run issued: the reported bytes, and as many operations as the devices completed requests. Splitting is judged only
+    /// for whole runs.
+    fn issue(&mut self, so_far: &SoFar) -> Known<()> {
+        let (at, device) = {
+            let case = self.case().ok_or("the run is of no job of the plan")?;
+            if !case.on_device() {
+                return Ok(());
+            }
+            (case.index, case.device()?)
+        };
+        let ends = self.record.runs.first_mut().and_then(|r| r.end.as_mut());
+        let stream = ends.and_then(|e| e.streams.get_mut(at)).ok_or("the run has no such stream")?;
+        for (kind, flow) in [(Kind::Read, device.read), (Kind::Write, device.write)] {
+            let bytes = so_far.bytes[kind as usize];
+            stream.issued.insert(kind, Issued { ops: flow.ios, bytes, ..Issued::default() });
+        }
+        Ok(())
+    }
+}
+
+fn device(case: &Case) -> Known<Device> {
+    let tops = case.tops()?;
+    let run = case.runs.first().ok_or_else(case::no_run)?;
+    let done = Course::from_run(run, &tops)?.between(0.0, f64::INFINITY).ok_or("no time has passed")?;
+    let names: Vec<&str> = tops.iter().map(|l| l.name.as_str()).collect();
+    Ok(Device {
+        name: names.join(" and "),
+        iops: done.ios / done.seconds,
+        bytes_per_s: done.bytes / done.seconds,
+        latency_ns: done.latency_ns,
+        in_flight: done.in_flight,
+    })
+}
+
+/// The results of a job so far, at one load if the strategy chooses it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Index of the job.
+    pub job: usize,
+    /// Operations per second that the strategy offered, if it chooses them.
+    pub offered_iops: Option<u64>,
+    /// Runs that count.
+    pub runs: usize,
+    /// Geometric mean of their operations per second; `None` without runs.
+    pub iops: Option<f64>,
+    /// p50, p99 and maximum of all their latencies in ns; `None` with too few operations.
+    pub latency_ns: [Option<u64>; 3],
+}
+
+/// p50, p99 and maximum in ns, each `None` with too few operations.
+pub fn latencies(of: &Histogram) -> [Option<u64>; 3] {
+    [of.supported_quantile_ns(0.5), of.supported_quantile_ns(0.99), of.max_ns()]
+}
+
+/// The results of a job so far.
+pub fn job_row(done: &[Summary], budget: &Budget, (job, offered_iops): (usize, Option<u64>)) -> Row {
+    let counting = disturbed::counting(done, budget);
+    let mut runs: Vec<&Summary> =
+        counting.iter().filter(|s| (s.job, s.offered_iops) == (job, offered_iops) && !s.refused).collect();
+    if matches!(budget.strategy, Strategy::Steady { .. }) {
+        // Earlier rounds only led to the steady state.
+        runs.drain(..runs.len().saturating_sub(WINDOW));
+    }
+    let rates: Vec<f64> = runs.iter().map(|s| s.iops).collect();
+    let mut latency = Histogram::new();
+    for run in &runs {
+        latency.merge(&run.latency);
+    }
+    Row {
+        job,
+        offered_iops,
+        runs: runs.len(),
+        iops: intervals::mean(&rates).map(|mean| mean.value),
+        latency_ns: latencies(&latency),
+    }
+}
+
+/// Group of the checks that need all runs.
+const OF_ALL_RUNS: char = 'E';
+
+/// The findings about the one run of a record, worst first, except those that its study exists to show.
+pub fn of_run(record: &Record) -> Vec<Finding> {
+    let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
+    let measured = case::of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());
+    let answered: Vec<_> = measured.map(ask).collect();
+    let acts = |f: &Finding| {
+        f.outcome == Outcome::Finding
+            && f.severity.is_some_and(|s| s < Severity::Note)
+            && f.id.group() != OF_ALL_RUNS
+            && !studies::is_expected(record, &answered, f)
+    };
+    merge(&answered, &[]).into_iter().filter(acts).collect()
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use model::finding::CheckId;
+#[cfg(test)]
+use std::sync::Arc;
+
+/// Samples the one run of a forged record at its end.
+#[cfg(test)]
+fn seen(fixture: &Fixture, so_far: &SoFar) -> Counted {
+    let mut record = Fixture { runs: 1, ..fixture.clone() }.record();
+    crate::figures::kernel_text::fixture(&mut record, crate::figures::kernel_text::IO, 0.25);
+    let run = record.runs.remove(0);
+    let mut going = Going::new(&record.header.plan, &record.header.hosts[0]);
+    assert_eq!(going.sample(run.evidence[1].clone(), so_far), None, "no run goes on");
+    going.begin(run.start, run.evidence[0].clone());
+    assert_eq!(going.sample(run.evidence[0].clone(), so_far), None, "no time has passed");
+    let mut now = run.evidence[1].clone();
+    now.files.remove(crate::figures::kernel_text::MEMORY);
+    going.sample(now, so_far).unwrap()
+}
+
+#[test]
+fn findings_of_one_run_are_those_that_more_runs_cannot_revoke() {
+    let ids = |fixture: &Fixture| -> Vec<CheckId> {
+        let mut record = Fixture { runs: 1, ..fixture.clone() }.record();
+        record.end = None;
+        of_run(&record).iter().map(|f| f.id).collect()
+    };
+    assert_eq!(ids(&Fixture::honest()), []);
+    let holes = Fixture { hole_share: 1.0, ..Fixture::honest() };
+    assert!(ids(&holes).contains(&CheckId::A04), "{:?}", ids(&holes));
+    assert_eq!(of_run(&Fixture { runs: 0, ..holes }.record()), []);
+}
+
+#[test]
+fn a_row_has_the_counting_runs_and_withholds_unsupported_percentiles() {
+    let run = |repeat: u32, iops: f64| {
+        let mut latency = Histogram::new();
+        (0..200).for_each(|ns| latency.record(1_000 + ns));
+        Summary { iops, latency: Arc::new(latency), refused: false, ..Summary::refused(0, repeat) }
+    };
+    let budget = Budget {
+        jobs: 2,
+        runs: 2,
+        strategy: Strategy::Fixed,
+        seed: 1,
+        paired: false,
+        attempts: 1,
+        ends_ns: None,
+        blocks: Vec::new(),
+    };
+    let row = job_row(&[run(0, 4.0), run(1, 9.0), Summary::refused(1, 0)], &budget, (0, None));
+    assert_eq!((row.runs, row.iops.map(f64::round)), (2, Some(6.0)));
+    assert!(row.latency_ns[0].is_some() && row.latency_ns[1].is_none() && row.latency_ns[2] == Some(1_199));
+    let refused = job_row(&[Summary::refused(1, 0)], &budget, (1, None));
+    assert_eq!((refused.runs, refused.iops, refused.latency_ns), (0, None, [None; 3]));
+}
+
+#[test]
+fn a_part_of_a_run_is_judged_like_a_complete_run() {
+    // As in the middle of a run: workers have reported a tenth of it.
+    let so_far = SoFar { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
+    let counted = seen(&Fixture::honest(), &so_far);
+    let device = counted.device.unwrap();
+    assert_eq!((device.name.as_str(), device.iops.round() > 9_000.0), ("vda", true), "{device:?}");
+    assert!(counted.pressure[0].as_ref().is_ok_and(|s| (s - 0.25).abs() < 1e-3));
+    assert!(counted.pressure[2].is_err(), "missing is no zero: {:?}", counted.pressure);
+    assert_eq!(counted.others, Ok(None));
+    let disturbed = seen(&Fixture { foreign_ios: 5_000, ..Fixture::honest() }, &so_far);
+    let sentence = disturbed.others.unwrap().map(|d| d.describe()).unwrap_or_default();
+    assert!(sentence.contains("of others on vda"), "{sentence}");
+}
+
+#[test]
+fn traffic_of_others_is_unknown_without_charges() {
+    let so_far = SoFar { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
+    let without = seen(&Fixture { cgroup: false, foreign_ios: 5_000, ..Fixture::honest() }, &so_far);
+    assert!(without.others.is_err() && without.device.is_ok());
+    assert!(
+        seen(&Fixture::honest(), &SoFar::default()).others.is_err_and(|why| why.contains("no operation"))
+    );
+    assert!(seen(&Fixture { stat_unreadable: true, ..Fixture::honest() }, &so_far).device.is_err());
+}

@@ -1,23 +1,25 @@
-//! Head-room: the share that a running load is of what was measured on the same device.
+//! Head-room: the share that a running load is of the capacities that were measured on the same device.
 //!
-//! For: bounds of that share, from rates and mean sizes alone. Not for: which capacities a device has ([`crate::capacity`]), nor
-//! `%util`, which says nothing of it.
-//!
-//! The time that a device needs for a request is taken from what was measured: 1 / rate for its class (direction, size, sequential or
-//! random). A load tells its rate and mean size by direction, and neither the sizes beside the mean nor whether it is sequential. So it is
-//! compared with the nearest measured sizes of its direction, under two assumptions that hold for disks and flash alike: a larger request
-//! takes no less time than a smaller one, and no more than the same bytes in smaller ones. With `c` the rate and `b` the size of
-//! a class, `s` the mean size of the load:
+//! The capacities come from a report. The time that a device needs for a request follows from them: 1 / rate for its class
+//! (direction, size, sequential or random). A load shows its rate and mean size by direction, but neither the single sizes nor whether it
+//! is sequential. So it is compared with the nearest measured sizes of its direction, under two assumptions that hold for disks and flash:
+//! a larger request takes no less time than a smaller one, and no more than the same bytes in smaller ones. With `c` the rate and `b` the
+//! size of a class, `s` the mean size of the load:
 //!
 //! - at least: the largest of 1 / c of the next smaller class and s / (b c) of the next larger one, by whichever order is faster;
 //! - at most: the smallest of 1 / c of the next larger class and s / (b c) of the next smaller one, by whichever order is slower.
 //!
-//! Directions may overlap in a device or exclude each other: the load is at least the largest share and at most their sum.
+//! Directions may overlap in a device or exclude each other: the load is at least the largest share and at most their sum. `%util` says
+//! nothing about head-room and is not used.
 
-use model::capacity::{Capacity, Direction, KnownBy, SameBy};
+use crate::limiter;
+use model::job::{Mix, Pattern, Stream};
+use model::machine::{Capacity, Direction, KnownBy, Layer, LayerKind, Place, SameBy};
+use model::plan::Plan;
+use model::report::{Measured, Report, Verdict};
 use model::watch::{DeviceInterval, Load, MeasuredIn, Requests};
 
-/// Requests per second below which a direction counts as not in use: a share of it says nothing.
+/// Requests per second below which a direction counts as unused, so its share is meaningless.
 const IN_USE_PER_S: f64 = 1e-9;
 
 /// By how much two ways to compute one share may differ.
@@ -63,8 +65,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Of a device, from capacities with their sessions, the newest first; `None` where none is of this device. Of a class that was measured
-    /// several times the highest rate counts.
+    /// The limits of a device from capacities with their sessions, the newest first; `None` if none is of this device. The highest rate
+    /// of a class counts.
     pub fn from_capacities(device: &KnownBy, measured: &[(MeasuredIn, Capacity)]) -> Option<Self> {
         let mut limits = Self { classes: Vec::new(), sessions: Vec::new(), same_by: SameBy::Serial };
         for (session, capacity) in measured {
@@ -154,7 +156,7 @@ impl Limits {
         load
     }
 
-    /// The measured result that gives the lower bound of [`Limits::load`]; `None` if results contradict one another, so that none does.
+    /// The measured result that gives the lower bound of [`Limits::load`]; `None` if results contradict each other.
     pub fn nearest(&self, interval: &DeviceInterval) -> Option<NearestLimit> {
         let at_least = self.load(interval).at_least_percent / 100.0;
         let directions = [(Direction::Read, &interval.read), (Direction::Write, &interval.write)];
@@ -178,7 +180,7 @@ impl Limits {
         })
     }
 
-    /// The least time in s that a request of this size takes, and the result that says so.
+    /// The least time in s that a request of this size takes, and the result that shows it.
     fn bounding(&self, direction: Direction, bytes: f64) -> Option<(f64, &Class)> {
         let by_size = |a: &&Class, b: &&Class| a.bytes.total_cmp(&b.bytes);
         let by_order = [false, true].into_iter().filter_map(|sequential| {
@@ -192,7 +194,7 @@ impl Limits {
         by_order.min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// Bounds of the share that requests of one direction are; `None` where nothing was measured of it.
+    /// Bounds of the share for the requests of one direction; `None` if nothing was measured for it.
     fn share(&self, direction: Direction, requests: &Requests, bytes: f64) -> Option<[f64; 2]> {
         let bounds = [false, true].into_iter().filter_map(|sequential| {
             let mut classes: Vec<&Class> = self.classes.iter().collect();
@@ -204,7 +206,7 @@ impl Limits {
     }
 }
 
-/// The least and the most time in s that a request of this size takes, by the nearest sizes of these classes; `None` where there are none.
+/// The least and the most time in s that a request of this size takes, by the nearest sizes of these classes; `None` without classes.
 fn seconds_each(classes: &[&Class], bytes: f64) -> Option<[f64; 2]> {
     let by_size = |a: &&&Class, b: &&&Class| a.bytes.total_cmp(&b.bytes);
     let smaller = classes.iter().filter(|c| c.bytes <= bytes).max_by(by_size);
@@ -214,6 +216,98 @@ fn seconds_each(classes: &[&Class], bytes: f64) -> Option<[f64; 2]> {
     let most = [larger.map(whole), smaller.map(by_bytes)].into_iter().flatten().reduce(f64::min)?;
     // Classes that contradict the assumptions, as of two sessions that differ, bound it all the same.
     Some([least.min(most), most.max(least)])
+}
+
+/// By how much the bytes that a device moved may differ from those of the operations, for these to be its own: merging and
+/// splitting keep bytes, a page cache or a journal does not.
+const SAME_BYTES: f64 = 0.05;
+
+/// The capacities in a report, for the devices of its plan's targets.
+///
+/// A result is a capacity if all of this holds:
+/// - It is VALID under its requested name, or only a cgroup's limit held it back, which is then noted.
+/// - It has one stream with one size and one direction, past the page cache, in a closed loop without a rate limit or syncs.
+/// - The topmost device moved the requested bytes.
+///
+/// Its figures are those of the device: completed requests, and their mean size.
+/// asked for. Its figures are those of the device: requests that it completed, and their mean size.
+pub fn of_report(plan: &Plan, report: &Report) -> Vec<Capacity> {
+    report.results.iter().filter_map(|result| of_result(plan, &report.machine.places, result)).collect()
+}
+
+fn of_result(plan: &Plan, places: &[Place], result: &Measured) -> Option<Capacity> {
+    let throttled = is_throttled(result);
+    if result.void || (!throttled && (result.verdict != Verdict::Valid || result.renamed)) {
+        return None;
+    }
+    let [phase] = result.job.phases.as_slice() else { return None };
+    let [stream] = phase.streams.as_slice() else { return None };
+    let (direction, sequential) = kind(stream)?;
+    let device = device(plan, places, stream)?;
+    let (rates, at_device) = (result.total.as_ref()?, result.at_device()?);
+    let moved = at_device.bytes_per_s(rates.iops) / (rates.mb_per_s * 1e6);
+    if !moved.is_finite() || (moved - 1.0).abs() > SAME_BYTES {
+        return None;
+    }
+    let requests_per_s = at_device.requests_per_s(rates.iops);
+    let request_bytes = at_device.request_bytes().filter(|bytes| *bytes > 0)?;
+    (requests_per_s.is_finite() && requests_per_s > 0.0).then(|| Capacity {
+        device: KnownBy::from_layer(device),
+        direction,
+        sequential,
+        request_bytes,
+        requests_per_s,
+        in_flight: stream.total_depth(),
+        throttled,
+    })
+}
+
+/// Whether it is SUSPECT, and a cgroup's limit is what it measured.
+fn is_throttled(result: &Measured) -> bool {
+    result.verdict == Verdict::Suspect && result.limiter.name == limiter::THROTTLE
+}
+
+/// The one kind of request that a stream makes without a rate limit; `None` if it makes several.
+fn kind(stream: &Stream) -> Option<(Direction, bool)> {
+    if !stream.is_unheld() || stream.flush.is_some() || !stream.cache.is_direct() || stream.cache.is_sync() {
+        return None;
+    }
+    if stream.does_nothing() || stream.moves_no_data() {
+        return None;
+    }
+    let [line] = stream.access.lines.as_slice() else { return None };
+    stream.access.block_bytes()?;
+    let direction = match line.mix {
+        mix if mix == Mix::of_percents(100, 0) => Direction::Read,
+        mix if mix == Mix::of_percents(0, 0) => Direction::Write,
+        _ => return None,
+    };
+    Some((direction, stream.access.pattern()? == Pattern::Sequential))
+}
+
+/// The one device that all targets of a stream are on: that which their file system or the caller talks to, of a partition its disk.
+fn device<'p>(plan: &Plan, places: &'p [Place], stream: &Stream) -> Option<&'p Layer> {
+    let mut found: Option<&Layer> = None;
+    for target in &stream.targets {
+        plan.targets.get(*target)?;
+        let place = places.get(*target)?;
+        let [top] = place.tops.as_slice() else { return None };
+        let layer = whole_disk(&place.layers, *top)?;
+        if found.is_some_and(|other| other.number != layer.number) {
+            return None;
+        }
+        found = Some(layer);
+    }
+    found
+}
+
+/// A layer, of a partition its disk.
+pub(crate) fn whole_disk(layers: &[Layer], at: usize) -> Option<&Layer> {
+    let layer = layers.get(at)?;
+    if layer.kind != LayerKind::Partition {
+        return Some(layer);
+    }
+    layers.get(*layer.below.first()?)
 }
 
 #[cfg(test)]
@@ -277,7 +371,7 @@ mod tests {
     const NONE: f64 = 0.0;
 
     #[test]
-    fn a_load_of_the_class_that_was_measured_is_told_exactly() {
+    fn a_load_of_a_measured_class_has_an_exact_share() {
         let limits = limits(&[("a", capacity(Direction::Read, false, 4, 2000.0))]);
         let still = requests(NONE, 0.0);
         for (rate, percent) in [(500.0, 25.0), (1000.0, 50.0), (1500.0, 75.0), (2000.0, 100.0), (0.0, 0.0)] {
@@ -286,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_between_two_classes_lies_between_what_they_say() {
+    fn a_size_between_two_classes_has_a_share_between_theirs() {
         let limits = limits(&[
             ("a", capacity(Direction::Read, false, 4, 10_000.0)),
             ("a", capacity(Direction::Read, false, 64, 2_500.0)),
@@ -299,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_not_known_and_both_directions_may_exclude_each_other() {
+    fn bounds_allow_any_order_and_directions_that_exclude_each_other() {
         let limits = limits(&[
             ("a", capacity(Direction::Read, false, 4, 1_000.0)),
             ("a", capacity(Direction::Read, true, 4, 10_000.0)),
@@ -310,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direction_of_which_nothing_was_measured_leaves_the_upper_bound_open() {
+    fn an_unmeasured_direction_leaves_the_upper_bound_open() {
         let limits = limits(&[("a", capacity(Direction::Read, false, 4, 1_000.0))]);
         assert_eq!(load(&limits, requests(500.0, 4.0), requests(1.0, 4.0)), (50.0, None));
         assert_eq!(load(&limits, requests(NONE, 4.0), requests(1.0, 4.0)), (0.0, None));
@@ -328,6 +422,76 @@ mod tests {
         assert_eq!(
             Limits::from_capacities(&other, &[(session("a"), capacity(Direction::Read, false, 4, 1.0))]),
             None
+        );
+    }
+}
+
+#[cfg(test)]
+mod capacity_tests {
+    use super::*;
+    use crate::fixture::Fixture;
+    use crate::{Judging, judge};
+    use model::job::{Cache, Flush, Pace, SyncCall};
+
+    fn capacities_after(change: impl Fn(&mut Report)) -> Vec<Capacity> {
+        let record = Fixture::honest().record();
+        let mut report = judge(&record, &Judging::default());
+        change(&mut report);
+        of_report(&record.header.plan, &report)
+    }
+
+    #[test]
+    fn an_honest_result_is_a_capacity_with_the_figures_of_the_device() {
+        let all = capacities_after(|_| {});
+        let report = judge(&Fixture::honest().record(), &Judging::default());
+        let [one] = &all[..] else { panic!("{all:?}: {:?}", report.verdict_reason) };
+        assert_eq!((one.direction, one.sequential, one.request_bytes), (Direction::Read, false, 4096));
+        let iops = report.results[0].total.as_ref().map_or(0.0, |t| t.iops);
+        assert!((one.requests_per_s / iops - 1.0).abs() < 0.01, "{one:?} of {iops}");
+    }
+
+    #[test]
+    fn invalid_and_limited_results_are_no_capacity() {
+        let stream = |report: &mut Report, change: fn(&mut Stream)| {
+            change(&mut report.results[0].job.phases[0].streams[0]);
+        };
+        assert!(capacities_after(|r| r.results[0].verdict = Verdict::Suspect).is_empty());
+        let held_back = capacities_after(|r| {
+            r.results[0].verdict = Verdict::Suspect;
+            r.results[0].limiter.name = limiter::THROTTLE.into();
+        });
+        assert!(held_back.len() == 1 && held_back[0].throttled && !capacities_after(|_| {})[0].throttled);
+        assert!(capacities_after(|r| r.results[0].renamed = true).is_empty());
+        assert!(capacities_after(|r| r.results[0].void = true).is_empty());
+        assert!(
+            capacities_after(|r| r.results[0].runs.iter_mut().for_each(|run| run.device = None)).is_empty()
+        );
+        assert!(capacities_after(|r| stream(r, |s| s.cache = Cache::Buffered)).is_empty());
+        assert!(
+            capacities_after(|r| stream(r, |s| s.pace = Pace::Limited { iops: 5.0, bytes_per_s: 0.0 }))
+                .is_empty()
+        );
+        assert!(
+            capacities_after(|r| stream(r, |s| s.access.lines[0].mix = Mix::of_percents(70, 0))).is_empty()
+        );
+        assert!(
+            capacities_after(|r| stream(r, |s| s.flush =
+                Some(Flush { call: SyncCall::default(), every: 1, calls: 1, drain: false })))
+            .is_empty()
+        );
+        // A device that moved other bytes than the request: something in between answered.
+        assert!(
+            capacities_after(|r| for run in &mut r.results[0].runs {
+                run.device = run.device.map(|d| model::report::DeviceFigures {
+                    bytes: d.bytes / 10,
+                    ios: d.ios / 10,
+                    ..d
+                });
+            })
+            .is_empty()
+        );
+        assert!(
+            capacities_after(|r| r.machine.places.iter_mut().for_each(|p| p.tops = Vec::new())).is_empty()
         );
     }
 }

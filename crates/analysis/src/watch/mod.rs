@@ -1,8 +1,646 @@
-//! Computes what two samples of a running machine mean: figures of devices and CPUs, the share of the load in what was measured on the
-//! device, and conclusions from both. Everything here is pure; the crate `machine` takes the samples.
+//! Computes what two samples of a running machine mean. Everything here is pure; the crate `machine` takes the samples.
+//!
+//! Figures of a device and shares of CPU time follow sysstat's formulas (`iostat(1)`). With `d` for the difference of a counter and T for
+//! the time between both samples:
+//!
+//! | figure | formula | iostat |
+//! |---|---|---|
+//! | requests per second | d ios / T | r/s, w/s, d/s, f/s |
+//! | bytes per second | d sectors * 512 / T | rkB/s, wkB/s, dkB/s |
+//! | mean size | d sectors * 512 / d ios | rareq-sz, wareq-sz, dareq-sz |
+//! | mean time | d ms / d ios | r_await, w_await, d_await, f_await |
+//! | merged | d merges / T, and d merges / (d merges + d ios) | rrqm/s, %rrqm |
+//! | mean depth | d queue ms / 1000 / T | aqu-sz |
+//! | time with a request in flight | d busy ms / 1000 / T | %util |
+//!
+//! If nothing completed there is no mean: iostat prints 0 then.
+//!
+//! Conclusions need figures that support them:
+//!
+//! | rule | condition |
+//! |---|---|
+//! | `at_limit` | the lower bound of the load is 90 to 105 % of what was measured |
+//! | `iops_not_throughput` | `at_limit` by a result with requests below 128 KiB, and less than half of the highest measured throughput in that direction, which has requests 8 times as large |
+//! | `twice_does_not_fit` | the lower bound of the load is 55 to 90 % of what was measured |
+//! | `at_request_size_limit` | the mean request is at least 95 % of `max_sectors_kb`, and the hardware takes larger ones |
+//!
+//! The first three need a result that was measured with at least 8 operations in flight: with fewer, a deeper queue might serve more.
+//! They are not drawn from a cgroup's limit, which holds for that cgroup only. A load above 105 % shows that the measured result is not
+//! the limit, so it supports no conclusion. Every rule needs 100 requests in the interval.
 
-pub mod conclusions;
-pub mod cpu;
-pub mod figures;
 pub mod head_room;
-pub mod over_time;
+
+use crate::figures::kernel_text::cpu_ticks;
+use head_room::{Limits, NearestLimit};
+use model::Known;
+use model::evidence::{BlockFlow, DiskCounters, Flushes};
+use model::machine::Direction;
+use model::units::{show_bytes, show_rate, show_share};
+use model::watch::{
+    Conclusion, CpuShares, DeviceInterval, DeviceOverTime, FlushRequests, LoadOverTime, LoadPoint, Requests,
+    Rule, Watched, WatchedDevice,
+};
+
+/// Returns the shares of an interval from the texts of `/proc/stat` at its start and end; `None` if no tick passed.
+///
+/// # Errors
+/// If a text has no line of all CPUs, or too few counters in it.
+pub fn shares(before: &str, after: &str) -> Known<Option<CpuShares>> {
+    let (before, after) = (cpu_ticks(before)?, cpu_ticks(after)?);
+    // The kernel may count iowait and idle time backwards by a few ticks.
+    let passed: Vec<u64> = after.iter().zip(&before).map(|(a, b)| a.saturating_sub(*b)).collect();
+    let [user, nice, system, idle, iowait, irq, softirq, steal] = passed[..] else {
+        return Err("/proc/stat has fewer than eight counters of CPU time".into());
+    };
+    let sum: u64 = passed.iter().sum();
+    let percent = |ticks: u64| ticks as f64 * 100.0 / sum as f64;
+    Ok((sum > 0).then(|| CpuShares {
+        user_percent: percent(user),
+        nice_percent: percent(nice),
+        system_percent: percent(system + irq + softirq),
+        iowait_percent: percent(iowait),
+        steal_percent: percent(steal),
+        idle_percent: percent(idle),
+    }))
+}
+
+/// ms counters have 32 bits in the kernel on every machine (`block/genhd.c` prints them as `%u`).
+const WRAP_MS: u64 = 1 << 32;
+
+/// Bytes of 10^6, and of 2^20.
+const MB: f64 = 1e6;
+
+const MIB: f64 = 1_048_576.0;
+
+/// The figures of a device between two samples, `seconds` apart.
+///
+/// # Errors
+/// That no time has passed, or which counter went backwards.
+pub fn between(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Known<DeviceInterval> {
+    if !seconds.is_finite() || seconds <= 0.0 {
+        return Err("no time has passed between two looks".into());
+    }
+    let discard = match before.discard.zip(after.discard) {
+        Some((a, b)) => Some(requests("discards", a, b, seconds)?),
+        None => None,
+    };
+    let flush = match before.flush.zip(after.flush) {
+        Some((a, b)) => Some(flushes(a, b, seconds)?),
+        None => None,
+    };
+    Ok(DeviceInterval {
+        seconds,
+        read: requests("reads", before.read, after.read, seconds)?,
+        write: requests("writes", before.write, after.write, seconds)?,
+        discard,
+        flush,
+        depth_mean: passed_ms("requests in the queue", before.queue_ms, after.queue_ms)? / 1000.0 / seconds,
+        in_flight: after.in_flight,
+        util_percent: passed_ms("use", before.busy_ms, after.busy_ms)? / 1000.0 / seconds * 100.0,
+    })
+}
+
+fn requests(of: &str, a: BlockFlow, b: BlockFlow, seconds: f64) -> Known<Requests> {
+    let ios = counted(of, a.ios, b.ios)?;
+    let merges = counted(of, a.merges, b.merges)?;
+    let bytes = counted(of, a.bytes, b.bytes)?;
+    let ms = passed_ms(of, a.ms, b.ms)?;
+    Ok(Requests {
+        per_s: ios / seconds,
+        mb_per_s: bytes / MB / seconds,
+        mib_per_s: bytes / MIB / seconds,
+        request_bytes: over(bytes, ios),
+        await_ms: over(ms, ios),
+        merged_per_s: merges / seconds,
+        merged_percent: over(merges * 100.0, merges + ios),
+    })
+}
+
+fn flushes(a: Flushes, b: Flushes, seconds: f64) -> Known<FlushRequests> {
+    let ios = counted("flushes", a.ios, b.ios)?;
+    let ms = passed_ms("flushes", a.ms, b.ms)?;
+    Ok(FlushRequests { per_s: ios / seconds, await_ms: over(ms, ios) })
+}
+
+fn over(sum: f64, number: f64) -> Option<f64> {
+    (number > 0.0).then(|| sum / number)
+}
+
+/// The difference of a counter that never wraps.
+fn counted(of: &str, before: u64, after: u64) -> Known<f64> {
+    let passed = after.checked_sub(before).ok_or_else(|| backwards_error(of))?;
+    Ok(passed as f64)
+}
+
+/// The difference of an ms counter, which may have wrapped. An interval cannot exceed half of the counter's range, so a larger difference
+/// means that the counter went backwards.
+fn passed_ms(of: &str, before: u64, after: u64) -> Known<f64> {
+    if let Some(passed) = after.checked_sub(before) {
+        return Ok(passed as f64);
+    }
+    let wrapped = (after + WRAP_MS).checked_sub(before).filter(|ms| *ms < WRAP_MS / 2);
+    wrapped.map(|ms| ms as f64).ok_or_else(|| backwards_error(&format!("the time of {of}")))
+}
+
+fn backwards_error(of: &str) -> String {
+    format!("the kernel's counter of {of} jumped back; figures begin anew with the next interval")
+}
+
+/// Most points of a device: more than a page can show.
+const POINTS_MAX: usize = 2000;
+
+/// Adds an interval, which began and ended at these s since watching began.
+pub fn add(load: &mut LoadOverTime, watched: &Watched, span_s: [f64; 2]) {
+    if load.started.is_empty() {
+        watched.time.clone_into(&mut load.started);
+        load.intervals_per_point = 1;
+    }
+    watched.time.clone_into(&mut load.ended);
+    for device in &watched.devices {
+        let new = device.conclusions.iter().filter(|c| c.is_new);
+        load.conclusions.extend(new.map(|c| (watched.time.clone(), c.text.clone())));
+        let limit_unknown = device.load.as_ref().and_then(|load| load.as_ref().err().cloned());
+        match load.devices.iter_mut().find(|d| d.name == device.name) {
+            Some(known) => {
+                known.points.push(point(device, span_s));
+                known.limit_unknown = limit_unknown;
+            }
+            None => load.devices.push(DeviceOverTime {
+                name: device.name.clone(),
+                points: vec![point(device, span_s)],
+                limit_unknown,
+            }),
+        }
+    }
+    let most = load.devices.iter().map(|d| d.points.len()).max().unwrap_or(0);
+    if most > POINTS_MAX {
+        load.intervals_per_point = load.intervals_per_point.saturating_mul(2);
+        load.devices.iter_mut().for_each(|device| device.points = halved(&device.points));
+    }
+    load.conclusions.truncate(POINTS_MAX);
+}
+
+fn point(device: &WatchedDevice, span_s: [f64; 2]) -> LoadPoint {
+    let figures = device.figures.as_ref().ok();
+    let bounds = device.load.as_ref().and_then(|load| load.as_ref().ok());
+    LoadPoint {
+        span_s,
+        per_s: figures.map(|f| [f.read.per_s, f.write.per_s]),
+        mb_per_s: figures.map(|f| [f.read.mb_per_s, f.write.mb_per_s]),
+        at_least_percent: bounds.map(|load| load.at_least_percent),
+        at_most_percent: bounds.and_then(|load| load.at_most_percent),
+    }
+}
+
+/// The mean of each two neighbours, by their lengths.
+fn halved(points: &[LoadPoint]) -> Vec<LoadPoint> {
+    let mean = |pair: &[LoadPoint]| {
+        let [a, b] = pair else { return pair.first().copied() };
+        let [long, short] = [a, b].map(|p| p.span_s[1] - p.span_s[0]);
+        let mean = |x: f64, y: f64| (x * long + y * short) / (long + short);
+        let both = |x: Option<f64>, y: Option<f64>| Some(mean(x?, y?));
+        let pairs = |x: Option<[f64; 2]>, y: Option<[f64; 2]>| {
+            let (x, y) = (x?, y?);
+            Some([mean(x[0], y[0]), mean(x[1], y[1])])
+        };
+        Some(LoadPoint {
+            span_s: [a.span_s[0], b.span_s[1]],
+            per_s: pairs(a.per_s, b.per_s),
+            mb_per_s: pairs(a.mb_per_s, b.mb_per_s),
+            at_least_percent: both(a.at_least_percent, b.at_least_percent),
+            at_most_percent: both(a.at_most_percent, b.at_most_percent),
+        })
+    };
+    points.chunks(2).filter_map(mean).collect()
+}
+
+/// Fewest requests in an interval.
+const REQUESTS_MIN: f64 = 100.0;
+
+/// Fewest operations in flight of a result that counts as the limit of its device.
+const IN_FLIGHT_MIN: u64 = 8;
+
+/// A load from here on is at the limit.
+const AT_LIMIT_PERCENT: f64 = 90.0;
+
+/// A load above this is more than was measured, beyond the noise between runs.
+const BEYOND_LIMIT_PERCENT: f64 = 105.0;
+
+/// Twice a load from here on is more than was measured, beyond the noise between runs.
+const MORE_THAN_HALF_PERCENT: f64 = 55.0;
+
+/// Results with requests below this size measure IOPS, others throughput.
+const LARGE_BYTES: f64 = (128 << 10) as f64;
+
+/// Requests that are larger by this factor show what throughput a device has.
+const LARGER_FACTOR: f64 = 8.0;
+
+/// Throughput has room if less than this share of it is used.
+const ROOM_SHARE: f64 = 0.5;
+
+/// The mean size of requests from which nearly all of them are as large as the limit.
+const AT_SIZE_SHARE: f64 = 0.95;
+
+/// The largest request that the kernel sends to a device, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestSizeLimit {
+    /// As it is set (`max_sectors_kb`).
+    pub current: u64,
+    /// As far as it may be raised (`max_hw_sectors_kb`).
+    pub hardware: u64,
+}
+
+/// Returns the conclusions from the figures of a device, by the results that were measured on it and its limit for the size of requests.
+pub fn draw(
+    device: &str,
+    figures: &DeviceInterval,
+    limits: Option<&Limits>,
+    size_limit: Option<RequestSizeLimit>,
+) -> Vec<Conclusion> {
+    let mut all = limits.map_or_else(Vec::new, |limits| of_load(device, figures, limits));
+    all.extend(size_limit.and_then(|limit| of_request_size(device, figures, limit)));
+    all
+}
+
+fn is_enough(requests: &Requests, figures: &DeviceInterval) -> bool {
+    requests.per_s * figures.seconds >= REQUESTS_MIN
+}
+
+fn of_load(device: &str, figures: &DeviceInterval, limits: &Limits) -> Vec<Conclusion> {
+    let load = limits.load(figures);
+    let percent = load.at_least_percent;
+    let Some(nearest) = limits.nearest(figures).filter(|n| n.in_flight >= IN_FLIGHT_MIN && !load.throttled)
+    else {
+        return Vec::new();
+    };
+    let requests = requests_of(figures, nearest.direction);
+    if !is_enough(requests, figures) {
+        return Vec::new();
+    }
+    let is_exact = load.at_most_percent.is_some_and(|most| (most - percent).abs() < 0.5);
+    let share = format!("{}{}", if is_exact { "" } else { "at least " }, show_share(percent / 100.0));
+    let what = if nearest.bytes < LARGE_BYTES { "IOPS" } else { "throughput" };
+    let measured = format!(
+        "measured {} {}/s of {}, {} in flight (session {}{})",
+        show_rate(nearest.per_s),
+        nearest.direction.word(),
+        show_bytes(nearest.bytes as u64),
+        nearest.in_flight,
+        nearest.session.session,
+        nearest.session.day().map_or_else(String::new, |day| format!(", {day}")),
+    );
+    let now = format!(
+        "now {} {}/s of {} on average",
+        show_rate(requests.per_s),
+        nearest.direction.word(),
+        requests.request_bytes.map_or_else(|| "?".into(), |b| show_bytes(b as u64)),
+    );
+    let of_day = nearest.session.day().map_or_else(String::new, |day| format!(", {day}"));
+    let of_result = format!("{} {}{of_day}", show_bytes(nearest.bytes as u64), nearest.direction.word());
+    let conclusion = |rule, text: String, condition: &str| Conclusion {
+        rule,
+        text,
+        basis: format!("{condition}; {now}; {measured}: {share}"),
+        is_new: true,
+    };
+    if (AT_LIMIT_PERCENT..=BEYOND_LIMIT_PERCENT).contains(&percent) {
+        let text = format!(
+            "{device} is at {share} of the {what} measured on it ({of_result}): a faster CPU will not help"
+        );
+        let condition =
+            format!("the load is {AT_LIMIT_PERCENT} to {BEYOND_LIMIT_PERCENT} % of what was measured");
+        let at_limit = conclusion(Rule::AtLimit, text, &condition);
+        return std::iter::once(at_limit).chain(throughput_room(device, &nearest, &now)).collect();
+    }
+    if (MORE_THAN_HALF_PERCENT..AT_LIMIT_PERCENT).contains(&percent) {
+        let twice = show_share(percent * 2.0 / 100.0);
+        let text = format!(
+            "{device} is at {share} of the {what} measured on it ({of_result}): twice this load would need \
+             {twice} and not fit"
+        );
+        let condition = format!(
+            "the load is {MORE_THAN_HALF_PERCENT} to {AT_LIMIT_PERCENT} % of what was measured, so twice of it is more"
+        );
+        return vec![conclusion(Rule::TwiceDoesNotFit, text, &condition)];
+    }
+    Vec::new()
+}
+
+/// Of a load that is at the measured IOPS: whether throughput has room.
+fn throughput_room(device: &str, nearest: &NearestLimit, now: &str) -> Option<Conclusion> {
+    let (highest, bytes) = nearest.highest_throughput;
+    let has_room = nearest.load_bytes_per_s < highest * ROOM_SHARE;
+    if nearest.bytes >= LARGE_BYTES || bytes < nearest.bytes * LARGER_FACTOR || !has_room {
+        return None;
+    }
+    let mb = |bytes_per_s: f64| show_rate(bytes_per_s / 1e6);
+    let (load, most) = (mb(nearest.load_bytes_per_s), mb(highest));
+    Some(Conclusion {
+        rule: Rule::IopsNotThroughput,
+        text: format!(
+            "{device}: throughput has room ({load} of {most} MB/s measured), IOPS do not: fewer, larger requests \
+             would move more data"
+        ),
+        basis: format!(
+            "the load is at the measured IOPS, and below {} of the highest measured throughput; {now}; measured \
+             {most} MB/s in {} of {}",
+            show_share(ROOM_SHARE),
+            nearest.direction.word(),
+            show_bytes(bytes as u64),
+        ),
+        is_new: true,
+    })
+}
+
+/// Whether requests are as large as the kernel lets them be, and may be larger.
+fn of_request_size(device: &str, figures: &DeviceInterval, limit: RequestSizeLimit) -> Option<Conclusion> {
+    let RequestSizeLimit { current, hardware } = limit;
+    if current == 0 || hardware <= current {
+        return None;
+    }
+    let (direction, requests, bytes) = Direction::ALL.into_iter().find_map(|direction| {
+        let requests = requests_of(figures, direction);
+        let bytes = requests.request_bytes.filter(|_| is_enough(requests, figures))?;
+        (bytes >= AT_SIZE_SHARE * current as f64).then_some((direction, requests, bytes))
+    })?;
+    let (current, hardware) = (current / 1024, hardware / 1024);
+    Some(Conclusion {
+        rule: Rule::AtRequestSizeLimit,
+        text: format!(
+            "{device}: {} are as large as max_sectors_kb = {current} allows, which splits larger ones: raising it \
+             may help (echo {hardware} > /sys/block/{device}/queue/max_sectors_kb)",
+            direction.word()
+        ),
+        basis: format!(
+            "the mean request is at least {} of max_sectors_kb, and max_hw_sectors_kb is higher; now {} {}/s of \
+             {:.1} KiB on average; max_sectors_kb {current}, max_hw_sectors_kb {hardware}",
+            show_share(AT_SIZE_SHARE),
+            show_rate(requests.per_s),
+            direction.word(),
+            bytes / 1024.0,
+        ),
+        is_new: true,
+    })
+}
+
+fn requests_of(figures: &DeviceInterval, direction: Direction) -> &Requests {
+    match direction {
+        Direction::Read => &figures.read,
+        Direction::Write => &figures.write,
+    }
+}
+
+#[test]
+fn shares_are_those_of_iostat() {
+    let before = "cpu  100 10 50 1000 20 1 2 3 7 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
+    let after = "cpu  150 15 70 1100 30 2 6 13 9 0\n";
+    let Ok(Some(all)) = shares(before, after) else { panic!() };
+    // 50 + 5 + 20 + 100 + 10 + 1 + 4 + 10 = 200 ticks.
+    let percents = [
+        all.user_percent,
+        all.nice_percent,
+        all.system_percent,
+        all.iowait_percent,
+        all.steal_percent,
+        all.idle_percent,
+    ];
+    assert_eq!(percents.map(|p| format!("{p:.1}")), ["25.0", "2.5", "12.5", "5.0", "5.0", "50.0"]);
+    assert_eq!(shares(before, before), Ok(None));
+    assert!(shares("intr 1\n", after).is_err());
+    assert!(shares("cpu 1 2 3\n", "cpu 2 3 4\n").is_err());
+}
+
+#[test]
+fn iowait_that_ran_backwards_counts_as_none() {
+    let shares = shares("cpu 0 0 0 10 8 0 0 0\n", "cpu 0 0 0 20 5 0 0 0\n");
+    let Ok(Some(all)) = shares else { panic!("{shares:?}") };
+    assert_eq!([all.iowait_percent, all.idle_percent].map(|p| format!("{p:.1}")), ["0.0", "100.0"]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> DiskCounters {
+        DiskCounters::parse(text).unwrap()
+    }
+
+    #[test]
+    fn figures_are_those_of_the_formulas_to_the_digit() {
+        // Fields of /proc/diskstats: reads, merged, sectors, ms; writes the same; in flight, busy ms, queue ms; discards; flushes.
+        let before = at("1000 50 80000 400 200 20 16000 900 0 5000 1300 10 0 8000 3 40 120");
+        let after = at("3500 150 280000 1650 700 520 136000 4150 7 6900 6250 15 1 48000 8 60 220");
+        let f = between(&before, &after, 2.0).unwrap();
+        let show = |value: f64| format!("{value:.2}");
+        let of = |r: &Requests| {
+            [
+                r.per_s,
+                r.mb_per_s,
+                r.request_bytes.unwrap() / 1024.0,
+                r.await_ms.unwrap(),
+                r.merged_per_s,
+                r.merged_percent.unwrap(),
+            ]
+            .map(show)
+            .join(" ")
+        };
+        // 2500 reads of 200,000 sectors, 100 merged, 1250 ms in 2 s: 2500/2; 102.4e6/2; 100,000 KiB/2500; 1250/2500; 100/2; 100/2600.
+        assert_eq!(of(&f.read), "1250.00 51.20 40.00 0.50 50.00 3.85");
+        // 500 writes of 120,000 sectors, 500 merged, 3250 ms.
+        assert_eq!(of(&f.write), "250.00 30.72 120.00 6.50 250.00 50.00");
+        // 5 discards of 40,000 sectors, 1 merged, 5 ms; 20 flushes, 100 ms.
+        assert_eq!(of(&f.discard.unwrap()), "2.50 10.24 4000.00 1.00 0.50 16.67");
+        let flush = f.flush.unwrap();
+        assert_eq!((show(flush.per_s), show(flush.await_ms.unwrap())), ("10.00".into(), "5.00".into()));
+        // 4950 ms of the queue and 1900 busy ones in 2 s.
+        assert_eq!(
+            (show(f.depth_mean), show(f.util_percent), f.in_flight),
+            ("2.48".into(), "95.00".into(), 7)
+        );
+        assert!((f.read.mib_per_s - 100_000.0 / 1024.0 / 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn means_need_requests_and_uncounted_figures_are_none() {
+        let still = at("1 0 8 1 1 0 8 1 0 1 1");
+        let f = between(&still, &still, 1.0).unwrap();
+        assert_eq!(
+            (f.read.per_s, f.read.request_bytes, f.read.await_ms, f.read.merged_percent),
+            (0.0, None, None, None)
+        );
+        assert_eq!((f.discard, f.flush), (None, None));
+        assert!(between(&still, &still, 0.0).is_err());
+    }
+
+    #[test]
+    fn a_wrapped_time_counter_continues_and_a_counter_that_went_back_gives_no_figure() {
+        let before = at("10 0 80 4294967290 5 0 40 10 0 4294967000 4294966296 0 0 0 0 3 4294967295");
+        let after = at("12 0 96 4 5 0 40 10 0 704 1000 0 0 0 0 4 1");
+        let f = between(&before, &after, 1.0).unwrap();
+        assert_eq!((f.read.await_ms, f.depth_mean, f.util_percent), (Some(5.0), 2.0, 100.0));
+        assert_eq!(f.flush.unwrap().await_ms, Some(2.0));
+        // Another device under the name, or a counter that went backwards.
+        for (text, word) in [
+            ("3 0 96 4 5 0 40 10 0 704 1000 0 0 0 0 4 1", "reads"),
+            ("12 0 70 4 5 0 40 10 0 704 1000 0 0 0 0 4 1", "reads"),
+            ("12 0 96 4 5 0 40 9 0 704 1000 0 0 0 0 4 1", "time of writes"),
+            ("12 0 96 4 5 0 40 10 0 704 1000 0 0 0 0 2 1", "flushes"),
+        ] {
+            let why = between(&before, &at(text), 1.0).unwrap_err();
+            assert!(why.contains(word) && why.contains("jumped back"), "{why}");
+        }
+        // A counter of ms that is beyond 32 bits never wrapped.
+        assert!(passed_ms("x", 1 << 40, 0).is_err());
+    }
+}
+
+#[test]
+fn neighbouring_points_are_averaged_by_length_and_unknown_ones_remain_unknown() {
+    let point = |from: f64, to: f64, reads: f64, most: Option<f64>| LoadPoint {
+        span_s: [from, to],
+        per_s: Some([reads, 0.0]),
+        mb_per_s: None,
+        at_least_percent: Some(reads / 10.0),
+        at_most_percent: most,
+    };
+    let all = halved(&[
+        point(0.0, 1.0, 100.0, Some(20.0)),
+        point(1.0, 4.0, 300.0, None),
+        point(4.0, 5.0, 7.0, None),
+    ]);
+    let [mean, last] = &all[..] else { panic!("{all:?}") };
+    assert_eq!(
+        (mean.span_s, mean.per_s, mean.at_least_percent),
+        ([0.0, 4.0], Some([250.0, 0.0]), Some(25.0))
+    );
+    assert_eq!((mean.mb_per_s, mean.at_most_percent, last.per_s), (None, None, Some([7.0, 0.0])));
+}
+
+#[cfg(test)]
+mod conclusions_tests {
+    use super::*;
+    use model::machine::{Capacity, KnownBy};
+    use model::watch::MeasuredIn;
+
+    fn disk() -> KnownBy {
+        KnownBy { serial: Some("S".into()), bytes: 1 << 40, ..KnownBy::default() }
+    }
+
+    /// 4 KiB reads at 2000/s and 1 MiB reads at 250/s.
+    fn limits(in_flight: u64, throttled: bool) -> Limits {
+        let session =
+            MeasuredIn { session: "20261120-1".into(), started: Some("2026-11-20T10:00:00+01:00".into()) };
+        let capacity = |kib: u64, requests_per_s| Capacity {
+            device: disk(),
+            direction: Direction::Read,
+            sequential: false,
+            request_bytes: kib << 10,
+            requests_per_s,
+            in_flight,
+            throttled,
+        };
+        let all = [(session.clone(), capacity(4, 2000.0)), (session, capacity(1024, 250.0))];
+        Limits::from_capacities(&disk(), &all).unwrap()
+    }
+
+    fn reads(per_s: f64, kib: f64) -> DeviceInterval {
+        let bytes = kib * 1024.0;
+        let requests = |per_s: f64| Requests {
+            per_s,
+            mb_per_s: per_s * bytes / 1e6,
+            mib_per_s: per_s * bytes / 1_048_576.0,
+            request_bytes: (per_s > 0.0).then_some(bytes),
+            await_ms: None,
+            merged_per_s: 0.0,
+            merged_percent: None,
+        };
+        DeviceInterval {
+            seconds: 1.0,
+            read: requests(per_s),
+            write: requests(0.0),
+            discard: None,
+            flush: None,
+            depth_mean: 8.0,
+            in_flight: 8,
+            util_percent: 100.0,
+        }
+    }
+
+    fn rules(figures: &DeviceInterval, limits: &Limits) -> Vec<Rule> {
+        draw("vda", figures, Some(limits), None).into_iter().map(|c| c.rule).collect()
+    }
+
+    #[test]
+    fn a_load_at_the_measured_iops_is_at_its_limit_while_throughput_has_room() {
+        let all = draw("vda", &reads(1840.0, 4.0), Some(&limits(32, false)), None);
+        let [limit, room] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(
+            limit.text,
+            "vda is at 92 % of the IOPS measured on it (4 KiB reads, 2026-11-20): a faster CPU will not help"
+        );
+        assert!(
+            limit.basis.contains("2,000 reads/s of 4 KiB, 32 in flight (session 20261120-1"),
+            "{limit:?}"
+        );
+        assert_eq!(
+            room.text,
+            "vda: throughput has room (7.54 of 262 MB/s measured), IOPS do not: fewer, larger requests would move more data"
+        );
+    }
+
+    #[test]
+    fn a_load_at_the_measured_throughput_allows_no_conclusion_about_iops() {
+        let all = draw("vda", &reads(240.0, 1024.0), Some(&limits(8, false)), None);
+        let [limit] = &all[..] else { panic!("{all:?}") };
+        assert!(limit.text.contains("96 % of the throughput measured on it (1 MiB reads"), "{limit:?}");
+    }
+
+    #[test]
+    fn twice_a_load_of_more_than_half_does_not_fit() {
+        let all = draw("vda", &reads(1300.0, 4.0), Some(&limits(32, false)), None);
+        let [twice] = &all[..] else { panic!("{all:?}") };
+        assert!(twice.text.ends_with("twice this load would need 130 % and not fit"), "{twice:?}");
+    }
+
+    #[test]
+    fn weak_figures_give_no_conclusion() {
+        let (known, none) = (limits(32, false), Vec::<Rule>::new());
+        for per_s in [0.0, 99.0, 1000.0, 1099.0, 2101.0, 5000.0] {
+            assert_eq!(rules(&reads(per_s, 4.0), &known), none, "{per_s}");
+        }
+        for per_s in [1101.0, 1799.0] {
+            assert_eq!(rules(&reads(per_s, 4.0), &known), [Rule::TwiceDoesNotFit], "{per_s}");
+        }
+        for per_s in [1801.0, 2099.0] {
+            assert_eq!(
+                rules(&reads(per_s, 4.0), &known),
+                [Rule::AtLimit, Rule::IopsNotThroughput],
+                "{per_s}"
+            );
+        }
+        // A shallow queue may not have reached the limit, a cgroup has its own, and few requests are chance.
+        assert_eq!(rules(&reads(1840.0, 4.0), &limits(7, false)), none);
+        assert_eq!(rules(&reads(1840.0, 4.0), &limits(32, true)), none);
+        assert_eq!(rules(&DeviceInterval { seconds: 0.05, ..reads(1840.0, 4.0) }, &known), none);
+        // Between two measured sizes the lower bound counts: 16 KiB take at least as long as 4 KiB.
+        let all = draw("vda", &reads(1840.0, 16.0), Some(&known), None);
+        assert!(all[0].text.contains("at least 92 %"), "{all:?}");
+    }
+
+    #[test]
+    fn requests_at_max_sectors_kb_are_named_if_it_can_be_raised() {
+        let at = |kib: f64, current: u64, hardware: u64| {
+            let limit = RequestSizeLimit { current: current << 10, hardware: hardware << 10 };
+            draw("loop4", &reads(500.0, kib), None, Some(limit))
+        };
+        let all = at(64.0, 64, 1280);
+        let [one] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(
+            one.text,
+            "loop4: reads are as large as max_sectors_kb = 64 allows, which splits larger ones: raising it may help (echo 1280 > /sys/block/loop4/queue/max_sectors_kb)"
+        );
+        assert!(one.basis.contains("500 reads/s of 64.0 KiB"), "{one:?}");
+        assert!(at(61.0, 64, 1280).len() == 1 && at(60.0, 64, 1280).is_empty());
+        assert!(at(64.0, 64, 64).is_empty(), "the hardware takes no more");
+    }
+}

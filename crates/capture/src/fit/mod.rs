@@ -1,30 +1,188 @@
-//! Fitting: a job that behaves like a captured load.
+//! Fitting: a job that behaves like a captured load. Works on rows, in memory that does not grow with their
+//! number.
 //!
-//! For: pure work on rows, in memory that does not grow with their number: one pass that says which tasks become streams ([`Survey`]), a
-//! second one that gathers what each is like ([`Gathering`]), and the job file that says it ([`Fitted::toml`]). [`Observed`] is what a load
-//! and its fit are compared by. Not for: the load again request by request ([`crate::replay`]), nor for running a job.
+//! 1. [`Survey`], the first pass, decides which tasks become streams, and where and when each is active.
+//! 2. [`Gathering`], the second pass, collects the figures of each part: sizes, offsets, runs, arrivals,
+//!    think times (`survey`).
+//! 3. `pace` decides between open and closed loops, `distributions` chooses arrivals and think times, `shape`
+//!    chooses sizes and offsets.
+//! 4. [`Fitted::toml`] writes the job file (`job_file`).
+//!
+//! [`Observed`] has the figures by which a load and its fit are compared. `replay` repeats a load request by
+//! request.
 
-mod bursts;
-mod closed;
-mod entry;
-mod gather;
-mod law;
-mod observed;
+mod distributions;
+mod job_file;
 mod pace;
-mod part;
-mod side;
-mod sizes;
-mod stream;
+mod shape;
 mod survey;
-mod text;
-mod turns;
-mod zones;
 
-pub use gather::Gathering;
-pub use observed::{Figures, Observed};
-pub use stream::Fitted;
-pub use survey::{Nothing, Survey};
-pub use text::Head;
+use crate::replay::{Operation, Operations};
+use crate::row::{Names, Row, Task};
+pub use job_file::{Fitted, Head};
+use model::captured::Origin;
+use model::histogram::Histogram;
+use model::job::{Changes, Kind};
+use std::collections::BTreeMap;
+pub use survey::{Gathering, Nothing, Survey};
+
+/// Bins of offsets.
+const BINS: usize = 1 << 16;
+/// Most distinct sizes.
+const MAX_DISTINCT_SIZES: usize = 1 << 16;
+/// One in this many operations may have an unknown completion.
+const MIN_PER_UNFINISHED: u64 = 1000;
+
+/// Observes the operations of a capture.
+#[derive(Debug)]
+pub struct Observed {
+    operations: Operations,
+    figures: Figures,
+    in_flight_ns: u128,
+    first_ns: Option<u64>,
+    last_ns: u64,
+    unfinished: u64,
+}
+
+/// What they were like.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// From the first issue to the last completion, in ns.
+    pub elapsed_ns: u64,
+    /// Reads, writes, trims and requested flushes.
+    pub counts: [u64; Kind::ALL.len()],
+    /// Bytes that were read and written.
+    pub bytes: u64,
+    /// Mean operations in flight; `None` if completions are unknown.
+    pub depth: Option<f64>,
+    /// Latencies by kind.
+    pub latencies: [Histogram; Kind::ALL.len()],
+    /// Operations of other tasks.
+    pub of_others: u64,
+    sizes: BTreeMap<u32, u64>,
+    offsets: Vec<u64>,
+    /// Sectors of a bin of offsets.
+    width: u64,
+}
+
+impl Observed {
+    /// Starts for a capture with this header, with offsets up to this sector.
+    pub fn new(origin: &Origin, end_sector: u64) -> Self {
+        Self {
+            operations: Operations::from_origin(origin, &Changes::default()),
+            figures: Figures {
+                elapsed_ns: 0,
+                counts: [0; Kind::ALL.len()],
+                bytes: 0,
+                depth: None,
+                latencies: Default::default(),
+                of_others: 0,
+                sizes: BTreeMap::new(),
+                offsets: vec![0; BINS],
+                width: end_sector.div_ceil(BINS as u64).max(1),
+            },
+            in_flight_ns: 0,
+            first_ns: None,
+            last_ns: 0,
+            unfinished: 0,
+        }
+    }
+
+    /// Adds the rows of a block. Counts those of other tasks separately.
+    pub fn add(&mut self, rows: &[Row], names: &Names, is_selected: &dyn Fn(&Task) -> bool) {
+        for row in rows {
+            let mut all = Vec::new();
+            self.operations.add(row, names, &mut |operation| all.push(*operation));
+            let selected = names.task_at(row.task).is_some_and(is_selected);
+            for operation in &all {
+                if selected { self.take(operation) } else { self.figures.of_others += 1 }
+            }
+        }
+    }
+
+    fn take(&mut self, operation: &Operation) {
+        let figures = &mut self.figures;
+        self.first_ns = Some(self.first_ns.map_or(operation.issue_ns, |first| first.min(operation.issue_ns)));
+        self.last_ns = self.last_ns.max(operation.done_ns.unwrap_or(operation.issue_ns));
+        figures.counts[operation.kind as usize] += 1;
+        match operation.done_ns {
+            Some(done_ns) => self.in_flight_ns += u128::from(done_ns.saturating_sub(operation.issue_ns)),
+            None => self.unfinished += 1,
+        }
+        if let Some(ns) = operation.latency_ns {
+            figures.latencies[operation.kind as usize].record(ns);
+        }
+        if !Kind::MOVING.contains(&operation.kind) {
+            return;
+        }
+        figures.bytes = figures.bytes.saturating_add(u64::from(operation.sectors) * crate::SECTOR);
+        if figures.sizes.len() < MAX_DISTINCT_SIZES || figures.sizes.contains_key(&operation.sectors) {
+            *figures.sizes.entry(operation.sectors).or_default() += 1;
+        }
+        let bin = usize::try_from(operation.sector / figures.width).unwrap_or(BINS).min(BINS - 1);
+        figures.offsets[bin] += 1;
+    }
+
+    /// Returns the latencies of a kind so far.
+    pub fn latency(&self, kind: Kind) -> &Histogram {
+        &self.figures.latencies[kind as usize]
+    }
+
+    /// What they were like.
+    pub fn finish(self) -> Figures {
+        let elapsed_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or(0));
+        let all: u64 = self.figures.counts.iter().sum();
+        // A few may have been in flight when the capture ended.
+        let known = self.in_flight_ns > 0 && elapsed_ns > 0 && self.unfinished <= all / MIN_PER_UNFINISHED;
+        let depth = known.then(|| self.in_flight_ns as f64 / elapsed_ns as f64);
+        Figures { elapsed_ns, depth, ..self.figures }
+    }
+}
+
+impl Figures {
+    /// Returns the rate of `count` per second.
+    pub fn rate(&self, count: u64) -> Option<f64> {
+        (self.elapsed_ns > 0).then(|| count as f64 / (self.elapsed_ns as f64 / 1e9))
+    }
+
+    /// Returns the distance (Kolmogorov-Smirnov) of the sizes of reads and writes; `None` without any.
+    pub fn distance_of_sizes(&self, other: &Self) -> Option<f64> {
+        let all = self.sizes.keys().chain(other.sizes.keys());
+        let mut keys: Vec<u32> = all.copied().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let of = |figures: &Self| {
+            keys.iter().map(|key| figures.sizes.get(key).copied().unwrap_or(0)).collect::<Vec<_>>()
+        };
+        distance(&of(self), &of(other))
+    }
+
+    /// Returns the distance (Kolmogorov-Smirnov) of the offsets of reads and writes, in 65,536 bins; `None`
+    /// without any.
+    pub fn distance_of_offsets(&self, other: &Self) -> Option<f64> {
+        distance(&self.offsets, &other.offsets)
+    }
+}
+
+fn distance(a: &[u64], b: &[u64]) -> Option<f64> {
+    let (all_a, all_b) = (a.iter().sum::<u64>(), b.iter().sum::<u64>());
+    if all_a == 0 || all_b == 0 {
+        return None;
+    }
+    let (mut sum_a, mut sum_b, mut worst) = (0, 0, 0.0_f64);
+    for (a, b) in a.iter().zip(b) {
+        (sum_a, sum_b) = (sum_a + a, sum_b + b);
+        worst = worst.max((sum_a as f64 / all_a as f64 - sum_b as f64 / all_b as f64).abs());
+    }
+    Some(worst)
+}
+
+#[test]
+fn distances_are_of_distribution_functions() {
+    assert_eq!(distance(&[1, 1, 0], &[2, 2, 0]), Some(0.0));
+    assert_eq!(distance(&[1, 0, 1], &[0, 1, 1]), Some(0.5));
+    assert_eq!(distance(&[0], &[1]), None);
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,104 +1,112 @@
-//! Pace: whether a part waits for its own operations, and how long it thinks.
+//! Pacing: whether a part is an open or a closed loop, and how long it thinks.
 //!
-//! For: overlap, stretches in which something is in flight, and the pauses between them. Not for: what arrivals of an open loop are like
-//! ([`super::bursts`]).
+//! 1. [`Pacing`] follows the operations of a part: overlap, busy intervals in which something is in flight,
+//!    and the pauses between them.
+//! 2. [`Pacing::choose`] decides: a full queue, a clock, a closed loop with think times and bursts, or an
+//!    open loop.
+//! 3. [`Side`] collects one of the two things that a task does in turn. Its clock stops while the other side
+//!    is active.
 
-use super::law::{self, Law};
-use crate::profile::arrivals::Coming;
-use crate::replay::operations::Operation;
+use crate::fit::distributions;
+use crate::fit::distributions::Law;
+use crate::profile::timing::ArrivalCounter;
+use crate::replay::Operation;
 use model::histogram::Histogram;
 use model::job::Kind;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Most in flight that are counted.
-const MOST_IN_FLIGHT: usize = 1 << 14;
-/// Share of overlapping operations below which a part does one after another.
-const OVERLAPPING: f64 = 0.05;
-/// Index of dispersion in 10 ms below which a part is no crowd of independent users.
-const REGULAR: f64 = 0.7;
-/// Share of the time in flight, and of the deepest queue in the mean, from which on a queue is kept full.
-const ALWAYS_BUSY: f64 = 0.9;
-const KEPT_FULL: f64 = 0.75;
-/// Variance of the times from one operation to the next, in squares of their mean, below which they are even.
-const EVEN: f64 = 0.05;
-/// Dispersion in 100 ms that a clock leaves at most, and part of that variance that it leaves.
-const BY_A_CLOCK: f64 = 0.15;
-const BOUND: f64 = 0.25;
-/// Part of the mean by which half of the gaps, and their median, may be off it where a clock makes them.
-const NEAR: f64 = 0.15;
-const CENTRED: f64 = 0.03;
-/// How far behind the first operation of a stretch the others are issued, in its latencies, below which they are issued at once.
-const AT_ONCE: f64 = 0.25;
-/// Part of the deepest queue that is in flight, in the mean while anything is, syncs too, where a task submits as much as it may.
-const FILLED: f64 = 0.25;
-/// Part of the overlap that independent arrivals would have, below which operations wait for each other; and fewest of these.
-const WAITING: f64 = 0.25;
-const TELLING: f64 = 20.0;
-/// How long after the one before an operation is issued, at most, where both were given to the kernel in one call, in ns: in a call of its
-/// own it is no sooner.
-const IN_A_CALL_NS: u64 = 3_000;
-/// Operations of a call, in the mean, from which on calls have several.
-const SEVERAL: f64 = 1.5;
-/// Fewest operations that say something.
-const FEWEST: u64 = 20;
+/// Most operations in flight that are counted.
+const MAX_IN_FLIGHT: usize = 1 << 14;
+/// Share of overlapping operations below which a part is serial.
+const MAX_SERIAL_OVERLAP: f64 = 0.05;
+/// Index of dispersion in 10 ms below which arrivals are not independent.
+const MAX_REGULAR_IDC: f64 = 0.7;
+/// Least share of time with operations in flight, and least mean depth as a share of the deepest queue, of a
+/// queue that is kept full.
+const MIN_BUSY_SHARE: f64 = 0.9;
+const MIN_FULL_DEPTH: f64 = 0.75;
+/// Squared coefficient of variation of gaps below which they are even.
+const MAX_EVEN_VARIATION: f64 = 0.05;
+/// Largest dispersion in 100 ms under a clock, and the share of that variation that a clock leaves.
+const MAX_CLOCK_IDC: f64 = 0.15;
+const CLOCK_VARIATION_SHARE: f64 = 0.25;
+/// Largest deviation of half of the gaps from their mean, and of their median, under a clock.
+const MAX_CLOCK_DEVIATION: f64 = 0.15;
+const MAX_CLOCK_MEDIAN_DEVIATION: f64 = 0.03;
+/// Largest mean delay of the other operations of a busy interval, in latencies of the first one, if all are
+/// issued at once.
+const MAX_AT_ONCE_DELAY: f64 = 0.25;
+/// Least mean depth while busy, as a share of the deepest queue, of a task that submits as much as it may.
+const MIN_FILLING_DEPTH: f64 = 0.25;
+/// Share of the overlap of independent arrivals below which operations wait for each other; and the least
+/// expected overlaps for this test.
+const MAX_WAITING_OVERLAP: f64 = 0.25;
+const MIN_EXPECTED_OVERLAPS: f64 = 20.0;
+/// Largest gap in ns between operations that one call submitted: a separate call takes longer.
+const MAX_CALL_GAP_NS: u64 = 3_000;
+/// Least mean operations of a call that count as several.
+const MIN_CALL_OPERATIONS: f64 = 1.5;
+/// Least operations for a decision.
+const MIN_OPERATIONS: u64 = 20;
 
-/// Operations of a part in time.
+/// The operations of a part in time.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
-    flying: BinaryHeap<Reverse<u64>>,
-    /// Most in flight at once.
+    in_flight: BinaryHeap<Reverse<u64>>,
+    /// Most operations in flight at once.
     pub(super) most: u32,
-    /// Since when something is in flight, and until when.
-    stretch: Option<(u64, u64)>,
-    /// When the first operation of the stretch completes.
+    /// Begin and end of the current busy interval.
+    busy_interval: Option<(u64, u64)>,
+    /// When the first operation of the busy interval completes.
     first_end_ns: u64,
     has_data: bool,
-    /// Idle time since the last stretch with data.
+    /// Idle time since the last busy interval with data.
     idle_ns: u64,
     pub(super) think: Histogram,
-    /// Data operations, and the stretches of these.
-    all: Coming,
-    stretches: Coming,
-    stretch_count: u64,
+    /// Arrivals of data operations, and of busy intervals with data.
+    all: ArrivalCounter,
+    busy_intervals: ArrivalCounter,
+    busy_interval_count: u64,
     data: u64,
-    /// When the last of these was issued, and calls that they came in.
+    /// When the last data operation was issued, and the number of calls.
     issued_ns: Option<u64>,
     calls: u64,
     overlapping: u64,
-    /// Sum of how far overlapping operations are behind the first of their stretch, in latencies of that.
-    behind: f64,
+    /// Sum of the delays of overlapping operations after the first one of their busy interval, in its
+    /// latencies.
+    delay_sum: f64,
     unfinished: u64,
     busy_ns: u128,
-    flown_ns: u128,
+    in_flight_ns: u128,
 }
 
 /// How operations of a part are submitted.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Loop {
-    /// Whatever completes.
+    /// Independently of completions.
     Open,
-    /// As soon as there is room.
+    /// As soon as the queue has room.
     Full,
     /// By a clock.
     Paced,
-    /// So many at once, then a pause.
+    /// A burst, then a pause.
     Thinking {
         /// The pause.
         law: Law,
-        /// At once.
+        /// Operations of a burst.
         burst: u32,
-        /// Mean of that, as it was.
+        /// Observed mean of the burst.
         mean_burst: f64,
     },
 }
 
-/// What decided it.
+/// The figures behind a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Signs {
-    /// Share of the operations that overlap others of the part.
+    /// Share of operations that overlap others of the part.
     pub(super) overlapping: f64,
-    /// Index of dispersion of its operations, or of its stretches where they overlap.
+    /// Index of dispersion of its operations, or of its busy intervals if operations overlap.
     pub(super) idc: [Option<f64>; 2],
 }
 
@@ -109,8 +117,8 @@ impl Pacing {
             self.data += 1;
             self.all.add(at_ns);
             let before = self.issued_ns.replace(at_ns);
-            let is_beside = before.is_some_and(|before| at_ns.saturating_sub(before) <= IN_A_CALL_NS);
-            self.calls += u64::from(!is_beside);
+            let is_same_call = before.is_some_and(|before| at_ns.saturating_sub(before) <= MAX_CALL_GAP_NS);
+            self.calls += u64::from(!is_same_call);
         }
         let Some(done_ns) = operation.done_ns else {
             self.unfinished += 1;
@@ -118,12 +126,12 @@ impl Pacing {
         };
         let length_ns = done_ns.saturating_sub(operation.issue_ns);
         let end_ns = at_ns.saturating_add(length_ns);
-        match self.stretch {
+        match self.busy_interval {
             Some((since, until)) if at_ns < until => {
                 if is_data {
                     self.overlapping += 1;
                     let first_ns = self.first_end_ns.saturating_sub(since).max(1);
-                    self.behind += at_ns.saturating_sub(since) as f64 / first_ns as f64;
+                    self.delay_sum += at_ns.saturating_sub(since) as f64 / first_ns as f64;
                 }
             }
             Some((since, until)) => {
@@ -133,72 +141,72 @@ impl Pacing {
             }
             None => self.begin(at_ns, end_ns),
         }
-        if let Some((_, until)) = &mut self.stretch {
+        if let Some((_, until)) = &mut self.busy_interval {
             *until = (*until).max(end_ns);
         }
         if is_data && !std::mem::replace(&mut self.has_data, true) {
             let idle_ns = std::mem::take(&mut self.idle_ns);
-            if self.stretch_count > 0 {
+            if self.busy_interval_count > 0 {
                 self.think.record(idle_ns);
             }
-            self.stretch_count += 1;
-            self.stretches.add(at_ns);
+            self.busy_interval_count += 1;
+            self.busy_intervals.add(at_ns);
         }
-        self.fly(at_ns, end_ns);
+        self.add_in_flight(at_ns, end_ns);
     }
 
     fn begin(&mut self, at_ns: u64, end_ns: u64) {
-        self.stretch = Some((at_ns, at_ns));
+        self.busy_interval = Some((at_ns, at_ns));
         self.first_end_ns = end_ns;
         self.has_data = false;
     }
 
-    fn fly(&mut self, at_ns: u64, end_ns: u64) {
-        self.flown_ns += u128::from(end_ns - at_ns);
-        while self.flying.peek().is_some_and(|end| end.0 <= at_ns) {
-            self.flying.pop();
+    fn add_in_flight(&mut self, at_ns: u64, end_ns: u64) {
+        self.in_flight_ns += u128::from(end_ns - at_ns);
+        while self.in_flight.peek().is_some_and(|end| end.0 <= at_ns) {
+            self.in_flight.pop();
         }
-        if self.flying.len() < MOST_IN_FLIGHT {
-            self.flying.push(Reverse(end_ns));
+        if self.in_flight.len() < MAX_IN_FLIGHT {
+            self.in_flight.push(Reverse(end_ns));
         }
-        self.most = self.most.max(self.flying.len() as u32);
+        self.most = self.most.max(self.in_flight.len() as u32);
     }
 
-    /// What it says over so long.
+    /// Returns the figures over this active time.
     pub(super) fn signs(&self, active_ns: u64) -> Signs {
-        let of = if self.is_serial() { &self.all } else { &self.stretches };
+        let of = if self.is_serial() { &self.all } else { &self.busy_intervals };
         Signs { overlapping: self.overlaps(), idc: of.dispersion(active_ns) }
     }
 
-    /// Share of the data operations that begin while another one is in flight.
+    /// Returns the share of data operations that begin while another one is in flight.
     fn overlaps(&self) -> f64 {
         self.overlapping as f64 / self.data.max(1) as f64
     }
 
-    /// Whether one comes after another.
+    /// Whether operations come one after another.
     pub(super) fn is_serial(&self) -> bool {
-        self.overlaps() < OVERLAPPING
+        self.overlaps() < MAX_SERIAL_OVERLAP
     }
 
-    /// The loop of a part, of one task or several, that is active for so long.
+    /// Returns the loop of a part with this many tasks and this active time.
     pub(super) fn choose(&self, tasks: u32, active_ns: u64) -> Loop {
-        if tasks != 1 || self.unfinished > 0 || self.data < FEWEST {
+        if tasks != 1 || self.unfinished > 0 || self.data < MIN_OPERATIONS {
             return Loop::Open;
         }
         let busy_ns = self.busy_ns();
-        let depth = if busy_ns > 0.0 { self.flown_ns as f64 / busy_ns } else { 0.0 };
+        let depth = if busy_ns > 0.0 { self.in_flight_ns as f64 / busy_ns } else { 0.0 };
         let whole_ns = active_ns.max(1) as f64;
         let most = f64::from(self.most);
-        if busy_ns >= ALWAYS_BUSY * whole_ns && self.most >= 2 && depth >= KEPT_FULL * most {
+        if busy_ns >= MIN_BUSY_SHARE * whole_ns && self.most >= 2 && depth >= MIN_FULL_DEPTH * most {
             return Loop::Full;
         }
         let [short, long] = self.all.dispersion(active_ns);
-        if short.is_some_and(|idc| idc < REGULAR) && self.has_a_clock(long) {
+        if short.is_some_and(|idc| idc < MAX_REGULAR_IDC) && self.has_a_clock(long) {
             return Loop::Paced;
         }
         let signs = self.signs(active_ns);
         let is_serial = self.is_serial();
-        let is_regular = signs.idc[0].is_some_and(|idc| idc < REGULAR);
+        let is_regular = signs.idc[0].is_some_and(|idc| idc < MAX_REGULAR_IDC);
         let is_closed =
             (is_regular || is_serial && self.waits(active_ns)) && (is_serial || self.is_at_once());
         if !is_closed {
@@ -206,17 +214,17 @@ impl Pacing {
         }
         let mean_burst = self.at_once();
         let burst = if is_serial { 1 } else { mean_burst.round().max(1.0) as u32 };
-        match law::of_seen(&self.think) {
+        match distributions::fit_observed_pauses(&self.think) {
             Some(law) => Loop::Thinking { law, burst, mean_burst },
             None => Loop::Full,
         }
     }
 
-    /// Whether operations wait for those before: independent arrivals find something in flight as often as something is (Wolff, "Poisson
-    /// arrivals see time averages", 1982).
+    /// Whether operations wait for earlier ones: independent arrivals find something in flight as often as
+    /// something is (Wolff, "Poisson arrivals see time averages", 1982).
     pub(super) fn waits(&self, active_ns: u64) -> bool {
         let busy = self.busy_ns() / active_ns.max(1) as f64;
-        self.overlaps() < WAITING * busy && busy * self.data as f64 >= TELLING
+        self.overlaps() < MAX_WAITING_OVERLAP * busy && busy * self.data as f64 >= MIN_EXPECTED_OVERLAPS
     }
 
     /// Whether all completions are known.
@@ -224,44 +232,104 @@ impl Pacing {
         self.unfinished == 0
     }
 
-    /// Whether operations of a stretch are issued together.
+    /// Whether the operations of a busy interval are issued together.
     pub(super) fn is_at_once(&self) -> bool {
-        self.behind < AT_ONCE * self.overlapping as f64
+        self.delay_sum < MAX_AT_ONCE_DELAY * self.overlapping as f64
     }
 
-    /// Whether operations of a stretch are issued as soon as there is room.
+    /// Whether the operations of a busy interval are issued as soon as the queue has room.
     pub(super) fn is_filling(&self) -> bool {
-        self.flown_ns as f64 >= FILLED * f64::from(self.most) * self.busy_ns()
+        self.in_flight_ns as f64 >= MIN_FILLING_DEPTH * f64::from(self.most) * self.busy_ns()
     }
 
-    /// Data operations of a stretch, in the mean.
+    /// Returns the mean data operations of a busy interval.
     pub(super) fn at_once(&self) -> f64 {
-        self.data as f64 / self.stretch_count.max(1) as f64
+        self.data as f64 / self.busy_interval_count.max(1) as f64
     }
 
-    /// Data operations of a call, in the mean; `None` where they come one by one.
+    /// Returns the mean data operations of a call; `None` if they come one by one.
     pub(super) fn in_a_call(&self) -> Option<f64> {
-        Some(self.data as f64 / self.calls.max(1) as f64).filter(|mean| *mean >= SEVERAL)
+        Some(self.data as f64 / self.calls.max(1) as f64).filter(|mean| *mean >= MIN_CALL_OPERATIONS)
     }
 
-    /// Time with something in flight, in ns.
+    /// Returns the time with operations in flight, in ns.
     fn busy_ns(&self) -> f64 {
-        let last = self.stretch.map_or(0, |(since, until)| until.saturating_sub(since));
+        let last = self.busy_interval.map_or(0, |(since, until)| until.saturating_sub(since));
         (self.busy_ns + u128::from(last)) as f64
     }
 
-    /// Whether it waits for times and not for completions: it is idle for most of the time, and what is late is made up for.
+    /// Whether it waits for a clock and not for completions: it is mostly idle, and makes up for delays.
     fn has_a_clock(&self, idc_100ms: Option<f64>) -> bool {
         let gaps = &self.all.gaps;
         let (Some(mean), Some(think)) = (gaps.mean_ns(), self.think.mean_ns()) else { return false };
         let squares: f64 = gaps.counts().map(|(ns, count)| (ns as f64 - mean).powi(2) * count as f64).sum();
         let variation = squares / gaps.count().max(1) as f64 / (mean * mean);
-        let is_bound = idc_100ms.is_some_and(|idc| idc < BY_A_CLOCK.max(BOUND * variation));
-        // What is late is made up for, so stalls leave the mean where most are.
-        let [from, to] = [mean * (1.0 - NEAR), mean * (1.0 + NEAR)].map(|ns| ns as u64);
+        let is_bound =
+            idc_100ms.is_some_and(|idc| idc < MAX_CLOCK_IDC.max(CLOCK_VARIATION_SHARE * variation));
+        // Delays are made up for, so most gaps remain near the mean.
+        let [from, to] =
+            [mean * (1.0 - MAX_CLOCK_DEVIATION), mean * (1.0 + MAX_CLOCK_DEVIATION)].map(|ns| ns as u64);
         let is_near = gaps.count_between(from, to) * 2 >= gaps.count();
         let median = gaps.quantile_ns(0.5).unwrap_or(0) as f64;
-        let is_centred = is_near && (median - mean).abs() <= CENTRED * mean;
-        think > mean / 2.0 && (variation < EVEN || is_bound || is_centred)
+        let is_centred = is_near && (median - mean).abs() <= MAX_CLOCK_MEDIAN_DEVIATION * mean;
+        think > mean / 2.0 && (variation < MAX_EVEN_VARIATION || is_bound || is_centred)
+    }
+}
+
+/// Least turns for their length.
+const MIN_TURNS: u64 = 3;
+
+/// One of the two things that a task does in turn.
+#[derive(Debug, Default)]
+pub(super) struct Side {
+    pub(super) pacing: Pacing,
+    clock_ns: u64,
+    /// Times between the beginnings of a busy interval of either side and the next one of this side.
+    pub(super) periods: Histogram,
+    /// Number of turns, operations of the current one, and those of the shortest and the longest before.
+    pub(super) turns: u64,
+    turn_operations: u64,
+    pub(super) lengths: Option<(u64, u64)>,
+}
+
+impl Side {
+    /// Begins a turn.
+    pub(super) fn begin(&mut self) {
+        self.turns += 1;
+    }
+
+    /// Ends a turn.
+    pub(super) fn end(&mut self) {
+        let length = std::mem::take(&mut self.turn_operations);
+        if length > 0 {
+            self.lengths =
+                Some(self.lengths.map_or((length, length), |(a, b)| (a.min(length), b.max(length))));
+        }
+    }
+
+    /// Records the time between the beginnings of two busy intervals with data.
+    pub(super) fn begins_after(&mut self, ns: u64) {
+        self.periods.record(ns);
+    }
+
+    /// Adds a busy interval with the times of its operations in ns, its idle time before, and its end.
+    pub(super) fn add(&mut self, busy_interval: &[(Operation, u64)], idle_ns: u64, until_ns: u64) {
+        let Some((_, since_ns)) = busy_interval.first() else { return };
+        let begin_ns = self.clock_ns.saturating_add(idle_ns);
+        for (operation, at_ns) in busy_interval {
+            self.pacing.add(operation, begin_ns.saturating_add(at_ns.saturating_sub(*since_ns)));
+            self.turn_operations += u64::from(operation.kind != Kind::Sync);
+        }
+        self.clock_ns = begin_ns.saturating_add(until_ns.saturating_sub(*since_ns));
+    }
+
+    /// Whether its operations come one by one and wait for earlier ones.
+    pub(super) fn waits(&self) -> bool {
+        self.pacing.is_serial() && self.pacing.waits(self.clock_ns)
+    }
+
+    /// Whether there are enough turns, and all completions are known.
+    pub(super) fn is_known_enough(&self) -> bool {
+        self.turns >= MIN_TURNS && self.pacing.is_known()
     }
 }

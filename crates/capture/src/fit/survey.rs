@@ -1,30 +1,35 @@
-//! A first pass over a capture: which tasks become streams of their own, and where and when each is active.
+//! The two passes over a capture before fitting.
 //!
-//! For: what must be known before figures are gathered. Not for: these figures ([`super::gather`]).
+//! 1. [`Survey`] adds up what each task did. A task with enough operations, bytes or syncs becomes a part;
+//!    many tasks of one name become one part; the others become one part together.
+//! 2. [`Gathering`] collects the figures of each part: arrivals, sizes, offsets, runs and pacing. It
+//!    separates intervals with few operations from those with many, since some tasks do two things in turn.
 
-use crate::names::Names;
-use crate::replay::operations::{Operation, Operations};
-use crate::row::Row;
+use crate::fit::pace::{Pacing, Side};
+use crate::fit::shape::{Bins, SizeCounts};
+use crate::profile::offsets::SequenceCounter;
+use crate::profile::timing::ArrivalCounter;
+use crate::replay::{Operation, Operations};
+use crate::row::{Names, Row};
 use model::captured::Origin;
-use model::job::Changes;
-use model::job::Kind;
+use model::job::{Changes, Kind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Shares of all operations, of all bytes and of all syncs from which a task has a stream of its own.
+/// Shares of all operations, bytes and syncs from which a task has a stream of its own.
 const OWN_OPERATIONS: f64 = 0.01;
 const OWN_BYTES: f64 = 0.02;
 const OWN_SYNCS: f64 = 0.05;
-/// Most parts that are told apart: each may become several streams, which are threads.
-const MOST_PARTS: usize = 16;
-/// Tasks of one name from which on they are one part: the workers of one program.
-const MANY: usize = 9;
-/// Largest operation that a job has, in sectors: 1 GiB. Larger ones, which are discards, count as this.
-pub(super) const MOST_SECTORS: u32 = 1 << 21;
+/// Most parts. Each may become several streams, which are threads.
+const MAX_PARTS: usize = 16;
+/// Least tasks of one name that become one part: the workers of one program.
+const MANY_TASKS: usize = 9;
+/// Largest operation of a job, in sectors: 1 GiB. Larger ones, which are discards, count as this.
+pub(super) const MAX_OPERATION_SECTORS: u32 = 1 << 21;
 /// Name of the part of all tasks that have no part of their own.
-const OTHERS: &str = "other tasks";
+const OTHER_TASKS: &str = "other tasks";
 
-/// What a part or a task did.
+/// Operations of a part or a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Observations {
     /// Reads, writes and trims.
@@ -36,13 +41,13 @@ pub(super) struct Observations {
     pub(super) stable: u64,
     pub(super) first_ns: Option<u64>,
     pub(super) last_ns: u64,
-    /// First sector, and behind the last.
+    /// First sector, and the one after the last.
     pub(super) span: Option<(u64, u64)>,
-    /// All places and sizes in sectors, bit by bit.
+    /// Bitwise OR of all offsets and sizes in sectors.
     pub(super) bits: u64,
 }
 
-/// Tasks that are one.
+/// Tasks that are fitted together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
     pub(super) name: String,
@@ -50,7 +55,7 @@ pub(super) struct Part {
     pub(super) seen: Observations,
 }
 
-/// A first pass under way.
+/// The first pass.
 #[derive(Debug)]
 pub struct Survey {
     operations: Operations,
@@ -59,22 +64,22 @@ pub struct Survey {
     large: u64,
 }
 
-/// What it came to.
+/// The result of the first pass.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surveyed {
     pub(super) parts: Vec<Part>,
-    /// Part of each task.
-    pub(super) of_task: Vec<u16>,
+    /// Index of each task's part.
+    pub(super) part_of_task: Vec<u16>,
     pub(super) all: Observations,
     /// Operations without a known completion.
     pub(super) unfinished: u64,
-    /// Operations that are larger than any that a job has.
+    /// Operations larger than a job's largest.
     pub(super) large: u64,
-    /// Requests that no job has an operation for.
+    /// Requests that a job cannot express.
     pub(super) left_out: u64,
 }
 
-/// Why nothing can be fitted.
+/// Why a job cannot be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Nothing {
     /// It holds no requests.
@@ -91,7 +96,7 @@ pub enum Nothing {
 }
 
 impl Survey {
-    /// Of a capture with this header.
+    /// Starts the first pass over a capture with this header.
     pub fn new(origin: &Origin) -> Self {
         Self {
             operations: Operations::from_origin(origin, &Changes::default()),
@@ -112,7 +117,7 @@ impl Survey {
                 }
                 tasks[task].add(operation);
                 *unfinished += u64::from(operation.done_ns.is_none());
-                *large += u64::from(operation.sectors > MOST_SECTORS);
+                *large += u64::from(operation.sectors > MAX_OPERATION_SECTORS);
             });
         }
     }
@@ -175,7 +180,7 @@ impl Observations {
 }
 
 impl Surveyed {
-    /// Gives each task its part: those with most first, those of one name together where they are many, the rest together.
+    /// Assigns tasks to parts: the busiest first, many tasks of one name together, and the rest together.
     fn divide(&mut self, tasks: &[Observations], names: &Names) {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (task, seen) in tasks.iter().enumerate().filter(|(_, seen)| seen.operations() > 0) {
@@ -185,8 +190,8 @@ impl Surveyed {
         }
         let mut drafts: Vec<(Part, Vec<usize>)> = Vec::new();
         for (name, members) in groups {
-            if members.len() >= MANY
-                || names.task_at(members[0] as u32).is_some_and(crate::names::Task::is_worker)
+            if members.len() >= MANY_TASKS
+                || names.task_at(members[0] as u32).is_some_and(crate::row::Task::is_worker)
             {
                 drafts.push((Part::from_tasks(name, &members, tasks), members));
                 continue;
@@ -198,18 +203,18 @@ impl Surveyed {
             }
         }
         drafts.sort_by_key(|(part, members)| (Reverse(part.seen.operations()), members[0]));
-        self.of_task = vec![0; tasks.len()];
-        let mut others = Part { name: OTHERS.into(), ..Part::default() };
+        self.part_of_task = vec![0; tasks.len()];
+        let mut others = Part { name: OTHER_TASKS.into(), ..Part::default() };
         for (part, members) in drafts {
-            if self.parts.len() < MOST_PARTS && self.is_own(&part.seen) {
+            if self.parts.len() < MAX_PARTS && self.is_own(&part.seen) {
                 let at = self.parts.len() as u16;
                 for member in &members {
-                    self.of_task[*member] = at;
+                    self.part_of_task[*member] = at;
                 }
                 self.parts.push(part);
             } else {
                 for member in &members {
-                    self.of_task[*member] = u16::MAX;
+                    self.part_of_task[*member] = u16::MAX;
                 }
                 others.tasks += part.tasks;
                 others.seen.join(&part.seen);
@@ -217,7 +222,7 @@ impl Surveyed {
         }
         if others.tasks > 0 {
             let at = self.parts.len() as u16;
-            self.of_task.iter_mut().filter(|of| **of == u16::MAX).for_each(|of| *of = at);
+            self.part_of_task.iter_mut().filter(|of| **of == u16::MAX).for_each(|of| *of = at);
             self.parts.push(others);
         }
     }
@@ -243,11 +248,274 @@ impl Part {
     }
 }
 
-/// What tasks of one kind have in common: `kworker` of `kworker/u4:3+flush`, `iou-wrk` of `iou-wrk-4711`.
+/// Returns the common name of similar tasks: `kworker` for `kworker/u4:3+flush`, `iou-wrk` for
+/// `iou-wrk-4711`.
 fn stem(name: &str) -> &str {
     let name = name.split_once('/').map_or(name, |(before, _)| before);
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
     bare.strip_suffix('-').filter(|bare| !bare.is_empty()).unwrap_or(name)
+}
+
+/// Kinds with offsets, in the order of their indices.
+pub(super) const DATA_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
+/// Least operations of a long run.
+pub(super) const LONG_RUN: u64 = 8;
+/// Least operations of a busy interval with many operations; and most that are kept until it ends.
+const MANY_OPERATIONS: u64 = 8;
+const MAX_KEPT_OPERATIONS: usize = 1 << 13;
+/// Factor above the expected number from which numbers belong to another distribution.
+const BURST_FACTOR: f64 = 2.0;
+/// Least share of a task's operations in each of the two, if it does two things.
+const MIN_SIDE_SHARE: f64 = 0.1;
+/// Bits of the largest reported alignment in sectors: 1 MiB.
+const MAX_ALIGNMENT_BITS: u32 = 11;
+
+/// The second pass.
+#[derive(Debug)]
+pub struct Gathering {
+    operations: Operations,
+    pub(super) surveyed: Surveyed,
+    pub(super) parts: Vec<Gathered>,
+}
+
+/// The figures of a part: all of it, and those of busy intervals with few and with many operations. A busy
+/// interval lasts from nothing in flight to nothing in flight again.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    pub(super) whole: Load,
+    few: Load,
+    many: Load,
+    /// The sides of few and of many operations; and which one was last.
+    pub(super) sides: [Side; 2],
+    is_many: Option<bool>,
+    /// When the last busy interval ended, and when the last one with data began.
+    ended_ns: u64,
+    began_ns: Option<u64>,
+    /// The current busy interval: its operations with their times, the number with data, and its end so far.
+    busy_interval: Vec<(Operation, u64)>,
+    data: u64,
+    until_ns: u64,
+}
+
+/// Figures of operations.
+#[derive(Debug)]
+pub(super) struct Load {
+    /// Reads, writes and trims.
+    pub(super) kinds: [KindFigures; DATA_KINDS.len()],
+    pub(super) pacing: Pacing,
+    pub(super) syncs: u64,
+    /// Writes that are stable at completion.
+    pub(super) stable: u64,
+}
+
+/// Figures of one direction.
+#[derive(Debug, Default)]
+pub(super) struct KindFigures {
+    pub(super) arriving: ArrivalCounter,
+    /// Bitwise OR of all offsets and sizes in sectors.
+    pub(super) bits: u64,
+    following: SequenceCounter,
+    /// Operations at random offsets and in short runs, and those in long runs.
+    pub(super) classes: [Class; 2],
+}
+
+/// Sizes and offsets of similar operations.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Class {
+    pub(super) sizes: SizeCounts,
+    pub(super) bins: Bins,
+    /// Runs that begin here.
+    pub(super) begun: u64,
+    /// Operations that continue another one, and the sum of how many operations ago that was.
+    pub(super) continued: u64,
+    pub(super) back: u64,
+    /// First sector, and the one after the last.
+    pub(super) span: Option<(u64, u64)>,
+}
+
+impl Gathering {
+    /// Starts the second pass, after the first one over the same capture.
+    ///
+    /// # Errors
+    /// Why a job cannot be fitted.
+    pub fn new(origin: &Origin, survey: Survey, names: &Names) -> Result<Self, Nothing> {
+        let surveyed = survey.finish(names)?;
+        let parts = surveyed.parts.iter().map(Gathered::from_part).collect();
+        Ok(Self { operations: Operations::from_origin(origin, &Changes::default()), surveyed, parts })
+    }
+
+    /// Takes rows of a block, whose names these are.
+    pub fn add(&mut self, rows: &[Row], names: &Names) {
+        let Self { operations, surveyed, parts } = self;
+        let first_ns = surveyed.all.first_ns.unwrap_or(0);
+        for row in rows {
+            operations.add(row, names, &mut |operation| {
+                let part = surveyed.part_of_task.get(operation.task as usize).copied().unwrap_or(0);
+                if let Some(part) = parts.get_mut(usize::from(part)) {
+                    part.add(operation, first_ns);
+                }
+            });
+        }
+    }
+}
+
+/// Returns the alignment of offsets and sizes, in sectors.
+pub(super) fn align(bits: u64) -> u64 {
+    1 << bits.trailing_zeros().min(MAX_ALIGNMENT_BITS)
+}
+
+impl Gathered {
+    fn from_part(part: &Part) -> Self {
+        let load = || Load::from_part(part);
+        let (busy_interval, data, until_ns) = (Vec::new(), 0, 0);
+        let (sides, is_many, ended_ns, began_ns) = (Default::default(), None, 0, None);
+        Self {
+            whole: load(),
+            few: load(),
+            many: load(),
+            sides,
+            is_many,
+            ended_ns,
+            began_ns,
+            busy_interval,
+            data,
+            until_ns,
+        }
+    }
+
+    fn add(&mut self, operation: &Operation, first_ns: u64) {
+        let at_ns = operation.issue_ns.saturating_sub(first_ns);
+        self.whole.add(operation, at_ns);
+        if at_ns >= self.until_ns || self.busy_interval.len() >= MAX_KEPT_OPERATIONS {
+            self.end_busy_interval();
+        }
+        let took_ns = operation.done_ns.map_or(0, |done| done.saturating_sub(operation.issue_ns));
+        self.until_ns = self.until_ns.max(at_ns.saturating_add(took_ns));
+        self.data += u64::from(operation.kind != Kind::Sync);
+        self.busy_interval.push((*operation, at_ns));
+    }
+
+    pub(super) fn end_busy_interval(&mut self) {
+        let Some((_, since_ns)) = self.busy_interval.first() else { return };
+        let idle_ns = since_ns.saturating_sub(self.ended_ns);
+        // Syncs alone belong to the writes before them.
+        let is_many = match std::mem::take(&mut self.data) {
+            0 => self.is_many.unwrap_or(false),
+            data => {
+                let is_many = data >= MANY_OPERATIONS;
+                if self.is_many.replace(is_many) != Some(is_many) {
+                    self.sides[usize::from(!is_many)].end();
+                    self.sides[usize::from(is_many)].begin();
+                }
+                if let Some(before_ns) = self.began_ns.replace(*since_ns) {
+                    self.sides[usize::from(is_many)].begins_after(since_ns.saturating_sub(before_ns));
+                }
+                is_many
+            }
+        };
+        self.sides[usize::from(is_many)].add(&self.busy_interval, idle_ns, self.until_ns);
+        let load = if is_many { &mut self.many } else { &mut self.few };
+        self.busy_interval.drain(..).for_each(|(operation, at_ns)| load.add(&operation, at_ns));
+        self.ended_ns = self.until_ns;
+    }
+
+    /// Whether a task that does two things waits for its own operations in the side of few, so that it does
+    /// one thing after the other.
+    pub(super) fn goes_by_turns(&self) -> bool {
+        let [few, many] = &self.sides;
+        few.is_known_enough() && many.is_known_enough() && few.waits()
+    }
+
+    /// Returns all operations as one load; or two loads, if a task does some operations one by one and others
+    /// in bursts.
+    pub(super) fn loads(&self, tasks: u32) -> Vec<(&Load, &'static str)> {
+        let part = |load: &Load| load.data() as f64 / self.whole.data().max(1) as f64;
+        let both = part(&self.few) >= MIN_SIDE_SHARE && part(&self.many) >= MIN_SIDE_SHARE;
+        // For geometric burst sizes, those above the threshold are longer by the threshold.
+        let expected = self.whole.pacing.at_once() + (MANY_OPERATIONS - 1) as f64;
+        let is_apart = self.many.pacing.at_once() >= BURST_FACTOR * expected;
+        let is_filling = || self.sides[1].pacing.is_filling() && self.goes_by_turns();
+        let is_in_bursts = self.many.pacing.is_at_once() || is_filling();
+        if tasks == 1 && both && is_apart && is_in_bursts {
+            return vec![(&self.few, " one by one"), (&self.many, " in bursts")];
+        }
+        vec![(&self.whole, "")]
+    }
+}
+
+impl Load {
+    fn from_part(part: &Part) -> Self {
+        let (first, behind) = part.seen.span.unwrap_or((0, 1));
+        let bins = Bins::over(first, behind, align(part.seen.bits));
+        let class = || Class { bins: bins.clone(), ..Class::default() };
+        let kind = |_| KindFigures { classes: [class(), class()], ..KindFigures::default() };
+        Self { kinds: DATA_KINDS.map(kind), pacing: Pacing::default(), syncs: 0, stable: 0 }
+    }
+
+    /// Reads, writes and trims.
+    pub(super) fn data(&self) -> u64 {
+        self.kinds.iter().map(KindFigures::count).sum()
+    }
+
+    /// Bytes of reads, writes and trims.
+    pub(super) fn bytes(&self) -> f64 {
+        self.kinds.iter().flat_map(|of| &of.classes).map(|class| class.sizes.bytes()).sum()
+    }
+
+    fn add(&mut self, operation: &Operation, at_ns: u64) {
+        self.pacing.add(operation, at_ns);
+        self.stable += u64::from(operation.is_stable);
+        let Some(of) = self.kinds.get_mut(operation.kind as usize) else {
+            self.syncs += 1;
+            return;
+        };
+        of.arriving.add(at_ns);
+        of.bits |= operation.sector | u64::from(operation.sectors.min(MAX_OPERATION_SECTORS));
+        let sectors = operation.sectors.min(MAX_OPERATION_SECTORS);
+        let row = Row { sector: operation.sector, sectors, ..Row::default() };
+        let position = of.following.add(&row);
+        let is_long = position.number >= LONG_RUN;
+        let class = &mut of.classes[usize::from(is_long)];
+        class.sizes.add(sectors);
+        class.bins.add(operation.sector);
+        let (begin, end) = (operation.sector, row.end());
+        class.span = Some(class.span.map_or((begin, end), |(a, b)| (a.min(begin), b.max(end))));
+        class.begun += u64::from(position.number == if is_long { LONG_RUN } else { 1 });
+        if position.requests_ago > 0 {
+            class.continued += 1;
+            class.back += position.requests_ago;
+        }
+    }
+}
+
+impl Class {
+    /// Returns the number of operations.
+    pub(super) fn operations(&self) -> u64 {
+        self.sizes.operations()
+    }
+
+    /// Adds the figures of another class.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.sizes.join(&other.sizes);
+        self.bins.join(&other.bins);
+        self.begun += other.begun;
+        self.continued += other.continued;
+        self.back += other.back;
+        let spans = [self.span, other.span].into_iter().flatten();
+        self.span = spans.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)));
+    }
+
+    /// Returns how many runs are interleaved: the mean distance of consecutive operations of a run.
+    pub(super) fn at_once(&self) -> u32 {
+        let mean = if self.continued == 0 { 1.0 } else { self.back as f64 / self.continued as f64 };
+        mean.round().clamp(1.0, 64.0) as u32
+    }
+
+    /// Returns the mean length of its runs.
+    pub(super) fn run_length(&self) -> f64 {
+        let operations = self.operations() as f64;
+        operations / (operations - self.continued as f64).max(self.begun as f64).max(1.0)
+    }
 }
 
 #[test]

@@ -1,11 +1,10 @@
-//! Loads that are known, and the jobs that are fitted to them.
+//! Known loads, and the jobs that are fitted to them.
 
 use super::*;
-use crate::names::{Names, Task};
-use crate::row::{Flags, Row, RowKind};
+use crate::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::Origin;
 
-/// Numbers that look random, the same each time.
+/// Pseudo-random numbers, the same each time.
 struct Random(u64);
 
 impl Random {
@@ -103,6 +102,27 @@ fn near(found: f64, truth: f64, share: f64) {
     assert!((found / truth - 1.0).abs() <= share, "{found}, not {truth}");
 }
 
+/// The value of a key in the turn of a stream with this index.
+#[track_caller]
+fn in_turn(job: &str, turn: usize, key: &str) -> f64 {
+    let table =
+        job.split("[[stream.turn]]\n").nth(turn + 1).unwrap_or_else(|| panic!("no turn {turn}:\n{job}"));
+    let line = table.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+    let text = line.unwrap_or_else(|| panic!("no {key}:\n{job}"));
+    text.split("  #").next().and_then(|text| text.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
+}
+
+/// Microseconds of a time as a fitted job has it.
+fn typed_us(text: &str) -> f64 {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
+    let number: f64 = number.parse().unwrap_or_else(|_| panic!("{text}"));
+    match unit {
+        "ns" => number / 1000.0,
+        "us" => number,
+        other => panic!("a time in {other}: {text}"),
+    }
+}
+
 #[test]
 fn independent_arrivals_in_two_zones_are_found_with_their_rate() {
     let mut load = Load::new();
@@ -179,7 +199,7 @@ fn a_closed_loop_is_found_with_its_think_time_and_its_flushes() {
 }
 
 #[test]
-fn batches_are_found_with_their_mean_and_flushes_of_others_stand_behind_writes() {
+fn batches_are_recovered_and_flushes_of_others_follow_writes() {
     let mut load = Load::new();
     let (writer, other) = (load.task("writer", 7), load.task("syncer", 8));
     let mut at = 0.0;
@@ -206,18 +226,8 @@ fn batches_are_found_with_their_mean_and_flushes_of_others_stand_behind_writes()
     assert!(job.contains("asked for by tasks that write nothing"), "{job}");
 }
 
-/// The value of a key in the turn of a stream with this index.
-#[track_caller]
-fn in_turn(job: &str, turn: usize, key: &str) -> f64 {
-    let table =
-        job.split("[[stream.turn]]\n").nth(turn + 1).unwrap_or_else(|| panic!("no turn {turn}:\n{job}"));
-    let line = table.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
-    let text = line.unwrap_or_else(|| panic!("no {key}:\n{job}"));
-    text.split("  #").next().and_then(|text| text.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
-}
-
 #[test]
-fn a_task_that_does_two_things_one_after_the_other_has_turns() {
+fn a_task_that_does_two_things_in_turn_has_turns() {
     let mut load = Load::new();
     let task = load.task("sqlite", 7);
     let (mut at, mut wal) = (0.0, 0);
@@ -259,7 +269,7 @@ fn a_task_that_does_two_things_one_after_the_other_has_turns() {
 }
 
 #[test]
-fn a_clock_is_told_from_thinking_and_runs_have_their_length_and_number() {
+fn clocks_and_thinking_are_distinguished_and_runs_are_recovered() {
     let mut load = Load::new();
     let (clocked, reader) = (load.task("clocked", 7), load.task("reader", 8));
     for tick in 0..20_000_u64 {
@@ -285,7 +295,7 @@ fn a_clock_is_told_from_thinking_and_runs_have_their_length_and_number() {
 }
 
 #[test]
-fn rare_tasks_are_one_stream_and_late_ones_begin_late() {
+fn rare_tasks_are_one_stream_and_late_tasks_begin_late() {
     let mut load = Load::new();
     let (main, late) = (load.task("main", 1), load.task("late", 2));
     for at in 0..20_000 {
@@ -313,7 +323,7 @@ fn rare_tasks_are_one_stream_and_late_ones_begin_late() {
 }
 
 #[test]
-fn a_part_does_as_many_operations_as_it_did_wherever_its_moment_was() {
+fn a_brief_part_keeps_its_operations_at_any_time() {
     for moment_us in [0.0, 3.0, 5e6, 9.4e6, 9.6e6, 9_998_900.0, 9_999_500.0, 9_999_999.0, 1e7] {
         let mut load = Load::new();
         let (main, brief) = (load.task("main", 1), load.task("brief", 2));
@@ -335,19 +345,8 @@ fn a_part_does_as_many_operations_as_it_did_wherever_its_moment_was() {
     }
 }
 
-/// Microseconds of a time as a fitted job has it.
-fn typed_us(text: &str) -> f64 {
-    let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len()));
-    let number: f64 = number.parse().unwrap_or_else(|_| panic!("{text}"));
-    match unit {
-        "ns" => number / 1000.0,
-        "us" => number,
-        other => panic!("a time in {other}: {text}"),
-    }
-}
-
 #[test]
-fn nothing_to_fit_is_said_in_words() {
+fn an_empty_capture_is_an_error() {
     assert_eq!(Load::new().fitted(), Err(Nothing::Requests));
     let mut flushes = Load::new();
     let task = flushes.task("syncer", 1);

@@ -1,6 +1,6 @@
-//! Each language in and out, and what is said where it is wrong.
+//! Each kind of trace in and out, and the messages for invalid ones.
 
-use super::*;
+use crate::foreign::*;
 use crate::profile::Profiler;
 use model::captured::{Op, Origin, Profile, Restriction};
 use std::io::Cursor;
@@ -29,6 +29,40 @@ fn profile((rows, names, ending): &(Vec<Row>, Names, Ending)) -> Profile {
 const V3: &str = "fio version 3 iolog\n0 /dev/sda add\n0 /dev/sda open\n5 /dev/sda read 4096 4096\n\
     900 /dev/sda write 8192 1000\n1000 /dev/sda datasync 0 0\n2000 /dev/sda trim 0 65536\n2000 /dev/sda close\n";
 
+/// An event of blktrace.
+fn record(high_first: bool, time: u64, place: (u64, u32), action: u32, behind: &[u8]) -> Vec<u8> {
+    record_of(high_first, time, place, action, (0, behind))
+}
+
+/// An event of blktrace with the error that the kernel put into it.
+fn record_of(
+    high_first: bool,
+    time: u64,
+    (sector, bytes): (u64, u32),
+    action: u32,
+    (error, behind): (i16, &[u8]),
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut put = |bytes: &mut Vec<u8>| {
+        if high_first {
+            bytes.reverse();
+        }
+        out.append(bytes);
+    };
+    put(&mut 0x6561_7407_u32.to_le_bytes().to_vec());
+    put(&mut 1_u32.to_le_bytes().to_vec());
+    put(&mut time.to_le_bytes().to_vec());
+    put(&mut sector.to_le_bytes().to_vec());
+    for word in [bytes, action, 42, 0x80_0000, 0] {
+        put(&mut word.to_le_bytes().to_vec());
+    }
+    for half in [error.cast_unsigned(), behind.len() as u16] {
+        put(&mut half.to_le_bytes().to_vec());
+    }
+    out.extend(behind);
+    out
+}
+
 #[test]
 fn logs_of_fio_are_read_and_written_as_they_were() -> Result<(), String> {
     let all = convert(V3)?;
@@ -36,7 +70,7 @@ fn logs_of_fio_are_read_and_written_as_they_were() -> Result<(), String> {
         all.0.iter().map(|row| (row.issue_ns, row.sector, row.sectors)).collect();
     assert_eq!(told, [(5000, 8, 8), (900_000, 16, 2), (1_000_000, 0, 0), (2_000_000, 0, 128)]);
     assert_eq!(profile(&all).flushes.asked, 1);
-    let mut export = iolog::Export::new(Vec::new(), "/dev/sda", true).map_err(|e| e.to_string())?;
+    let mut export = Export::new(Vec::new(), "/dev/sda", true).map_err(|e| e.to_string())?;
     for row in &all.0 {
         export.add(row, &all.1).map_err(|e| e.to_string())?;
     }
@@ -93,40 +127,6 @@ fn names_with_spaces_and_errors_of_blkparse_are_as_they_are_printed() -> Result<
     let told: Vec<_> = rows.iter().map(|row| (task(row), error(row))).collect();
     assert_eq!(told, [("Web Content".into(), -5), ("a [b] c".into(), -28), ("last".into(), 0)]);
     Ok(())
-}
-
-/// An event of blktrace.
-fn record(high_first: bool, time: u64, place: (u64, u32), action: u32, behind: &[u8]) -> Vec<u8> {
-    record_of(high_first, time, place, action, (0, behind))
-}
-
-/// An event of blktrace with the error that the kernel put into it.
-fn record_of(
-    high_first: bool,
-    time: u64,
-    (sector, bytes): (u64, u32),
-    action: u32,
-    (error, behind): (i16, &[u8]),
-) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut put = |bytes: &mut Vec<u8>| {
-        if high_first {
-            bytes.reverse();
-        }
-        out.append(bytes);
-    };
-    put(&mut 0x6561_7407_u32.to_le_bytes().to_vec());
-    put(&mut 1_u32.to_le_bytes().to_vec());
-    put(&mut time.to_le_bytes().to_vec());
-    put(&mut sector.to_le_bytes().to_vec());
-    for word in [bytes, action, 42, 0x80_0000, 0] {
-        put(&mut word.to_le_bytes().to_vec());
-    }
-    for half in [error.cast_unsigned(), behind.len() as u16] {
-        put(&mut half.to_le_bytes().to_vec());
-    }
-    out.extend(behind);
-    out
 }
 
 #[test]

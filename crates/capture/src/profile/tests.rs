@@ -1,8 +1,7 @@
-//! A load that is known, and its profile.
+//! A known load and its profile.
 
 use super::*;
-use crate::names::Task;
-use crate::row::Flags;
+use crate::row::{Flags, Task};
 use model::captured::Partition;
 
 /// One request in three is a write of 16 KiB, the others are reads of 4 KiB; each takes 50 us, one every 100 us.

@@ -1,8 +1,7 @@
-//! Loads of a few requests: what becomes of them, and what each waits for.
+//! Loads of a few requests: their steps, and what each waits for.
 
-use super::*;
-use crate::names::{Names, Task};
-use crate::row::{Flags, Row, RowKind};
+use crate::replay::*;
+use crate::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::{Origin, Unit};
 use model::job::{Changes, Kind, ReplayPace};
 
@@ -79,7 +78,7 @@ fn each_waits_for_the_last_that_had_completed_of_its_task() {
         [
             (1, 2000 - 1016),
             (1, 2100 - 1016),
-            // While the one before is in flight: behind the one before that.
+            // While the previous one is in flight, it follows the one before that.
             (2, 2300 - 1016),
             // Its predecessor completed at 2400; the one at 2000 is still in flight.
             (1, 50),

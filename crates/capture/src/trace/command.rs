@@ -1,19 +1,23 @@
-//! What the kernel's tracer saw of a command and its descendants: calls that make data stable with how long they took, how files were
-//! opened, and whether the devices got their requests in sequence.
+//! The kernel's trace of a command and its descendants: synchronization calls and their latency, how files
+//! were opened, and whether requests were sequential.
 //!
-//! 1. [`EVENTS`] names the tracepoints; none of them fires in calls that move data, so tracing costs those next to nothing.
-//! 2. Pages of all CPUs are collected by [`CommandTrace::page`], and sorted by time in [`CommandTrace::settle`].
-//! 3. A thread is followed if the thread that started the command, or a followed one, forked it. Events of other threads are dropped.
+//! 1. [`EVENTS`] names the tracepoints. None of them fires in calls that move data, so tracing costs those
+//!    almost nothing.
+//! 2. [`CommandTrace::page`] collects the pages of all CPUs, and [`CommandTrace::settle`] sorts the events by
+//!    time.
+//! 3. A thread is followed if the thread that started the command, or a followed one, forked it. Events of
+//!    other threads are dropped.
 //! 4. A request is sequential if it begins where one of the last 16 requests of its direction ended.
+//!
+//! [`Calls`] counts the system calls of threads with the event `raw_syscalls:sys_enter`.
 
 use super::Foreign;
-use super::format::{Field, Format};
-use super::page::{Layout, Records};
+use crate::trace::{Field, Format, Layout, Records};
 use model::command::{Requests, Traced};
 use model::histogram::Histogram;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What an event says.
+/// The meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A call that makes data stable begins.
@@ -57,26 +61,28 @@ pub const EVENTS: [(&str, &str, Kind); 22] = [
     ("syscalls", "sys_enter_socket", Kind::Pipe),
     ("block", "block_rq_issue", Kind::Request),
 ];
-/// Ends of requests that a sequential one may follow: a file is read in several places at once, and writes are interleaved with the journal.
-const STREAMS: usize = 16;
+
+/// Most recent request ends that a sequential request may follow: a file is read in several places at once,
+/// and writes are interleaved with the journal.
+const MAX_SEQUENTIAL_ENDS: usize = 16;
 /// Most events that wait to be sorted: 64 MiB.
 const MAX_WAITING: usize = 2_000_000;
 
-/// An event with the fields that matter.
+/// An event with the fields that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Event {
     time_ns: u64,
     thread: u32,
     kind: Kind,
-    /// Of a fork the child, of an open its flags, of a request its first sector.
+    /// For a fork the child, for an open its flags, for a request its first sector.
     value: u64,
-    /// Of a request its sectors, and whether it writes.
+    /// For a request its sectors, and whether it writes.
     request: (u64, bool),
 }
 
-/// How the fields of an event are read.
+/// The fields of an event.
 #[derive(Debug)]
-struct Reader {
+struct EventReader {
     id: u16,
     kind: Kind,
     thread: Field,
@@ -90,7 +96,7 @@ struct Reader {
 pub struct CommandTrace {
     layout: Layout,
     kind: Field,
-    readers: Vec<Reader>,
+    readers: Vec<EventReader>,
     followed: BTreeSet<u32>,
     waiting: Vec<Event>,
     syncing: BTreeMap<u32, u64>,
@@ -104,11 +110,12 @@ pub struct CommandTrace {
 }
 
 impl CommandTrace {
-    /// From the text of `events/header_page` and the format of each event. `parent` is the thread that starts the command; `direct` and
-    /// `sync` are the bits of `O_DIRECT` and of `O_SYNC` and `O_DSYNC`.
+    /// Creates a trace from the text of `events/header_page` and the format of each event. `parent` is the
+    /// thread that starts the command; `direct` and `sync` are the bits of `O_DIRECT` and of `O_SYNC` and
+    /// `O_DSYNC`.
     ///
     /// # Errors
-    /// Returns what this kernel writes otherwise than fathom knows it.
+    /// Returns what differs on this kernel.
     pub fn new(
         header_page: &str,
         formats: &[(Kind, String)],
@@ -127,7 +134,7 @@ impl CommandTrace {
                 _ => Field::default(),
             };
             let is_request = *kind == Kind::Request;
-            readers.push(Reader {
+            readers.push(EventReader {
                 id: format.id,
                 kind: *kind,
                 thread: format.field("common_pid")?,
@@ -152,12 +159,12 @@ impl CommandTrace {
         })
     }
 
-    /// Bytes of a page of the kernel.
+    /// Returns the bytes of a kernel page.
     pub fn page_bytes(&self) -> usize {
         self.layout.bytes
     }
 
-    /// Takes the events of a page.
+    /// Collects the events of a page.
     pub fn page(&mut self, page: &[u8]) {
         let records = Records::parse(page, &self.layout);
         self.lost = self.lost.saturating_add(records.missed);
@@ -186,7 +193,7 @@ impl CommandTrace {
         for event in &events {
             self.count(event);
         }
-        // The memory is used again.
+        // The buffer is reused.
         events.clear();
         self.waiting = events;
     }
@@ -225,7 +232,7 @@ impl CommandTrace {
     }
 
     fn request(&mut self, sector: u64, (sectors, writes): (u64, bool)) {
-        // A flush moves nothing.
+        // A flush has no data.
         if sectors == 0 {
             return;
         }
@@ -239,13 +246,13 @@ impl CommandTrace {
             *follows = end;
             return;
         }
-        if ends.len() == STREAMS {
+        if ends.len() == MAX_SEQUENTIAL_ENDS {
             ends.pop_front();
         }
         ends.push_back(end);
     }
 
-    /// What was seen of the command.
+    /// Returns the counts.
     pub fn finish(mut self) -> Traced {
         self.settle();
         self.seen.sync_median_ns = self.sync_ns.quantile_ns(0.5);
@@ -255,10 +262,97 @@ impl CommandTrace {
     }
 }
 
+/// System calls by thread and call number.
+#[derive(Debug)]
+pub struct Calls {
+    layout: Layout,
+    event: u16,
+    kind: Field,
+    thread: Field,
+    number: Field,
+    counts: BTreeMap<(u32, u64), u64>,
+    /// Records that the kernel overwrote, from the pages.
+    pub lost: u64,
+}
+
+impl Calls {
+    /// Creates a counter from the text of `events/header_page` and of the event's format.
+    ///
+    /// # Errors
+    /// What differs on this kernel.
+    pub fn new(header_page: &str, format: &str) -> Result<Self, Foreign> {
+        let format = Format::parse(format)?;
+        Ok(Self {
+            layout: Layout::parse(header_page)?,
+            event: format.id,
+            kind: format.field("common_type")?,
+            thread: format.field("common_pid")?,
+            number: format.field("id")?,
+            counts: BTreeMap::new(),
+            lost: 0,
+        })
+    }
+
+    /// Returns the bytes of a kernel page.
+    pub fn page_bytes(&self) -> usize {
+        self.layout.bytes
+    }
+
+    /// Counts the calls of a page.
+    pub fn page(&mut self, page: &[u8]) {
+        let records = Records::parse(page, &self.layout);
+        self.lost = self.lost.saturating_add(records.missed);
+        for (_, record) in records {
+            if self.kind.number(record) as u16 == self.event {
+                let place = (self.thread.number(record) as u32, self.number.number(record));
+                *self.counts.entry(place).or_default() += 1;
+            }
+        }
+    }
+
+    /// Returns the threads with calls since the last [`Self::take`].
+    pub fn threads(&self) -> impl Iterator<Item = u32> {
+        let mut last = None;
+        self.counts.keys().map(|(thread, _)| *thread).filter(move |one| last.replace(*one) != Some(*one))
+    }
+
+    /// Returns how often each thread made each call, and starts anew.
+    pub fn take(&mut self) -> BTreeMap<(u32, u64), u64> {
+        std::mem::take(&mut self.counts)
+    }
+}
+
+#[test]
+fn calls_are_counted_by_thread_and_number() -> Result<(), Foreign> {
+    use crate::trace::tests::{HEADER, page, record};
+    let format = "name: sys_enter\nID: 414\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\
+        \tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n";
+    let mut calls = Calls::new(HEADER, format)?;
+    let call = |event: u16, thread: u32, number: u64| {
+        let mut bytes = vec![0_u8; 64];
+        bytes[..2].copy_from_slice(&event.to_ne_bytes());
+        bytes[4..8].copy_from_slice(&thread.to_ne_bytes());
+        bytes[8..16].copy_from_slice(&number.to_ne_bytes());
+        record(1, &bytes)
+    };
+    let data: Vec<u8> =
+        [call(414, 7, 17), call(414, 7, 17), call(9, 7, 17), call(414, 8, 0), call(414, 7, 74)].concat();
+    calls.page(&page(100, 3 << 30, &data, 5));
+    assert_eq!((calls.lost, calls.threads().collect::<Vec<_>>()), (5, vec![7, 8]));
+    let all: Vec<_> = calls.take().into_iter().collect();
+    assert_eq!(all, [((7, 17), 2), ((7, 74), 1), ((8, 0), 1)]);
+    assert!(calls.take().is_empty());
+    assert!(Calls::new(HEADER, "name: x\nID: 1\n").is_err());
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::page::tests::{HEADER, page, record};
     use super::*;
+    use crate::trace::tests::{HEADER, page, record};
 
     const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";

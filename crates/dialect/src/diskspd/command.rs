@@ -1,48 +1,40 @@
-//! DISKSPD's command line: its words into a profile.
-//!
-//! For: options with their values right behind them, targets behind the options, sizes in blocks of `-b` wherever that stands; an XML
-//! profile with what may stand beside it. Not for: whether options go together ([`super::validate`]), nor what Linux has not
-//! ([`super::here`]).
+//! DISKSPD's command line: options with their values attached, followed by the targets. Sizes may be in
+//! blocks of `-b`, wherever that option is. [`super::validate`] checks whether options go together.
 
-use super::letters::{
-    Caching, alone, at_least_one, data, flush, order_random, order_sequential, percent, throughput,
-};
 use super::options::{self, ETW, EVENTS, EXPERIMENT, STATISTICS, help};
-use super::source::Source;
-use super::value::{affinity, bounds, number, shown, size};
 use super::xml;
-use crate::dashes::typed_hyphens;
-use crate::trouble::{Mark, Trouble};
-use model::diskspd::{BLOCK, Profile, Target, TimeSpan};
+use crate::diskspd::Source;
+use crate::trouble::{Mark, Trouble, typed_hyphens};
+use model::diskspd::{BLOCK, Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 
-/// Letters of the options that may stand beside an XML profile.
-const BESIDE_XML: &str = ":CdRvWXz";
-/// What allows overwriting, which DISKSPD does not have.
+/// Letters of the options that are allowed together with an XML profile.
+const XML_LETTERS: &str = ":CdRvWXz";
+/// The option of fathom that allows overwriting.
 const DESTROY: &str = "--destroy";
-/// What is wrong with a second end.
+/// The error for a second end of the region.
 const TWICE: &str = "where it ends is said twice; type -BBASE:LENGTH or -fSIZE, once";
-/// Operations after which a thread shows progress where `-P` has no number.
+/// Operations between two progress messages of a thread if `-P` has no number.
 const PROGRESS: u32 = 65_536;
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ask {
-    /// To carry it out.
+    /// Run the profile.
     #[default]
     Measure,
-    /// To print the profile: as XML, or as text.
+    /// Print the profile as XML or as text.
     Profile,
-    /// To print a text.
+    /// Print a text.
     Print(String),
 }
 
-/// What is known of the machine and the moment.
+/// What a command line needs of its surroundings.
 pub struct Here<'h> {
-    /// The text of a file.
+    /// Reads a file as text.
     pub read: &'h dyn Fn(&str) -> Result<String, String>,
-    /// CPUs that may be used, in their order; empty where threads are not to be bound to any.
+    /// The usable CPUs in their order; empty if threads are not bound.
     pub cpus: &'h [u32],
-    /// What a seed of the clock is.
+    /// The seed for a seed from the clock.
     pub clock: u32,
 }
 
@@ -51,34 +43,34 @@ pub struct Here<'h> {
 pub struct CommandLine {
     /// What is asked for.
     pub ask: Ask,
-    /// What was said of it.
+    /// Time spans and output settings, from the options or from the file of `-X`.
     pub profile: Profile,
-    /// What may be overwritten though fathom did not make it.
+    /// Targets that may be overwritten although fathom did not create them.
     pub destroy: Vec<String>,
     /// Files that were read.
     pub read: Vec<String>,
-    /// What is told of options that change nothing.
+    /// Remarks on options that have no effect.
     pub remarks: Vec<String>,
-    /// What messages are about.
+    /// The text with its places, for messages.
     pub(super) source: Source,
 }
 
-/// Options while they are read, of all targets alike.
+/// Options of all targets while they are read.
 #[derive(Default)]
 struct Options {
     span: TimeSpan,
     target: Target,
     caching: Caching,
-    /// Whether the first byte and the last were said.
+    /// Whether the first and the last byte were given.
     base: bool,
     end: bool,
 }
 
 impl CommandLine {
-    /// Reads the words behind `diskspd`.
+    /// Reads the words after `diskspd`.
     ///
     /// # Errors
-    /// Everything that is wrong with them, each at its place with what to type instead.
+    /// All errors, each with its place and what to type instead.
     pub fn parse(words: &[String], here: &Here) -> Result<Self, Trouble> {
         let source = Source::parse(words);
         if words.iter().any(|word| word == "-?") {
@@ -88,7 +80,7 @@ impl CommandLine {
         let mut marks = Vec::new();
         let targets = said.targets(&mut marks);
         if let Some(file) = words.iter().find_map(|word| word.strip_prefix("-X")) {
-            said.beside_xml(&mut marks);
+            said.refuse_xml_options(&mut marks);
             if !marks.is_empty() {
                 return Err(said.source.trouble(marks));
             }
@@ -103,7 +95,7 @@ impl CommandLine {
         Ok(said)
     }
 
-    /// Paths, which stand behind all options; what allows overwriting may stand anywhere.
+    /// The targets after all options. The option that allows overwriting may be anywhere.
     fn targets(&mut self, marks: &mut Vec<Mark>) -> Vec<String> {
         let mut targets = Vec::new();
         for (word, place) in &self.source.words {
@@ -126,15 +118,15 @@ impl CommandLine {
         targets
     }
 
-    /// Refuses what an XML profile says by itself.
-    fn beside_xml(&self, marks: &mut Vec<Mark>) {
+    /// Refuses options that an XML profile contains itself.
+    fn refuse_xml_options(&self, marks: &mut Vec<Mark>) {
         let mut profiles = 0;
         for (word, place) in &self.source.words {
             let Some(letter) = word.strip_prefix('-').and_then(|w| w.chars().next()) else { continue };
             profiles += usize::from(letter == 'X');
             let why = if profiles > 1 && letter == 'X' {
                 "there is a second XML profile; type one -X".into()
-            } else if BESIDE_XML.contains(letter) || word.starts_with(DESTROY) {
+            } else if XML_LETTERS.contains(letter) || word.starts_with(DESTROY) {
                 continue;
             } else {
                 format!("{word} does not go with -X; write it into the profile, or leave it out")
@@ -143,7 +135,7 @@ impl CommandLine {
         }
     }
 
-    /// An XML profile, with what was typed beside it.
+    /// Reads an XML profile and the options next to it.
     fn xml(&mut self, file: &str, targets: &[String], here: &Here) -> Result<(), Trouble> {
         let mut beside = Self { source: self.source.clone(), ..Self::default() };
         let mut marks = Vec::new();
@@ -184,7 +176,7 @@ impl CommandLine {
         Ok(())
     }
 
-    /// Options of a profile of one time span.
+    /// Reads the options of a profile with one time span.
     fn options(&mut self, targets: Vec<String>, here: &Here, marks: &mut Vec<Mark>) {
         let block = self.block(marks);
         let mut all = Options { target: Target { block, ..Target::default() }, ..Options::default() };
@@ -205,7 +197,7 @@ impl CommandLine {
         self.profile.spans.push(span);
     }
 
-    /// The block, which sizes before it may be in too.
+    /// The block size. It is read first because earlier sizes may be in blocks.
     fn block(&self, marks: &mut Vec<Mark>) -> u32 {
         let mut block = BLOCK;
         for (word, place) in &self.source.words {
@@ -237,7 +229,7 @@ impl CommandLine {
         let Options { span, target, caching, .. } = all;
         let block = target.block;
         match letter {
-            // Read before all others.
+            // Already read.
             'b' | 'X' => {}
             'C' => span.cooldown_s = number(value, 0)?,
             'd' => span.duration_s = number(value, 0)?,
@@ -321,7 +313,7 @@ impl CommandLine {
 }
 
 impl Options {
-    /// `-B` and `-f`: first and last byte, and hints.
+    /// `-B` and `-f`: first and last byte, and open hints.
     fn region(&mut self, letter: char, value: &str) -> Result<(), String> {
         let Self { target, base, end, .. } = self;
         match letter {
@@ -355,5 +347,332 @@ impl Options {
             }
         }
         Ok(())
+    }
+}
+
+/// A whole number at the beginning of a text, and the rest.
+fn leading(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text.get(..end)?.parse().ok().map(|number| (number, &text[end..]))
+}
+
+/// A whole number of at least `least`.
+pub(super) fn number(text: &str, least: u32) -> Result<u32, String> {
+    let number = text.parse::<u32>().ok().filter(|n| *n >= least);
+    // DISKSPD takes no sign.
+    let number = number.filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
+    number.ok_or_else(|| format!("{} is no number; type a whole number from {least} on", shown(text)))
+}
+
+/// A size at the beginning of a text, and the rest.
+fn size_before(text: &str, block: u32) -> Result<(u64, &str), String> {
+    let wrong =
+        || format!("{} is no size; type a whole number of bytes, or one with K, M, G, T or b", shown(text));
+    let (number, rest) = leading(text).ok_or_else(wrong)?;
+    let factor = match rest.bytes().next().map(|b| b.to_ascii_uppercase()) {
+        Some(b'K') => 1 << 10,
+        Some(b'M') => 1 << 20,
+        Some(b'G') => 1 << 30,
+        Some(b'T') => 1 << 40,
+        Some(b'B') => u64::from(block),
+        _ => return Ok((number, rest)),
+    };
+    let bytes = number.checked_mul(factor);
+    let bytes = bytes.ok_or_else(|| format!("{} goes beyond all sizes; type a smaller one", shown(text)))?;
+    Ok((bytes, &rest[1..]))
+}
+
+/// A size: bytes, K, M, G, T as powers of 1024, or blocks.
+pub(super) fn size(text: &str, block: u32) -> Result<u64, String> {
+    match size_before(text, block)? {
+        (bytes, "") => Ok(bytes),
+        (_, rest) => Err(format!(
+            "{} stands behind a size; type a whole number of bytes, or one with K, M, G, T or b",
+            shown(rest)
+        )),
+    }
+}
+
+/// `BASE[:LENGTH]`: the first byte, and the end if a length is given.
+pub(super) fn bounds(text: &str, block: u32) -> Result<(u64, Option<u64>), String> {
+    let (base, rest) = size_before(text, block)?;
+    if rest.is_empty() {
+        return Ok((base, None));
+    }
+    let length = rest.strip_prefix(':').ok_or_else(|| {
+        format!("{} stands behind the base; type a colon between base and length", shown(rest))
+    })?;
+    let end = base.checked_add(size(length, block)?);
+    end.map(|end| (base, Some(end)))
+        .ok_or_else(|| "base and length go beyond all sizes; type smaller ones".into())
+}
+
+/// CPUs, each after its group unless that is 0: `1,4,g1,2`.
+pub(super) fn affinity(text: &str) -> Result<Vec<(u32, u32)>, String> {
+    let mut group = 0;
+    let mut cpus = Vec::new();
+    for piece in text.split(',') {
+        let within = |text: &str, most: u32, what: &str| {
+            let number = number(text, 0)?;
+            let range = format!("{what} {number} is out of range; type one up to {most}");
+            Some(number).filter(|n| *n <= most).ok_or(range)
+        };
+        match piece.strip_prefix('g') {
+            Some(number) => group = within(number, u16::MAX.into(), "group")?,
+            None => cpus.push((group, within(piece, u8::MAX.into(), "CPU")?)),
+        }
+    }
+    let ends_in_group = text.rsplit(',').next().is_some_and(|last| last.starts_with('g'));
+    if cpus.is_empty() || ends_in_group {
+        return Err("a group stands before its CPUs; type numbers of CPUs behind it, such as g0,0,1".into());
+    }
+    Ok(cpus)
+}
+
+/// Shares by parts of the target: `pct90/10:5/20`, `abs90/10G:0/10G`.
+pub(super) fn distribution(text: &str, block: u32) -> Result<Distribution, String> {
+    let (percent, mut rest) = match (text.strip_prefix("pct"), text.strip_prefix("abs")) {
+        (Some(rest), _) => (true, rest),
+        (_, Some(rest)) => (false, rest),
+        _ => return Err(format!("{} is no distribution; type -rdpct90/10 or -rdabs90/10G", shown(text))),
+    };
+    let mut ranges = Vec::new();
+    loop {
+        let io = leading(rest).and_then(|(io, behind)| Some((u32::try_from(io).ok()?, behind)));
+        let (io, behind) = io.filter(|(io, _)| *io <= 100).ok_or_else(|| {
+            format!("{} does not begin with a percentage of operations; type one from 0 to 100", shown(rest))
+        })?;
+        let behind = behind
+            .strip_prefix('/')
+            .ok_or_else(|| format!("{io} has no part of the target; type a slash and its size behind it"))?;
+        let (length, behind) = if percent { part(behind)? } else { size_before(behind, block)? };
+        if length == 0 {
+            return Err("a part of the target is empty; type a larger one, or leave it out".into());
+        }
+        ranges.push(Range { io, length });
+        match behind.strip_prefix(':') {
+            Some(next) => rest = next,
+            None if behind.is_empty() => return Ok(Distribution::from_ranges(percent, ranges)),
+            None => {
+                return Err(format!("{} stands behind a part; type a colon between parts", shown(behind)));
+            }
+        }
+    }
+}
+
+/// A percentage of the target at the beginning of a text.
+fn part(text: &str) -> Result<(u64, &str), String> {
+    leading(text).filter(|(percent, _)| *percent <= 100).ok_or_else(|| {
+        format!("{} does not begin with a percentage of the target; type one from 1 to 100", shown(text))
+    })
+}
+
+/// A typed text for a message, shortened if long.
+pub(super) fn shown(text: &str) -> String {
+    let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
+    format!("'{short}'")
+}
+
+/// The properties given by `-S` and `-h`; each may be given once.
+#[derive(Default)]
+pub(super) struct Caching {
+    pub(super) cache: Option<Cache>,
+    pub(super) write_through: bool,
+    pub(super) mapped: bool,
+}
+
+impl Caching {
+    pub(super) fn say(&mut self, letter: char) -> Result<(), String> {
+        let cached = self.cache.is_some();
+        let twice = match letter {
+            'b' | 'r' => cached,
+            'h' => cached || self.write_through || self.mapped,
+            'm' => self.mapped || self.cache == Some(Cache::Off),
+            'u' => cached || self.mapped,
+            'w' => self.write_through,
+            _ => return Err(format!("{letter} is no way to cache; type letters of b, h, m, u and w")),
+        };
+        if twice {
+            return Err(format!(
+                "{letter} conflicts with what was said of caches before it; type one of them"
+            ));
+        }
+        match letter {
+            'b' => self.cache = Some(Cache::Cached),
+            'r' => self.cache = Some(Cache::Remote),
+            'u' => self.cache = Some(Cache::Off),
+            'm' => self.mapped = true,
+            'w' => self.write_through = true,
+            _ => (self.cache, self.write_through) = (Some(Cache::Off), true),
+        }
+        Ok(())
+    }
+
+    /// `-S` without a letter is `-Su`.
+    pub(super) fn bare(&mut self, value: &str) -> Result<(), String> {
+        if value.is_empty() { self.say('u') } else { Ok(()) }
+    }
+}
+
+pub(super) fn alone(value: &str) -> Result<(), String> {
+    if value.is_empty() { Ok(()) } else { Err(format!("it has no value; leave {} out", shown(value))) }
+}
+
+pub(super) fn at_least_one(bytes: u64) -> Result<u64, String> {
+    if bytes > 0 { Ok(bytes) } else { Err("it is 0; type a size from 1 on".into()) }
+}
+
+pub(super) fn percent(value: &str, least: u32) -> Result<u32, String> {
+    let percent = number(value, least).ok().filter(|p| *p <= 100);
+    percent.ok_or_else(|| format!("{} is no percentage; type one from {least} to 100", shown(value)))
+}
+
+pub(super) fn throughput(value: &str) -> Result<Throughput, String> {
+    match value.strip_suffix('i') {
+        Some(iops) => number(iops, 1).map(Throughput::Iops),
+        None => number(value, 1).map(Throughput::BytesPerMs),
+    }
+}
+
+pub(super) fn flush(value: &str) -> Result<Flush, String> {
+    match value {
+        "v" | "V" => Ok(Flush::View),
+        "n" | "N" => Ok(Flush::NonVolatile),
+        "i" | "I" => Ok(Flush::NonVolatileNoDrain),
+        _ => Err(format!("{} is no way to flush; type -Nv", shown(value))),
+    }
+}
+
+/// `-Z`: zeros, random data, or a buffer.
+pub(super) fn data(value: &str, span: &mut TimeSpan, target: &mut Target) -> Result<(), String> {
+    match value {
+        "" => target.zeros = true,
+        "r" => span.random_writes = true,
+        _ => {
+            let (bytes, file) = value.split_once(',').map_or((value, None), |(b, f)| (b, Some(f)));
+            target.buffer = at_least_one(size(bytes, target.block)?)?;
+            target.buffer_file = file.filter(|f| !f.is_empty()).map(str::to_owned);
+        }
+    }
+    Ok(())
+}
+
+/// `-r`, `-rs` and `-rd`.
+pub(super) fn order_random(value: &str, target: &mut Target) -> Result<(), String> {
+    if let Some(parts) = value.strip_prefix('d') {
+        target.distribution = Some(distribution(parts, target.block)?);
+        return Ok(());
+    }
+    if let Some(share) = value.strip_prefix('s') {
+        let share = percent(share, 1)?;
+        if target.random_percent == 0 && target.alignment.is_some() {
+            return Err(
+                "-s is there already; use -r to specify IO alignment beside -rs, and leave -s out".into()
+            );
+        }
+        if !matches!(target.random_percent, 0 | 100) {
+            return Err("mixed random/sequential IO is specified multiple times; type -rs once".into());
+        }
+        target.random_percent = share;
+        return Ok(());
+    }
+    let align =
+        if value.is_empty() { target.block.into() } else { at_least_one(size(value, target.block)?)? };
+    match (target.random_percent, target.alignment) {
+        (0, Some(_)) => Err("sequential IO (-s) conflicts with random IO (-r, -rs); type one of them".into()),
+        (_, Some(_)) => Err("random IO is specified multiple times; type -r once".into()),
+        (random, None) => {
+            target.random_percent = if random == 0 { 100 } else { random };
+            target.alignment = Some(align);
+            Ok(())
+        }
+    }
+}
+
+/// `-s` and `-si`.
+pub(super) fn order_sequential(value: &str, target: &mut Target) -> Result<(), String> {
+    let (interlocked, stride) = value.strip_prefix('i').map_or((false, value), |stride| (true, stride));
+    if target.random_percent > 0 {
+        return Err("sequential IO (-s) conflicts with random IO (-r, -rs); leave it out, or use -r to specify IO alignment".into());
+    }
+    if target.alignment.is_some() {
+        return Err("sequential IO is specified multiple times; type -s once".into());
+    }
+    target.interlocked |= interlocked;
+    target.alignment =
+        Some(if stride.is_empty() { target.block.into() } else { size(stride, target.block)? });
+    Ok(())
+}
+
+#[test]
+fn sizes_are_whole_and_blocks_are_those_of_b() {
+    let all: Vec<_> = ["23", "4k", "4K", "1m", "2G", "1T", "8b"].map(|t| size(t, 4096)).to_vec();
+    let expected = [23, 4096, 4096, 1 << 20, 2 << 30, 1 << 40, 32768].map(Ok);
+    assert_eq!(all, expected);
+    for bad in ["", "x", "-1", "4kx", "4kk", "1.5k", "99999999999999999999", "99999999999T", "k"] {
+        assert!(size(bad, 4096).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+}
+
+#[test]
+fn bounds_are_a_base_and_a_length() {
+    let of = |text| bounds(text, 1 << 16);
+    assert_eq!((of("5m"), of("5m:1m")), (Ok((5 << 20, None)), Ok((5 << 20, Some(6 << 20)))));
+    for bad in ["5mx", "5m:", "5m:j", "5m:1x", "5m:1mx", "", "1:18446744073709551615"] {
+        assert!(of(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn groups_stand_before_their_cpus() {
+    let of = |text| affinity(text).map_err(|e| e.contains("; type"));
+    assert_eq!(of("1,4,6"), Ok(vec![(0, 1), (0, 4), (0, 6)]));
+    assert_eq!(of("g0,1,4,6,g1,2,5,7"), Ok(vec![(0, 1), (0, 4), (0, 6), (1, 2), (1, 5), (1, 7)]));
+    for bad in ["g0", "gg", "g,0,1,2", "1,", "g1,0,", "g1,0,g", "g1,0,g2", "x", "g0,300", "g70000,1", "1,,2"]
+    {
+        assert_eq!(of(bad), Err(true), "{bad}");
+    }
+}
+
+#[test]
+fn parts_have_shares_and_holes_have_none() {
+    let of = |text: &str| {
+        let found = distribution(text, 1 << 16).map_err(|e| e.contains("; type"))?;
+        Ok((found.percent, found.ranges.iter().map(|r| (r.io, r.length)).collect::<Vec<_>>()))
+    };
+    assert_eq!(of("pct10/10:10/10:0/10"), Ok((true, vec![(10, 10), (10, 10), (0, 10), (80, 70)])));
+    let giga = 1 << 30;
+    assert_eq!(
+        of("abs10/1G:10/1G:0/100G"),
+        Ok((false, vec![(10, giga), (10, giga), (0, 100 * giga), (80, 0)]))
+    );
+    for bad in [
+        "",
+        "foo",
+        "foo10/1G:10/1G:0/100G",
+        "pctBAD",
+        "absBAD",
+        "pct10",
+        "abs10",
+        "pct10[",
+        "abs10[",
+        "pct10/",
+        "abs10/",
+        "pct10/BAD",
+        "abs10/BAD",
+        "pct10/10[",
+        "abs10/10g[",
+        "pct10/10:",
+        "abs10/10g:",
+        "pct10/10:BAD",
+        "abs10/10g:BAD",
+        "pct101/10",
+        "abs101/10g",
+        "pct10/0",
+        "pct60/10:10/0",
+        "abs10/0",
+        "abs60/10g:10/0",
+    ] {
+        assert_eq!(of(bad), Err(true), "{bad}");
     }
 }

@@ -1,29 +1,27 @@
-//! DISKSPD's language: its command lines and its XML profiles.
+//! DISKSPD: its command lines and XML profiles as jobs. What Linux does not have is refused by the name of
+//! the option, with the reason and what to type instead.
 //!
-//! For: a specification that means what they mean, exactly; what Linux has not is refused by the name of the option, with the reason
-//! and what to type instead. Not for: carrying it out, nor DISKSPD's output (crate `report`).
-//!
-//! Words are read into a profile (`command` with `letters` and `value`; `xml`), which is compared with DISKSPD's own rules (`validate`) and with
-//! what there is here (`here`), and then made into phases and streams (`jobs`). What becomes of each option stands in one table
-//! (`options`). Compared with its source and its published tests alone: it runs on Windows, and none was at hand.
+//! `command` or `xml` reads a profile, `validate` checks it against DISKSPD's rules and against what is
+//! supported here, and this module makes phases and streams of it. [`options`] is the table of all options.
+//! The reference is DISKSPD's source and published tests, since it does not run on Linux.
 
 mod command;
-mod here;
-mod jobs;
-mod letters;
 pub mod options;
-mod source;
-#[cfg(test)]
-mod tests;
 mod validate;
-mod value;
 mod xml;
 
-use crate::language::{Language, Objections, Tool};
-use crate::names_in_tool::spelled;
+pub use self::command::{Ask, CommandLine, Here};
+use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
-pub use command::{Ask, CommandLine, Here};
-use model::spec::JobSpec;
+use crate::{Language, Objections, Tool};
+use model::diskspd::{Cache as Caching, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan};
+use model::job::{
+    Advice, Cache, Create, Every, Filling, IoPriority, Mix, Options, Order, PerKind, Placement, Sharing,
+    Sizes, Start, Think, Zone, ZoneSize,
+};
+use model::spec::pace::RateLimit;
+use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec, Typed, TypedStream};
+use std::ops::Range;
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Diskspd, extension: "xml", parse };
 
@@ -32,20 +30,20 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let (profile, source) = xml::read(name, text, &[])?;
     let said = CommandLine { profile, source, ..CommandLine::default() };
     let mut job = job(&said, &[], also)?.unwrap_or_default();
-    // Measured several times its workers are told together, as those of any job.
+    // In repeated measurements the workers are reported together.
     job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.each_worker = None);
     Ok(job)
 }
 
-/// The jobs of a command line, whose threads are bound to these CPUs in turn unless it says otherwise; none of one whose
-/// profile is only to be printed, which may say what nothing here can do.
+/// The job of a command line. Threads are bound to these CPUs in turn unless the command line says otherwise.
+/// `None` if the profile is only printed; then unsupported settings are allowed.
 ///
 /// # Errors
-/// Everything that is wrong with it, each at its place with what to type instead.
+/// All errors, each with its place and what to type instead.
 pub fn job(said: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<JobSpec>, Trouble> {
     let (mut marks, warnings) = validate::validate(said);
     if said.ask != Ask::Profile {
-        marks.extend(here::refused(said));
+        marks.extend(validate::refused(said));
     }
     if !marks.is_empty() {
         return Err(said.source.trouble(marks));
@@ -53,11 +51,11 @@ pub fn job(said: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<
     if said.ask == Ask::Profile {
         return Ok(None);
     }
-    let mut job = jobs::job(&said.profile, cpus);
+    let mut job = job_spec(&said.profile, cpus);
     let problems = job.check().into_iter().chain(also(&job));
     let marks: Vec<Mark> = problems
         .map(|problem| {
-            let message = problem.spelled(|key, value| spelled(Tool::Diskspd, key, value));
+            let message = problem.spelled(|key, value| format_for_tool(Tool::Diskspd, key, value));
             Mark::new(said.source.place(problem.phase, problem.stream, "\0"), message)
         })
         .collect();
@@ -67,3 +65,280 @@ pub fn job(said: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<
     job.remarks = said.remarks.iter().cloned().chain(warnings).collect();
     Ok(Some(job))
 }
+
+const SECOND_NS: u64 = 1_000_000_000;
+const MS_NS: u64 = 1_000_000;
+
+/// The whole job. Threads are bound to `cpus` in turn by default.
+fn job_spec(profile: &Profile, cpus: &[u32]) -> JobSpec {
+    let phases: Vec<PhaseSpec> = profile.spans.iter().map(|span| phase(span, cpus)).collect();
+    let typed = phases.iter().map(|phase| vec![TypedStream::default(); phase.streams.len()]).collect();
+    JobSpec {
+        seed: profile.spans.first().map(|span| span.seed.into()),
+        typed: Some(Typed { phases: typed, profile: Some(profile.clone()), ..Typed::default() }),
+        phases,
+        ..JobSpec::default()
+    }
+}
+
+fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
+    let mut streams = Vec::new();
+    for pool in span.pools() {
+        let targets =
+            || pool.targets.iter().filter_map(|(at, weight)| Some((span.targets.get(*at)?, *weight)));
+        // Targets of one thread differ only in path and weight; others were refused.
+        let Some((first, _)) = targets().next() else { continue };
+        let mut one = stream(span, first, &pool);
+        one.target = targets().map(|(target, _)| target.path.clone()).collect();
+        one.place.cpus = bound_to(span, cpus, &pool.threads);
+        one.place.split = !one.place.cpus.is_empty();
+        streams.push(one);
+    }
+    PhaseSpec {
+        time: Some(u64::from(span.duration_s) * SECOND_NS),
+        warmup: Some(u64::from(span.warmup_s) * SECOND_NS),
+        cooldown: Some(u64::from(span.cooldown_s) * SECOND_NS),
+        streams,
+    }
+}
+
+/// The CPUs of these threads, in their order: each thread of the time span takes the next.
+fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
+    if span.disable_affinity {
+        return Vec::new();
+    }
+    let mut all: Vec<u32> = span.affinity.iter().map(|(_, cpu)| *cpu).collect();
+    if all.is_empty() {
+        all = cpus.to_vec();
+    }
+    let (Some(first), count) = (threads.first().copied(), all.len()) else { return all };
+    let of = |thread: u32| (thread as usize).checked_rem(count).unwrap_or(0);
+    let is_row = (first..).zip(threads).all(|(next, thread)| next == *thread);
+    if is_row {
+        all.rotate_left(of(first));
+        return all;
+    }
+    threads.iter().filter_map(|thread| all.get(of(*thread)).copied()).collect()
+}
+
+/// The stream of a target, or of the identical targets of the pool's threads.
+fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
+    let (workers, targets) = (pool.threads.len() as u32, pool.targets.len() as u32);
+    let shares = span.threads > 0 && span.requests > 0;
+    let depth = if shares { span.requests } else { target.requests };
+    let depth = if target.mapped { 1 } else { depth };
+    let weights = pool.targets.iter().map(|(_, weight)| *weight).collect();
+    let mut stream = StreamSpec {
+        bs: Some(PerKind::all(Sizes::Fixed(target.block))),
+        depth: Some(depth),
+        workers: Some(workers),
+        sharing: (targets > 1).then_some(if shares { Sharing::Weighted(weights) } else { Sharing::Each }),
+        engine: engine(target, depth),
+        cache: Some(cache(target)),
+        advice: advice(target),
+        create: target.create.map(|bytes| Create { bytes, filling: Filling::Data, unlink: false }),
+        think: target.think_ms.map(|ms| Think::fixed(u64::from(ms) * MS_NS)),
+        burst: target.burst.map(|burst| (burst / workers.max(1)).max(1)),
+        place: Placement { io_priority: priority(target), ..Placement::default() },
+        each_worker: Some(if span.iops { u64::from(span.bucket_ms) * MS_NS } else { 0 }),
+        ..StreamSpec::default()
+    };
+    order(target, workers, &mut stream);
+    region(target, &mut stream);
+    pace(target, u64::from(workers) * u64::from(targets), &mut stream);
+    if target.write_percent > 0 {
+        written(span, target, &mut stream);
+    }
+    stream
+}
+
+/// Direction and order.
+fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
+    let random = target.random_percent > 0;
+    let rw = match (random, target.write_percent) {
+        (false, 0) => Rw::Read,
+        (false, 100) => Rw::Write,
+        (false, _) => Rw::Rw,
+        (true, 0) => Rw::Randread,
+        (true, 100) => Rw::Randwrite,
+        (true, _) => Rw::Randrw,
+    };
+    stream.rw = Some(rw);
+    let mixed = (1..100).contains(&target.write_percent);
+    stream.mix = mixed.then(|| Mix::of_percents(100 - target.write_percent as u8, 0));
+    if random {
+        stream.align = Some(target.step());
+        stream.random = match &target.distribution {
+            Some(parts) => {
+                stream.run_length = run_length(target);
+                Some(zones(parts))
+            }
+            None if target.random_percent < 100 => Some(Order::Mixed(target.random_percent.into())),
+            None => None,
+        };
+        stream.mix_by_run = (mixed && target.random_percent < 100).then_some(true);
+        return;
+    }
+    // A stride of 0 repeats one block, so the region is reduced to it.
+    stream.stride = Some(target.step()).filter(|step| *step > 0 && *step != u64::from(target.block));
+    if workers > 1 {
+        stream.start = Some(match target.thread_stride {
+            _ if target.interlocked => Start::Interlocked,
+            0 => Start::Same,
+            stride => Start::Every(stride),
+        });
+    }
+    if target.parallel && target.requests > 1 && !target.mapped {
+        stream.times = Some(target.requests);
+    }
+}
+
+/// Mean operations of a sequential run, if the accesses are partly sequential.
+fn run_length(target: &Target) -> Option<f64> {
+    (target.random_percent < 100).then(|| 100.0 / f64::from(target.random_percent))
+}
+
+fn zones(parts: &Distribution) -> Order {
+    let zone = |part: &model::diskspd::Range| Zone {
+        access_percent: part.io.into(),
+        size: match (parts.percent, part.length) {
+            (true, percent) => ZoneSize::Percent(percent as f64),
+            (false, 0) => ZoneSize::UpTo(u64::MAX),
+            (false, bytes) => ZoneSize::UpTo(bytes),
+        },
+    };
+    Order::Zones(parts.ranges.iter().map(zone).collect())
+}
+
+/// First and last byte.
+fn region(target: &Target, stream: &mut StreamSpec) {
+    let end = match (target.end, target.create) {
+        (0, create) => create,
+        // Bytes beyond the end of the file are not accessed.
+        (end, create) => Some(create.map_or(end, |bytes| end.min(bytes))),
+    };
+    stream.offset = Some(target.base).filter(|base| *base > 0);
+    let is_cut = target.end > 0 || target.base > 0;
+    stream.size = end.filter(|_| is_cut).map(|end| end.saturating_sub(target.base).max(1));
+    if target.alignment == Some(0) && target.random_percent == 0 {
+        stream.size = Some(target.block.into());
+    }
+}
+
+/// Limits the throughput. The limit is that of all threads on all targets; each gets its share.
+fn pace(target: &Target, lanes: u64, stream: &mut StreamSpec) {
+    match target.throughput {
+        Some(Throughput::Iops(iops)) => {
+            stream.limit_iops = Some(RateLimit::All(f64::from(iops) * lanes as f64));
+        }
+        Some(Throughput::BytesPerMs(bytes)) => {
+            stream.limit_bandwidth = Some(RateLimit::All(f64::from(bytes) * 1000.0 * lanes as f64));
+        }
+        None => {}
+    }
+}
+
+/// The engine; `None`, the default engine, for several requests in flight.
+fn engine(target: &Target, depth: u32) -> Option<EngineSpec> {
+    let name = match depth {
+        _ if target.mapped => "mmap",
+        1 => "sync",
+        _ => return None,
+    };
+    Some(EngineSpec { name: name.into(), options: Options::new() })
+}
+
+fn cache(target: &Target) -> Cache {
+    match (target.cache, target.write_through) {
+        _ if target.mapped => Cache::Mmap,
+        (Caching::Off, false) => Cache::Direct,
+        (Caching::Off, true) => Cache::DirectDsync,
+        (_, false) => Cache::Buffered,
+        (_, true) => Cache::Dsync,
+    }
+}
+
+/// The read-ahead advice; direct I/O has none.
+fn advice(target: &Target) -> Option<Advice> {
+    match (target.random_hint, target.sequential_hint) {
+        _ if target.cache == Caching::Off => None,
+        (true, _) => Some(Advice::Random),
+        (false, true) => Some(Advice::Sequential),
+        (false, false) => None,
+    }
+}
+
+fn priority(target: &Target) -> Option<IoPriority> {
+    match target.priority {
+        1 => Some(IoPriority::Idle),
+        2 => Some(IoPriority::BestEffort(7)),
+        _ => None,
+    }
+}
+
+/// The contents of writes, and their flushes.
+fn written(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
+    match &target.buffer_file {
+        Some(file) if target.buffer > 0 => stream.data = Some(file.clone()),
+        _ if target.buffer > 0 => {
+            (stream.dedup, stream.dedup_set) = (Some(100), Some(target.buffer.max(4096)));
+        }
+        _ if target.zeros => stream.zeros = Some(true),
+        _ if span.random_writes => {}
+        _ => stream.counting = Some(true),
+    }
+    if target.flush == Some(Flush::View) {
+        stream.fsync = Some(Every::writes(1));
+    }
+}
+
+/// Name of the command line in messages.
+const COMMAND_LINE: &str = "command line";
+/// Stands for the target itself in place of an option.
+const TARGET: &str = "#";
+
+/// A text with the places of its options and targets.
+#[derive(Clone, Debug, Default)]
+struct Source {
+    name: String,
+    text: String,
+    /// The words of a command line.
+    words: Vec<(String, Range<usize>)>,
+    /// The targets of each time span of an XML profile.
+    targets: Vec<Vec<Range<usize>>>,
+}
+
+impl Source {
+    fn parse(words: &[String]) -> Self {
+        let mut source = Self { name: COMMAND_LINE.into(), ..Self::default() };
+        for word in words {
+            let start = source.text.len();
+            source.text += word;
+            source.words.push((word.clone(), start..source.text.len()));
+            source.text.push(' ');
+        }
+        source.text = source.text.trim_end().to_owned();
+        source
+    }
+
+    /// The place of an option by its prefix, of a target of a command line ([`TARGET`]), or of a target in
+    /// XML.
+    fn place(&self, span: usize, target: usize, option: &str) -> Range<usize> {
+        let of_xml = self.targets.get(span).and_then(|targets| targets.get(target));
+        let mut targets = self.words.iter().filter(|(word, _)| !word.starts_with('-'));
+        let mut words = self.words.iter().rev();
+        let word = if option == TARGET {
+            targets.nth(target)
+        } else {
+            words.find(|(word, _)| word.strip_prefix('-').is_some_and(|w| w.starts_with(option)))
+        };
+        of_xml.or(word.map(|(_, place)| place)).cloned().unwrap_or(0..self.text.len())
+    }
+
+    fn trouble(&self, marks: Vec<Mark>) -> Trouble {
+        Trouble::new(&self.name, &self.text, marks)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,26 +1,25 @@
-//! The table of DISKSPD's options: each with what becomes of it here.
-//!
-//! For: reading its command line, its help, and docs/reference/diskspd.md, which is made from it. Not for: carrying any of it out (`jobs`).
+//! The table of DISKSPD's options and how each is handled. Its command line, its help and
+//! docs/reference/diskspd.md are made from it.
 
 use How::{Held, NoEffect, Refused};
 
-/// A line of the table: what begins alike and means one thing.
+/// An entry of the table: options with the same prefix and meaning.
 #[derive(Debug)]
 pub struct DiskspdOption {
-    /// How it begins, behind the dash: a letter, and where that has several meanings what tells them apart.
+    /// The prefix after the dash: a letter, with more characters if the letter has several meanings.
     pub name: &'static str,
-    /// What is written right behind it; empty where nothing is.
+    /// The attached value; empty if there is none.
     pub value: &'static str,
-    /// What becomes of it.
+    /// How it is handled.
     pub how: How,
 }
 
-/// What becomes of an option.
+/// How an option is handled.
 #[derive(Clone, Copy, Debug)]
 pub enum How {
-    /// It is carried out: as what.
+    /// It is carried out, in this way.
     Held(&'static str),
-    /// It changes nothing here: why. Whoever types it is told once.
+    /// It has no effect, for this reason, which is reported once.
     NoEffect(&'static str),
     /// It is refused: why, and what to type instead.
     Refused(&'static str),
@@ -43,7 +42,7 @@ pub(super) const STATISTICS: &str =
 pub(super) const EXPERIMENT: &str =
     "limits of throughput are kept to the microsecond here, without an experiment; leave it out";
 
-/// Every option of DISKSPD 2.2, in the order of its help, and one of ours.
+/// Every option of DISKSPD 2.2 in the order of its help, and one of fathom.
 pub const OPTIONS: &[DiskspdOption] = &[
     option("?", "", Held("this page")),
     option(":", "FLAGS", Refused(EXPERIMENT)),
@@ -252,7 +251,7 @@ pub const OPTIONS: &[DiskspdOption] = &[
     ),
 ];
 
-/// Its help: how a command line is made up, and what becomes of each option.
+/// The help: the form of a command line, and how each option is handled.
 pub fn help() -> String {
     let mut out = String::from(
         "Usage: diskspd [options] target1 [target2 ...]\n\nA target is a file or a block device. Sizes are whole numbers of bytes, or with K, M, G or T of 1024 to its power,\nor with b of blocks (-b). Values directly follow their option. Options come before targets.\n\n",

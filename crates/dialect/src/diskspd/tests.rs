@@ -1,7 +1,5 @@
-//! What command lines and profiles of DISKSPD become, against its published expectations.
-//!
-//! For: DISKSPD's own tables of option and state (`UnitTests/CmdLineParser`, `UnitTests/XmlProfileParser`, MIT licence; as data, in words
-//! of this program), and what each is here. Not for: offsets, which the engine's tests hold.
+//! Tests of DISKSPD's command lines against the tables in its own tests (`UnitTests/CmdLineParser`,
+//! `UnitTests/XmlProfileParser`, MIT licence; the data in this program's words), and of the jobs they become.
 
 mod xml;
 
@@ -9,10 +7,10 @@ use super::{Ask, CommandLine, Here, job};
 use crate::trouble::Trouble;
 use model::diskspd::{Cache, Flush, Profile, Target, Throughput, TimeSpan};
 use model::job::{Advice, IoPriority, Mix, Order, Sharing, Start};
-use model::spec::rate_limit::RateLimit;
+use model::spec::pace::RateLimit;
 use model::spec::{JobSpec, Rw, StreamSpec};
 
-/// The seed that the clock gives.
+/// The seed from the clock.
 const CLOCK: u32 = 4711;
 
 fn here(read: &dyn Fn(&str) -> Result<String, String>) -> Here<'_> {
@@ -24,7 +22,7 @@ fn parse_line(line: &str) -> Result<CommandLine, Trouble> {
     CommandLine::parse(&words, &here(&|file| Err(format!("there is no {file}"))))
 }
 
-fn made(line: &str) -> Result<JobSpec, Trouble> {
+fn parse_job(line: &str) -> Result<JobSpec, Trouble> {
     Ok(job(&parse_line(line)?, &[0, 1, 2], &|_| Vec::new())?.unwrap_or_default())
 }
 
@@ -38,40 +36,27 @@ fn span(options: &str) -> TimeSpan {
 
 fn stream(options: &str) -> StreamSpec {
     let line = format!("{options} testfile.dat");
-    made(&line).unwrap_or_else(|e| panic!("{line}: {e}")).phases.remove(0).streams.remove(0)
+    parse_job(&line).unwrap_or_else(|e| panic!("{line}: {e}")).phases.remove(0).streams.remove(0)
 }
 
-/// Whether a command line is carried out.
-fn is_taken(options: &str) -> bool {
-    made(&format!("{options} testfile.dat")).is_ok()
+/// Whether a command line is accepted.
+fn is_accepted(options: &str) -> bool {
+    parse_job(&format!("{options} testfile.dat")).is_ok()
 }
 
-/// What is wrong, where anything is.
-fn refusal_text(made: Result<JobSpec, Trouble>) -> String {
-    made.err().map(|e| e.to_string()).unwrap_or_default()
+/// The error text; empty without one.
+fn refusal_text(parse_job: Result<JobSpec, Trouble>) -> String {
+    parse_job.err().map(|e| e.to_string()).unwrap_or_default()
 }
 
-/// What is wrong with one.
+/// The error text of these options.
 #[track_caller]
 fn wrong(options: &str) -> String {
     let line = format!("{options} testfile.dat");
-    made(&line).err().unwrap_or_else(|| panic!("{line} is taken")).to_string()
+    parse_job(&line).err().unwrap_or_else(|| panic!("{line} is taken")).to_string()
 }
 
-#[test]
-fn what_is_not_said_is_as_in_diskspd() {
-    let all = profile("testfile.dat");
-    assert_eq!((all.verbose, all.progress, all.xml, all.spans.len()), (false, 0, false, 1));
-    let span = &all.spans[0];
-    assert_eq!((span.duration_s, span.warmup_s, span.cooldown_s, span.seed), (10, 5, 0, 0));
-    assert_eq!((span.threads, span.requests, span.bucket_ms), (0, 0, 1000));
-    assert!(!span.disable_affinity && span.affinity.is_empty() && !span.latency && !span.iops);
-    let expected = Target { path: "testfile.dat".into(), ..Target::default() };
-    assert_eq!(span.targets, [expected]);
-    assert_eq!((span.targets[0].block, span.targets[0].requests, span.targets[0].threads), (65_536, 2, 1));
-}
-
-/// An option or several, and what they make of the state.
+/// Options, and the state they result in.
 type Row = (&'static str, fn(&TimeSpan, &Target) -> bool);
 
 /// From DISKSPD's tables: `UnitTests/CmdLineParser`.
@@ -153,21 +138,6 @@ const STATES: &[Row] = &[
     }),
     ("-rdpct90/10 -rs50 -r8k", |_, t| t.random_percent == 50 && t.distribution.is_some()),
 ];
-
-#[test]
-fn the_states_of_diskspd_s_own_tables_carry_over() {
-    for (options, holds) in STATES {
-        let span = span(options);
-        assert!(holds(&span, &span.targets[0]), "{options}: {span:?}");
-    }
-    assert_eq!(STATES.len(), 70, "as many expectations carry over");
-    let all = profile("-P345 -v -Rxml testfile.dat testfile2.dat");
-    assert_eq!((all.progress, all.verbose, all.xml), (345, true, true));
-    assert_eq!(
-        all.spans[0].targets.iter().map(|t| t.path.as_str()).collect::<Vec<_>>(),
-        ["testfile.dat", "testfile2.dat"]
-    );
-}
 
 /// Command lines that DISKSPD refuses in its tables.
 const REFUSED: &[&str] = &[
@@ -284,7 +254,35 @@ const REFUSED: &[&str] = &[
 ];
 
 #[test]
-fn what_diskspd_refuses_is_refused_with_what_to_type() {
+fn defaults_are_those_of_diskspd() {
+    let all = profile("testfile.dat");
+    assert_eq!((all.verbose, all.progress, all.xml, all.spans.len()), (false, 0, false, 1));
+    let span = &all.spans[0];
+    assert_eq!((span.duration_s, span.warmup_s, span.cooldown_s, span.seed), (10, 5, 0, 0));
+    assert_eq!((span.threads, span.requests, span.bucket_ms), (0, 0, 1000));
+    assert!(!span.disable_affinity && span.affinity.is_empty() && !span.latency && !span.iops);
+    let expected = Target { path: "testfile.dat".into(), ..Target::default() };
+    assert_eq!(span.targets, [expected]);
+    assert_eq!((span.targets[0].block, span.targets[0].requests, span.targets[0].threads), (65_536, 2, 1));
+}
+
+#[test]
+fn states_equal_those_of_diskspd_s_tables() {
+    for (options, holds) in STATES {
+        let span = span(options);
+        assert!(holds(&span, &span.targets[0]), "{options}: {span:?}");
+    }
+    assert_eq!(STATES.len(), 70, "as many expectations carry over");
+    let all = profile("-P345 -v -Rxml testfile.dat testfile2.dat");
+    assert_eq!((all.progress, all.verbose, all.xml), (345, true, true));
+    assert_eq!(
+        all.spans[0].targets.iter().map(|t| t.path.as_str()).collect::<Vec<_>>(),
+        ["testfile.dat", "testfile2.dat"]
+    );
+}
+
+#[test]
+fn refusals_of_diskspd_have_a_suggestion() {
     for options in REFUSED {
         let why = wrong(options);
         assert!(why.contains("--> command line:1:"), "{options}: {why}");
@@ -292,9 +290,9 @@ fn what_diskspd_refuses_is_refused_with_what_to_type() {
     for line in
         ["testfile.dat -r", "testfile.dat testfile2.dat -r", "testfile.dat -r testfile2.dat", "-r", ""]
     {
-        assert!(made(line).is_err(), "{line}");
+        assert!(parse_job(line).is_err(), "{line}");
     }
-    // A place, the option, and what to type instead.
+    // A place, the option, and a suggestion.
     let why = wrong("-b4K -t0");
     assert!(
         why.contains("1:6") && why.contains("incorrectly provided option: -t0") && why.contains("from 1 on"),
@@ -303,7 +301,7 @@ fn what_diskspd_refuses_is_refused_with_what_to_type() {
 }
 
 #[test]
-fn what_linux_has_not_is_refused_by_name() {
+fn options_that_linux_lacks_are_refused_by_name() {
     for (options, word) in [
         ("-x", "completion routines"),
         ("-Sr", "-Su for neither"),
@@ -325,14 +323,14 @@ fn what_linux_has_not_is_refused_by_name() {
         assert!(why.contains(word), "{options}: {why}");
     }
     for (path, word) in [("#5", "/dev/sdb"), ("F:", "lsblk"), ("F:\\testfile4.dat", "path of Windows")] {
-        // Marked at the target itself.
-        let why = refusal_text(made(&format!("-w0 -r first {path}")));
+        // The mark is at the target.
+        let why = refusal_text(parse_job(&format!("-w0 -r first {path}")));
         assert!(why.contains(word) && why.contains("1:14"), "{why}");
     }
 }
 
 #[test]
-fn each_option_is_what_it_says_here() {
+fn each_option_becomes_its_setting() {
     let plain = stream("-n");
     assert_eq!(
         (plain.rw, plain.depth, plain.workers, plain.create),
@@ -387,7 +385,7 @@ fn orders_are_those_of_diskspd() {
     assert_eq!((stream("-p -o4").times, stream("-p -o1").times), (Some(4), None));
     let runs = stream("-rs30 -w50");
     assert_eq!((runs.random, runs.mix_by_run), (Some(Order::Mixed(30.0)), Some(true)));
-    // Parts that runs begin in: seven of ten operations go on from the one before.
+    // Seven of ten operations are sequential.
     let runs = stream("-rs30 -r -rdpct90/10 -w50");
     let chance = runs.run_length.map(|length| 1.0 - 1.0 / length);
     assert!(chance.is_some_and(|goes_on| (goes_on - 0.7).abs() < 1e-9) && runs.mix_by_run == Some(true));
@@ -416,25 +414,25 @@ fn data_are_those_of_diskspd() {
 #[test]
 fn threads_take_the_cpus_in_turn_over_all_targets() {
     let cpus = |line: &str| {
-        let job = made(line).unwrap_or_else(|e| panic!("{e}"));
+        let job = parse_job(line).unwrap_or_else(|e| panic!("{e}"));
         job.phases[0].streams.iter().map(|s| s.place.cpus.clone()).collect::<Vec<_>>()
     };
     assert_eq!(cpus("-t2 a b"), [vec![0, 1, 2], vec![2, 0, 1]]);
     assert_eq!(cpus("-a4,2 a b"), [vec![4, 2], vec![2, 4]]);
     assert_eq!(cpus("-n a"), [Vec::<u32>::new()]);
-    let pooled = made("-F3 -o4 -r a b").unwrap_or_else(|e| panic!("{e}"));
+    let pooled = parse_job("-F3 -o4 -r a b").unwrap_or_else(|e| panic!("{e}"));
     let stream = &pooled.phases[0].streams[0];
     assert_eq!((pooled.phases[0].streams.len(), stream.workers, stream.target.len()), (1, Some(3), 2));
     assert_eq!((stream.sharing.clone(), stream.depth), (Some(Sharing::Each), Some(4)));
-    let shared = made("-F3 -O5 -r a b").unwrap_or_else(|e| panic!("{e}"));
+    let shared = parse_job("-F3 -O5 -r a b").unwrap_or_else(|e| panic!("{e}"));
     let stream = &shared.phases[0].streams[0];
     assert_eq!((stream.sharing.clone(), stream.depth), (Some(Sharing::Weighted(vec![1, 1])), Some(5)));
     assert_eq!((stream.place.cpus.clone(), stream.each_worker), (vec![0, 1, 2], Some(0)));
 }
 
 #[test]
-fn what_is_mostly_not_meant_is_said() {
-    let remarks = |options: &str| made(&format!("{options} a")).map(|j| j.remarks).unwrap_or_default();
+fn likely_mistakes_have_a_warning() {
+    let remarks = |options: &str| parse_job(&format!("{options} a")).map(|j| j.remarks).unwrap_or_default();
     assert_eq!(remarks("-t2"), ["WARNING: target access pattern will not be sequential, consider -si"]);
     assert_eq!(remarks("-si"), ["WARNING: single-threaded test, -si ignored"]);
     assert!(remarks("-l").iter().any(|r| r.contains("huge pages")));
@@ -455,5 +453,5 @@ fn printing_needs_no_linux_and_help_names_every_option() {
     }
     let all = parse_line("--destroy=/dev/sdx -w100 /dev/sdx").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(all.destroy, ["/dev/sdx"]);
-    assert!(!is_taken("--destroy") && !is_taken("--other"));
+    assert!(!is_accepted("--destroy") && !is_accepted("--other"));
 }

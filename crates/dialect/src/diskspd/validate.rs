@@ -1,17 +1,18 @@
-//! Options that do not go together, by DISKSPD's own rules and mostly in its own words.
-//!
-//! For: what it refuses on any system, and what it warns of. Not for: reading options, nor what Linux has not ([`super::here`]).
-//!
-//! Source: DISKSPD 2.2, `Profile::Validate` in `Common/Common.cpp` (MIT licence).
+//! Checks of a DISKSPD profile: what DISKSPD refuses on any system, what it warns of, and what Linux or
+//! fathom cannot carry out.
 
 use super::command::{Ask, CommandLine};
+use crate::diskspd::TARGET;
+use crate::diskspd::options::{NON_VOLATILE, REMOTE, ROUTINES, TEMPORARY};
 use crate::trouble::Mark;
-use model::diskspd::{Cache, Distribution, Target, TimeSpan};
+use model::diskspd::{Cache, Distribution, Flush, Target, TimeSpan};
+use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
+use std::collections::BTreeSet;
 
-/// Something that is wrong, with the option that it is marked at.
+/// An error, and the option that is marked.
 type Wrong = (&'static str, String);
 
-/// Everything that is wrong with a profile, and what it warns of.
+/// The errors and warnings of a profile.
 pub(super) fn validate(said: &CommandLine) -> (Vec<Mark>, Vec<String>) {
     let (mut marks, mut warnings) = (Vec::new(), Vec::new());
     let all = |why: &str| Mark::new(0..said.source.text.len(), why);
@@ -134,12 +135,12 @@ fn of_order(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
     wrong.extend(rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why.to_owned())));
 }
 
-/// What is wrong with shares of operations by parts of the target: the first part that does not fit.
+/// The first error in the shares of operations by parts of the target.
 fn of_distribution(all: &Distribution, target: &Target) -> Option<Wrong> {
     let block = u64::from(target.block);
     let (mut io, mut covered) = (0, 0_u64);
     for (at, range) in all.ranges.iter().enumerate() {
-        // What is left goes to the end of the target: that part alone has no length.
+        // The last part may have no length: it takes the rest of the target.
         let is_rest = range.length == 0 && at + 1 == all.ranges.len();
         if !all.percent && range.length < block && !is_rest {
             return Some((
@@ -221,7 +222,7 @@ fn of_memory(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
     wrong.extend(rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why.to_owned())));
 }
 
-/// What is no error and yet mostly not meant.
+/// The warning about a valid setting that is mostly a mistake.
 fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
     let several = span.threads > 1 || target.threads > 1;
     if target.random_percent > 0 {
@@ -233,4 +234,224 @@ fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// Intervals of all threads on all targets at most, since a session keeps each.
+const MAX_BUCKETS: u64 = 200_000;
+/// Longest time in seconds: a day.
+const MAX_TIME_S: u32 = 86_400;
+
+/// All settings that cannot be carried out.
+pub(super) fn refused(said: &CommandLine) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let seeds: Vec<u32> = said.profile.spans.iter().map(|s| s.seed).collect();
+    for (at, span) in said.profile.spans.iter().enumerate() {
+        for (number, target) in span.targets.iter().enumerate() {
+            let span_refusals = if number == 0 { span_refusals(span, &seeds) } else { Vec::new() };
+            let sizes = said.profile.spans.iter().flat_map(|s| &s.targets);
+            let mut other = sizes.filter(|t| t.path == target.path).map(|t| t.create);
+            let all = span_refusals
+                .into_iter()
+                .chain(path_refusal(target))
+                .chain(target_refusals(span, target))
+                .chain(other.any(|size| size != target.create).then(|| {
+                    ("c", "a file has one size here, that of its first time span; write the same size into all of them".to_owned())
+                }));
+            marks.extend(all.map(|(option, why)| Mark::new(said.source.place(at, number, option), why)));
+        }
+    }
+    marks
+}
+
+fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
+    let buckets = u64::from(span.duration_s) * 1000 / u64::from(span.bucket_ms.max(1));
+    let lanes =
+        span.thread_count().saturating_mul(if span.threads > 0 { span.targets.len() as u64 } else { 1 });
+    let longest = span.duration_s.max(span.warmup_s).max(span.cooldown_s);
+    let foreign = span.affinity.iter().find(|(group, _)| *group > 0);
+    let of_thread = span.threads.max(span.targets.iter().map(|t| t.threads).max().unwrap_or(0));
+    let rules = [
+        (span.completion_routines, "x", ROUTINES.to_owned()),
+        (span.duration_s == 0, "d", "nothing can be said of no time at all; type -d1 or more".into()),
+        (
+            longest > MAX_TIME_S,
+            "d",
+            format!("a time is {MAX_TIME_S} seconds at most here; type a shorter one"),
+        ),
+        (
+            foreign.is_some(),
+            "a",
+            "Linux has one processor group; type the numbers of CPUs alone, as `lscpu -e` lists them".into(),
+        ),
+        (
+            span.iops && buckets.saturating_mul(lanes) > MAX_BUCKETS,
+            "D",
+            format!("of all threads together {MAX_BUCKETS} intervals are kept; type longer ones"),
+        ),
+        (
+            seeds.iter().any(|seed| seed != &span.seed),
+            "z",
+            "all time spans have one seed here; write the same RandSeed into each".into(),
+        ),
+        (
+            span.requests > 0 && span.threads == 0,
+            "O",
+            "-O is of threads that -F makes; type -o for those of -t".into(),
+        ),
+        (
+            of_thread > MAX_WORKERS,
+            if span.threads > 0 { "F" } else { "t" },
+            format!("there are too many threads; type {MAX_WORKERS} at most"),
+        ),
+        (
+            span.targets.len() > if span.threads > 0 { MAX_TARGETS } else { MAX_STREAMS },
+            "b",
+            format!("there are too many targets; type {MAX_TARGETS} at most"),
+        ),
+    ];
+    let broken = rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why));
+    broken.chain(if of_thread > MAX_WORKERS { None } else { pool_refusal(span) }).collect()
+}
+
+/// The error in the targets of threads made by `-F`.
+fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
+    let pools = if span.threads > 0 { span.pools() } else { Vec::new() };
+    let idle = pools.iter().find(|pool| pool.targets.is_empty()).and_then(|pool| pool.threads.first());
+    if let Some(thread) = idle.filter(|_| !span.targets.is_empty()) {
+        return Some((
+            "O",
+            format!("thread {thread} has no target; write a ThreadTarget for it, or fewer threads"),
+        ));
+    }
+    let of = |at: &usize| span.targets.get(*at);
+    let differs = pools.iter().any(|pool| {
+        let mut alike = pool.targets.iter().filter_map(|(at, _)| of(at).map(alike_but_for_path));
+        let first = alike.next();
+        alike.any(|other| Some(&other) != first.as_ref())
+    });
+    if differs {
+        return Some((
+            "O",
+            "targets of one thread are alike here, but for their paths and weights; write a ThreadTarget for each, so that every thread has targets that are alike, or ThreadsPerFile in place of ThreadCount".into(),
+        ));
+    }
+    if pools.len() > MAX_STREAMS {
+        return Some((
+            "O",
+            format!("threads have too many different targets; write {MAX_STREAMS} sets of them at most"),
+        ));
+    }
+    // Workers of several streams share neither a position nor the count of their starting places.
+    let mut once = BTreeSet::new();
+    let several: BTreeSet<usize> = pools
+        .iter()
+        .flat_map(|pool| &pool.targets)
+        .map(|(at, _)| *at)
+        .filter(|at| !once.insert(*at))
+        .collect();
+    let in_order =
+        |target: &Target| target.random_percent == 0 && (target.interlocked || target.thread_stride > 0);
+    several.iter().filter_map(of).any(in_order).then(|| {
+        (
+            "O",
+            "threads that share a position, or begin one behind the other, have the same targets here; leave -si and -T out, or write the same ThreadTargets into all of them".into(),
+        )
+    })
+}
+
+/// The target without the settings that may differ within a thread.
+fn alike_but_for_path(target: &Target) -> Target {
+    Target { path: String::new(), weight: 1, thread_targets: Vec::new(), ..target.clone() }
+}
+
+/// Refuses names of Windows drives and volumes.
+fn path_refusal(target: &Target) -> Option<Wrong> {
+    let path = &target.path;
+    let is_drive = path.strip_prefix('#').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+    let mut chars = path.chars();
+    let has_letter = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
+    let is_volume = has_letter && chars.as_str() == ":";
+    if has_letter && chars.as_str().starts_with(":\\") {
+        return Some((
+            TARGET,
+            format!("{path} is a path of Windows; type one of this machine, such as /data/testfile.dat"),
+        ));
+    }
+    if is_drive {
+        Some((
+            TARGET,
+            format!(
+                "{path} is a drive of Windows; type the device itself, such as /dev/sdb (`fathom devices` lists them)"
+            ),
+        ))
+    } else if is_volume {
+        Some((
+            TARGET,
+            format!(
+                "{path} is a volume of Windows; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)"
+            ),
+        ))
+    } else {
+        path.is_empty().then(|| (TARGET, "a target has no name; type a file or a device".into()))
+    }
+}
+
+fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
+    let mixed = (1..100).contains(&target.random_percent);
+    let non_volatile = matches!(target.flush, Some(Flush::NonVolatile | Flush::NonVolatileNoDrain));
+    let depth = target.requests.max(span.requests);
+    let think = target.think_ms.is_some();
+    let rules = [
+        (target.cache == Cache::Remote, "S", REMOTE.to_owned()),
+        (target.temporary_hint, "f", TEMPORARY.into()),
+        (non_volatile, "N", NON_VOLATILE.into()),
+        (
+            target.sequential_hint && target.random_hint,
+            "f",
+            "the kernel is told one order of accesses; type -fr or -fs".into(),
+        ),
+        (
+            target.mapped && target.write_through,
+            "S",
+            "a mapping has no writes that could go through; type -Sm with -Nv, which flushes each".into(),
+        ),
+        (
+            mixed && target.step() < target.block.into(),
+            "r",
+            "sequential operations go on at the end of the one before here; type -r with the block's size or more".into(),
+        ),
+        (
+            target.throughput.is_some() && think,
+            "g",
+            "DISKSPD leaves -i and -j out beside -g; leave them out, or -g".into(),
+        ),
+        (target.parallel && think, "p", "-p and -i both say what a burst is; leave one of them out".into()),
+        (
+            target.alignment == Some(0) && span.thread_count() > 1,
+            "s",
+            "threads that stay in one place are all in the same here; type -t1 with -s0".into(),
+        ),
+        (
+            u64::from(target.block) > MAX_BLOCK_BYTES,
+            "b",
+            format!("an operation has {MAX_BLOCK_BYTES} bytes at most here; type a smaller -b"),
+        ),
+        (
+            target.random_percent > 0 && target.step() > MAX_BLOCK_BYTES,
+            "r",
+            format!("an alignment has {MAX_BLOCK_BYTES} bytes at most here; type a smaller one"),
+        ),
+        (depth > MAX_DEPTH, "o", format!("too many operations are in flight; type {MAX_DEPTH} at most")),
+        (
+            target.random_percent > 0 && target.alignment == Some(0),
+            "r",
+            "invalid alignment passed to -r; type one from 1 on".into(),
+        ),
+        (
+            target.create == Some(0),
+            "c",
+            "a file of 0 bytes has nothing to touch; type a size, such as -c1G".into(),
+        ),
+    ];
+    rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why)).collect()
 }

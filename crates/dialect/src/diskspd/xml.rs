@@ -1,36 +1,34 @@
-//! DISKSPD's XML profiles.
-//!
-//! For: a profile, or results with the profile that they are of, as a value; every element that is not known is an error at its place.
-//! Not for: whether settings go together ([`super::validate`]).
+//! DISKSPD's XML profiles, and results that contain their profile. An unknown element is an error at its
+//! place. [`super::validate`] checks whether settings go together.
 //!
 //! Source of names and values: DISKSPD 2.2, `XmlProfileParser/diskspd.xsd` (MIT licence).
 
 use super::options::{ETW, EXPERIMENT, STATISTICS};
-use super::source::Source;
-use super::value::shown;
-use crate::language::MAX_FILE_BYTES;
+use crate::MAX_FILE_BYTES;
+use crate::diskspd::Source;
+use crate::diskspd::command::shown;
 use crate::trouble::{Mark, Trouble};
 use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 use roxmltree::{Document, Node, ParsingOptions};
 
-/// Most elements of a profile; a hundred targets in a hundred time spans have fewer.
-const MOST_NODES: u32 = 500_000;
+/// Elements of a profile at most. A hundred targets in a hundred time spans have fewer.
+const MAX_NODES: u32 = 500_000;
 
 /// Reads a profile. Targets take the places of `*1`, `*2` and so on.
 ///
 /// # Errors
-/// Everything that is wrong with it, each at its place.
+/// All errors, each with its place.
 pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profile, Source), Trouble> {
     if text.len() > MAX_FILE_BYTES {
         let why = format!("the file has {} bytes; a profile has {MAX_FILE_BYTES} at most", text.len());
         return Err(Trouble::new(name, "", vec![Mark::new(0..0, why)]));
     }
-    // A mark of its order of bytes is no part of it.
+    // A byte order mark is skipped.
     let text = text.trim_start_matches('\u{feff}');
-    let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|why| {
         let at = why.pos();
-        // What is missing at the end is missed behind the last line.
+        // A missing end is reported after the last line.
         let line = text.lines().nth((at.row as usize).saturating_sub(1)).unwrap_or(&text[text.len()..]);
         let start = line.as_ptr() as usize - text.as_ptr() as usize;
         let column =
@@ -47,7 +45,7 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
     Ok((profile, source))
 }
 
-/// Where the targets of each time span stand.
+/// Places of the targets of each time span.
 type Places = Vec<Vec<std::ops::Range<usize>>>;
 
 /// The text of an element.
@@ -108,7 +106,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An element that is known and refused where it is on.
+    /// Refuses a known element unless it is off.
     fn must_be_off(&mut self, node: Node, why: &str) {
         if !matches!(text_of(node), "false" | "0") {
             self.wrong(node, why);
@@ -210,7 +208,7 @@ impl Reader<'_> {
         for child in elements(node) {
             let name = child.tag_name().name();
             if name == "AffinityAssignment" {
-                // As older versions write it.
+                // The form of older versions.
                 span.affinity.push((0, self.number(child, 0)));
                 continue;
             }
@@ -260,7 +258,7 @@ impl Reader<'_> {
             }
         }
         if let Some(align) = random {
-            // Both may stand there: then it is random.
+            // If both elements are present, accesses are random.
             target.alignment = Some(align);
             target.random_percent = if target.random_percent == 0 { 100 } else { target.random_percent };
         } else {
@@ -272,7 +270,7 @@ impl Reader<'_> {
         target
     }
 
-    /// How a target is opened, and what is written to it.
+    /// Reads how a target is opened and what is written to it.
     fn way(&mut self, child: Node, name: &str, target: &mut Target) {
         match name {
             "SequentialScan" => target.sequential_hint = self.yes(child),
@@ -304,7 +302,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The path, or the target of the command line whose number stands there.
+    /// The path, or the target of the command line with that number.
     fn path(&mut self, node: Node) -> String {
         let path = text_of(node);
         let number = path.strip_prefix('*').map(|n| n.parse::<usize>().ok().filter(|n| *n > 0));

@@ -1,24 +1,22 @@
-//! Access: which blocks a job touches, in which order, size and direction.
-//!
-//! For: `rw`, `bs` and its kin, random laws, mixes. Not for: how fast, by which engine, on which files ([`super::streams`]).
+//! Access patterns of a job: `rw`, block sizes, random distributions and mixes of directions.
 
-use super::jobs::{Fault, Job};
 use super::value::triplet;
-use model::job::{Kind, Mix, Order, PerKind, Positions, Sizes};
-use model::spec::limits::{MAX_BLOCK_BYTES, MAX_SPLIT};
-use model::spec::replay::kinds;
-use model::spec::{Rw, StreamSpec, order};
+use crate::fio::job_file::{Fault, Job};
+use crate::fio::options::ZONED;
+use model::job::{Kind, Mix, Order, PerKind, Positions, Sizes, Strided};
+use model::spec::number::{MAX_BLOCK_BYTES, MAX_SPLIT};
+use model::spec::{Rw, StreamSpec, kinds, operations};
 
 /// Most bytes of one call to Linux (`MAX_RW_COUNT`).
 const KERNEL_MOST: u64 = 0x7fff_f000;
-
-/// What fio takes for the size of an operation.
+/// fio's default block size.
 pub(super) const BLOCK_BYTES: u32 = 4096;
 
-/// What becomes of `rw`.
+/// The parsed option `rw`.
 pub(super) struct ParsedRw {
     pub(super) rw: Rw,
-    /// Bytes left out behind each operation, backwards where negative; operations from each offset on where they are random.
+    /// Bytes that are skipped after each operation, backwards if negative; for random accesses, operations at
+    /// each offset.
     pub(super) step: i64,
 }
 
@@ -27,7 +25,7 @@ pub(super) const READS: ParsedRw = ParsedRw { rw: Rw::Read, step: 0 };
 pub(super) const BOTH: ParsedRw = ParsedRw { rw: Rw::Rw, step: 0 };
 
 impl ParsedRw {
-    /// Indices of the directions that it has: reads, writes, trims.
+    /// Indices of its directions: reads, writes, trims.
     pub(super) fn directions(&self) -> &'static [usize] {
         match self.rw {
             Rw::Read | Rw::Randread => &[0],
@@ -38,7 +36,7 @@ impl ParsedRw {
         }
     }
 
-    /// Whether it says more than a direction: a way through the blocks that is not the plain one.
+    /// Whether it has a number, which changes the order of the blocks.
     pub(super) fn has_number(&self) -> bool {
         self.step != 0
     }
@@ -48,7 +46,7 @@ impl ParsedRw {
         self.directions().contains(&1)
     }
 
-    /// Whether nothing but writing is done, so that what is in a file before does not matter.
+    /// Whether it only writes, so that existing contents do not matter.
     pub(super) fn only_writes(&self) -> bool {
         self.directions() == [1]
     }
@@ -87,7 +85,7 @@ pub(super) fn way(job: &Job) -> Result<ParsedRw, Fault> {
             "operations from an offset on are counted with the writes between them; leave the number out",
         );
     }
-    // What it would write it only reads.
+    // Writes become reads.
     let rw = match rw {
         Rw::Write | Rw::Trimwrite if job.on("verify_only", false)? => Rw::Read,
         Rw::Randwrite | Rw::Randtrimwrite if job.on("verify_only", false)? => Rw::Randread,
@@ -101,7 +99,7 @@ pub(super) fn way(job: &Job) -> Result<ParsedRw, Fault> {
     Ok(ParsedRw { rw, step })
 }
 
-/// The same jobs, where none of them writes or trims.
+/// The jobs if none of them writes or trims.
 pub(super) fn only_reading(jobs: Vec<Job>) -> Result<Vec<Job>, Fault> {
     for job in &jobs {
         if job.is_replay() {
@@ -113,7 +111,7 @@ pub(super) fn only_reading(jobs: Vec<Job>) -> Result<Vec<Job>, Fault> {
     Ok(jobs)
 }
 
-/// Refuses a log whose writes are not left out: what it writes is not known before.
+/// Refuses a replay that includes writes, which are not known in advance.
 fn only_reading_log(job: &Job) -> Result<(), Fault> {
     let skip = job.text("replay_skip").and_then(|text| kinds(text).ok()).unwrap_or_default();
     if [Kind::Write, Kind::Trim].iter().all(|kind| skip.contains(kind)) {
@@ -124,7 +122,7 @@ fn only_reading_log(job: &Job) -> Result<(), Fault> {
     Err(job.fault("read_iolog", why))
 }
 
-/// Says all that is about blocks.
+/// Sets everything about blocks.
 pub(super) fn say(job: &Job, way: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     stream.rw = Some(way.rw);
     if way.rw.is_mixed() {
@@ -156,7 +154,7 @@ pub(super) fn say(job: &Job, way: &ParsedRw, stream: &mut StreamSpec) -> Result<
     } else {
         steps(job, way, &sizes, stream)?;
     }
-    // Each direction goes on from its own last operation, where any goes on at all.
+    // Each direction continues from its own last operation if it is sequential.
     let is_partly_random = matches!(stream.random, Some(Order::Mixed(_) | Order::MixedEach(_)));
     let goes_on = stream.random.is_none() || is_partly_random || stream.consecutive.is_some();
     stream.positions = Some(Positions::Own).filter(|_| way.rw.is_mixed() && goes_on);
@@ -164,7 +162,7 @@ pub(super) fn say(job: &Job, way: &ParsedRw, stream: &mut StreamSpec) -> Result<
     Ok(())
 }
 
-/// Whether operations behind a random offset are on that one again.
+/// Whether further operations at a random offset repeat that offset.
 fn is_identical(job: &Job) -> Result<bool, Fault> {
     match job.text("rw_sequencer") {
         None | Some("sequential") => Ok(false),
@@ -173,7 +171,7 @@ fn is_identical(job: &Job) -> Result<bool, Fault> {
     }
 }
 
-/// Whether operations of such sizes leave no part of a block out.
+/// Whether operations of these sizes leave no part of a block out.
 fn fill(sizes: &Sizes) -> bool {
     match sizes {
         Sizes::Split(split) => split.iter().all(|(size, _)| size % sizes.least().max(1) == 0),
@@ -181,7 +179,7 @@ fn fill(sizes: &Sizes) -> bool {
     }
 }
 
-/// Sizes of the directions that there are.
+/// Sizes of the directions that `rw` has.
 fn used<'s>(sizes: &'s PerKind<Sizes>, way: &ParsedRw) -> impl Iterator<Item = &'s Sizes> + use<'s> {
     let all = [&sizes.read, &sizes.write, &sizes.trim];
     way.directions().iter().filter_map(move |at| all.get(*at).copied())
@@ -196,7 +194,7 @@ fn mix(job: &Job) -> Result<Mix, Fault> {
     Ok(Mix::of_percents(if option == "rwmixread" { share } else { 100 - share }, 0))
 }
 
-/// Sizes of each direction; those that the job has not are as the first that it has.
+/// Sizes of each direction; a direction that the job does not have gets those of the first one.
 fn sizes(job: &Job, way: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
     let of = |direction: usize| -> Result<Sizes, Fault> {
         let get = |option: &'static str| -> Result<Option<&str>, Fault> {
@@ -213,7 +211,7 @@ fn sizes(job: &Job, way: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
         Ok(Sizes::Fixed(size.unwrap_or(BLOCK_BYTES)))
     };
     match way.directions() {
-        // Where places are in order each half of a pair has its own size in fio, and they would part.
+        // In sequential orders each half of a pair has its own size in fio, so the halves would diverge.
         [write, trim] if way.rw.writes_after_trims() => match of(*trim)? {
             sizes if way.rw.is_random() || of(*write)? == sizes => Ok(PerKind::all(sizes)),
             _ => Err(job.fault("bs", "a write is of the bytes that were trimmed; type one size for both")),
@@ -249,7 +247,8 @@ fn range(job: &Job, text: &str) -> Result<Sizes, String> {
     }
 }
 
-/// Every multiple of the smallest size, and the largest one where that is none: as in fio it is as likely as the stretch to it is long.
+/// Every multiple of the smallest size, and the largest size if it is none. As in fio the last one's weight
+/// is the distance to the one before it.
 fn multiples(job: &Job, least: u32, most: u32) -> Result<Sizes, String> {
     if job.on("bs_unaligned", false).is_ok_and(|on| on) {
         return Err(
@@ -268,18 +267,19 @@ fn multiples(job: &Job, least: u32, most: u32) -> Result<Sizes, String> {
     Ok(Sizes::Split(whole.chain([(most, rest)]).collect()))
 }
 
-/// `4k/60:64k/40`; sizes without a share divide what the others leave. As in fio each size is rounded down to a multiple of the smallest.
+/// `4k/60:64k/40`; sizes without a share divide the rest. As in fio each size is rounded down to a multiple
+/// of the smallest.
 fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     let mut sizes: Vec<(u32, Option<u32>)> = Vec::new();
     for piece in text.split(':') {
         let (size, share) = piece.split_once('/').unwrap_or((piece, ""));
-        // As in fio a share is the whole number that it begins with, and none is as 0.
+        // As in fio a share is its leading whole number, and 0 without one.
         let digits = share.trim().split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
         if digits.is_empty() && !share.trim().is_empty() {
             return Err("a share is no percentage; type 4k/60:64k/40".into());
         }
         let share = digits.parse().ok().map(|share: u32| share.min(100)).filter(|share| *share > 0);
-        // As in fio a range is its first size.
+        // As in fio a range stands for its first size.
         let size = size.split_once('-').map_or(size, |(first, _)| first);
         sizes.push((block(job, size)?, share));
         if sizes.len() > MAX_SPLIT {
@@ -294,7 +294,7 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     let each = 100_u32.saturating_sub(said) / open.max(1);
     let mut sizes: Vec<(u32, u32)> =
         sizes.into_iter().map(|(size, share)| (size, share.unwrap_or(each))).collect();
-    // As in fio the largest share is what the smaller ones leave of 100.
+    // As in fio the largest share is what the others leave of 100.
     let mut shares: Vec<&mut u32> = sizes.iter_mut().map(|(_, share)| share).collect();
     shares.sort_by_key(|share| **share);
     let mut left = 100;
@@ -311,7 +311,7 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
     }
     let mut split: Vec<(u32, u32)> = Vec::new();
     for (size, share) in sizes {
-        // The same size twice has both shares; one of none never comes.
+        // Shares of equal sizes are added, and sizes without a share are left out.
         match split.iter_mut().find(|s| s.0 == size) {
             Some(known) => known.1 += share,
             None if share > 0 => split.push((size, share)),
@@ -328,7 +328,7 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
 /// How random offsets are drawn.
 fn law(job: &Job, way: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, Fault> {
     let words = job.text("random_distribution").unwrap_or("random");
-    // As in fio a register of so many states comes to each block of one size once.
+    // As in fio a shift register of that many states reaches each block of one size once.
     let register = job.text("random_generator") == Some("lfsr") && fixed;
     let may_repeat = (job.on("norandommap", false)? && !register) || aligned;
     let shares = random_shares(job)?;
@@ -370,7 +370,7 @@ fn random_shares(job: &Job) -> Result<[u32; 3], Fault> {
     Ok(shares)
 }
 
-/// The remark on jobs of which a part is sequential and each block was to come once.
+/// The remark on partly sequential jobs that were to access each block once.
 pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
     let differs = |job: &Job| {
         let is_random = way(job).is_ok_and(|way| way.rw.is_random());
@@ -390,14 +390,14 @@ fn distribution(text: &str) -> Result<Order, String> {
         "zipf" | "pareto" | "normal" if rest.contains(':') => {
             Err(format!("the hottest block is not moved to a place of its own; type {name}:{}", rest.split(':').next().unwrap_or_default()))
         }
-        "zipf" | "pareto" | "normal" => order::random(&format!("{name}:{rest}")),
-        "zoned" | "zoned_abs" => zones(rest, name == "zoned_abs").and_then(|words| order::random(&format!("zones:{words}"))),
+        "zipf" | "pareto" | "normal" => operations::random(&format!("{name}:{rest}")),
+        "zoned" | "zoned_abs" => translate_zones(rest, name == "zoned_abs").and_then(|words| operations::random(&format!("zones:{words}"))),
         _ => Err("it is no law that is known here; type random, zipf:1.1, pareto:0.2, normal:10 or zoned:60/10:40/90".into()),
     }
 }
 
-/// Zones of fio in our words; a size that is left out is what is left.
-fn zones(text: &str, absolute: bool) -> Result<String, String> {
+/// fio's zones in the form of fathom; an omitted size is the remainder.
+fn translate_zones(text: &str, absolute: bool) -> Result<String, String> {
     let mut zones = Vec::new();
     let mut taken = 0.0;
     for piece in text.split(':') {
@@ -409,25 +409,25 @@ fn zones(text: &str, absolute: bool) -> Result<String, String> {
     let words = zones.iter().map(|(access, size)| match *size {
         "" if absolute => Err("a zone has no size; type zoned_abs:60/10g:40/90g".to_owned()),
         "" => Ok(format!("{access}/{left}")),
-        // A bare number would be percent here.
+        // A bare number would be a percentage here.
         size if absolute && size.bytes().all(|b| b.is_ascii_digit()) => Ok(format!("{access}/{size}b")),
         size => Ok(format!("{access}/{size}")),
     });
     Ok(words.collect::<Result<Vec<_>, _>>()?.join(","))
 }
 
-/// Holes, and backwards, of a sequential order.
+/// Holes and backward steps of a sequential order.
 fn steps(job: &Job, way: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut StreamSpec) -> Result<(), Fault> {
     match way.step {
         0 => {}
         hole if hole > 0 => stream.hole = Some(hole.unsigned_abs()),
         back => {
-            // From the end of an operation so far back, so from its start so far less its size.
+            // fio counts from the end of an operation, fathom from its start.
             let mut all = used(sizes, way);
             let size = all.next().filter(|s| matches!(s, Sizes::Fixed(_)) && all.all(|other| other == *s));
             let size = size.map(|s| u64::from(s.least()));
             if size == Some(back.unsigned_abs()) {
-                // The region is cut to its first block, which fio moves again and again.
+                // The region is reduced to its first block, which fio repeats.
                 return Ok(());
             }
             let stride = size.and_then(|size| back.unsigned_abs().checked_sub(size)).filter(|s| *s > 0);
@@ -439,4 +439,85 @@ fn steps(job: &Job, way: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut StreamS
         }
     }
     Ok(())
+}
+
+/// Zones of a job; `None` if the whole region is one.
+pub(super) fn strided_zones(
+    job: &Job,
+    way: &ParsedRw,
+    files: u32,
+    one: &StreamSpec,
+) -> Result<Option<Strided>, Fault> {
+    let bytes = job.bytes("zonesize")?.filter(|bytes| *bytes > 0);
+    match (job.text("zonemode"), bytes) {
+        (None | Some("none"), None) => {
+            let alone = ["zonerange", "zoneskip"].into_iter().find(|option| job.text(option).is_some());
+            return alone.map_or(Ok(None), |option| {
+                Err(job.fault(
+                    option,
+                    "it is about zones; type zonemode=strided and zonesize too, or leave it out",
+                ))
+            });
+        }
+        (Some("none"), Some(_)) => {
+            return Err(job.fault("zonesize", "it goes with zonemode=strided; type that, or leave it out"));
+        }
+        (Some("strided"), None) => {
+            return Err(job.fault("zonemode", "it says no size of a zone; type zonesize=256m too"));
+        }
+        (None | Some("strided"), Some(_)) => {}
+        (Some("zbd"), _) => return Err(job.fault("zonemode", ZONED)),
+        (Some(_), _) => return Err(job.fault("zonemode", "it is no mode; type none or strided")),
+    }
+    let bytes = bytes.unwrap_or(0);
+    let range_bytes = job.bytes("zonerange")?.filter(|range| *range > 0).unwrap_or(bytes);
+    let skip_bytes = job.bytes("zoneskip")?.unwrap_or(0);
+    if files > 1 {
+        return Err(job.fault(
+            "zonesize",
+            "of several files fio makes no zones of its own; leave it out, or type one file",
+        ));
+    }
+    if way.has_number() {
+        return Err(
+            job.fault("rw", "holes, ways backwards and rows do not go with zones; leave the number out")
+        );
+    }
+    if job.text("random_distribution").is_some_and(|law| law != "random") {
+        return Err(
+            job.fault("random_distribution", "in a zone offsets are uniform; leave it out, or the zones")
+        );
+    }
+    let sizes = |bs: &PerKind<Sizes>| [&bs.read, &bs.write, &bs.trim].map(Sizes::fixed);
+    let cut =
+        one.bs.as_ref().into_iter().flat_map(sizes).flatten().any(|size| range_bytes % u64::from(size) > 0);
+    if cut {
+        let option = if job.text("zonerange").is_some() { "zonerange" } else { "zonesize" };
+        return Err(job.fault(option, "an operation would lie in two zones; type a multiple of its size"));
+    }
+    let both = way.rw.writes_after_trims() || (way.rw.is_mixed() && !way.rw.is_random());
+    if both && bytes > range_bytes {
+        let why = "fio begins with a zone again when as many bytes were moved as it has, of both directions; type no more than zonerange";
+        return Err(job.fault("zonesize", why));
+    }
+    Ok(Some(Strided { bytes, range_bytes, skip_bytes }))
+}
+
+/// The bytes that a job with zones moves: as many as its region has, round after round; if the end of the
+/// region cuts off a zone, the bytes of one round, after which fio ends.
+pub(super) fn bytes_in_all(zones: Strided, region_bytes: u64, one: &StreamSpec, pairs: bool) -> u64 {
+    let times = if pairs { 2 } else { 1 };
+    let size = one.bs.as_ref().and_then(|bs| bs.write.fixed()).map_or(1, u64::from);
+    let all = region_bytes / size * size * times;
+    if zones.cut_off(region_bytes) == 0 {
+        return all;
+    }
+    let in_order = one.random.is_none();
+    let last = if in_order { zones.last_bytes(region_bytes, size, times) } else { 0 };
+    if last == zones.moved(size * times) {
+        // The part that is cut off would not have been reached.
+        return all;
+    }
+    let round = zones.whole(region_bytes).saturating_mul(zones.moved(size * times)).saturating_add(last);
+    round.min(all)
 }

@@ -1,63 +1,62 @@
-//! fio's command line: the words behind `fio`, as its getopt takes them.
-//!
-//! For: telling options of jobs, options of fio itself and job files apart, in any order. Not for: what options of jobs mean
-//! (`sections` and what follows), nor doing what is asked.
+//! fio's command line, parsed as fio's getopt does: options of jobs, options of fio itself and job files in
+//! any order. Also fio's help texts.
 
 use super::Piece;
-use super::help;
 use super::options::How::{Held, NoEffect, Only, Refused};
-use super::options::{self, OPTIONS};
-use super::own::{OWN, OwnOption};
+use super::options::{self, OPTIONS, OWN, OwnOption};
 use super::value::{Bare, time};
-use crate::dashes::typed_hyphens;
-use model::typed::Idle;
+use crate::fio::job_file::visible;
+use crate::fio::options::{FioOption, OTHER_ENGINES};
+use crate::fio::streams::{ENGINE_OPTIONS, ENGINES};
+use crate::trouble::typed_hyphens;
+use model::spec::Idle;
 
-/// What is asked of fio.
+/// What the command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ask {
-    /// To carry the jobs out.
+    /// Run the jobs.
     #[default]
     Measure,
-    /// To read the jobs, and say what is wrong with them.
+    /// Parse the jobs and report errors.
     Parse,
-    /// To write the jobs as one command line.
+    /// Print the jobs as one command line.
     ShowCommand,
     /// The version of fio whose language and formats these are.
     Version,
-    /// To print a text of fio's own help.
+    /// Print a help text.
     Print(String),
 }
 
-/// A command line of fio's.
+/// A command line of fio.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
     /// What is asked.
     pub ask: Ask,
-    /// Options of jobs in their order, and behind them the job files, which fio reads last.
+    /// Options of jobs in their order, followed by the job files, which fio reads last.
     pub pieces: Vec<Piece>,
-    /// The sections that are carried out; all where none is named.
+    /// The sections that are run; all if none is named.
     pub sections: Vec<String>,
     /// Whether a job that writes is refused.
     pub readonly: bool,
-    /// What may be overwritten though fathom did not make it.
+    /// Targets that may be overwritten although fathom did not create them.
     pub destroy: Vec<String>,
-    /// The file that the output goes to; standard output where none is named.
+    /// The output file; standard output if none is named.
     pub output: Option<String>,
-    /// What is written, in the order in which fio writes it: names that `--format` takes.
+    /// The output formats in the order in which fio writes them, by their names in `--format`.
     pub formats: Vec<&'static str>,
-    /// How often the output so far is written, in ns; only at the end where it is not said.
+    /// Interval of intermediate outputs in ns; `None` for output only at the end.
     pub status_interval_ns: Option<u64>,
     /// Whether the bandwidth of all jobs together is written to files of its own.
     pub bandwidth_log: bool,
-    /// How much is told of the time without work of the CPUs; nothing where it is not said.
+    /// The report of idle CPU time, if requested.
     pub idle: Option<Idle>,
     /// Whether progress is never shown.
     pub quiet: bool,
-    /// What is told of options that change nothing.
+    /// Remarks on options that have no effect.
     pub remarks: Vec<String>,
 }
 
-/// Options of jobs of which the value may be left out; of any other it may be the next word.
+/// Options of jobs whose value may be omitted; for any other the value may be the next word.
 const SWITCHES: [&str; 17] = [
     "bs_unaligned",
     "norandommap",
@@ -78,8 +77,8 @@ const SWITCHES: [&str; 17] = [
     "userspace_reap",
 ];
 
-/// Which outputs were asked for, and in which version.
-struct Forms {
+/// The requested output formats, and the version of terse output.
+struct Formats {
     normal: bool,
     terse: bool,
     json: Option<&'static str>,
@@ -92,16 +91,16 @@ impl CommandLine {
         Self { pieces: vec![Piece::File { name: name.into(), text: text.into() }], ..Self::default() }
     }
 
-    /// Reads the words behind `fio`; `job_file` gives the text of a job file by its path.
+    /// Reads the words after `fio`; `job_file` returns the text of a job file by path.
     ///
     /// # Errors
-    /// What is wrong with a word, and what to type instead; why a job file cannot be read.
+    /// The error in a word, with what to type instead, or why a job file cannot be read.
     pub fn parse(
         words: &[String],
         job_file: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Self, String> {
         let mut line = Self::default();
-        let mut forms = Forms { normal: true, terse: false, json: None, version: "fio-terse" };
+        let mut formats = Formats { normal: true, terse: false, json: None, version: "fio-terse" };
         let mut files: Vec<&String> = Vec::new();
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
@@ -132,7 +131,7 @@ impl CommandLine {
                 } else {
                     value.unwrap_or_default().to_owned()
                 };
-                line.say(option, &value, &mut forms)?;
+                line.say(option, &value, &mut formats)?;
             } else {
                 let known = options::find(name).map(|option| option.name);
                 let value = match known {
@@ -146,7 +145,7 @@ impl CommandLine {
             let text = job_file(name)?;
             line.pieces.push(Piece::File { name: name.clone(), text });
         }
-        line.formats = forms.names();
+        line.formats = formats.names();
         if line.pieces.is_empty() && line.ask == Ask::Measure {
             return Err("there is no job; type the name of a job file, or --name=NAME with options behind it (fathom fio --help lists more)".into());
         }
@@ -154,7 +153,7 @@ impl CommandLine {
     }
 
     /// Takes an option of fio itself.
-    fn say(&mut self, option: &OwnOption, value: &str, forms: &mut Forms) -> Result<(), String> {
+    fn say(&mut self, option: &OwnOption, value: &str, formats: &mut Formats) -> Result<(), String> {
         let name = option.name;
         match option.how {
             Refused(why) | Only(_, why) => return Err(format!("--{name} cannot be carried out; {why}")),
@@ -163,15 +162,15 @@ impl CommandLine {
                 "parse-only" => self.ask = Ask::Parse,
                 "showcmd" => self.ask = Ask::ShowCommand,
                 "version" => self.ask = Ask::Version,
-                "help" => self.ask = Ask::Print(help::page()),
-                "cmdhelp" => self.ask = Ask::Print(help::of_option(value)?),
-                "enghelp" => self.ask = Ask::Print(help::of_engine(value)?),
+                "help" => self.ask = Ask::Print(page()),
+                "cmdhelp" => self.ask = Ask::Print(of_option(value)?),
+                "enghelp" => self.ask = Ask::Print(of_engine(value)?),
                 "output" => self.output = Some(value.into()),
-                "minimal" => (forms.normal, forms.terse) = (false, true),
-                "append-terse" => forms.terse = true,
-                "output-format" => forms.say(value)?,
-                "terse-version" => forms.version = terse(value)?,
-                // As in fio any other word is no error.
+                "minimal" => (formats.normal, formats.terse) = (false, true),
+                "append-terse" => formats.terse = true,
+                "output-format" => formats.say(value)?,
+                "terse-version" => formats.version = terse(value)?,
+                // As in fio other words are accepted.
                 "eta" => self.quiet = value == "never",
                 "bandwidth-log" => self.bandwidth_log = true,
                 "status-interval" => self.status_interval_ns = Some(interval(value)?),
@@ -185,8 +184,8 @@ impl CommandLine {
     }
 }
 
-impl Forms {
-    /// A list of outputs in place of what was asked for so far.
+impl Formats {
+    /// Replaces the formats by those of a list.
     fn say(&mut self, list: &str) -> Result<(), String> {
         (self.normal, self.terse, self.json) = (false, false, None);
         for word in list.split(',') {
@@ -240,7 +239,7 @@ fn terse(value: &str) -> Result<&'static str, String> {
     }
 }
 
-/// The one name that a word begins, as getopt completes it; the word itself where there is none or more.
+/// The only option that begins with a word, as getopt completes it; otherwise the word itself.
 fn completed(word: &str) -> &str {
     if word == "h" {
         return "help";
@@ -251,6 +250,69 @@ fn completed(word: &str) -> &str {
     match (begun.clone().any(|name| name == word), begun.next(), begun.next()) {
         (false, Some(only), None) => only,
         _ => word,
+    }
+}
+
+/// The page of `--help`.
+pub(super) fn page() -> String {
+    let mut out = String::from(
+        "fathom fio [OPTIONS] [OPTIONS OF JOBS] [JOB FILES]\n\n\
+         Carries job files and command lines of fio 3.33 out: one run, fio's output, fio's exit codes, files with fio's names.\n\
+         What fathom makes of the numbers is in the key \"fathom\" of JSON, on standard error beside text, and in\n\
+         `fathom show last`. fathom called by the name fio is this command.\n\n",
+    );
+    for option in OWN {
+        let Held(about) = option.how else { continue };
+        let value = option.value.map_or_else(String::new, |value| format!("={value}"));
+        out += &format!("  --{}{value}\n          {about}\n", option.name);
+    }
+    out + "\nOptions of jobs: --cmdhelp lists them, --cmdhelp=OPTION says what becomes of one, `fathom help reference/fio` prints all.\n"
+}
+
+/// How an option of a job is handled; all options if none or `all` is named.
+pub(super) fn of_option(name: &str) -> Result<String, String> {
+    if name.is_empty() || name == "all" {
+        return Ok(lines(OPTIONS.iter()));
+    }
+    let option = options::find(name).ok_or_else(|| {
+        let near = options::nearest(name).map_or("all", |near| near);
+        format!("--cmdhelp={}: there is no such option; type --cmdhelp={near}", visible(name))
+    })?;
+    let alias =
+        option.aliases.iter().fold(String::new(), |all, alias| all + &format!("{:>20}: {alias}\n", "alias"));
+    Ok(format!("{:>20}: {}\n{alias}", option.name, about(option)))
+}
+
+/// The engines; the options of one where it is named.
+pub(super) fn of_engine(name: &str) -> Result<String, String> {
+    if name.is_empty() {
+        let names = ENGINES.iter().map(|(engine, here)| format!("\t{engine:12}{here}\n"));
+        return Ok(format!(
+            "IO engines, and the engine of fathom that each is:\n{}",
+            names.collect::<String>()
+        ));
+    }
+    if ENGINES.iter().any(|(engine, _)| *engine == name) {
+        let its = ENGINE_OPTIONS.iter().filter(|(_, engines)| engines.contains(&name));
+        let lines = lines(its.filter_map(|(option, _)| options::find(option)));
+        return Ok(if lines.is_empty() { format!("{name} has no options of its own here\n") } else { lines });
+    }
+    let other = OTHER_ENGINES.iter().find(|(engine, ..)| *engine == name);
+    let why = other.map_or("fio has no such engine; type --enghelp", |(_, why, _)| why);
+    Err(format!("--enghelp={}: {why}", visible(name)))
+}
+
+/// A line for each option.
+fn lines<'o>(of: impl Iterator<Item = &'o FioOption>) -> String {
+    of.fold(String::new(), |all, option| all + &format!("{:24}: {}\n", option.name, about(option)))
+}
+
+fn about(option: &FioOption) -> String {
+    match option.how {
+        Held(what) => what.into(),
+        NoEffect(why) => format!("changes nothing: {why}"),
+        Only(values, why) => format!("only {}: {why}", values.join(" or ")),
+        Refused(why) => format!("refused: {why}"),
     }
 }
 
@@ -273,19 +335,19 @@ fn parse_words(words: &str) -> Vec<String> {
 }
 
 #[test]
-fn values_stand_behind_an_equals_sign_or_a_space_and_files_come_last() {
+fn values_follow_an_equals_sign_or_a_space_and_files_are_last() {
     assert_eq!(
         parse_words("a.fio --name x --rw=randread -bs 4k --time_based --runtime=3 - --direct 1"),
         ["name=x", "rw=randread", "bs=4k", "time_based=", "runtime=3", "direct=1", "a.fio", "-"]
     );
-    // A switch takes no word behind it, but a value of its own.
+    // A switch does not take the next word, but may have an attached value.
     assert_eq!(
         parse_words("--group_reporting --stonewall=0 b.fio"),
         ["group_reporting=", "stonewall=0", "b.fio"]
     );
     assert_eq!(parse_words("--hipri --fixedbufs c.fio"), ["hipri=", "fixedbufs=", "c.fio"]);
     assert_eq!(parse_words("-- --x.fio"), ["--x.fio"]);
-    // A word that nobody knows is told where options are, and swallows nothing.
+    // An unknown word is reported at its place and takes no value.
     assert_eq!(parse_words("--iodepht x.fio"), ["iodepht=", "x.fio"]);
 }
 
@@ -295,11 +357,11 @@ fn names_are_completed_where_only_one_begins_so() {
     assert_eq!(completed("rw"), "rw", "one that is a name is that one");
     assert_eq!(completed("iodep"), "iodep", "several begin so");
     assert_eq!(completed("xyzzy"), "xyzzy");
-    assert_eq!(line("-h").map(|l| l.ask), Ok(Ask::Print(help::page())));
+    assert_eq!(line("-h").map(|l| l.ask), Ok(Ask::Print(page())));
 }
 
 #[test]
-fn outputs_are_in_the_order_in_which_fio_writes_them() {
+fn outputs_have_the_order_of_fio() {
     let formats = |words: &str| line(&format!("{words} --name=x")).map(|l| l.formats);
     assert_eq!(formats(""), Ok(vec!["fio"]));
     assert_eq!(formats("--minimal --terse-version=5"), Ok(vec!["fio-terse-5"]));
@@ -328,4 +390,27 @@ fn switches_are_options_and_no_option_of_fio_itself_is_one_of_jobs() {
     for option in OWN {
         assert!(options::find(option.name).is_none(), "{}", option.name);
     }
+}
+
+#[test]
+fn every_option_and_every_engine_has_help() {
+    for name in OPTIONS.iter().map(|option| option.name) {
+        assert!(of_option(name).is_ok_and(|text| text.contains(name)), "{name}");
+        assert!(of_option("all").is_ok_and(|text| text.contains(name)), "{name}");
+    }
+    for (engine, _) in ENGINES {
+        assert!(
+            of_engine(engine).is_ok() && of_engine("").is_ok_and(|text| text.contains(engine)),
+            "{engine}"
+        );
+    }
+    for (option, engines) in ENGINE_OPTIONS {
+        assert!(options::find(option).is_some(), "{option}");
+        assert!(engines.iter().all(|e| of_engine(e).is_ok_and(|text| text.contains(option))), "{option}");
+    }
+    assert_eq!(
+        of_option("iodepht"),
+        Err("--cmdhelp=iodepht: there is no such option; type --cmdhelp=iodepth".into())
+    );
+    assert!(of_engine("rbd").is_err_and(|why| why.contains("client of its own")));
 }

@@ -1,68 +1,48 @@
-//! fio's language: its job files and command lines.
+//! fio: its job files and command lines as jobs with the same meaning. What cannot be expressed is refused by
+//! the name of the option, with the reason and what to type instead.
 //!
-//! For: a specification that means what fio's text means, exactly; what cannot be said so is refused by the name of the option, with the
-//! reason and what to type instead. Not for: carrying it out, nor fio's output.
-//!
-//! A text is read into sections (`sections`), these into jobs with their defaults (`jobs`), each job into streams (`streams` with
-//! `access` and `names`), and these into phases (`phases`). What becomes of each option stands in one table (`options`).
+//! A text becomes sections and then jobs with their defaults (`job_file`), each job becomes streams
+//! (`streams`, with `access` and `files`), and these become phases (`phases`). `options` is the table of all
+//! options.
 
 mod access;
-mod around;
-mod checked;
 mod command;
-mod errors;
-mod help;
-mod jobs;
-mod logs;
-mod names;
+mod files;
+mod job_file;
 pub mod options;
-pub mod own;
-mod pattern;
 mod phases;
-mod priorities;
 mod rates;
-mod region;
 mod replay;
-mod rules;
-mod sections;
 mod streams;
-#[cfg(test)]
-mod tests;
-mod times;
-mod typed;
 mod value;
-mod zones;
 
-use crate::language::{Language, MAX_FILE_BYTES, Objections, Tool};
-use crate::names_in_tool::spelled;
+pub use self::command::{Ask, CommandLine};
+use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
-use around::{Around, Here};
-pub use command::{Ask, CommandLine};
-use model::shell;
-use model::spec::JobSpec;
-use model::typed::Typed;
-use sections::{Location, Reader, Text};
+use crate::{Language, MAX_FILE_BYTES, Objections, Tool};
+use job_file::{Environment, Location, Machine, Reader, Text};
+use model::name;
+use model::spec::{JobSpec, Typed};
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fio, extension: "fio", parse };
-
-/// What messages call a command line.
+/// Name of the command line in messages.
 const COMMAND_LINE: &str = "command line";
 
-/// A piece of what is to be carried out, in the order of the command line.
+/// A part of a command line, in its order.
 #[derive(Clone, Debug)]
 pub enum Piece {
     /// A job file.
     File {
-        /// What messages call it; files that it includes are found beside it.
+        /// Its name in messages; included files are searched in its directory.
         name: String,
-        /// What is in it.
+        /// Its whole content, unparsed; parsing refuses more than [`MAX_FILE_BYTES`].
         text: String,
     },
     /// An option of a job: `--name=value`.
     Option {
         /// Its name, without dashes.
         name: String,
-        /// Its value; empty where none was typed.
+        /// Its value; empty if none was typed.
         value: String,
     },
 }
@@ -75,55 +55,55 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
 /// Reads the jobs of a command line.
 ///
 /// # Errors
-/// Everything that is wrong with them, each at its place with what to type instead.
+/// All errors, each with its place and what to type instead.
 pub fn read(line: &CommandLine, also: Objections) -> Result<JobSpec, Trouble> {
-    read_around(line, also, &Here)
+    read_in(line, also, &Machine)
 }
 
-/// The jobs of a command line as one without job files, as a shell takes it.
+/// The jobs of a command line as one command line without job files, quoted for a shell.
 ///
 /// # Errors
-/// What is wrong with an option, at its place.
+/// An error in an option, at its place.
 pub fn as_one_line(line: &CommandLine) -> Result<String, Trouble> {
-    let reader = gathered(&line.pieces, &Here)?;
+    let reader = read_sections(&line.pieces, &Machine)?;
     let mut words = vec!["fio".to_owned()];
     let is_named = |name: &String| line.sections.is_empty() || line.sections.contains(name);
     for section in reader.sections.iter().filter(|s| s.is_global() || is_named(&s.name)) {
         if !section.is_global() {
             words.push(word("name", &argument(&section.name)));
         }
-        let is_told = |said: &&sections::Assignment| said.option.name == "name" && said.value == section.name;
+        let is_told = |said: &&job_file::Assignment| said.option.name == "name" && said.value == section.name;
         let rest = section.said.iter().filter(|said| !is_told(said));
         words.extend(rest.map(|said| word(said.option.name, &argument(&said.value))));
     }
     Ok(words.join(" "))
 }
 
-/// A value as a shell takes it; none where none was typed.
+/// A value quoted for a shell; nothing if none was typed.
 fn argument(value: &str) -> String {
-    if value.is_empty() { String::new() } else { shell::quoted(value) }
+    if value.is_empty() { String::new() } else { name::quoted(value) }
 }
 
-fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Result<JobSpec, Trouble> {
-    let mut reader = gathered(&line.pieces, around)?;
-    let at = |fault: jobs::Fault| (fault.0.text, Mark::new(fault.0.span, fault.1));
-    let jobs = jobs::jobs(&reader.sections, &line.sections)
+fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) -> Result<JobSpec, Trouble> {
+    let mut reader = read_sections(&line.pieces, environment)?;
+    let at = |fault: job_file::Fault| (fault.0.text, Mark::new(fault.0.span, fault.1));
+    let jobs = job_file::jobs(&reader.sections, &line.sections)
         .and_then(|jobs| if line.readonly { access::only_reading(jobs) } else { Ok(jobs) })
         .map_err(|fault| trouble(&reader.texts, vec![at(fault)]))?;
-    if jobs.is_empty() && line.ask == Ask::Parse && reader.sections.iter().all(sections::Section::is_global) {
-        // There is nothing that could be wrong.
+    if jobs.is_empty() && line.ask == Ask::Parse && reader.sections.iter().all(job_file::Section::is_global) {
+        // No jobs, no errors.
         return Ok(JobSpec::default());
     }
     if jobs.is_empty() {
         let why = "there is no job; type [NAME] with options below it, or --name=NAME on the command line";
         return Err(trouble(&reader.texts, vec![(0, Mark::new(0..0, why))]));
     }
-    let faults = |all: Vec<jobs::Fault>| trouble(&reader.texts, all.into_iter().map(at).collect());
-    let (mut spec, from) = phases::specification(&jobs, around).map_err(faults)?;
-    let typed = typed::typed(&reader.sections, &jobs, &from);
+    let faults = |all: Vec<job_file::Fault>| trouble(&reader.texts, all.into_iter().map(at).collect());
+    let (mut spec, from) = phases::specification(&jobs, environment).map_err(faults)?;
+    let typed = phases::typed(&reader.sections, &jobs, &from);
     let typed = typed.map_err(|fault| faults(vec![fault]))?;
     if line.readonly {
-        // As in fio, which then makes no file either.
+        // As in fio, which then creates no file either.
         spec.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.create = None);
     }
     spec.typed = Some(Typed { idle: line.idle, ..typed });
@@ -133,29 +113,32 @@ fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Res
             let job =
                 from.get(problem.phase).and_then(|p| p.get(problem.stream)).and_then(|at| jobs.get(*at));
             let spot = job.map(|job| job.spot.clone()).unwrap_or_default();
-            (spot.text, Mark::new(spot.span, problem.spelled(|key, value| spelled(Tool::Fio, key, value))))
+            (
+                spot.text,
+                Mark::new(spot.span, problem.spelled(|key, value| format_for_tool(Tool::Fio, key, value))),
+            )
         })
         .collect();
     if !marks.is_empty() {
         return Err(trouble(&reader.texts, marks));
     }
     spec.remarks = std::mem::take(&mut reader.remarks);
-    spec.remarks.extend(jobs::remarks(&jobs));
-    spec.remarks.extend(times::remarks(&jobs));
+    spec.remarks.extend(job_file::remarks(&jobs));
+    spec.remarks.extend(phases::remarks(&jobs));
     spec.remarks.extend(access::remarks(&jobs));
     spec.remarks.extend(replay::remarks(&jobs));
     Ok(spec)
 }
 
-/// All pieces as sections, of which nothing is wrong by itself.
-fn gathered<'a>(pieces: &[Piece], around: &'a dyn Around) -> Result<Reader<'a>, Trouble> {
-    let mut reader = Reader::new(around);
+/// All parts as sections, if they have no errors.
+fn read_sections<'a>(pieces: &[Piece], environment: &'a dyn Environment) -> Result<Reader<'a>, Trouble> {
+    let mut reader = Reader::new(environment);
     gather(pieces, &mut reader)?;
     let marks = std::mem::take(&mut reader.marks);
     if marks.is_empty() { Ok(reader) } else { Err(trouble(&reader.texts, marks)) }
 }
 
-/// Puts all pieces into sections.
+/// Reads all parts into sections.
 fn gather(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
     let line = shown(pieces);
     let mut at = 0;
@@ -164,7 +147,7 @@ fn gather(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
         match piece {
             Piece::File { name, text } => {
                 if text.len() > MAX_FILE_BYTES {
-                    // Only its beginning is shown: no terminal wants a megabyte.
+                    // Only the beginning of an oversized file is shown.
                     let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
                     let message =
                         format!("the file has {} bytes; a job file has {MAX_FILE_BYTES} at most", text.len());
@@ -183,7 +166,7 @@ fn gather(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
                 if name == "name" {
                     reader.named(value, spot);
                 } else {
-                    // Before the first name they are defaults.
+                    // Options before the first name are defaults.
                     if reader.sections.is_empty() {
                         reader.defaults(spot.clone());
                     }
@@ -209,7 +192,7 @@ fn shown(pieces: &[Piece]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The messages of the first text that has any.
+/// The errors of the first text that has any.
 fn trouble(texts: &[Text], marks: Vec<(usize, Mark)>) -> Trouble {
     let first = marks.iter().map(|(text, _)| *text).min().unwrap_or(0);
     let marks = marks.into_iter().filter(|(text, _)| *text == first).map(|(_, mark)| mark).collect();
@@ -218,3 +201,6 @@ fn trouble(texts: &[Text], marks: Vec<(usize, Mark)>) -> Trouble {
         None => Trouble::new(COMMAND_LINE, "", marks),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,29 +1,27 @@
-//! The table of fio's options: each by its name, with what becomes of it here.
-//!
-//! For: reading job files and command lines, and docs/reference/fio.md, which is made from it. Not for: carrying any of it out
-//! (`streams`, `access`, `around`).
+//! The tables of fio's options and how each is handled. Job files, command lines and docs/reference/fio.md
+//! use them.
 
 use How::{Held, NoEffect, Only, Refused};
 
-/// What fio calls a setting, and what that is here.
+/// An option of a job, and how it is handled.
 #[derive(Debug)]
 pub struct FioOption {
     /// Its name in fio's own help.
     pub name: &'static str,
-    /// What else it is called.
+    /// Its other names.
     pub aliases: &'static [&'static str],
     /// What becomes of it.
     pub how: How,
 }
 
-/// What becomes of an option.
+/// How an option is handled.
 #[derive(Clone, Copy, Debug)]
 pub enum How {
-    /// It is carried out: as what.
+    /// It is carried out, in this way.
     Held(&'static str),
-    /// It changes nothing here: why. Whoever types it is told once.
+    /// It has no effect, for this reason, which is reported once.
     NoEffect(&'static str),
-    /// It is taken with these values, which change nothing, and refused with any other: why.
+    /// It is accepted with these values, which have no effect, and refused with any other, for this reason.
     Only(&'static [&'static str], &'static str),
     /// It is refused: why, and what to type instead.
     Refused(&'static str),
@@ -33,9 +31,8 @@ const fn option(name: &'static str, aliases: &'static [&'static str], how: How) 
     FioOption { name, aliases, how }
 }
 
-/// Those that ask for a log, with the beginning of its name or without.
+/// Options that request a log, with or without the beginning of its name.
 pub(super) const LOGS: [&str; 4] = ["write_bw_log", "write_hist_log", "write_iops_log", "write_lat_log"];
-
 /// Values of a switch that is off.
 const OFF: &[&str] = &["0", "false"];
 const MERGE: &str = "traces are not merged; type a job with read_iolog for each, and leave it out";
@@ -50,7 +47,7 @@ const CGROUP: &str =
     "fathom enters a cgroup of its own; begin it inside the one that you mean, and leave this out";
 const ROOTS: &str = "type `sudo -u USER fathom`, and leave it out";
 
-/// Every option that fio 3.33 has for files and block devices, in the order of its help, and then those of 3.42.
+/// Every option of fio 3.33 for files and block devices in the order of its help, followed by those of 3.42.
 pub const OPTIONS: &[FioOption] = &[
     option(
         "description",
@@ -573,7 +570,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("dp_scheme", &[], NoEffect("it goes with dataplacement")),
 ];
 
-/// Engines of fio that fathom has not, with why, and their own options.
+/// Engines of fio that are not supported, with the reason and their own options.
 pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
     (
         "io_uring_cmd",
@@ -684,6 +681,7 @@ pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
     ("solarisaio", "it is of another operating system; type ioengine=libaio", &[]),
     ("windowsaio", "it is of another operating system; type ioengine=libaio", &[]),
 ];
+
 const NETWORK: &str = "it measures a network, not storage; leave the job out";
 const CLUSTER: &str =
     "it has a client of its own; mount the file system or map the device, and name a file or device there";
@@ -691,20 +689,121 @@ const MEMORY: &str =
     "persistent memory is measured as a block device or file system on it; type ioengine=mmap or libaio";
 const FILES: &str = "it measures the making of files, not I/O in them; leave the job out";
 
-/// The option of that name, whichever of its names it is.
+/// An option of fio itself.
+#[derive(Debug)]
+pub struct OwnOption {
+    /// Its name, without dashes.
+    pub name: &'static str,
+    /// Name of its value; `None` if it takes none.
+    pub value: Option<&'static str>,
+    /// What becomes of it.
+    pub how: How,
+}
+
+const fn own(name: &'static str, value: Option<&'static str>, how: How) -> OwnOption {
+    OwnOption { name, value, how }
+}
+
+const REMOTE: &str =
+    "fathom measures the machine that it runs on; type `ssh HOST fathom fio ...`, and leave it out";
+const TRIGGER: &str = "fathom runs no other programs; leave it out";
+const LINE: &str = "progress is one line on standard error, where that is a terminal";
+
+/// Every option of fio 3.33 itself in the order of its help, and one of fathom.
+pub const OWN: &[OwnOption] = &[
+    own("debug", Some("WORDS"), NoEffect("`fathom show last --verbose` prints what happened")),
+    own("parse-only", None, Held("Read the jobs, say what is wrong with them, and stop")),
+    own(
+        "merge-blktrace-only",
+        None,
+        Refused(
+            "fathom merges no traces; replay each by `fathom capture --import` and `fathom run`, and leave it out",
+        ),
+    ),
+    own("output", Some("FILE"), Held("Write the output to a file")),
+    own(
+        "bandwidth-log",
+        None,
+        Held(
+            "Write the bandwidth of all jobs together, by half seconds, to agg-read_bw.log, agg-write_bw.log and agg-trim_bw.log",
+        ),
+    ),
+    own("minimal", None, Held("Write terse output")),
+    own("append-terse", None, Held("Write terse output too")),
+    own(
+        "output-format",
+        Some("TYPE"),
+        Held("Write normal, terse, json or json+; several with commas between them"),
+    ),
+    own("terse-version", Some("2|3|4|5"), Held("Version of the terse output [default: 3]")),
+    own("version", None, Held("Print the version of fio whose language and output these are")),
+    own("help", None, Held("Print this page")),
+    own("cpuclock-test", None, Refused("the clock is tested in every measurement; leave it out")),
+    own("crctest", Some("TYPE"), Refused("fathom has none of fio's checksums; leave it out")),
+    own("cmdhelp", Some("OPTION|all"), Held("Print what becomes of an option of a job")),
+    own("enghelp", Some("ENGINE"), Held("Print the engines, or the options of one")),
+    own("showcmd", None, Held("Write the jobs as one command line, and stop")),
+    own(
+        "eta",
+        Some("always|never|auto"),
+        Held(
+            "Whether progress is shown: on standard error, and only where that is a terminal; any other word is auto",
+        ),
+    ),
+    own("eta-newline", Some("TIME"), NoEffect(LINE)),
+    own("eta-interval", Some("TIME"), NoEffect(LINE)),
+    own(
+        "status-interval",
+        Some("TIME"),
+        Held("Write the output so far each time so many seconds have passed, and all of it at the end"),
+    ),
+    own("readonly", None, Held("Refuse jobs that write")),
+    own("section", Some("NAME"), Held("Carry this section of a job file out; may be repeated")),
+    own("alloc-size", Some("KB"), NoEffect("memory is taken as it is needed")),
+    own("warnings-fatal", None, NoEffect("what is wrong is never a warning")),
+    own("max-jobs", Some("NUMBER"), NoEffect("memory is taken as it is needed")),
+    own("server", Some("ARGUMENTS"), Refused(REMOTE)),
+    own("daemonize", Some("FILE"), Refused(REMOTE)),
+    own("client", Some("HOST"), Refused(REMOTE)),
+    own("remote-config", Some("FILE"), Refused(REMOTE)),
+    own(
+        "idle-prof",
+        Some("none|system|percpu"),
+        Held("Tell the time without work of all CPUs, or of each, as the kernel counts it"),
+    ),
+    own(
+        "inflate-log",
+        Some("FILE"),
+        Refused("fathom writes no logs of fio's; type `zcat`, and leave it out"),
+    ),
+    own("trigger-file", Some("FILE"), Refused(TRIGGER)),
+    own("trigger-timeout", Some("TIME"), Refused(TRIGGER)),
+    own("trigger", Some("COMMAND"), Refused(TRIGGER)),
+    own("trigger-remote", Some("COMMAND"), Refused(TRIGGER)),
+    own("aux-path", Some("DIRECTORY"), NoEffect("sessions are kept where `fathom list` finds them")),
+    own(
+        "destroy",
+        Some("NAME"),
+        Held(
+            "Allow overwriting a file that fathom did not make (its path) or a block device (its name or serial); may be repeated. fio has no such option: where its command line cannot be changed, set FATHOM_DESTROY to its path, with : between several",
+        ),
+    ),
+];
+
+/// The option with this name or other name.
 pub fn find(name: &str) -> Option<&'static FioOption> {
     OPTIONS.iter().find(|o| o.name == name || o.aliases.contains(&name))
 }
 
-/// The engine that an option belongs to, of those that fathom has not.
+/// The unsupported engine that an option belongs to.
 pub(super) fn engine_of(name: &str) -> Option<&'static str> {
     OTHER_ENGINES.iter().find(|(_, _, options)| options.contains(&name)).map(|(engine, ..)| *engine)
 }
 
-/// The name that is most like a word, if any is.
+/// The most similar name, if any is similar.
 pub(super) fn nearest(word: &str) -> Option<&'static str> {
     const LIKENESS: f64 = 0.6;
-    crate::nearest::nearest(
+    crate::trouble::nearest(
         word,
         OPTIONS.iter().flat_map(|o| o.aliases.iter().chain([&o.name]).copied()),
         LIKENESS,
@@ -712,7 +811,7 @@ pub(super) fn nearest(word: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn no_name_is_there_twice_and_every_reason_says_what_to_do() {
+fn names_are_unique_and_every_reason_has_a_suggestion() {
     let mut names: Vec<&str> =
         OPTIONS.iter().flat_map(|o| o.aliases.iter().chain([&o.name]).copied()).collect();
     names.extend(OTHER_ENGINES.iter().flat_map(|(_, _, options)| options.iter().copied()));

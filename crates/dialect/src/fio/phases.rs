@@ -1,28 +1,27 @@
-//! Phases: which jobs run at once, and which wait for others.
-//!
-//! For: `stonewall`, `wait_for`, and one time for all that runs at once. Not for: what a job does ([`super::streams`]).
+//! Phases: which jobs run at once and which wait for others (`stonewall`, `wait_for`), their times, and the
+//! options as typed for fio's output formats.
 
-use super::around::Around;
-use super::jobs::{Fault, Job};
 use super::replay::replays;
 use super::streams::{Streams, streams};
-use super::times::Times;
-use model::spec::limits::{MAX_PHASES, MAX_STREAMS};
-use model::spec::{JobSpec, PhaseSpec, StreamSpec};
+use crate::fio::job_file::{Assignment, Environment, Fault, Job, Section};
+use crate::fio::streams::logs;
+use crate::fio::value::{Bare, percentiles};
+use model::spec::number::{MAX_PHASES, MAX_STREAMS};
+use model::spec::{FioLayout, JobSpec, Options, PhaseSpec, StreamSpec, Typed, TypedStream};
 
-/// The seed of a job that repeats its offsets, as every job of fio's does unless it says otherwise.
+/// The seed of jobs that repeat their offsets, as fio's jobs do by default.
 const SEED: u64 = 0x6669_6f20_7365_6564;
 
-/// The specification, and for each stream of each phase the job that it came from.
+/// The job, and the index of the fio job of each stream of each phase.
 pub(super) type Placed = (JobSpec, Vec<Vec<usize>>);
 
-/// All jobs as one of ours.
-pub(super) fn specification(jobs: &[Job], around: &dyn Around) -> Result<Placed, Vec<Fault>> {
+/// All jobs of fio as one job.
+pub(super) fn specification(jobs: &[Job], environment: &dyn Environment) -> Result<Placed, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut read: Vec<(usize, Streams)> = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
         let read_as = if job.is_replay() { replays } else { streams };
-        match read_as(job, around) {
+        match read_as(job, environment) {
             Ok(streams) => read.push((at, streams)),
             Err(fault) => faults.push(fault),
         }
@@ -47,7 +46,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
     groups.push(present);
     let mut is_over = false;
     for group in groups {
-        let mut phase = times(jobs, &group)?;
+        let mut phase = phase_times(jobs, &group)?;
         steady_apart(jobs, &group)?;
         let mut places = Vec::new();
         let (mut backs, mut of_backs) = (PhaseSpec::default(), Vec::new());
@@ -72,7 +71,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
             }
         }
         if is_over {
-            // Nothing begins any more; their files are made as those of all.
+            // No further phase starts; their files are created like those of all others.
             phase.streams.iter_mut().for_each(|stream| stream.limit.operations = Some(0));
             backs.streams.clear();
         }
@@ -98,7 +97,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
     Ok((spec, from))
 }
 
-/// Which streams end the others of their phase, by `exit_what`; whether nothing begins behind the phase.
+/// Sets which streams end the others of their phase, by `exit_what`; returns whether no further phase starts.
 fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<bool, Fault> {
     let mut is_over = false;
     let mut group = 0;
@@ -125,14 +124,14 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
             },
         }
     }
-    // A job that runs alone has none to end.
+    // A job that runs alone ends no others.
     if let [only] = streams {
         only.ends_others = None;
     }
     Ok(is_over)
 }
 
-/// Takes shares away from jobs that have nobody to share with: they wait for none in fio either.
+/// Removes flow shares of jobs without others to share with, which wait for none in fio either.
 fn leave_lone_flows(streams: &mut [StreamSpec]) {
     let workers = |group: u32| -> u32 {
         let same = streams.iter().filter(|s| s.flow.is_some_and(|flow| flow.group == group));
@@ -145,13 +144,13 @@ fn leave_lone_flows(streams: &mut [StreamSpec]) {
     }
 }
 
-/// Whether a job waits for those that stand before it: all of them or none.
+/// Whether a job waits for the jobs before it: all of them or none.
 fn waits(job: &Job, beside: &[&Job], before: &[Job]) -> Result<bool, Fault> {
     let Some(name) = job.text("wait_for").filter(|name| *name != "none") else { return Ok(false) };
     if !before.iter().any(|b| b.name() == name) {
         return Err(job.fault("wait_for", "there is no such job before this one; type the name of one"));
     }
-    // What is not beside it is over.
+    // Jobs that do not run at the same time have ended.
     let its = beside.iter().filter(|b| b.name() == name).count();
     if its > 0 && its < beside.len() {
         let why = "other jobs run beside that one, and a phase has one end; type stonewall";
@@ -160,8 +159,8 @@ fn waits(job: &Job, beside: &[&Job], before: &[Job]) -> Result<bool, Fault> {
     Ok(its > 0)
 }
 
-/// The times of jobs that run at once: one for all, since a phase has one.
-fn times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
+/// The common times of jobs that run at once, since a phase has only one time.
+fn phase_times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
     let mut phase = PhaseSpec::default();
     let Some((_, Streams { times: first, .. })) = group.first() else { return Ok(phase) };
     for (at, streams) in group {
@@ -180,7 +179,7 @@ fn times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
         }
     }
     let ends = group.iter().map(|(_, s)| end_of_window(s.times));
-    // The one that lasts longest ends the phase; what ends by what it moves may last for ever.
+    // The longest job ends the phase; jobs limited by bytes have no time.
     phase.time = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
     if phase.time.is_some() || first.ramp > 0 {
         phase.warmup = Some(if first.ramp > 0 { first.ramp.saturating_add(first.delay) } else { 0 });
@@ -188,13 +187,14 @@ fn times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
     Ok(phase)
 }
 
-/// When a job ends, counted from the beginning of the measured window: a ramp follows the delay, and the window follows the ramp.
+/// The end of a job, counted from the start of the measured window: a ramp follows the delay, and the window
+/// follows the ramp.
 fn end_of_window(times: Times) -> Option<u64> {
     let delay = if times.ramp > 0 { 0 } else { times.delay };
     times.runtime.map(|runtime| runtime.saturating_add(delay))
 }
 
-/// Refuses jobs that become steady as one group, where they are not one stream.
+/// Refuses a common steady state of jobs that are not one stream.
 fn steady_apart(jobs: &[Job], group: &[(usize, Streams)]) -> Result<(), Fault> {
     let mut grouped = 0;
     for (at, streams) in group {
@@ -213,7 +213,7 @@ fn steady_apart(jobs: &[Job], group: &[(usize, Streams)]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// One seed for everything; none where the clock is to decide.
+/// The common seed; `None` for a seed from the clock.
 fn seed(jobs: &[Job]) -> Result<Option<u64>, Fault> {
     let mut seeds: Vec<Option<u64>> = Vec::new();
     for job in jobs {
@@ -234,7 +234,7 @@ fn seed(jobs: &[Job]) -> Result<Option<u64>, Fault> {
     Ok(seeds.first().copied().flatten())
 }
 
-/// Whether the page cache is emptied of the files before.
+/// Whether the page cache is dropped before.
 fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
     let mut cold = None;
     for job in jobs.iter().filter(|j| j.text("ioengine") != Some("null")) {
@@ -248,4 +248,127 @@ fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
         cold = Some(invalidate);
     }
     Ok(cold)
+}
+
+/// Longest time of a job in ns: a year. Soak tests run for weeks; more is a typing error.
+const MAX_TIME_NS: u64 = 365 * 86_400 * 1_000_000_000;
+
+/// Times of a job in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
+    pub(super) ramp: u64,
+    pub(super) delay: u64,
+    /// `None` if it ends by the bytes it moved.
+    pub(super) runtime: Option<u64>,
+}
+
+/// The times of a job.
+pub(super) fn times(job: &Job) -> Result<Times, Fault> {
+    if job.text("startdelay").is_some_and(|text| text.contains('-')) {
+        return Err(job.fault("startdelay", "a delay is not drawn here; type one time"));
+    }
+    let runtime = job.time("runtime", Bare::Seconds)?.filter(|t| *t > 0);
+    let times = Times {
+        ramp: job.time("ramp_time", Bare::Seconds)?.unwrap_or(0),
+        delay: job.time("startdelay", Bare::Seconds)?.unwrap_or(0),
+        runtime,
+    };
+    for (option, time) in
+        [("runtime", runtime.unwrap_or(0)), ("ramp_time", times.ramp), ("startdelay", times.delay)]
+    {
+        if time > MAX_TIME_NS {
+            return Err(job.fault(option, "it is more than a year; type less"));
+        }
+    }
+    Ok(times)
+}
+
+/// Whether a job ends only by its time. As in fio a job without a time ends by its size even if it is
+/// `time_based`.
+pub(super) fn is_time_based(job: &Job) -> Result<bool, Fault> {
+    Ok(job.on("time_based", false)? && job.time("runtime", Bare::Seconds)?.is_some_and(|time| time > 0))
+}
+
+/// The remark on `time_based` without a time, which fio prints too.
+pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
+    let has_no_time = |job: &Job| {
+        let is_based = job.on("time_based", false).is_ok_and(|on| on);
+        is_based && is_time_based(job).is_ok_and(|on| !on)
+    };
+    let remark = "time_based changes nothing without runtime: the job ends when it has moved its size";
+    jobs.iter().any(has_no_time).then(|| remark.into())
+}
+
+/// The typed options of each stream of each phase.
+pub(super) fn typed(sections: &[Section], jobs: &[Job], from: &[Vec<usize>]) -> Result<Typed, Fault> {
+    let of_jobs = groups(jobs)?.into_iter().zip(jobs).map(|(group, job)| stream(group, job));
+    let of_jobs: Vec<TypedStream> = of_jobs.collect::<Result<_, _>>()?;
+    let phase = |at: &Vec<usize>| at.iter().filter_map(|job| of_jobs.get(*job)).cloned().collect();
+    let globals = sections.iter().filter(|s| s.is_global()).flat_map(|s| &s.said);
+    Ok(Typed { defaults: options(globals), phases: from.iter().map(phase).collect(), ..Typed::default() })
+}
+
+fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
+    let mixed = match job.text("unified_rw_reporting").unwrap_or("none") {
+        "none" | "0" => false,
+        "mixed" | "1" => true,
+        _ => {
+            return Err(
+                job.fault("unified_rw_reporting", "directions are told apart, or as one; type none or mixed")
+            );
+        }
+    };
+    let joins = job.on("group_reporting", false)?;
+    let final_sync = ["end_fsync", "fsync_on_close", "end_syncfs"]
+        .iter()
+        .try_fold(false, |any, option| Ok(any | job.on(option, false)?))?;
+    let (logs, layout) = (logs(job)?, layout(job)?);
+    Ok(TypedStream { options: options(&job.own), group, joins, mixed, final_sync, logs, layout })
+}
+
+/// Settings of fio's output: percentiles, units and the description.
+fn layout(job: &Job) -> Result<FioLayout, Fault> {
+    let mut layout = FioLayout {
+        description: job.text("description").unwrap_or_default().to_owned(),
+        clat_percentiles: job.on("clat_percentiles", true)?,
+        lat_percentiles: job.on("lat_percentiles", false)?,
+        decimal_first: job.text("kb_base") == Some("1000"),
+        ..FioLayout::default()
+    };
+    layout.bits = match job.text("unit_base").unwrap_or("0") {
+        "0" | "8" => false,
+        "1" => true,
+        _ => return Err(job.fault("unit_base", "it is 8 for bytes or 1 for bits; type one of them")),
+    };
+    if let Some(list) = job.text("percentile_list") {
+        let ranks = percentiles(list).map_err(|why| job.fault("percentile_list", why))?;
+        (layout.ranks, layout.rank_decimals) = ranks;
+    }
+    Ok(layout)
+}
+
+/// The group of each job. A job that waits for all others, or requests it, starts a new one.
+fn groups(jobs: &[Job]) -> Result<Vec<usize>, Fault> {
+    let mut group = 0;
+    let mut all = Vec::new();
+    for job in jobs {
+        let new = job.walled || job.on("stonewall", false)? || job.on("new_group", false)?;
+        group += usize::from(new && !all.is_empty());
+        all.push(group);
+    }
+    Ok(all)
+}
+
+/// Each option with the last typed value; `filename` with the names of all lines.
+pub(super) fn options<'a>(said: impl IntoIterator<Item = &'a Assignment>) -> Options {
+    let mut out = Options::new();
+    for Assignment { option, value, .. } in said.into_iter().filter(|said| !said.value.is_empty()) {
+        let before = out.iter().position(|(name, _)| name == option.name).map(|at| out.remove(at).1);
+        let value = match before.filter(|_| option.name == "filename") {
+            Some(before) => format!("{before}:{value}"),
+            None => value.clone(),
+        };
+        out.push((option.name.to_owned(), value));
+    }
+    out
 }

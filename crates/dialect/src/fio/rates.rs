@@ -1,19 +1,20 @@
-//! Rates: how fast a job may go, and where it pauses.
-//!
-//! For: `rate`, `rate_iops`, their arrivals, the think times and `flow`. Not for: what ends it ([`super::streams`]).
+//! Rates, arrivals, think times and `flow` of a job, and the rules that end it or choose its depth by its
+//! speed (steady state, minimum rate, latency target).
 
 use super::access::{BLOCK_BYTES, ParsedRw};
-use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
-use model::job::{Arrivals, Flow, Mix, PerKind, Percent, Sizes, Think};
-use model::spec::StreamSpec;
-use model::spec::limits::MAX_RATE;
-use model::spec::rate_limit::RateLimit;
+use crate::fio::job_file::{Fault, Job};
+use model::job::{
+    Arrivals, Flow, LatencyTarget, MinRate, Mix, PerKind, Percent, Quantity, Sizes, Steady, Think,
+};
+use model::spec::number::{MAX_RATE, MAX_TIME_NS, MIN_TIME_NS};
+use model::spec::pace::RateLimit;
+use model::spec::{StreamSpec, pace};
 
 /// Largest weight that fio takes.
 const MAX_WEIGHT: u64 = 1000;
 
-/// Says what holds a job back.
+/// Sets the rates and pauses of a job.
 pub(super) fn pace(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
     let positive = |n: u64| Some(n).filter(|n| *n > 0);
     let pairs = way.rw.writes_after_trims();
@@ -70,7 +71,7 @@ pub(super) fn pace(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<()
     Ok(())
 }
 
-/// Refuses what holds operations back whatever their direction, where each direction goes by its own rate.
+/// Refuses limits for all directions together if each direction has its own rate.
 fn go_by_nothing_else(job: &Job, one: &StreamSpec) -> Result<(), Fault> {
     let each = [one.limit_iops, one.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
     let beside = [("flow", one.flow.is_some()), ("serialize_overlap", one.serialize_overlap == Some(true))];
@@ -83,7 +84,7 @@ fn go_by_nothing_else(job: &Job, one: &StreamSpec) -> Result<(), Fault> {
     }
 }
 
-/// Whether the second of the two words is said that an option knows.
+/// Whether the second of an option's two words was typed.
 fn is_second_word(job: &Job, option: &str, words: [&str; 2]) -> Result<bool, Fault> {
     let said = words.iter().position(|word| job.text(option).is_none_or(|text| text == *word));
     let [first, second] = words;
@@ -96,12 +97,12 @@ struct Rates<'j> {
     job: &'j Job,
     way: &'j ParsedRw,
     option: &'static str,
-    /// Of reads, writes and trims; 0 where one is as fast as it can, or the job has none.
+    /// Rates of reads, writes and trims; 0 for no limit or if the job has no such operations.
     of: [u64; 3],
 }
 
 impl<'j> Rates<'j> {
-    /// Those that are said; `None` where no direction has one.
+    /// The typed rates; `None` if no direction has one.
     fn from_job(job: &'j Job, way: &'j ParsedRw) -> Result<Option<Self>, Fault> {
         let mut found = None;
         for option in ["rate", "rate_iops"] {
@@ -130,18 +131,18 @@ impl<'j> Rates<'j> {
         Ok(Some(rates).filter(|rates| rates.of != [0; 3]))
     }
 
-    /// Makes them limits of a closed loop.
+    /// Sets them as limits of a closed loop.
     fn limit(self, one: &mut StreamSpec) -> Result<(), Fault> {
         let sizes = one.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
         let sizes = [sizes.read, sizes.write, sizes.trim];
-        // As in fio, operations of several sizes are limited by the bytes that as many of the smallest would have.
+        // As in fio, operations of several sizes are limited by the bytes of as many of the smallest size.
         let is_bytes = |at: usize| self.option == "rate" || sizes[at].fixed().is_none();
         let factor = |at: usize| if self.option == "rate" { 1.0 } else { f64::from(sizes[at].least()) };
         let bytes = |at: usize| if is_bytes(at) { self.of[at] as f64 * factor(at) } else { 0.0 };
         let iops = |at: usize| if is_bytes(at) { 0.0 } else { self.of[at] as f64 };
         let limit = |all: [f64; 3]| match (all, self.way.directions()) {
             ([0.0, 0.0, 0.0], _) => None,
-            // A mix of nothing but reads, or of none, has one direction.
+            // A mix of only reads or only writes has one direction.
             ([read, write, _], [0, 1])
                 if one.mix == Some(Mix::of_percents(100, 0)) || one.mix == Some(Mix::of_percents(0, 0)) =>
             {
@@ -156,7 +157,7 @@ impl<'j> Rates<'j> {
             (one.limit_iops, one.limit_bandwidth) = (operations, bytes);
             return Ok(());
         }
-        // A pair goes when its write may, as in fio, which asks for no rate of the trims.
+        // A pair of trim and write is limited by its write, as in fio, which has no rate for the trims.
         let [_, write, trim] = self.of;
         if trim > 0 && (write == 0 || trim < write) {
             let why = "fio lets a trim and its write go at the rate of writes, and never looks at that of trims; type the same for both";
@@ -167,7 +168,8 @@ impl<'j> Rates<'j> {
         Ok(())
     }
 
-    /// Makes them arrivals, of operations that do not wait for others: their times are drawn, or others submit than wait.
+    /// Sets them as arrivals of operations that do not wait for others: with random times, or submitted by
+    /// other threads.
     fn arrive(self, said: &str, arrivals: Arrivals, one: &mut StreamSpec) -> Result<(), Fault> {
         let job = self.job;
         let sizes = one.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
@@ -200,7 +202,7 @@ impl<'j> Rates<'j> {
     }
 }
 
-/// Its share of the operations of jobs at once.
+/// Its share of the operations of concurrent jobs.
 fn flow(job: &Job) -> Result<Option<Flow>, Fault> {
     let group = job.count("flow_id", 0)?.unwrap_or(0);
     let pause_ns = job.number("flow_sleep")?.unwrap_or(0).saturating_mul(1000);
@@ -209,4 +211,123 @@ fn flow(job: &Job) -> Result<Option<Flow>, Fault> {
         weight @ 1..=MAX_WEIGHT => Ok(Some(Flow { weight: weight as u32, group, pause_ns })),
         _ => Err(job.fault("flow", format!("it is 0 to {MAX_WEIGHT}; type such a weight"))),
     }
+}
+
+/// fio's default criterion of the steady state.
+const STEADY: &str = "iops_slope:0.01%";
+/// Default period of a minimum rate in milliseconds.
+const CYCLE_MS: u64 = 1000;
+const MS_NS: u64 = 1_000_000;
+
+/// Sets what ends a job or chooses its depth, depending on its speed.
+pub(super) fn rules(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
+    one.steady = steady(job)?;
+    one.min_rate = min_rate(job, way)?;
+    let micros = |text: &str| crate::fio::value::time(text, Bare::Microseconds);
+    one.max_latency = job.same_for("max_latency", way.directions(), micros)?.filter(|ns| *ns > 0);
+    one.latency_target = latency_target(job, one.rate.is_some())?;
+    Ok(())
+}
+
+fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
+    let window_ns = job.time("steadystate_duration", Bare::Seconds)?.unwrap_or(0);
+    let after_ns = job.time("steadystate_ramp_time", Bare::Seconds)?.unwrap_or(0);
+    let every_ns = job.time("steadystate_check_interval", Bare::Seconds)?.unwrap_or(Steady::EVERY_NS);
+    let said = job.text("steadystate");
+    if window_ns == 0 {
+        return match said {
+            // fio would check nothing, which is surely a mistake.
+            Some(_) => {
+                Err(job.fault("steadystate", "fio looks for it over no time at all; type ss_dur=60s too"))
+            }
+            None => Ok(None),
+        };
+    }
+    let (name, limit) = said.unwrap_or(STEADY).split_once(':').unwrap_or((said.unwrap_or(STEADY), ""));
+    let fault = |why: &str| job.fault("steadystate", why);
+    let (what, slope) = pace::named(name).map_err(|why| fault(&why))?;
+    // As in fio, everything after the sign is ignored: Python's configuration parsers double it.
+    let (digits, percent) = limit.split_once('%').map_or((limit, false), |(digits, _)| (digits, true));
+    let limit = match (percent, what) {
+        (true, _) | (false, Quantity::Iops) => digits.trim().parse::<f64>().ok(),
+        (false, Quantity::Bandwidth) => job.units("steadystate").whole(digits).ok().map(|bytes| bytes as f64),
+        (false, Quantity::Latency) => {
+            crate::fio::value::time(digits, Bare::Microseconds).ok().map(|ns| ns as f64)
+        }
+    };
+    let limit = limit.filter(|limit| limit.is_finite() && *limit > 0.0);
+    let limit = limit.ok_or_else(|| fault("it has no limit above 0; type one such as iops:10%"))?;
+    for (option, time) in [("steadystate_duration", window_ns), ("steadystate_ramp_time", after_ns)] {
+        if time > MAX_TIME_NS {
+            return Err(job.fault(option, "it is more than a day; type less"));
+        }
+    }
+    if every_ns < Steady::EVERY_NS || window_ns / every_ns < 2 {
+        let why = "it has less than two values, of which each covers a second or ss_interval; type more";
+        return Err(job.fault("steadystate_duration", why));
+    }
+    Ok(Some(Steady { quantity: what, slope, limit, percent, window_ns, after_ns, every_ns }))
+}
+
+fn min_rate(job: &Job, way: &ParsedRw) -> Result<Option<MinRate>, Fault> {
+    let every_ns = job.number("rate_cycle")?.unwrap_or(CYCLE_MS).saturating_mul(MS_NS);
+    let mut found = None;
+    let rates = |option: &str| -> Result<[u64; 3], Fault> {
+        let mut rates = [0; 3];
+        let Some(text) = job.text(option) else { return Ok(rates) };
+        let said = triplet(text).map_err(|why| job.fault(option, why))?;
+        for at in way.directions() {
+            let text = said.get(*at).copied().flatten();
+            let rate = text.map_or(Ok(0), |text| job.units(option).whole(text));
+            rates[*at] = rate.map_err(|why| job.fault(option, why))?;
+        }
+        Ok(rates)
+    };
+    for (option, most, quantity) in
+        [("rate_min", "rate", Quantity::Bandwidth), ("rate_iops_min", "rate_iops", Quantity::Iops)]
+    {
+        let (least, most) = (rates(option)?, rates(most)?);
+        if least.iter().zip(most).any(|(least, most)| most > 0 && *least > most) {
+            return Err(job.fault(option, "it is more than the job may do by its rate; type less"));
+        }
+        let [read, write, trim] = least;
+        let least = PerKind { read, write, trim };
+        if least == PerKind::all(0) {
+            continue;
+        }
+        if found.is_some() {
+            return Err(job.fault(
+                option,
+                "the least rate is in bytes or in operations; type rate_min or rate_iops_min",
+            ));
+        }
+        if !(MS_NS..=MAX_TIME_NS).contains(&every_ns) {
+            return Err(job.fault("rate_cycle", "it is out of range; type milliseconds such as 1000"));
+        }
+        found = Some(MinRate { quantity, least, every_ns });
+    }
+    Ok(found)
+}
+
+fn latency_target(job: &Job, is_open: bool) -> Result<Option<LatencyTarget>, Fault> {
+    let ns = job.time("latency_target", Bare::Microseconds)?.unwrap_or(0);
+    let window_ns = job.time("latency_window", Bare::Microseconds)?.unwrap_or(0);
+    let goes_on = job.on("latency_run", false)?;
+    let percent = job.text("latency_percentile").map_or(Some(100.0), |text| text.trim().parse::<f64>().ok());
+    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    let percent = percent
+        .ok_or_else(|| job.fault("latency_percentile", "it is no share; type one above 0 and up to 100"))?;
+    if ns == 0 {
+        return Ok(None);
+    }
+    if !(MIN_TIME_NS..=MAX_TIME_NS).contains(&window_ns) {
+        return Err(job.fault(
+            "latency_target",
+            "it needs windows in which operations are counted; type latency_window=5s",
+        ));
+    }
+    if is_open {
+        return Err(job.fault("latency_target", "a depth is not searched for where operations wait for nobody; leave rate_process and io_submit_mode out"));
+    }
+    Ok(Some(LatencyTarget { ns, percent, window_ns, goes_on }))
 }

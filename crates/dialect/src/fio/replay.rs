@@ -1,26 +1,19 @@
-//! Replays: a job of fio's that carries out what stands in a log.
-//!
-//! For: `read_iolog` and the options about it. Not for: reading the log, which the plan has done.
-//!
-//! fio keeps the times of a log unless it is told not to stall; here these are arrivals of an open loop.
+//! Replay of a log by a job of fio (`read_iolog` and its options). fio keeps the times of a log unless told
+//! otherwise; here they become arrivals of an open loop.
 
 use super::access::{BOTH, READS};
-use super::around::Around;
-use super::errors::errors;
-use super::jobs::{Fault, Job};
-use super::logs::logs;
-use super::names;
-use super::priorities::priorities;
-use super::rules::rules;
 use super::streams::{self, Streams};
-use super::times::times;
+use crate::fio::files;
+use crate::fio::job_file::{Environment, Fault, Job};
+use crate::fio::phases::times;
+use crate::fio::rates::rules;
+use crate::fio::streams::{errors, logs, priorities};
 use model::job::ReplayPace;
-use model::spec::limits::MAX_STREAMS;
-use model::spec::replay::{ReplaySpec, kinds};
-use model::spec::{StreamSpec, parsers};
+use model::spec::number::MAX_STREAMS;
+use model::spec::{ReplaySpec, StreamSpec, kinds, parsers};
 
-/// Options that say which operations there are, where no log does.
-const OF_OPERATIONS: [&str; 32] = [
+/// Options that define the operations of a job without a log.
+const OPERATION_OPTIONS: [&str; 32] = [
     "rw",
     "bs",
     "ba",
@@ -54,7 +47,8 @@ const OF_OPERATIONS: [&str; 32] = [
     "end_fsync",
     "fsync_on_close",
 ];
-/// Options that a replay has no place for, and what to type instead.
+
+/// Options that a replay does not support, and what to type instead.
 const REFUSED: [(&str, &str); 13] = [
     ("rate", PACED),
     ("rate_iops", PACED),
@@ -70,12 +64,13 @@ const REFUSED: [(&str, &str); 13] = [
     ("create_only", "a log makes no files; leave it out"),
     ("buffer_pattern", "what a log writes is not told by a pattern; leave it out"),
 ];
+
 const PACED: &str =
     "a log has times of its own; type replay_time_scale=50 or replay_no_stall=1, or leave it out";
-/// What stands in front of each event of blktrace beside the version, which is the lowest byte.
+/// Magic number of each event of blktrace, without the version in the lowest byte.
 const MAGIC: [u8; 3] = [0x65, 0x61, 0x74];
 
-/// What is told of options that say which operations there are, where a log does, each once.
+/// Remarks on options that define operations although a log does, without duplicates.
 pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
     let mut all: Vec<String> = jobs.iter().filter(|job| job.is_replay()).filter_map(remark).collect();
     all.dedup();
@@ -84,16 +79,16 @@ pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
 
 fn remark(job: &Job) -> Option<String> {
     let said = |option: &&&str| job.text(option).is_some() && **option != "group_reporting";
-    let said: Vec<&str> = OF_OPERATIONS.iter().filter(said).copied().collect();
+    let said: Vec<&str> = OPERATION_OPTIONS.iter().filter(said).copied().collect();
     let verb = if said.len() == 1 { "changes" } else { "change" };
     (!said.is_empty()).then(|| {
         format!("{} {verb} nothing in a replay: its operations are those of read_iolog", said.join(", "))
     })
 }
 
-/// The streams of such a job: one for each clone, as a log is carried out by one worker.
-pub(super) fn replays(job: &Job, around: &dyn Around) -> Result<Streams, Fault> {
-    if let Some((option, why)) = REFUSED.iter().find(|(option, _)| is_said(job, option)) {
+/// The streams of a replay: one for each clone, since one worker replays a log.
+pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Streams, Fault> {
+    if let Some((option, why)) = REFUSED.iter().find(|(option, _)| is_typed(job, option)) {
         return Err(job.fault(option, *why));
     }
     let redirect = job.text("replay_redirect").filter(|path| !path.is_empty());
@@ -101,7 +96,7 @@ pub(super) fn replays(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
         let why = "a log names its files by itself; type replay_redirect=PATH, or leave it out";
         return Err(job.fault("directory", why));
     }
-    let files = names::split(job.text("read_iolog").unwrap_or_default());
+    let files = files::split(job.text("read_iolog").unwrap_or_default());
     let mut one = StreamSpec { name: Some(streams::name(job)?), ..StreamSpec::default() };
     let deep = streams::engine(job, &READS, &mut one)?;
     streams::depth(job, deep, &mut one)?;
@@ -111,7 +106,7 @@ pub(super) fn replays(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     streams::durability_and_data(job, &BOTH, &mut one)?;
     (one.fsync, one.fdatasync) = (None, None);
     streams::place(job, &mut one)?;
-    streams::nodes(job, around, &mut one)?;
+    streams::nodes(job, environment, &mut one)?;
     priorities(job, &BOTH, &mut one)?;
     errors(job, &BOTH, false, &mut one)?;
     rules(job, &BOTH, &mut one)?;
@@ -119,7 +114,7 @@ pub(super) fn replays(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     one.delay = Some(times.delay).filter(|delay| *delay > 0);
     one.ends_others = job.on("exitall", false)?.then_some(true);
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
-    // The engine null touches nothing.
+    // The engine null accesses nothing.
     one.target = redirect.filter(|_| one.cache.is_some()).map(str::to_owned).into_iter().collect();
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     if count as usize > MAX_STREAMS {
@@ -129,12 +124,12 @@ pub(super) fn replays(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     }
     let clone = |clone: usize| -> Result<StreamSpec, Fault> {
         let file = files.get(clone % files.len().max(1)).cloned().unwrap_or_default();
-        let is_trace = begins_as_trace(job, &file, around)?;
+        let is_trace = begins_as_trace(job, &file, environment)?;
         if is_trace && redirect.is_none() && one.cache.is_some() {
             let why = "a trace names its devices by numbers, which may be those of others by now; type replay_redirect=/dev/NAME too";
             return Err(job.fault("read_iolog", why));
         }
-        // As in fio the depth of a trace is its own where none is said.
+        // As in fio a trace has its own depth by default.
         let depth = one.depth.filter(|_| !(is_trace && deep && job.text("iodepth").is_none()));
         let batch = one.batch.filter(|_| depth.is_some());
         Ok(StreamSpec { replay: Some(replay_spec(job, &file)?), depth, batch, ..one.clone() })
@@ -143,11 +138,11 @@ pub(super) fn replays(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     Ok(Streams { all, times, back: false })
 }
 
-fn is_said(job: &Job, option: &str) -> bool {
+fn is_typed(job: &Job, option: &str) -> bool {
     job.text(option).is_some_and(|text| !["0", "false", "none", "linear"].contains(&text))
 }
 
-/// What is said of a log.
+/// The settings of a replay.
 fn replay_spec(job: &Job, file: &str) -> Result<ReplaySpec, Fault> {
     let mut said = ReplaySpec {
         file: parsers::path(file).map_err(|why| job.fault("read_iolog", why))?,
@@ -155,7 +150,7 @@ fn replay_spec(job: &Job, file: &str) -> Result<ReplaySpec, Fault> {
     };
     let stalls = !job.on("replay_no_stall", false)?;
     said.pace = Some(if stalls { ReplayPace::Timed } else { ReplayPace::Fast });
-    // As in fio it changes nothing where the times of the log are left out.
+    // As in fio it has no effect if the times of the log are ignored.
     let percent = job.count("replay_time_scale", 1)?.filter(|_| stalls);
     said.speed = percent.map(|percent| f64::from(percent) / 100.0);
     let changes = &mut said.changes;
@@ -174,14 +169,15 @@ fn replay_spec(job: &Job, file: &str) -> Result<ReplaySpec, Fault> {
     Ok(said)
 }
 
-/// Whether a file is one of blktrace's; refused where it is no log of fio's either.
-fn begins_as_trace(job: &Job, file: &str, around: &dyn Around) -> Result<bool, Fault> {
+/// Whether a file is a trace of blktrace; refused if it is no log of fio either.
+fn begins_as_trace(job: &Job, file: &str, environment: &dyn Environment) -> Result<bool, Fault> {
     let fault = |why: &str| job.fault("read_iolog", why);
     if file == "-" {
         return Err(fault("a log is read twice, and standard input cannot be; write it to a file"));
     }
-    let begins =
-        around.bytes(file, b"fio version 3 iolog".len()).map_err(|why| fault(&format!("{file}: {why}")))?;
+    let begins = environment
+        .bytes(file, b"fio version 3 iolog".len())
+        .map_err(|why| fault(&format!("{file}: {why}")))?;
     match begins.as_slice() {
         b"fio version 2 iolog" | b"fio version 3 iolog" => Ok(false),
         [_, c, b, a, ..] if [*a, *b, *c] == MAGIC => Ok(true),

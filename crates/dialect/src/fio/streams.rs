@@ -1,34 +1,30 @@
-//! Streams: a job of fio's as one stream of ours, or as one for each clone.
-//!
-//! For: engines, data and threads. Not for: which jobs run at once ([`super::phases`]), for how long ([`super::times`]), which part of files
-//! ([`super::region`]), nor blocks ([`super::access`]).
+//! Streams: a job of fio as one stream, or as one for each clone, with its engine, data, threads,
+//! verification, priorities, tolerated errors and logs. [`super::phases`] decides which jobs run at once,
+//! [`super::files`] the region of the files, and [`super::access`] the blocks.
 
 use super::access::{self, ParsedRw};
-use super::around::Around;
-use super::checked::checked;
-use super::errors::errors;
-use super::jobs::{Fault, Job};
-use super::logs::logs;
-use super::names;
 use super::options::OTHER_ENGINES;
-use super::priorities::priorities;
-use super::rates;
-use super::region::{self, Increment};
-use super::rules::rules;
-use super::times::{Times, is_time_based, times};
 use super::value::{Size, list, mask};
-use super::zones;
-use model::job::{Advice, Batch, Cache, Clones, Create, Every, IoPriority, Options, Order, Sharing};
-use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
-use model::spec::{EngineSpec, StreamSpec, parsers, place as of_place};
+use super::{files, rates};
+use crate::fio::files::Increment;
+use crate::fio::job_file::{Environment, Fault, Job};
+use crate::fio::phases::{Times, is_time_based, times};
+use crate::fio::rates::rules;
+use crate::fio::value::triplet;
+use model::errno::{by_direction, ignored_errors};
+use model::job::{
+    ALL_ERRORS, Advice, Batch, Cache, Clones, Content, Create, Every, IgnoredError, IoPriority, Kind,
+    OpPriority, Options, Order, Sharing, Verify,
+};
+use model::spec::number::{MAX_DEPTH, MAX_WORKERS};
+use model::spec::{EngineSpec, LogKind, LogValue, Logs, StreamSpec, parsers};
 
-/// The engine where none is said.
+/// The default engine.
 const ENGINE: &str = "psync";
+/// Default percentage of the size of which copies are made.
+const COPIES_PERCENT: u64 = 5;
 
-/// Share of the size that copies are of where none is said.
-const WORKING_SET_PERCENT: u64 = 5;
-
-/// Engines of fio's that are carried out, and what each is called here.
+/// Supported engines of fio, and their names in fathom.
 pub(super) const ENGINES: &[(&str, &str)] = &[
     ("sync", "rw"),
     ("psync", "sync"),
@@ -44,9 +40,10 @@ pub(super) const ENGINES: &[(&str, &str)] = &[
     ("falloc", "fallocate"),
     ("null", "null"),
 ];
-/// Those of them that have several operations in flight.
+
+/// Engines with several operations in flight.
 const DEEP: [&str; 5] = ["vsync", "libaio", "io_uring", "posixaio", "null"];
-/// Switches of engines, and the engines that have each.
+/// Switches of engines, and the engines that have them.
 pub(super) const ENGINE_OPTIONS: &[(&str, &[&str])] = &[
     ("hipri", &["io_uring", "pvsync2"]),
     ("uncached", &["io_uring", "pvsync2"]),
@@ -61,12 +58,12 @@ pub(super) const ENGINE_OPTIONS: &[(&str, &[&str])] = &[
 pub(super) struct Streams {
     pub(super) all: Vec<StreamSpec>,
     pub(super) times: Times,
-    /// Whether others read back what they wrote, when they are over.
+    /// Whether further streams read back their blocks after they end.
     pub(super) back: bool,
 }
 
-/// What a job is as streams.
-pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> {
+/// The streams of a job.
+pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Streams, Fault> {
     let way = access::way(job)?;
     let mut one = StreamSpec { name: Some(name(job)?), ..StreamSpec::default() };
     access::say(job, &way, &mut one)?;
@@ -75,11 +72,11 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     rates::pace(job, &way, &mut one)?;
     one.advice = advice(job, &way, &one)?;
     advise_mapping(&way, &mut one);
-    let (verify, back) = checked(job, &way, around)?;
+    let (verify, back) = checked(job, &way, environment)?;
     one.verify = verify;
     durability_and_data(job, &way, &mut one)?;
     place(job, &mut one)?;
-    nodes(job, around, &mut one)?;
+    nodes(job, environment, &mut one)?;
     priorities(job, &way, &mut one)?;
     let times = times(job)?;
     rules(job, &way, &mut one)?;
@@ -91,10 +88,10 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     one.ends_others = job.on("exitall", false)?.then_some(true);
     one.delay = Some(times.delay).filter(|d| *d > 0);
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
-    let files = names::files(job)?;
-    names::refuse_directories(job, around)?;
-    one.strided = zones::zones(job, &way, files, &one)?;
-    let increment = region::region(job, &way, (files, around), times, &mut one)?;
+    let files = files::files(job)?;
+    files::refuse_directories(job, environment)?;
+    one.strided = access::strided_zones(job, &way, files, &one)?;
+    let increment = files::region(job, &way, (files, environment), times, &mut one)?;
     one.evict_each_pass = evicts_each_pass(job, &way, files, &one)?.then_some(true);
     sharing(job, files, &mut one)?;
     Ok(Streams { all: clones(job, &one, files, increment)?, times, back })
@@ -104,7 +101,7 @@ pub(super) fn name(job: &Job) -> Result<String, Fault> {
     parsers::name(job.name()).map_err(|why| job.fault("name", why))
 }
 
-/// The engine with its options and the open mode; whether it takes several operations at a time.
+/// Sets the engine, its options and the open mode; returns whether it takes several operations at a time.
 pub(super) fn engine(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<bool, Fault> {
     let said = job.text("ioengine").unwrap_or(ENGINE);
     let Some((_, name)) = ENGINES.iter().find(|(engine, _)| *engine == said) else {
@@ -119,7 +116,7 @@ pub(super) fn engine(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<
         let why = "ioengine=ftruncate sets lengths, each as a write; type rw=write or randwrite";
         return Err(job.fault("rw", why));
     }
-    // What the kernel's asynchronous calls cannot do fio does in the call, one after the other.
+    // Operations that the kernel cannot do asynchronously, fio does synchronously.
     let trims_in_call = ["libaio", "posixaio"].contains(&said) && way.directions().contains(&2);
     if trims_in_call && way.writes() {
         let why = format!(
@@ -168,14 +165,14 @@ fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
             "hipri" => put(if uring { "iopoll" } else { "hipri" }, None),
             "uncached" => put("dontcache", None),
             "nowait" | "atomic" => put(option, None),
-            // The others were put above, where io_uring has them.
+            // The others were set above, since io_uring has them.
             _ => None,
         };
     }
     Ok(options)
 }
 
-/// What files are opened with: `direct` and `buffered` are one switch, and `sync` comes to it.
+/// The cache mode: `direct` and `buffered` are one switch, which `sync` is combined with.
 fn cache(job: &Job) -> Result<Cache, Fault> {
     let direct = match job.last("direct", "buffered") {
         Some("direct") => job.on("direct", false)?,
@@ -193,7 +190,7 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
     })
 }
 
-/// What the kernel is told about the order of accesses: what the job does, unless it says otherwise.
+/// The advice to the kernel about the order of accesses: the actual order by default.
 pub(super) fn advice(job: &Job, way: &ParsedRw, one: &StreamSpec) -> Result<Option<Advice>, Fault> {
     let own = if way.rw.is_random() { Advice::Random } else { Advice::Sequential };
     let said = match job.text("fadvise_hint").unwrap_or("1") {
@@ -203,12 +200,12 @@ pub(super) fn advice(job: &Job, way: &ParsedRw, one: &StreamSpec) -> Result<Opti
         "sequential" => Some(Advice::Sequential),
         _ => return Err(job.fault("fadvise_hint", "it is no hint; type 0, 1, random or sequential")),
     };
-    // Direct I/O goes past what it is about, and so does what opens nothing.
+    // Direct I/O does not use the page cache, and some engines open no file.
     Ok(said.filter(|_| one.cache.is_some_and(|cache| !cache.is_direct())))
 }
 
-/// Tells the kernel the same of a mapping, as fio does by whether the job is random, whatever the hint says else: without it a fault maps and
-/// reads what lies around it too.
+/// Gives the same advice for a mapping, which as in fio depends only on whether the job is random: without it
+/// a page fault also maps and reads neighbouring pages.
 pub(super) fn advise_mapping(way: &ParsedRw, one: &mut StreamSpec) {
     if let (Some(Cache::Mmap), Some(_), Some(engine)) = (one.cache, one.advice, &mut one.engine) {
         let word = if way.rw.is_random() { "random" } else { "sequential" };
@@ -216,8 +213,8 @@ pub(super) fn advise_mapping(way: &ParsedRw, one: &mut StreamSpec) {
     }
 }
 
-/// Whether fio evicts a file again where another pass over it begins: where it comes to its end in order, or its map is full, and where
-/// it opens the file for another loop.
+/// Whether fio evicts a file before each further pass: when a sequential job reaches the end, when a random
+/// map is full, and when the file is opened for another loop.
 fn evicts_each_pass(job: &Job, way: &ParsedRw, files: u32, one: &StreamSpec) -> Result<bool, Fault> {
     let in_memory = one.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
     let is_map = one.random == Some(Order::Once);
@@ -227,7 +224,7 @@ fn evicts_each_pass(job: &Job, way: &ParsedRw, files: u32, one: &StreamSpec) -> 
     } else {
         let region = one.size.map(|size| size.saturating_mul(files.into()));
         let is_more = one.limit.bytes.zip(region).is_some_and(|(amount, region)| amount > region);
-        let goes_beyond = is_more && region::has_io_size(job)?;
+        let goes_beyond = is_more && files::has_io_size(job)?;
         (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
     let repeats_block = in_order && way.step < 0 && one.backwards.is_none();
@@ -241,15 +238,15 @@ pub(super) fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), F
             job.fault("iodepth", format!("a worker has {MAX_DEPTH} operations in flight at most; type less"))
         );
     }
-    // As in fio, which says nothing of it.
+    // As in fio, which prints no message.
     let depth = if deep { asked } else { 1 };
     let submit = match job.count("iodepth_batch", 0)?.unwrap_or(1) {
         0 => depth,
         n => n.min(depth),
     };
-    // A full queue is emptied down to there before it is filled again.
+    // A full queue drains to this depth before it is refilled.
     let low = job.count("iodepth_low", 0)?.filter(|n| *n > 0).unwrap_or(depth);
-    // Of 0 fio makes 1, as soon as anything is in flight.
+    // fio treats 0 as 1 when anything is in flight.
     let least = job.count("iodepth_batch_complete_min", 0)?.unwrap_or(1).max(1);
     let complete = least.max(depth.saturating_sub(low)).min(depth);
     one.serialize_overlap = (job.on("serialize_overlap", false)? && depth > 1).then_some(true);
@@ -275,17 +272,17 @@ pub(super) fn durability_and_data(job: &Job, way: &ParsedRw, one: &mut StreamSpe
     };
     let (compress, dedup) = (share("buffer_compress_percentage")?, share("dedupe_percentage")?);
     let zeros = job.on("zero_buffers", false)?;
-    // Whether it is said or not, every run ends with a flush of what it wrote.
+    // Every run ends with a flush of its writes anyway.
     for option in ["end_fsync", "fsync_on_close", "end_syncfs"] {
         job.on(option, false)?;
     }
     if !way.writes() {
-        // As in fio, where these are about writes alone.
+        // As in fio these apply only to writes.
         return Ok(());
     }
     (one.fsync, one.fdatasync) = (fsync.map(Every::writes), fdatasync.map(Every::writes));
     if one.verify.is_some() {
-        // What is checked has data of its own.
+        // Verified blocks have their own data.
         return Ok(());
     }
     if zeros {
@@ -302,7 +299,7 @@ pub(super) fn durability_and_data(job: &Job, way: &ParsedRw, one: &mut StreamSpe
     Ok(())
 }
 
-/// Bytes that copies are of: in fio a share of the size.
+/// Bytes of which copies are made: as in fio a percentage of the size.
 fn set_of_copies(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     match job.text("dedupe_mode").unwrap_or("repeat") {
         "repeat" => return Ok(None),
@@ -310,7 +307,7 @@ fn set_of_copies(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
         _ => return Err(job.fault("dedupe_mode", "it is no way to copy; type repeat or working_set")),
     }
     let share = "dedupe_working_set_percentage";
-    let percent = job.number(share)?.unwrap_or(WORKING_SET_PERCENT);
+    let percent = job.number(share)?.unwrap_or(COPIES_PERCENT);
     if percent + u64::from(dedup) > 100 {
         return Err(
             job.fault(share, "what copies are of is no copy, so both are 100 together at most; type less")
@@ -333,7 +330,7 @@ pub(super) fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
         None => None,
     };
     if let Some((option, text)) = cpus {
-        let read = text.and_then(|text| of_place::cpus(&mut one.place.cpus, &text));
+        let read = text.and_then(|text| parsers::cpus(&mut one.place.cpus, &text));
         read.map_err(|why| job.fault(option, why))?;
     }
     match job.text("cpus_allowed_policy") {
@@ -347,28 +344,29 @@ pub(super) fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
         Some(_) => return Err(job.fault("cpus_allowed_policy", "it is shared or split; type one of them")),
     }
     if let Some(text) = job.text("nice") {
-        one.place.nice = Some(of_place::nice(text).map_err(|why| job.fault("nice", why))?);
+        one.place.nice = Some(parsers::nice(text).map_err(|why| job.fault("nice", why))?);
     }
     one.place.io_priority = io_priority(job)?;
     Ok(())
 }
 
-/// Threads on the CPUs of NUMA nodes, whatever CPUs are named, and where their memory comes from.
-pub(super) fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Result<(), Fault> {
-    let all = |list: &str| if list == "all" { around.nodes() } else { Ok(list.into()) };
+/// Binds threads to the CPUs of NUMA nodes, whatever CPUs are named, and sets where their memory is
+/// allocated.
+pub(super) fn nodes(job: &Job, environment: &dyn Environment, one: &mut StreamSpec) -> Result<(), Fault> {
+    let all = |list: &str| if list == "all" { environment.nodes() } else { Ok(list.into()) };
     if let Some(text) = job.text("numa_cpu_nodes") {
         let fault = |why: String| job.fault("numa_cpu_nodes", why);
         let list = all(text).map_err(fault)?;
         let mut nodes = Vec::new();
         let wrong = |_| fault(format!("{text} is no list of NUMA nodes; type their numbers, such as 0-1"));
-        of_place::cpus(&mut nodes, &list).map_err(wrong)?;
+        parsers::cpus(&mut nodes, &list).map_err(wrong)?;
         one.place.cpus.clear();
         one.place.split = false;
         for node in nodes {
-            let cpus = around.cpus_of_node(node).map_err(fault)?;
-            // A node of memory alone has none.
+            let cpus = environment.cpus_of_node(node).map_err(fault)?;
+            // A node with only memory has no CPUs.
             if !cpus.is_empty() {
-                of_place::cpus(&mut one.place.cpus, &cpus).map_err(fault)?;
+                parsers::cpus(&mut one.place.cpus, &cpus).map_err(fault)?;
             }
         }
         if one.place.cpus.is_empty() {
@@ -378,15 +376,15 @@ pub(super) fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Res
     let Some(text) = job.text("numa_mem_policy").filter(|text| *text != "default") else { return Ok(()) };
     let fault = |why: String| job.fault("numa_mem_policy", why);
     let policy = match text.split_once(':') {
-        None if text == "interleave" => format!("interleave:{}", around.nodes().map_err(fault)?),
+        None if text == "interleave" => format!("interleave:{}", environment.nodes().map_err(fault)?),
         Some((how, list)) => format!("{how}:{}", all(list).map_err(fault)?),
         None => text.into(),
     };
-    one.place.memory = Some(of_place::memory_nodes(&policy).map_err(fault)?);
+    one.place.memory = Some(parsers::memory_nodes(&policy).map_err(fault)?);
     Ok(())
 }
 
-/// Class and level; whoever says a level alone means the class of everybody.
+/// Class and level; a level alone means the best-effort class.
 fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
     let level = job.number("prio")?;
     let text = match (job.number("prioclass")?, level) {
@@ -397,10 +395,11 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
         (Some(3), Some(_)) => return Err(job.fault("prio", "the idle class has no levels; leave it out")),
         (Some(_), _) => return Err(job.fault("prioclass", "it is no class; type 1, 2 or 3")),
     };
-    of_place::io_priority(&text).map(Some).map_err(|why| job.fault("prio", why))
+    parsers::io_priority(&text).map(Some).map_err(|why| job.fault("prio", why))
 }
 
-/// Which file is next. With `openfiles` the files form groups, one after another, and a sequential order is groups of one file.
+/// The order of files. With `openfiles` the files form consecutive groups; a sequential order has groups of
+/// one file.
 fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {
     let (order, count) = match job.text("file_service_type").unwrap_or("roundrobin").split_once(':') {
         Some((order, count)) => (order, Some(count)),
@@ -428,7 +427,7 @@ fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {
     Ok(())
 }
 
-/// One stream for all clones where they are one result; else one for each.
+/// One stream for all clones if they are reported together, otherwise one for each.
 fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Result<Vec<StreamSpec>, Fault> {
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     if count > MAX_WORKERS {
@@ -436,11 +435,11 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
     }
     let grouped = job.on("group_reporting", false)?;
     let nothing = one.create.is_none() && one.cache.is_none();
-    let targets = |clone: u32| if nothing { Vec::new() } else { names::paths(job, clone, files) };
-    // Clones that begin at offsets of their own have blocks of their own; in fio's formats a group is one result in any case.
+    let targets = |clone: u32| if nothing { Vec::new() } else { files::paths(job, clone, files) };
+    // Clones at their own offsets have their own blocks; in fio's formats a group is one result anyway.
     if count == 1 || !grouped || increment.bytes > 0 {
-        if count as usize > model::spec::limits::MAX_STREAMS {
-            let most = model::spec::limits::MAX_STREAMS;
+        if count as usize > model::spec::number::MAX_STREAMS {
+            let most = model::spec::number::MAX_STREAMS;
             return Err(job.fault(
                 "numjobs",
                 format!("more than {most} clones are not told apart; type group_reporting too"),
@@ -453,13 +452,13 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
             let mut stream =
                 StreamSpec { target: targets(clone), offset: Some(offset).filter(|o| *o > 0), ..one.clone() };
             if has_length {
-                // The file keeps its length, so the clone has what follows its offset.
+                // The length of the file is unchanged, so the clone has the part after its offset.
                 stream.size = one.size.map(|size| size.saturating_sub(offset - first));
                 if stream.size == Some(0) {
                     let why = "a clone begins beyond the filesize; type less, or fewer clones";
                     return Err(job.fault("offset_increment", why));
                 }
-                if !region::has_io_size(job)? {
+                if !files::has_io_size(job)? {
                     let within = stream.size.map(|size| size.saturating_mul(u64::from(files)));
                     stream.limit.bytes =
                         one.limit.bytes.map(|bytes| within.map_or(bytes, |most| bytes.min(most)));
@@ -472,10 +471,10 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
         };
         return (0..count).map(clone).collect();
     }
-    let own = !nothing && names::own_files(job);
+    let own = !nothing && files::own_files(job);
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();
-    if target.len() > model::spec::limits::MAX_TARGETS {
-        let most = model::spec::limits::MAX_TARGETS;
+    if target.len() > model::spec::number::MAX_TARGETS {
+        let most = model::spec::number::MAX_TARGETS;
         return Err(
             job.fault("numjobs", format!("a stream has {most} targets at most; type a filename, or less"))
         );
@@ -493,4 +492,406 @@ fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Resu
     stream.limit.bytes = stream.limit.bytes.map(all);
     stream.limit.operations = stream.limit.operations.map(all);
     Ok(vec![stream])
+}
+
+/// Methods of fio that are stored as a checksum in the block.
+const CHECKSUMS: [&str; 17] = [
+    "md5",
+    "crc64",
+    "crc32",
+    "crc32c-intel",
+    "crc32c",
+    "crc16",
+    "crc7",
+    "sha1",
+    "sha256",
+    "sha512",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "xxhash",
+    "meta",
+    "pattern_hdr",
+];
+
+/// Default seed of blocks, the same in every run.
+const SEED: u64 = 0x6669_6f20_7665_7266;
+
+/// Sets the verification of a stream. Returns whether another stream reads the blocks back afterwards. A
+/// stream that only verifies is changed to reads.
+pub(super) fn checked(
+    job: &Job,
+    way: &ParsedRw,
+    environment: &dyn Environment,
+) -> Result<(Option<Verify>, bool), Fault> {
+    let read = |option: &str| -> Result<Option<Content>, Fault> {
+        let Some(text) = job.text(option) else { return Ok(None) };
+        let (bytes, offsets) = pattern(text, environment).map_err(|why| job.fault(option, why))?;
+        Ok(Some(Content::Pattern { bytes, offsets }))
+    };
+    let verified = read("verify_pattern")?;
+    let content = match job.text("verify").unwrap_or("none") {
+        "0" | "none" => return Ok((read("buffer_pattern")?.map(only_written), false)),
+        "pattern" => verified
+            .ok_or_else(|| job.fault("verify", "it says no pattern; type verify_pattern=0xdeadbeef too"))?,
+        "null" => {
+            return Err(job.fault("verify", "nothing would be compared; type verify=crc32c, or leave it out"));
+        }
+        known if CHECKSUMS.contains(&known) => {
+            let seed = job.number("randseed")?.unwrap_or(SEED);
+            verified.unwrap_or(Content::Stamps { seed })
+        }
+        _ => {
+            return Err(job.fault(
+                "verify",
+                "it is no method of fio's; type verify=crc32c, md5, sha256, xxhash or pattern",
+            ));
+        }
+    };
+    let (does, only) = (job.on("do_verify", true)?, job.on("verify_only", false)?);
+    // Reads of a mix may find blocks that were not written yet.
+    let checks = only || way.directions() == [0];
+    let fatal = job.on("verify_fatal", false)?;
+    let back = does && way.writes() && !only;
+    let verify = Verify { content, checks, back: None, fatal };
+    Ok((Some(verify), back))
+}
+
+/// A pattern that is written but never verified.
+fn only_written(content: Content) -> Verify {
+    Verify { content, checks: false, back: None, fatal: false }
+}
+
+/// Longest pattern: fio 3.33 allows 512 bytes, later versions whole blocks.
+const MAX_PATTERN_BYTES: usize = 64 << 10;
+/// Bytes of an offset in a pattern.
+const OFFSET_BYTES: usize = 8;
+
+/// Bytes, and the positions in them of the operation's offset.
+pub(super) type Pattern = (Vec<u8>, Vec<usize>);
+
+/// Reads a pattern.
+pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Pattern, String> {
+    let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
+    let mut rest = text.trim();
+    while let Some(first) = rest.chars().next() {
+        rest = match first {
+            '"' => {
+                let (inside, behind) = quoted(rest, '"')?;
+                bytes.extend(inside.bytes());
+                behind
+            }
+            '\'' => {
+                let (file, behind) = quoted(rest, '\'')?;
+                bytes.extend(
+                    environment
+                        .bytes(file, MAX_PATTERN_BYTES)
+                        .map_err(|e| format!("{file} cannot be read: {e}; type the name of a file"))?,
+                );
+                behind
+            }
+            '%' => {
+                let behind = rest
+                    .strip_prefix("%o")
+                    .ok_or("only %o stands for something, the offset; type it or a number")?;
+                offsets.push(bytes.len());
+                bytes.extend([0; OFFSET_BYTES]);
+                behind
+            }
+            _ => pattern_number(rest, &mut bytes)?,
+        };
+        if bytes.len() > MAX_PATTERN_BYTES {
+            return Err(format!("it has more than {MAX_PATTERN_BYTES} bytes; type fewer"));
+        }
+    }
+    if bytes.is_empty() {
+        Err("it has no bytes; type 0xdeadbeef or \"abc\"".into())
+    } else {
+        Ok((bytes, offsets))
+    }
+}
+
+/// The text between two quotes, and the rest.
+fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
+    let inside = text.strip_prefix(quote).unwrap_or(text);
+    inside.split_once(quote).ok_or_else(|| format!("it does not end; type {quote} behind it"))
+}
+
+/// A number, and the rest: hexadecimal digits in their order, a decimal number with its lowest byte first.
+fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
+    let not = || "it is no pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let mut count = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
+        // The zero of the next number: 0xff0x14.
+        if count > 0 && digits[..count].ends_with('0') && digits[count..].starts_with(['x', 'X']) {
+            count -= 1;
+        }
+        let (digits, behind) = digits.split_at(count);
+        // With an odd number of digits the first one is a byte.
+        let (odd, pairs) = digits.split_at(count % 2);
+        let read = |pair: &str| u8::from_str_radix(pair, 16).map_err(|_| not());
+        if !odd.is_empty() {
+            bytes.push(read(odd)?);
+        }
+        for at in (0..pairs.len()).step_by(2) {
+            bytes.push(read(&pairs[at..at + 2])?);
+        }
+        return if count == 0 { Err(not()) } else { Ok(behind) };
+    }
+    let sign = usize::from(text.starts_with('-'));
+    let mut end = sign + text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    // The zero of a following hexadecimal number: -100xab.
+    if end > sign + 1 && text[..end].ends_with('0') && text[end..].starts_with(['x', 'X']) {
+        end -= 1;
+    }
+    let (digits, behind) = text.split_at(end);
+    let value: i32 = digits.parse().map_err(|_| not())?;
+    let all = value.to_le_bytes();
+    let used = all.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
+    bytes.extend(&all[..used]);
+    Ok(behind)
+}
+
+/// Engines that support priorities of single operations.
+const PRIORITY_ENGINES: [&str; 2] = ["io_uring", "libaio"];
+/// The options, the percentage first.
+const PRIORITY_OPTIONS: [&str; 4] = ["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_class", "cmdprio"];
+/// Real-time, the default class.
+const REAL_TIME: u64 = 1;
+
+/// Sets which operations have their own priority.
+pub(super) fn priorities(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
+    let Some(said) = PRIORITY_OPTIONS.into_iter().find(|option| job.text(option).is_some()) else {
+        return Ok(());
+    };
+    if !job.text("ioengine").is_some_and(|engine| PRIORITY_ENGINES.contains(&engine)) {
+        let why = "it goes with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
+        return Err(job.fault(said, why));
+    }
+    let mut all = Vec::new();
+    let mix = one.mix;
+    let does =
+        |kind: &Kind| way.directions().contains(&(*kind as usize)) && mix.is_none_or(|mix| mix.does(*kind));
+    for kind in Kind::MOVING.into_iter().filter(does) {
+        let percent = cmdprio_number(job, "cmdprio_percentage", kind)?.unwrap_or(0);
+        let split = of(job, "cmdprio_bssplit", kind)?;
+        if percent > 0 && split.is_some() {
+            return Err(job.fault("cmdprio_bssplit", "it excludes cmdprio_percentage; type one of them"));
+        }
+        let fault = |option| move |why: String| job.fault(option, why);
+        if percent > 0 {
+            let percent = share(percent).map_err(fault("cmdprio_percentage"))?;
+            all.push(OpPriority {
+                kind: Some(kind),
+                bytes: None,
+                percent,
+                priority: priority_of(job, kind)?,
+            });
+        }
+        for piece in split.into_iter().flat_map(|split| split.split(':')) {
+            all.extend(of_size(job, kind, piece)?);
+        }
+    }
+    parsers::check(&all).map_err(|why| job.fault(said, why))?;
+    one.op_priorities = Some(all).filter(|all| !all.is_empty());
+    Ok(())
+}
+
+/// The value of an option for a direction: one value is for both, a second one for writes.
+fn of<'j>(job: &'j Job, option: &str, kind: Kind) -> Result<Option<&'j str>, Fault> {
+    let Some(text) = job.text(option) else { return Ok(None) };
+    let said = triplet(text).map_err(|why| job.fault(option, why))?;
+    Ok(said.get(kind as usize).copied().flatten())
+}
+
+fn cmdprio_number(job: &Job, option: &str, kind: Kind) -> Result<Option<u64>, Fault> {
+    let text = of(job, option, kind)?;
+    text.map(|text| job.units(option).whole(text)).transpose().map_err(|why| job.fault(option, why))
+}
+
+/// A share in whole percent.
+fn share(percent: u64) -> Result<u8, String> {
+    let fits = u8::try_from(percent).ok().filter(|percent| *percent <= 100);
+    fits.ok_or_else(|| "it is no share; type 0 to 100".to_owned())
+}
+
+/// The priority of a direction.
+fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
+    let class = cmdprio_number(job, "cmdprio_class", kind)?.unwrap_or(REAL_TIME);
+    let level = cmdprio_number(job, "cmdprio", kind)?.unwrap_or(0);
+    let fault = |option: &str, why: &str| Err(job.fault(option, why));
+    let Some(level) = u8::try_from(level).ok().filter(|level| *level < 8) else {
+        return fault("cmdprio", "it is 0 to 7, of which 0 goes first; type such a level");
+    };
+    match class {
+        1 => Ok(IoPriority::Realtime(level)),
+        2 => Ok(IoPriority::BestEffort(level)),
+        3 if level == 0 => Ok(IoPriority::Idle),
+        3 => fault("cmdprio", "the idle class has no levels; leave it out"),
+        _ => fault("cmdprio_class", "it is no class; type 1, 2 or 3"),
+    }
+}
+
+/// `4k/20` with the priority of the options, `4k/20/1/0` with its own; `None` for a share of 0.
+fn of_size(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority>, Fault> {
+    let fault = |why: &str| job.fault("cmdprio_bssplit", why);
+    let wrong = || fault("a size has a share, or a share, a class and a level; type 4k/20 or 4k/20/1/0");
+    let words: Vec<&str> = piece.split('/').map(str::trim).collect();
+    let number = |text: &str| job.units("cmdprio_bssplit").whole(text).map_err(|why| fault(&why));
+    let (size, percent, priority) = match *words.as_slice() {
+        [size, percent] => (size, percent, priority_of(job, kind)?),
+        [.., hint] if words.len() == 5 && number(hint)? > 0 => {
+            return Err(fault(
+                "hints of command duration limits are not passed on; leave the fifth number out, or type 0",
+            ));
+        }
+        [size, percent, class, level] | [size, percent, class, level, _] => {
+            let level = u8::try_from(number(level)?).ok().filter(|level| *level < 8).ok_or_else(wrong)?;
+            let priority = match number(class)? {
+                1 => IoPriority::Realtime(level),
+                2 => IoPriority::BestEffort(level),
+                3 => IoPriority::Idle,
+                _ => return Err(wrong()),
+            };
+            (size, percent, priority)
+        }
+        _ => return Err(wrong()),
+    };
+    let bytes = u32::try_from(number(size)?).map_err(|_| wrong())?;
+    let percent = share(number(percent.trim_end_matches('%'))?).map_err(|why| fault(&why))?;
+    Ok((percent > 0).then_some(OpPriority { kind: Some(kind), bytes: Some(bytes), percent, priority }))
+}
+
+/// Sets which errors end the job; by default as elsewhere in fathom.
+pub(super) fn errors(job: &Job, way: &ParsedRw, checks: bool, one: &mut StreamSpec) -> Result<(), Fault> {
+    let mut ignored = match job.text("continue_on_error") {
+        None | Some("none" | "0") => Vec::new(),
+        Some(text) => {
+            let all = tolerated(job, checks, text)?;
+            if way.directions().iter().all(|direction| all.contains(&Kind::ALL[*direction])) {
+                one.max_errors = Some(ALL_ERRORS);
+            }
+            all.into_iter().map(|kind| IgnoredError { kind: Some(kind), errno: None }).collect()
+        }
+    };
+    if one.max_errors == Some(ALL_ERRORS) {
+        ignored.clear();
+    }
+    if let Some(text) = job.text("ignore_error").map(by_direction).filter(|text| !text.is_empty()) {
+        ignored.extend(ignored_errors(&text).map_err(|why| job.fault("ignore_error", why))?);
+    }
+    one.ignored_errors = Some(ignored).filter(|ignored| !ignored.is_empty());
+    Ok(())
+}
+
+/// Kinds of operations whose errors are tolerated.
+fn tolerated(job: &Job, checks: bool, text: &str) -> Result<Vec<Kind>, Fault> {
+    match text {
+        "all" | "io" | "1" | "" => Ok(Kind::ALL.to_vec()),
+        "read" => Ok(vec![Kind::Read]),
+        // A flush belongs to writes.
+        "write" => Ok(vec![Kind::Write, Kind::Sync]),
+        // A verification error is an error like any other here.
+        "verify" if checks => Ok(Kind::ALL.to_vec()),
+        _ => Err(job.fault(
+            "continue_on_error",
+            "it is none, read, write, io, all, or verify where something is compared; type one of them",
+        )),
+    }
+}
+
+/// Options that request logs, and the kinds of files of each.
+const LOGS: [(&str, &[LogKind]); 4] = [
+    ("write_lat_log", &[LogKind::Lat, LogKind::Slat, LogKind::Clat]),
+    ("write_hist_log", &[LogKind::ClatHist]),
+    ("write_bw_log", &[LogKind::Bw]),
+    ("write_iops_log", &[LogKind::Iops]),
+];
+/// Kinds that can be disabled.
+const DISABLED: [(&str, LogKind); 3] =
+    [("disable_lat", LogKind::Lat), ("disable_slat", LogKind::Slat), ("disable_clat", LogKind::Clat)];
+/// Maximum coarseness of a histogram, as a power of two.
+const MAX_COARSENESS: u64 = 6;
+
+/// The requested logs, if any.
+pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
+    let mut logs = Logs::default();
+    for (option, kinds) in LOGS {
+        let Some(prefix) = job.text(option) else { continue };
+        let prefix = if prefix.is_empty() { job.name() } else { prefix };
+        for kind in kinds {
+            let disabled = DISABLED.iter().find(|(_, of)| of == kind);
+            if !disabled.map_or(Ok(false), |(switch, _)| job.on(switch, false))? {
+                logs.files.push((*kind, prefix.to_owned()));
+            }
+        }
+    }
+    if let Some(file) = job.text("write_iolog").filter(|file| !file.is_empty()) {
+        logs.files.push((LogKind::Iolog, file.to_owned()));
+    }
+    let average = job.number("log_avg_msec")?.unwrap_or(0);
+    let at_most = |option| Ok(job.number(option)?.map_or(average, |ms| ms.min(average)));
+    (logs.latency_ms, logs.bandwidth_ms, logs.iops_ms) =
+        (average, at_most("bwavgtime")?, at_most("iopsavgtime")?);
+    logs.histogram_ms = job.number("log_hist_msec")?.unwrap_or(0);
+    logs.coarseness = match job.number("log_hist_coarseness")?.unwrap_or(0) {
+        coarse @ 0..=MAX_COARSENESS => coarse as u32,
+        _ => return Err(job.fault("log_hist_coarseness", "it is 0 to 6; type one of them")),
+    };
+    logs.value = value(job)?;
+    logs.offset = job.on("log_offset", false)?;
+    logs.priority = job.on("log_prio", false)?;
+    logs.issue_time = job.on("log_issue_time", false)?;
+    logs.unix_epoch = job.on("log_unix_epoch", false)? || job.on("log_alternate_epoch", false)?;
+    logs.together = !job.on("per_job_logs", true)?;
+    if logs.files.iter().any(|(kind, _)| *kind == LogKind::ClatHist) && logs.histogram_ms == 0 {
+        // As in fio, which then writes an empty file.
+        return Err(job.fault("write_hist_log", "a histogram stands for a time; type log_hist_msec=1000 too"));
+    }
+    let has_latencies = logs.files.iter().any(|(kind, _)| *kind == LogKind::Lat || *kind == LogKind::Clat);
+    if logs.issue_time && !(logs.offset && has_latencies) {
+        return Err(job.fault("log_issue_time", "it goes with write_lat_log and log_offset=1; type both too"));
+    }
+    Ok(Some(logs).filter(|logs| !logs.files.is_empty()))
+}
+
+/// The latency value of a line that stands for several operations.
+fn value(job: &Job) -> Result<LogValue, Fault> {
+    // The newer name of the two.
+    let option = job.last("log_window_value", "log_max_value").unwrap_or("log_window_value");
+    match (option, job.text(option)) {
+        (_, None) | ("log_window_value", Some("avg")) => Ok(LogValue::Mean),
+        ("log_window_value", Some("max")) => Ok(LogValue::Largest),
+        ("log_window_value", Some("both")) => Ok(LogValue::Both),
+        ("log_window_value", _) => Err(job.fault(option, "it is avg, max or both; type one of them")),
+        _ => Ok(if job.on(option, false)? { LogValue::Largest } else { LogValue::Mean }),
+    }
+}
+
+#[test]
+fn patterns_are_read_as_fio_reads_them() {
+    use crate::fio::job_file::Machine;
+    let of = |text: &str| pattern(text, &Machine).map(|(bytes, _)| bytes);
+    // The examples of fio's lib/pattern.c.
+    assert_eq!(of("\"abcd\""), Ok(b"abcd".to_vec()));
+    assert_eq!(of("-1024"), Ok(vec![0x00, 0xfc, 0xff, 0xff]));
+    assert_eq!(of("66"), Ok(vec![0x42]));
+    assert_eq!(of("0xFF0X1"), Ok(vec![0xff, 0x01]));
+    assert_eq!(of("\"123\"0xFFeeCC"), Ok(vec![0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]));
+    let seventh = vec![0xf6, 0xff, 0xff, 0xff, 0xab, 0x31, 0, 0, 0, 0, 0, 0, 0, 0, 0x32];
+    assert_eq!(pattern("-100xab\"1\"%o\"2\"", &Machine), Ok((seventh, vec![6])));
+    assert_eq!(of("0"), Ok(vec![0]));
+    for bad in [
+        "",
+        "abc",
+        "\"abc",
+        "%x",
+        "0x",
+        "9999999999",
+        "'/nowhere/at/all'",
+        &format!("\"{}\"", "a".repeat(MAX_PATTERN_BYTES + 1)),
+    ] {
+        assert!(of(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
 }

@@ -1,26 +1,24 @@
-//! What fio's texts become: told as texts and the streams that they are.
-//!
-//! For: the language as a whole. Not for: values, options and names by themselves, which have tests beside them.
+//! Tests of fio's job files and command lines: the streams that they become, and their error messages.
 
 mod order;
 mod replay;
 mod settings;
 
-use super::around::Around;
 use super::options::{How, OPTIONS};
-use super::{CommandLine, as_one_line, read_around};
+use super::{CommandLine, as_one_line, read_in};
 use crate::Trouble;
+use crate::fio::job_file::Environment;
 use model::job::{
     Batch, Cache, Clones, Content, Create, Filling, IoPriority, Mix, Order, PerKind, Positions, Sharing,
     Sizes,
 };
-use model::spec::rate_limit::RateLimit;
+use model::spec::pace::RateLimit;
 use model::spec::{JobSpec, Rw, StreamSpec};
 
-/// A machine of a test.
+/// A fake machine.
 struct Test;
 
-impl Around for Test {
+impl Environment for Test {
     fn variable(&self, name: &str) -> Option<String> {
         (name == "DISK").then(|| "/dev/sdx".into())
     }
@@ -80,10 +78,10 @@ fn parsed(text: &str) -> Result<JobSpec, Trouble> {
 }
 
 fn read_line(line: &CommandLine) -> Result<JobSpec, Trouble> {
-    read_around(line, &|_| Vec::new(), &Test)
+    read_in(line, &|_| Vec::new(), &Test)
 }
 
-/// A command line of these words and no job file but `f.fio`.
+/// A command line of these words; the only job file is `f.fio`.
 fn parse_words(words: &str) -> CommandLine {
     let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
     CommandLine::parse(&words, &|_| Ok("[f]\nsize=1m\n".into())).unwrap_or_else(|why| panic!("{why}"))
@@ -109,7 +107,7 @@ fn refused(options: &str, words: &[&str]) {
     refused_file(&format!("[j]\nsize=1m\n{}\n", options.replace(' ', "\n")), words);
 }
 
-/// Asserts that a job file is.
+/// Asserts that a job file is refused with all these words.
 #[track_caller]
 fn refused_file(text: &str, words: &[&str]) {
     let trouble = parsed(text).map_or_else(|e| e.to_string(), |job| panic!("{text} is {job:?}"));
@@ -118,8 +116,13 @@ fn refused_file(text: &str, words: &[&str]) {
     }
 }
 
+/// Options as `name=value`.
+fn shown(options: &model::spec::Options) -> String {
+    options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
 #[test]
-fn a_job_of_nothing_but_a_size_is_what_it_is_in_fio() {
+fn a_job_with_only_a_size_is_as_in_fio() {
     let job = job("[reader]\nsize=64m\n");
     assert_eq!((job.name.as_deref(), job.phases.len(), job.cold), (Some("reader"), 1, Some(true)));
     assert!(job.seed.is_some(), "offsets are the same in every call");
@@ -134,7 +137,7 @@ fn a_job_of_nothing_but_a_size_is_what_it_is_in_fio() {
 }
 
 #[test]
-fn defaults_hold_for_what_stands_below_them() {
+fn defaults_hold_for_the_sections_below() {
     let job = job(
         "; by hand\n[global]\nbs=8k\nioengine=libaio\niodepth=4 ; deep\nfilename=/dev/sda:/dev/sd\\:b\n\n[one]\nrw=randread\n[global]\nbs = 16k\n[two]\nstonewall\nrw=write\niodepth=2\n",
     );
@@ -151,7 +154,7 @@ fn defaults_hold_for_what_stands_below_them() {
 }
 
 #[test]
-fn variables_keywords_and_includes_are_put_in() {
+fn variables_keywords_and_includes_are_replaced() {
     let job = job("[global]\ninclude common.inc\n[a]\nfilename=${DISK}\nnumjobs=2*$ncpus\ngroup_reporting\n");
     let stream = &job.phases[0].streams[0];
     assert_eq!((stream.target.as_slice(), stream.workers), (["/dev/sdx".to_owned()].as_slice(), Some(8)));
@@ -169,7 +172,7 @@ fn variables_keywords_and_includes_are_put_in() {
 }
 
 #[test]
-fn blocks_are_touched_as_fio_touches_them() {
+fn blocks_are_accessed_as_in_fio() {
     assert_eq!(stream("rw=randread").random, Some(Order::Once), "the random map");
     assert_eq!(stream("rw=randread norandommap").random, Some(Order::Random));
     assert_eq!(stream("rw=randwrite blockalign=16k").random, Some(Order::Random), "which it turns off");
@@ -252,7 +255,7 @@ fn engines_and_depths_are_those_of_fio() {
 }
 
 #[test]
-fn clones_are_one_result_where_they_are_a_group() {
+fn clones_of_a_group_are_one_result() {
     let own = stream("rw=write numjobs=3 group_reporting number_ios=10 rate_iops=100");
     assert_eq!((own.clones, own.workers), (Some(Clones::Own), Some(3)));
     assert_eq!(own.target, ["j.0.0", "j.1.0", "j.2.0"]);
@@ -321,7 +324,7 @@ fn clones_are_one_result_where_they_are_a_group() {
 }
 
 #[test]
-fn what_is_verified_is_read_back_in_a_phase_of_its_own() {
+fn verified_blocks_are_read_back_in_a_separate_phase() {
     let content = |words: &str| stream(words).verify.map(|verify| verify.content);
     let both = job(
         "[a]\nsize=1m\nrw=write\n[b]\nsize=1m\nrw=randwrite\nverify=md5\n[c]\nstonewall\nsize=1m\nverify=md5\n",
@@ -350,7 +353,7 @@ fn what_is_verified_is_read_back_in_a_phase_of_its_own() {
 }
 
 #[test]
-fn holes_begin_again_until_the_size_is_moved() {
+fn holes_restart_until_the_size_is_moved() {
     let ends = |words: &str| {
         let stream = stream(&format!("rw=read:60k {words}"));
         (stream.passes, stream.limit.bytes)
@@ -369,7 +372,7 @@ fn holes_begin_again_until_the_size_is_moved() {
 }
 
 #[test]
-fn going_back_by_a_block_moves_the_first_block_until_the_size_is_moved() {
+fn stepping_back_by_a_block_repeats_the_first_block() {
     let same = stream("rw=read:-4k bs=4k size=64k");
     assert_eq!((same.size, same.limit.bytes, same.passes), (Some(4096), Some(64 << 10), None));
     assert_eq!(same.create.map(|create| create.bytes), Some(64 << 10));
@@ -406,7 +409,7 @@ fn a_file_keeps_its_length_whatever_the_offset_of_a_clone() {
 }
 
 #[test]
-fn shares_and_sizes_end_at_the_end_of_what_is_there() {
+fn percentages_and_sizes_stop_at_the_end_of_the_file() {
     let of = |words: &str| {
         let stream = stream(&format!("bs=4k {words}"));
         (stream.offset, stream.size)
@@ -430,7 +433,7 @@ fn each_filename_adds_to_those_before_it() {
 }
 
 #[test]
-fn the_base_of_units_counts_for_a_section_and_in_order_on_the_command_line() {
+fn kb_base_holds_for_a_section_and_in_order_on_the_command_line() {
     let sizes = |words: &str| {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let line =
@@ -451,7 +454,7 @@ fn the_base_of_units_counts_for_a_section_and_in_order_on_the_command_line() {
 }
 
 #[test]
-fn a_job_says_how_fio_prints_it() {
+fn output_settings_of_a_job_are_kept() {
     let layout = |words: &str| {
         let job = job(&format!("[j]\nsize=1m\n{}\n", words.replace(' ', "\n")));
         job.typed.map(|typed| typed.phases[0][0].layout.clone()).unwrap_or_default()
@@ -500,7 +503,7 @@ fn a_job_ends_by_its_size_unless_it_is_time_based() {
     refused("runtime=400d", &["more than a year"]);
     refused("ramp_time=1", &["type time_based and runtime"]);
     refused("runtime=(60)", &["microseconds"]);
-    // What differs from the phase ends by itself.
+    // A stream with another end than the phase ends by itself.
     let uneven = job(
         "[a]\nsize=1m\nruntime=5\ntime_based\n[b]\nsize=1m\nruntime=2\n[c]\nsize=1m\nruntime=2\nstartdelay=3\n",
     );
@@ -514,7 +517,7 @@ fn a_job_ends_by_its_size_unless_it_is_time_based() {
 }
 
 #[test]
-fn who_waits_for_all_before_it_begins_a_phase() {
+fn a_job_that_waits_for_all_others_starts_a_phase() {
     let wait =
         "[global]\nsize=1m\nfilename=f\n[w]\nrw=write\n[r]\nwait_for=w\n[s]\nwait_for=r\n[t]\nwait_for=w\n";
     let job = job(wait);
@@ -558,7 +561,7 @@ fn job_files_are_shown_as_one_line_that_a_shell_takes() {
 }
 
 #[test]
-fn every_mistake_has_its_place_and_its_cure() {
+fn every_error_has_its_place_and_a_suggestion() {
     for (text, place, words) in [
         ("", "1:1", ["there is no job", "[NAME]"]),
         ("bs=4k\n", "1:1", ["in a section", "[global]"]),
@@ -578,14 +581,14 @@ fn every_mistake_has_its_place_and_its_cure() {
 }
 
 #[test]
-fn a_job_is_called_by_its_section_unless_it_says_a_name_itself() {
+fn a_job_is_named_by_its_section_or_its_own_name() {
     let jobs = job("[global]\nname=all\nsize=1m\n[a]\n[b]\nname=own\n");
     let names: Vec<_> = jobs.phases[0].streams.iter().map(|s| s.name.as_deref()).collect();
     assert_eq!(names, [Some("a"), Some("own")]);
 }
 
 #[test]
-fn what_changes_nothing_is_told_once() {
+fn options_without_effect_are_reported_once() {
     let job = job("[global]\nthread\ngtod_reduce=1\n[a]\nsize=1mib\n[b]\nsize=1m\nthread=1\nfilename=x;y\n");
     let all = job.remarks.join("\n");
     assert_eq!(all.matches("thread changes nothing").count(), 1, "{all}");
@@ -593,24 +596,15 @@ fn what_changes_nothing_is_told_once() {
 }
 
 #[test]
-fn every_option_that_is_held_is_asked_for() {
+fn every_supported_option_is_read() {
     let sources = [
         include_str!("access.rs"),
-        include_str!("checked.rs"),
-        include_str!("errors.rs"),
-        include_str!("jobs.rs"),
-        include_str!("logs.rs"),
-        include_str!("names.rs"),
+        include_str!("files.rs"),
+        include_str!("job_file.rs"),
         include_str!("phases.rs"),
-        include_str!("priorities.rs"),
         include_str!("rates.rs"),
-        include_str!("region.rs"),
         include_str!("replay.rs"),
-        include_str!("rules.rs"),
         include_str!("streams.rs"),
-        include_str!("times.rs"),
-        include_str!("typed.rs"),
-        include_str!("zones.rs"),
     ];
     for option in OPTIONS {
         let asked = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));
@@ -623,20 +617,15 @@ fn every_option_that_is_held_is_asked_for() {
     }
 }
 
-/// Options as `name=value`.
-fn shown(options: &model::typed::Options) -> String {
-    options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
-}
-
 #[test]
-fn options_are_kept_as_they_were_typed_by_their_own_names() {
+fn typed_options_are_kept_by_their_main_names() {
     let text =
         "[global]\nblocksize=4k\nsize=1m\n[a]\nrw=read\nreadwrite=write\nthread\n[global]\nbs=8k\n[b]\n";
     let typed = job(text).typed.unwrap_or_default();
     assert_eq!(shown(&typed.defaults), "size=1m bs=8k");
     let own: Vec<String> = typed.phases[0].iter().map(|stream| shown(&stream.options)).collect();
     assert_eq!(own, ["rw=write", ""]);
-    // On a command line the name is one of them, and every clone has those of its job.
+    // On a command line the name is an option too, and every clone has the options of its job.
     let line = parse_words("--size=1m --name=x --bs 8k --numjobs=2 --thread --bs=16k --name=y");
     let typed = read_line(&line).unwrap_or_else(|e| panic!("{e}")).typed.unwrap_or_default();
     assert_eq!(shown(&typed.defaults), "size=1m");
@@ -668,12 +657,12 @@ fn groups_begin_as_in_fio_and_jobs_join_those_before_them() {
 }
 
 #[test]
-fn a_file_of_nothing_but_slips_is_told_at_once() {
+fn a_file_of_only_unknown_options_is_refused_quickly() {
     let slips: Vec<String> = (0..40_000).map(|i| format!("abcdefghijklmnopqr{i}=1")).collect();
     let since = std::time::Instant::now();
     let trouble =
         parsed(&format!("[j]\n{}", slips.join("\n"))).map_or_else(|t| t.to_string(), |_| String::new());
-    // Looking for the nearest of all names for each of them took a minute without optimization.
+    // Searching similar names for each of them took a minute without optimization.
     assert!(since.elapsed().as_secs() < 20, "{:?}", since.elapsed());
     assert!(trouble.contains("and 39980 more"), "{}", &trouble[..500]);
 }

@@ -1,31 +1,29 @@
-//! Values as fio reads them: numbers with its units, times, percents, lists for each direction, arithmetic in parentheses.
+//! Values in fio's syntax: numbers with units, times, percentages, lists by direction, and arithmetic in
+//! parentheses. A value that fio would read only in part (`4kx` as 4k) is an error.
 //!
-//! For: the same number as fio takes where fio takes it whole, and a message where fio would stop reading in the middle (`4kx` is 4k
-//! there). Not for: what a value is for ([`super::translate`]).
-//!
-//! `kib`, `mib` and the like are powers of ten there unless `kb_base=1000`, which makes them powers of two and `k`, `m` powers of
-//! ten. That is how it is; [`Units::notable`] tells who has to be told.
+//! `kib`, `mib` and the like are powers of ten in fio unless `kb_base=1000`, which makes them powers of two
+//! and `k`, `m` powers of ten. [`Units::notable`] detects values whose unit is misleading.
 
 /// Deepest nesting of parentheses.
-const DEEPEST: u32 = 40;
+const MAX_DEPTH: u32 = 40;
 /// Longest expression in bytes.
-const LONGEST: usize = 400;
+const MAX_EXPRESSION_BYTES: usize = 400;
 
-/// What suffixes stand for.
+/// Units of suffixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Units {
-    /// `kb_base`: 1024 unless said.
+    /// `kb_base`: 1024 by default.
     pub(super) base: u64,
 }
 
-/// A size that may be a share of what is there.
+/// Bytes, or a percentage of what exists.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Size {
     Bytes(u64),
     Percent(f64),
 }
 
-/// What a bare number of a time is.
+/// The unit of a time without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bare {
     Seconds,
@@ -35,7 +33,7 @@ pub(super) enum Bare {
 impl Units {
     pub(super) const USUAL: Self = Self { base: 1024 };
 
-    /// Whether a value has a unit that means something else here than it looks like.
+    /// Whether a value has a misleading unit.
     pub(super) fn notable(self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
         self.base == 1024 && ["kib", "mib", "gib", "tib", "pib"].iter().any(|unit| text.contains(unit))
@@ -45,7 +43,7 @@ impl Units {
     pub(super) fn size(self, text: &str) -> Result<Size, String> {
         let text = text.trim();
         if text.ends_with('%') {
-            // Configuration parsers of Python double the sign; fio reads nothing after the first one.
+            // Python's configuration parsers double the sign; fio reads nothing after the first one.
             let share = text.trim_end_matches('%').parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
             return share
                 .map(Size::Percent)
@@ -54,11 +52,11 @@ impl Units {
         self.whole(text).map(Size::Bytes)
     }
 
-    /// A whole number, which in fio may have a suffix wherever it stands.
+    /// A whole number, which may have a suffix in fio.
     pub(super) fn whole(self, text: &str) -> Result<u64, String> {
         let advice = "a number; type one such as 4096, 4k or 1g";
         let value = Self::number(text, |suffix| self.factor(suffix)).ok_or_else(|| not(text, advice))?;
-        // Up to here a float holds every whole number.
+        // A float is exact up to here.
         if (0.0..=9.0e15).contains(&value) { Ok(value.floor() as u64) } else { Err(not(text, advice)) }
     }
 
@@ -78,7 +76,7 @@ impl Units {
     /// A number with a suffix, or an expression in parentheses.
     fn number(text: &str, factor: impl Fn(&str) -> Option<f64>) -> Option<f64> {
         let text = text.trim().to_ascii_lowercase();
-        if text.is_empty() || text.len() > LONGEST {
+        if text.is_empty() || text.len() > MAX_EXPRESSION_BYTES {
             return None;
         }
         let mut expression = Expression { rest: &text, factor: &factor };
@@ -108,10 +106,10 @@ pub(super) fn time(text: &str, bare: Bare) -> Result<u64, String> {
     if (0.0..=9.0e18).contains(&value) { Ok(value as u64) } else { Err(not(text, advice)) }
 }
 
-/// Arithmetic without units, as fio hands a value with a keyword such as `$ncpus` to `bc`.
+/// Arithmetic without units, for which fio runs `bc` if a value has a keyword such as `$ncpus`.
 pub(super) fn calculate(text: &str) -> Option<String> {
     let bare = |suffix: &str| suffix.is_empty().then_some(1.0);
-    if text.len() > LONGEST {
+    if text.len() > MAX_EXPRESSION_BYTES {
         return None;
     }
     let text = text.to_ascii_lowercase();
@@ -121,7 +119,7 @@ pub(super) fn calculate(text: &str) -> Option<String> {
     Some(format!("{:.0}", value.trunc()))
 }
 
-/// An expression that is read from its beginning.
+/// An expression that is parsed from its beginning.
 struct Expression<'e> {
     rest: &'e str,
     factor: &'e dyn Fn(&str) -> Option<f64>,
@@ -160,14 +158,14 @@ impl Expression<'_> {
     fn power(&mut self, depth: u32) -> Option<f64> {
         let value = self.term(depth)?;
         if self.take(&['^']).is_some() {
-            // From the right, as it is written.
-            return Some(value.powf(if depth < DEEPEST { self.power(depth + 1)? } else { return None }));
+            // Right-associative.
+            return Some(value.powf(if depth < MAX_DEPTH { self.power(depth + 1)? } else { return None }));
         }
         Some(value)
     }
 
     fn term(&mut self, depth: u32) -> Option<f64> {
-        if depth >= DEEPEST {
+        if depth >= MAX_DEPTH {
             return None;
         }
         if self.take(&['-']).is_some() {
@@ -201,7 +199,7 @@ impl Expression<'_> {
     }
 }
 
-/// A switch: said alone it is on.
+/// A switch: on if it has no value.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text.trim() {
         "" | "1" | "true" => Ok(true),
@@ -210,7 +208,8 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Values for reads, writes and trims: one holds for all, two for reads and the rest; what is empty keeps its default.
+/// Values for reads, writes and trims: one value is for all, the second of two for writes and trims; an empty
+/// one keeps the default.
 pub(super) fn triplet(text: &str) -> Result<[Option<&str>; 3], String> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let some = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());
@@ -224,9 +223,10 @@ pub(super) fn triplet(text: &str) -> Result<[Option<&str>; 3], String> {
 }
 
 /// Most ranks of `percentile_list`.
-const MOST_RANKS: usize = 20;
+const MAX_RANKS: usize = 20;
 
-/// Ranks of percentiles, ascending, and the most decimals that one of them has. As in fio the list ends before a rank of 0.
+/// Ranks of percentiles, ascending, and the maximum number of decimals. As in fio the list ends before a rank
+/// of 0.
 pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
     let mut ranks = Vec::new();
     let mut decimals = 0;
@@ -238,15 +238,15 @@ pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
         let digits = word.split_once('.').map_or(0, |(_, digits)| digits.len());
         decimals = decimals.max(digits);
     }
-    if ranks.len() > MOST_RANKS {
-        return Err(format!("it has more than {MOST_RANKS} percentiles; type fewer"));
+    if ranks.len() > MAX_RANKS {
+        return Err(format!("it has more than {MAX_RANKS} percentiles; type fewer"));
     }
     let mut ranks: Vec<f64> = ranks.into_iter().take_while(|rank| *rank > 0.0).collect();
     ranks.sort_by(f64::total_cmp);
     Ok((ranks, decimals))
 }
 
-/// CPUs as in `0-3,8`, or `0-3:8` with fio's other mark between them.
+/// CPUs as in `0-3,8`, or `0-3:8` with fio's other separator.
 pub(super) fn list(text: &str) -> String {
     text.replace(':', ",")
 }
@@ -316,7 +316,7 @@ fn keywords_are_calculated_with_whole_numbers() {
 }
 
 #[test]
-fn directions_are_divided_by_commas() {
+fn directions_are_separated_by_commas() {
     assert_eq!(triplet("4k"), Ok([Some("4k"); 3]));
     assert_eq!(triplet("4k,8k"), Ok([Some("4k"), Some("8k"), Some("8k")]));
     assert_eq!(triplet(",8k,"), Ok([None, Some("8k"), None]));

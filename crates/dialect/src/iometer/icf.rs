@@ -1,22 +1,22 @@
-//! Iometer's configuration files: lines that begin with an apostrophe are headings, the others values of the heading before them.
+//! Iometer's configuration files. Lines that begin with an apostrophe are headings, others are values of the
+//! heading before them.
 //!
-//! For: what such a file says, each thing with its place. Not for: what is made of it ([`super::jobs`]).
-//!
-//! Source: Iometer 1.1.0, User's Guide, and the files that it writes; those of 2004 and 2006 have fewer fields, and are read too.
+//! Source: Iometer 1.1.0, User's Guide, and the files that it writes. Files of 2004 and 2006 have fewer
+//! fields and are read too.
 
-use crate::language::MAX_FILE_BYTES;
+use crate::MAX_FILE_BYTES;
 use crate::trouble::{Mark, Trouble};
 use model::job::{Mix, Sizes};
 use model::spec::LineSpec;
-use model::spec::cycle::{Cycle, Step};
-use model::spec::limits::{MAX_BLOCK_BYTES, MAX_LINES};
+use model::spec::iometer::{Cycle, Step};
+use model::spec::number::{MAX_BLOCK_BYTES, MAX_LINES};
 use std::ops::Range;
 
-/// How a number rises from test to test.
+/// How a number increases from test to test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rises {
     pub(super) start: u32,
-    /// The last number; `None` for as many as there are.
+    /// The last number; `None` for the number of existing ones.
     pub(super) end: Option<u32>,
     pub(super) by: u32,
     pub(super) law: Step,
@@ -26,7 +26,7 @@ pub(super) struct Rises {
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub(super) name: String,
-    /// Who has it where nothing is assigned: NONE, ALL, DISK or NET.
+    /// Default assignment: NONE, ALL, DISK or NET.
     pub(super) default: String,
     pub(super) lines: Vec<LineSpec>,
     pub(super) place: Range<usize>,
@@ -37,12 +37,12 @@ pub(super) struct Spec {
 pub(super) struct Worker {
     pub(super) name: String,
     pub(super) outstanding: u32,
-    /// Seed, where it is fixed.
+    /// Seed, if fixed.
     pub(super) seed: Option<u64>,
     /// Largest size of a target in sectors; 0 for all of it.
     pub(super) sectors: u64,
     pub(super) first_sector: u64,
-    /// 0 repeating bytes, 1 one buffer for all writes, 2 random.
+    /// Data of writes: 0 repeating bytes, 1 one buffer for all writes, 2 random.
     pub(super) pattern: u32,
     /// Names of access specifications with their places.
     pub(super) specs: Vec<(String, Range<usize>)>,
@@ -55,7 +55,7 @@ pub(super) struct Worker {
 #[derive(Clone, Debug)]
 pub(super) struct Manager {
     pub(super) name: String,
-    /// Its network address; empty for that of Iometer itself.
+    /// Network address; empty for that of Iometer itself.
     pub(super) address: String,
     pub(super) workers: Vec<Worker>,
     pub(super) place: Range<usize>,
@@ -67,7 +67,7 @@ pub(super) struct Icf {
     pub(super) description: String,
     pub(super) seconds: u64,
     pub(super) ramp_seconds: u64,
-    /// What of the results is recorded: ALL, NO_TARGETS, NO_WORKERS, NO_MANAGERS or NONE.
+    /// Recorded results: ALL, NO_TARGETS, NO_WORKERS, NO_MANAGERS or NONE.
     pub(super) record: String,
     pub(super) workers: Rises,
     pub(super) targets: Rises,
@@ -77,13 +77,13 @@ pub(super) struct Icf {
     pub(super) managers: Vec<Manager>,
 }
 
-/// What results of a test are recorded.
+/// Values of the recorded results.
 const RECORDED: [&str; 5] = ["ALL", "NO_TARGETS", "NO_WORKERS", "NO_MANAGERS", "NONE"];
-/// Who may have an access specification unless it is assigned.
+/// Values of the default assignment.
 const DEFAULTS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
 
 impl Default for Icf {
-    /// As its own editor begins.
+    /// The values of a new file in Iometer's editor.
     fn default() -> Self {
         let rises = |end, by, law| Rises { start: 1, end, by, law };
         Self {
@@ -102,7 +102,8 @@ impl Default for Icf {
 }
 
 impl Icf {
-    /// Adds a line to the last specification, or to a new one if the shares of its lines sum to 100. All workers have it, as in Iometer.
+    /// Adds a line to the last specification, or to a new one if the shares of its lines sum to 100. Every
+    /// worker has it, as in Iometer.
     fn add_unnamed(&mut self, line: LineSpec, place: Range<usize>) {
         let sum = |spec: &Spec| spec.lines.iter().map(|line| line.share).sum::<u32>();
         let number = self.specs.len();
@@ -118,7 +119,8 @@ impl Icf {
         self.specs.push(Spec { name, default: "ALL".into(), lines: vec![line], place });
     }
 
-    /// The access specifications of a worker in their order; where none is assigned those that all disks have. Idle is none.
+    /// The access specifications of a worker in their order; if none is assigned, those of all disks. Idle is
+    /// `None`.
     pub(super) fn assigned(&self, worker: &Worker) -> Vec<Option<&Spec>> {
         if worker.specs.is_empty() {
             return self
@@ -136,7 +138,7 @@ impl Icf {
 /// Reads a file.
 ///
 /// # Errors
-/// Everything that is wrong with it, each at its place.
+/// All errors, each with its place.
 pub(super) fn read(name: &str, text: &str) -> Result<Icf, Trouble> {
     if text.len() > MAX_FILE_BYTES {
         let why = format!("the file has {} bytes; a configuration has {MAX_FILE_BYTES} at most", text.len());
@@ -159,7 +161,7 @@ struct Reader {
     marks: Vec<Mark>,
     /// The last heading, in lower case.
     heading: String,
-    /// Whether a section passes that says nothing of what is measured.
+    /// Whether the current section has no effect on measurements.
     skips: bool,
 }
 
@@ -167,7 +169,8 @@ impl Reader {
     fn line(&mut self, line: &str, place: Range<usize>) {
         let lower = line.to_ascii_lowercase();
         let heading = lower.strip_prefix('\'').map(str::trim);
-        // It stands before the first section and behind the last; below a heading it is a name like any other.
+        // The version is before the first section and after the last; below a heading it is an ordinary
+        // value.
         if lower.trim_start_matches('\'').starts_with("version ")
             && (heading.is_some() || self.heading.is_empty())
         {
@@ -179,7 +182,7 @@ impl Reader {
                 self.skips = false;
             }
             Some(begins) if begins.starts_with("results display") => self.skips = true,
-            // A second heading that names the columns of the first one's values.
+            // A second heading names the columns of the values.
             Some(columns)
                 if columns.starts_with("hours")
                     || columns.starts_with("start ")
@@ -207,7 +210,7 @@ impl Reader {
                     .saturating_add(seconds);
             }
             h if h.starts_with("ramp up time") => icf.ramp_seconds = number(value)?,
-            // Who measures is said by the list of managers.
+            // The list of managers decides who measures.
             h if h.starts_with("default ") && h.contains("workers to spawn") => {}
             h if h.starts_with("manager network address") => {
                 let manager = icf.managers.last_mut();
@@ -316,7 +319,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What is wrong with the whole.
+    /// Checks the file as a whole.
     fn check(&mut self) {
         let names: Vec<String> = self.icf.specs.iter().map(|s| s.name.to_lowercase()).collect();
         for spec in &self.icf.specs {
@@ -363,17 +366,17 @@ fn line(value: &str) -> Result<LineSpec, String> {
     })
 }
 
-/// As Iometer wrote lines before 1998.05.21: `size % of size % reads % random delay burst`, aligned to 2 KiB.
+/// A line as written before 1998.05.21: `size % of size % reads % random delay burst`, aligned to 2 KiB.
 fn old_line(value: &str) -> Result<LineSpec, String> {
     line(&format!("{value} 2048 0"))
 }
 
-/// How many numbers a line has.
+/// The number of numbers in a line.
 fn count(value: &str) -> usize {
     value.split([' ', '\t', ',']).filter(|field| !field.is_empty()).count()
 }
 
-/// The entry that old files name by its number.
+/// The entry that an old file gives by its number.
 fn of_number<'t, T>(text: &str, all: &'t [T]) -> Option<&'t T> {
     all.get(text.trim().parse::<usize>().ok()?)
 }
@@ -428,7 +431,7 @@ fn one_of(text: &str, words: &[&str]) -> Result<String, String> {
         .ok_or_else(|| format!("{} is none of them; write {}", short(text), words.join(", ")))
 }
 
-/// A piece of the file inside a message.
+/// A text of the file for a message, shortened.
 pub(super) fn short(text: &str) -> String {
     let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
     format!("'{short}'")

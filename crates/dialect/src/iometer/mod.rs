@@ -1,39 +1,35 @@
-//! Iometer's language: its configuration files.
-//!
-//! For: a job that goes through a file's tests as Iometer would, and the access specifications of a file by themselves. Not for:
-//! carrying them out, nor Iometer's result file (crate `report`).
-//!
-//! A file is read into a value (`icf`), of which phases are made (`jobs`), one for each of its tests (`cycle`). Compared with its guide and its files alone.
+//! Iometer: its configuration files as jobs, and their access specifications. A file becomes one phase for
+//! each of its tests. The reference is Iometer's guide and files. Its result file is written by the crate
+//! `report`.
 
-mod cycle;
-mod explain;
 mod icf;
-mod jobs;
-#[cfg(test)]
-mod tests;
 
-use crate::language::{Language, Objections, Tool};
-use crate::names_in_tool::spelled;
+use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
-use model::spec::JobSpec;
-use model::spec::specs::Spec;
+use crate::{Language, Objections, Tool};
+use icf::{Icf, Manager, Rises, Spec, Worker, short};
+use model::job::Sharing;
+use model::spec::iometer::Cycle;
+use model::spec::number::{MAX_DEPTH, MAX_NAME, MAX_PHASES, MAX_TARGETS};
+use model::spec::{JobSpec, LineSpec, Options, PhaseSpec, StreamSpec, Typed, TypedStream};
+use model::units::show_bytes;
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension: "icf", parse };
 
 /// Reads a file whose targets are paths.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let mut job = read(name, text, &Here::default(), also)?;
-    // Measured several times its workers are told together, as those of any job.
+    // In repeated measurements the workers are reported together.
     job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.each_worker = None);
     Ok(job)
 }
 
-/// What is said beside a file.
+/// Settings of the command line that a file does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Here {
-    /// What stands for its targets, in the order of their first naming; nothing where these are paths.
+    /// Replacements of the targets in the order of first mention; empty if the targets are paths.
     pub places: Vec<String>,
-    /// Its run time in seconds, where that is said.
+    /// The run time in seconds, if given.
     pub seconds: Option<u64>,
 }
 
@@ -44,10 +40,12 @@ pub struct Here {
 pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<JobSpec, Trouble> {
     let mut icf = icf::read(name, text)?;
     icf.seconds = here.seconds.unwrap_or(icf.seconds);
-    let job = jobs::job(&icf, &here.places).map_err(|marks| Trouble::new(name, text, marks))?;
+    let job = job_spec(&icf, &here.places).map_err(|marks| Trouble::new(name, text, marks))?;
     let problems = job.check().into_iter().chain(also(&job));
     let marks: Vec<Mark> = problems
-        .map(|problem| Mark::new(0..0, problem.spelled(|key, value| spelled(Tool::Iometer, key, value))))
+        .map(|problem| {
+            Mark::new(0..0, problem.spelled(|key, value| format_for_tool(Tool::Iometer, key, value)))
+        })
         .collect();
     if marks.is_empty() { Ok(job) } else { Err(Trouble::new(name, text, marks)) }
 }
@@ -59,22 +57,399 @@ pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<Job
 pub fn explain(name: &str, text: &str, here: &Here) -> Result<String, Trouble> {
     let mut icf = icf::read(name, text)?;
     icf.seconds = here.seconds.unwrap_or(icf.seconds);
-    let marks = jobs::refused(&icf, &here.places, false);
+    let marks = refused(&icf, &here.places, false);
     if !marks.is_empty() {
         return Err(Trouble::new(name, text, marks));
     }
-    Ok(explain::explain(&icf, &here.places))
+    Ok(explain_tests(&icf, &here.places))
 }
 
 /// The access specifications of a file.
 ///
 /// # Errors
-/// Everything that is wrong with it, or that there are none.
-pub fn specs(name: &str, text: &str) -> Result<Vec<Spec>, Trouble> {
+/// All errors, or that there are no specifications.
+pub fn specs(name: &str, text: &str) -> Result<Vec<model::spec::iometer::Spec>, Trouble> {
     let icf = icf::read(name, text)?;
     if icf.specs.is_empty() {
         let why = "there is no access specification; write 'Access specification name,default assignment";
         return Err(Trouble::new(name, text, vec![Mark::new(0..0, why)]));
     }
-    Ok(icf.specs.into_iter().map(|spec| Spec { name: spec.name, lines: spec.lines }).collect())
+    Ok(icf
+        .specs
+        .into_iter()
+        .map(|spec| model::spec::iometer::Spec { name: spec.name, lines: spec.lines })
+        .collect())
 }
+
+const SECTOR_BYTES: u64 = 512;
+const SECOND_NS: u64 = 1_000_000_000;
+/// Longest run time and ramp-up: a day.
+const MAX_TIME_S: u64 = 86_400;
+
+/// The whole job. Its targets are those of the file, or `places` in the order of first mention.
+///
+/// # Errors
+/// Settings that cannot be carried out, with their places.
+fn job_spec(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
+    let marks = refused(icf, places, true);
+    if !marks.is_empty() {
+        return Err(marks);
+    }
+    let names = names(icf);
+    let (mut phases, mut typed) = (Vec::new(), Vec::new());
+    for at in 0..workers(icf).map(|(_, w)| icf.assigned(w).len()).max().unwrap_or(0) {
+        for loads in cycle_tests(icf, at) {
+            let told = loads.iter().map(|load| worker_entry(load, at)).collect::<Vec<TypedStream>>();
+            let place = |load: &Load| stream(icf, load, (&names, places));
+            let streams: Vec<StreamSpec> = loads.iter().map(place).collect();
+            let (time, warmup) = (icf.seconds * SECOND_NS, icf.ramp_seconds * SECOND_NS);
+            phases.push(PhaseSpec { time: Some(time), warmup: Some(warmup), cooldown: None, streams });
+            typed.push(told);
+        }
+    }
+    if phases.is_empty() || phases.len() > MAX_PHASES {
+        let why = format!(
+            "there are {} tests; a job has 1 to {MAX_PHASES}, so assign other access specifications, or use larger steps",
+            phases.len()
+        );
+        let place = icf.managers.first().map_or(0..0, |manager| manager.place.clone());
+        return Err(vec![Mark::new(place, why)]);
+    }
+    let seed = workers(icf).find_map(|(_, w)| w.seed);
+    let typed = Typed { defaults: result_file_options(icf), phases: typed, ..Typed::default() };
+    Ok(JobSpec { seed, typed: Some(typed), phases, ..JobSpec::default() })
+}
+
+/// Settings that the result file repeats for the whole test.
+fn result_file_options(icf: &Icf) -> Options {
+    let number = Cycle::ALL.iter().position(|(_, cycle)| *cycle == icf.cycle).unwrap_or(0);
+    let mut out: Options = [
+        ("test type", number.to_string()),
+        ("description", icf.description.clone()),
+        ("record", icf.record.clone()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec();
+    for spec in &icf.specs {
+        out.push(("specification".into(), format!("{},{}", spec.name, spec.default)));
+        let line = |l: &LineSpec| {
+            let (size, reads, delay) = (l.bs.most(), l.mix.read_percent.get(), l.delay / 1_000_000);
+            format!("{size},{},{reads},{},{delay},{},{},{}", l.share, l.random, l.burst, l.align, l.reply)
+        };
+        out.extend(spec.lines.iter().map(|l| ("line".to_owned(), line(l))));
+    }
+    out
+}
+
+/// Settings that cannot be carried out.
+fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let Some((first, _)) = workers(icf).next() else {
+        marks.push(Mark::new(0..0, "there is no worker; write 'Manager ID and 'Worker with their targets"));
+        return marks;
+    };
+    let elsewhere = |m: &&Manager| !m.workers.is_empty() && !m.address.eq_ignore_ascii_case(&first.address);
+    for manager in icf.managers.iter().filter(elsewhere) {
+        let why = format!(
+            "the manager {} is of another host than {}, by its network address, and one call measures the machine that it runs on; take it away and run a file with it alone on that host, or write what all hosts do as a job for `mpirun fathom run` (docs/how-to/many-hosts.md)",
+            short(&manager.name),
+            short(&first.name)
+        );
+        marks.push(Mark::new(manager.place.clone(), why));
+    }
+    if icf.seconds == 0 && is_run {
+        let why = "its run time is 0, which ends by hand there; write seconds, or type /t SECONDS";
+        marks.push(Mark::new(first.place.clone(), why));
+    }
+    if icf.seconds.max(icf.ramp_seconds) > MAX_TIME_S {
+        let why =
+            format!("its run time or its ramp up is longer than a day; write {MAX_TIME_S} seconds at most");
+        marks.push(Mark::new(first.place.clone(), why));
+    }
+    let names = names(icf);
+    if !places.is_empty() && places.len() != names.len() {
+        let why = format!(
+            "its workers name {} targets ({}), and {} are typed; type as many",
+            names.len(),
+            names.join(", "),
+            places.len()
+        );
+        marks.push(Mark::new(first.place.clone(), why));
+    }
+    let seeds: Vec<u64> = workers(icf).filter_map(|(_, w)| w.seed).collect();
+    for (manager, worker) in workers(icf) {
+        let mut wrong = |why: String| marks.push(Mark::new(worker.place.clone(), why));
+        if worker.targets.is_empty() || worker.targets.len() > MAX_TARGETS {
+            wrong(format!(
+                "a worker has 1 to {MAX_TARGETS} targets, not {}; write 'Target with its name",
+                worker.targets.len()
+            ));
+        }
+        if worker.outstanding > MAX_DEPTH {
+            wrong(format!("too many operations are in flight; write {MAX_DEPTH} at most"));
+        }
+        if icf.assigned(worker).is_empty() {
+            wrong("it has no access specification; write 'Assigned access specs with a name".into());
+        }
+        if name(icf, manager, worker).chars().count() > MAX_NAME {
+            wrong(format!(
+                "its name is too long, with that of its manager where there are several; write {MAX_NAME} characters at most"
+            ));
+        }
+        if worker.seed.is_some_and(|seed| seeds.iter().any(|other| *other != seed)) {
+            wrong("all workers have one seed here; write the same into each".into());
+        }
+    }
+    for (name, place) in workers(icf).flat_map(|(_, w)| &w.targets).filter(|_| places.is_empty() && is_run) {
+        if !path(name).starts_with('/') {
+            let why = format!(
+                "{} is no path of Linux; type a file, directory or device for each of {}, as in fathom iometer /c FILE TARGET... (--explain shows the tests)",
+                short(name),
+                names.join(", ")
+            );
+            marks.push(Mark::new(place.clone(), why));
+        }
+    }
+    marks
+}
+
+/// All workers with their managers.
+fn workers(icf: &Icf) -> impl Iterator<Item = (&Manager, &Worker)> {
+    icf.managers.iter().flat_map(|manager| manager.workers.iter().map(move |worker| (manager, worker)))
+}
+
+/// The name of a worker, with its manager if several managers have workers, since each counts from 1.
+fn name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
+    let several = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
+    if several { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }
+}
+
+/// Distinct names of targets in the order of first mention.
+fn names(icf: &Icf) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in workers(icf).flat_map(|(_, w)| &w.targets) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// A target without the file system that Iometer appends: `/data [ext4]`.
+fn path(name: &str) -> &str {
+    name.split_once(" [").map_or(name, |(path, _)| path).trim()
+}
+
+/// Settings of a worker in the result file, in the tests of the access specification with this number.
+fn worker_entry(load: &Load, at: usize) -> TypedStream {
+    let options = [
+        ("manager", load.manager.name.clone()),
+        ("manager number", load.number.to_string()),
+        ("worker", load.worker.name.clone()),
+        ("specification", load.spec.name.clone()),
+        ("outstanding", load.outstanding.to_string()),
+        ("sectors", load.worker.sectors.to_string()),
+        ("first sector", load.worker.first_sector.to_string()),
+    ];
+    let options = options.map(|(name, value)| (name.to_owned(), value)).to_vec();
+    TypedStream { options, group: at, ..TypedStream::default() }
+}
+
+/// The stream of a worker in a test.
+fn stream(icf: &Icf, load: &Load, (names, places): (&[String], &[String])) -> StreamSpec {
+    let Load { manager, worker, spec, outstanding, .. } = *load;
+    let place = |(name, _): &(String, _)| {
+        let at = names.iter().position(|known| known == name);
+        at.and_then(|at| places.get(at)).cloned().unwrap_or_else(|| path(name).to_owned())
+    };
+    let target: Vec<String> = worker.targets.iter().take(load.targets).map(place).collect();
+    let writes = spec.lines.iter().any(LineSpec::writes);
+    let largest = spec.lines.iter().map(|l| l.bs.most().max(l.reply)).max().unwrap_or(0);
+    let mut stream = StreamSpec {
+        name: Some(name(icf, manager, worker)).filter(|name| !name.is_empty()),
+        sharing: (target.len() > 1).then_some(Sharing::Each),
+        target,
+        lines: spec.lines.clone(),
+        depth: Some(outstanding),
+        workers: Some(1),
+        offset: Some(worker.first_sector.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
+        size: Some(worker.sectors.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
+        each_worker: Some(0),
+        ..StreamSpec::default()
+    };
+    match worker.pattern {
+        0 if writes => stream.compress = Some(100),
+        1 if writes => (stream.dedup, stream.dedup_set) = (Some(100), Some(u64::from(largest).max(4096))),
+        _ => {}
+    }
+    stream
+}
+
+/// A worker of a test.
+#[derive(Clone, Copy, Debug)]
+struct Load<'i> {
+    manager: &'i Manager,
+    /// Number of the manager, from 0.
+    number: usize,
+    worker: &'i Worker,
+    spec: &'i Spec,
+    /// Its first targets.
+    targets: usize,
+    /// Operations in flight on each target.
+    outstanding: u32,
+}
+
+/// The tests with the access specification of this number of each worker.
+fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
+    let all = active(icf, at);
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let in_one = (0..icf.managers.len()).map(|m| all.iter().filter(|l| l.number == m).count()).max();
+    let by_workers = |of_each: usize| first_workers(&all, of_each);
+    let by_targets = |of: &[Load]| up_to(icf.targets, of.iter().map(|l| l.targets).max().unwrap_or(0));
+    match icf.cycle {
+        Cycle::Normal => vec![all.clone()],
+        Cycle::Targets => by_targets(&all).into_iter().map(|n| at_most(&all, n)).collect(),
+        Cycle::Workers => up_to(icf.workers, in_one.unwrap_or(0)).into_iter().map(by_workers).collect(),
+        Cycle::WorkersAndTargets => {
+            let some = up_to(icf.workers, in_one.unwrap_or(0)).into_iter().map(by_workers);
+            some.flat_map(|some| by_targets(&some).into_iter().map(move |n| at_most(&some, n))).collect()
+        }
+        Cycle::IncrementParallel => {
+            let of = |m: usize| all.iter().filter(|l| l.number == m).map(|l| l.targets).sum();
+            let most = (0..icf.managers.len()).map(of).max().unwrap_or(0);
+            up_to(icf.targets, most).into_iter().map(|n| filled(&all, n, true)).collect()
+        }
+        Cycle::IncrementSerial => {
+            let most = all.iter().map(|l| l.targets).sum();
+            up_to(icf.targets, most).into_iter().map(|n| filled(&all, n, false)).collect()
+        }
+        Cycle::Outstanding => outstanding(icf).map(|depth| with_depth(&all, depth)).collect(),
+        Cycle::OutstandingAndTargets => {
+            let some = by_targets(&all).into_iter().map(|n| at_most(&all, n));
+            some.flat_map(|some| outstanding(icf).map(move |depth| with_depth(&some, depth))).collect()
+        }
+    }
+}
+
+/// Workers with an access specification of this number, on all of their targets.
+fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
+    let of = |(number, manager)| {
+        let load = move |worker| {
+            let spec = icf.assigned(worker).get(at).copied()??;
+            let (targets, outstanding) = (worker.targets.len(), worker.outstanding);
+            (targets > 0).then_some(Load { manager, number, worker, spec, targets, outstanding })
+        };
+        manager.workers.iter().filter_map(load)
+    };
+    icf.managers.iter().enumerate().flat_map(of).collect()
+}
+
+/// The steps up to the maximum, which is always the last step.
+fn up_to(rises: Rises, most: usize) -> Vec<usize> {
+    let most = u32::try_from(most).unwrap_or(u32::MAX);
+    let below = rises.law.values(rises.start, most.saturating_sub(1), rises.by);
+    below.chain([most]).map(|n| n as usize).collect()
+}
+
+fn outstanding(icf: &Icf) -> impl Iterator<Item = u32> {
+    let Rises { start, end, by, law } = icf.outstanding;
+    law.values(start, end.unwrap_or(start), by)
+}
+
+/// The first workers of each manager.
+fn first_workers<'i>(all: &[Load<'i>], count: usize) -> Vec<Load<'i>> {
+    let before = |at: usize| all[..at].iter().filter(|l| l.number == all[at].number).count();
+    all.iter().enumerate().filter(|(at, _)| before(*at) < count).map(|(_, load)| *load).collect()
+}
+
+/// Each worker on its first targets.
+fn at_most<'i>(all: &[Load<'i>], targets: usize) -> Vec<Load<'i>> {
+    all.iter().map(|load| Load { targets: load.targets.min(targets), ..*load }).collect()
+}
+
+fn with_depth<'i>(all: &[Load<'i>], outstanding: u32) -> Vec<Load<'i>> {
+    all.iter().map(|load| Load { outstanding, ..*load }).collect()
+}
+
+/// Assigns this many targets, filling one worker after the other: for each manager, or for all together.
+fn filled<'i>(all: &[Load<'i>], targets: usize, of_each: bool) -> Vec<Load<'i>> {
+    let (mut left, mut number) = (targets, None);
+    let mut out = Vec::new();
+    for load in all {
+        if of_each && number.replace(load.number) != Some(load.number) {
+            left = targets;
+        }
+        let own = load.targets.min(left);
+        left -= own;
+        if own > 0 {
+            out.push(Load { targets: own, ..*load });
+        }
+    }
+    out
+}
+
+/// The tests as text. `places` replace the targets in the order of first mention.
+fn explain_tests(icf: &Icf, places: &[String]) -> String {
+    let specs = workers(icf).map(|(_, worker)| icf.assigned(worker).len()).max().unwrap_or(0);
+    let all: Vec<Vec<Load>> = (0..specs).flat_map(|at| cycle_tests(icf, at)).collect();
+    let each = icf.seconds.saturating_add(icf.ramp_seconds);
+    let mut out = format!(
+        "test type {}: {} tests of {} s after {} s of ramp up, {} s in all\n\nTargets\n",
+        icf.cycle.word(),
+        all.len(),
+        icf.seconds,
+        icf.ramp_seconds,
+        each.saturating_mul(all.len() as u64)
+    );
+    for (at, target) in names(icf).iter().enumerate() {
+        let place = match places.get(at) {
+            Some(place) => place.as_str(),
+            None if path(target).starts_with('/') => path(target),
+            None => "(no path of Linux; type one for it as a TARGET)",
+        };
+        out += &format!("  {target} = {place}\n");
+    }
+    out += "\nAccess specifications\n";
+    for spec in &icf.specs {
+        out += &format!("  {}\n", spec.name);
+        for line in &spec.lines {
+            out += &format!(
+                "    {} % of the operations: {}, {} % reads, {} % random",
+                line.share,
+                show_bytes(line.bs.most().into()),
+                line.mix.read_percent.get(),
+                line.random
+            );
+            if line.delay > 0 {
+                out += &format!(", a pause of {} ms after {} operations", line.delay / 1_000_000, line.burst);
+            }
+            if line.align > 0 {
+                out += &format!(", aligned to {}", show_bytes(line.align));
+            }
+            if line.reply > 0 {
+                out += &format!(", a reply of {}", show_bytes(line.reply.into()));
+            }
+            out.push('\n');
+        }
+    }
+    for (at, loads) in all.iter().enumerate() {
+        out += &format!("\nTest {}\n", at + 1);
+        for load in loads {
+            let targets: Vec<&str> =
+                load.worker.targets.iter().take(load.targets).map(|(target, _)| target.as_str()).collect();
+            out += &format!(
+                "  {}: {}, {} outstanding on each of {}\n",
+                name(icf, load.manager, load.worker),
+                load.spec.name,
+                load.outstanding,
+                targets.join(", ")
+            );
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,10 @@
-//! What configuration files of Iometer become.
-//!
-//! For: the tests that a file has, test type by test type, and what is refused. Not for: measuring.
+//! Tests of Iometer's configuration files: the jobs that each test type becomes, and what is refused.
 
-use super::{Here, LANGUAGE, read, specs};
+use super::{Here, LANGUAGE, explain, read, specs};
 use model::job::{Order, Sharing};
 use model::spec::JobSpec;
 
-/// Three workers, four access specifications, and a cycle to be filled in.
+/// Three workers, four access specifications, and this cycle.
 pub(super) fn file(cycle: &str) -> String {
     let worker = |number: u32, outstanding: u32, targets: &[&str], assigned: &[&str]| {
         let target = |t: &&str| format!("'Target\n\t{t}\n'Target type\n\tDISK\n'End target\n");
@@ -25,31 +23,51 @@ pub(super) fn file(cycle: &str) -> String {
     )
 }
 
-fn made(text: &str, places: &[&str]) -> Result<JobSpec, String> {
+fn parse_job(text: &str, places: &[&str]) -> Result<JobSpec, String> {
     let places = places.iter().map(|p| (*p).to_owned()).collect();
     read("x.icf", text, &Here { places, seconds: None }, &|_| Vec::new()).map_err(|e| e.to_string())
 }
 
-/// What is wrong, where anything is.
-fn refusal_text(made: Result<JobSpec, String>) -> String {
-    made.err().unwrap_or_default()
+/// The error text; empty without one.
+fn refusal_text(parse_job: Result<JobSpec, String>) -> String {
+    parse_job.err().unwrap_or_default()
 }
 
-/// Workers, targets of each, and depth of each test.
-fn cells(cycle: &str) -> Vec<Vec<(usize, u32)>> {
-    let job = made(&file(cycle), &["/a", "/b"]).unwrap_or_else(|e| panic!("{cycle}: {e}"));
+/// For each test, the targets and depth of each worker.
+fn test_cells(cycle: &str) -> Vec<Vec<(usize, u32)>> {
+    let job = parse_job(&file(cycle), &["/a", "/b"]).unwrap_or_else(|e| panic!("{cycle}: {e}"));
     let stream = |s: &model::spec::StreamSpec| (s.target.len(), s.depth.unwrap_or(0));
     job.phases.iter().map(|p| p.streams.iter().map(stream).collect()).collect()
 }
 
+/// Two managers with these network addresses: three workers of the first, two of the second, each on its own
+/// disk of two.
+fn two_managers(cycle: &str, addresses: [&str; 2]) -> String {
+    let text = file(cycle);
+    let (before, rest) = text.split_once("'Manager ID").unwrap_or_default();
+    let (first, after) = rest.split_once("'END manager list").unwrap_or_default();
+    let second = first.replacen("1,HOST", "2,OTHER", 1);
+    let third_worker = second.rfind("'Worker\n").unwrap_or(0);
+    let second = format!("{}'End manager\n", &second[..third_worker]);
+    let with = |text: &str, address: &str| {
+        text.replacen("network address\n\t\n", &format!("network address\n\t{address}\n"), 1)
+    };
+    format!(
+        "{before}'Manager ID{}'Manager ID{}'END manager list{after}",
+        with(first, addresses[0]),
+        with(&second, addresses[1])
+    )
+}
+
 #[test]
 fn each_test_type_has_its_tests_for_each_access_specification() {
-    // Test by test: workers with their targets and depths. The third worker idles first, and only the first has four.
+    // For each test: workers with targets and depths. The third worker idles first, and only the first has
+    // four.
     assert_eq!(
-        cells("NORMAL"),
+        test_cells("NORMAL"),
         [vec![(2, 4), (1, 1)], vec![(2, 4), (1, 1), (2, 2)], vec![(2, 4)], vec![(2, 4)]]
     );
-    let targets = cells("CYCLE_TARGETS");
+    let targets = test_cells("CYCLE_TARGETS");
     assert_eq!(
         targets[..4],
         [
@@ -60,23 +78,23 @@ fn each_test_type_has_its_tests_for_each_access_specification() {
         ]
     );
     assert_eq!(targets.len(), 8);
-    let workers = cells("CYCLE_WORKERS");
-    // Who idles is not counted, so that the first specification has two steps, the second three, and the others one.
+    let workers = test_cells("CYCLE_WORKERS");
+    // Idle workers do not count: the first specification has two steps, the second three, the others one.
     assert_eq!(workers[..3], [vec![(2, 4)], vec![(2, 4), (1, 1)], vec![(2, 4)]]);
     assert_eq!(workers.len(), 2 + 3 + 1 + 1);
-    let depths: Vec<_> = cells("CYCLE_OUTSTANDING_IOS").iter().map(|c| c[0].1).collect();
+    let depths: Vec<_> = test_cells("CYCLE_OUTSTANDING_IOS").iter().map(|c| c[0].1).collect();
     assert_eq!(depths, [1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8]);
-    assert_eq!(cells("CYCLE_WORKERS_AND_TARGETS").len(), (2 + 3 + 1 + 1) * 2);
-    assert_eq!(cells("CYCLE_OUTSTANDING_IOS_AND_TARGETS").len(), 4 * 4 * 2);
-    // One target more for one worker at a time: 1, 2 of the first, then those of the second and the third.
-    let rising = cells("INCREMENT_TARGETS_PARALLEL");
+    assert_eq!(test_cells("CYCLE_WORKERS_AND_TARGETS").len(), (2 + 3 + 1 + 1) * 2);
+    assert_eq!(test_cells("CYCLE_OUTSTANDING_IOS_AND_TARGETS").len(), 4 * 4 * 2);
+    // One more target for one worker at a time: 1, 2 of the first, then those of the second and the third.
+    let rising = test_cells("INCREMENT_TARGETS_PARALLEL");
     assert_eq!(rising[..3], [vec![(1, 4)], vec![(2, 4)], vec![(2, 4), (1, 1)]]);
     assert_eq!(rising.len(), 3 + 5 + 2 + 2);
 }
 
 #[test]
-fn a_worker_does_what_its_specification_says_where_it_says() {
-    let job = made(&file("NORMAL"), &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
+fn a_worker_follows_its_specification_on_its_targets() {
+    let job = parse_job(&file("NORMAL"), &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
     let times: Vec<_> = job.phases.iter().map(|p| (p.time, p.warmup)).collect();
     assert!(times.iter().all(|t| *t == (Some(2_000_000_000), Some(1_000_000_000))), "{times:?}");
     let first = &job.phases[1].streams[0];
@@ -100,7 +118,7 @@ fn a_worker_does_what_its_specification_says_where_it_says() {
         typed.defaults
     );
     assert!(typed.defaults.contains(&("line".into(), "65536,78,100,30,2,4,4096,0".into())));
-    // Files of before: fewer fields, another mark, paths of its Linux side.
+    // Older files: fewer fields, another mark, paths of the Linux version.
     let old = file("NORMAL")
         .replace("Version 1.1.0 ", "'Version 2004.07.30")
         .replace(",use fixed seed,fixed seed value", "")
@@ -127,7 +145,7 @@ fn access_specifications_are_read_by_themselves() {
 }
 
 #[test]
-fn what_cannot_be_carried_out_is_shown_at_its_place() {
+fn unsupported_settings_have_their_place() {
     let text = file("NORMAL");
     for (from, to, words) in [
         ("\tNORMAL\n", "\tSIDEWAYS\n", &["x.icf:", "type one of NORMAL"] as &[&str]),
@@ -145,47 +163,29 @@ fn what_cannot_be_carried_out_is_shown_at_its_place() {
     ] {
         let changed = text.replacen(from, to, 1);
         assert_ne!(changed, text, "{from}");
-        let why = refusal_text(made(&changed, &["/a", "/b"]));
+        let why = refusal_text(parse_job(&changed, &["/a", "/b"]));
         assert!(words.iter().all(|w| why.contains(w)), "{to}: {why}");
     }
-    let why = refusal_text(made(&text, &[]));
+    let why = refusal_text(parse_job(&text, &[]));
     assert!(why.contains("'C:' is no path") && why.contains("fathom iometer /c FILE TARGET"), "{why}");
-    let why = refusal_text(made(&text, &["/a"]));
+    let why = refusal_text(parse_job(&text, &["/a"]));
     assert!(why.contains("name 2 targets (C:, D:), and 1 are typed"), "{why}");
     let long = text.replace("'END access", &format!("{}'END access", "x".repeat(1 << 20)));
-    assert!(made(&long, &[]).is_err_and(|e| e.contains("at most")));
+    assert!(parse_job(&long, &[]).is_err_and(|e| e.contains("at most")));
 }
 
 #[test]
 fn half_random_lines_are_random_in_part() {
-    let job = made(&file("NORMAL"), &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
+    let job = parse_job(&file("NORMAL"), &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
     let line = &job.phases[3].streams[0].lines[0];
     assert!((line.random - 50.0).abs() < f64::EPSILON && line.reply == 512);
     assert!(!matches!(job.phases[3].streams[0].random, Some(Order::Random)));
 }
 
-/// Two managers with these network addresses: three workers of the first, and two of the second, each on its own disk of two.
-fn two_managers(cycle: &str, addresses: [&str; 2]) -> String {
-    let text = file(cycle);
-    let (before, rest) = text.split_once("'Manager ID").unwrap_or_default();
-    let (first, after) = rest.split_once("'END manager list").unwrap_or_default();
-    let second = first.replacen("1,HOST", "2,OTHER", 1);
-    let third_worker = second.rfind("'Worker\n").unwrap_or(0);
-    let second = format!("{}'End manager\n", &second[..third_worker]);
-    let with = |text: &str, address: &str| {
-        text.replacen("network address\n\t\n", &format!("network address\n\t{address}\n"), 1)
-    };
-    format!(
-        "{before}'Manager ID{}'Manager ID{}'END manager list{after}",
-        with(first, addresses[0]),
-        with(&second, addresses[1])
-    )
-}
-
 #[test]
 fn managers_of_one_host_are_groups_of_workers_and_each_has_its_steps() {
     let job = |cycle: &str| {
-        made(&two_managers(cycle, ["", ""]), &["/a", "/b"]).unwrap_or_else(|e| panic!("{cycle}: {e}"))
+        parse_job(&two_managers(cycle, ["", ""]), &["/a", "/b"]).unwrap_or_else(|e| panic!("{cycle}: {e}"))
     };
     // Manager, worker and targets of each test.
     let tests = |cycle: &str| -> Vec<Vec<String>> {
@@ -223,7 +223,7 @@ fn a_manager_of_another_host_is_refused_by_name() {
     for (addresses, is_one_host) in
         [(["10.0.0.1", "10.0.0.1"], true), (["", "10.0.0.2"], false), (["10.0.0.1", "10.0.0.2"], false)]
     {
-        let why = refusal_text(made(&two_managers("NORMAL", addresses), &["/a", "/b"]));
+        let why = refusal_text(parse_job(&two_managers("NORMAL", addresses), &["/a", "/b"]));
         assert_eq!(why.is_empty(), is_one_host, "{why}");
         assert!(
             is_one_host || (why.contains("'OTHER' is of another host than 'HOST'") && why.contains("mpirun")),
@@ -251,7 +251,7 @@ fn files_of_1998_have_numbers_in_place_of_words_and_specifications_without_names
     let names: Vec<String> =
         specs("x.icf", &text).unwrap_or_else(|e| panic!("{e}")).into_iter().map(|s| s.name).collect();
     assert_eq!(names, ["2 KiB; 67% Read; 100% random", "Untitled 2"]);
-    let job = made(&text, &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
+    let job = parse_job(&text, &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(job.phases.len(), 2, "all workers have both");
     assert_eq!(job.phases[0].streams[0].lines[0].align, 2048);
 }
@@ -260,14 +260,14 @@ fn files_of_1998_have_numbers_in_place_of_words_and_specifications_without_names
 fn more_than_a_hundred_tests_are_a_job() {
     let many = file("CYCLE_OUTSTANDING_IOS")
         .replace("\t1          8          2          EXPONENTIAL", "\t1 128 1 LINEAR");
-    assert_eq!(made(&many, &["/a", "/b"]).map(|job| job.phases.len()), Ok(4 * 128));
+    assert_eq!(parse_job(&many, &["/a", "/b"]).map(|job| job.phases.len()), Ok(4 * 128));
 }
 
 #[test]
 fn tests_are_explained_without_paths_for_the_targets_of_windows() {
     let told = |places: &[&str]| {
         let places = places.iter().map(|p| (*p).to_owned()).collect();
-        super::explain("x.icf", &file("CYCLE_OUTSTANDING_IOS"), &Here { places, seconds: None })
+        explain("x.icf", &file("CYCLE_OUTSTANDING_IOS"), &Here { places, seconds: None })
             .unwrap_or_else(|e| panic!("{e}"))
     };
     let bare = told(&[]);

@@ -1,15 +1,12 @@
-//! The engine `io_uring`: operations through the kernel's rings, with registered buffers and files where granted.
-//!
-//! For: any depth on one thread. Not for: choosing among the ways to set a ring up; each is an option.
+//! The engine `io_uring`: the kernel's submission and completion rings, with registered buffers and files if granted. Every way to set up a
+//! ring is an option.
 
-use super::atomic;
-use super::polling;
 use super::targets::flush_of;
-use crate::facts::{EngineOption, Number};
-use crate::interface::{self, Done, Engine, Granted, Queue};
-use crate::refusal::{LEAVE_OUT, SYNC, refusal};
+use crate::engines::targets;
+use crate::interface::{self, Done, Engine, Granted, LEAVE_OUT, Queue, SYNC, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::Kind;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -17,10 +14,10 @@ use std::time::{Duration, Instant};
 use sys::arena::Arena;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
+use sys::page_cache::Flush;
 use sys::ring::{Pages, Ring, RingOptions, TaskWork, Thread, Writes};
-use sys::stable::Flush;
 
-/// Its options.
+/// Options of `io_uring`.
 pub(super) const OPTIONS: &[EngineOption] = &[
     EngineOption {
         name: "iopoll",
@@ -54,10 +51,10 @@ pub(super) const OPTIONS: &[EngineOption] = &[
         about: "drop pages from the page cache after each operation (RWF_DONTCACHE)",
         number: Number::No,
     },
-    EngineOption { name: atomic::ATOMIC, about: atomic::ABOUT, number: Number::No },
+    EngineOption { name: targets::ATOMIC, about: targets::ABOUT_ATOMIC, number: Number::No },
 ];
 
-/// Longest wait for the answer to a trial read.
+/// Longest wait for a trial operation.
 const TRIAL_LIMIT: Duration = Duration::from_secs(5);
 
 pub(super) struct Uring {
@@ -71,9 +68,9 @@ impl Engine for Uring {
     type Time = Clock;
 
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
-        let options = options(spec)?;
+        let options = ring_options(spec)?;
         let nop = spec.options.contains_key("nop");
-        let polling = if options.poll { polling::check(spec, "iopoll")? } else { Granted::default() };
+        let polling = if options.poll { targets::check_polling(spec, "iopoll")? } else { Granted::default() };
         let devices: Vec<bool> = spec.files.iter().map(is_writable_device).collect();
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let (ring, mut granted) =
@@ -118,7 +115,7 @@ impl Queue for Uring {
 
     #[expect(
         clippy::inline_always,
-        reason = "two loops have it, and a call of it is 7 % of an operation in a batch"
+        reason = "two loops use it, and a call costs 7 % of an operation in a batch"
     )]
     #[inline(always)]
     fn queue(&mut self, slot: u32, op: &Op) {
@@ -161,15 +158,15 @@ impl Queue for Uring {
 }
 
 impl Uring {
-    /// Reads once from each file, since only an operation shows whether its flags are known there.
+    /// Reads once from each file, since only an operation shows whether its flags are supported.
     fn try_reads(&mut self, bytes: u32, why: &str) -> io::Result<()> {
         for file in 0..self.ring.files() {
             self.ring.read(0, file, 0, bytes);
-            let Some(result) = self.answer()? else {
+            let Some(result) = self.trial_result()? else {
                 let why = format!("{why} (a trial read had no answer after {} s)", TRIAL_LIMIT.as_secs());
                 return Err(refusal(io::ErrorKind::TimedOut, why, LEAVE_OUT));
             };
-            // Any other failure would be an operation's own, and is told as that.
+            // Any other error is reported by the operations themselves.
             if result == -rustix::io::Errno::OPNOTSUPP.raw_os_error() {
                 return Err(refusal(io::ErrorKind::Unsupported, why, LEAVE_OUT));
             }
@@ -177,10 +174,10 @@ impl Uring {
         Ok(())
     }
 
-    /// Has a block device discard what is trimmed, where kernel and device can: asked with a discard of nothing.
+    /// Lets trims of a block device be discards if kernel and device support them, probed with an empty discard.
     fn try_discard(&mut self, file: u32) -> io::Result<()> {
         self.ring.discard(0, file, 0, 0);
-        match self.answer()? {
+        match self.trial_result()? {
             None => {
                 let why = format!(
                     "the device had no answer to a discard of nothing after {} s",
@@ -196,8 +193,8 @@ impl Uring {
         Ok(())
     }
 
-    /// What the one operation that is queued comes to; `None` where it has no answer in time.
-    fn answer(&mut self) -> io::Result<Option<i32>> {
+    /// Returns the result of the one queued operation; `None` after the time limit.
+    fn trial_result(&mut self) -> io::Result<Option<i32>> {
         let mut done = [Done::default()];
         let limit = Instant::now() + TRIAL_LIMIT;
         self.ring.submit(1)?;
@@ -211,13 +208,13 @@ impl Uring {
     }
 }
 
-/// Whether discards may be asked of a file.
+/// Whether a file is a block device that is open for writing.
 fn is_writable_device(file: &OpenFile) -> bool {
     file.writable && file.file.metadata().is_ok_and(|facts| facts.file_type().is_block_device())
 }
 
-/// The options behind the options.
-fn options(spec: &WorkerSpec) -> io::Result<RingOptions> {
+/// Converts the options of the engine to options of the ring.
+fn ring_options(spec: &WorkerSpec) -> io::Result<RingOptions> {
     let has = |name: &str| spec.options.contains_key(name);
     for (one, other) in
         [("deferred", "interrupt"), ("nop", "dontcache"), ("nop", "iopoll"), ("iopoll", "dontcache")]
@@ -231,7 +228,7 @@ fn options(spec: &WorkerSpec) -> io::Result<RingOptions> {
         let why = "option dontcache: direct I/O leaves nothing in the page cache";
         return Err(refusal(io::ErrorKind::InvalidInput, why, "type --cache buffered"));
     }
-    let writes = if atomic::check(spec)? { Writes::Atomic } else { Writes::Plain };
+    let writes = if targets::check_atomic_writes(spec)? { Writes::Atomic } else { Writes::Plain };
     Ok(RingOptions {
         poll: has("iopoll"),
         thread: match spec.options.get("sqpoll") {
@@ -246,16 +243,16 @@ fn options(spec: &WorkerSpec) -> io::Result<RingOptions> {
         },
         pages: if has("dontcache") { Pages::Drop } else { Pages::Stay },
         writes,
-        // File systems take atomic writes from memory that is mapped, and not from pages (`generic_atomic_write_valid`).
+        // File systems accept atomic writes only from mapped memory, not from registered pages (`generic_atomic_write_valid`).
         plain_buffers: has("plain-buffers") || writes == Writes::Atomic,
         plain_files: has("plain-files"),
     })
 }
 
-/// Names the likely cause where the kernel refuses a ring.
+/// Explains why the kernel refuses a ring.
 fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
     let (why, instead) = match (error.kind(), options.thread, options.task_work) {
-        // It has its own words already.
+        // It already has a message.
         _ if error.raw_os_error().is_none() => return io::Error::new(error.kind(), error.to_string()),
         (io::ErrorKind::PermissionDenied, ..) => (
             "io_uring is switched off here, by a container's seccomp filter or by sysctl kernel.io_uring_disabled",

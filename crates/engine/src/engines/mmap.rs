@@ -1,24 +1,21 @@
-//! The engine `mmap`: loads from and stores to a mapped file.
+//! The engine `mmap`: loads from and stores to a mapped file. Every byte of an operation is copied between the mapping and the slot, so every
+//! page is accessed. Trims punch holes.
 //!
-//! For: what a program pays that maps its files. Every byte of an operation is copied between the mapping and the slot, so
-//! every page is touched. Not for: depth; direct I/O, which a mapping cannot do.
-//!
-//! Bytes behind the end that the file had when it was mapped are not there. Where the file is cut off or the device fails
-//! during the run, an operation ends short or with EIO, as a read would, and not the process. Trims punch the file.
+//! Bytes after the end that the file had when it was mapped do not exist. If the file is truncated or the device fails during the run, an
+//! operation ends short or with EIO, as a read would.
 
-use super::one::Call;
 use super::targets::Targets;
-use crate::facts::{EngineOption, Number};
-use crate::interface::Granted;
-use crate::refusal::{LEAVE_OUT, SYNC, refusal};
+use crate::engines::blocking_call::Call;
+use crate::interface::{Granted, LEAVE_OUT, SYNC, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::{Kind, SyncCall};
 use std::io;
 use sys::arena::Arena;
 use sys::mapping::{Advice, Mapping};
 
-/// Its options.
+/// Options of `mmap`.
 pub(super) const OPTIONS: &[EngineOption] = &[
     EngineOption {
         name: "populate",
@@ -65,23 +62,23 @@ const ADVICES: [(&str, Advice); 4] = [
 pub(super) struct Mmap {
     arena: Arena,
     targets: Targets,
-    /// One per target; none before the first operation where they are made late.
+    /// One per target; empty before the first operation with the option `late`.
     mappings: Vec<Mapping>,
     populate: bool,
     private: bool,
     advices: Vec<Advice>,
     /// Whether the pages of each operation are unmapped after it.
-    lets_go: bool,
+    unmaps: bool,
     sync: Sync,
 }
 
-/// What a sync does.
+/// The call of a sync.
 #[derive(Clone, Copy)]
 enum Sync {
     Msync {
         wait: bool,
     },
-    /// The call on the file.
+    /// `fdatasync` or `sync_file_range` on the file.
     File,
 }
 
@@ -103,12 +100,12 @@ impl Call for Mmap {
             SyncCall::Fsync => Sync::Msync { wait: true },
             SyncCall::Fdatasync | SyncCall::SyncFileRange => Sync::File,
         };
-        let (lets_go, used) = (has("dontneed"), spec.options.keys().cloned().collect());
+        let (unmaps, used) = (has("dontneed"), spec.options.keys().cloned().collect());
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let advices = ADVICES.iter().filter(|(name, _)| has(name)).map(|(_, advice)| *advice).collect();
         let (populate, private, late, mappings) = (has("populate"), has("private"), has("late"), Vec::new());
         let targets = Targets::take(spec)?;
-        let mut call = Self { arena, targets, mappings, populate, private, advices, lets_go, sync };
+        let mut call = Self { arena, targets, mappings, populate, private, advices, unmaps, sync };
         if !late {
             call.map()?;
         }
@@ -134,15 +131,15 @@ impl Call for Mmap {
             (Kind::Sync, Sync::Msync { wait }) => return mapping.sync(wait).map(|()| 0),
             (Kind::Sync, Sync::File) => return self.targets.sync(op),
         };
-        if self.lets_go {
-            mapping.let_go(op.offset, moved)?;
+        if self.unmaps {
+            mapping.unmap_pages(op.offset, moved)?;
         }
         Ok(moved)
     }
 }
 
 impl Mmap {
-    /// Maps all targets, and gives the advice that was asked for.
+    /// Maps all targets and advises the kernel.
     #[cold]
     fn map(&mut self) -> io::Result<()> {
         let maps = self.targets.all().map(|f| Mapping::new(f, self.populate, self.private));
@@ -162,7 +159,7 @@ impl Mmap {
     }
 }
 
-/// Names the likely cause where a file cannot be mapped.
+/// Explains why a file cannot be mapped.
 fn explain(error: &io::Error) -> io::Error {
     let (why, instead) = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::ACCESS) => ("a mapping needs a file opened for reading, also to write", SYNC),
@@ -177,9 +174,9 @@ fn explain(error: &io::Error) -> io::Error {
 }
 
 #[test]
-fn an_empty_file_is_refused_in_words() {
-    let words = explain(&io::Error::from_raw_os_error(22)).to_string();
-    assert!(words.contains("empty"), "{words}");
+fn an_empty_file_is_refused_with_a_message() {
+    let message = explain(&io::Error::from_raw_os_error(22)).to_string();
+    assert!(message.contains("empty"), "{message}");
 }
 
 #[test]

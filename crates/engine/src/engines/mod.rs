@@ -1,63 +1,52 @@
-//! Engines: the interfaces that carry operations, one file each and one line in [`ENGINES`].
+//! Engines: the table [`ENGINES`] from which help, plans and workers are built, and what they share.
 //!
-//! For: the table from which help, plans and workers are made. Not for: what an engine is ([`crate::interface`]), nor the loop,
-//! which is compiled once per engine.
+//! The loop is compiled once per engine. `Boxed` is any engine as a pointer: the loop that records single operations is compiled once with
+//! it for all engines, and each call goes through the pointer. [`probe`] sets up an engine without running operations.
 
-mod atomic;
-mod boxed;
-mod copy;
-mod fallocate;
-#[cfg(feature = "cxx")]
-mod fstream;
-mod ftruncate;
+mod aio;
+mod blocking_call;
+mod copy_file_range;
 mod io_uring;
-mod libaio;
 mod mmap;
-mod null;
-mod one;
-mod polling;
-mod positions;
-mod posixaio;
+mod no_storage;
+mod pread;
 mod preadv;
 mod rust_std;
 mod rw;
 mod sendfile;
-mod sim;
 mod splice;
-mod stdio;
 mod streams;
-mod sync;
 mod targets;
+mod without_data;
+
 #[cfg(test)]
 mod tests;
-mod vsync;
 
-use crate::facts::Facts;
-pub use crate::facts::{EngineOption, Number};
-use crate::interface::{Engine, Granted, Queue};
-use crate::link::Task;
-use crate::outcome::Outcome;
+use crate::interface::{CannotBegin, Done, Engine, Granted, Queue};
+use crate::link::{Outcome, Task};
 use crate::recorder::{Off, Watched};
-use crate::spec::WorkerSpec;
+use crate::source::{NoOperations, Op};
+pub use crate::spec::{EngineOption, Number};
+use crate::spec::{Facts, WorkerSpec};
 use crate::worker;
-use model::job::{Cache, Kind};
-use model::spec::limits::MAX_DEPTH;
-use one::{Call, One};
+use blocking_call::{BlockingEngine, Call};
+use model::job::{Cache, Kind, Options};
+use model::record::stream::DepthCounts;
+use model::spec::number::MAX_DEPTH;
 use std::io;
 use std::ops::Deref;
+use sys::clock::Clock;
+use sys::open_file::OpenFile;
 
-/// Everything that goes through a file descriptor.
+/// Cache modes of engines that use file descriptors.
 const BY_DESCRIPTOR: &[Cache] =
     &[Cache::Direct, Cache::Buffered, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
-
-/// The page cache alone: buffers of a library, or pages handed around, have not the alignment that direct I/O needs.
+/// Cache modes without direct I/O: buffers of a library, or moved pages, do not have the required alignment.
 const THROUGH_PAGES: &[Cache] = &[Cache::Buffered, Cache::Sync, Cache::Dsync];
-
-/// What does not look at how the file was opened: the usual one first.
+/// Cache modes of engines that do not depend on them, the usual one first.
 const IN_ANY_WAY: &[Cache] =
     &[Cache::Buffered, Cache::Direct, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
-
-/// What asynchronous interfaces before io_uring can do.
+/// Operations of the asynchronous interfaces before io_uring.
 const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
 
 /// An engine: its facts, and the code compiled for it.
@@ -66,13 +55,13 @@ pub struct Entry {
     facts: Facts,
     /// Runs a worker with it.
     pub(crate) run: fn(&mut Task) -> Outcome,
-    /// Runs a worker with it and looks at each operation: for a log, to verify reads, or to tell targets or priorities apart.
+    /// Runs a worker with it and records single operations: for logs, verification, priorities, counts by target, or a replay.
     pub(crate) run_watched: fn(&mut Task) -> Outcome,
-    /// Opens it for whoever is not the hot loop.
+    /// Opens it outside the hot loop.
     pub(crate) open: fn(&mut WorkerSpec) -> Opened,
 }
 
-/// An engine of any type, as it was opened.
+/// An opened engine of any type.
 pub(crate) type Opened = io::Result<(Box<dyn Queue>, Granted)>;
 
 impl Deref for Entry {
@@ -84,8 +73,8 @@ impl Deref for Entry {
 }
 
 impl Entry {
-    const fn of<E: Engine + 'static>(facts: Facts) -> Self {
-        let run_watched = worker::run::<boxed::Boxed, Watched>;
+    const fn new<E: Engine + 'static>(facts: Facts) -> Self {
+        let run_watched = worker::run::<Boxed, Watched>;
         Self { facts, run: worker::run::<E, Off>, run_watched, open: open::<E> }
     }
 }
@@ -95,8 +84,8 @@ fn open<E: Engine + 'static>(spec: &mut WorkerSpec) -> Opened {
     Ok((Box::new(engine), granted))
 }
 
-/// The facts of an interface that has a depth and moves bytes, unless its line says otherwise.
-const fn deep(name: &'static str, about: &'static str) -> Facts {
+/// Default facts: an engine with a depth that moves bytes.
+const fn default_facts(name: &'static str, about: &'static str) -> Facts {
     Facts {
         name,
         about,
@@ -112,140 +101,283 @@ const fn deep(name: &'static str, about: &'static str) -> Facts {
     }
 }
 
-/// The line of a call that returns when its operation is done.
-const fn one<C: Call + 'static>(
+/// Table entry of a blocking call.
+const fn blocking<C: Call + 'static>(
     name: &'static str,
     about: &'static str,
     options: &'static [EngineOption],
     caches: &'static [Cache],
 ) -> Entry {
-    Entry::of::<One<C>>(Facts { max_depth: 1, in_the_call: true, options, caches, ..deep(name, about) })
+    Entry::new::<BlockingEngine<C>>(Facts {
+        max_depth: 1,
+        in_the_call: true,
+        options,
+        caches,
+        ..default_facts(name, about)
+    })
 }
 
-/// The line of a call that changes a file and moves no data.
+/// Table entry of a call that changes a file and moves no data.
 const fn without_data<C: Call + 'static>(
     name: &'static str,
     about: &'static str,
     kinds: &'static [Kind],
 ) -> Entry {
-    let facts = Facts { moves_bytes: false, in_the_call: true, max_depth: 1, ..deep(name, about) };
-    Entry::of::<One<C>>(Facts { kinds, caches: IN_ANY_WAY, ..facts })
+    let facts = Facts { moves_bytes: false, in_the_call: true, max_depth: 1, ..default_facts(name, about) };
+    Entry::new::<BlockingEngine<C>>(Facts { kinds, caches: IN_ANY_WAY, ..facts })
 }
 
-/// Every engine there is. A static, since a constant, and with it the loop of every engine, is compiled again in other crates that use it.
+/// All engines. A static, since other crates would compile a constant, and with it the loop of every engine, again.
 pub static ENGINES: &[Entry] = &[
-    Entry::of::<io_uring::Uring>(Facts {
+    Entry::new::<io_uring::Uring>(Facts {
         options: io_uring::OPTIONS,
         takes_priorities: true,
-        ..deep("io_uring", "the kernel's submission and completion rings")
+        ..default_facts("io_uring", "the kernel's submission and completion rings")
     }),
-    Entry::of::<libaio::Libaio>(Facts {
-        options: libaio::OPTIONS,
+    Entry::new::<aio::Libaio>(Facts {
+        options: aio::LIBAIO_OPTIONS,
         takes_priorities: true,
         kinds: READ_WRITE_SYNC,
-        ..deep("libaio", "io_submit and io_getevents, the kernel's asynchronous I/O before io_uring")
+        ..default_facts("libaio", "io_submit and io_getevents, the kernel's asynchronous I/O before io_uring")
     }),
-    Entry::of::<posixaio::Posixaio>(Facts {
+    Entry::new::<aio::Posixaio>(Facts {
         library_threads: true,
         kinds: READ_WRITE_SYNC,
-        ..deep(
+        ..default_facts(
             "posixaio",
             "aio_read and aio_write: threads of the C library, one operation at a time per file",
         )
     }),
-    one::<sync::Sync>(
+    blocking::<pread::Sync>(
         "sync",
         "pread and pwrite: one operation at a time per worker",
-        sync::OPTIONS,
+        pread::SYNC_OPTIONS,
         BY_DESCRIPTOR,
     ),
-    one::<vsync::Vsync>(
+    blocking::<pread::Vsync>(
         "vsync",
         "preadv2 and pwritev2 with flags: one operation at a time per worker",
-        vsync::OPTIONS,
+        pread::VSYNC_OPTIONS,
         BY_DESCRIPTOR,
     ),
-    Entry::of::<preadv::Preadv>(Facts {
+    Entry::new::<preadv::Preadv>(Facts {
         in_the_call: true,
         default_batch: 0,
-        ..deep("preadv", "preadv and pwritev: adjacent operations of a batch in one call")
+        ..default_facts("preadv", "preadv and pwritev: adjacent operations of a batch in one call")
     }),
-    one::<rw::Rw>(
+    blocking::<rw::Rw>(
         "rw",
         "read and write from the position of the file: one operation at a time per worker",
         rw::OPTIONS,
         BY_DESCRIPTOR,
     ),
-    one::<stdio::Stdio>(
+    blocking::<streams::Stdio>(
         "stdio",
         "fread and fwrite of the C library: one operation at a time per worker",
-        stdio::OPTIONS,
+        streams::STDIO_OPTIONS,
         THROUGH_PAGES,
     ),
     #[cfg(feature = "cxx")]
-    one::<fstream::Fstream>(
+    blocking::<streams::Fstream>(
         "fstream",
         "read and write of C++'s std::fstream: one operation at a time per worker",
         &[],
         THROUGH_PAGES,
     ),
-    one::<rust_std::RustStd>(
+    blocking::<rust_std::RustStd>(
         "std",
         "Rust's File, BufReader and BufWriter: one operation at a time per worker",
         rust_std::OPTIONS,
         THROUGH_PAGES,
     ),
-    one::<mmap::Mmap>(
+    blocking::<mmap::Mmap>(
         "mmap",
         "loads from and stores to a mapped file: one operation at a time per worker",
         mmap::OPTIONS,
         &[Cache::Mmap],
     ),
-    one::<splice::Splice>(
+    blocking::<splice::Splice>(
         "splice",
         "splice through a pipe: one operation at a time per worker",
         splice::OPTIONS,
         BY_DESCRIPTOR,
     ),
-    one::<sendfile::Sendfile>(
+    blocking::<sendfile::Sendfile>(
         "sendfile",
         "sendfile between the target and memory: one operation at a time per worker",
         &[],
         BY_DESCRIPTOR,
     ),
-    one::<copy::CopyFileRange>(
+    blocking::<copy_file_range::CopyFileRange>(
         "copy_file_range",
         "copy_file_range between the target and another file: one operation at a time per worker",
-        copy::OPTIONS,
+        copy_file_range::OPTIONS,
         THROUGH_PAGES,
     ),
-    without_data::<ftruncate::Ftruncate>(
+    without_data::<without_data::Ftruncate>(
         "ftruncate",
         "each write sets the length of a file to its offset: moves no data",
         &[Kind::Write, Kind::Sync],
     ),
-    without_data::<fallocate::Fallocate>(
+    without_data::<without_data::Fallocate>(
         "fallocate",
         "allocates blocks of a file by writes, and by reads that leave its length; trims give them back: moves no data",
         &Kind::ALL,
     ),
-    Entry::of::<null::Null>(Facts {
+    Entry::new::<no_storage::Null>(Facts {
         moves_bytes: false,
         default_batch: 0,
-        ..deep("null", "completes at once and moves nothing: measures fathom itself")
+        ..default_facts("null", "completes at once and moves nothing: measures fathom itself")
     }),
     Entry {
-        // It has its clock inside.
-        run_watched: worker::run::<sim::Sim, Watched>,
-        ..Entry::of::<sim::Sim>(Facts {
+        // It has its own clock.
+        run_watched: worker::run::<no_storage::Sim, Watched>,
+        ..Entry::new::<no_storage::Sim>(Facts {
             moves_bytes: false,
-            options: sim::OPTIONS,
-            ..deep("sim", "a simulated device: 100 us per operation on a clock of its own")
+            options: no_storage::SIM_OPTIONS,
+            ..default_facts("sim", "a simulated device: 100 us per operation on a clock of its own")
         })
     },
 ];
 
-/// The engine of that name.
+/// Finds an engine by its name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     ENGINES.iter().find(|e| e.name == name)
+}
+
+/// Sets up an engine for `depth` operations of `bytes` on an open file.
+///
+/// # Errors
+/// Why a worker with this engine could not begin.
+pub fn probe(
+    engine: &'static Entry,
+    options: &Options,
+    (file, cache): (OpenFile, Cache),
+    (depth, bytes): (u32, u32),
+) -> Result<(), CannotBegin> {
+    let (clock, _) = Clock::calibrate(false);
+    let mut spec = WorkerSpec {
+        depth: depth.clamp(1, engine.max_depth),
+        slot_bytes: bytes,
+        options: options.clone(),
+        cache,
+        ..WorkerSpec::plain(engine, vec![Box::new(NoOperations)], vec![file], 0, clock)?
+    };
+    let opened = (engine.open)(&mut spec);
+    opened.map(drop).map_err(|error| CannotBegin::of_engine(0, engine.name, &error))
+}
+
+/// An engine of any type as a pointer.
+struct Boxed {
+    queue: Box<dyn Queue>,
+    clock: Clock,
+    depth: Option<DepthCounter>,
+}
+
+/// Counts operations in flight outside the loop, which needs no code for it.
+#[derive(Default)]
+struct DepthCounter {
+    queued: u32,
+    in_flight: u32,
+    counts: DepthCounts,
+}
+
+impl DepthCounter {
+    /// Counts the submission of the queued operations; a call that only waits has none.
+    fn submit(&mut self) {
+        if self.queued > 0 {
+            self.in_flight += self.queued;
+            self.counts.submitted(self.queued, self.in_flight);
+            self.queued = 0;
+        }
+    }
+
+    fn complete(&mut self, operations: usize) {
+        if operations > 0 {
+            self.in_flight = self.in_flight.saturating_sub(operations as u32);
+            self.counts.completed(operations as u32);
+        }
+    }
+}
+
+impl Engine for Boxed {
+    type Time = Clock;
+
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        let name = spec.engine.name;
+        let entry = find(name).ok_or_else(|| io::Error::other(format!("there is no engine {name}")))?;
+        let (queue, granted) = (entry.open)(spec)?;
+        let depth = spec.count_depth.then(DepthCounter::default);
+        Ok((Self { queue, clock: spec.clock, depth }, granted))
+    }
+
+    fn time(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn depth_counts(&self) -> Option<DepthCounts> {
+        self.depth.as_ref().map(|depth| depth.counts)
+    }
+}
+
+impl Queue for Boxed {
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.queue.slot_mut(slot)
+    }
+
+    fn queue(&mut self, slot: u32, op: &Op) {
+        self.depth.iter_mut().for_each(|depth| depth.queued += 1);
+        self.queue.queue(slot, op);
+    }
+
+    fn queue_prior(&mut self, slot: u32, op: &Op, priority: u16) {
+        self.depth.iter_mut().for_each(|depth| depth.queued += 1);
+        self.queue.queue_prior(slot, op, priority);
+    }
+
+    fn submit(&mut self, wait: u32) -> io::Result<()> {
+        self.depth.iter_mut().for_each(DepthCounter::submit);
+        self.queue.submit(wait)
+    }
+
+    fn pause(&mut self, ns: u64) -> io::Result<()> {
+        self.queue.pause(ns)
+    }
+
+    fn reap(&mut self, done: &mut [Done]) -> usize {
+        let taken = self.queue.reap(done);
+        self.depth.iter_mut().for_each(|depth| depth.complete(taken));
+        taken
+    }
+}
+
+#[test]
+fn a_probe_sets_up_or_refuses_an_engine_like_a_worker() -> std::io::Result<()> {
+    let find = |name: &str| find(name).unwrap_or_else(|| panic!("no {name}"));
+    let file = tempfile::tempfile()?;
+    file.set_len(4096)?;
+    let with = |name: &str, option: &str| {
+        let options =
+            if option.is_empty() { Options::new() } else { Options::from([(option.to_owned(), None)]) };
+        probe(find(name), &options, (OpenFile::new(file.try_clone()?, false), Cache::Buffered), (4, 4096))
+            .map_err(|why| std::io::Error::other(why.sentence))
+    };
+    assert!(with("libaio", "").is_ok());
+    let refused = with("io_uring", "iopoll").err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(refused.contains("--cache direct"), "{refused}");
+    Ok(())
+}
+
+#[test]
+fn operations_in_flight_are_counted_per_submission() {
+    let mut depth = DepthCounter { queued: 4, ..DepthCounter::default() };
+    depth.submit();
+    depth.submit();
+    depth.complete(0);
+    depth.complete(3);
+    depth.queued = 1;
+    depth.submit();
+    let DepthCounts { level, submit, complete } = depth.counts;
+    assert_eq!((level[2], level[1], submit[1], complete[1]), (4, 1, 2, 1));
+    assert_eq!(level.iter().chain(&submit).chain(&complete).sum::<u64>(), 8);
 }

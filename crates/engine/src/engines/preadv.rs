@@ -1,8 +1,5 @@
-//! The engine `preadv`: preadv and pwritev of several operations that lie beside each other.
-//!
-//! For: what a program gains that gathers neighbours before it calls. Of the operations that are submitted together, each row that
-//! goes on where the one before ended, in the same file and direction, is one call, in which all of them complete. Not for: flags
-//! per call; that is `vsync`.
+//! The engine `preadv`: preadv and pwritev of several adjacent operations. Of the operations that are submitted together, each row of adjacent
+//! ones in the same file and direction is one call, in which all of them complete.
 
 use super::targets::Targets;
 use crate::interface::{Done, Engine, Granted, Queue};
@@ -13,7 +10,7 @@ use std::io;
 use std::ops::Range;
 use sys::arena::Arena;
 use sys::clock::Clock;
-use sys::vectors::{MOST_BYTES, MOST_VECTORS, Vectors};
+use sys::io_vectors::{MOST_BYTES, MOST_VECTORS, Vectors};
 
 pub(super) struct Preadv {
     arena: Arena,
@@ -57,14 +54,14 @@ impl Queue for Preadv {
         self.queued.push((slot, *op));
     }
 
-    /// Carries out all that is queued; nothing is left to wait for.
+    /// Executes all queued operations, so there is nothing to wait for.
     #[inline]
     fn submit(&mut self, _wait: u32) -> io::Result<()> {
         let mut from = 0;
         while from < self.queued.len() {
-            let row = from..from + row(&self.queued[from..]);
+            let row = from..from + row_length(&self.queued[from..]);
             from = row.end;
-            self.carry(row);
+            self.execute(row);
         }
         self.queued.clear();
         Ok(())
@@ -81,8 +78,8 @@ impl Queue for Preadv {
 }
 
 impl Preadv {
-    /// Carries out the operations of a row in one call.
-    fn carry(&mut self, row: Range<usize>) {
+    /// Executes the operations of a row in one call.
+    fn execute(&mut self, row: Range<usize>) {
         let (_, first) = self.queued[row.start];
         let answer = match first.kind {
             Kind::Read | Kind::Write => self.call(row.clone(), &first),
@@ -90,7 +87,7 @@ impl Preadv {
             Kind::Sync => self.targets.sync(&first),
         };
         match answer {
-            // What was moved is that of the first ones, as far as it goes.
+            // The moved bytes belong to the first operations.
             Ok(mut moved) => {
                 for (slot, op) in &self.queued[row] {
                     let own = moved.min(op.length as usize);
@@ -106,7 +103,7 @@ impl Preadv {
         }
     }
 
-    /// Reads or writes them.
+    /// Reads or writes a row.
     fn call(&mut self, row: Range<usize>, first: &Op) -> io::Result<usize> {
         let parts = self.queued[row].iter().map(|(slot, op)| (*slot, op.length));
         if first.kind == Kind::Read {
@@ -117,24 +114,24 @@ impl Preadv {
     }
 }
 
-/// How many of these operations one call takes: the first, and those that go on where the one before ended.
-fn row(queued: &[(u32, Op)]) -> usize {
+/// Returns how many operations one call executes: the first one and those adjacent to it.
+fn row_length(queued: &[(u32, Op)]) -> usize {
     let moves = |op: &Op| matches!(op.kind, Kind::Read | Kind::Write);
     let mut bytes = queued.first().map_or(0, |(_, op)| u64::from(op.length));
-    let goes_on = |pair: &&[(u32, Op)]| {
+    let is_adjacent = |pair: &&[(u32, Op)]| {
         let [(_, a), (_, b)] = pair else { return false };
         bytes += u64::from(b.length);
         let is_next = (a.file, a.kind) == (b.file, b.kind) && a.offset + u64::from(a.length) == b.offset;
         moves(a) && is_next && bytes <= MOST_BYTES
     };
-    (1 + queued.windows(2).take_while(goes_on).count()).min(MOST_VECTORS)
+    (1 + queued.windows(2).take_while(is_adjacent).count()).min(MOST_VECTORS)
 }
 
 #[test]
-fn neighbours_in_one_direction_are_a_row_and_nothing_else_is() {
+fn only_adjacent_operations_in_one_direction_are_a_row() {
     let op = |kind, file, offset| (0, Op { kind, file, offset, length: 4096, ..Op::NONE });
     let (r, w) = (Kind::Read, Kind::Write);
-    let rows = |ops: &[(u32, Op)]| row(ops);
+    let rows = |ops: &[(u32, Op)]| row_length(ops);
     assert_eq!(rows(&[op(r, 0, 0), op(r, 0, 4096), op(r, 0, 8192), op(r, 0, 4096)]), 3);
     assert_eq!(rows(&[op(r, 0, 0), op(w, 0, 4096)]), 1, "another direction");
     assert_eq!(rows(&[op(w, 0, 0), op(w, 1, 4096)]), 1, "another file");
@@ -143,5 +140,5 @@ fn neighbours_in_one_direction_are_a_row_and_nothing_else_is() {
     let many: Vec<_> = (0..2000).map(|i| op(r, 0, i * 4096)).collect();
     assert_eq!(rows(&many), MOST_VECTORS);
     let large: Vec<_> = (0..4).map(|i| (0, Op { length: 1 << 30, ..op(w, 0, i << 30).1 })).collect();
-    assert_eq!(rows(&large), 1, "two of them are more than a call moves");
+    assert_eq!(rows(&large), 1, "two exceed the limit of a call");
 }

@@ -1,31 +1,30 @@
-//! The engine `std`: Rust's own `File`, or `BufReader` and `BufWriter` around it.
+//! The engine `std`: Rust's own `File`, or with the option `buffer` a `BufReader` and `BufWriter` around it.
 //!
-//! For: what a Rust program pays. Without the option `buffer` every operation is a call of the kernel. With it, operations are
-//! served from that buffer: what is written may stay there until the buffer is full, the position jumps or a sync comes.
-//! Not for: direct I/O, whose alignment these buffers do not have.
+//! With a buffer, written data may stay there until the buffer is full, the position jumps or a sync comes. Direct I/O is impossible, since the
+//! buffers are not aligned.
 
-use super::one::Call;
 use super::targets::Targets;
-use crate::facts::{EngineOption, Number};
+use crate::engines::blocking_call::Call;
 use crate::interface::Granted;
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::Kind;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use sys::arena::Arena;
 
-/// Its options.
+/// Options of `std`.
 pub(super) const OPTIONS: &[EngineOption] = &[EngineOption {
     name: "buffer",
     about: "BufReader and BufWriter with a buffer of N bytes; 0 for their default of 8 KiB",
     number: Number::Must,
 }];
 
-/// What a `BufReader` has by itself.
-const DEFAULT_BYTES: u64 = 8192;
-/// Larger ones are a slip.
-const MOST_BYTES: u64 = 1 << 30;
+/// Default buffer of a `BufReader`.
+const DEFAULT_BUFFER_BYTES: u64 = 8192;
+/// Largest buffer.
+const MAX_BUFFER_BYTES: u64 = 1 << 30;
 
 pub(super) struct RustStd {
     arena: Arena,
@@ -36,11 +35,11 @@ pub(super) struct RustStd {
 impl Call for RustStd {
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let bytes = match spec.options.get("buffer").copied().flatten() {
-            Some(0) => Some(DEFAULT_BYTES),
-            Some(b) if b > MOST_BYTES => {
+            Some(0) => Some(DEFAULT_BUFFER_BYTES),
+            Some(b) if b > MAX_BUFFER_BYTES => {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "option buffer: type 1g or less"));
             }
-            said => said,
+            bytes => bytes,
         };
         let used = bytes.map(|b| format!("buffer of {b} bytes")).into_iter().collect();
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
@@ -66,20 +65,20 @@ impl Call for RustStd {
                 stream.write(op.offset, &data[..length])
             }
             Kind::Trim => {
-                stream.settle()?;
+                stream.flush()?;
                 self.targets.trim(op)
             }
             Kind::Sync => {
-                stream.settle()?;
+                stream.flush()?;
                 self.targets.sync(op)
             }
         }
     }
 }
 
-/// One file both ways. Both ways share one position, so whoever comes second sets it anew.
+/// A file for both directions, which share its position: after a change of direction it must be set again.
 struct Stream {
-    ways: Buffering,
+    buffering: Buffering,
     reads_at: Option<u64>,
     writes_at: Option<u64>,
 }
@@ -91,22 +90,22 @@ enum Buffering {
 
 impl Stream {
     fn new(file: &File, buffer: Option<usize>) -> io::Result<Self> {
-        let ways = match buffer {
+        let buffering = match buffer {
             None => Buffering::Plain(file.try_clone()?),
             Some(bytes) => Buffering::Buffered(
                 BufReader::with_capacity(bytes, file.try_clone()?),
                 BufWriter::with_capacity(bytes, file.try_clone()?),
             ),
         };
-        Ok(Self { ways, reads_at: None, writes_at: None })
+        Ok(Self { buffering, reads_at: None, writes_at: None })
     }
 
     fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<usize> {
         if self.writes_at.is_some() {
-            self.settle()?;
+            self.flush()?;
         }
         let known = self.reads_at.take() == Some(offset);
-        let moved = match &mut self.ways {
+        let moved = match &mut self.buffering {
             Buffering::Plain(file) => read_from(file, known, offset, data),
             Buffering::Buffered(reader, _) => read_from(reader, known, offset, data),
         }?;
@@ -117,7 +116,7 @@ impl Stream {
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<usize> {
         self.reads_at = None;
         let known = self.writes_at.take() == Some(offset);
-        match &mut self.ways {
+        match &mut self.buffering {
             Buffering::Plain(file) => write_to(file, known, offset, data),
             Buffering::Buffered(_, writer) => write_to(writer, known, offset, data),
         }?;
@@ -125,10 +124,10 @@ impl Stream {
         Ok(data.len())
     }
 
-    /// Writes what is held back, and forgets what was read ahead.
-    fn settle(&mut self) -> io::Result<()> {
+    /// Flushes buffered writes, and discards what was read ahead.
+    fn flush(&mut self) -> io::Result<()> {
         (self.reads_at, self.writes_at) = (None, None);
-        if let Buffering::Buffered(_, writer) = &mut self.ways { writer.flush() } else { Ok(()) }
+        if let Buffering::Buffered(_, writer) = &mut self.buffering { writer.flush() } else { Ok(()) }
     }
 }
 
@@ -137,7 +136,7 @@ fn read_from(from: &mut (impl Read + Seek), known: bool, offset: u64, data: &mut
         from.seek(SeekFrom::Start(offset))?;
     }
     let mut moved = 0;
-    // A buffer gives what it has left first.
+    // A buffer returns its remaining bytes first.
     while moved < data.len() {
         match from.read(&mut data[moved..])? {
             0 => break,

@@ -1,20 +1,18 @@
-//! The engine `rw`: read and write, which go on from the position of the file.
-//!
-//! For: what most programs do. The position is set (`lseek`) only where an operation does not begin where the last one ended.
-//! With `vectors` an operation is scattered over several buffers (`readv`, `writev`). Not for: naming offsets; that is `sync`.
+//! The engine `rw`: read and write from the position of the file. It seeks only if an operation does not begin where the last one ended. With
+//! the option `vectors` an operation uses several buffers (`readv`, `writev`).
 
-use super::one::Call;
-use super::positions::Positions;
 use super::targets::Targets;
-use crate::facts::{EngineOption, Number};
+use crate::engines::blocking_call::Call;
+use crate::engines::targets::Positions;
 use crate::interface::Granted;
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::Kind;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use sys::arena::Arena;
 
-/// Its options.
+/// Options of `rw`.
 pub(super) const OPTIONS: &[EngineOption] = &[EngineOption {
     name: "vectors",
     about: "readv and writev with N buffers per operation; whole pages each with direct I/O",
@@ -22,8 +20,8 @@ pub(super) const OPTIONS: &[EngineOption] = &[EngineOption {
 }];
 
 /// Most buffers of an operation.
-const MOST: usize = 16;
-/// Direct I/O needs buffers of whole blocks; a page is enough for every device.
+const MAX_VECTORS: usize = 16;
+/// Alignment of buffers for direct I/O, enough for every device.
 const PAGE: usize = 4096;
 
 pub(super) struct Rw {
@@ -31,25 +29,26 @@ pub(super) struct Rw {
     targets: Targets,
     positions: Positions,
     vectors: usize,
-    /// Bytes of which each buffer has a multiple.
-    grain: usize,
+    /// The length of each buffer is a multiple of this.
+    granularity: usize,
 }
 
 impl Call for Rw {
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
-        let said = spec.options.get("vectors").copied().flatten();
-        let vectors = said.map_or(Some(1), |n| usize::try_from(n).ok().filter(|n| (1..=MOST).contains(n)));
+        let requested = spec.options.get("vectors").copied().flatten();
+        let vectors =
+            requested.map_or(Some(1), |n| usize::try_from(n).ok().filter(|n| (1..=MAX_VECTORS).contains(n)));
         let vectors = vectors.ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("option vectors: type a number from 1 to {MOST}"),
+                format!("option vectors: type a number from 1 to {MAX_VECTORS}"),
             )
         })?;
-        let used = said.map(|n| format!("{n} vectors")).into_iter().collect();
-        let grain = if spec.cache.is_direct() { PAGE } else { 1 };
+        let used = requested.map(|n| format!("{n} vectors")).into_iter().collect();
+        let granularity = if spec.cache.is_direct() { PAGE } else { 1 };
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let positions = Positions::for_files(spec.files.len());
-        let call = Self { arena, targets: Targets::take(spec)?, positions, vectors, grain };
+        let call = Self { arena, targets: Targets::take(spec)?, positions, vectors, granularity };
         Ok((call, Granted { used, fallbacks: Vec::new() }))
     }
 
@@ -61,15 +60,16 @@ impl Call for Rw {
     #[inline]
     fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
-        let part = length.div_ceil(self.vectors).next_multiple_of(self.grain);
+        let part = length.div_ceil(self.vectors).next_multiple_of(self.granularity);
         match op.kind {
             Kind::Read => {
                 let mut file = self.targets.read(op);
-                self.positions.go(file, op)?;
+                self.positions.seek_to(file, op)?;
                 let answer = if self.vectors == 1 {
                     file.read(&mut data[..length])
                 } else {
-                    let mut parts: [IoSliceMut; MOST] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
+                    let mut parts: [IoSliceMut; MAX_VECTORS] =
+                        std::array::from_fn(|_| IoSliceMut::new(&mut []));
                     parts
                         .iter_mut()
                         .zip(data[..length].chunks_mut(part))
@@ -80,11 +80,11 @@ impl Call for Rw {
             }
             Kind::Write => {
                 let mut file = self.targets.write(op);
-                self.positions.go(file, op)?;
+                self.positions.seek_to(file, op)?;
                 let answer = if self.vectors == 1 {
                     file.write(&data[..length])
                 } else {
-                    let mut parts = [IoSlice::new(&[]); MOST];
+                    let mut parts = [IoSlice::new(&[]); MAX_VECTORS];
                     parts.iter_mut().zip(data[..length].chunks(part)).for_each(|(p, d)| *p = IoSlice::new(d));
                     file.write_vectored(&parts[..self.vectors])
                 };

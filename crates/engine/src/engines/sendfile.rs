@@ -1,12 +1,11 @@
 //! The engine `sendfile`: from one file to another inside the kernel.
 //!
-//! For: what a program pays at the file's end that serves files (`sendfile` from it) or receives into them. The other end is a
-//! file in memory, whose pages are the slots: so every byte is moved once, by the kernel. Where an operation does not begin at
-//! the position of the file that is written, `lseek` comes first. Not for: the cost of sockets.
+//! The other end is a file in memory whose pages are the slots, so the kernel copies every byte once. It seeks the written file first if an
+//! operation does not begin at its position. The cost of sockets is not included.
 
-use super::one::Call;
-use super::positions::Positions;
 use super::targets::Targets;
+use crate::engines::blocking_call::Call;
+use crate::engines::targets::Positions;
 use crate::interface::Granted;
 use crate::source::Op;
 use crate::spec::WorkerSpec;
@@ -14,21 +13,21 @@ use model::job::Kind;
 use rustix::fs::sendfile;
 use std::fs::File;
 use std::io;
-use sys::memory_file::MemoryFile;
+use sys::arena::MemoryFile;
 
 pub(super) struct Sendfile {
     memory: MemoryFile,
     targets: Targets,
     positions: Positions,
     /// The position of the file in memory.
-    place: Positions,
+    memory_position: Positions,
 }
 
 impl Call for Sendfile {
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let memory = MemoryFile::new(spec.slots(), spec.slot_bytes as usize)?;
-        let (positions, place) = (Positions::for_files(spec.files.len()), Positions::for_files(1));
-        Ok((Self { memory, targets: Targets::take(spec)?, positions, place }, Granted::default()))
+        let (positions, memory_position) = (Positions::for_files(spec.files.len()), Positions::for_files(1));
+        Ok((Self { memory, targets: Targets::take(spec)?, positions, memory_position }, Granted::default()))
     }
 
     #[inline]
@@ -42,13 +41,14 @@ impl Call for Sendfile {
         match op.kind {
             Kind::Read => {
                 let to = Op { offset: inside, file: 0, ..*op };
-                self.place.go(file, &to)?;
-                self.place.moved(&to, all(file, self.targets.read(op), op.offset, op.length as usize))
+                self.memory_position.seek_to(file, &to)?;
+                self.memory_position
+                    .moved(&to, send_all(file, self.targets.read(op), op.offset, op.length as usize))
             }
             Kind::Write => {
                 let target = self.targets.write(op);
-                self.positions.go(target, op)?;
-                self.positions.moved(op, all(target, file, inside, op.length as usize))
+                self.positions.seek_to(target, op)?;
+                self.positions.moved(op, send_all(target, file, inside, op.length as usize))
             }
             Kind::Trim => self.targets.trim(op),
             Kind::Sync => self.targets.sync(op),
@@ -56,9 +56,9 @@ impl Call for Sendfile {
     }
 }
 
-/// Sends until all is moved or one call ends early; an error counts where nothing was moved before it.
+/// Calls sendfile until all bytes are moved or the source ends. Returns an error only if nothing was moved.
 #[inline]
-fn all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result<usize> {
+fn send_all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result<usize> {
     let mut moved = 0;
     while moved < bytes {
         match sendfile(to, from, Some(&mut offset), bytes - moved) {

@@ -1,18 +1,16 @@
-//! The engine `splice`: file to pipe to memory, and back.
+//! The engine `splice`: from file to pipe to memory, and back.
 //!
-//! For: what a program that moves data between a file and something else without copying them pays at the file's end. A read
-//! splices from the file into a pipe and takes the bytes out with `read`, which is the one copy; with the option `discard` the
-//! pipe is spliced to /dev/null instead, so that pages only change owners: splice itself, and no byte is seen. A write lends its
-//! memory to the pipe (`vmsplice`) and splices the pipe to the file. An operation larger than the pipe goes in parts, in turn.
-//! Not for: depth.
+//! 1. A read splices from the file into a pipe and copies the bytes out with `read`. With the option `discard` it splices the pipe to /dev/null
+//!    instead, so that no byte is copied.
+//! 2. A write lends its memory to the pipe (`vmsplice`) and splices the pipe to the file.
+//! 3. An operation that is larger than the pipe is executed in parts.
 
-use super::one::Call;
 use super::targets::Targets;
-use crate::facts::{EngineOption, Number};
-use crate::interface::Granted;
-use crate::refusal::{SYNC, refusal};
+use crate::engines::blocking_call::Call;
+use crate::interface::{Granted, SYNC, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
 use model::job::Kind;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -21,7 +19,7 @@ use std::fs::File;
 use std::io;
 use sys::arena::Arena;
 
-/// Its options.
+/// Options of `splice`.
 pub(super) const OPTIONS: &[EngineOption] = &[
     EngineOption {
         name: "discard",
@@ -31,14 +29,14 @@ pub(super) const OPTIONS: &[EngineOption] = &[
     EngineOption { name: "pipe", about: "size of the pipe in bytes", number: Number::Must },
 ];
 
-/// Sizes that a pipe can have: a page, up to what the kernel rounds to a power of two in 32 bits.
-const SIZES: std::ops::RangeInclusive<usize> = 4096..=1 << 31;
+/// Sizes of a pipe: from a page to the largest power of two in 32 bits.
+const PIPE_SIZES: std::ops::RangeInclusive<usize> = 4096..=1 << 31;
 
 pub(super) struct Splice {
     arena: Arena,
     targets: Targets,
     pipe: Pipe,
-    /// Where reads go with `discard`.
+    /// Destination of reads with `discard`.
     null: Option<File>,
 }
 
@@ -87,18 +85,18 @@ impl Call for Splice {
     }
 }
 
-/// Carries an operation in parts until one ends early; an error counts where nothing was moved before it.
+/// Executes an operation in parts until one is short. Returns an error only if nothing was moved.
 #[inline]
 fn in_parts(
     data: &mut [u8],
     part: usize,
     offset: u64,
-    mut carry: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+    mut execute: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
 ) -> io::Result<usize> {
     let mut moved = 0;
     while moved < data.len() {
         let end = data.len().min(moved + part);
-        match carry(&mut data[moved..end], offset + moved as u64) {
+        match execute(&mut data[moved..end], offset + moved as u64) {
             Ok(0) => break,
             Ok(bytes) => moved += bytes,
             Err(_) if moved > 0 => break,
@@ -119,15 +117,15 @@ impl Pipe {
     fn new(wanted: Option<u64>) -> io::Result<Self> {
         let (out, into) = pipe_with(PipeFlags::CLOEXEC)?;
         if let Some(bytes) = wanted {
-            // The kernel would round less up and cut more off without a word.
-            let bytes = usize::try_from(bytes).ok().filter(|b| SIZES.contains(b)).ok_or(Errno::INVAL)?;
+            // The kernel would silently round small sizes up and truncate large ones.
+            let bytes = usize::try_from(bytes).ok().filter(|b| PIPE_SIZES.contains(b)).ok_or(Errno::INVAL)?;
             fcntl_setpipe_size(&into, bytes)?;
         }
         let bytes = fcntl_getpipe_size(&into)?;
         Ok(Self { out, into, bytes })
     }
 
-    /// From a file to memory, or to nothing.
+    /// Moves bytes from a file to memory, or to /dev/null.
     fn read(&mut self, file: &File, offset: u64, data: &mut [u8], null: Option<&File>) -> io::Result<usize> {
         let inside = splice(file, Some(&mut { offset }), &self.into, None, data.len(), SpliceFlags::empty())?;
         let mut taken = 0;
@@ -144,9 +142,9 @@ impl Pipe {
         Ok(inside)
     }
 
-    /// From memory to a file.
+    /// Moves bytes from memory to a file.
     fn write(&mut self, file: &File, offset: u64, data: &[u8]) -> io::Result<usize> {
-        let inside = sys::pipe::lend(&self.into, data)?;
+        let inside = sys::io_vectors::lend(&self.into, data)?;
         let mut moved = 0;
         while moved < inside {
             let at = offset + moved as u64;
@@ -158,7 +156,7 @@ impl Pipe {
         Ok(inside)
     }
 
-    /// After a part that ended early: what is left in the pipe would be the beginning of the next one.
+    /// Replaces the pipe after a short part: leftover bytes would be the start of the next part.
     #[cold]
     fn renew(&mut self, moved: usize, error: Option<Errno>) -> io::Result<usize> {
         *self = Self::new(Some(self.bytes as u64))?;
@@ -169,7 +167,7 @@ impl Pipe {
     }
 }
 
-/// Names the likely cause where there is no such pipe.
+/// Explains why the kernel creates no such pipe.
 fn explain(error: &io::Error, wanted: Option<u64>) -> io::Error {
     let (why, instead) = match (wanted, error.kind()) {
         (Some(bytes), io::ErrorKind::PermissionDenied) => (

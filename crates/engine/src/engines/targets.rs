@@ -1,22 +1,25 @@
-//! The files of an engine that carries operations by plain calls.
+//! The files of an engine that uses plain calls: permission to write, trims and syncs, file positions, and checks of options before the run.
 //!
-//! For: the last lock before a write, and the trims and syncs that these engines share. Not for: moving bytes.
+//! [`check_atomic_writes`] refuses `RWF_ATOMIC` if every write would fail, and [`check_polling`] refuses polling if the kernel would silently
+//! wait for an interrupt.
 
-use crate::refusal::refusal;
+use crate::interface::{Granted, LEAVE_OUT, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::SyncCall;
-use rustix::fs::FallocateFlags;
-use std::fs::File;
+use rustix::fs::{AtFlags, FallocateFlags, StatxFlags, statx};
+use std::fs::{File, read_to_string};
 use std::io;
-use std::os::unix::fs::FileTypeExt;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use sys::ioctl;
 use sys::open_file::OpenFile;
-use sys::stable::{self, Flush};
+use sys::page_cache::{self, Flush};
 
-/// Open files by the index that operations give.
+/// Open files by the index of operations.
 pub(super) struct Targets {
     files: Vec<OpenFile>,
-    /// Which of them are block devices.
+    /// Whether each is a block device.
     devices: Vec<bool>,
     flush: Flush,
 }
@@ -30,10 +33,10 @@ impl Targets {
         Ok(Self { files, devices, flush: flush_of(spec.sync_call) })
     }
 
-    /// Takes the files of a spec that may name no device.
+    /// Takes the files of a spec without devices.
     ///
     /// # Errors
-    /// Where one of them is a device.
+    /// A refusal if one of them is a device.
     pub(super) fn files(spec: &mut WorkerSpec) -> io::Result<Self> {
         let targets = Self::take(spec)?;
         if targets.devices.contains(&true) {
@@ -43,21 +46,21 @@ impl Targets {
         Ok(targets)
     }
 
-    /// All files.
+    /// Returns all files.
     pub(super) fn all(&self) -> impl Iterator<Item = &OpenFile> {
         self.files.iter()
     }
 
-    /// The file that an operation reads.
+    /// Returns the file that an operation reads.
     #[inline]
     pub(super) fn read(&self, op: &Op) -> &File {
         &self.files[op.file as usize].file
     }
 
-    /// The file that an operation writes.
+    /// Returns the file that an operation writes.
     ///
     /// # Panics
-    /// Where it was not opened for that.
+    /// If it was not opened for writing.
     #[inline]
     pub(super) fn write(&self, op: &Op) -> &File {
         let target = &self.files[op.file as usize];
@@ -65,12 +68,12 @@ impl Targets {
         &target.file
     }
 
-    /// Gives bytes back: a hole in a file, a discard of a device. Not a hole in a device, which asks it for zeroes: file
-    /// systems send discards, and a device may know them without knowing how to zero.
+    /// Trims bytes: punches a hole in a file, discards on a device. A hole in a device would request zeroes; file systems send discards, and a
+    /// device may support discards but not zeroing.
     pub(super) fn trim(&self, op: &Op) -> io::Result<usize> {
         let (file, bytes) = (self.write(op), u64::from(op.length));
         if self.devices[op.file as usize] {
-            stable::discard(file, op.offset, bytes)?;
+            ioctl::discard(file, op.offset, bytes)?;
         } else {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             rustix::fs::fallocate(file, flags, op.offset, bytes)?;
@@ -78,19 +81,19 @@ impl Targets {
         Ok(op.length as usize)
     }
 
-    /// Makes what was written stable.
+    /// Makes writes durable.
     pub(super) fn sync(&self, op: &Op) -> io::Result<usize> {
         let file = self.read(op);
         match self.flush {
             Flush::All => file.sync_all(),
             Flush::Data => file.sync_data(),
-            Flush::Range => stable::sync_range(file),
+            Flush::Range => page_cache::sync_range(file),
         }?;
         Ok(0)
     }
 }
 
-/// The kernel's part in a call of the plan.
+/// Converts the sync call of the plan.
 pub(super) fn flush_of(call: SyncCall) -> Flush {
     match call {
         SyncCall::Fsync => Flush::All,
@@ -99,15 +102,132 @@ pub(super) fn flush_of(call: SyncCall) -> Flush {
     }
 }
 
-/// For interfaces that know fsync and fdatasync only.
+/// Checks the sync call for interfaces without sync_file_range.
 ///
 /// # Errors
-/// Where the spec asks for sync_file_range.
-pub(super) fn no_range(spec: &WorkerSpec) -> io::Result<()> {
+/// A refusal if the spec uses sync_file_range.
+pub(super) fn refuse_sync_range(spec: &WorkerSpec) -> io::Result<()> {
     if spec.sync_call != SyncCall::SyncFileRange {
         return Ok(());
     }
     let why = format!("{} knows no sync_file_range", spec.engine.name);
     let instead = "sync with fsync or fdatasync, or type --engine io_uring";
     Err(refusal(io::ErrorKind::Unsupported, why, instead))
+}
+
+/// Positions of files, for calls that continue there: a seek is needed only if an operation does not begin where the last one ended. `None` if
+/// the position is unknown.
+pub(super) struct Positions(Vec<Option<u64>>);
+
+impl Positions {
+    /// Creates the positions of `files` files.
+    pub(super) fn for_files(files: usize) -> Self {
+        Self(vec![None; files])
+    }
+
+    /// Seeks to the start of an operation if necessary.
+    #[inline]
+    pub(super) fn seek_to(&mut self, mut file: &File, op: &Op) -> io::Result<()> {
+        let at = &mut self.0[op.file as usize];
+        if *at != Some(op.offset) {
+            *at = None;
+            *at = Some(file.seek(SeekFrom::Start(op.offset))?);
+        }
+        Ok(())
+    }
+
+    /// Notes the bytes that an operation moved. After an error the position is unknown.
+    #[inline]
+    pub(super) fn moved(&mut self, op: &Op, answer: io::Result<usize>) -> io::Result<usize> {
+        let bytes = answer.as_ref().ok().map(|moved| *moved as u64);
+        self.0[op.file as usize] = bytes.and_then(|b| op.offset.checked_add(b));
+        answer
+    }
+}
+
+/// Option of engines for atomic writes.
+pub(super) const ATOMIC: &str = "atomic";
+/// Its line in `--help`.
+pub(super) const ABOUT_ATOMIC: &str =
+    "each write is whole or not there after a power failure (RWF_ATOMIC, 6.11)";
+/// `STATX_WRITE_ATOMIC` of `linux/stat.h`, kernel 6.11.
+const WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
+
+/// Checks that the files of a spec support atomic writes of its size. Returns whether the option is set.
+///
+/// # Errors
+/// A refusal that names the option.
+pub(super) fn check_atomic_writes(spec: &WorkerSpec) -> io::Result<bool> {
+    if !spec.options.contains_key(ATOMIC) {
+        return Ok(false);
+    }
+    let refuse = |why: String, instead: &str| {
+        Err(refusal(io::ErrorKind::Unsupported, format!("option {ATOMIC}: {why}"), instead))
+    };
+    if !spec.cache.is_direct() {
+        return refuse("the page cache tears writes apart".into(), "type --cache direct");
+    }
+    for target in &spec.files {
+        let facts = statx(&target.file, "", AtFlags::EMPTY_PATH, WRITE_ATOMIC)?;
+        let (least, most) = (facts.stx_atomic_write_unit_min, facts.stx_atomic_write_unit_max);
+        if facts.stx_mask & WRITE_ATOMIC.bits() == 0 || most == 0 {
+            let why =
+                "the file system or the device below it writes nothing atomically (statx names no sizes)";
+            return refuse(why.into(), LEAVE_OUT);
+        }
+        let bytes = spec.slot_bytes;
+        if !bytes.is_power_of_two() || !(least..=most).contains(&bytes) {
+            let why = format!(
+                "a write of {bytes} bytes cannot be atomic here, powers of two from {least} to {most} can"
+            );
+            return refuse(why, "type such a --bs");
+        }
+    }
+    Ok(true)
+}
+
+/// Checks that the devices below the files of a spec poll for completions. An unknown device is noted as a fallback. `option` is the name of
+/// the option.
+///
+/// # Errors
+/// A refusal that names the option.
+pub(super) fn check_polling(spec: &WorkerSpec, option: &str) -> io::Result<Granted> {
+    let refuse = |why: String, instead: &str| {
+        Err(refusal(io::ErrorKind::Unsupported, format!("option {option}: {why}"), instead))
+    };
+    if !spec.cache.is_direct() {
+        let cache = spec.cache.word();
+        let why = format!("with --cache {cache} it is the page cache that answers, which nobody polls");
+        return refuse(why, "type --cache direct");
+    }
+    let mut granted = Granted::default();
+    for target in &spec.files {
+        match polling_setting(&target.file)? {
+            Some((device, value)) if value == "0" => {
+                let why = format!(
+                    "device {device} completes by interrupt (its queue/io_poll says 0); a driver polls where it was given \
+                     queues for that, as with the kernel parameter nvme.poll_queues=2"
+                );
+                return refuse(why, LEAVE_OUT);
+            }
+            Some(_) => {}
+            None => granted
+                .fallbacks
+                .push(format!("{option}: nothing says whether the device below the file polls")),
+        }
+    }
+    granted.fallbacks.dedup();
+    Ok(granted)
+}
+
+/// Returns the device below a file and its `queue/io_poll`; `None` without a device or the file.
+fn polling_setting(file: &File) -> io::Result<Option<(String, String)>> {
+    let about = file.metadata()?;
+    let number = if about.file_type().is_block_device() { about.rdev() } else { about.dev() };
+    let device = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+    // A partition has no queue; its disk is the parent directory.
+    let value = ["queue", "../queue"]
+        .iter()
+        .find_map(|queue| read_to_string(format!("/sys/dev/block/{device}/{queue}/io_poll")).ok());
+    Ok(value.map(|s| (device, s.trim().to_owned())))
 }

@@ -1,171 +1,146 @@
 //! Sources: which operation is next.
 //!
-//! For: compiling a stream of the plan into endless supplies of operations. Not for: submitting them, nor their data.
-//! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
-//!
-//! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush`, `pace`, `flow` and `serial` are put around them.
-//! `bursts` pauses by a time; `by_kind` is a mix whose directions have rates of their own; `strided` is any access in one zone of its span at
-//! a time, `turns` are several accesses one after another. `walk` is sequential order, `next_offset` the
-//! random orders with `zipf`, `scatter` and `map`; `span` is what they lie on, `pause` draws think times and `arrive` bursts of arrivals,
-//! and `placed` finds a span that is stored in pieces, `shared` the part of a span that is one worker's among those of all hosts; `each_pass` evicts what a pass
-//! begins with. `replay` is a load that was captured, and comes from elsewhere.
+//! 1. [`lanes`] compiles a stream of the plan into one source per lane. A source fills a batch at a time, so a virtual call is paid once for
+//!    many operations.
+//! 2. `access` draws lines, targets, directions and sizes; `order` finds the offset, with the random draws of `draw` on the part of the
+//!    target of `span`.
+//! 3. Sources are wrapped: `pace` adds times and rates, `conditions` syncs, serial overlaps and evictions, `sharing` shares of several
+//!    workers.
+//! 4. `replay` follows a captured load.
 
-mod alias;
-mod arrive;
-mod bursts;
-mod by_kind;
-mod common;
+mod access;
+mod conditions;
 mod draw;
-mod each_pass;
-mod evenly;
-mod flow;
-mod flush;
-mod lines;
-mod map;
-mod next_offset;
+mod order;
 mod pace;
-mod pause;
-mod placed;
-mod plain;
 pub mod replay;
-mod scatter;
-mod serial;
-mod shared;
+mod sharing;
 mod span;
-mod strided;
-mod turns;
-mod walk;
-mod zipf;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod theory;
 
-pub use common::Common;
-pub use flow::Group;
-pub use placed::{Pieces, Placed};
-pub use shared::{lanes_of_task, own_blocks};
-
-use lines::Lines;
+use access::Lines;
 use model::job::{Clones, Kind, Pace, Sharing, Stream};
 use model::payload::split_mix;
-use next_offset::NextOffset;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+pub use sharing::Common;
+pub use sharing::Group;
 use span::Target;
+pub use span::{Pieces, Placed};
+pub use span::{lanes_of_task, own_blocks};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// One operation to come. 32 bytes, copied and never shared.
+/// A planned operation of 32 bytes, always copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
     /// First byte.
     pub offset: u64,
-    /// A time in ns whose meaning `flags` says; 0 without [`Op::AT`] and [`Op::AFTER`]. With [`Op::CHOSEN`] the source's own.
+    /// A time in ns with the meaning of `flags`; 0 without [`Op::AT`] and [`Op::AFTER`]. With [`Op::CHOSEN`] private to the source.
     pub at_ns: u64,
     /// Bytes; 0 for a sync.
     pub length: u32,
     /// Index of the file among the worker's files.
     pub file: u16,
-    /// What it does.
+    /// Read, write, trim or sync.
     pub kind: Kind,
-    /// Conditions of submitting it: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`], [`Op::SERIAL`],
+    /// Conditions of its submission: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`], [`Op::SERIAL`],
     /// [`Op::CHOSEN`], [`Op::EVICTED`]. Mostly none.
     pub flags: u8,
 }
 
 impl Op {
-    /// Not before `at_ns` since the lane's first operation. In an open loop its latency counts from there.
+    /// Not before `at_ns` after the lane's first operation. In an open loop its latency counts from there.
     pub const AT: u8 = 1;
-    /// Not before `at_ns` have passed since the lane's last completion, with nothing of the lane in flight.
+    /// Not before `at_ns` after the lane's last completion, with nothing of the lane in flight.
     pub const AFTER: u8 = 2;
-    /// Not while anything of the lane is in flight.
+    /// Not while an operation of the lane is in flight.
     pub const DRAINED: u8 = 4;
-    /// A trim, or the operation right behind one: that not before the trim has completed.
+    /// A trim, or the operation after it, which waits for the trim.
     pub const PAIR: u8 = 8;
     /// Not while the source holds it back ([`Source::hold`]).
     pub const SHARED: u8 = 16;
-    /// Not while bytes that it is about are those of an operation of the lane in flight.
+    /// Not while an operation of the lane in flight overlaps it.
     pub const SERIAL: u8 = 32;
-    /// Which one it is is asked when there is room for it ([`Source::choose`]).
+    /// A placeholder: the source chooses the operation when there is room for it ([`Source::choose`]).
     pub const CHOSEN: u8 = 64;
-    /// Its file is evicted from the page cache right before ([`Source::evict`]).
+    /// Its file is evicted from the page cache directly before it ([`Source::evict`]).
     pub const EVICTED: u8 = 128;
 
-    /// A read of nothing, to fill places with.
+    /// An empty read, as a placeholder.
     pub const NONE: Self = Self { offset: 0, at_ns: 0, length: 0, file: 0, kind: Kind::Read, flags: 0 };
 }
 
-/// Most operations that a source is asked for at once.
+/// Most operations per refill.
 pub const LOOK_AHEAD: usize = 64;
 
-/// What a source answers that is asked for its next operation when there is room for it.
+/// The choice of a source when there is room for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// This one, which was due at this time in ns since the beginning.
+    /// This operation, which was due at this time in ns after the start.
     Now(Op, u64),
     /// None before this time.
     At(u64),
-    /// None before something completes.
+    /// None before an operation completes.
     Later,
-    /// None any more.
+    /// No more operations.
     End,
 }
 
-/// An endless supply of operations, unless it is asked for each ([`Op::CHOSEN`]).
+/// An endless supply of operations, unless it chooses each one ([`Op::CHOSEN`]).
 pub trait Source: Send {
     /// Overwrites all of `ops` with the next operations.
     fn refill(&mut self, ops: &mut [Op]);
 
-    /// How many operations may be drawn ahead of their submission. Fewer where workers share a position.
+    /// Returns how many operations may be drawn ahead of their submission; fewer if workers share a position.
     fn look_ahead(&self) -> usize {
         LOOK_AHEAD
     }
 
-    /// Asked right before an operation with [`Op::SHARED`] would be submitted: `None` where it may be, and is counted; else the time
-    /// in ns after which to ask again, 0 for as soon as anything happens.
+    /// Called directly before an operation with [`Op::SHARED`] is submitted. `None` allows and counts it; else returns the time in ns after
+    /// which to call again, 0 after any completion.
     fn hold(&self) -> Option<u64> {
         None
     }
 
-    /// Told that the next operation that it chooses is the first of a call to the kernel; those that it chooses behind that are in the
-    /// same call.
+    /// Called before the first choice of a submitting call; later choices belong to the same call.
     fn begin_call(&mut self) {}
 
-    /// Asked in place of an operation with [`Op::CHOSEN`], at this time in ns since the beginning.
+    /// Chooses the operation for a placeholder with [`Op::CHOSEN`], at this time in ns after the start.
     fn choose(&mut self, _now_ns: u64) -> Choice {
         Choice::End
     }
 
-    /// Told of each completion, where the loop looks at single operations.
+    /// Called for each completion if the loop records single operations.
     fn completed(&mut self, _op: &Op, _now_ns: u64) {}
 
-    /// Evicts a file, right before an operation with [`Op::EVICTED`] is submitted.
+    /// Evicts a file, directly before an operation with [`Op::EVICTED`] is submitted.
     fn evict(&self, _file: u16) {}
 }
 
-/// Who asks, where several workers share one stream.
+/// The part of a worker in its stream.
 #[derive(Clone, Debug)]
 pub struct Share {
     /// Index of the worker in its stream.
     pub worker: u32,
     /// Workers of the stream.
     pub workers: u32,
-    /// Seed that no other worker of the session has.
+    /// Seed of this worker, unique in the session.
     pub seed: u64,
-    /// What all workers of the stream have in common in this run.
+    /// State that all workers of the stream share in this run.
     pub common: Arc<Common>,
 }
 
-/// The lanes of one worker of a stream: one source per target for [`Sharing::Each`], else one for all targets.
+/// Builds the lanes of one worker of a stream: one source per target for [`Sharing::Each`], else one for all targets.
 ///
-/// `target_bytes` are the sizes of the stream's targets, in their order; `target_align` what offsets and lengths must be
-/// multiples of on each, 1 where it does not matter. [`Op::file`] counts the targets in the same order. Spans are cut to
-/// the targets. Sources of the same stream, seeds and sizes give the same operations.
+/// `target_bytes` are the sizes of the stream's targets in order, and `target_align` the alignment of offsets and lengths on each, 1 for
+/// none. [`Op::file`] counts the targets in the same order. Spans are limited to the targets. The same stream, seeds and sizes give the same
+/// operations.
 ///
 /// # Errors
-/// A sentence for people where the stream does not fit its targets or a number in it means nothing.
+/// A message if the stream does not fit its targets or has invalid numbers.
 pub fn lanes(
     stream: &Stream,
     target_bytes: &[u64],
@@ -208,7 +183,7 @@ pub fn lanes(
     let per_lane = if stream.sharing == Sharing::Each { 1 } else { each };
     let member = match (stream.flow, share.common.group()) {
         (Some(flow), Some(group)) => {
-            Some(Arc::new(flow::Member::new(Arc::clone(group), flow, stream.delay_ns > 0)?))
+            Some(Arc::new(sharing::Member::new(Arc::clone(group), flow, stream.delay_ns > 0)?))
         }
         _ => None,
     };
@@ -216,92 +191,64 @@ pub fn lanes(
     let lane = |(lane, targets)| -> Result<Box<dyn Source>, String> {
         let mut source = self::lane(stream, targets, share, lane as u64)?;
         if let Some(bursts) = stream.bursts {
-            source = Box::new(bursts::Timed::new(source, bursts));
+            source = Box::new(pace::Timed::new(source, bursts));
         } else {
             if stream.serialize_overlap {
-                source = Box::new(serial::Serial(source));
+                source = Box::new(conditions::Serial(source));
             }
             if let Some(member) = &member {
-                source = Box::new(flow::Shared { inner: source, member: Arc::clone(member) });
+                source = Box::new(sharing::Shared { inner: source, member: Arc::clone(member) });
             }
         }
         if let Some(files) = share.common.files().filter(|_| stream.evicts_each_pass) {
-            source = Box::new(each_pass::EachPass::new(source, stream, share, (files, target_bytes)));
+            source = Box::new(conditions::EachPass::new(source, stream, share, (files, target_bytes)));
         }
         Ok(source)
     };
     lanes.map(lane).collect()
 }
 
-/// One lane with all that is around it.
+/// Builds the source of one lane with pace and syncs.
 fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result<Box<dyn Source>, String> {
     let seed = split_mix(split_mix(share.seed).wrapping_add(lane));
-    // A clone goes its way as if it were alone.
+    // A clone acts as the only worker.
     let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };
     let among = if stream.clones.is_some() { &alone } else { share };
     let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let lanes = stream.lanes() * u64::from(share.workers);
-    // Workers next to each other in time, then their lanes.
+    // Arrival times alternate between workers, then between their lanes.
     let lane = lane * u64::from(share.workers) + u64::from(share.worker);
-    let place = pace::Place { lane, lanes, seed: split_mix(!seed) };
+    let place = pace::LanePlace { lane, lanes, seed: split_mix(!seed) };
     if let Pace::Each { .. } = stream.pace {
-        let inner: Box<dyn by_kind::OfKind> = match stream.access.strided {
-            Some(zones) => Box::new(strided::Strided::new((stream, zones), targets, among, rng)?),
+        let inner: Box<dyn pace::OfKind> = match stream.access.strided {
+            Some(zones) => Box::new(access::Strided::new((stream, zones), targets, among, rng)?),
             None => Box::new(Lines::new(stream, targets, among, rng)?),
         };
-        return Ok(Box::new(by_kind::ByKind::new(inner, stream, place)?));
+        return Ok(Box::new(pace::ByKind::new(inner, stream, place)?));
     }
     let mut source: Box<dyn Source> = match stream.access.strided {
-        _ if !stream.turns.is_empty() => Box::new(turns::Turns::new(stream, targets, among, seed)?),
-        Some(zones) => Box::new(strided::Strided::new((stream, zones), targets, among, rng)?),
-        None => shortest(Lines::new(stream, targets, among, rng)?, seed),
+        _ if !stream.turns.is_empty() => Box::new(access::Turns::new(stream, targets, among, seed)?),
+        Some(zones) => Box::new(access::Strided::new((stream, zones), targets, among, rng)?),
+        None => access::cheapest(Lines::new(stream, targets, among, rng)?, seed),
     };
     let does = |kind| stream.access.lines.iter().any(|l| l.weight > 0 && l.does(kind));
-    // Turns have their own.
+    // Turns have their own syncs.
     if let Some(flush) = stream.flush.filter(|_| stream.turns.is_empty() && does(Kind::Write)) {
-        source = Box::new(flush::Flushed::new(source, flush)?);
+        source = Box::new(conditions::Flushed::new(source, flush)?);
     }
     pace::paced(source, stream.pace, place)
 }
 
-/// The source of an access that costs least per operation.
-fn shortest(lines: Lines, seed: u64) -> Box<dyn Source> {
-    plain(&lines, seed).unwrap_or_else(|| Box::new(lines))
-}
-
-/// A source for one line of one size on one target, where the access is no more than that.
-fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
-    let ([line], [file]) = (lines.rows.as_slice(), lines.files.as_slice()) else { return None };
-    let [place] = file.places.as_slice() else { return None };
-    let size = line.most();
-    if line.least() != size || !line.is_plain() {
-        return None;
-    }
-    let first = Op { offset: place.span.base, length: size as u32, file: file.index, ..Op::NONE };
-    let (kinds, rng) = (line.kinds, Xoshiro256PlusPlus::seed_from_u64(seed));
-    match &place.next_offset {
-        NextOffset::Walk => {
-            let walk = place.walk.straight(size)?;
-            Some(Box::new(plain::Sequential { first, walk, kinds, rng }))
-        }
-        NextOffset::Uniform(uniform) => {
-            let (align, count) = (place.span.align, uniform.count(size));
-            Some(Box::new(plain::Random { first, align, count, kinds, rng }))
-        }
-        _ => None,
-    }
-}
-
-/// What another source writes, to be read: the same blocks in the same order.
+/// Reads back what another source writes: the same blocks in the same order.
 pub struct Back {
     writer: Box<dyn Source>,
     once: Option<Once>,
 }
 
-/// The blocks that were read, if each is to be read once.
+/// The blocks that were read, if each is read once.
 struct Once {
     blocks: HashSet<(u16, u64, u32)>,
-    /// Writes that may still be drawn: after them a block may come again, since none is left.
+    /// Writes that are still drawn; after them blocks may repeat.
     left: u64,
 }
 
@@ -311,12 +258,12 @@ impl Back {
         Self { writer, once: None }
     }
 
-    /// Reads each block once that one of the first `writes` wrote.
+    /// Reads each block of the first `writes` writes once.
     pub fn each_block(writer: Box<dyn Source>, writes: u64) -> Self {
         Self { writer, once: Some(Once { blocks: HashSet::with_capacity(writes as usize), left: writes }) }
     }
 
-    /// How many blocks that is; it draws all of them.
+    /// Returns the number of blocks by drawing all of them.
     pub fn blocks(mut self) -> u64 {
         while self.once.as_ref().is_some_and(|once| once.left > 0) {
             self.read();
@@ -324,9 +271,9 @@ impl Back {
         self.once.map_or(0, |once| once.blocks.len() as u64)
     }
 
-    /// The next write, as a read.
+    /// Returns the next write as a read.
     fn read(&mut self) -> Op {
-        // One by one, so that none is drawn in vain. A source that never writes is none that is read back.
+        // One by one, so that none is lost. A source without writes is never read back.
         let mut drawn = [Op::NONE];
         for _ in 0..MOST_BETWEEN_WRITES {
             self.writer.refill(&mut drawn);
@@ -349,7 +296,7 @@ impl Source for Back {
     fn refill(&mut self, ops: &mut [Op]) {
         for op in ops {
             *op = self.read();
-            // A block that was read before.
+            // Skip a block that was read before.
             while op.length == 0 {
                 *op = self.read();
             }
@@ -361,10 +308,19 @@ impl Source for Back {
     }
 }
 
-/// Operations that come between two writes of a mix at most: of one percent of writes there are fewer but once in 10^43.
+/// Most operations between two writes of a mix: with 1 % writes there are more once in 10^43.
 const MOST_BETWEEN_WRITES: usize = 10_000;
 
-/// Panics after some hundred operations: the fault that fathom's own tests put in.
+/// A source without operations, for engines that are set up outside the hot loop.
+pub(crate) struct NoOperations;
+
+impl Source for NoOperations {
+    fn refill(&mut self, ops: &mut [Op]) {
+        ops.fill(Op::NONE);
+    }
+}
+
+/// Panics after some hundred operations: the fault for tests of a panicking worker.
 pub struct Panicking(pub Box<dyn Source>, pub u32);
 
 impl Source for Panicking {
@@ -411,6 +367,6 @@ fn a_block_that_was_written_twice_is_read_back_once() {
     each.refill(&mut writes);
     assert_eq!(blocks.map(|op| (op.kind, op.offset >> 12)), [3, 1, 2].map(|block| (Kind::Read, block)));
     assert_eq!(writes.map(|op| op.offset >> 12), [3, 1, 3, 3, 2, 1]);
-    // The loop draws ahead of its last operation; that must end.
+    // The loop draws ahead of its last operation, which must terminate.
     once.refill(&mut blocks);
 }

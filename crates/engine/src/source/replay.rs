@@ -1,11 +1,9 @@
-//! A load that was captured, again: which of its operations is next is decided by when others completed.
+//! Replay of a captured load: completions decide which operation is next.
 //!
-//! For: lanes of tasks in one lane of the loop, fed by a reader ahead of it through a ring. Not for: where operations come from and what
-//! they wait for, which whoever fills the ring has worked out, nor for submitting them.
-//!
-//! All memory is taken before the first operation: a table of operations that were read and not submitted yet, in which those of a task
-//! are chained, and for each task the stamps of its last [`REACH`] completions. A task's operations are submitted in their order; one that
-//! waits for an earlier one is due so long after that one's completion.
+//! 1. A reader thread feeds operations through a ring ([`feed`]). It has computed what each operation waits for.
+//! 2. The source keeps a table of operations that are read and not submitted yet, chained by task, and for each task the times of its last
+//!    [`REACH`] completions. All memory is allocated before the first operation.
+//! 3. Operations of a task are submitted in order. One that waits for an earlier operation is due a captured time after its completion.
 
 use super::{Choice, Op, Source};
 use model::job::Kind;
@@ -16,55 +14,54 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far back the operation may be that another one waits for; less than this.
+/// An operation may wait for one that is less than this number of operations earlier.
 pub const REACH: u32 = 1024;
-/// Most tasks that are kept apart.
+/// Most tasks of a replay.
 pub const MOST_LANES: u32 = 256;
-/// Operations between the reader and the loop.
-const ROOM: usize = 1 << 14;
-/// Operations that are held until they are due.
-const HELD: usize = 1 << 16;
-/// Operations that are taken over at once.
-const AT_ONCE: usize = 64;
-/// Time after which the reader is asked again where it had nothing, in ns.
-const ASK_AGAIN_NS: u64 = 50_000;
-/// How long after the one before an operation was issued, at most, where both were given to the kernel in one call, in ns: in a call of its
-/// own it is no sooner.
+/// Capacity of the ring between reader and loop.
+const RING_CAPACITY: usize = 1 << 14;
+/// Capacity of the table of operations that are not due.
+const TABLE_CAPACITY: usize = 1 << 16;
+/// Most operations taken from the ring at once.
+const MAX_TAKEN: usize = 64;
+/// Time before an empty ring is polled again, in ns.
+const POLL_NS: u64 = 50_000;
+/// Longest time between two operations of one submitting call, in ns. Operations of separate calls are further apart.
 const IN_A_CALL_NS: u64 = 3_000;
-/// Most that waits make up of what ways took before, in ns.
+/// Most time that later waits make up for, in ns.
 const MOST_OWED_NS: u64 = 1_000_000;
-/// Bits of an operation's number within its lane, in what the loop gives back of it.
+/// Bits of an operation's number within its lane in [`Op::at_ns`].
 const NUMBER_BITS: u32 = 48;
-/// No place in the table.
+/// No index in the table.
 const NONE: u32 = u32::MAX;
-/// A stamp of what has not completed.
+/// The stamp of an operation in flight.
 const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, way_ns: 0 };
-/// That of the beginning.
-const BEGINNING: Stamp = Stamp { seen_ns: 0, way_ns: 0 };
+/// The stamp of the start.
+const START: Stamp = Stamp { seen_ns: 0, way_ns: 0 };
 
 /// An operation of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// First byte.
     pub offset: u64,
-    /// How long it waits in ns: since the completion of the operation that it waits for, or since the beginning.
+    /// Its wait in ns after the completion of the operation that it waits for, or after the start.
     pub wait_ns: u64,
     /// Bytes; 0 for a sync.
     pub length: u32,
-    /// How many operations of its lane ago the one was that it waits for, below [`REACH`]; 0 for none.
+    /// Distance to the operation of its lane that it waits for, below [`REACH`]; 0 for none.
     pub after: u32,
     /// Index of its task, below [`MOST_LANES`].
     pub lane: u16,
-    /// Index of the file among the worker's.
+    /// Index of the file among the worker's files.
     pub file: u16,
-    /// What it does.
+    /// Read, write, trim or sync.
     pub kind: Kind,
 }
 
-/// What the loop counts while it replays, and what it is told meanwhile; shared with whoever asks and tells.
+/// Counters of a replay, and the correction of waits; shared with other threads.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// How much longer operations of each kind take here than at the driver, in ns.
+    /// Time that operations of each kind take outside the driver, in ns.
     way_ns: [AtomicU64; Kind::ALL.len()],
     starved: AtomicU64,
     starved_ns: AtomicU64,
@@ -75,18 +72,18 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Notes how many discards the reader left out, since they lie wholly outside what is touched.
+    /// Sets the number of discards that the reader skipped because they are outside the target.
     pub fn leave_out(&self, discards: u64) {
         self.outside.store(discards, Ordering::Relaxed);
     }
 
-    /// Tells how much longer operations of a kind take, from being submitted until their completion is seen, than at the driver, in ns.
-    /// Captured waits are those between requests at the driver, so what waits for such an operation waits so much less here.
+    /// Sets how much longer operations of a kind take from submission to completion than in the driver, in ns. Captured waits are between
+    /// requests at the driver, so waits for such an operation are shortened by this time.
     pub fn set_way(&self, kind: Kind, ns: u64) {
         self.way_ns[kind as usize].store(ns, Ordering::Relaxed);
     }
 
-    /// What was counted.
+    /// Returns the counters.
     pub fn totals(&self) -> Replayed {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Replayed {
@@ -100,36 +97,36 @@ impl Counts {
     }
 }
 
-/// So many more on a counter that this thread alone writes.
+/// Increments a counter that only this thread writes.
 fn count(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
-/// The reader's end of the way to the loop.
+/// The reader's end of the ring.
 pub struct Feed(Producer<Step>);
 
-/// The loop's end.
+/// The loop's end of the ring.
 pub struct Fed(Consumer<Step>);
 
-/// What became of an operation that the reader gave.
+/// The result of feeding an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// The loop will have it.
+    /// It is in the ring.
     Taken,
-    /// There was no room; give it again.
+    /// The ring is full; try again.
     Full,
-    /// The loop is over.
+    /// The loop has ended.
     Gone,
 }
 
-/// The way from the reader to the loop.
+/// Creates the ring from the reader to the loop.
 pub fn feed() -> (Feed, Fed) {
-    let (to, from) = RingBuffer::new(ROOM);
+    let (to, from) = RingBuffer::new(RING_CAPACITY);
     (Feed(to), Fed(from))
 }
 
 impl Feed {
-    /// Gives the next operation.
+    /// Feeds the next operation.
     pub fn give(&mut self, step: Step) -> Given {
         match self.0.push(step) {
             Ok(()) => Given::Taken,
@@ -140,24 +137,24 @@ impl Feed {
 }
 
 impl Fed {
-    /// Whether the reader is as far ahead as it can be.
+    /// Whether the ring is full or its reader has ended.
     pub fn is_full(&self) -> bool {
-        self.0.is_abandoned() || self.0.slots() == ROOM
+        self.0.is_abandoned() || self.0.slots() == RING_CAPACITY
     }
 }
 
-/// Operations of a task that are not submitted yet, and when those before completed.
+/// Operations of a task that are not submitted yet, and the times of its completions.
 struct Task {
-    /// First and last in the table.
+    /// First and last operation in the table.
     first: u32,
     last: u32,
-    /// Number of the next one to be submitted.
+    /// Number of the next operation.
     next: u64,
-    /// When the last [`REACH`] of them completed, by their numbers.
+    /// Completions of the last [`REACH`] operations, by their numbers.
     stamps: Box<[Stamp]>,
-    /// What ways took beyond the waits that they are part of, in ns: the next waits make it up.
+    /// Time outside the driver that exceeded its wait, in ns: the next waits make up for it.
     owed_ns: u64,
-    /// Number of the last operation whose way was counted.
+    /// Number of the last operation whose time outside the driver was counted.
     counted: Option<u64>,
 }
 
@@ -166,34 +163,33 @@ struct Task {
 struct Stamp {
     /// When it was seen, in ns.
     seen_ns: u64,
-    /// What the way through the kernel and back took of that, in ns.
+    /// The part of its time outside the driver, in ns.
     way_ns: u64,
 }
 
-/// The source.
+/// The source of a replay.
 pub struct Replay {
     from: Fed,
     tasks: Vec<Task>,
-    /// Operations that are held, each with the place of the next one of its task, or of the next free one.
+    /// The table: each operation with the index of the next one of its task, or of the next free entry.
     held: Box<[(Step, u32)]>,
     free: u32,
     count: usize,
-    /// Tasks whose next operation has a time, by that.
+    /// Tasks whose next operation has a time, by that time.
     due: BinaryHeap<Reverse<(u64, u16)>>,
-    /// Whether the reader had nothing when it was asked last, though there was room.
+    /// Whether the ring was empty at the last poll.
     is_dry: bool,
     in_flight: u32,
     depth: u32,
-    /// The last operation of the call that is being made, and when it was due.
-    beside: Option<(Step, u64)>,
-    /// Whether operations have times at all.
+    /// The last operation of the present call, and when it was due.
+    last_in_call: Option<(Step, u64)>,
+    /// Whether operations have times.
     is_timed: bool,
     counts: Arc<Counts>,
 }
 
 impl Replay {
-    /// Takes what `from` has, for so many lanes and at most so many operations in flight. `is_timed` is whether operations wait for
-    /// anything but room.
+    /// Creates the source for `lanes` lanes and at most `depth` operations in flight. `is_timed` is whether operations wait for times.
     pub fn new(from: Fed, lanes: u32, depth: u32, is_timed: bool, counts: Arc<Counts>) -> Self {
         let task = |_| Task {
             first: NONE,
@@ -204,36 +200,36 @@ impl Replay {
             stamps: vec![UNDER_WAY; REACH as usize].into_boxed_slice(),
         };
         let nothing = Step { offset: 0, wait_ns: 0, length: 0, after: 0, lane: 0, file: 0, kind: Kind::Read };
-        let place = |at: usize| (nothing, if at + 1 < HELD { at as u32 + 1 } else { NONE });
+        let place = |at: usize| (nothing, if at + 1 < TABLE_CAPACITY { at as u32 + 1 } else { NONE });
         let lanes = lanes.clamp(1, MOST_LANES);
         let mut new = Self {
             from,
             tasks: (0..lanes).map(task).collect(),
-            held: (0..HELD).map(place).collect(),
+            held: (0..TABLE_CAPACITY).map(place).collect(),
             free: 0,
             count: 0,
             due: BinaryHeap::with_capacity(lanes as usize),
             is_dry: false,
             in_flight: 0,
             depth,
-            beside: None,
+            last_in_call: None,
             is_timed,
             counts,
         };
-        while new.take_over(0) > 0 {}
+        while new.take_from_ring(0) > 0 {}
         new
     }
 
-    /// Takes some operations over from the reader, as far as there is room. How many they were.
-    fn take_over(&mut self, now_ns: u64) -> usize {
+    /// Takes operations from the ring while there is room. Returns their number.
+    fn take_from_ring(&mut self, now_ns: u64) -> usize {
         let mut taken = 0;
-        while taken < AT_ONCE && self.free != NONE {
+        while taken < MAX_TAKEN && self.free != NONE {
             let Ok(step) = self.from.0.pop() else {
                 self.is_dry = !self.from.0.is_abandoned();
                 return taken;
             };
             taken += 1;
-            self.hold(step, now_ns);
+            self.append(step, now_ns);
         }
         if taken > 0 {
             self.is_dry = false;
@@ -241,11 +237,11 @@ impl Replay {
         taken
     }
 
-    /// Puts an operation behind those of its task.
-    fn hold(&mut self, step: Step, now_ns: u64) {
+    /// Appends an operation to its task.
+    fn append(&mut self, step: Step, now_ns: u64) {
         let lane = usize::from(step.lane).min(self.tasks.len() - 1);
         let place = self.free;
-        let (was_dry, was_full) = (self.is_dry, self.count + 1 == HELD);
+        let (was_dry, was_full) = (self.is_dry, self.count + 1 == TABLE_CAPACITY);
         self.free = std::mem::replace(&mut self.held[place as usize], (step, NONE)).1;
         self.count += 1;
         let task = &mut self.tasks[lane];
@@ -257,7 +253,7 @@ impl Replay {
         (task.first, task.last) = (place, place);
         let due = self.set_due(lane);
         let Some(late_ns) = due.and_then(|due| now_ns.checked_sub(due)).filter(|ns| *ns > 0) else { return };
-        // What comes when it should have been submitted long ago was not read in time, or found no room in the table.
+        // A late operation was not read in time, or the table was full.
         if was_dry {
             count(&self.counts.starved, 1);
             let most = self.counts.starved_ns.load(Ordering::Relaxed).max(late_ns);
@@ -267,13 +263,13 @@ impl Replay {
         }
     }
 
-    /// When the first operation of a task is due, where that is known by now.
+    /// Schedules the first operation of a task if its time is known, and returns the time.
     fn set_due(&mut self, lane: usize) -> Option<u64> {
         let task = &mut self.tasks[lane];
         let (step, _) = self.held.get(task.first as usize)?;
         let waited_for = waits_for(task, step);
         let stamp = match waited_for {
-            None => BEGINNING,
+            None => START,
             Some(number) => task.stamps[(number % u64::from(REACH)) as usize],
         };
         if stamp.seen_ns == UNDER_WAY.seen_ns {
@@ -284,7 +280,7 @@ impl Replay {
         Some(due)
     }
 
-    /// Takes the first operation of a task out, which is due.
+    /// Removes the first operation of a task, which is due.
     fn release(&mut self, lane: usize) -> Op {
         let task = &mut self.tasks[lane];
         let place = task.first;
@@ -306,7 +302,7 @@ impl Replay {
 }
 
 impl Source for Replay {
-    /// Which one it is is asked when there is room for it.
+    /// Fills placeholders: operations are chosen when there is room for them.
     fn refill(&mut self, ops: &mut [Op]) {
         ops.fill(Op { flags: Op::CHOSEN, ..Op::NONE });
     }
@@ -316,22 +312,22 @@ impl Source for Replay {
     }
 
     fn begin_call(&mut self) {
-        self.beside = None;
+        self.last_in_call = None;
     }
 
     fn choose(&mut self, now_ns: u64) -> Choice {
-        self.take_over(now_ns);
+        self.take_from_ring(now_ns);
         if let Some(Reverse((due_ns, lane))) = self.due.peek().copied() {
             if due_ns > now_ns {
-                // The reader may have something that is due before.
-                return Choice::At(if self.is_dry { due_ns.min(now_ns + ASK_AGAIN_NS) } else { due_ns });
+                // The reader may still feed an earlier operation.
+                return Choice::At(if self.is_dry { due_ns.min(now_ns + POLL_NS) } else { due_ns });
             }
             let first = self.tasks[usize::from(lane)].first;
             let next = self.held.get(first as usize).map(|(step, _)| (*step, due_ns));
-            if self.beside.zip(next).is_some_and(|(last, next)| is_of_another_call(last, next)) {
+            if self.last_in_call.zip(next).is_some_and(|(last, next)| is_of_another_call(last, next)) {
                 return Choice::At(now_ns);
             }
-            self.beside = next;
+            self.last_in_call = next;
             self.due.pop();
             return Choice::Now(self.release(usize::from(lane)), due_ns);
         }
@@ -339,7 +335,7 @@ impl Source for Replay {
             self.counts.is_over.store(1, Ordering::Relaxed);
             return Choice::End;
         }
-        if self.is_dry { Choice::At(now_ns + ASK_AGAIN_NS) } else { Choice::Later }
+        if self.is_dry { Choice::At(now_ns + POLL_NS) } else { Choice::Later }
     }
 
     fn completed(&mut self, op: &Op, now_ns: u64) {
@@ -350,7 +346,7 @@ impl Source for Replay {
         self.in_flight = self.in_flight.saturating_sub(1);
         let (lane, number) = ((op.at_ns >> NUMBER_BITS) as usize, op.at_ns & ((1 << NUMBER_BITS) - 1));
         let Some(task) = self.tasks.get_mut(lane) else { return };
-        // So long ago that its place is another one's by now, and nothing can wait for it any more.
+        // Its entry belongs to a later operation by now, and nothing can wait for it.
         if number + u64::from(REACH) <= task.next.saturating_sub(1) {
             return;
         }
@@ -364,7 +360,7 @@ impl Source for Replay {
 }
 
 impl Task {
-    /// A captured wait for an operation, less what the way took. Of several that wait for the same one the first has its way counted.
+    /// Shortens a captured wait by the time outside the driver. If several operations wait for the same one, only the first is shortened.
     fn shortened(&mut self, waited_for: Option<u64>, wait_ns: u64, way_ns: u64) -> u64 {
         let left_ns = wait_ns.saturating_sub(way_ns);
         if waited_for.is_none() || self.counted >= waited_for {
@@ -378,7 +374,7 @@ impl Task {
     }
 }
 
-/// Whether two operations were not given to the kernel together: the second was issued later, or the kernel would make one request of both.
+/// Whether two operations need separate calls: the second was issued later, or the kernel would merge both.
 fn is_of_another_call((last, last_due_ns): (Step, u64), (next, due_ns): (Step, u64)) -> bool {
     let ends = |step: &Step| step.offset.saturating_add(u64::from(step.length));
     let meets = ends(&last) == next.offset || ends(&next) == last.offset;
@@ -386,7 +382,7 @@ fn is_of_another_call((last, last_due_ns): (Step, u64), (next, due_ns): (Step, u
     is_merged || due_ns > last_due_ns.saturating_add(IN_A_CALL_NS)
 }
 
-/// Number of the operation that the next one of a task waits for.
+/// Returns the number of the operation that the next one of a task waits for.
 fn waits_for(task: &Task, step: &Step) -> Option<u64> {
     let back = Some(step.after.min(REACH - 1)).filter(|back| *back > 0)?;
     task.next.checked_sub(u64::from(back))

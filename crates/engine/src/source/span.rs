@@ -1,44 +1,50 @@
-//! The part of a target that an access may touch, and the grid on it.
+//! The part of a target that an access uses.
 //!
-//! For: cutting the span to the target and rounding to its grid. Not for: which place comes next.
+//! - [`Span`] and [`Target`]: a range of bytes with a grid.
+//! - [`Placed`]: a span that is stored in several pieces of a target.
+//! - [`own_blocks`], [`lanes_of_task`]: the blocks of one worker among the workers of all hosts (`model::job::OwnBlocks`). Its access is drawn
+//!   as if its blocks were one span.
 
+use crate::source::{Op, Share, Source, lanes};
+use model::job::{Access, Clones, OwnBlocks, Shared, Stream};
 use model::units::show_bytes;
+use std::ops::Range;
 
-/// Bytes of a target that may be touched. Offsets are counted from `base` on and are multiples of `align`.
+/// Bytes of a target that an access may use. Offsets are relative to `base` and multiples of `align`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// First byte, counted from the target's.
+    /// First byte on the target.
     pub(super) base: u64,
-    /// Bytes from there.
+    /// Length in bytes.
     pub(super) bytes: u64,
-    /// Distance of the grid's points; at least 1.
+    /// Distance between grid points; at least 1.
     pub(super) align: u64,
 }
 
 impl Span {
-    /// The largest multiple of the alignment that is not above `bytes`.
+    /// Rounds down to the grid.
     #[inline]
     pub(super) fn down(self, bytes: u64) -> u64 {
         if self.align.is_power_of_two() { bytes & !(self.align - 1) } else { bytes - bytes % self.align }
     }
 
-    /// The smallest multiple of the alignment that is not below `bytes`; all ones where 64 bits do not hold it.
+    /// Rounds up to the grid, with saturation.
     #[inline]
     pub(super) fn up(self, bytes: u64) -> u64 {
         bytes.checked_add(self.align - 1).map_or(u64::MAX, |b| self.down(b))
     }
 
-    /// Last byte at which an operation of a size that fits may begin, the grid aside.
+    /// Returns the last byte at which an operation of a size may begin, ignoring the grid.
     #[inline]
     pub(super) fn room(self, size: u64) -> u64 {
         self.bytes.saturating_sub(size)
     }
 
-    /// Points of the grid at which an operation of a size that fits may begin; at least 1.
+    /// Returns the number of grid points at which an operation of a size may begin; at least 1.
     #[inline]
     pub(super) fn starts(self, size: u64) -> u64 {
         if self.align.is_power_of_two() {
-            // One when both are whole: 2^64 - 1 bytes, one byte apart, one byte long.
+            // Saturates for 2^64 - 1 bytes, alignment 1 and size 1.
             (self.room(size) >> self.align.trailing_zeros()).saturating_add(1)
         } else {
             self.room(size) / self.align + 1
@@ -46,19 +52,19 @@ impl Span {
     }
 }
 
-/// A target as a lane sees it.
+/// A target of a lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
-    /// Its index among the stream's targets, which is that of its file among the worker's.
+    /// Index among the stream's targets, and of its file among the worker's files.
     pub(super) index: usize,
     /// Its size.
     pub(super) bytes: u64,
-    /// What offsets and lengths must be multiples of; at least 1.
+    /// Alignment of offsets and lengths; at least 1.
     pub(super) align: u64,
 }
 
 impl Target {
-    /// The span on the target, cut to it, without a grid. Fails where operations of `largest` bytes do not fit.
+    /// Returns the span limited to the target, without a grid. Fails if operations of `largest` bytes do not fit.
     pub(super) fn span(&self, offset_bytes: u64, span_bytes: u64, largest: u64) -> Result<Span, String> {
         let bytes = span_bytes.min(self.bytes.saturating_sub(offset_bytes));
         if largest > bytes {
@@ -76,12 +82,303 @@ impl Target {
         Ok(Span { base: offset_bytes, bytes, align: 1 })
     }
 
-    /// Says that a number is none that the target takes.
+    /// Builds the error for a number that violates the alignment.
     pub(super) fn misfit(&self, what: &str, bytes: u64) -> String {
         format!(
             "target {} takes only multiples of {} bytes, and {what} of {bytes} bytes is none; \
              choose such a multiple, or go through the page cache",
             self.index, self.align
         )
+    }
+}
+
+/// Pieces of a target, each a multiple of the largest operation, so that no operation crosses two pieces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pieces {
+    /// Start of each piece if they are concatenated.
+    starts: Vec<u64>,
+    places: Vec<Range<u64>>,
+    bytes: u64,
+}
+
+impl Pieces {
+    /// Creates pieces for operations of up to `largest` bytes.
+    pub fn new(places: impl IntoIterator<Item = Range<u64>>, largest: u32) -> Self {
+        let mut out = Self::default();
+        let largest = u64::from(largest.max(1));
+        for place in places {
+            let bytes = place.end.saturating_sub(place.start) / largest * largest;
+            if bytes > 0 {
+                out.starts.push(out.bytes);
+                out.places.push(place.start..place.start + bytes);
+                out.bytes += bytes;
+            }
+        }
+        out
+    }
+
+    /// Returns the total size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the largest piece.
+    pub fn largest(&self) -> Option<Range<u64>> {
+        self.places.iter().max_by_key(|p| p.end - p.start).cloned()
+    }
+
+    /// Converts an offset in the concatenated pieces to one on the target.
+    fn place(&self, offset: u64, length: u64) -> u64 {
+        let at = self.starts.partition_point(|s| *s <= offset).saturating_sub(1);
+        let (Some(start), Some(place)) = (self.starts.get(at), self.places.get(at)) else { return offset };
+        // An operation that would cross into the next piece is moved to the end of its own.
+        let room = (place.end - place.start).saturating_sub(length);
+        place.start + (offset - start).min(room)
+    }
+}
+
+/// A source whose offsets are converted to pieces.
+pub struct Placed {
+    /// Draws operations on the concatenated pieces.
+    pub inner: Box<dyn Source>,
+    /// Where the span is stored.
+    pub pieces: Pieces,
+}
+
+impl Source for Placed {
+    fn refill(&mut self, ops: &mut [Op]) {
+        self.inner.refill(ops);
+        for op in ops.iter_mut().filter(|op| op.length > 0) {
+            op.offset = self.pieces.place(op.offset, op.length.into());
+        }
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.inner.look_ahead()
+    }
+
+    fn hold(&self) -> Option<u64> {
+        self.inner.hold()
+    }
+}
+
+/// A source whose offsets are converted to the blocks of one worker.
+struct OwnBlocksSource {
+    inner: Box<dyn Source>,
+    blocks: OwnBlocks,
+    /// First byte of the shared span.
+    base: u64,
+}
+
+/// Returns the blocks of one of `tasks` workers in a span of a stream's target.
+///
+/// # Errors
+/// A message if there is not a block for each worker, or operations do not fit into blocks.
+pub fn own_blocks(
+    (stream, shared): (&Stream, Shared),
+    span_bytes: u64,
+    (task, tasks): (u64, u64),
+) -> Result<OwnBlocks, String> {
+    let access = &stream.access;
+    let transfer = u64::from(access.largest_bytes());
+    let layout = shared.layout.describe();
+    let has_one_size = access.smallest_bytes() == access.largest_bytes()
+        && access
+            .lines
+            .iter()
+            .all(|l| l.reply_bytes == 0 && (l.align_bytes == 0 || l.align_bytes.is_multiple_of(transfer)));
+    if let Some(blocks) = OwnBlocks::for_task(shared.layout, span_bytes, transfer, (task, tasks)) {
+        // An operation that crosses the end of a block would reach into the block of another worker.
+        if blocks.segments > 1 && !(has_one_size && blocks.block_bytes.is_multiple_of(transfer)) {
+            return Err(format!(
+                "a file that is shared {layout} has blocks of {}, each of which takes a whole number of operations of one size; use one --bs that divides it, without --align, or --shared segmented",
+                show_bytes(blocks.block_bytes)
+            ));
+        }
+        return Ok(blocks);
+    }
+    Err(format!(
+        "{} shared {layout} have no block for each of {tasks} workers, with operations of {}; use a larger --size, or fewer workers",
+        show_bytes(span_bytes),
+        show_bytes(transfer)
+    ))
+}
+
+/// Builds the lanes of one worker like [`lanes`], in its own blocks of a file that the workers of all hosts share. `who` is the index of the
+/// worker on all hosts, and their number.
+///
+/// # Errors
+/// As [`lanes`], or if it has no block.
+pub fn lanes_of_task(
+    stream: &Stream,
+    target_bytes: &[u64],
+    target_align: &[u32],
+    (share, who): (&Share, (u64, u64)),
+) -> Result<Vec<Box<dyn Source>>, String> {
+    match (stream.shared, target_bytes, target_align) {
+        (Some(shared), [bytes], [align]) => shared_lanes((stream, shared), (*bytes, *align), share, who),
+        _ => lanes(stream, target_bytes, target_align, share),
+    }
+}
+
+fn shared_lanes(
+    (stream, shared): (&Stream, Shared),
+    (bytes, align): (u64, u32),
+    share: &Share,
+    who: (u64, u64),
+) -> Result<Vec<Box<dyn Source>>, String> {
+    let access = &stream.access;
+    let target = Target { index: 0, bytes, align: u64::from(align.max(1)) };
+    let span = target.span(access.offset_bytes, access.span_bytes, access.largest_bytes().into())?;
+    let blocks = own_blocks((stream, shared), span.bytes, who)?;
+    if !blocks.block_bytes.is_multiple_of(target.align) {
+        return Err(target.misfit("a block of each worker", blocks.block_bytes));
+    }
+    let own = blocks.bytes();
+    let alone = Stream {
+        // It uses only its own part, regardless of other workers on the host.
+        clones: Some(Clones::Same),
+        shared: None,
+        access: Access { offset_bytes: 0, span_bytes: own, ..access.clone() },
+        ..stream.clone()
+    };
+    let lanes = lanes(&alone, &[own], &[align], share)?;
+    let placed = |inner| Box::new(OwnBlocksSource { inner, blocks, base: span.base }) as Box<dyn Source>;
+    Ok(lanes.into_iter().map(placed).collect())
+}
+
+impl OwnBlocksSource {
+    #[inline]
+    fn place(&self, op: &mut Op) {
+        if op.length > 0 {
+            op.offset = self.base + self.blocks.place(op.offset);
+        }
+    }
+}
+
+impl Source for OwnBlocksSource {
+    fn refill(&mut self, ops: &mut [Op]) {
+        self.inner.refill(ops);
+        for op in ops {
+            self.place(op);
+        }
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.inner.look_ahead()
+    }
+
+    fn hold(&self) -> Option<u64> {
+        self.inner.hold()
+    }
+
+    fn choose(&mut self, now_ns: u64) -> crate::source::Choice {
+        match self.inner.choose(now_ns) {
+            crate::source::Choice::Now(mut op, due_ns) => {
+                self.place(&mut op);
+                crate::source::Choice::Now(op, due_ns)
+            }
+            other => other,
+        }
+    }
+
+    fn completed(&mut self, op: &Op, now_ns: u64) {
+        self.inner.completed(op, now_ns);
+    }
+
+    fn begin_call(&mut self) {
+        self.inner.begin_call();
+    }
+
+    fn evict(&self, file: u16) {
+        self.inner.evict(file);
+    }
+}
+
+#[test]
+fn every_operation_lies_in_one_piece() {
+    let pieces = Pieces::new([1_000..1_250, 5_000..5_099, 9_000..9_300], 100);
+    assert_eq!((pieces.bytes(), pieces.largest()), (500, Some(9_000..9_300)));
+    let at = |offset| pieces.place(offset, 100);
+    assert_eq!([0, 100, 200, 300, 400].map(at), [1_000, 1_100, 9_000, 9_100, 9_200]);
+    // Off the grid, as with drawn sizes: kept inside.
+    assert_eq!([150, 450].map(at), [1_100, 9_200]);
+    assert_eq!(Pieces::new(std::iter::once(7..8), 100).largest(), None);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Common;
+    use model::job::{Layout, Order, PerKind, Sizes, Steps};
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    /// Returns the offsets of a worker on one of two hosts with two workers each.
+    fn offsets(order: &Order, layout: Layout, (host, worker): (u64, u32), count: usize) -> Vec<u64> {
+        let access = Access::plain(model::job::Pattern::Sequential, 4096, 100);
+        let mut stream = Stream::plain(access, 1, 2, "sync");
+        stream.access.lines[0].order = order.clone();
+        (stream.access.offset_bytes, stream.access.span_bytes) = (8192, 1 << 20);
+        let shared = Shared { layout, passes: None };
+        let share = Share { worker, workers: 2, seed: u64::from(worker), common: Arc::new(Common::new(1)) };
+        let who = (host * 2 + u64::from(worker), 4);
+        let mut lanes = shared_lanes((&stream, shared), (2 << 20, 512), &share, who)
+            .unwrap_or_else(|why| panic!("{why}"));
+        let mut ops = vec![Op::NONE; count];
+        lanes[0].refill(&mut ops);
+        ops.iter().map(|op| op.offset).collect()
+    }
+
+    #[test]
+    fn workers_of_all_hosts_use_each_block_of_the_span_once() {
+        // 256 blocks of the span are 64 for each.
+        for layout in [Layout::Segmented, Layout::Strided, Layout::Blocks(16_384)] {
+            for order in [Order::Sequential(Steps::default()), Order::Once] {
+                let mut all = BTreeSet::new();
+                for who in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                    let own = offsets(&order, layout, who, 64);
+                    assert_eq!(all.intersection(&own.iter().copied().collect()).count(), 0, "{layout:?}");
+                    all.extend(own);
+                }
+                let span: BTreeSet<u64> = (0..256).map(|block| 8192 + block * 4096).collect();
+                assert_eq!(all, span, "{layout:?} {order:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn sequential_order_matches_ior_and_wraps_in_its_own_blocks() {
+        let order = Order::Sequential(Steps::default());
+        let at = |layout, who| -> Vec<u64> {
+            offsets(&order, layout, who, 66).into_iter().map(|at| (at - 8192) / 4096).collect()
+        };
+        let strided: Vec<u64> = (0..66).map(|n| 2 + n % 64 * 4).collect();
+        assert_eq!(at(Layout::Strided, (1, 0)), strided);
+        let segmented: Vec<u64> = (0..66).map(|n| 192 + n % 64).collect();
+        assert_eq!(at(Layout::Segmented, (1, 1)), segmented);
+        assert_eq!(at(Layout::Blocks(8192), (0, 1))[..5], [2, 3, 10, 11, 18]);
+    }
+
+    #[test]
+    fn random_operations_stay_in_the_blocks_of_their_worker() {
+        for layout in [Layout::Segmented, Layout::Strided] {
+            let own: BTreeSet<u64> = offsets(&Order::Once, layout, (1, 0), 64).into_iter().collect();
+            assert!(offsets(&Order::Random, layout, (1, 0), 5_000).iter().all(|at| own.contains(at)));
+        }
+    }
+
+    #[test]
+    fn operations_that_cross_into_another_block_are_refused() {
+        let mut stream =
+            Stream::plain(Access::plain(model::job::Pattern::Sequential, 4096, 100), 1, 1, "sync");
+        let ask = |stream: &Stream, layout| {
+            own_blocks((stream, Shared { layout, passes: None }), 1 << 20, (0, 2)).err().unwrap_or_default()
+        };
+        assert!(ask(&stream, Layout::Blocks(6_000)).contains("a whole number of operations"));
+        assert!(ask(&stream, Layout::Blocks(1 << 20)).contains("no block for each of 2 workers"));
+        stream.access.lines[0].sizes = PerKind::all(Sizes::Range(4096, 8192));
+        assert!(ask(&stream, Layout::Strided).contains("one --bs"));
+        assert_eq!(ask(&stream, Layout::Segmented), "");
     }
 }

@@ -1,11 +1,12 @@
-//! Stories of the verifier on real files: what it wrote is what it finds, and what is damaged is named.
+//! Tests of the verifier on real files: it finds what it wrote, and names damage.
 
 use super::*;
 use crate::engines::{ENGINES, find};
 use model::job::Kind;
 use model::stamp::{self, Expected, SECTOR, Sound, Stamp, examine};
-use model::verification::{Mark, Verification};
-use model::verified::{Ending, Failed, FailureCount, Failures, LISTED, Lost, ReadBack, Written};
+use model::verification::{
+    Ending, Failed, FailureCount, Failures, LISTED, Lost, Mark, ReadBack, Verification, Written,
+};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
@@ -22,14 +23,14 @@ const V: Verification = Verification {
     sync_every: 70,
 };
 
-/// A file of its own, gone at the end.
+/// A file that is removed at the end of a test.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // Memory has no direct I/O on older kernels; this is a disk nearly everywhere.
+        // tmpfs has no direct I/O on older kernels; this directory is usually on a disk.
         let path = PathBuf::from("/var/tmp").join(format!("fathom-verifier-{}-{number}", std::process::id()));
         let file = File::create(&path).unwrap_or_else(|e| panic!("{e}"));
         file.set_len(V.offset_bytes + V.span_bytes()).unwrap_or_else(|e| panic!("{e}"));
@@ -61,7 +62,7 @@ fn through(engine: &str, cache: Cache) -> Through {
     Through { engine, options: Options::new(), cache, depth: 16, clock: Clock::calibrate(true).0 }
 }
 
-/// Writes with nothing special; gives the marks too.
+/// Writes the verification. Returns the result and the marks.
 fn written(through: &Through, file: File) -> Result<(Written, Vec<Mark>), String> {
     let mut marks = Vec::new();
     let writing = Writing {
@@ -82,8 +83,8 @@ fn found(through: &Through, file: File, mark: Mark) -> ReadBack {
     read_back(through, file, &V, mark, &never, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A file that was written whole.
-fn whole() -> Scratch {
+/// Creates a completely written file.
+fn written_file() -> Scratch {
     let scratch = Scratch::new();
     let (written, _) =
         written(&through("sync", Cache::Buffered), scratch.plain()).unwrap_or_else(|e| panic!("{e}"));
@@ -124,7 +125,7 @@ fn every_engine_finds_what_it_wrote_in_every_mode() {
 }
 
 #[test]
-fn at_a_mark_everything_before_it_is_there_and_nothing_behind_it() {
+fn at_a_mark_everything_before_it_is_written() {
     let scratch = Scratch::new();
     let reader = scratch.plain();
     let mut marks = 0;
@@ -156,10 +157,10 @@ fn at_a_mark_everything_before_it_is_there_and_nothing_behind_it() {
 }
 
 #[test]
-fn an_engine_that_moves_nothing_is_found_out() {
+fn an_engine_that_moves_nothing_is_detected() {
     let mark = Mark { synced: 600, begun: 600 };
     let scratch = Scratch::new();
-    // These have a sync of their own, which has to be waited for like anything else.
+    // These engines have syncs, which must be waited for.
     for engine in ["null", "sim"] {
         let answer = written(&through(engine, Cache::Buffered), scratch.plain());
         let (written, marks) = answer.unwrap_or_else(|e| panic!("{e}"));
@@ -173,7 +174,7 @@ fn an_engine_that_moves_nothing_is_found_out() {
 
 #[test]
 fn damage_is_named_with_its_offset() {
-    let scratch = whole();
+    let scratch = written_file();
     let file = scratch.plain();
     let at = |block: u64| V.offset_bytes + block * 4096;
     let expected = |offset: u64| {
@@ -220,17 +221,17 @@ fn damage_is_named_with_its_offset() {
 }
 
 #[test]
-fn after_a_mark_the_next_writes_may_be_there_or_not() {
-    let scratch = whole();
+fn writes_after_a_mark_may_be_missing() {
+    let scratch = written_file();
     let through = through("sync", Cache::Buffered);
-    // The writer is said to have stopped right behind the first pass; all of the second is there.
+    // The mark claims that the writer stopped shortly after the first pass; the second one is complete.
     let far = found(&through, scratch.plain(), Mark { synced: 530, begun: 600 });
     assert_eq!((far.blocks, far.newer, far.damaged), (300, 70, 0));
     let early = found(&through, scratch.plain(), Mark { synced: 300, begun: 370 });
-    // Those that nobody may have written yet are from the future.
+    // Blocks that may not have been written yet are from the future.
     assert_eq!((early.newer, early.damaged), (70, 230));
     assert!(early.damage.iter().all(|(_, d)| matches!(d.kind, stamp::DamageKind::Future { .. })));
-    // One of those under way came only half.
+    // One write in flight was written only partially.
     let Some(Expected { offset, .. }) = (0..V.blocks)
         .filter_map(|t| V.expected(t, Mark { synced: 530, begun: 600 }))
         .find(|e| e.begun.is_some())
@@ -248,7 +249,7 @@ fn after_a_mark_the_next_writes_may_be_there_or_not() {
 }
 
 #[test]
-fn a_full_device_is_named_and_ends_the_writing() {
+fn a_full_device_ends_the_writing_with_its_error() {
     let full = File::options().read(true).write(true).open("/dev/full").unwrap_or_else(|e| panic!("{e}"));
     let (written, marks) = written(&through("sync", Cache::Buffered), full).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((written.ending, marks), (Ending::Failed, Vec::new()));
@@ -262,8 +263,8 @@ fn a_full_device_is_named_and_ends_the_writing() {
 }
 
 #[test]
-fn a_sync_that_fails_earns_no_mark() {
-    // It takes every write and cannot be synced.
+fn a_failed_sync_makes_no_mark() {
+    // /dev/null accepts every write and cannot be synced.
     let null = File::options().read(true).write(true).open("/dev/null").unwrap_or_else(|e| panic!("{e}"));
     let (written, marks) = written(&through("sync", Cache::Buffered), null).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(
@@ -275,7 +276,7 @@ fn a_sync_that_fails_earns_no_mark() {
 }
 
 #[test]
-fn a_stop_a_time_limit_and_a_mark_that_cannot_be_kept_end_the_writing() {
+fn a_stop_a_time_limit_or_a_failed_mark_ends_the_writing() {
     let scratch = Scratch::new();
     let stop = AtomicBool::new(false);
     let run = |until, stop_at: u64, fail: bool| {
@@ -297,8 +298,8 @@ fn a_stop_a_time_limit_and_a_mark_that_cannot_be_kept_end_the_writing() {
 }
 
 #[test]
-fn blocks_beyond_the_end_of_a_file_that_was_cut_off_are_lost_and_the_others_are_sound() {
-    let scratch = whole();
+fn blocks_after_the_end_of_a_truncated_file_are_lost() {
+    let scratch = written_file();
     let mark = Mark { synced: 600, begun: 600 };
     let end = V.offset_bytes + 100 * 4096 + 512;
     scratch.plain().set_len(end).unwrap_or_else(|e| panic!("{e}"));

@@ -1,76 +1,48 @@
-//! The workload language: what is to be done to targets, with nothing left to a default.
+//! The job: a complete workload with no setting left to a default.
 //!
-//! For: jobs as plain data, a file for each thing that is said of one. Not for: what the user said (that is [`crate::spec`]) nor
-//! how it is carried out (the engine).
+//! A job has phases, a phase has streams that run at once, and a stream has workers. [`crate::spec`] is the user's
+//! request; the plan resolves it into a job, and the engine runs the job.
 
-mod access;
-mod cache;
-mod create;
-mod data;
-mod engine_fallback;
-mod flow;
-mod flush;
-mod ignored;
-mod kind;
-mod mix;
-mod order;
+mod files;
+mod operations;
 mod pace;
-mod priority;
-mod replay;
-mod rules;
-mod shared;
-mod sizes;
-mod stream;
-mod strided;
-mod think;
-mod turn;
-mod verify;
 
-pub use access::{Access, Line};
-pub use cache::Cache;
-pub use create::{Create, Filling};
-pub use data::Data;
-pub use engine_fallback::EngineFallback;
-pub use flow::Flow;
-pub use flush::{Every, Flush, SyncCall};
-pub use ignored::IgnoredError;
-pub use kind::Kind;
-pub use mix::{Mix, Percent};
-pub use order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
-pub use pace::{Arrivals, Batch, Bursts, Pace, StopRule};
-pub use priority::{IoPriority, OpPriority};
-pub use replay::{Changes, Original, OriginalKind, Replay, ReplayPace};
-pub use rules::{FoundDepth, LatencyTarget, MinRate, Quantity, Spread, Steadied, Steady};
-pub use shared::{Layout, OwnBlocks, Shared};
-pub use sizes::{PerKind, Sizes};
-pub use stream::{
-    ALL_ERRORS, Advice, Clones, FALLOCATE, GROW, MAX_ERRORS, MemoryNodes, NEW, Options, Placement,
-    SHORTEST_INTERVAL_NS, Sharing, Stream, WITHOUT_DATA,
+pub use crate::errno::IgnoredError;
+pub use crate::payload::{Content, Data, Verify};
+pub use crate::replay::{Changes, Original, OriginalKind, Replay, ReplayPace};
+pub use files::{Cache, Create, Every, Filling, Flush, Layout, OwnBlocks, Shared, SyncCall};
+pub use operations::{
+    Access, Kind, Line, Mix, Order, Pattern, PerKind, Percent, Positions, Quantile, Sizes, Start, Steps,
+    Strided, Think, ThinkLaw, Zone, ZoneSize,
 };
-pub use strided::Strided;
-pub use think::{Quantile, Think, ThinkLaw};
-pub use turn::Turn;
-pub use verify::{Content, Verify};
+pub use pace::{
+    Arrivals, Batch, Bursts, Flow, FoundDepth, LatencyTarget, MinRate, Pace, Quantity, Spread, Steadied,
+    Steady, StopRule,
+};
 
+use crate::spec::number::MAX_SYNCS;
+use crate::units::{show_bytes, show_count};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A complete workload: phases one after another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Job {
-    /// What tables and findings call it: `RND4K Q32T1 read`.
+    /// Name in tables and findings: `RND4K Q32T1 read`.
     pub name: String,
     /// Phases in their order; at least one.
     pub phases: Vec<Phase>,
 }
 
 impl Job {
-    /// What the result of a stream is called: the job's name, with what tells it from its other streams.
+    /// The name of a stream's result: the job's name, followed by what distinguishes it from the job's other
+    /// streams.
     pub fn result_name(&self, phase: usize, stream: usize) -> String {
         self.name.clone() + &self.part_name(phase, stream)
     }
 
-    /// What tells a stream from the others of its job; empty where it has none.
+    /// The part of the name that distinguishes a stream from the others of its job; empty for the only stream.
     pub fn part_name(&self, phase: usize, stream: usize) -> String {
         let mut name = String::new();
         if self.phases.len() > 1 {
@@ -91,17 +63,635 @@ impl Job {
     }
 }
 
-/// A stretch of time in which streams run at once.
+/// A period in which streams run at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phase {
     /// Time before the measured window, in which operations run but do not count.
     pub warmup_ns: u64,
-    /// Length of the measured window, where no stop rule of a stream ends it before.
+    /// Length of the measured window, unless a stop rule of a stream ends it earlier.
     pub time_ns: u64,
     /// Time after the measured window, in which operations still run but do not count.
     #[serde(default)]
     pub cooldown_ns: u64,
     /// Streams that run together; at least one.
     pub streams: Vec<Stream>,
+}
+
+/// One access with its workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Stream {
+    /// Name among the streams of its phase; empty if it needs none.
+    #[serde(default)]
+    pub name: String,
+    /// Which blocks, in which order and direction.
+    pub access: Access,
+    /// Turns that the stream repeats one after another; its access and its flush are then only a summary of them.
+    /// Empty if all operations are of one kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turn>,
+    /// Indices into the plan's targets.
+    pub targets: Vec<usize>,
+    /// The part of its target that each worker of each host has to itself; `None` if workers share all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Shared>,
+    /// The host whose part or file this host works on, as a distance in hosts.
+    #[serde(default, skip_serializing_if = "is_own")]
+    pub shift_hosts: u32,
+    /// How each worker divides its operations among the targets.
+    #[serde(default)]
+    pub sharing: Sharing,
+    /// Threads.
+    pub workers: u32,
+    /// Whether each worker does all of the work; `None` if the workers divide it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clones: Option<Clones>,
+    /// Operations in flight per worker; per target if each has its own depth ([`Sharing::Each`]).
+    pub depth: u32,
+    /// Name of the engine, from the engine table.
+    pub engine: String,
+    /// The reason why `engine` is not the default one; `None` if the user chose the engine or the default one works
+    /// here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_fallback: Option<EngineFallback>,
+    /// Options of the engine by name, with a number for those that have one.
+    #[serde(default)]
+    pub options: Options,
+    /// Open flags that decide about the page cache and durability.
+    pub cache: Cache,
+    /// Advice to the kernel about the order of accesses through the page cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
+    /// Operations that one call submits and waits for.
+    pub batch: Batch,
+    /// When operations are submitted.
+    #[serde(default)]
+    pub pace: Pace,
+    /// Bursts that end by a time; `None` if they end by operations, or without bursts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<Bursts>,
+    /// The first part of each pause, in ns, in which the thread keeps its CPU busy.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub think_spin_ns: u64,
+    /// Its share of the operations of concurrent streams; `None` if it waits for no other stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
+    /// Calls between writes that make them stable.
+    #[serde(default)]
+    pub flush: Option<Flush>,
+    /// The data that are written.
+    #[serde(default)]
+    pub data: Data,
+    /// The rule that ends the stream early.
+    #[serde(default)]
+    pub limit: StopRule,
+    /// Failed operations after which a worker gives up and the run ends; [`ALL_ERRORS`] for no limit.
+    #[serde(default = "max_errors", skip_serializing_if = "is_max_errors")]
+    pub max_errors: u64,
+    /// Errors that do not count to that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_errors: Vec<IgnoredError>,
+    /// Chooses the depth, up to `depth`; `None` for a fixed depth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_target: Option<LatencyTarget>,
+    /// Ends the stream as soon as it is steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<Steady>,
+    /// Ends the run with an error as soon as the stream is slower than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_rate: Option<MinRate>,
+    /// Ends the run with an error as soon as a read, a write or a trim took more ns than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_latency_ns: Option<u64>,
+    /// Whether an operation waits while the same worker has one in flight on the same bytes of the same target.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub serialize_overlap: bool,
+    /// Whether a file is evicted from the page cache before each pass over it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub evicts_each_pass: bool,
+    /// Whether all other streams of its phase end as soon as it has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_others: bool,
+    /// Time from the phase's start to the stream's first operation.
+    #[serde(default)]
+    pub delay_ns: u64,
+    /// CPUs, memory nodes and priority of its threads.
+    #[serde(default)]
+    pub place: Placement,
+    /// Shares of its operations with their own priority.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub op_priorities: Vec<OpPriority>,
+    /// What it writes and compares; `None` if nothing is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verify>,
+    /// Length in ns of the intervals that its operations are logged by, 0 for each operation; `None` without a log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_interval_ns: Option<u64>,
+    /// Length in ns of the intervals of each worker's time series on each target, 0 for totals only; `None` if
+    /// workers are reported together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each_worker_ns: Option<u64>,
+    /// The captured load that replaces the operations of its access, which is then only a summary of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Box<Replay>>,
+}
+
+/// Default number of failed operations after which a worker gives up: enough to count, too few to fill a log or to
+/// run for long.
+pub const MAX_ERRORS: u64 = 1000;
+
+/// The period in ns of an on-off load from which its rate visibly goes up and down: the time series of a run has at
+/// most 32 intervals a second.
+const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
+
+/// Shortest interval in ns at which workers report.
+pub const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
+
+/// More failed operations than there are: no worker gives up.
+pub const ALL_ERRORS: u64 = u64::MAX;
+
+fn max_errors() -> u64 {
+    MAX_ERRORS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_max_errors(errors: &u64) -> bool {
+    *errors == MAX_ERRORS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_own(shift_hosts: &u32) -> bool {
+    *shift_hosts == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
+}
+
+/// Options of an engine by name, with a number for those that have one.
+pub type Options = BTreeMap<String, Option<u64>>;
+
+/// Engine option: before the first write the whole file becomes like a new one, with a length and no blocks.
+pub const NEW: &str = "new";
+
+/// Engine option: before the first write the whole file becomes like a new one, with a length and all blocks
+/// allocated at once.
+pub const FALLOCATE: &str = "fallocate";
+
+/// Engine option: before the first write the whole file loses its length and its blocks, and grows by each write,
+/// as in a copy.
+pub const GROW: &str = "grow";
+
+/// Engines that change the length or the blocks of a file and move no data.
+pub const WITHOUT_DATA: [&str; 2] = ["ftruncate", "fallocate"];
+
+/// How a worker divides its operations among several targets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Sharing {
+    /// Each target has its own operations in flight, as many as the depth states.
+    #[default]
+    Each,
+    /// One operation to each target in turn.
+    RoundRobin,
+    /// Drawn for every operation, all equally likely.
+    Random,
+    /// Drawn for every operation by weight, one weight per target.
+    Weighted(Vec<u32>),
+    /// Some operations in a row on each target of a group, until a pass over a target is done and the next target takes its place.
+    Turns {
+        /// Whether the target of each row is drawn; otherwise targets take turns.
+        drawn: bool,
+        /// Operations in a row.
+        operations: u32,
+        /// Targets of a group.
+        open: u32,
+    },
+}
+
+/// Workers that each do all of the work: each goes through the blocks in its own way, once each if that is the
+/// order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Clones {
+    /// All on the same targets.
+    Same,
+    /// Each works on its own targets: the first worker on the first target.
+    Own,
+}
+
+/// Advice to the kernel about the order of accesses (`posix_fadvise(2)`), which decides how far it reads ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Advice {
+    /// In order: the kernel reads twice as far ahead.
+    Sequential,
+    /// In no order: the kernel reads nothing ahead.
+    Random,
+}
+
+/// CPUs, memory nodes and priority of threads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Placement {
+    /// CPUs that may be used; empty for all.
+    pub cpus: Vec<u32>,
+    /// Whether each worker gets one of the CPUs to itself in turn, instead of all workers sharing all CPUs.
+    pub split: bool,
+    /// NUMA node of its CPUs if none are named, and of its memory unless `memory` is given.
+    pub node: Option<u32>,
+    /// NUMA nodes of its memory; if `None` that of `node`, or as fathom was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryNodes>,
+    /// Nice value of its threads, -20 to 19 (`setpriority(2)`); if `None` as fathom was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i32>,
+    /// I/O priority of its operations (`ioprio_set(2)`); if `None` it follows the nice value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_priority: Option<IoPriority>,
+}
+
+/// Which NUMA nodes memory comes from (`set_mempolicy(2)`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryNodes {
+    /// The node of the CPU that touches it.
+    Local,
+    /// Only these nodes.
+    Bind(Vec<u32>),
+    /// This node first, others if it has no more.
+    Prefer(u32),
+    /// These nodes in turn, page by page.
+    Interleave(Vec<u32>),
+}
+
+impl Stream {
+    /// The plain stream: direct, eager and closed, to the first target.
+    pub fn plain(access: Access, depth: u32, workers: u32, engine: &str) -> Self {
+        Self {
+            name: String::new(),
+            access,
+            turns: Vec::new(),
+            targets: vec![0],
+            shared: None,
+            shift_hosts: 0,
+            sharing: Sharing::Each,
+            workers,
+            clones: None,
+            depth,
+            engine: engine.into(),
+            engine_fallback: None,
+            options: Options::new(),
+            cache: Cache::Direct,
+            advice: None,
+            batch: Batch { submit: 1, complete: 1 },
+            pace: Pace::Closed,
+            bursts: None,
+            think_spin_ns: 0,
+            flow: None,
+            flush: None,
+            data: Data::default(),
+            limit: StopRule::default(),
+            max_errors: MAX_ERRORS,
+            ignored_errors: Vec::new(),
+            latency_target: None,
+            steady: None,
+            min_rate: None,
+            max_latency_ns: None,
+            serialize_overlap: false,
+            evicts_each_pass: false,
+            ends_others: false,
+            delay_ns: 0,
+            place: Placement::default(),
+            op_priorities: Vec::new(),
+            verify: None,
+            log_interval_ns: None,
+            each_worker_ns: None,
+            replay: None,
+        }
+    }
+
+    /// Whether the load itself changes over time: a replay, a load with turns, or an on-off load with a period
+    /// longer than the sampling of rates. The rate over time is then no property of the storage.
+    pub fn load_changes(&self) -> bool {
+        let is_slow = |on_ns: u64, off_ns: u64| on_ns.saturating_add(off_ns) > SLOW_TURN_NS;
+        let by_turns = match (&self.pace, &self.bursts) {
+            (Pace::Open { arrivals: Arrivals::OnOff { on_ns, off_ns }, .. }, _) => is_slow(*on_ns, *off_ns),
+            (_, Some(bursts)) => is_slow(bursts.time_ns, bursts.pause_ns),
+            _ => false,
+        };
+        by_turns || self.replay.is_some() || !self.turns.is_empty()
+    }
+
+    /// The work in words: its access, its turns, or the load that it replays.
+    pub fn describe(&self) -> String {
+        match &self.replay {
+            Some(replay) => replay.describe(),
+            None if self.turns.is_empty() => {
+                let shared = self.shared.map(|shared| format!(", shared {}", shared.layout.describe()));
+                self.access.describe() + &shared.unwrap_or_default()
+            }
+            None => self.turns.iter().map(Turn::describe).collect::<Vec<_>>().join(", then "),
+        }
+    }
+
+    /// The stream as if this turn were all of it.
+    #[must_use]
+    pub fn of_turn(&self, turn: &Turn) -> Self {
+        Self { access: turn.access.clone(), flush: turn.flush, turns: Vec::new(), ..self.clone() }
+    }
+
+    /// Bytes of the buffer of an operation.
+    pub fn buffer_bytes(&self) -> u32 {
+        self.replay.as_ref().map_or_else(|| self.access.largest_bytes(), |replay| replay.largest_bytes)
+    }
+
+    /// Length in ns of the intervals of each worker's time series, 0 for totals only, if its operations must be
+    /// counted one by one: its lanes have several targets each, or the intervals are shorter than those of the
+    /// recorder.
+    pub fn apart_ns(&self) -> Option<u64> {
+        let shares = self.sharing != Sharing::Each && self.targets_each() > 1;
+        self.each_worker_ns.filter(|ns| shares || (1..SHORTEST_INTERVAL_NS).contains(ns))
+    }
+
+    /// The bytes after which a worker ends that has `own_bytes` of a shared file to itself: the smaller of its
+    /// passes and the byte limit. `None` if neither ends it.
+    pub fn limit_of_parts(&self, own_bytes: u64) -> Option<u64> {
+        // A trim and the write after it touch the same bytes.
+        let times = if self.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
+        let pass_bytes = own_bytes.saturating_mul(times).saturating_mul(self.workers.into());
+        let passes = self.shared.and_then(|shared| shared.passes);
+        passes
+            .map(|passes| pass_bytes.saturating_mul(passes.into()))
+            .into_iter()
+            .chain(self.limit.bytes)
+            .min()
+    }
+
+    /// Lanes of each worker: one per target if each has its own depth, otherwise one.
+    pub fn lanes(&self) -> u64 {
+        if self.sharing == Sharing::Each { self.targets_each() as u64 } else { 1 }
+    }
+
+    /// Targets of each worker.
+    pub fn targets_each(&self) -> usize {
+        match self.clones {
+            Some(Clones::Own) => self.targets.len() / (self.workers.max(1) as usize),
+            _ => self.targets.len(),
+        }
+    }
+
+    /// Operations in flight over all workers and targets when every queue is full.
+    pub fn total_depth(&self) -> u64 {
+        u64::from(self.depth).saturating_mul(u64::from(self.workers)).saturating_mul(self.lanes())
+    }
+
+    /// Index of the stream in the previous phase whose blocks it reads and compares, if it does nothing else.
+    pub fn reads_back(&self) -> Option<usize> {
+        self.verify.as_ref().and_then(|verify| verify.back)
+    }
+
+    /// Whether the interface alone is exercised: the engine submits operations that do nothing.
+    pub fn does_nothing(&self) -> bool {
+        self.options.contains_key("nop")
+    }
+
+    /// Whether files change without moving data: in length, or in allocated blocks.
+    pub fn moves_no_data(&self) -> bool {
+        WITHOUT_DATA.contains(&self.engine.as_str())
+    }
+
+    /// Whether it changes its targets, which needs permission to write them. Without data even its reads do.
+    pub fn changes_targets(&self) -> bool {
+        self.access.writes() || self.moves_no_data()
+    }
+
+    /// Whether the whole file is made new before the first write, even outside the span.
+    pub fn renews_file(&self) -> bool {
+        [NEW, FALLOCATE, GROW].iter().any(|option| self.options.contains_key(*option))
+    }
+
+    /// Whether latency counts from times fixed in advance.
+    pub fn is_open_loop(&self) -> bool {
+        matches!(self.pace, Pace::Open { .. })
+    }
+
+    /// Whether operations are submitted as soon as the depth has room: without schedule, pauses, latency target, or
+    /// waiting for other operations (overlapping ones, turns, replays).
+    pub fn is_unheld(&self) -> bool {
+        let waits = |l: &Line| l.delay_ns > 0 || (l.has_pairs() && self.depth > 1);
+        self.pace == Pace::Closed
+            && self.latency_target.is_none()
+            && self.flow.is_none()
+            && !self.serialize_overlap
+            && self.replay.is_none()
+            && self.turns.is_empty()
+            && !self.access.lines.iter().any(waits)
+            && self.flush.is_none_or(|f| !f.drain)
+    }
+
+    /// Everything that delays operations or comes between them, in words for its name; empty for a plain stream.
+    pub fn conditions(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        match self.pace {
+            Pace::Closed => {}
+            Pace::Limited { iops, bytes_per_s } => {
+                words.extend((iops > 0.0).then(|| format!("limited to {} IOPS", show_count(iops))));
+                let bytes = bytes_per_s as u64;
+                words.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
+            }
+            Pace::Each { iops, bytes_per_s } => {
+                let of_iops =
+                    iops.named().map(|(kind, n)| format!("{kind}s limited to {} IOPS", show_count(n)));
+                words.extend(of_iops);
+                let bytes = bytes_per_s.named();
+                words.extend(bytes.map(|(kind, n)| format!("{kind}s limited to {}/s", show_bytes(n as u64))));
+            }
+            // Its name has the pace.
+            Pace::Open { .. } if self.replay.is_some() => {}
+            Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
+        }
+        let delays =
+            |by_period: bool| self.access.lines.iter().any(|l| l.delay_ns > 0 && l.by_period == by_period);
+        words.extend(delays(false).then(|| "with pauses".into()));
+        words.extend(delays(true).then(|| "by periods".into()));
+        words.extend(self.flow.as_ref().map(Flow::describe));
+        words.extend(self.serialize_overlap.then(|| "overlapping ones one by one".into()));
+        words.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
+        words.extend(self.flush.as_ref().map(Flush::describe));
+        words
+    }
+
+    /// The kinds of operation that this stream submits.
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> {
+        let replayed = self.replay.as_ref().is_some_and(|replay| replay.original.count(Kind::Sync) > 0);
+        let sync = replayed || (self.flush.is_some() && self.access.writes());
+        self.access.kinds().chain(sync.then_some(Kind::Sync))
+    }
+}
+
+/// Operations of one kind in a row. A turn begins when all operations of the previous one have completed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Turn {
+    /// Reads, writes and trims in `turns` of these turns, evenly spread.
+    pub operations: u32,
+    /// At least 1, and no more than `operations`.
+    pub turns: u32,
+    /// The blocks; one line.
+    pub access: Access,
+    /// Calls between writes that make them stable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush: Option<Flush>,
+}
+
+impl Turn {
+    /// Mean operations of a turn.
+    pub fn length(&self) -> f64 {
+        f64::from(self.operations) / f64::from(self.turns.max(1))
+    }
+
+    /// `61.5 x 4K sequential write`.
+    fn describe(&self) -> String {
+        format!("{} x {}", self.length(), self.access.describe())
+    }
+
+    /// Share of its operations that write.
+    fn writes(&self) -> f64 {
+        let writes = |line: &Line| match line.mix.read_percent.rest(line.mix.trim_percent) {
+            _ if !line.does(Kind::Write) => 0.0,
+            left => left.get() / Percent::ALL.get(),
+        };
+        self.access.lines.first().map_or(0.0, writes)
+    }
+
+    /// A summary of all turns: their common span, each access with its share, and how often a sync call comes.
+    pub fn together(turns: &[Self]) -> (Access, Option<Flush>) {
+        let ends = turns.iter().map(|t| t.access.offset_bytes.saturating_add(t.access.span_bytes));
+        let offset_bytes = turns.iter().map(|t| t.access.offset_bytes).min().unwrap_or(0);
+        let span_bytes = ends.max().map_or(u64::MAX, |end| end.saturating_sub(offset_bytes));
+        let all: f64 = turns.iter().map(Self::length).sum();
+        let weight = |turn: &Self| (turn.length() / all * f64::from(WEIGHTS)).round().max(1.0) as u32;
+        let lines = turns.iter().flat_map(|turn| turn.access.lines.iter().map(move |line| (turn, line)));
+        let lines = lines.map(|(turn, line)| Line { weight: weight(turn), ..line.clone() }).collect();
+        (Access { offset_bytes, span_bytes, strided: None, lines }, Self::flush(turns))
+    }
+
+    fn flush(turns: &[Self]) -> Option<Flush> {
+        let writes: f64 = turns.iter().map(|turn| turn.length() * turn.writes()).sum();
+        let (mut calls, mut call, mut drain) = (0.0, None::<SyncCall>, false);
+        for (turn, flush) in turns.iter().filter_map(|turn| Some((turn, turn.flush?))) {
+            calls += turn.length() * turn.writes() * f64::from(flush.calls) / f64::from(flush.every.max(1));
+            drain |= flush.drain;
+            call = call.or(Some(flush.call));
+        }
+        let every = (writes / calls * MAX_SYNCS).round().max(1.0) as u32;
+        call.map(|call| Flush { call, every, calls: MAX_SYNCS as u32, drain })
+    }
+}
+
+/// Approximate sum of the weights of turns, as fine as shares of sizes.
+const WEIGHTS: u32 = 1_000_000;
+
+/// Priority of I/O, for the schedulers bfq and mq-deadline (`ioprio_set(2)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum IoPriority {
+    /// Before all others; 0 goes first, 7 last.
+    Realtime(u8),
+    /// The default class; 0 goes first, 7 last.
+    BestEffort(u8),
+    /// Only if no other process wants the device.
+    Idle,
+}
+
+impl IoPriority {
+    /// Class and level as the kernel encodes them: the class in the bits from 13 on.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Realtime(level) => 1 << 13 | u32::from(level),
+            Self::BestEffort(level) => 2 << 13 | u32::from(level),
+            Self::Idle => 3 << 13,
+        }
+    }
+}
+
+/// A share of operations with their own priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OpPriority {
+    /// Reads or writes; both if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// Operations of this size; all sizes if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u32>,
+    /// Share of these operations, in percent.
+    pub percent: u8,
+    /// Their priority for the kernel.
+    pub priority: IoPriority,
+}
+
+impl OpPriority {
+    /// Whether it applies to operations of this kind and size. Only reads and writes have a priority.
+    pub fn is_of(&self, kind: Kind, bytes: u32) -> bool {
+        Kind::MOVING.contains(&kind)
+            && self.kind.is_none_or(|of| of == kind)
+            && self.bytes.is_none_or(|of| of == bytes)
+    }
+}
+
+/// The engine that a stream would have used, and the reason why it uses another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EngineFallback {
+    /// Name of the default engine.
+    pub wanted: String,
+    /// The component that denies it, without a full stop at the end.
+    pub cause: String,
+}
+
+impl EngineFallback {
+    /// The line in reports: the engine that could not be used, the reason, and its replacement.
+    pub fn sentence(&self, used: &str) -> String {
+        format!("cannot use {}: {}; using {used} instead, at the same queue depth", self.wanted, self.cause)
+    }
+}
+
+#[cfg(test)]
+fn plain_turn(operations: u32, turns: u32, offset_bytes: u64, every: u32) -> Turn {
+    let access = Access { offset_bytes, span_bytes: 1 << 20, ..Access::plain(Pattern::Random, 4096, 0) };
+    let flush = Flush { call: SyncCall::Fdatasync, every, calls: 1, drain: true };
+    Turn { operations, turns, access, flush: Some(flush) }
+}
+
+#[test]
+fn turns_name_their_stream_and_form_streams() {
+    let access = Access::plain(Pattern::Random, 4096, 0);
+    let turn = |operations| Turn { operations, turns: 2, access: access.clone(), flush: None };
+    let turns = vec![turn(120), turn(181)];
+    let stream = Stream { turns, ..Stream::plain(access.clone(), 32, 1, "null") };
+    assert_eq!(stream.describe(), "60 x 4K random write, then 90.5 x 4K random write");
+    assert!(stream.load_changes() && !stream.is_unheld());
+    assert_eq!(stream.of_turn(&stream.turns[0]).describe(), "4K random write");
+}
+
+#[test]
+fn a_summary_of_turns_has_their_span_shares_and_calls() {
+    let turns = [plain_turn(60, 1, 1 << 20, 1), plain_turn(181, 2, 4 << 20, 90)];
+    let (access, flush) = Turn::together(&turns);
+    assert_eq!((access.offset_bytes, access.span_bytes), (1 << 20, 4 << 20));
+    let weights: Vec<u32> = access.lines.iter().map(|line| line.weight).collect();
+    assert_eq!(weights, [398_671, 601_329]);
+    // 150.5 writes have 60 calls and slightly more than one.
+    let often = flush.map(|f| f64::from(f.every) / f64::from(f.calls)).unwrap_or_default();
+    assert!((often - 150.5 / (60.0 + 90.5 / 90.0)).abs() < 1e-3, "{often}");
+    assert_eq!(turns.map(|turn| turn.describe()), ["60 x 4K random write", "90.5 x 4K random write"]);
 }

@@ -1,9 +1,7 @@
-//! Pace: when operations are submitted, how many at once, and what ends them.
-//!
-//! For: closed and open loops, batches and stop rules. Not for: how many are in flight ([`super::stream`]).
+//! The pace of a stream: when operations are submitted, shares among streams, and the rules that end a stream or
+//! choose its depth while it runs.
 
-use super::kind::Kind;
-use super::sizes::PerKind;
+use crate::job::operations::{Kind, PerKind};
 use serde::{Deserialize, Serialize};
 
 /// Bursts that end by a time, and the pauses between them.
@@ -12,18 +10,18 @@ use serde::{Deserialize, Serialize};
 pub struct Bursts {
     /// How long a burst lasts, in ns.
     pub time_ns: u64,
-    /// How long the pause behind it lasts, in ns, from the completion of its last operation.
+    /// Length of the pause after a burst in ns, from the completion of its last operation.
     pub pause_ns: u64,
-    /// Operations after which it ends before its time; `None` where it does not.
+    /// Operations after which it ends early; `None` without such a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<u32>,
 }
 
-/// How many operations one call submits and waits for.
+/// Operations that one call submits and waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Batch {
-    /// Operations gathered before they are submitted; 1 is eager: each as soon as it is prepared.
+    /// Operations gathered before they are submitted; 1 submits each as soon as it is prepared.
     pub submit: u32,
     /// Completions waited for when the queue is full.
     pub complete: u32,
@@ -51,17 +49,17 @@ pub enum Pace {
         /// Bytes per second.
         bytes_per_s: PerKind<f64>,
     },
-    /// At times that are fixed in advance, whatever the target does; latency counts from them. Over all workers.
+    /// At times that are fixed in advance, independent of the target; latency counts from them. Over all workers.
     Open {
         /// Operations per second.
         iops: f64,
-        /// Distances between them.
+        /// Distances between these times.
         arrivals: Arrivals,
     },
 }
 
 impl Pace {
-    /// An open loop of so many operations per second, its arrivals drawn as they were.
+    /// An open loop with this rate and the same arrivals.
     #[must_use]
     pub fn offering(self, iops: f64) -> Self {
         match self {
@@ -72,7 +70,7 @@ impl Pace {
         }
     }
 
-    /// Whether operations of a kind are never faster than so many per second, or so many bytes.
+    /// Whether the rate of a kind is limited, in operations or bytes per second.
     pub fn limits(&self, kind: Kind) -> bool {
         match self {
             Self::Closed => false,
@@ -98,7 +96,7 @@ pub enum Arrivals {
         /// Mean of that number, at least 1.
         mean: f64,
     },
-    /// At random while it is on and none while it is off, both for exponential times.
+    /// Random arrivals in on periods and none in off periods; both have exponential lengths.
     OnOff {
         /// Mean time on in ns.
         on_ns: u64,
@@ -108,8 +106,8 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// Variance of their number in a long time, as a multiple of the mean, at so many a second (Fischer and Meier-Hellstern, "The
-    /// Markov-modulated Poisson process cookbook", 1993).
+    /// Variance of the number of arrivals over a long time, as a multiple of the mean, at this rate (Fischer and
+    /// Meier-Hellstern, "The Markov-modulated Poisson process cookbook", 1993).
     pub fn dispersion(self, iops: f64) -> f64 {
         match self {
             Self::Poisson => 1.0,
@@ -123,7 +121,7 @@ impl Arrivals {
     }
 }
 
-/// What ends a stream before its time, over all its workers, warm-up not counted. The first to be reached counts.
+/// Ends a stream early, counted over all its workers without warm-up. The first limit that is reached decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopRule {
@@ -131,7 +129,7 @@ pub struct StopRule {
     pub operations: Option<u64>,
     /// Their bytes.
     pub bytes: Option<u64>,
-    /// Time in ns since its first operation, where its phase lasts longer.
+    /// Time in ns since its first operation, if its phase lasts longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
 }
@@ -141,4 +139,292 @@ impl StopRule {
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// The quantity compared with a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Operations per second.
+    Iops,
+    /// Bytes per second.
+    Bandwidth,
+    /// Mean latency in ns.
+    Latency,
+}
+
+impl Quantity {
+    /// All quantities with their words.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("iops", Self::Iops), ("bw", Self::Bandwidth), ("lat", Self::Latency)];
+
+    /// The typed word.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, quantity)| *quantity == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// Ends a stream as soon as its last values are steady. The rule of fio's `steadystate`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Steady {
+    /// The quantity that has to be steady.
+    pub quantity: Quantity,
+    /// Whether the slope of a straight line through the values is compared with the limit, and not their largest distance from the mean.
+    pub slope: bool,
+    /// The limit: in percent of the mean, otherwise in the unit of the quantity; for a slope, per value.
+    pub limit: f64,
+    /// Whether the limit is in percent.
+    pub percent: bool,
+    /// Time in ns that the values cover.
+    pub window_ns: u64,
+    /// Start of the first value, in ns of the measured window.
+    pub after_ns: u64,
+    /// Time in ns covered by each value.
+    pub every_ns: u64,
+}
+
+impl Steady {
+    /// How many values are looked at.
+    pub fn count(&self) -> usize {
+        (self.window_ns / self.every_ns.max(1)).max(1) as usize
+    }
+
+    /// Default time in ns covered by a value.
+    pub const EVERY_NS: u64 = 1_000_000_000;
+
+    /// As typed: `iops_slope:0.5%:60s`, followed by the start of the first value and the time of each if these are
+    /// not the defaults.
+    pub fn to_flag(&self) -> String {
+        let Self { limit, percent, window_ns, after_ns, every_ns, .. } = *self;
+        let seconds = |ns: u64| format!("{}s", ns as f64 / 1e9);
+        let after = match (after_ns, every_ns) {
+            (0, Self::EVERY_NS) => String::new(),
+            (after, Self::EVERY_NS) => format!(":{}", seconds(after)),
+            (after, every) => format!(":{}:{}", seconds(after), seconds(every)),
+        };
+        let sign = match self.quantity {
+            _ if percent => "%",
+            Quantity::Latency => "ns",
+            Quantity::Iops | Quantity::Bandwidth => "",
+        };
+        format!("{}:{limit}{sign}:{}{after}", self.name(), seconds(window_ns))
+    }
+
+    /// The compared quantity: `iops`, `lat_slope`.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.quantity.word(), if self.slope { "_slope" } else { "" })
+    }
+}
+
+/// The last values of a stream that has to become steady.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Steadied {
+    /// Whether the rule ended it.
+    pub attained: bool,
+    /// Operations per second, the oldest first.
+    pub iops: Vec<f64>,
+    /// Bytes per second.
+    pub bytes_per_s: Vec<f64>,
+    /// Mean latencies in ns; 0 if nothing completed.
+    pub latency_ns: Vec<f64>,
+}
+
+/// How the values lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// Their mean.
+    pub mean: f64,
+    /// The largest distance of a value from the mean.
+    pub deviation: f64,
+    /// Slope of the least squares line through the values, per value.
+    pub slope: f64,
+}
+
+impl Steadied {
+    /// The values of one quantity.
+    pub fn values(&self, quantity: Quantity) -> &[f64] {
+        match quantity {
+            Quantity::Iops => &self.iops,
+            Quantity::Bandwidth => &self.bytes_per_s,
+            Quantity::Latency => &self.latency_ns,
+        }
+    }
+
+    /// Mean, deviation and slope of the values.
+    pub fn spread(&self, quantity: Quantity) -> Spread {
+        let values = self.values(quantity);
+        let count = values.len() as f64;
+        if values.is_empty() {
+            return Spread::default();
+        }
+        let mean = values.iter().sum::<f64>() / count;
+        let deviation = values.iter().map(|v| (v - mean).abs()).fold(0.0, f64::max);
+        let middle = (count - 1.0) / 2.0;
+        let (mut product, mut square) = (0.0, 0.0);
+        for (at, value) in values.iter().enumerate() {
+            let x = at as f64 - middle;
+            product += x * (value - mean);
+            square += x * x;
+        }
+        Spread { mean, deviation, slope: if square > 0.0 { product / square } else { 0.0 } }
+    }
+
+    /// The number that is compared with the limit of a rule, in percent if the limit is; `None` with too few
+    /// values, and for a percentage of a zero mean.
+    pub fn criterion(&self, rule: &Steady) -> Option<f64> {
+        let Spread { mean, deviation, slope } = self.spread(rule.quantity);
+        let value = if rule.slope { slope } else { deviation };
+        if self.iops.len() < rule.count() || (rule.percent && mean <= 0.0) {
+            return None;
+        }
+        Some(if rule.percent { 100.0 * value / mean } else { value })
+    }
+
+    /// Whether the values are steady by a rule.
+    pub fn are_steady(&self, rule: &Steady) -> bool {
+        self.criterion(rule).is_some_and(|criterion| criterion.abs() < rule.limit)
+    }
+}
+
+/// Varies the depth up to the given maximum, and ends a stream at the largest depth with fast enough operations.
+/// The rule of fio's `latency_target`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LatencyTarget {
+    /// Longest latency of a fast enough operation, in ns.
+    pub ns: u64,
+    /// Share of the operations of a window that have to be, in percent.
+    pub percent: f64,
+    /// Length of a window in ns.
+    pub window_ns: u64,
+    /// Whether the depth varies for the whole run and all windows count; otherwise only the last window counts.
+    pub goes_on: bool,
+}
+
+impl LatencyTarget {
+    /// The suffix of a target that varies for the whole run.
+    pub const GOES_ON: &'static str = ":run";
+
+    /// As typed: `500us:99.9%:5s`.
+    pub fn to_flag(&self) -> String {
+        let Self { ns, percent, window_ns, goes_on } = *self;
+        let rest = if goes_on { Self::GOES_ON } else { "" };
+        format!("{}us:{percent}%:{}s{rest}", ns as f64 / 1e3, window_ns as f64 / 1e9)
+    }
+}
+
+/// Depth that a worker found under a latency target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundDepth {
+    /// Operations in flight.
+    pub depth: u32,
+    /// Whether the search had ended, so that the figures are those of this depth only.
+    pub is_last: bool,
+}
+
+/// Ends a run with an error as soon as a direction of a stream is slower than this. The rule of fio's `rate_min`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MinRate {
+    /// Operations or bytes; latencies have no least rate.
+    pub quantity: Quantity,
+    /// Lowest rate per second of each direction; 0 for no limit.
+    pub least: PerKind<u64>,
+    /// Time in ns over which the rate is averaged.
+    pub every_ns: u64,
+}
+
+impl MinRate {
+    /// Time in ns at the beginning of a stream during which the rate is not checked.
+    pub const SETTLES_NS: u64 = 2_000_000_000;
+
+    /// The limit of a direction; `None` without one.
+    pub fn for_kind(&self, kind: Kind) -> Option<u64> {
+        Some(self.least.for_kind(kind)).filter(|least| *least > 0)
+    }
+
+    /// Whether every direction has the same limit, as when typed without names.
+    pub fn is_of_all(&self) -> bool {
+        let PerKind { read, write, trim } = self.least;
+        read == write && write == trim
+    }
+
+    /// Keeps the limits of the directions that the stream has.
+    #[must_use]
+    pub fn of_those(mut self, is_done: impl Fn(Kind) -> bool) -> Self {
+        let PerKind { read, write, trim } = &mut self.least;
+        for (kind, least) in [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)] {
+            if !is_done(kind) {
+                *least = 0;
+            }
+        }
+        self
+    }
+
+    /// As typed: `iops:read=1000,write=500:1s`.
+    pub fn to_flag(&self) -> String {
+        let each = if self.is_of_all() {
+            self.least.read.to_string()
+        } else {
+            self.least.named().map(|(word, least)| format!("{word}={least}")).collect::<Vec<_>>().join(",")
+        };
+        format!("{}:{each}:{}s", self.quantity.word(), self.every_ns as f64 / 1e9)
+    }
+}
+
+/// A stream's share of the operations of its group; each of its workers has the same share. A worker that is ahead
+/// of its share waits for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Flow {
+    /// Weight among the running streams of the group; at least 1.
+    pub weight: u32,
+    /// Number of the group, in its phase.
+    #[serde(default)]
+    pub group: u32,
+    /// Time in ns after which a worker that is ahead checks again; 0 for as soon as possible.
+    #[serde(default)]
+    pub pause_ns: u64,
+}
+
+impl Flow {
+    /// `share 3 of flow 0`.
+    pub fn describe(&self) -> String {
+        format!("share {} of flow {}", self.weight, self.group)
+    }
+}
+
+#[test]
+fn steadiness_limits_distance_or_slope() {
+    let rule = |name: &str, limit, percent| Steady {
+        quantity: Quantity::Iops,
+        slope: name == "slope",
+        limit,
+        percent,
+        window_ns: 4_000_000_000,
+        after_ns: 0,
+        every_ns: 1_000_000_000,
+    };
+    let steadied = |iops: &[f64]| Steadied { iops: iops.to_vec(), ..Steadied::default() };
+    let rising = steadied(&[100.0, 110.0, 120.0, 130.0]);
+    assert_eq!(rising.spread(Quantity::Iops), Spread { mean: 115.0, deviation: 15.0, slope: 10.0 });
+    assert_eq!(rising.criterion(&rule("distance", 1.0, false)), Some(15.0));
+    assert!(
+        rising.are_steady(&rule("distance", 15.1, false))
+            && !rising.are_steady(&rule("distance", 15.0, false))
+    );
+    assert!(
+        rising.are_steady(&rule("distance", 13.1, true)) && !rising.are_steady(&rule("distance", 13.0, true))
+    );
+    assert!(rising.are_steady(&rule("slope", 8.7, true)) && !rising.are_steady(&rule("slope", 8.6, true)));
+    // Down is as steep as up.
+    assert!(!steadied(&[130.0, 120.0, 110.0, 100.0]).are_steady(&rule("slope", 10.0, false)));
+    // Too few values, and a percentage of a zero mean.
+    assert!(!steadied(&[100.0, 100.0, 100.0]).are_steady(&rule("distance", 50.0, true)));
+    assert!(!steadied(&[0.0; 4]).are_steady(&rule("distance", 50.0, true)));
+    assert!(steadied(&[0.0; 4]).are_steady(&rule("distance", 50.0, false)));
+    assert_eq!(rule("slope", 0.5, true).to_flag(), "iops_slope:0.5%:4s");
 }

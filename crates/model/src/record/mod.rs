@@ -1,49 +1,42 @@
-//! The record: what was seen, as the session file holds it.
+//! The record: everything that was observed during a session, and the frames of the session file that hold it.
 //!
-//! For: frames and the record they add up to; each part of a frame has a file of its own. Not for: bytes on disk (that is
-//! [`frame`]) nor conclusions.
+//! A file is `fathom session 1` and then lines `xxxxxxxx {json}`, each ended by a line feed; the number is the
+//! CRC-32 of the rest of the line. JSON never holds a raw line feed, so the last line feed of a file ends its last
+//! complete frame.
+//!
 //! This is format 1. When a field changes its meaning, this module becomes `v1.rs` and stays readable.
 
 pub mod attempts;
-pub mod disturbed;
-mod end;
-pub mod frame;
-mod header;
-mod interval;
-mod preconditioned;
-mod run;
-mod stream;
-mod worker;
+pub mod stream;
 
+pub use crate::payload::Written;
+pub use crate::replay::Replayed;
+pub use attempts::{Attempt, Disturbance, Disturbed, Pairing, Preconditioned, Rounds, Unit, counting};
+
+pub use self::stream::{
+    AtDriver, Bucket, Cell, Common, Interval, Intervals, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop,
+    PREPARES_AHEAD, PriorityEnd, StreamEnd, ThreadIo, WorkerEnd,
+};
+use crate::Known;
 use crate::command::CommandEnd;
 use crate::evidence::Snapshot;
 use crate::fleet::Fleet;
-use attempts::Attempt;
-use disturbed::Disturbed;
-pub use end::{End, RunEnd, RunEnding, Still, SyncFailure, SyncedBy, WorkerStates};
-pub use header::{Ceiling, Clock, Header, SelfTest, Trial};
-pub use interval::{Cell, Interval, Intervals};
-pub use preconditioned::{Preconditioned, Rounds};
-pub use run::{Run, RunStart};
+use crate::machine::Machine;
+use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
-pub use stream::{
-    AtDriver, Bucket, Common, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop, PriorityEnd, Replayed, StreamEnd,
-    Written,
-};
-pub use worker::{PREPARES_AHEAD, ThreadIo, WorkerEnd};
 
 /// Version of the session file.
 pub const FORMAT: u32 = 1;
 
-/// One piece of a session, in the order of happening.
+/// One piece of a session, in order of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Frame {
     /// First frame of every file.
     Header(Box<Header>),
-    /// Kernel text at a moment; inside a run it belongs to that run.
+    /// Kernel text at a moment; inside a run it is part of that run.
     Evidence(Box<Snapshot>),
-    /// What was written before the first run, where the plan asked for it.
+    /// What was written before the first run, if the plan asked for preconditioning.
     Preconditioned(Preconditioned),
     /// A run begins.
     RunStart(RunStart),
@@ -51,30 +44,30 @@ pub enum Frame {
     Intervals(Intervals),
     /// A run has ended; closes the last `RunStart`.
     RunEnd(Box<RunEnd>),
-    /// Others disturbed the run that ended last.
+    /// Other processes disturbed the run that ended last.
     Disturbed(Disturbed),
-    /// What all hosts came to, in the session that has the runs of all of them merged.
+    /// The results of all hosts, in the session that has their runs merged.
     Fleet(Box<Fleet>),
     /// Last frame of a file that was closed in order.
     End(End),
 }
 
-/// A whole session, as far as it was written.
+/// A complete session, or as much of it as was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// What was meant and where.
+    /// The plan, the machine and the abilities of fathom.
     pub header: Header,
     /// Evidence outside any run.
     pub evidence: Vec<Snapshot>,
-    /// What was written before the first run; `None` where nothing was, or the session ended meanwhile.
+    /// What was written before the first run; `None` for nothing, or if the session ended during it.
     pub preconditioned: Option<Preconditioned>,
     /// The runs that count, in the order of happening.
     pub runs: Vec<Run>,
     /// Attempts at runs that count nowhere, since another attempt does.
     pub aside: Vec<Run>,
-    /// What is known of the hosts, where the runs are those of several, merged.
+    /// The hosts, if their runs are merged into this session.
     pub fleet: Option<Box<Fleet>>,
-    /// The end; `None` where the program was killed.
+    /// The end; `None` if the program was killed.
     pub end: Option<End>,
 }
 
@@ -83,7 +76,7 @@ pub struct Record {
 pub struct CommandRecord<'r> {
     /// The run with the snapshots around it.
     pub run: &'r Run,
-    /// What its parent knows.
+    /// What the parent process knows.
     pub end: &'r CommandEnd,
 }
 
@@ -98,7 +91,7 @@ pub enum Disorder {
         "this session file has format {0}, and this fathom reads format {FORMAT} at most; use the fathom that wrote it or a later one"
     )]
     FromTheFuture(u32),
-    /// A frame that cannot stand where it stands.
+    /// A frame in an invalid position.
     #[error("frame {0} ({1}) cannot stand there")]
     Misplaced(usize, &'static str),
     /// An index that names nothing.
@@ -113,10 +106,10 @@ impl Record {
         Self { header, evidence, preconditioned: None, runs, aside, fleet: None, end: None }
     }
 
-    /// Adds frames up to a record.
+    /// Builds a record from frames.
     ///
     /// # Errors
-    /// [`Disorder`] where they contradict one another.
+    /// [`Disorder`] if the frames contradict one another.
     pub fn from_frames(frames: impl IntoIterator<Item = Frame>) -> Result<Self, Disorder> {
         let mut frames = frames.into_iter().enumerate();
         let Some((_, Frame::Header(header))) = frames.next() else { return Err(Disorder::NoHeader) };
@@ -141,13 +134,13 @@ impl Record {
         }
         let mut record = Self::new(*header);
         for (at, frame) in frames {
-            record.take(at, frame)?;
+            record.add_frame(at, frame)?;
         }
-        record.set_aside();
+        record.remove_uncounted_attempts();
         Ok(record)
     }
 
-    fn take(&mut self, at: usize, frame: Frame) -> Result<(), Disorder> {
+    fn add_frame(&mut self, at: usize, frame: Frame) -> Result<(), Disorder> {
         if self.end.is_some() {
             return Err(Disorder::Misplaced(at, "after the end"));
         }
@@ -176,7 +169,7 @@ impl Record {
                 }
                 run.end = Some(*e);
             }
-            (Frame::Disturbed(by), None) => self.mark(at, &by)?,
+            (Frame::Disturbed(by), None) => self.mark_disturbed(at, &by)?,
             (Frame::Disturbed(_), Some(_)) => return Err(Disorder::Misplaced(at, "inside a run")),
             (Frame::Intervals(_) | Frame::RunEnd(_), None) => {
                 return Err(Disorder::Misplaced(at, "outside a run"));
@@ -202,7 +195,7 @@ impl Record {
     }
 
     /// Marks the attempt that ended last, all its phases.
-    fn mark(&mut self, at: usize, by: &Disturbed) -> Result<(), Disorder> {
+    fn mark_disturbed(&mut self, at: usize, by: &Disturbed) -> Result<(), Disorder> {
         let last = self.runs.last().map(Run::attempt).filter(|a| a.attempt == by.attempt);
         let Some(last) = last else { return Err(Disorder::Misplaced(at, "behind another attempt")) };
         let phases = self.runs.iter_mut().rev().take_while(|r| r.attempt().is_of(&last));
@@ -211,9 +204,9 @@ impl Record {
     }
 
     /// Takes away the attempts that do not count.
-    fn set_aside(&mut self) {
+    fn remove_uncounted_attempts(&mut self) {
         let tried: Vec<Attempt> = self.runs.iter().map(Run::attempt).collect();
-        let mut counts = attempts::counting(&tried, self.header.plan.pairing()).into_iter();
+        let mut counts = counting(&tried, self.header.plan.pairing()).into_iter();
         let (runs, aside) =
             std::mem::take(&mut self.runs).into_iter().partition(|_| counts.next() == Some(true));
         (self.runs, self.aside) = (runs, aside);
@@ -229,7 +222,7 @@ impl Record {
         all
     }
 
-    /// The runs of one phase of a job, in the order of happening.
+    /// The runs of one phase of a job, in order of time.
     pub fn runs_of(&self, job: usize, phase: usize) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(move |r| (r.start.job, r.start.phase) == (job, phase))
     }
@@ -240,9 +233,348 @@ impl Record {
         runs.filter_map(|run| Some(CommandRecord { run, end: run.end.as_ref()?.command.as_deref()? }))
     }
 
-    /// Those that ended in order.
+    /// The runs of one phase that were complete.
     pub fn complete_runs(&self, job: usize, phase: usize) -> impl Iterator<Item = &Run> {
         let complete = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
         self.runs_of(job, phase).filter(complete)
     }
+}
+
+/// The header of a session: the plan, the hosts, and what fathom itself can do there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of the session file.
+    pub format: u32,
+    /// Version of the program that measured.
+    pub version: String,
+    /// Start time, RFC 3339.
+    pub started: String,
+    /// The command line, and the targets and jobs that it leads to.
+    pub plan: Plan,
+    /// The hosts that participate; one unless several were requested.
+    pub hosts: Vec<Machine>,
+    /// The clock of the stamps.
+    pub clock: Clock,
+    /// Limits of fathom itself on this machine.
+    #[serde(default)]
+    pub self_test: SelfTest,
+}
+
+/// Limits of fathom itself at the shapes of the plan, measured before the first run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SelfTest {
+    /// Bytes per second that one thread copies in memory, in blocks of 1 MiB.
+    pub copy_bytes_per_s: f64,
+    /// One ceiling for each tested stream.
+    pub ceilings: Vec<Ceiling>,
+    /// One trial for each job of a comparison of interfaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<Trial>,
+}
+
+/// A job that was partly run before the first run, to see whether it works on this machine and which calls it
+/// makes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Index of the job.
+    pub job: usize,
+    /// Bytes that were moved; or why there will be no run of this job.
+    pub moved_bytes: Known<u64>,
+    /// Why its engine cannot be set up, without the engine's name and without a suggestion; `None` if it was set
+    /// up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
+    /// System calls of its workers for these bytes, or why they were not counted.
+    pub calls: Known<u64>,
+}
+
+/// The rate that one worker of a stream reaches without storage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Index of the job.
+    pub job: usize,
+    /// Index of the phase.
+    pub phase: usize,
+    /// Index of the stream.
+    pub stream: usize,
+    /// ns per operation of the loop alone (engine `null`), with the data of its writes.
+    pub loop_ns: Known<f64>,
+    /// ns per operation through the kernel's interface and back, nothing done there (`io_uring:nop`).
+    pub interface_ns: Known<f64>,
+}
+
+/// The clock that stamps operations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// `tsc` or `clock_monotonic`.
+    pub name: String,
+    /// The reason for this clock, if it is the fallback.
+    pub reason: Option<String>,
+    /// Measured cost of reading the clock, in picoseconds.
+    pub cost_ps: u64,
+}
+
+/// A run begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStart {
+    /// Index into the plan's jobs.
+    pub job: usize,
+    /// Index of the phase of the job; each phase of a repeat is its own run here.
+    #[serde(default)]
+    pub phase: usize,
+    /// How many times this job was measured before.
+    pub repeat: u32,
+    /// Number of earlier attempts at this run, which others disturbed; 0 in older files.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub attempt: u32,
+    /// Operations per second offered in an open loop, if the strategy chose them instead of the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_iops: Option<u64>,
+    /// Index into the header's hosts.
+    pub host: usize,
+    /// ns since the session began.
+    pub at_ns: u64,
+    /// Bytes of each target that are there to be touched, after preparation.
+    pub target_bytes: Vec<u64>,
+}
+
+// serde hands over a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_first(attempt: &u32) -> bool {
+    *attempt == 0
+}
+
+/// One run with everything observed in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its job, repeat and host, and when it began.
+    pub start: RunStart,
+    /// Its time series.
+    pub intervals: Vec<Interval>,
+    /// Kernel text of its moments.
+    pub evidence: Vec<Snapshot>,
+    /// Its end; `None` if the program was killed during the run.
+    pub end: Option<RunEnd>,
+    /// The disturbance, as decided after the run.
+    pub disturbed: Option<Disturbed>,
+}
+
+impl Run {
+    /// The attempt that this run is.
+    pub fn attempt(&self) -> Attempt {
+        let RunStart { job, repeat, attempt, offered_iops, .. } = self.start;
+        let complete = self.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
+        Attempt { job, repeat, attempt, offered_iops, disturbed: self.disturbed.is_some(), complete }
+    }
+}
+
+/// A run has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// ns since the session began.
+    pub at_ns: u64,
+    /// How it ended.
+    pub ending: RunEnding,
+    /// One entry for each stream of the phase.
+    pub streams: Vec<StreamEnd>,
+    /// One entry for each worker.
+    pub workers: Vec<WorkerEnd>,
+    /// ns from the last completion to the end of the final sync; `None` if nothing was written or the sync failed.
+    pub sync_ns: Option<u64>,
+    /// Syncs and closes of targets after the last operation that failed. Sessions of older versions have a sentence in the notes instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sync_failures: Vec<SyncFailure>,
+    /// CPU time of the process in user space and in the kernel while workers ran, in ns, including threads of
+    /// libraries and of the kernel. `None` if it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_ns: Option<[u64; 2]>,
+    /// How long fathom as a whole stood still, according to its watchdog thread; `None` without a watchdog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub still: Option<Known<Still>>,
+    /// Incidents, in sentences: pages that stayed cached, dirty data that did not settle.
+    pub notes: Vec<String>,
+    /// Facts about a user's command; `None` if fathom itself did the I/O.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Box<CommandEnd>>,
+}
+
+/// A failed sync or close of a target: the kernel accepted writes and could not store them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncFailure {
+    /// Index of the target in the plan.
+    pub target: usize,
+    /// The call that failed.
+    pub call: SyncedBy,
+    /// The error number; 0 if the kernel gave none.
+    pub errno: i32,
+}
+
+/// A call that makes writes stable after the last operation, or reports that they were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncedBy {
+    /// `fdatasync(2)` on the target.
+    FinalSync,
+    /// `close(2)` of a worker's descriptor.
+    Close,
+}
+
+impl SyncedBy {
+    /// Its name in sentences: `final sync`, `close`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FinalSync => "final sync",
+            Self::Close => "close",
+        }
+    }
+}
+
+/// Times for which fathom or the machine was stopped or frozen, and samples of the workers' states. A watchdog
+/// thread that only sleeps woke up too late without waiting for a CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Still {
+    /// How often.
+    pub times: u32,
+    /// Longest of them in ns.
+    pub longest_ns: u64,
+    /// All together, in ns.
+    pub total_ns: u64,
+    /// The states of the workers, or why they could not be sampled; `None` in records from before they were
+    /// sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<Known<WorkerStates>>,
+}
+
+/// Samples of the workers' states, all workers of a run together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerStates {
+    /// All samples.
+    pub samples: u64,
+    /// Samples that found a worker stopped: by a signal, by a tracer, or in a freezer.
+    pub stopped: u64,
+    /// Samples that found a tracer attached to a worker.
+    pub traced: u64,
+    /// The tracer that was seen first: `strace (pid 4711)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracer: Option<String>,
+}
+
+impl RunEnd {
+    /// The end of a run that never began.
+    pub fn without(ending: RunEnding) -> Self {
+        Self {
+            at_ns: 0,
+            ending,
+            streams: Vec::new(),
+            workers: Vec::new(),
+            sync_ns: None,
+            sync_failures: Vec::new(),
+            process_ns: None,
+            still: None,
+            notes: Vec::new(),
+            command: None,
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how", content = "why")]
+pub enum RunEnding {
+    /// The measured window was filled.
+    Complete,
+    /// A signal ended it.
+    Interrupted,
+    /// An error ended it, in a sentence.
+    Failed(String),
+    /// It ended before the first run: facts about the target would have invalidated the number, in a sentence.
+    NotMeasured(String),
+}
+
+/// The end of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// How it ended.
+    pub ending: RunEnding,
+    /// Incidents since the last run, in sentences.
+    pub notes: Vec<String>,
+    /// Drift of the time stamp clock against the kernel's over the session, in parts per million; `None` if it is
+    /// the kernel's clock.
+    pub clock_drift_ppm: Option<f64>,
+}
+
+/// First line of every session file.
+pub const MAGIC: &str = "fathom session 1\n";
+/// Largest session file that is read: the limit for writing, plus room for the end.
+pub const MAX_FILE_BYTES: u64 = 80 << 20;
+
+/// Why bytes are not a session.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// No session file at all.
+    #[error("this is no session file: its first line is not 'fathom session 1'")]
+    NoMagic,
+    /// A beginning without its first frame.
+    #[error("fathom was killed before the first run, so there is nothing in it")]
+    Headless,
+    /// The file itself.
+    #[error(transparent)]
+    File(#[from] std::io::Error),
+    /// A frame in the middle is damaged.
+    #[error("line {line} is damaged: {why}")]
+    Damaged {
+        /// Line number, from 1.
+        line: usize,
+        /// The error in it.
+        why: String,
+    },
+    /// The frames contradict one another.
+    #[error(transparent)]
+    Disorder(#[from] Disorder),
+}
+
+/// A frame as a line, including the line feed.
+///
+/// # Errors
+/// Only if a number has no JSON form, which no frame built by fathom has.
+pub fn encode(frame: &Frame) -> Result<String, serde_json::Error> {
+    let json = serde_json::to_string(frame)?;
+    Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
+}
+
+/// Reads the bytes of a file. The flag is true if a torn last frame was dropped.
+///
+/// # Errors
+/// [`Unreadable`] for anything but a session whose last frame may be torn.
+pub fn decode(bytes: &[u8]) -> Result<(Record, bool), Unreadable> {
+    let Some(body) = bytes.strip_prefix(MAGIC.as_bytes()) else {
+        let begun = MAGIC.as_bytes().starts_with(bytes);
+        return Err(if begun { Unreadable::Headless } else { Unreadable::NoMagic });
+    };
+    let complete = body.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    let mut torn = complete < body.len();
+    let lines: Vec<&[u8]> = body[..complete].split_inclusive(|b| *b == b'\n').collect();
+    let mut frames = Vec::with_capacity(lines.len());
+    for (i, line) in lines.iter().enumerate() {
+        match decode_line(line) {
+            Ok(frame) => frames.push(frame),
+            // A crash of the machine can leave blocks of the last frame unwritten inside the file's length.
+            Err(_) if i + 1 == lines.len() => torn = true,
+            Err(why) => return Err(Unreadable::Damaged { line: i + 2, why }),
+        }
+    }
+    if frames.is_empty() {
+        return Err(Unreadable::Headless);
+    }
+    Ok((Record::from_frames(frames)?, torn))
+}
+
+fn decode_line(line: &[u8]) -> Result<Frame, String> {
+    let text = std::str::from_utf8(line).map_err(|e| e.to_string())?.trim_end_matches('\n');
+    let (sum, json) = text.split_once(' ').ok_or("no checksum")?;
+    let expected = u32::from_str_radix(sum, 16).map_err(|e| format!("checksum: {e}"))?;
+    if crc32fast::hash(json.as_bytes()) != expected {
+        return Err("the checksum does not match".into());
+    }
+    serde_json::from_str(json).map_err(|e| e.to_string())
 }

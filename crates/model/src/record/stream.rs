@@ -1,10 +1,10 @@
-//! Totals of a stream over a run.
-//!
-//! For: operations, bytes and full histograms, per kind. Not for: their course over time ([`super::interval`]).
+//! Totals of one run: of a stream and its workers, of each interval of time, and counts of operations in flight.
 
 use crate::Known;
 use crate::histogram::Histogram;
-use crate::job::{IoPriority, Kind, Steadied};
+use crate::job::{FoundDepth, IoPriority, Kind, Steadied};
+use crate::payload::Written;
+use crate::replay::Replayed;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -19,31 +19,34 @@ pub struct StreamEnd {
     pub depth_ns: u64,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, KindEnd>,
-    /// All operations submitted, warm-up and drain included: what the ledger is compared with.
+    /// All operations submitted, including warm-up and drain: the ledger compares them with the counters of lower
+    /// layers.
     pub issued: BTreeMap<Kind, Issued>,
-    /// Time inside calls that handed operations over without waiting for any, one entry per call within the window.
+    /// Time inside calls that submitted operations without waiting, one entry for each call within the window.
     #[serde(default)]
     pub submit: Histogram,
-    /// What its last values were, where it ends as soon as they are steady.
+    /// Its last values, if it ends as soon as they are steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steadied: Option<Steadied>,
-    /// What the data that were written are like, made once more and measured; `None` where nothing is written.
+    /// How compressible and repetitive the written data are, measured on a second copy; `None` if nothing is
+    /// written.
     #[serde(default)]
     pub data: Option<Written>,
-    /// Totals of each worker on each target within the window, where that was asked for.
+    /// Totals of each worker on each target within the window, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<LaneEnd>,
     /// How far a replay could follow its capture; `None` of anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
-    /// The replayed load as the device's driver saw it, as it saw that of the capture; or why that is not known. `None` of anything but a
-    /// replay.
+    /// The replayed load as seen by the device's driver, like the capture's; or why it is not known. `None` without
+    /// a replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_driver: Option<Known<AtDriver>>,
-    /// Its reads and writes apart by their priority, where some have one of their own.
+    /// Its reads and writes by priority, if some have their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityEnd>,
-    /// What completed while the load of all hosts ran, where several did and not all for as long; rates are of it.
+    /// Operations completed while the load of all hosts ran, if several hosts ran and not all equally long; rates
+    /// count only these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
 }
@@ -51,9 +54,9 @@ pub struct StreamEnd {
 /// Operations of one kind and priority within the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PriorityEnd {
-    /// What they did.
+    /// Kind of operation.
     pub kind: Kind,
-    /// What the kernel was told of each, or of their thread; `None` for neither.
+    /// The priority given to the kernel, for the operations or their thread; `None` for neither.
     pub priority: Option<IoPriority>,
     /// From the submission to the completion.
     pub latency: Histogram,
@@ -69,7 +72,7 @@ impl PriorityEnd {
     }
 }
 
-/// What completed while the load of all hosts ran.
+/// Operations completed while the load of all hosts ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Common {
     /// Length of that time in ns.
@@ -78,40 +81,22 @@ pub struct Common {
     pub kinds: BTreeMap<Kind, [u64; 2]>,
 }
 
-/// How far a replay could follow its capture.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Replayed {
-    /// Operations that were read from the capture only after they should have been submitted.
-    pub starved: u64,
-    /// The longest that one of those was late, in ns.
-    pub starved_ns: u64,
-    /// Times that an operation was due and none could be in flight any more.
-    pub held_by_depth: u64,
-    /// Operations that came late because those before them in the capture, which wait for others, filled the table of operations.
-    pub held_by_order: u64,
-    /// Discards that lay wholly outside what was read or written, and so have no place on a smaller target.
-    #[serde(default)]
-    pub outside: u64,
-    /// Whether all of the capture was submitted.
-    pub is_whole: bool,
-}
-
 /// Requests of a load at the driver of its device, from issue to completion.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AtDriver {
-    /// Mean number in flight, from the first issue to the last completion; `None` where completions are missing.
+    /// Mean number in flight, from the first issue to the last completion; `None` if completions are missing.
     pub depth: Option<f64>,
-    /// Requests by kind, and how long they took.
+    /// Number of requests by kind, and their latencies.
     pub kinds: BTreeMap<Kind, (u64, Histogram)>,
 }
 
-/// Totals of a worker on a target, or on all of them where it does not tell them apart.
+/// Totals of a worker on one target, or on all targets if it does not separate them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LaneEnd {
     /// Index of the worker in the phase.
     pub worker: u32,
-    /// Index among its lanes: that of the target, where each has one, or where its operations are told apart by it.
+    /// Index among its lanes: that of the target if each target has a lane, or if operations are separated by
+    /// target.
     pub lane: u32,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, LaneKind>,
@@ -124,17 +109,17 @@ pub struct LaneKind {
     pub bytes: u64,
     /// Latencies, as in [`KindEnd::latency`].
     pub latency: Histogram,
-    /// Its course in stretches of equal length, from the window's first ns on; the last one may be shorter.
+    /// Its time series in intervals of equal length from the start of the window; the last one may be shorter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub course: Vec<Bucket>,
 }
 
-/// Latencies of a stretch: how many, the smallest and the largest in ns, their sum and that of their squares.
+/// Latencies of an interval: count, minimum and maximum in ns, sum, and sum of squares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bucket(pub u64, pub u64, pub u64, pub u64, pub f64);
 
 impl Bucket {
-    /// Those of a histogram, each as large as its bucket says.
+    /// The latencies of a histogram, each as large as its bucket.
     pub fn from_histogram(latency: &Histogram) -> Self {
         let squares = latency.counts().map(|(ns, count)| count as f64 * (ns as f64).powi(2)).sum();
         let (min, max) = (latency.min_ns().unwrap_or(0), latency.max_ns().unwrap_or(0));
@@ -153,25 +138,15 @@ impl Bucket {
         Self(count, min, self.2.max(other.2), self.3.saturating_add(other.3), self.4 + other.4)
     }
 
-    /// Their mean in ns; 0 where there is none.
+    /// Mean in ns; 0 without operations.
     pub fn mean_ns(&self) -> f64 {
         if self.0 == 0 { 0.0 } else { self.3 as f64 / self.0 as f64 }
     }
 
-    /// Their standard deviation in ns; 0 where there is none.
+    /// Standard deviation in ns; 0 without operations.
     pub fn deviation_ns(&self) -> f64 {
         if self.0 == 0 { 0.0 } else { (self.4 / self.0 as f64 - self.mean_ns().powi(2)).max(0.0).sqrt() }
     }
-}
-
-/// What data are like, as a compressor and a deduplicator see them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Written {
-    /// Share of the bytes that an LZ compressor saves, block by block of 4 KiB, in percent.
-    pub compress_percent: f64,
-    /// Share of the 4 KiB blocks that are copies of others, in percent.
-    pub dedup_percent: f64,
 }
 
 /// Totals of one kind of operation within the window.
@@ -196,33 +171,316 @@ pub struct OpenLoop {
     pub lateness: Histogram,
 }
 
-/// All operations of one kind that were submitted, the warm-up and the drain included.
+/// All submitted operations of one kind, including warm-up and drain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issued {
     /// Operations completed.
     pub ops: u64,
-    /// Bytes they moved.
+    /// Bytes moved.
     pub bytes: u64,
     /// Errors by errno.
     pub errors: BTreeMap<i32, u64>,
-    /// Operations that moved fewer bytes than asked.
+    /// Operations that moved fewer bytes than requested.
     pub short: u64,
     /// Longest latency, the drain included.
     pub max_ns: u64,
 }
 
+/// Entry of [`WorkerEnd::used`] if the data of the next write are made while the queue is full.
+pub const PREPARES_AHEAD: &str = "data of the next write made while waiting";
+
+/// The cost of a worker, and how it ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkerEnd {
+    /// Index of the worker.
+    pub worker: u32,
+    /// Index of its stream.
+    pub stream: usize,
+    /// ns between its first and last stamp.
+    pub wall_ns: u64,
+    /// CPU time in user space in that time.
+    pub user_ns: u64,
+    /// CPU time in the kernel in that time.
+    pub system_ns: u64,
+    /// Voluntary and involuntary context switches.
+    pub switches: [u64; 2],
+    /// Page faults without and with I/O; `None` in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<[u64; 2]>,
+    /// Cycles and instructions in that time, or why they were not counted.
+    #[serde(default = "not_asked")]
+    pub counted: Known<[u64; 2]>,
+    /// The depth that it found, if it searched for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<FoundDepth>,
+    /// Operations in flight and per call, if a format needs them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth_counts: Option<DepthCounts>,
+    /// Turns of the loop; operations per turn show how busy it was.
+    pub turns: u64,
+    /// Operations that completed, warm-up and drain included.
+    #[serde(default)]
+    pub ops: u64,
+    /// ns that it was ready to run and waited for a CPU, or why that is not known.
+    #[serde(default = "not_asked_for_waiting")]
+    pub ready_ns: Known<u64>,
+    /// Bytes and calls that the kernel counted for it in that time, or why they are not known.
+    #[serde(default = "not_asked_for_io")]
+    pub io: Known<ThreadIo>,
+    /// Features that the engine really used: `registered buffers`, ...
+    pub used: Vec<String>,
+    /// Features that the kernel refused, with the reason.
+    pub fallbacks: Vec<String>,
+    /// Why it ended early.
+    pub error: Option<String>,
+}
+
+impl Default for WorkerEnd {
+    fn default() -> Self {
+        Self {
+            worker: 0,
+            stream: 0,
+            wall_ns: 0,
+            user_ns: 0,
+            system_ns: 0,
+            switches: [0, 0],
+            faults: None,
+            counted: not_asked(),
+            depth: None,
+            depth_counts: None,
+            turns: 0,
+            ops: 0,
+            ready_ns: not_asked_for_waiting(),
+            io: not_asked_for_io(),
+            used: Vec::new(),
+            fallbacks: Vec::new(),
+            error: None,
+        }
+    }
+}
+
+/// Cycles and instructions in older files.
+fn not_asked() -> Known<[u64; 2]> {
+    Err("cycles and instructions were not asked for".into())
+}
+
+/// Time of waiting for a CPU in older files.
+fn not_asked_for_waiting() -> Known<u64> {
+    Err("waiting for a CPU was not asked for".into())
+}
+
+/// The kernel's count of a worker's I/O in older files.
+fn not_asked_for_io() -> Known<ThreadIo> {
+    Err("the kernel's count of the I/O of each worker was not asked for".into())
+}
+
+/// The kernel's counters for a thread (`/proc/thread-self/io`). Reads and direct writes count when they are
+/// submitted to a block device, other writes when they make a clean page dirty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadIo {
+    /// Bytes that system calls of the read family moved.
+    pub rchar: u64,
+    /// Bytes that system calls of the write family moved.
+    pub wchar: u64,
+    /// System calls of the read family.
+    pub syscr: u64,
+    /// System calls of the write family.
+    pub syscw: u64,
+    /// Bytes submitted to block devices to be read.
+    pub read_bytes: u64,
+    /// Bytes submitted to block devices to be written, and bytes of pages made dirty.
+    pub write_bytes: u64,
+    /// Bytes of dirty pages that were dropped before they were written.
+    pub cancelled_write_bytes: u64,
+}
+
+impl ThreadIo {
+    /// Parses the text of that file.
+    ///
+    /// # Errors
+    /// The line that is missing or not a number.
+    pub fn parse(text: &str) -> Known<Self> {
+        let number = |key: &str| -> Known<u64> {
+            let line = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
+            let line = line.ok_or_else(|| format!("the kernel shows no {key} for a thread"))?;
+            line.trim().parse().map_err(|_| format!("{key} is no number: '{}'", line.trim()))
+        };
+        Ok(Self {
+            rchar: number("rchar")?,
+            wchar: number("wchar")?,
+            syscr: number("syscr")?,
+            syscw: number("syscw")?,
+            read_bytes: number("read_bytes")?,
+            write_bytes: number("write_bytes")?,
+            cancelled_write_bytes: number("cancelled_write_bytes")?,
+        })
+    }
+
+    /// The sum of two counts.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.combine(other, u64::saturating_add)
+    }
+
+    /// The difference to `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        self.combine(earlier, u64::saturating_sub)
+    }
+
+    fn combine(self, other: Self, with: fn(u64, u64) -> u64) -> Self {
+        Self {
+            rchar: with(self.rchar, other.rchar),
+            wchar: with(self.wchar, other.wchar),
+            syscr: with(self.syscr, other.syscr),
+            syscw: with(self.syscw, other.syscw),
+            read_bytes: with(self.read_bytes, other.read_bytes),
+            write_bytes: with(self.write_bytes, other.write_bytes),
+            cancelled_write_bytes: with(self.cancelled_write_bytes, other.cancelled_write_bytes),
+        }
+    }
+}
+
+/// A part of the run: neighbouring intervals of one second or less.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// The intervals, in time order for each stream.
+    pub rows: Vec<Interval>,
+    /// How many neighbours were merged to keep the file small; 0 when none.
+    pub merged: u64,
+}
+
+/// One interval of a stream, all its workers together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Index of the stream in its phase.
+    #[serde(rename = "s")]
+    pub stream: usize,
+    /// First ns, since the run's start.
+    #[serde(rename = "a")]
+    pub start_ns: u64,
+    /// Last ns.
+    #[serde(rename = "b")]
+    pub end_ns: u64,
+    /// Operations in flight times ns.
+    #[serde(rename = "d")]
+    pub depth_ns: u64,
+    /// Completed operations by kind.
+    #[serde(rename = "k")]
+    pub cells: BTreeMap<Kind, Cell>,
+}
+
+/// Operations completed in an interval: count, bytes, and median, 99th percentile and maximum of latency in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell(pub u64, pub u64, pub u64, pub u64, pub u64);
+
+/// Columns of each table.
+pub const COLUMNS: usize = 7;
+
+/// Counts of a worker at each submission and each collection of completions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DepthCounts {
+    /// Operations by the number in flight when they were submitted: 1, 2 to 3, 4 to 7, 8 to 15, 16 to 31, 32 to 63,
+    /// 64 and more.
+    pub level: [u64; COLUMNS],
+    /// Submissions by their number of operations: 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, 65 and more.
+    pub submit: [u64; COLUMNS],
+    /// Completions seen together by their number, in the same columns.
+    pub complete: [u64; COLUMNS],
+}
+
+impl DepthCounts {
+    /// Nothing counted.
+    pub const NONE: Self = Self { level: [0; COLUMNS], submit: [0; COLUMNS], complete: [0; COLUMNS] };
+
+    /// Counts a submission of `operations`, after which `in_flight` are in flight.
+    pub fn submitted(&mut self, operations: u32, in_flight: u32) {
+        self.level[level_column(in_flight)] += u64::from(operations);
+        self.submit[call_column(operations)] += 1;
+    }
+
+    /// Counts completions that were seen together.
+    pub fn completed(&mut self, operations: u32) {
+        self.complete[call_column(operations)] += 1;
+    }
+
+    /// The sum of two counts.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let add =
+            |a: [u64; COLUMNS], b: [u64; COLUMNS]| std::array::from_fn(|at| a[at].saturating_add(b[at]));
+        Self {
+            level: add(self.level, other.level),
+            submit: add(self.submit, other.submit),
+            complete: add(self.complete, other.complete),
+        }
+    }
+}
+
+/// The column for a number in flight. The lower bounds of the columns are powers of two.
+fn level_column(in_flight: u32) -> usize {
+    (in_flight.max(1).ilog2() as usize).min(COLUMNS - 1)
+}
+
+/// The column for a number of operations. The upper bounds are 0 and powers of two from 4 on.
+fn call_column(operations: u32) -> usize {
+    match operations {
+        0 => 0,
+        1..=4 => 1,
+        more => ((more - 1).ilog2() as usize).min(COLUMNS - 1),
+    }
+}
+
 #[test]
-fn stretches_are_added_up_as_if_they_were_one() {
-    let of = |latencies: &[u64]| {
+fn added_buckets_equal_one_bucket() {
+    let bucket = |latencies: &[u64]| {
         let mut histogram = Histogram::new();
         for ns in latencies {
             histogram.record(*ns);
         }
         Bucket::from_histogram(&histogram)
     };
-    let (one, other) = (of(&[10, 20]), of(&[30]));
-    assert_eq!(one.plus(other), of(&[10, 20, 30]));
+    let (one, other) = (bucket(&[10, 20]), bucket(&[30]));
+    assert_eq!(one.plus(other), bucket(&[10, 20, 30]));
     assert_eq!((one.plus(Bucket::default()), Bucket::default().plus(other)), (one, other));
     assert_eq!((one.mean_ns(), one.deviation_ns()), (15.0, 5.0));
     assert_eq!((Bucket::default().mean_ns(), Bucket::default().deviation_ns()), (0.0, 0.0));
+}
+
+#[test]
+fn incomplete_io_counts_are_rejected() {
+    let text =
+        "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n";
+    let io = ThreadIo::parse(text).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!((io.rchar, io.syscw, io.read_bytes, io.cancelled_write_bytes), (1, 4, 5, 7));
+    assert_eq!(io.plus(io).since(io), io);
+    for (text, why) in [("rchar: 1\n", "no wchar"), (&text.replace('4', "four"), "syscw is no number")] {
+        assert!(ThreadIo::parse(text).is_err_and(|w| w.contains(why)), "{why}");
+    }
+}
+
+#[test]
+fn older_records_have_no_io_count_of_workers() {
+    let mut old = serde_json::to_value(WorkerEnd::default()).unwrap_or_default();
+    old.as_object_mut().map(|fields| fields.remove("io"));
+    let read: WorkerEnd = serde_json::from_value(old).unwrap_or_else(|e| panic!("{e}"));
+    assert!(read.io.is_err_and(|why| why.contains("not asked for")));
+}
+
+#[test]
+fn depth_columns_equal_those_of_fio() {
+    let bounds = [1, 2, 3, 4, 7, 8, 31, 32, 63, 64, 1000];
+    assert_eq!(bounds.map(level_column), [0, 1, 1, 2, 2, 3, 4, 5, 5, 6, 6]);
+    let bounds = [0, 1, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 1000];
+    assert_eq!(bounds.map(call_column), [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]);
+}
+
+#[test]
+fn depth_counts_are_added() {
+    let mut counts = DepthCounts::default();
+    counts.submitted(8, 8);
+    counts.completed(1);
+    counts.submitted(1, 8);
+    let twice = counts.plus(&counts);
+    assert_eq!((twice.level[3], twice.submit[2], twice.submit[1], twice.complete[1]), (18, 2, 2, 2));
 }

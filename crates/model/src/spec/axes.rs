@@ -1,24 +1,23 @@
-//! Axes: the values that a sweep goes through, in words.
+//! Axes of a sweep: the values of each setting, the parser of ranges such as `4k..1m` or `1..9+2`, and the named
+//! presets.
 //!
-//! For: the one table of axes, with their flags and where they are in a setting; lists (`4k,64k`), doubling ranges (`16k..2m`) and
-//! ranges with a step (`1..9+2`), all at once. Not for: which settings of the grid can be measured, which the plan finds out.
+//! The plan finds out which cells of the grid can be measured.
 
-use super::cycle::Step;
-use super::limits::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_TARGETS, MAX_WORKERS};
-use super::number::{count, shown, size};
-use super::offset::{Offset, positions};
-use super::specs::{self, Spec};
-use super::{EngineSpec, Rw, order, parsers};
+use super::number::{count, quoted_excerpt, size};
+use super::{EngineSpec, Rw, parsers};
 use crate::job::{Cache, Mix};
-use crate::sweep::Setting;
-use crate::units::show_block;
+use crate::spec::iometer::{Spec, Step};
+use crate::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_TARGETS, MAX_WORKERS};
+use crate::spec::{iometer, operations};
+use crate::sweep::{Setting, Variable};
+use crate::units::{MIB, show_block};
 
 /// Most values of an axis.
 pub const MAX_VALUES: usize = 64;
 /// Most cells of a grid: measuring more, each for a second, takes more than an hour.
 pub const MAX_CELLS: usize = 4096;
 
-/// The axes of a grid; an empty one has one value, the default.
+/// The axes of a grid; an empty axis has one value, the default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axes {
     /// Bytes per operation.
@@ -27,13 +26,13 @@ pub struct Axes {
     pub depth: Vec<u32>,
     /// Threads.
     pub workers: Vec<u32>,
-    /// Engines.
+    /// Interfaces to the kernel, each with its options.
     pub engine: Vec<EngineSpec>,
     /// Ways through the page cache.
     pub cache: Vec<Cache>,
     /// Orders and directions.
     pub rw: Vec<Rw>,
-    /// Shares of directions, for those words of `rw` that leave them open.
+    /// Shares of directions, for words of `rw` that leave them open.
     pub mix: Vec<Mix>,
     /// Operations submitted per call.
     pub batch: Vec<u32>,
@@ -43,38 +42,38 @@ pub struct Axes {
     pub targets: Vec<u32>,
     /// Targets, each used alone.
     pub target: Vec<String>,
-    /// Where a cell begins on its target.
+    /// First offset of a cell on its target.
     pub offset: Vec<Offset>,
 }
 
 /// One axis.
 #[derive(Debug)]
 pub struct Axis {
-    /// Its name, which is its flag too.
+    /// Its name, which is also its flag.
     pub name: &'static str,
-    /// What stands for its values in help.
+    /// Placeholder of its values in help.
     pub value: &'static str,
     /// One line of help.
     pub about: &'static str,
-    /// Puts the values of a text in place of those that are there.
+    /// Replaces its values by those parsed from a text.
     set: fn(&mut Axes, &str, IsEngine) -> Result<(), String>,
-    /// Its values as they are told; empty where nothing was said.
+    /// Its values as text; empty if none were given.
     pub words: fn(&Axes) -> String,
-    /// Where it is in a setting, if its values are numbers that can rise.
+    /// Its position in a setting, for numeric values that can rise.
     pub scale: Option<Scale>,
 }
 
-/// Tells the name of an engine from an option of the one before.
+/// Distinguishes the name of an engine from an option of the previous engine.
 pub type IsEngine = fn(&str) -> bool;
 
 /// A number of a setting that an axis goes through.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// Its value; `None` where the setting has none of it.
+    /// Its value; `None` if the setting has none.
     pub of: fn(&Setting) -> Option<u32>,
-    /// A value as it is shown.
+    /// Formats a value.
     pub show: fn(u32) -> String,
-    /// The setting with nothing said of it, so that what is equal but for it is equal.
+    /// The setting without this value, to compare all others.
     pub without: fn(&Setting) -> Setting,
 }
 
@@ -96,100 +95,102 @@ pub const WORKERS: Scale = Scale {
 /// Operations submitted per call.
 pub const BATCHES: Scale =
     Scale { of: |s| s.batch, show: |v| v.to_string(), without: |s| Setting { batch: None, ..s.clone() } };
-/// Targets of each worker, where all have as many.
+/// Targets of each worker, if all workers have the same number.
 pub const TARGETS: Scale = Scale {
     of: |s| s.targets.filter(|_| s.targets_of_last.is_none()),
     show: |v| v.to_string(),
     without: |s| Setting { targets: None, ..s.clone() },
 };
 
-/// Every axis there is, in the order of help. Where its values act is `src/plan/sweep`.
+/// All axes, in the order of help. `src/plan/sweep` applies their values.
 pub const AXES: &[Axis] = &[
     Axis {
         name: "bs",
         value: "SIZES",
         about: "Bytes per operation: a list (4k,64k), a doubling range (16k..2m), one with a step (4k..16k+4k, 4k..64k*4), or all of them [default: 4k..4m]",
-        set: |a, t, _| put(&mut a.bs, numbers(t, |t| size(t, 1, MAX_BLOCK_BYTES).map(|b| b as u32))),
-        words: |a| joined(&a.bs, |v| (SIZES.show)(*v)),
+        set: |a, t, _| {
+            replace_values(&mut a.bs, parse_numbers(t, |t| size(t, 1, MAX_BLOCK_BYTES).map(|b| b as u32)))
+        },
+        words: |a| format_list(&a.bs, |v| (SIZES.show)(*v)),
         scale: Some(SIZES),
     },
     Axis {
         name: "depth",
         value: "COUNTS",
         about: "Operations in flight per worker, likewise [default: 1..16]",
-        set: |a, t, _| put(&mut a.depth, numbers(t, |t| count(t, 1, MAX_DEPTH))),
-        words: |a| joined(&a.depth, u32::to_string),
+        set: |a, t, _| replace_values(&mut a.depth, parse_numbers(t, |t| count(t, 1, MAX_DEPTH))),
+        words: |a| format_list(&a.depth, u32::to_string),
         scale: Some(DEPTHS),
     },
     Axis {
         name: "workers",
         value: "COUNTS",
         about: "Threads, likewise [default: 1]",
-        set: |a, t, _| put(&mut a.workers, numbers(t, |t| count(t, 1, MAX_WORKERS))),
-        words: |a| joined(&a.workers, u32::to_string),
+        set: |a, t, _| replace_values(&mut a.workers, parse_numbers(t, |t| count(t, 1, MAX_WORKERS))),
+        words: |a| format_list(&a.workers, u32::to_string),
         scale: Some(WORKERS),
     },
     Axis {
         name: "engine",
         value: "NAMES",
         about: "Interfaces, such as io_uring,libaio or io_uring:sqpoll=1 [default: io_uring]",
-        set: |a, t, is_engine| put(&mut a.engine, engines(t, is_engine)),
-        words: |a| joined(&a.engine, EngineSpec::to_flag),
+        set: |a, t, is_engine| replace_values(&mut a.engine, parse_engines(t, is_engine)),
+        words: |a| format_list(&a.engine, EngineSpec::to_flag),
         scale: None,
     },
     Axis {
         name: "cache",
         value: "WORDS",
         about: "How the target is opened, such as direct,buffered [default: direct]",
-        set: |a, t, _| put(&mut a.cache, list(t, parsers::cache)),
-        words: |a| joined(&a.cache, |c| c.word().into()),
+        set: |a, t, _| replace_values(&mut a.cache, parse_list(t, parsers::cache)),
+        words: |a| format_list(&a.cache, |c| c.word().into()),
         scale: None,
     },
     Axis {
         name: "rw",
         value: "WORDS",
         about: "Order and direction, such as read,randread [default: read,write; reads only where TARGET is an existing file or a device]",
-        set: |a, t, _| put(&mut a.rw, list(t, parsers::rw)),
-        words: |a| joined(&a.rw, |rw| rw.word().into()),
+        set: |a, t, _| replace_values(&mut a.rw, parse_list(t, parsers::rw)),
+        words: |a| format_list(&a.rw, |rw| rw.word().into()),
         scale: None,
     },
     Axis {
         name: "mix",
         value: "READ%S",
         about: "Shares of reads for rw and randrw, such as 100,70,0 [default: 50]",
-        set: |a, t, _| put(&mut a.mix, list(t, order::mix)),
-        words: |a| joined(&a.mix, |mix| mix.describe()),
+        set: |a, t, _| replace_values(&mut a.mix, parse_list(t, operations::mix)),
+        words: |a| format_list(&a.mix, |mix| mix.describe()),
         scale: None,
     },
     Axis {
         name: "batch",
         value: "COUNTS",
         about: "Operations submitted per call, as a list or range [default: as the engine has it]",
-        set: |a, t, _| put(&mut a.batch, numbers(t, |t| count(t, 1, MAX_DEPTH))),
-        words: |a| joined(&a.batch, u32::to_string),
+        set: |a, t, _| replace_values(&mut a.batch, parse_numbers(t, |t| count(t, 1, MAX_DEPTH))),
+        words: |a| format_list(&a.batch, u32::to_string),
         scale: Some(BATCHES),
     },
     Axis {
         name: "spec",
         value: "NAMES",
         about: "Access specifications instead of rw, mix and bs, such as file-server,4k-oltp, or classics, iometer, all",
-        set: |a, t, _| put(&mut a.spec, several(t, specs::named)),
-        words: |a| joined(&a.spec, |spec| spec.name.clone()),
+        set: |a, t, _| replace_values(&mut a.spec, parse_groups(t, iometer::named)),
+        words: |a| format_list(&a.spec, |spec| spec.name.clone()),
         scale: None,
     },
     Axis {
         name: "targets",
         value: "COUNTS",
         about: "How many of the TARGETs are used, as a list or range [default: all at once]",
-        set: |a, t, _| put(&mut a.targets, numbers(t, |t| count(t, 1, MAX_TARGETS as u32))),
-        words: |a| joined(&a.targets, u32::to_string),
+        set: |a, t, _| replace_values(&mut a.targets, parse_numbers(t, |t| count(t, 1, MAX_TARGETS as u32))),
+        words: |a| format_list(&a.targets, u32::to_string),
         scale: Some(TARGETS),
     },
     Axis {
         name: "target",
         value: "PATHS",
         about: "Directories, files or block devices, each measured alone, such as /mnt/a,/mnt/b, instead of TARGETs used at once",
-        set: |a, t, _| put(&mut a.target, list(t, parsers::path)),
+        set: |a, t, _| replace_values(&mut a.target, parse_list(t, parsers::path)),
         words: |a| a.target.join(","),
         scale: None,
     },
@@ -197,17 +198,17 @@ pub const AXES: &[Axis] = &[
         name: "offset",
         value: "POSITIONS",
         about: "First byte that may be touched, in percent of what is there or in bytes, such as 0%,50%,99%, 0%..90%+10%, 0%..99%/12 or 4g [default: 0]",
-        set: |a, t, _| put(&mut a.offset, several(t, positions)),
-        words: |a| joined(&a.offset, |at| at.to_flag()),
+        set: |a, t, _| replace_values(&mut a.offset, parse_groups(t, positions)),
+        words: |a| format_list(&a.offset, |at| at.to_flag()),
         scale: None,
     },
 ];
 
 impl Axis {
-    /// Puts the values of a text in place of those that are there.
+    /// Replaces the values of this axis by those parsed from a text.
     ///
     /// # Errors
-    /// What was wrong and what to type.
+    /// What is wrong and what to type.
     pub fn say(&self, axes: &mut Axes, text: &str, is_engine: IsEngine) -> Result<(), String> {
         (self.set)(axes, text, is_engine)
     }
@@ -218,7 +219,7 @@ impl Axis {
 /// # Errors
 /// All the names.
 pub fn find(name: &str) -> Result<&'static Axis, String> {
-    let unknown = || format!("{} is no axis; type one of {}", shown(name), names().join(", "));
+    let unknown = || format!("{} is no axis; type one of {}", quoted_excerpt(name), names().join(", "));
     AXES.iter().find(|axis| axis.name == name).ok_or_else(unknown)
 }
 
@@ -227,27 +228,27 @@ pub fn names() -> Vec<&'static str> {
     AXES.iter().map(|axis| axis.name).collect()
 }
 
-fn put<T>(axis: &mut Vec<T>, values: Result<Vec<T>, String>) -> Result<(), String> {
+fn replace_values<T>(axis: &mut Vec<T>, values: Result<Vec<T>, String>) -> Result<(), String> {
     *axis = values?;
     Ok(())
 }
 
-fn joined<T>(values: &[T], words: impl Fn(&T) -> String) -> String {
+fn format_list<T>(values: &[T], words: impl Fn(&T) -> String) -> String {
     values.iter().map(words).collect::<Vec<_>>().join(",")
 }
 
-/// Values between commas, none of them twice.
-fn list<T: PartialEq>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+/// Parses values separated by commas, without duplicates.
+fn parse_list<T: PartialEq>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
     let mut out = Vec::new();
     for piece in text.split(',') {
-        add(&mut out, parse(piece)?, piece)?;
+        push_unique(&mut out, parse(piece)?, piece)?;
     }
     Ok(out)
 }
 
-fn add<T: PartialEq>(out: &mut Vec<T>, value: T, said: &str) -> Result<(), String> {
+fn push_unique<T: PartialEq>(out: &mut Vec<T>, value: T, typed: &str) -> Result<(), String> {
     if out.contains(&value) {
-        return Err(format!("{} is there twice; type each value once", shown(said)));
+        return Err(format!("{} is there twice; type each value once", quoted_excerpt(typed)));
     }
     if out.len() == MAX_VALUES {
         return Err(format!("there are too many values; type {MAX_VALUES} at most"));
@@ -256,27 +257,27 @@ fn add<T: PartialEq>(out: &mut Vec<T>, value: T, said: &str) -> Result<(), Strin
     Ok(())
 }
 
-/// Values between commas, of which a word may mean several.
-fn several<T: PartialEq>(
+/// Parses values separated by commas; a word may stand for several values.
+fn parse_groups<T: PartialEq>(
     text: &str,
     meant: impl Fn(&str) -> Result<Vec<T>, String>,
 ) -> Result<Vec<T>, String> {
     let mut out = Vec::new();
     for piece in text.split(',') {
         for value in meant(piece)? {
-            add(&mut out, value, piece)?;
+            push_unique(&mut out, value, piece)?;
         }
     }
     Ok(out)
 }
 
-/// Numbers and ranges that double, or rise as said (`+STEP`, `*FACTOR`), from the first to the last, which is in them whether
-/// or not the steps meet it.
-fn numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Vec<u32>, String> {
+/// Parses numbers and ranges. A range doubles, or rises by `+STEP` or `*FACTOR`, and always includes its last
+/// number.
+fn parse_numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Vec<u32>, String> {
     let mut out = Vec::new();
     for piece in text.split(',') {
         let Some((first, rest)) = piece.split_once("..") else {
-            add(&mut out, parse(piece)?, piece)?;
+            push_unique(&mut out, parse(piece)?, piece)?;
             continue;
         };
         let (last, law, by) = if let Some((last, by)) = rest.split_once('+') {
@@ -290,18 +291,18 @@ fn numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Ve
         if first >= last {
             return Err(format!(
                 "{} does not rise; type the smaller one first, such as 4k..64k",
-                shown(piece)
+                quoted_excerpt(piece)
             ));
         }
         for value in law.values(first, last - 1, by).chain([last]) {
-            add(&mut out, value, piece)?;
+            push_unique(&mut out, value, piece)?;
         }
     }
     Ok(out)
 }
 
-/// Engines between commas; a piece that names none is an option of the engine before it.
-fn engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineSpec>, String> {
+/// Parses engines separated by commas; a piece that is not an engine is an option of the previous engine.
+fn parse_engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineSpec>, String> {
     let mut pieces: Vec<String> = Vec::new();
     for piece in text.split(',') {
         let name = piece.trim().split(':').next().unwrap_or_default();
@@ -312,13 +313,328 @@ fn engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineSpec>, String> {
     }
     let mut out = Vec::new();
     for piece in &pieces {
-        add(&mut out, parsers::engine(piece)?, piece)?;
+        push_unique(&mut out, parsers::engine(piece)?, piece)?;
     }
     Ok(out)
 }
 
+/// Most positions of a range.
+const MOST: u32 = 64;
+/// All of the target, in percent.
+const WHOLE: u32 = 100;
+
+/// A position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offset {
+    /// Percent of the target, below 100.
+    Percent(u32),
+    /// Bytes from the start of the target.
+    Bytes(u64),
+}
+
+impl Offset {
+    /// As typed: `25%`, `1073741824`.
+    pub fn to_flag(self) -> String {
+        match self {
+            Self::Percent(percent) => format!("{percent}%"),
+            Self::Bytes(bytes) => bytes.to_string(),
+        }
+    }
+}
+
+/// Parses a position (`25%`, `4g`), a range with a step (`0%..90%+10%`), or a number of positions over a range
+/// (`0%..99%/12`).
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
+    let Some((first, rest)) = piece.split_once("..") else {
+        let one = if piece.trim().ends_with('%') {
+            Offset::Percent(percent(piece)?)
+        } else {
+            Offset::Bytes(size(piece, 0, u64::MAX)?)
+        };
+        return Ok(vec![one]);
+    };
+    let first = percent(first)?;
+    let all: Vec<u32> = if let Some((last, step)) = rest.split_once('+') {
+        let (last, step) = (percent(last)?, percent(step)?.max(1));
+        check_rising(piece, first, last)?;
+        (first..last).step_by(step as usize).chain([last]).collect()
+    } else if let Some((last, many)) = rest.split_once('/') {
+        let (last, many) = (percent(last)?, count(many, 2, MOST)?);
+        check_rising(piece, first, last)?;
+        let mut all: Vec<u32> = (0..many).map(|at| first + (last - first) * at / (many - 1)).collect();
+        all.dedup();
+        all
+    } else {
+        return Err(format!(
+            "{} has no step; type one as in 0%..90%+10%, or how many as in 0%..99%/12",
+            quoted_excerpt(piece)
+        ));
+    };
+    Ok(all.into_iter().map(Offset::Percent).collect())
+}
+
+/// A whole number of percent below 100.
+fn percent(text: &str) -> Result<u32, String> {
+    let number = text.trim().strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
+    number.filter(|percent| *percent < WHOLE).ok_or_else(|| {
+        format!(
+            "{} is no position; type whole percents below 100 such as 25%, or a size such as 4g",
+            quoted_excerpt(text)
+        )
+    })
+}
+
+fn check_rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
+    if first < last {
+        return Ok(());
+    }
+    Err(format!("{} does not rise; type the smaller one first, such as 0%..90%+10%", quoted_excerpt(piece)))
+}
+
+/// Default memory limit for the buffers of one cell: the cap of the original.
+pub const MEMORY_BYTES: u64 = 64 * MIB;
+
+/// A named grid.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// The word for `--preset`.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub about: &'static str,
+    /// The value of each axis, unless a flag sets it.
+    pub said: &'static [(&'static str, &'static str)],
+    /// Its cache modes, unless `--cache` sets them.
+    pub modes: &'static [Mode],
+    /// Bytes of the test file, unless `--size` sets them.
+    pub size_bytes: u64,
+    /// How its cells are measured.
+    pub way: Procedure,
+}
+
+/// How the cells of a preset are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Procedure {
+    /// The best is sought.
+    Sought,
+    /// All equally often, unless a budget is given.
+    Each,
+    /// Each cell once for this many ns, in order, until one is so slow that larger ones are not worth measuring.
+    UntilSlow {
+        /// Window of a cell, unless `--time` sets it.
+        time_ns: u64,
+    },
+    /// Repeated rounds of all cells, as the specification requires.
+    Rounds(Rounds),
+}
+
+/// Rounds of the SNIA's specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// Block size of the tracked cell, which only writes.
+    pub tracked_bytes: u32,
+    /// Its tracked value.
+    pub variable: Variable,
+    /// Times that the target is overwritten before the rounds end; `None` if they end when the tracked cell is
+    /// steady.
+    pub capacities: Option<u64>,
+    /// Rounds after which measuring ends, steady or not.
+    pub at_most: u32,
+}
+
+/// Window of a cell in the specification.
+pub const ROUND_CELL_NS: u64 = 60_000_000_000;
+
+/// Name of the preset whose cells follow a test type of Iometer ([`super::iometer::Cycle`]).
+pub const IOMETER: &str = "iometer";
+
+/// A cache mode with the preset's name for it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mode {
+    /// The name in reports.
+    pub name: &'static str,
+    /// The cache mode here.
+    pub cache: Cache,
+    /// Whether only reads go this way.
+    pub reads_only: bool,
+    /// A remark about the mode on this system, if needed.
+    pub remark: &'static str,
+}
+
+/// Every preset there is.
+///
+/// Source of `ccsio`: CCSIO Benchmark 1.5.0, <https://ccsiobench.com> (sizes, counts, modes, the cap of 64 MB); of `iops`: the
+/// program of that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of `pts` and its kin: SNIA Solid State Storage
+/// Performance Test Specification 2.0 (shares, sizes, minutes, rounds). That leaves threads and depth to the user; ours are in
+/// the table.
+pub const PRESETS: &[Preset] = &[CCSIO, IOPS, ITS_SPECS, ZONES, PTS, PTS_THROUGHPUT, PTS_LATENCY, PTS_WSAT];
+
+const IOPS: Preset = Preset {
+    name: "iops",
+    about: "iops: 512 bytes doubling upward, 32 threads, 2 s each, reads; ends where a size is slow",
+    said: &[
+        ("bs", "512..1g"),
+        ("workers", "32"),
+        ("depth", "1"),
+        ("engine", "sync"),
+        ("cache", "direct"),
+        ("rw", "randread"),
+    ],
+    modes: &[],
+    size_bytes: 1024 * MIB,
+    way: Procedure::UntilSlow { time_ns: 2_000_000_000 },
+};
+
+const PTS: Preset = Preset {
+    name: "pts",
+    about: "SNIA PTS, IOPS: 7 mixes x 8 sizes, 1 min each, 2 threads x 16, rounds until steady; writes",
+    said: &[
+        ("rw", "randrw"),
+        ("mix", "100,95,65,50,35,5,0"),
+        ("bs", "1m,128k,64k,32k,16k,8k,4k,512"),
+        ("workers", "2"),
+        ("depth", "16"),
+        ("cache", "direct"),
+    ],
+    modes: &[],
+    size_bytes: 1024 * MIB,
+    way: Procedure::Rounds(Rounds {
+        tracked_bytes: 4096,
+        variable: Variable::Iops,
+        capacities: None,
+        at_most: 25,
+    }),
+};
+
+const PTS_THROUGHPUT: Preset = Preset {
+    name: "pts-throughput",
+    about: "SNIA PTS, throughput: 1M and 128K, sequential reads and writes, 1 thread x 32, rounds until steady",
+    said: &[("rw", "read,write"), ("bs", "1m,128k"), ("workers", "1"), ("depth", "32"), ("cache", "direct")],
+    way: Procedure::Rounds(Rounds {
+        tracked_bytes: 1 << 20,
+        variable: Variable::MbPerS,
+        capacities: None,
+        at_most: 25,
+    }),
+    ..PTS
+};
+
+const PTS_LATENCY: Preset = Preset {
+    name: "pts-latency",
+    about: "SNIA PTS, latency: 8K, 4K and 512 bytes x 3 mixes, one at a time, rounds until steady; writes",
+    said: &[
+        ("rw", "randrw"),
+        ("mix", "100,65,0"),
+        ("bs", "8k,4k,512"),
+        ("workers", "1"),
+        ("depth", "1"),
+        ("cache", "direct"),
+    ],
+    way: Procedure::Rounds(Rounds {
+        tracked_bytes: 4096,
+        variable: Variable::LatencyMeanNs,
+        capacities: None,
+        at_most: 25,
+    }),
+    ..PTS
+};
+
+const PTS_WSAT: Preset = Preset {
+    name: "pts-wsat",
+    about: "SNIA PTS, write saturation: random 4K writes minute by minute, to 4 times the capacity or for a day",
+    said: &[("rw", "randwrite"), ("bs", "4k"), ("workers", "2"), ("depth", "16"), ("cache", "direct")],
+    way: Procedure::Rounds(Rounds {
+        tracked_bytes: 4096,
+        variable: Variable::Iops,
+        capacities: Some(4),
+        at_most: 24 * 60,
+    }),
+    ..PTS
+};
+
+const CCSIO: Preset = Preset {
+    name: "ccsio",
+    about: "CCSIO Benchmark: 12 sizes x 5 counts x unbuffered, unbuffered-sequential and buffered-sequential",
+    said: &[("bs", "8k..16m"), ("depth", "1..16"), ("rw", "read,write")],
+    modes: &[
+        Mode { name: "unbuffered", cache: Cache::Direct, reads_only: false, remark: "" },
+        Mode {
+            name: "unbuffered-sequential",
+            cache: Cache::Direct,
+            reads_only: false,
+            remark: "the same as unbuffered: O_DIRECT takes no hint, so both are measured as one",
+        },
+        Mode {
+            name: "buffered-sequential",
+            cache: Cache::Buffered,
+            reads_only: true,
+            remark: "the kernel sees by itself that reads are sequential, and reads ahead",
+        },
+    ],
+    size_bytes: 2048 * MIB,
+    way: Procedure::Sought,
+};
+
+/// Iometer itself fills the disk; here the file only has to exceed the caches.
+const ITS_SPECS: Preset = Preset {
+    name: IOMETER,
+    about: "Iometer: access specifications (--spec) x a test type (--cycle) over workers, targets and outstanding I/Os",
+    said: &[("spec", "classics")],
+    modes: &[],
+    size_bytes: 1024 * MIB,
+    way: Procedure::Each,
+};
+
+/// The zones of a spinning disk: outer tracks pass more bytes per turn. Eight operations in flight hide the gaps
+/// between operations.
+const ZONES: Preset = Preset {
+    name: "zones",
+    about: "Zones: sequential reads of 1M at 21 positions, from the first byte of a disk to its end",
+    said: &[("rw", "read"), ("bs", "1m"), ("depth", "8"), ("cache", "direct"), ("offset", "0%..95%+5%,99%")],
+    modes: &[],
+    size_bytes: 1024 * MIB,
+    way: Procedure::Each,
+};
+
+impl Preset {
+    /// Whether everything is written from end to end before the first cell: the specification's preconditioning
+    /// that does not depend on the work. Write saturation measures without it.
+    pub fn fills(&self) -> bool {
+        matches!(self.way, Procedure::Rounds(Rounds { capacities: None, .. }))
+    }
+
+    /// Whether its cells are measured in their order, and none is sought.
+    pub fn is_in_order(&self) -> bool {
+        matches!(self.way, Procedure::UntilSlow { .. } | Procedure::Rounds(_))
+    }
+
+    /// Its rounds; `None` if each cell is measured separately.
+    pub fn rounds(&self) -> Option<Rounds> {
+        match self.way {
+            Procedure::Rounds(rounds) => Some(rounds),
+            Procedure::UntilSlow { .. } | Procedure::Sought | Procedure::Each => None,
+        }
+    }
+
+    /// Window of a cell, unless `--time` sets it; `None` for the sweep's own default.
+    pub fn time_ns(&self) -> Option<u64> {
+        match self.way {
+            Procedure::Sought | Procedure::Each => None,
+            Procedure::UntilSlow { time_ns } => Some(time_ns),
+            Procedure::Rounds(_) => Some(ROUND_CELL_NS),
+        }
+    }
+}
+
+/// The preset of that name.
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|p| p.name == name)
+}
+
 #[cfg(test)]
-fn known(name: &str) -> bool {
+fn is_known_engine(name: &str) -> bool {
     matches!(name, "io_uring" | "libaio")
 }
 
@@ -336,7 +652,9 @@ fn lists_and_doubling_ranges_mix() {
         ("target", "/mnt/a,b"),
         ("offset", "0%..20%+10%,4g"),
     ] {
-        find(axis).and_then(|a| a.say(&mut axes, text, known)).unwrap_or_else(|e| panic!("{axis}: {e}"));
+        find(axis)
+            .and_then(|a| a.say(&mut axes, text, is_known_engine))
+            .unwrap_or_else(|e| panic!("{axis}: {e}"));
     }
     assert_eq!(axes.bs, [512, 4096, 8192, 16384, 32768]);
     assert_eq!(axes.targets, [1, 3, 4, 8, 32, 64]);
@@ -349,7 +667,7 @@ fn lists_and_doubling_ranges_mix() {
 }
 
 #[test]
-fn what_is_no_axis_says_what_to_type() {
+fn invalid_axis_values_are_rejected_with_a_suggestion() {
     for (axis, bad) in [
         ("bs", ""),
         ("bs", "4k..4k"),
@@ -372,7 +690,48 @@ fn what_is_no_axis_says_what_to_type() {
         ("offset", "0%,0%..20%+10%"),
         ("colour", "red"),
     ] {
-        let said = find(axis).and_then(|a| a.say(&mut Axes::default(), bad, known));
-        assert!(said.as_ref().is_err_and(|e| e.contains("; type")), "{axis} {bad}: {said:?}");
+        let result = find(axis).and_then(|a| a.say(&mut Axes::default(), bad, is_known_engine));
+        assert!(result.as_ref().is_err_and(|e| e.contains("; type")), "{axis} {bad}: {result:?}");
     }
+}
+
+#[test]
+fn positions_are_bytes_percents_and_ranges() {
+    let parsed_positions =
+        |piece: &str| positions(piece).map(|all| all.into_iter().map(Offset::to_flag).collect::<Vec<_>>());
+    assert_eq!(parsed_positions("4g"), Ok(vec!["4294967296".into()]));
+    assert_eq!(parsed_positions("0"), Ok(vec!["0".into()]));
+    assert_eq!(parsed_positions("25%"), Ok(vec!["25%".into()]));
+    assert_eq!(parsed_positions("0%..20%+10%"), Ok(vec!["0%".into(), "10%".into(), "20%".into()]));
+    assert_eq!(
+        parsed_positions("0%..25%+10%"),
+        Ok(vec!["0%".into(), "10%".into(), "20%".into(), "25%".into()])
+    );
+    assert_eq!(
+        parsed_positions("0%..99%/4"),
+        Ok(vec!["0%".into(), "33%".into(), "66%".into(), "99%".into()])
+    );
+    assert_eq!(parsed_positions("0%..2%/64").map(|all| all.len()), Ok(3), "none twice");
+    for bad in
+        ["", "100%", "-1%", "1.5%", "0%..50%", "50%..10%+5%", "0..4g+1g", "0%..99%/1", "0%..99%/65", "%"]
+    {
+        assert!(positions(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+}
+
+#[test]
+fn presets_are_valid() {
+    for preset in PRESETS {
+        let mut axes = Axes::default();
+        for (axis, text) in preset.said {
+            find(axis)
+                .and_then(|a| a.say(&mut axes, text, |name| name == "sync"))
+                .unwrap_or_else(|e| panic!("{}: {axis}: {e}", preset.name));
+        }
+    }
+    let mut ccsio = Axes::default();
+    for (axis, text) in PRESETS[0].said {
+        assert_eq!(find(axis).and_then(|a| a.say(&mut ccsio, text, |name| name == "sync")), Ok(()));
+    }
+    assert_eq!((ccsio.bs.len(), ccsio.depth.len()), (12, 5));
 }

@@ -1,58 +1,55 @@
-//! Settings that contradict each other, or that would change nothing.
+//! Checks of a specification: settings that contradict each other, or that would change nothing.
 //!
-//! For: refusing a slip before it is taken for a setting that did something. Not for: what depends on the target, the
-//! machine or the engine, which the plan asks.
+//! A [`Problem`] names the keys and what to type instead. The plan checks what depends on the machine or the
+//! engine.
 
-mod bursts;
-mod files;
-mod order;
-mod rates;
-mod replay;
 #[cfg(test)]
 mod tests;
-mod turns;
 
-use super::limits::{MAX_PHASES, MAX_STREAMS};
 use super::{JobSpec, Rw, StreamSpec};
-use crate::job::{Arrivals, Clones, Kind, Mix, OpPriority, Sharing};
+use crate::job::{
+    Arrivals, Clones, Kind, Mix, OpPriority, Order, Positions, ReplayPace, Sharing, Start, SyncCall, ThinkLaw,
+};
+use crate::spec::TurnSpec;
+use crate::spec::number::{MAX_PHASES, MAX_STREAMS};
 
-/// Keys that each say all of what is written.
-const WHOLE: [&str; 3] = ["zeros", "counting", "data"];
+/// Keys that each define the complete content of writes.
+const COMPLETE_CONTENT_KEYS: [&str; 3] = ["zeros", "counting", "data"];
 
-/// What is wrong with a specification.
+/// A problem of a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The keys that cause it, the one to change first; empty where nothing was said.
+    /// The keys that cause it, the first one to be changed; empty if no key was given.
     pub keys: Vec<&'static str>,
     /// Index of the phase.
     pub phase: usize,
-    /// Index of the stream in it.
+    /// Index of the stream in the phase.
     pub stream: usize,
-    /// A sentence with what to do instead. A key stands in braces, with its value where it has one: `{rw randrw}`.
+    /// A sentence with what to do instead. A key is in braces, with its value if it has one: `{rw randrw}`.
     pub message: String,
 }
 
 impl Problem {
-    pub(super) fn new(keys: &[&'static str], message: String) -> Self {
+    pub(crate) fn new(keys: &[&'static str], message: String) -> Self {
         Self { keys: keys.to_vec(), phase: 0, stream: 0, message }
     }
 
     /// The message as the reader of a command line knows the keys: `--rw randrw`.
     pub fn in_flags(&self) -> String {
-        spell(&self.message, |key, value| match value {
+        replace_keys(&self.message, |key, value| match value {
             Some(value) => format!("--{key} {value}"),
             None => format!("--{key}"),
         })
     }
 
-    /// The message with each key, and its value where it has one, as `say` writes them.
+    /// The message, with each key and its value written by `say`.
     pub fn spelled(&self, say: impl Fn(&str, Option<&str>) -> String) -> String {
-        spell(&self.message, say)
+        replace_keys(&self.message, say)
     }
 
     /// The message as the reader of a job file knows the keys: `rw = "randrw"`.
     pub fn in_toml(&self) -> String {
-        spell(&self.message, |key, value| match value {
+        replace_keys(&self.message, |key, value| match value {
             Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => format!("`{key} = {number}`"),
             Some(value) => format!("`{key} = \"{value}\"`"),
             None => format!("`{key}`"),
@@ -60,7 +57,7 @@ impl Problem {
     }
 }
 
-fn spell(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> String {
+fn replace_keys(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> String {
     let mut out = String::new();
     let mut rest = message;
     while let Some((before, (inside, after))) =
@@ -77,7 +74,7 @@ fn spell(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> String {
 }
 
 impl JobSpec {
-    /// Everything in it that contradicts itself or would change nothing.
+    /// All contradictions, and all settings that would change nothing.
     pub fn check(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = self.check_repeats().into_iter().chain(self.check_gated()).collect();
         if self.phases.is_empty() || self.phases.len() > MAX_PHASES {
@@ -96,18 +93,18 @@ impl JobSpec {
             }
             problems.extend(check_flows(&spec.streams).map(|p| Problem { phase, ..p }));
             let window = spec.time.map(|t| t.saturating_add(spec.warmup.unwrap_or(0)));
-            for (stream, said) in spec.streams.iter().enumerate() {
-                let mut found = said.check();
-                if let (Some(delay), Some(window)) = (said.delay, window)
+            for (stream, settings) in spec.streams.iter().enumerate() {
+                let mut found = settings.check();
+                if let (Some(delay), Some(window)) = (settings.delay, window)
                     && delay >= window
                 {
                     let message = "{delay} is as long as the phase; type a shorter one, or a longer {time}";
                     found.push(Problem::new(&["delay", "time"], message.into()));
                 }
-                if said.steady.is_some()
+                if settings.steady.is_some()
                     && spec.time.is_none()
-                    && said.limit.is_none()
-                    && said.passes.is_none()
+                    && settings.limit.is_none()
+                    && settings.passes.is_none()
                 {
                     let message =
                         "{steady-state} may never come; type {time} too, the longest that it may take";
@@ -119,12 +116,12 @@ impl JobSpec {
         problems
     }
 
-    /// What is wrong once the targets are known that were named outside the job, for the streams that name none.
+    /// The problems that appear once the targets named outside the job are known, for streams that name none.
     pub fn check_targets(&self, named: usize) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (phase, spec) in self.phases.iter().enumerate() {
-            for (stream, said) in spec.streams.iter().enumerate().filter(|(_, s)| s.target.is_empty()) {
-                let found = said.check_sharing(named.max(1));
+            for (stream, settings) in spec.streams.iter().enumerate().filter(|(_, s)| s.target.is_empty()) {
+                let found = settings.check_sharing(named.max(1));
                 problems.extend(found.map(|p| Problem { phase, stream, ..p }));
             }
         }
@@ -132,11 +129,16 @@ impl JobSpec {
     }
 }
 
-/// Shares of operations that no other worker has one of.
+/// Shares of operations in groups with only one worker.
 fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
-    let of = |s: &StreamSpec| Some((s.flow?.group, s.workers.unwrap_or(1)));
+    let group_and_workers = |s: &StreamSpec| Some((s.flow?.group, s.workers.unwrap_or(1)));
     let workers = move |group: u32| -> u32 {
-        streams.iter().filter_map(of).filter(|(other, _)| *other == group).map(|(_, workers)| workers).sum()
+        streams
+            .iter()
+            .filter_map(group_and_workers)
+            .filter(|(other, _)| *other == group)
+            .map(|(_, workers)| workers)
+            .sum()
     };
     let groups = streams.iter().enumerate().filter_map(move |(at, s)| Some((at, s.flow?.group)));
     groups.filter(move |(_, group)| workers(*group) == 1).map(|(stream, group)| {
@@ -148,7 +150,7 @@ fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
 }
 
 impl StreamSpec {
-    /// Everything in it that contradicts itself or would change nothing; phase and stream of the answers are 0.
+    /// All contradictions, and all settings that would change nothing; phase and stream of the problems are 0.
     pub fn check(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         self.check_lines(&mut found);
@@ -163,7 +165,7 @@ impl StreamSpec {
         self.check_place(&mut found);
         self.check_files(&mut found);
         self.check_replay(&mut found);
-        self.check_least(&mut found);
+        self.check_min_rate(&mut found);
         self.check_priorities(&mut found);
         if !self.target.is_empty() {
             found.extend(self.check_sharing(self.target.len()));
@@ -171,15 +173,15 @@ impl StreamSpec {
         found
     }
 
-    /// A least rate of what is not done.
-    fn check_least(&self, found: &mut Vec<Problem>) {
+    /// Lowest rates of directions that do not occur.
+    fn check_min_rate(&self, found: &mut Vec<Problem>) {
         let Some(rule) = self.min_rate.as_ref().filter(|rule| !rule.is_of_all()) else { return };
         for kind in [Kind::Read, Kind::Write, Kind::Trim] {
-            if rule.for_kind(kind).is_some() && !self.does(kind) {
+            if rule.for_kind(kind).is_some() && !self.has_kind(kind) {
                 let word = kind.word();
                 let message = format!(
                     "{{min-rate}} asks how fast its {word}s are, and {{{}}} has none; name other directions",
-                    self.way_key()
+                    self.direction_key()
                 );
                 found.push(Problem::new(&["min-rate"], message));
             }
@@ -190,25 +192,25 @@ impl StreamSpec {
     fn check_priorities(&self, found: &mut Vec<Problem>) {
         let all = self.op_priorities.iter().flatten();
         let kinds = |one: &OpPriority| one.kind.map_or(Kind::MOVING.to_vec(), |kind| vec![kind]);
-        let of_none = all.map(kinds).find(|kinds| !kinds.iter().any(|kind| self.does(*kind)));
+        let of_none = all.map(kinds).find(|kinds| !kinds.iter().any(|kind| self.has_kind(*kind)));
         if let Some(kinds) = of_none {
             let words: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.word())).collect();
             let message = format!(
                 "{{op-priority}} is of {}, and {{{}}} has none; name other directions",
                 words.join(" and "),
-                self.way_key()
+                self.direction_key()
             );
             found.push(Problem::new(&["op-priority"], message));
         }
     }
 
-    /// Order and direction, where nothing was said as the plan will take them.
-    fn way(&self) -> Rw {
+    /// Order and direction; the plan's default if not given.
+    fn rw_or_default(&self) -> Rw {
         self.rw.unwrap_or(Rw::Randread)
     }
 
-    /// The key that says directions.
-    fn way_key(&self) -> &'static str {
+    /// The key that sets directions.
+    fn direction_key(&self) -> &'static str {
         match (self.lines.is_empty(), self.turns.is_empty()) {
             (true, true) => "rw",
             (false, _) => "line",
@@ -216,14 +218,14 @@ impl StreamSpec {
         }
     }
 
-    /// Whether operations of a kind can come up. A mix that was not said has both reads and writes.
-    fn does(&self, kind: Kind) -> bool {
-        // What is in a file is not known here.
+    /// Whether operations of a kind can occur. An unspecified mix has both reads and writes.
+    fn has_kind(&self, kind: Kind) -> bool {
+        // The content of the file is not known here.
         if self.replay.is_some() {
             return true;
         }
         if !self.turns.is_empty() {
-            return self.turns.iter().any(|turn| turn.what.does(kind));
+            return self.turns.iter().any(|turn| turn.what.has_kind(kind));
         }
         if !self.lines.is_empty() {
             return self.lines.iter().any(|l| match kind {
@@ -232,7 +234,7 @@ impl StreamSpec {
                 Kind::Trim | Kind::Sync => l.mix.does(kind),
             });
         }
-        match (self.way(), kind) {
+        match (self.rw_or_default(), kind) {
             (Rw::Read | Rw::Randread, Kind::Read)
             | (Rw::Write | Rw::Randwrite, Kind::Write)
             | (Rw::Trim | Rw::Randtrim, Kind::Trim)
@@ -252,8 +254,8 @@ impl StreamSpec {
             ("burst", self.burst.is_some()),
             ("burst-time", self.burst_time.is_some()),
         ];
-        let said = self.said_of_accesses().into_iter().chain(paused);
-        for (key, _) in said.filter(|(_, said)| *said) {
+        let keys = self.access_keys().into_iter().chain(paused);
+        for (key, _) in keys.filter(|(_, given)| *given) {
             let message =
                 format!("{{{key}}} does not go with {{line}}; say it in the lines, or leave the lines out");
             found.push(Problem::new(&[key, "line"], message));
@@ -265,9 +267,8 @@ impl StreamSpec {
         }
     }
 
-    /// Keys about which operations come after one another, and whether each is said: what lines say for themselves, and files of
-    /// replays.
-    fn said_of_accesses(&self) -> [(&'static str, bool); 15] {
+    /// Keys that order operations, and whether each was given: lines and replays set these themselves.
+    fn access_keys(&self) -> [(&'static str, bool); 15] {
         [
             ("rw", self.rw.is_some()),
             ("mix", self.mix.is_some()),
@@ -291,7 +292,7 @@ impl StreamSpec {
         if !self.lines.is_empty() || !self.turns.is_empty() {
             return;
         }
-        let way = self.way();
+        let way = self.rw_or_default();
         if self.mix.is_some() && !way.is_mixed() {
             let message = format!(
                 "{{mix}} goes with {{rw rw}} or {{rw randrw}}; {{rw {}}} says the direction alone",
@@ -299,7 +300,7 @@ impl StreamSpec {
             );
             found.push(Problem::new(&["mix", "rw"], message));
         }
-        let done = [Kind::Read, Kind::Write, Kind::Trim].into_iter().filter(|k| self.does(*k)).count();
+        let done = [Kind::Read, Kind::Write, Kind::Trim].into_iter().filter(|k| self.has_kind(*k)).count();
         if let Some(bs) = &self.bs
             && (bs.read != bs.write || bs.read != bs.trim)
             && (done < 2 || way.writes_after_trims())
@@ -325,7 +326,7 @@ impl StreamSpec {
             let message = "{latency-target} searches for the depth of a closed loop, and {rate} makes an open one; type one of them, or `fathom limit`";
             found.push(Problem::new(&["latency-target", "rate"], message.into()));
         }
-        for (key, _) in closed.into_iter().filter(|(_, said)| *said && self.rate.is_some()) {
+        for (key, _) in closed.into_iter().filter(|(_, given)| *given && self.rate.is_some()) {
             let message =
                 format!("{{{key}}} is about a closed loop, and {{rate}} makes an open one; type one of them");
             found.push(Problem::new(&[key, "rate"], message));
@@ -363,7 +364,7 @@ impl StreamSpec {
             ("sync-file-range", self.sync_file_range.is_some()),
         ]
         .into_iter()
-        .filter_map(|(key, said)| said.then_some(key))
+        .filter_map(|(key, given)| given.then_some(key))
         .collect();
         let data: Vec<&'static str> = [
             ("compress", self.compress.is_some()),
@@ -375,12 +376,12 @@ impl StreamSpec {
             ("data", self.data.is_some()),
         ]
         .into_iter()
-        .filter_map(|(key, said)| said.then_some(key))
+        .filter_map(|(key, given)| given.then_some(key))
         .collect();
-        if !self.does(Kind::Write) {
+        if !self.has_kind(Kind::Write) {
             for key in calls.iter().chain(&data) {
                 let message = format!("{{{key}}} is about writes, and this writes nothing; leave it out");
-                found.push(Problem::new(&[key, self.way_key()], message));
+                found.push(Problem::new(&[key, self.direction_key()], message));
             }
         }
         if let [first, second, ..] = calls.as_slice() {
@@ -402,9 +403,13 @@ impl StreamSpec {
             found.push(Problem::new(&["dedup-shared"], message.into()));
         }
         // A compressible share and a share of copies go together; zeros and a file are all of the data.
-        for (at, whole) in WHOLE.into_iter().enumerate().filter(|(_, whole)| data.contains(whole)) {
-            // Two of them are told once.
-            for other in data.iter().filter(|other| **other != whole && !WHOLE[..at].contains(*other)) {
+        for (at, whole) in
+            COMPLETE_CONTENT_KEYS.into_iter().enumerate().filter(|(_, whole)| data.contains(whole))
+        {
+            // Report each pair once.
+            for other in
+                data.iter().filter(|other| **other != whole && !COMPLETE_CONTENT_KEYS[..at].contains(*other))
+            {
                 let message = format!(
                     "{{{whole}}} says all of what is written, so {{{other}}} cannot; type one of them"
                 );
@@ -452,5 +457,591 @@ impl StreamSpec {
             _ => "{sharing} is about several targets, and there is one; name more, or leave it out".into(),
         };
         Some(Problem::new(&["sharing", "target"], message))
+    }
+}
+
+impl StreamSpec {
+    /// Other keys that set the start of bursts.
+    fn check_period(&self, found: &mut Vec<Problem>) {
+        let others = [
+            ("think", self.think.is_some()),
+            ("limit-iops", self.limit_iops.is_some()),
+            ("limit-bandwidth", self.limit_bandwidth.is_some()),
+            ("times", self.times.is_some_and(|times| times > 1)),
+        ];
+        for (key, _) in others.into_iter().filter(|(_, given)| *given && self.period.is_some()) {
+            let message = format!(
+                "{{period}} says when bursts begin, and {{{key}}} does not leave it that; leave one of them out"
+            );
+            found.push(Problem::new(&["period", key], message));
+        }
+    }
+
+    fn check_bursts(&self, found: &mut Vec<Problem>) {
+        for (key, given) in [("think-spin", self.think_spin), ("burst-time", self.burst_time)] {
+            if given.is_some() && self.think.is_none() {
+                let message =
+                    format!("{{{key}}} is about a pause; type {{think}} too, or leave {{{key}}} out");
+                found.push(Problem::new(&[key], message));
+            }
+        }
+        if self.think_spin.zip(self.think.as_ref()).is_some_and(|(spin, think)| spin > think.mean_ns) {
+            let message = "{think-spin} is a part of {think}, and longer; type a shorter one";
+            found.push(Problem::new(&["think-spin", "think"], message.into()));
+        }
+        self.check_period(found);
+        if self.burst_time.is_none() {
+            return;
+        }
+        if self.think.as_ref().is_some_and(|think| think.law != ThinkLaw::Fixed) {
+            let message = "{burst-time} has pauses of one length; type {think} as a duration, such as 100us";
+            found.push(Problem::new(&["think", "burst-time"], message.into()));
+        }
+        let conflicting = [
+            ("limit-iops", self.limit_iops.is_some()),
+            ("limit-bandwidth", self.limit_bandwidth.is_some()),
+            ("flow", self.flow.is_some()),
+            ("serialize-overlap", self.serialize_overlap == Some(true)),
+            ("latency-target", self.latency_target.is_some()),
+            ("rw", matches!(self.rw, Some(Rw::Trimwrite | Rw::Randtrimwrite))),
+        ];
+        for (key, _) in conflicting.into_iter().filter(|(_, given)| *given) {
+            let message = format!(
+                "{{{key}}} holds operations back by itself, and {{burst-time}} knows only its own pauses; type {{burst}}, or leave one of them out"
+            );
+            found.push(Problem::new(&[key, "burst-time"], message));
+        }
+    }
+}
+
+impl StreamSpec {
+    fn check_files(&self, found: &mut Vec<Problem>) {
+        let is_own = self.own == Some(true);
+        if is_own && self.shared.is_some() {
+            let message =
+                "{own} is a file for each worker, and {shared} one for all of them; type one of them";
+            found.push(Problem::new(&["own", "shared"], message.into()));
+        }
+        // Keys that already place each worker.
+        let placed = [
+            ("clones", self.clones.is_some()),
+            ("start", self.start.is_some() && self.shared.is_some()),
+            ("strided", self.strided.is_some() && self.shared.is_some()),
+            ("stride", self.stride.is_some() && self.shared.is_some()),
+            ("hole", self.hole.is_some() && self.shared.is_some()),
+            ("create", self.create.is_some() && is_own),
+            ("turn", !self.turns.is_empty() && self.shared.is_some()),
+        ];
+        let files = match (is_own, self.shared) {
+            (true, _) => "own",
+            (false, Some(_)) => "shared",
+            (false, None) => return,
+        };
+        for (key, _) in placed.into_iter().filter(|(_, given)| *given) {
+            let message = format!(
+                "{{{files}}} says which blocks each worker has, and so does {{{key}}}; type one of them"
+            );
+            found.push(Problem::new(&[files, key], message));
+        }
+        if self.shared.is_some() && self.target.len() > 1 {
+            let message = "{shared} is about one file; name one target";
+            found.push(Problem::new(&["shared", "target"], message.into()));
+        }
+    }
+}
+
+impl StreamSpec {
+    fn check_order(&self, found: &mut Vec<Problem>) {
+        if !self.lines.is_empty() || !self.turns.is_empty() {
+            return;
+        }
+        let way = self.rw_or_default();
+        if self.random.is_some() && !way.is_random() {
+            let message = format!(
+                "{{random}} says how random offsets are drawn, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{random}} out",
+                way.word(),
+                way.word()
+            );
+            found.push(Problem::new(&["random", "rw"], message));
+        }
+        let sequential = [
+            ("stride", self.stride.is_some()),
+            ("hole", self.hole.is_some()),
+            ("backwards", self.backwards == Some(true)),
+            ("start", self.start.is_some()),
+        ];
+        for (key, _) in sequential.into_iter().filter(|(_, given)| *given && way.is_random()) {
+            let plain = way.word().trim_start_matches("rand");
+            let message = format!(
+                "{{{key}}} is about sequential operations, and {{rw {}}} is random; type {{rw {plain}}}, or leave {{{key}}} out",
+                way.word()
+            );
+            found.push(Problem::new(&[key, "rw"], message));
+        }
+        let rows = [("consecutive", self.consecutive.is_some()), ("run-length", self.run_length.is_some())];
+        for (key, _) in rows.into_iter().filter(|(_, given)| *given && !way.is_random()) {
+            let message = format!(
+                "{{{key}}} is about random operations, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{{key}}} out",
+                way.word(),
+                way.word()
+            );
+            found.push(Problem::new(&[key, "rw"], message));
+        }
+        if self.stride.is_some() && self.hole.is_some() {
+            let message = "{stride} and {hole} say the same distance in two ways; type one of them";
+            found.push(Problem::new(&["hole", "stride"], message.into()));
+        }
+        self.check_positions(found);
+        self.check_runs(found);
+        self.check_interleaved(found);
+        if self.times.is_some_and(|times| times > 1) && self.think.is_some() {
+            let message = "{times} counts operations on one place, and {burst} counts them between pauses; leave {times} or {think} out";
+            found.push(Problem::new(&["times", "think"], message.into()));
+        }
+        if self.clones.is_some() && self.start.is_some() {
+            let message = "{start} says where workers that divide the work begin, and {clones} each do all of it; type one of them";
+            found.push(Problem::new(&["start", "clones"], message.into()));
+        } else if self.start.is_some() && !way.is_random() && self.workers.unwrap_or(1) < 2 {
+            let message = "{start} says where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";
+            found.push(Problem::new(&["start", "workers"], message.into()));
+        }
+    }
+
+    fn check_strided(&self, found: &mut Vec<Problem>) {
+        if self.strided.is_none() {
+            return;
+        }
+        if self.start.is_some() && self.workers.unwrap_or(1) > 1 {
+            let message = "{strided} spreads the workers over its zones, and {start} says where they begin; type one of them";
+            found.push(Problem::new(&["strided", "start"], message.into()));
+        }
+        if self.target.len() > 1 && self.sharing.as_ref().is_some_and(|s| *s != Sharing::Each) {
+            let message = "{strided} is about the zones of one target at a time; leave {sharing} out, or type {sharing each}";
+            found.push(Problem::new(&["strided", "sharing"], message.into()));
+        }
+    }
+
+    /// Directions that are drawn at random places alone.
+    fn check_runs(&self, found: &mut Vec<Problem>) {
+        if self.mix_by_run != Some(true) {
+            return;
+        }
+        let in_runs =
+            matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_))) || self.run_length.is_some();
+        if !self.rw_or_default().is_mixed() || !in_runs {
+            let message = "{mix-by-run} is about sequential operations between random ones, in several directions; type {rw randrw} and {random mixed:30}, or {run-length 4}, too, or leave it out";
+            found.push(Problem::new(&["mix-by-run", "random"], message.into()));
+        } else if self.bs.as_ref().is_some_and(|bs| bs.read != bs.write || bs.read.fixed().is_none()) {
+            let message =
+                "{mix-by-run} needs one size for all operations; type one, or leave {mix-by-run} out";
+            found.push(Problem::new(&["mix-by-run", "bs"], message.into()));
+        } else if matches!(self.positions, Some(Positions::Own | Positions::OwnRestart)) {
+            let message = "{positions own} lets each direction go on by itself, and {mix-by-run} lets none; type one of them";
+            found.push(Problem::new(&["mix-by-run", "positions"], message.into()));
+        }
+    }
+
+    /// Lengths and number of sequential runs.
+    fn check_interleaved(&self, found: &mut Vec<Problem>) {
+        let mixed = matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_)));
+        if self.run_length.is_some() {
+            let other = match (self.consecutive.is_some(), mixed) {
+                (true, _) => Some(("consecutive", "consecutive")),
+                (_, true) => Some(("random", "random mixed")),
+                _ => None,
+            };
+            if let Some((key, shown)) = other {
+                let message =
+                    format!("{{run-length}} and {{{shown}}} both say how long runs are; type one of them");
+                found.push(Problem::new(&["run-length", key], message));
+            }
+            if self.random == Some(Order::Once) {
+                let message = "{random once} has each block once, and runs from random offsets on have some twice; type another {random}, or leave {run-length} out";
+                found.push(Problem::new(&["run-length", "random"], message.into()));
+            }
+        }
+        if self.interleaved.is_none_or(|n| n < 2) {
+            return;
+        }
+        if self.rw_or_default().is_random() && !mixed && self.run_length.is_none() {
+            let message = "{interleaved} is about sequential runs, and here each operation is at a random offset; type {run-length 8} too, or a sequential {rw}";
+            found.push(Problem::new(&["interleaved", "rw"], message.into()));
+        }
+        let others = [
+            ("consecutive", self.consecutive.is_some()),
+            ("mix-by-run", self.mix_by_run == Some(true)),
+            ("times", self.times.is_some_and(|times| times > 1)),
+            ("strided", self.strided.is_some()),
+            ("start", self.start.is_some()),
+        ];
+        for (key, _) in others.into_iter().filter(|(_, given)| *given) {
+            let message = format!(
+                "{{interleaved}} has several positions at once, and {{{key}}} is about one; type one of them"
+            );
+            found.push(Problem::new(&["interleaved", key], message));
+        }
+    }
+
+    fn check_positions(&self, found: &mut Vec<Problem>) {
+        if self.positions.is_none() {
+            return;
+        }
+        let way = self.rw_or_default();
+        if !way.is_mixed() {
+            let message = format!(
+                "{{positions}} is about several directions, and {{rw {}}} has one; type {{rw rw}}, or leave {{positions}} out",
+                way.word()
+            );
+            found.push(Problem::new(&["positions", "rw"], message));
+        } else if way.is_random()
+            && !matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_)))
+            && self.consecutive.unwrap_or(1) < 2
+            && self.run_length.is_none()
+        {
+            let message = "{positions} says where an operation goes on, and here each is at a random offset; type {rw rw} or {consecutive 8}, or leave {positions} out";
+            found.push(Problem::new(&["positions", "rw"], message.into()));
+        } else if matches!(self.positions, Some(Positions::Own | Positions::OwnRestart))
+            && self.start == Some(Start::Interlocked)
+        {
+            let message = "{start interlocked} has one position for all workers and directions; type another {start}, or {positions shared}";
+            found.push(Problem::new(&["positions", "start"], message.into()));
+        }
+    }
+}
+
+impl StreamSpec {
+    fn check_rates(&self, found: &mut Vec<Problem>) {
+        let limits = [("limit-iops", self.limit_iops), ("limit-bandwidth", self.limit_bandwidth)];
+        let each_limits = limits.map(|(key, limit)| limit.map(|limit| (key, limit.each().copied())));
+        let [first, second] = each_limits;
+        if let (Some((one, each)), Some((other, other_each))) = (first, second)
+            && each.is_some() != other_each.is_some()
+        {
+            let message = format!(
+                "{{{one}}} and {{{other}}} are one of all operations and one of single directions; type both of one kind"
+            );
+            found.push(Problem::new(&[one, other], message));
+        }
+        for (key, each) in each_limits.into_iter().flatten().filter_map(|(key, each)| Some((key, each?))) {
+            if !self.lines.is_empty() {
+                let message = format!(
+                    "{{{key}}} is of a direction, and each {{line}} has directions of its own; type one limit for all, or {{rw}}"
+                );
+                found.push(Problem::new(&[key, "line"], message));
+                continue;
+            }
+            if !self.turns.is_empty() {
+                let message = format!(
+                    "{{{key}}} is of a direction, and the operations of a {{turn}} come in their order; type one limit for all, or leave it out"
+                );
+                found.push(Problem::new(&[key, "turn"], message));
+                continue;
+            }
+            if self.rw_or_default().writes_after_trims() {
+                let message = format!(
+                    "{{{key}}} is of a direction, and a write follows each trim; type one limit for both together"
+                );
+                found.push(Problem::new(&[key, "rw"], message));
+                continue;
+            }
+            let missing =
+                Kind::ALL.into_iter().find(|kind| each.for_kind(*kind) > 0.0 && !self.has_kind(*kind));
+            if let Some(kind) = missing {
+                let message = format!(
+                    "{{{key}}} limits {}s, and {{rw {}}} has none; leave it out, or type {{rw}} with them",
+                    kind.word(),
+                    self.rw_or_default().word()
+                );
+                found.push(Problem::new(&[key, "rw"], message));
+            }
+            self.check_direction_rates_with(key, found);
+        }
+    }
+
+    /// Keys that choose the next operation or its time, which conflict with separate rates of directions.
+    fn check_direction_rates_with(&self, key: &'static str, found: &mut Vec<Problem>) {
+        if !matches!(self.rw_or_default(), Rw::Rw | Rw::Randrw) {
+            return;
+        }
+        let conflicting = [
+            ("flow", self.flow.is_some(), "waits for others"),
+            ("serialize-overlap", self.serialize_overlap == Some(true), "waits for operations in flight"),
+            ("think", self.think.is_some(), "rests"),
+            ("times", self.times.is_some_and(|times| times > 1), "stays on a place"),
+            ("mix-by-run", self.mix_by_run == Some(true), "keeps a direction"),
+        ];
+        for (other, _, what) in conflicting.into_iter().filter(|(_, given, _)| *given) {
+            let message = format!(
+                "{{{other}}} {what}, whatever the direction, and {{{key}}} chooses the direction that is next; type one limit for all, or leave one of them out"
+            );
+            found.push(Problem::new(&[other, key], message));
+        }
+    }
+}
+
+impl StreamSpec {
+    fn check_replay(&self, found: &mut Vec<Problem>) {
+        let Some(replay) = &self.replay else { return };
+        if replay.file.is_empty() {
+            let how = [
+                ("pace", replay.pace.is_some()),
+                ("speed", replay.speed.is_some()),
+                ("replay-scale", replay.changes.divide != 0),
+                ("replay-align", replay.changes.align_bytes != 0),
+            ];
+            let key = how.into_iter().find_map(|(key, given)| given.then_some(key)).unwrap_or("replay-skip");
+            let message = format!(
+                "{{{key}}} is of a captured load, and none is named; type {{replay FILE}} too, the file that `fathom capture` or another tool wrote, or leave {{{key}}} out"
+            );
+            found.push(Problem::new(&[key], message));
+            return;
+        }
+        let paced = [
+            ("rate", self.rate.is_some()),
+            ("arrivals", self.arrivals.is_some()),
+            ("limit-iops", self.limit_iops.is_some()),
+            ("limit-bandwidth", self.limit_bandwidth.is_some()),
+            ("flow", self.flow.is_some()),
+            ("think", self.think.is_some()),
+            ("period", self.period.is_some()),
+            ("latency-target", self.latency_target.is_some()),
+            ("serialize-overlap", self.serialize_overlap == Some(true)),
+        ];
+        for (key, _) in paced.into_iter().filter(|(_, given)| *given) {
+            let message = format!(
+                "{{{key}}} says when operations are submitted, and {{replay}} has times of its own; type {{pace}} and {{speed}}, or leave {{{key}}} out"
+            );
+            found.push(Problem::new(&[key, "replay"], message));
+        }
+        // `number_ios=0` of a job that ended before it began comes from fio, not from a user.
+        let ends = [
+            ("ops", self.limit.operations.is_some_and(|operations| operations > 0)),
+            ("bytes", self.limit.bytes.is_some()),
+        ];
+        for (key, _) in ends.into_iter().filter(|(_, given)| *given) {
+            let message = format!(
+                "{{{key}}} ends a stream, and a captured load is carried out to its end; type {{stop-after 10s}}, or leave {{{key}}} out"
+            );
+            found.push(Problem::new(&[key, "replay"], message));
+        }
+        if replay.pace == Some(ReplayPace::Fast) && replay.speed.is_some() {
+            let message = "{speed} divides the times of a captured load, and {pace fast} has none; leave one of them out";
+            found.push(Problem::new(&["speed", "pace"], message.into()));
+        }
+        let turns = [("turn", !self.turns.is_empty())];
+        let keys = self.access_keys().into_iter().chain(self.surrounding_keys()).chain(turns);
+        for (key, _) in keys.filter(|(_, given)| *given) {
+            let message = format!(
+                "{{{key}}} says which operations there are, and {{replay}} has its own; leave one of them out"
+            );
+            found.push(Problem::new(&[key, "replay"], message));
+        }
+    }
+
+    /// Keys about the place of operations and the calls between them, and whether each was given.
+    fn surrounding_keys(&self) -> [(&'static str, bool); 16] {
+        [
+            ("strided", self.strided.is_some()),
+            ("line", !self.lines.is_empty()),
+            ("offset", self.offset.is_some()),
+            ("size", self.size.is_some()),
+            ("sharing", self.sharing.is_some()),
+            ("shared", self.shared.is_some()),
+            ("own", self.own == Some(true)),
+            ("shift-hosts", self.shift_hosts.is_some()),
+            ("workers", self.workers.is_some_and(|workers| workers > 1)),
+            ("fsync", self.fsync.is_some()),
+            ("fdatasync", self.fdatasync.is_some()),
+            ("sync-file-range", self.sync_file_range.is_some()),
+            ("passes", self.passes.is_some()),
+            ("evict-each-pass", self.evict_each_pass == Some(true)),
+            ("verify", self.verify.is_some()),
+            ("read-back", self.read_back.is_some()),
+        ]
+    }
+}
+
+/// Keys of a stream that hold for a replay too.
+#[cfg(test)]
+const REPLAY_HOLD_KEYS: &[&str] = &[
+    "depth",
+    "create",
+    "replay",
+    "pace",
+    "speed",
+    "replay-scale",
+    "replay-align",
+    "replay-skip",
+    "delay",
+    "batch",
+    "stop-after",
+    "steady-state",
+    "min-rate",
+    "max-latency",
+    "max-errors",
+    "ignore-errors",
+    "ends-others",
+    "compress",
+    "dedup",
+    "zeros",
+    "counting",
+    "data",
+    "node",
+    "memory-nodes",
+    "nice",
+    "io-priority",
+    "op-priority",
+    "op-log-interval",
+    "engine",
+    "cache",
+    "advice",
+];
+
+impl StreamSpec {
+    fn check_turns(&self, found: &mut Vec<Problem>) {
+        if self.turns.is_empty() {
+            return;
+        }
+        if self.turns.len() == 1 {
+            let message = "{turn} is there once, and turns follow one another; write a second one, or say its keys of the stream";
+            found.push(Problem::new(&["turn"], message.into()));
+        }
+        let inside = [
+            ("think", self.think.is_some()),
+            ("period", self.period.is_some()),
+            ("burst", self.burst.is_some()),
+            ("drain", self.drain.is_some()),
+        ];
+        let inside = self.access_keys().into_iter().chain(inside);
+        let around = [("burst-time", self.burst_time.is_some())];
+        let around = self.surrounding_keys().into_iter().chain(around);
+        // Several targets, and several workers with their own turns, are settings of the stream.
+        let around = around.filter(|(key, _)| !["sharing", "workers"].contains(key));
+        for (key, _) in inside.chain(around).filter(|(_, given)| *given) {
+            let message =
+                format!("{{{key}}} does not go with {{turn}}; say it in the turns, or leave it out");
+            found.push(Problem::new(&[key, "turn"], message));
+        }
+        let clocks = [
+            ("rate", self.rate.is_some()),
+            ("limit-iops", self.limit_iops.is_some()),
+            ("limit-bandwidth", self.limit_bandwidth.is_some()),
+        ];
+        let pauses = self.turns.iter().any(|turn| turn.what.think.is_some() || turn.what.period.is_some());
+        for (key, _) in clocks.into_iter().filter(|(_, given)| *given && pauses) {
+            let message = format!(
+                "{{{key}}} says when operations are submitted, and a {{turn}} has pauses of its own; leave {{{key}}} or {{think}} out"
+            );
+            found.push(Problem::new(&[key, "turn"], message));
+        }
+        let calls: Vec<SyncCall> = self.turns.iter().filter_map(TurnSpec::sync_call).collect();
+        if calls.iter().any(|call| Some(call) != calls.first()) {
+            let message = "{turn}: two of them make writes stable by different calls, and a stream has one; type {fsync} or {fdatasync} in both";
+            found.push(Problem::new(&["turn"], message.into()));
+        }
+    }
+}
+
+impl TurnSpec {
+    /// All contradictions, and all settings that would change nothing.
+    pub fn check(&self) -> Vec<Problem> {
+        let mut found = self.what.check();
+        match self.operations {
+            None => {
+                let message = "a turn does not say its length; type {ops}, such as {ops 8}";
+                found.push(Problem::new(&[], message.into()));
+            }
+            Some(length) if length.writes < length.calls => {
+                let message =
+                    format!("{{ops {}}} is less than one operation; type 1 or more", length.format_count());
+                found.push(Problem::new(&["ops"], message));
+            }
+            Some(_) => {}
+        }
+        if let Some(rw @ (Rw::Trimwrite | Rw::Randtrimwrite)) = self.what.rw {
+            let message = format!(
+                "{{rw {}}} has pairs, which a turn could end between; type another direction, or write two turns",
+                rw.word()
+            );
+            found.push(Problem::new(&["rw"], message));
+        }
+        found
+    }
+
+    /// The call that makes its writes stable.
+    fn sync_call(&self) -> Option<SyncCall> {
+        let StreamSpec { fsync, fdatasync, sync_file_range, .. } = &self.what;
+        let all = [
+            (SyncCall::Fsync, fsync),
+            (SyncCall::Fdatasync, fdatasync),
+            (SyncCall::SyncFileRange, sync_file_range),
+        ];
+        all.into_iter().find_map(|(call, given)| given.map(|_| call))
+    }
+}
+
+#[cfg(test)]
+fn turn(rw: Rw, length: &str) -> TurnSpec {
+    let what = StreamSpec { rw: Some(rw), ..StreamSpec::default() };
+    TurnSpec { operations: crate::spec::parsers::every(length).ok(), what }
+}
+
+#[test]
+fn keys_without_effect_on_a_replay_are_rejected() {
+    use crate::spec::keys::{KEYS, Set, example, find};
+    let of_streams = KEYS.iter().filter(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_)));
+    for key in of_streams {
+        let mut job = crate::spec::JobSpec::default();
+        for (name, value) in [("replay", "x.log"), (key.name, example(key))] {
+            let key = find(name).unwrap_or_else(|| panic!("{name}"));
+            key.say(&mut job, [value]).unwrap_or_else(|e| panic!("{e}"));
+        }
+        let found = job.phases[0].streams[0].check();
+        assert_eq!(found.is_empty(), REPLAY_HOLD_KEYS.contains(&key.name), "{}: {found:?}", key.name);
+    }
+}
+
+#[test]
+fn keys_that_conflict_with_turns_are_rejected() {
+    let turns = || vec![turn(Rw::Write, "8"), turn(Rw::Randread, "2.5")];
+    let check = |change: fn(&mut StreamSpec)| {
+        let mut stream = StreamSpec { turns: turns(), ..StreamSpec::default() };
+        change(&mut stream);
+        stream.check().iter().map(Problem::in_toml).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(check(|s| (s.depth, s.workers, s.rate) = (Some(8), Some(2), Some(100.0))), "");
+    for (change, word) in [
+        ((|s| s.rw = Some(Rw::Read)) as fn(&mut StreamSpec), "`rw` does not go with `turn`"),
+        (|s| s.size = Some(4096), "`size` does not go"),
+        (|s| s.fsync = Some(crate::job::Every::writes(1)), "`fsync` does not go"),
+        (|s| s.passes = Some(2), "`passes` does not go"),
+        (|s| s.turns.truncate(1), "there once"),
+        (
+            |s| {
+                s.turns[0].what.think = Some(crate::job::Think::fixed(1000));
+                s.limit_iops = Some(crate::spec::pace::RateLimit::All(5.0));
+            },
+            "pauses of its own",
+        ),
+        (|s| s.limit_iops = crate::spec::pace::limit_iops("write=5").ok(), "in their order"),
+        (
+            |s| {
+                s.turns[1].what.rw = Some(Rw::Randwrite);
+                s.turns[0].what.fsync = Some(crate::job::Every::writes(1));
+                s.turns[1].what.fdatasync = Some(crate::job::Every::writes(1));
+            },
+            "different calls",
+        ),
+    ] {
+        let message = check(change);
+        assert!(message.contains(word), "{word}: {message}");
+    }
+    for (turn, word) in [
+        (turn(Rw::Read, "0.5"), "less than one"),
+        (turn(Rw::Read, ""), "does not say its length"),
+        (turn(Rw::Trimwrite, "4"), "pairs"),
+    ] {
+        let messages: Vec<String> = turn.check().iter().map(Problem::in_toml).collect();
+        assert!(messages.iter().any(|message| message.contains(word)), "{word}: {messages:?}");
     }
 }

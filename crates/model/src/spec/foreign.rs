@@ -1,29 +1,27 @@
-//! What other tools call a key, and how they write its value.
-//!
-//! For: the columns of the table of keys that say so. Not for: finding a name in it ([`super::counterpart`]), nor for reading whole
-//! files or command lines of other tools.
+//! Names that other tools give to a key, and how their values translate to fathom's.
 
-/// A tool whose names people have in their fingers.
+/// A tool whose option names many users know by heart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// Options with one dash or two, their values behind `=` or a space; the same names in its job files.
+    /// Options with one dash or two, their values after `=` or a space; the same names in its job files.
     Fio,
-    /// Options of one dash, their values right behind them.
+    /// Options with one dash, followed directly by their values.
     Diskspd,
     /// Names that several other tools and people use, with two dashes.
     Other,
 }
 
-/// What a tool calls a key.
+/// A tool's name for a key.
 #[derive(Debug)]
 pub struct Foreign {
-    /// Which one has the name.
+    /// Program, or group of programs, that uses the name.
     pub tool: Tool,
     /// Its name there, without dashes.
     pub name: &'static str,
-    /// A value as it is written there; empty where there is none.
+    /// A value in the tool's syntax; empty without a value.
     pub example: &'static str,
-    /// From a value there to the values here; none where it means something else, or fathom has no such thing.
+    /// Converts a value of the tool to the values here; empty if it means something else, or fathom has no
+    /// equivalent.
     pub(super) here: fn(&str) -> Vec<String>,
 }
 
@@ -51,7 +49,7 @@ pub(super) const fn diskspd(
 }
 
 impl Tool {
-    /// What it is called.
+    /// The tool's name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fio => "fio",
@@ -62,7 +60,7 @@ impl Tool {
 }
 
 impl Foreign {
-    /// A value as it is typed there on a command line, and here as an example.
+    /// The tool's command line option with an example value.
     pub fn typed(&self) -> String {
         match (self.tool, self.example) {
             (Tool::Fio | Tool::Other, "") => format!("--{}", self.name),
@@ -72,59 +70,59 @@ impl Foreign {
     }
 }
 
-/// As it is.
-pub(super) fn same(text: &str) -> Vec<String> {
+/// The unchanged value.
+pub(super) fn unchanged(text: &str) -> Vec<String> {
     vec![text.to_owned()]
 }
 
-/// A number of some unit, unless it names one.
-fn unit(text: &str, unit: &str) -> Vec<String> {
+/// A number in this unit, unless it names another one.
+fn with_default_unit(text: &str, unit: &str) -> Vec<String> {
     let bare = text.bytes().all(|b| b.is_ascii_digit());
     vec![if bare { format!("{text}{unit}") } else { text.to_owned() }]
 }
 
-/// Seconds unless another unit is said.
+/// Seconds, unless another unit is given.
 pub(super) fn seconds(text: &str) -> Vec<String> {
-    unit(text, "s")
+    with_default_unit(text, "s")
 }
 
 /// Milliseconds, as all pauses of DISKSPD.
 pub(super) fn milliseconds(text: &str) -> Vec<String> {
-    unit(text, "ms")
+    with_default_unit(text, "ms")
 }
 
-/// Microseconds unless another unit is said.
+/// Microseconds, unless another unit is given.
 pub(super) fn microseconds(text: &str) -> Vec<String> {
-    unit(text, "us")
+    with_default_unit(text, "us")
 }
 
-/// What is left of a hundred: the reads of a share of writes.
-pub(super) fn rest(text: &str) -> Vec<String> {
+/// The remainder to 100: the share of reads for a share of writes.
+pub(super) fn remainder_to_100(text: &str) -> Vec<String> {
     let share = text.trim().parse::<u8>().ok();
     share.and_then(|s| 100_u8.checked_sub(s)).map(|s| s.to_string()).into_iter().collect()
 }
 
-/// A value that stands for any of some words; nothing for others.
+/// `value` if the text is one of some words.
 fn if_one_of(text: &str, words: &[&str], value: &str) -> Vec<String> {
     if words.contains(&text) { vec![value.to_owned()] } else { Vec::new() }
 }
 
 /// A switch that is on.
-pub(super) fn on(text: &str) -> Vec<String> {
+pub(super) fn switch_on(text: &str) -> Vec<String> {
     if_one_of(text, &["", "1", "true"], "true")
 }
 
-/// A word for an option that has no value.
-pub(super) fn alone(text: &str, word: &str) -> Vec<String> {
+/// The word for an option without a value.
+pub(super) fn word_without_value(text: &str, word: &str) -> Vec<String> {
     if_one_of(text, &[""], word)
 }
 
-/// The words of fio's `rw`, which has two for a mix.
+/// The words of fio's `rw`, which has two words for a mix.
 pub(super) fn fio_rw(text: &str) -> Vec<String> {
-    same(if text == "readwrite" { "rw" } else { text })
+    unchanged(if text == "readwrite" { "rw" } else { text })
 }
 
-/// Paths between colons; a colon of a name has a backslash before it.
+/// Paths separated by colons; a backslash escapes a colon in a name.
 pub(super) fn fio_paths(text: &str) -> Vec<String> {
     let mut paths = vec![String::new()];
     let mut chars = text.chars().peekable();
@@ -139,28 +137,28 @@ pub(super) fn fio_paths(text: &str) -> Vec<String> {
 }
 
 /// Laws of fio's `random_distribution`.
-pub(super) fn fio_law(text: &str) -> Vec<String> {
+pub(super) fn fio_distribution(text: &str) -> Vec<String> {
     if text == "random" {
-        return same("uniform");
+        return unchanged("uniform");
     }
     let zones = text.strip_prefix("zoned:").or_else(|| text.strip_prefix("zoned_abs:"));
-    zones.map_or_else(|| same(text), colon_zones)
+    zones.map_or_else(|| unchanged(text), colon_zones)
 }
 
-/// Shares of operations in zones, with colons between them.
+/// Shares of operations in zones, separated by colons.
 pub(super) fn colon_zones(text: &str) -> Vec<String> {
     vec![format!("zones:{}", text.replace(':', ","))]
 }
 
-/// fio's engines by what they call.
+/// fio's engines by the calls they use.
 pub(super) fn fio_engine(text: &str) -> Vec<String> {
     match text {
-        "sync" => same("rw"),
-        "psync" => same("sync"),
-        "vsync" => same("preadv"),
-        "pvsync" | "pvsync2" => same("vsync"),
-        "falloc" => same("fallocate"),
-        "io_uring" | "libaio" | "posixaio" | "mmap" | "ftruncate" | "null" => same(text),
+        "sync" => unchanged("rw"),
+        "psync" => unchanged("sync"),
+        "vsync" => unchanged("preadv"),
+        "pvsync" | "pvsync2" => unchanged("vsync"),
+        "falloc" => unchanged("fallocate"),
+        "io_uring" | "libaio" | "posixaio" | "mmap" | "ftruncate" | "null" => unchanged(text),
         _ => Vec::new(),
     }
 }
@@ -168,8 +166,8 @@ pub(super) fn fio_engine(text: &str) -> Vec<String> {
 /// fio's `direct`; `buffered` is its opposite.
 pub(super) fn fio_direct(text: &str, direct: &str, buffered: &str) -> Vec<String> {
     match text {
-        "" | "1" => same(direct),
-        "0" => same(buffered),
+        "" | "1" => unchanged(direct),
+        "0" => unchanged(buffered),
         _ => Vec::new(),
     }
 }
@@ -177,26 +175,26 @@ pub(super) fn fio_direct(text: &str, direct: &str, buffered: &str) -> Vec<String
 /// fio's `sync`.
 pub(super) fn fio_sync(text: &str) -> Vec<String> {
     match text {
-        "1" | "sync" => same("sync"),
-        "dsync" => same("dsync"),
-        "0" | "none" => same("buffered"),
+        "1" | "sync" => unchanged("sync"),
+        "dsync" => unchanged("dsync"),
+        "0" | "none" => unchanged("buffered"),
         _ => Vec::new(),
     }
 }
 
-/// Letters of DISKSPD's `-S`: without buffering, written through, both, or mapped.
+/// Letters of DISKSPD's `-S`: unbuffered, write-through, both, or mapped.
 pub(super) fn diskspd_cache(text: &str) -> Vec<String> {
     match text {
-        "" | "u" => same("direct"),
-        "h" | "uw" | "wu" => same("direct-dsync"),
-        "b" => same("buffered"),
-        "w" | "bw" | "wb" => same("dsync"),
-        "m" => same("mmap"),
+        "" | "u" => unchanged("direct"),
+        "h" | "uw" | "wu" => unchanged("direct-dsync"),
+        "b" => unchanged("buffered"),
+        "w" | "bw" | "wb" => unchanged("dsync"),
+        "m" => unchanged("mmap"),
         _ => Vec::new(),
     }
 }
 
-/// DISKSPD's `-g`: bytes per millisecond, so the same with the unit that a second makes of them; `i` behind it means operations.
+/// DISKSPD's `-g` in bytes per millisecond, converted to a rate per second; a suffix `i` means operations.
 pub(super) fn per_millisecond(text: &str) -> Vec<String> {
     let per_second = text.parse::<u64>().ok().and_then(|bytes| bytes.checked_mul(1000));
     per_second.map(|bytes| bytes.to_string()).into_iter().collect()

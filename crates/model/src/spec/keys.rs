@@ -1,19 +1,19 @@
-//! The table of keys: every setting of a workload once, with its name, its words and its parser.
+//! The table of keys: every setting of a workload once, with its name, help, parser, and its names in other tools.
 //!
-//! For: flags, job files and their documentation, which are all made from it. Not for: defaults, which the plan fills in.
-//! A key is its flag without the dashes.
+//! Flags, job files and their documentation are made from this table. A key is its flag without the dashes.
+//! Defaults are filled in by the plan. A foreign name is an error, and [`Counterpart`] suggests the key and value
+//! to type here: a name that means the same in most cases would be wrong in the others.
 
-use super::foreign::{self, Foreign, diskspd, fio, other, same, seconds};
-use super::ignored::{by_direction, ignored_errors};
-use super::limits::{
+use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchanged};
+use super::number::{count, percent, rate, size, time, time_limit, whole};
+use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec};
+use crate::errno::{by_direction, ignored_errors};
+use crate::spec;
+use crate::spec::number::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_SHIFT,
     MAX_TARGETS, MAX_TIME_NS, MAX_WORKERS, MIN_TIME_NS,
 };
-use super::number::{count, percent, rate, size, time, time_limit, whole};
-use super::{
-    JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, priority, rate_limit, repeat,
-    replay, rules, sizes, think,
-};
+use crate::spec::{operations, pace, parsers};
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 
 /// A setting.
@@ -21,41 +21,41 @@ use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 pub struct Key {
     /// Its name: `limit-iops`.
     pub name: &'static str,
-    /// The heading it stands under.
+    /// Heading in help.
     pub group: Group,
-    /// What stands for its value in help; empty for a switch.
+    /// Placeholder of its value in help; empty for a switch.
     pub value: &'static str,
     /// One line of help.
     pub about: &'static str,
     /// Commands that take it as a flag.
     pub taken: &'static [Command],
-    /// What such a command does where it is not said, if that is not what `about` says.
+    /// The default of a command, if it differs from `about`.
     pub defaults: &'static [(Command, &'static str)],
-    /// What other tools call it.
+    /// Names in other tools.
     pub elsewhere: &'static [Foreign],
-    /// What it is said about, and the parser of its value.
+    /// The level that it configures, and the parser of its value.
     pub set: Set,
 }
 
-/// A command that takes keys as flags. What `fathom verify` takes has parsers of its own.
+/// A command that takes keys as flags. `fathom verify` has its own parsers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `fathom run`.
     Run,
-    /// `fathom run` beside a job file, and `fathom recipe`: how often, from which seed, for how long and in which state is not the file's
-    /// alone.
+    /// `fathom run` with a job file, and `fathom recipe`: keys for repeats, seed, time and preconditioning, which
+    /// are not only up to the file.
     RunFile,
-    /// `fathom run` beside a capture: what its requests do not say.
+    /// `fathom run` with a capture: keys that its requests do not determine.
     RunCapture,
-    /// `fathom bench`: what leaves a workload what it is.
+    /// `fathom bench`: keys that do not change the workload.
     Bench,
-    /// `fathom layers`: what is the same at every layer.
+    /// `fathom layers`: keys with the same value at every layer.
     Layers,
-    /// `fathom limit`: not the pace, which is what it varies, nor how often, which it decides itself.
+    /// `fathom limit`: all keys except the pace, which it varies, and the number of runs, which it chooses.
     Limit,
-    /// `fathom sweep`: what is the same for every cell; the rest are its axes.
+    /// `fathom sweep`: keys with the same value for every cell; the others are its axes.
     Sweep,
-    /// `fathom api`: what is the same for every interface.
+    /// `fathom api`: keys with the same value for every interface.
     Api,
 }
 
@@ -77,7 +77,7 @@ impl Command {
     }
 }
 
-/// What a key is said about, and the parser of its value.
+/// The level that a key configures, and the parser of its value.
 #[derive(Clone, Copy, Debug)]
 pub enum Set {
     /// The whole job.
@@ -92,7 +92,7 @@ pub enum Set {
     Switch(fn(&mut StreamSpec, bool)),
     /// Each stream, by any number of values.
     List {
-        /// Forgets what was said before.
+        /// Clears earlier values.
         clear: fn(&mut StreamSpec),
         /// Adds a value.
         add: fn(&mut StreamSpec, &str) -> Result<(), String>,
@@ -102,26 +102,26 @@ pub enum Set {
 /// Headings of help, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// What is done: direction, order, sizes, data, and the way there.
+    /// The work: direction, order, sizes, data, cache mode.
     What,
     /// Which bytes of which targets.
     Where,
     /// For how long, how often, and until when.
     HowLong,
-    /// How much at once, how fast, and by which threads.
+    /// Depth, rate, and threads.
     HowDeep,
-    /// What is shown, where to, and what the exit code says of it.
+    /// Content and destination of the output, and the exit code.
     Output,
-    /// What may be written over, and what has to be true before.
+    /// What may be overwritten, and which conditions must hold first.
     Safety,
 }
 
 impl Group {
-    /// All of them, in the order of help.
+    /// All groups, in the order of help.
     pub const ALL: [Self; 6] =
         [Self::What, Self::Where, Self::HowLong, Self::HowDeep, Self::Output, Self::Safety];
 
-    /// The heading.
+    /// Title of the group in help.
     pub const fn heading(self) -> &'static str {
         match self {
             Self::What => "What",
@@ -134,7 +134,7 @@ impl Group {
     }
 }
 
-/// Those that a command takes, in the order of help.
+/// Keys of a command, in the order of help.
 pub fn taken_by(command: Command) -> impl Iterator<Item = &'static Key> {
     let groups = Group::ALL.into_iter();
     groups.flat_map(move |g| KEYS.iter().filter(move |k| k.group == g && k.taken.contains(&command)))
@@ -145,15 +145,15 @@ pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|k| k.name == name)
 }
 
-/// Key whose values are the stream's targets; on a command line they need no flag.
+/// Key of the stream's targets; on a command line they need no flag.
 pub const TARGET: &str = "target";
-/// Key whose values are lines of an access specification.
+/// Key of the lines of an access specification.
 pub const LINE: &str = "line";
 /// Key of the tables of turns; in job files alone.
 pub const TURN: &str = "turn";
-/// Key of operations: those after which a stream ends, or those of a turn.
+/// Key of operations: the number after which a stream ends, or the length of a turn.
 pub const OPS: &str = "ops";
-/// Key of the job's name; a stream in a job file has one of its own.
+/// Key of the job's name; a stream in a job file has its own.
 pub const NAME: &str = "name";
 
 const fn key(
@@ -178,26 +178,26 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.rw, parsers::rw(t))),
     )
     .defaults(&[(Layers, "randread, randwrite"), (Api, "read, randread, write, randwrite")])
-    .elsewhere(&[fio("readwrite", "randread", foreign::fio_rw), diskspd("r", "", |t| foreign::alone(t, "randread"))]),
+    .elsewhere(&[fio("readwrite", "randread", foreign::fio_rw), diskspd("r", "", |t| foreign::word_without_value(t, "randread"))]),
     key(
         "mix",
         Group::What,
         "READ%",
         "Share of reads for rw and randrw, or READ/WRITE/TRIM as in 60/30/10 [default: 50]",
         &[Run, Layers, Limit],
-        Set::Stream(|s, t| put(&mut s.mix, order::mix(t))),
+        Set::Stream(|s, t| put(&mut s.mix, operations::mix(t))),
     )
-    .elsewhere(&[fio("rwmixread", "70", same), fio("rwmixwrite", "30", foreign::rest), diskspd("w", "30", foreign::rest)]),
+    .elsewhere(&[fio("rwmixread", "70", unchanged), fio("rwmixwrite", "30", foreign::remainder_to_100), diskspd("w", "30", foreign::remainder_to_100)]),
     key(
         "bs",
         Group::What,
         "SIZE",
         "Bytes per operation: 4k, 4k-64k, 4k:60,64k:40 or read=4k,write=8k [default: 4k random, 1m sequential]",
         &[Run, Layers, Limit],
-        Set::Stream(|s, t| put(&mut s.bs, sizes::per_kind(t))),
+        Set::Stream(|s, t| put(&mut s.bs, operations::per_kind(t))),
     )
     .defaults(&[(Layers, "8k")])
-    .elsewhere(&[fio("blocksize", "4k", same), fio("bssplit", "4k/60:64k/40", same), fio("bsrange", "4k-64k", same), fio("blocksize_range", "4k-64k", same), diskspd("b", "4K", same), other("block-size", "4k", same), other("block", "4k", same)]),
+    .elsewhere(&[fio("blocksize", "4k", unchanged), fio("bssplit", "4k/60:64k/40", unchanged), fio("bsrange", "4k-64k", unchanged), fio("blocksize_range", "4k-64k", unchanged), diskspd("b", "4K", unchanged), other("block-size", "4k", unchanged), other("block", "4k", unchanged)]),
     key(
         "depth",
         Group::HowDeep,
@@ -207,7 +207,7 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.depth, count(t, 1, MAX_DEPTH))),
     )
     .defaults(&[(Api, "8, for interfaces that can have several")])
-    .elsewhere(&[fio("iodepth", "32", same), diskspd("o", "32", same), diskspd("O", "32", same), other("qd", "32", same), other("queue-depth", "32", same), other("queuedepth", "32", same)]),
+    .elsewhere(&[fio("iodepth", "32", unchanged), diskspd("o", "32", unchanged), diskspd("O", "32", unchanged), other("qd", "32", unchanged), other("queue-depth", "32", unchanged), other("queuedepth", "32", unchanged)]),
     key(
         "size",
         Group::Where,
@@ -217,7 +217,7 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.size, size(t, 1, u64::MAX))),
     )
     .defaults(&[(Layers, "1g, or all there is where that is less"), (Api, "2g; less where there is less, or no room for it")])
-    .elsewhere(&[fio("filesize", "1g", same), diskspd("c", "1G", same), diskspd("f", "1G", same)]),
+    .elsewhere(&[fio("filesize", "1g", unchanged), diskspd("c", "1G", unchanged), diskspd("f", "1G", unchanged)]),
     key(
         "offset",
         Group::Where,
@@ -226,7 +226,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.offset, size(t, 0, u64::MAX))),
     )
-    .elsewhere(&[diskspd("B", "1G", same)]),
+    .elsewhere(&[diskspd("B", "1G", unchanged)]),
     key(
         TARGET,
         Group::Where,
@@ -235,7 +235,7 @@ pub const KEYS: &[Key] = &[
         &[],
         Set::List { clear: |s| s.target.clear(), add: add_target },
     )
-    .elsewhere(&[fio("filename", "/dev/sdb", foreign::fio_paths), fio("directory", "/mnt", foreign::fio_paths), other("file", "data", same), other("path", "/mnt", same), other("device", "/dev/sdb", same)]),
+    .elsewhere(&[fio("filename", "/dev/sdb", foreign::fio_paths), fio("directory", "/mnt", foreign::fio_paths), other("file", "data", unchanged), other("path", "/mnt", unchanged), other("device", "/dev/sdb", unchanged)]),
     key(
         "create",
         Group::Where,
@@ -290,9 +290,9 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "How random offsets are drawn: uniform, once, mixed:RANDOM%, zipf:THETA, pareto:H, normal:DEVIATION% or zones:OPS%/SIZE,... [default: uniform]",
         &[Run, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.random, order::random(t))),
+        Set::Stream(|s, t| put(&mut s.random, operations::random(t))),
     )
-    .elsewhere(&[fio("random_distribution", "zipf:1.1", foreign::fio_law), fio("percentage_random", "30", |t| vec![format!("mixed:{t}")]), fio("norandommap", "1", |t| if foreign::on(t).is_empty() { Vec::new() } else { same("uniform") }), diskspd("rs", "30", |t| vec![format!("mixed:{t}")]), diskspd("rdpct", "60/10:40/90", foreign::colon_zones), diskspd("rdabs", "60/1G:40/9G", foreign::colon_zones)]),
+    .elsewhere(&[fio("random_distribution", "zipf:1.1", foreign::fio_distribution), fio("percentage_random", "30", |t| vec![format!("mixed:{t}")]), fio("norandommap", "1", |t| if foreign::switch_on(t).is_empty() { Vec::new() } else { unchanged("uniform") }), diskspd("rs", "30", |t| vec![format!("mixed:{t}")]), diskspd("rdpct", "60/10:40/90", foreign::colon_zones), diskspd("rdabs", "60/1G:40/9G", foreign::colon_zones)]),
     key(
         "align",
         Group::What,
@@ -301,7 +301,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.align, size(t, 1, MAX_BLOCK_BYTES))),
     )
-    .elsewhere(&[fio("blockalign", "4k", same), fio("ba", "4k", same), diskspd("r", "4k", same)]),
+    .elsewhere(&[fio("blockalign", "4k", unchanged), fio("ba", "4k", unchanged), diskspd("r", "4k", unchanged)]),
     key(
         "stride",
         Group::What,
@@ -310,7 +310,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.stride, size(t, 1, u64::MAX))),
     )
-    .elsewhere(&[diskspd("s", "64k", same)]),
+    .elsewhere(&[diskspd("s", "64k", unchanged)]),
     key(
         "hole",
         Group::What,
@@ -333,9 +333,9 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Where the workers of a sequential stream begin: spread, same, interlocked or every:SIZE [default: spread]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.start, order::start(t))),
+        Set::Stream(|s, t| put(&mut s.start, operations::start(t))),
     )
-    .elsewhere(&[fio("offset_increment", "1m", |t| vec![format!("every:{t}")]), diskspd("T", "1m", |t| vec![format!("every:{t}")]), diskspd("si", "", |t| foreign::alone(t, "interlocked"))]),
+    .elsewhere(&[fio("offset_increment", "1m", |t| vec![format!("every:{t}")]), diskspd("T", "1m", |t| vec![format!("every:{t}")]), diskspd("si", "", |t| foreign::word_without_value(t, "interlocked"))]),
     key(
         "positions",
         Group::What,
@@ -390,34 +390,34 @@ pub const KEYS: &[Key] = &[
         "SIZE[,RANGE[,SKIP]]",
         "Work in one zone of the region at a time, and continue in the next one after SIZE bytes; a zone has RANGE bytes, and SKIP bytes after it are left out, as in 64m,256m,2g [default: RANGE as SIZE, SKIP 0]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.strided, order::strided(t))),
+        Set::Stream(|s, t| put(&mut s.strided, operations::strided(t))),
     )
-    .elsewhere(&[fio("zonesize", "256m", same)]),
+    .elsewhere(&[fio("zonesize", "256m", unchanged)]),
     key(
         "replay",
         Group::What,
         "FILE",
         "Carry the operations of this file out again, of one that `fathom capture` wrote or of a trace of another tool: fio's iolog, blktrace, blkparse, MSR Cambridge. An iolog without a target goes to the file that it names",
         &[Run],
-        Set::Stream(replay::set_file),
+        Set::Stream(spec::set_replay_file),
     )
-    .elsewhere(&[fio("read_iolog", "x.log", same)]),
+    .elsewhere(&[fio("read_iolog", "x.log", unchanged)]),
     key(
         "pace",
         Group::What,
         "WORD",
         "Replay: when operations are submitted: dependent (each as long after the last of its task that had completed as it was then), timed (at their times, as an open loop) or fast (as soon as there is room) [default: dependent; timed where no completions are known]",
         &[Run, RunCapture],
-        Set::Stream(replay::set_pace),
+        Set::Stream(spec::set_replay_pace),
     )
-    .elsewhere(&[fio("replay_no_stall", "1", |t| same(if t == "1" { "fast" } else { "timed" }))]),
+    .elsewhere(&[fio("replay_no_stall", "1", |t| unchanged(if t == "1" { "fast" } else { "timed" }))]),
     key(
         "speed",
         Group::What,
         "NUMBER",
         "Replay: factor of its speed, such as 2 for twice as fast [default: 1]",
         &[Run, RunCapture],
-        Set::Stream(replay::set_speed),
+        Set::Stream(spec::set_replay_speed),
     ),
     key(
         "replay-scale",
@@ -425,27 +425,27 @@ pub const KEYS: &[Key] = &[
         "N",
         "Replay: divide offsets by N, in whole sectors of 512 bytes",
         &[Run, RunCapture],
-        Set::Stream(replay::set_divisor),
+        Set::Stream(spec::set_replay_divisor),
     )
-    .elsewhere(&[fio("replay_scale", "2", same)]),
+    .elsewhere(&[fio("replay_scale", "2", unchanged)]),
     key(
         "replay-align",
         Group::What,
         "SIZE",
         "Replay: round offsets down to multiples of SIZE, a power of two, and sizes of requests up; operations of programs keep their sizes",
         &[Run, RunCapture],
-        Set::Stream(replay::set_align),
+        Set::Stream(spec::set_replay_align),
     )
-    .elsewhere(&[fio("replay_align", "4096", same)]),
+    .elsewhere(&[fio("replay_align", "4096", unchanged)]),
     key(
         "replay-skip",
         Group::What,
         "KIND,...",
         "Replay: leave operations of these kinds out: some of read, write, trim and sync",
         &[Run, RunCapture],
-        Set::Stream(replay::set_skip),
+        Set::Stream(spec::set_replay_skip),
     )
-    .elsewhere(&[fio("replay_skip", "write,trim", same)]),
+    .elsewhere(&[fio("replay_skip", "write,trim", unchanged)]),
     key(
         "rate",
         Group::HowDeep,
@@ -462,23 +462,23 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.arrivals, parsers::arrivals(t))),
     )
-    .elsewhere(&[fio("rate_process", "poisson", |t| same(if t == "linear" { "constant" } else { t }))]),
+    .elsewhere(&[fio("rate_process", "poisson", |t| unchanged(if t == "linear" { "constant" } else { t }))]),
     key(
         "limit-iops",
         Group::HowDeep,
         "IOPS|KIND=IOPS,...",
         "Closed loop, and no more operations per second than this; or of single directions, as in write=200, while the others are as fast as they can",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.limit_iops, rate_limit::limit_iops(t))),
+        Set::Stream(|s, t| put(&mut s.limit_iops, pace::limit_iops(t))),
     )
-    .elsewhere(&[fio("rate_iops", "1000", same), diskspd("g", "1000i", |t| t.strip_suffix('i').map(str::to_owned).into_iter().collect())]),
+    .elsewhere(&[fio("rate_iops", "1000", unchanged), diskspd("g", "1000i", |t| t.strip_suffix('i').map(str::to_owned).into_iter().collect())]),
     key(
         "limit-bandwidth",
         Group::HowDeep,
         "SIZE|KIND=SIZE,...",
         "Closed loop, and no more bytes per second than this, such as 200m; or of single directions, as in read=100m,write=20m",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.limit_bandwidth, rate_limit::limit_bandwidth(t))),
+        Set::Stream(|s, t| put(&mut s.limit_bandwidth, pace::limit_bandwidth(t))),
     )
     .elsewhere(&[diskspd("g", "1000", foreign::per_millisecond)]),
     key(
@@ -497,14 +497,14 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Switch(|s, on| s.serialize_overlap = Some(on)),
     )
-    .elsewhere(&[fio("serialize_overlap", "1", |t| if t == "1" { same("true") } else { Vec::new() })]),
+    .elsewhere(&[fio("serialize_overlap", "1", |t| if t == "1" { unchanged("true") } else { Vec::new() })]),
     key(
         "think",
         Group::HowDeep,
         "DURATION|LAW",
         "Pause before each burst, from the completion of the one before: 100us; or drawn, exponential:MEAN, lognormal:MEDIAN/MEAN or quantiles:%/DURATION,... from 0 to 100 %, straight between them, as in quantiles:0/2us,50/38us,100/9ms",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.think, think::think(t))),
+        Set::Stream(|s, t| put(&mut s.think, pace::think(t))),
     )
     .elsewhere(&[fio("thinktime", "100", foreign::microseconds), diskspd("j", "5", foreign::milliseconds)]),
     key(
@@ -513,7 +513,7 @@ pub const KEYS: &[Key] = &[
         "DURATION|LAW",
         "Time from the beginning of one burst to that of the next, as of think: a burst that is late begins as soon as the one before has completed, and later ones catch up",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.period, think::think(t))),
+        Set::Stream(|s, t| put(&mut s.period, pace::think(t))),
     ),
     key(
         "burst",
@@ -523,7 +523,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.burst, count(t, 1, u32::MAX))),
     )
-    .elsewhere(&[fio("thinktime_blocks", "4", same), diskspd("i", "4", same)]),
+    .elsewhere(&[fio("thinktime_blocks", "4", unchanged), diskspd("i", "4", unchanged)]),
     key(
         "burst-time",
         Group::HowDeep,
@@ -559,7 +559,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Bench, Limit],
         Set::Stream(|s, t| put(&mut s.batch, parsers::batch(t))),
     )
-    .elsewhere(&[fio("iodepth_batch", "8", same), fio("iodepth_batch_submit", "8", same)]),
+    .elsewhere(&[fio("iodepth_batch", "8", unchanged), fio("iodepth_batch_submit", "8", unchanged)]),
     key(
         "ops",
         Group::HowLong,
@@ -568,7 +568,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.limit.operations, whole(t, 1, u64::MAX))),
     )
-    .elsewhere(&[fio("number_ios", "1000", same)]),
+    .elsewhere(&[fio("number_ios", "1000", unchanged)]),
     key(
         "bytes",
         Group::HowLong,
@@ -577,7 +577,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.limit.bytes, size(t, 1, u64::MAX))),
     )
-    .elsewhere(&[fio("io_size", "10g", same), fio("io_limit", "10g", same)]),
+    .elsewhere(&[fio("io_size", "10g", unchanged), fio("io_limit", "10g", unchanged)]),
     key(
         "stop-after",
         Group::HowLong,
@@ -600,20 +600,20 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "Find the largest depth, up to that of --depth, at which operations are fast enough: 500us:99.9%:5s is 99.9 % of those in 5 s within 500 us. The figures are of one more window at that depth; append :run to keep varying the depth, where all windows count",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.latency_target, rules::latency_target(t))),
+        Set::Stream(|s, t| put(&mut s.latency_target, pace::latency_target(t))),
     )
-    .elsewhere(&[fio("latency_target", "500", |t| same(&format!("{t}us:100%:5s")))]),
+    .elsewhere(&[fio("latency_target", "500", |t| unchanged(&format!("{t}us:100%:5s")))]),
     key(
         "steady-state",
         Group::HowLong,
         "RULE",
         "End as soon as the rate is steady: iops:10%:60s ends when each second of the last 60 is within 10 % of their mean, iops_slope:0.5%:60s when the line through them rises or falls by less a second; bw and lat too, optionally followed by the time to ignore at the start and the length of each sample, such as iops:10%:60s:30s:5s",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.steady, rules::steady(t))),
+        Set::Stream(|s, t| put(&mut s.steady, pace::steady(t))),
     )
     .elsewhere(&[
-        fio("steadystate", "iops:10%", |t| same(&format!("{t}:60s"))),
-        fio("ss", "iops:10%", |t| same(&format!("{t}:60s"))),
+        fio("steadystate", "iops:10%", |t| unchanged(&format!("{t}:60s"))),
+        fio("ss", "iops:10%", |t| unchanged(&format!("{t}:60s"))),
     ]),
     key(
         "min-rate",
@@ -621,9 +621,9 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "End with an error as soon as a direction has done less in a second than this: iops:1000 or bw:10m, where directions differ iops:read=1000,write=500, and over another time bw:10m:5s",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.min_rate, rules::min_rate(t))),
+        Set::Stream(|s, t| put(&mut s.min_rate, pace::min_rate(t))),
     )
-    .elsewhere(&[fio("rate_min", "10m", |t| same(&format!("bw:{t}"))), fio("rate_iops_min", "1000", |t| same(&format!("iops:{t}")))]),
+    .elsewhere(&[fio("rate_min", "10m", |t| unchanged(&format!("bw:{t}"))), fio("rate_iops_min", "1000", |t| unchanged(&format!("iops:{t}")))]),
     key(
         "max-latency",
         Group::HowLong,
@@ -649,7 +649,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.ignored_errors, ignored_errors(t))),
     )
-    .elsewhere(&[fio("ignore_error", "EIO,ENOSPC", |t| same(&by_direction(t)))]),
+    .elsewhere(&[fio("ignore_error", "EIO,ENOSPC", |t| unchanged(&by_direction(t)))]),
     key(
         "ends-others",
         Group::HowLong,
@@ -658,7 +658,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Switch(|s, on| s.ends_others = Some(on)),
     )
-    .elsewhere(&[fio("exitall", "1", |t| if t == "1" { same("true") } else { Vec::new() })]),
+    .elsewhere(&[fio("exitall", "1", |t| if t == "1" { unchanged("true") } else { Vec::new() })]),
     key(
         "fsync",
         Group::What,
@@ -700,7 +700,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.compress, percent(t))),
     )
-    .elsewhere(&[fio("buffer_compress_percentage", "50", same)]),
+    .elsewhere(&[fio("buffer_compress_percentage", "50", unchanged)]),
     key(
         "dedup",
         Group::What,
@@ -709,7 +709,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.dedup, percent(t))),
     )
-    .elsewhere(&[fio("dedupe_percentage", "30", same)]),
+    .elsewhere(&[fio("dedupe_percentage", "30", unchanged)]),
     key(
         "dedup-set",
         Group::What,
@@ -734,7 +734,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit],
         Set::Switch(|s, on| s.zeros = Some(on)),
     )
-    .elsewhere(&[fio("zero_buffers", "1", foreign::on), diskspd("Z", "", foreign::on)]),
+    .elsewhere(&[fio("zero_buffers", "1", foreign::switch_on), diskspd("Z", "", foreign::switch_on)]),
     key(
         "counting",
         Group::What,
@@ -761,7 +761,7 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.workers, count(t, 1, MAX_WORKERS))),
     )
     .defaults(&[(Bench, "as the profile has it; of ior-easy and ior-hard 1 on each host")])
-    .elsewhere(&[fio("numjobs", "4", same), diskspd("t", "4", same), diskspd("F", "4", same), other("threads", "4", same), other("jobs", "4", same)]),
+    .elsewhere(&[fio("numjobs", "4", unchanged), diskspd("t", "4", unchanged), diskspd("F", "4", unchanged), other("threads", "4", unchanged), other("jobs", "4", unchanged)]),
     key(
         "clones",
         Group::HowDeep,
@@ -776,9 +776,9 @@ pub const KEYS: &[Key] = &[
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
         &[Run, RunCapture, Limit, Sweep],
-        Set::List { clear: |s| s.place.cpus.clear(), add: |s, t| place::cpus(&mut s.place.cpus, t) },
+        Set::List { clear: |s| s.place.cpus.clear(), add: |s, t| parsers::cpus(&mut s.place.cpus, t) },
     )
-    .elsewhere(&[fio("cpus_allowed", "0-3", same), diskspd("a", "0,1", same)]),
+    .elsewhere(&[fio("cpus_allowed", "0-3", unchanged), diskspd("a", "0,1", unchanged)]),
     key(
         "pin",
         Group::HowDeep,
@@ -787,7 +787,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit, Sweep],
         Set::Switch(|s, on| s.place.split = on),
     )
-    .elsewhere(&[fio("cpus_allowed_policy", "split", |t| if t == "split" { same("true") } else { Vec::new() })]),
+    .elsewhere(&[fio("cpus_allowed_policy", "split", |t| if t == "split" { unchanged("true") } else { Vec::new() })]),
     key(
         "node",
         Group::HowDeep,
@@ -796,23 +796,23 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.place.node, count(t, 0, MAX_NODE))),
     )
-    .elsewhere(&[fio("numa_cpu_nodes", "0", same)]),
+    .elsewhere(&[fio("numa_cpu_nodes", "0", unchanged)]),
     key(
         "memory-nodes",
         Group::HowDeep,
         "POLICY",
         "NUMA nodes of the workers' memory: bind:0-1 (these alone), prefer:0 (that one first), interleave:0-1 (in turn), local (that of the CPU) [default: --node]",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.memory, place::memory_nodes(t))),
+        Set::Stream(|s, t| put(&mut s.place.memory, parsers::memory_nodes(t))),
     )
-    .elsewhere(&[fio("numa_mem_policy", "bind:0", same)]),
+    .elsewhere(&[fio("numa_mem_policy", "bind:0", unchanged)]),
     key(
         "nice",
         Group::HowDeep,
         "N",
         "Nice value of the workers, -20 to 19",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.nice, place::nice(t))),
+        Set::Stream(|s, t| put(&mut s.place.nice, parsers::nice(t))),
     ),
     key(
         "io-priority",
@@ -820,7 +820,7 @@ pub const KEYS: &[Key] = &[
         "CLASS:N",
         "Priority of the operations for schedulers that have one (bfq, mq-deadline): rt:0 to rt:7, be:0 to be:7, idle",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.io_priority, place::io_priority(t))),
+        Set::Stream(|s, t| put(&mut s.place.io_priority, parsers::io_priority(t))),
     ),
     key(
         "op-priority",
@@ -828,7 +828,7 @@ pub const KEYS: &[Key] = &[
         "[KIND/][SIZE/]PERCENT%=PRIORITY,...",
         "Priority of I/O of a share of the operations, of reads or writes and of a size alone where these are named, as in 20%=rt:0 or read/4k/20%=rt:0,write/10%=be:7; the engines io_uring and libaio take it",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.op_priorities, priority::op_priorities(t))),
+        Set::Stream(|s, t| put(&mut s.op_priorities, parsers::op_priorities(t))),
     ),
     key(
         NAME,
@@ -874,14 +874,14 @@ pub const KEYS: &[Key] = &[
         Set::Job(|j, t| put(&mut j.runs, count(t, 1, MAX_RUNS))),
     )
     .defaults(&[(Limit, "3, and more where they disagree"), (Sweep, "3 with --exhaustive; else as often as the search asks"), (Api, "by --budget: 3 to 10")])
-    .elsewhere(&[fio("loops", "3", same), other("repeat", "3", same), other("iterations", "3", same)]),
+    .elsewhere(&[fio("loops", "3", unchanged), other("repeat", "3", unchanged), other("iterations", "3", unchanged)]),
     key(
         "precision",
         Group::HowLong,
         "%",
         "Measure each workload, runs times at least, until the 95 % interval of its rate is this narrow to either side, such as 2.5%",
         &[Run, RunCapture, RunFile, Bench],
-        Set::Job(|j, t| put(&mut j.precision, repeat::precision(t))),
+        Set::Job(|j, t| put(&mut j.precision, pace::precision(t))),
     ),
     key(
         "until",
@@ -889,7 +889,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "steady: measure round after round without a rest until five rates in a row drift by less than 5 % (95 % confidence); only these count",
         &[Run, RunCapture, RunFile, Bench],
-        Set::Job(|j, t| put(&mut j.until, repeat::until(t))),
+        Set::Job(|j, t| put(&mut j.until, pace::until(t))),
     ),
     key(
         "max-runs",
@@ -913,7 +913,7 @@ pub const KEYS: &[Key] = &[
         "CONDITION",
         "Fail where p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90, also of one result as in 'NAME: p99>1ms', several with commas; the report begins with PASS, FAIL, INVALID or INCONCLUSIVE, and a percentile takes 8 runs",
         &[Run, RunCapture, RunFile, Bench, Limit, Sweep, Layers, Api],
-        Set::Job(|j, t| put(&mut j.fail_if, gate::conditions(t))),
+        Set::Job(|j, t| put(&mut j.fail_if, pace::conditions(t))),
     ),
     key(
         "settle",
@@ -931,7 +931,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Job(|j, t| put(&mut j.seed, whole(t, 0, u64::MAX))),
     )
-    .elsewhere(&[fio("randseed", "42", same), diskspd("z", "42", same)]),
+    .elsewhere(&[fio("randseed", "42", unchanged), diskspd("z", "42", unchanged)]),
     key(
         "precondition",
         Group::What,
@@ -980,7 +980,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture],
         Set::Job(|j, t| put(&mut j.op_log, parsers::path(t))),
     )
-    .elsewhere(&[fio("write_lat_log", "FILE", same)]),
+    .elsewhere(&[fio("write_lat_log", "FILE", unchanged)]),
     key(
         "op-log-interval",
         Group::Output,
@@ -1016,7 +1016,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.advice, parsers::advice(t))),
     )
-    .elsewhere(&[fio("fadvise_hint", "sequential", same)]),
+    .elsewhere(&[fio("fadvise_hint", "sequential", unchanged)]),
 ];
 
 fn put<T>(slot: &mut Option<T>, value: Result<T, String>) -> Result<(), String> {
@@ -1067,20 +1067,20 @@ impl Key {
         )
     }
 
-    /// Whether it is said without a value.
+    /// Whether it has no value.
     pub fn is_switch(&self) -> bool {
         matches!(self.set, Set::Switch(_) | Set::JobSwitch(_))
     }
 
-    /// Whether it may be said several times.
+    /// Whether it may be given several times.
     pub fn is_list(&self) -> bool {
         matches!(self.set, Set::List { .. })
     }
 
-    /// Reads values into a job of one phase with one stream, as a command line has it.
+    /// Parses values into a job of one phase with one stream, as on a command line.
     ///
     /// # Errors
-    /// What was wrong and what to type.
+    /// What is wrong and what to type.
     pub fn say<'t>(
         &self,
         job: &mut JobSpec,
@@ -1113,7 +1113,7 @@ impl Key {
     }
 }
 
-/// A value that a key takes and that it has not where nothing is said.
+/// A valid value for a key that differs from its default.
 #[cfg(test)]
 pub(super) fn example(key: &Key) -> &'static str {
     match (key.name, key.value) {
@@ -1149,8 +1149,64 @@ pub(super) fn example(key: &Key) -> &'static str {
     }
 }
 
+/// A name of another tool, and its equivalent here.
+#[derive(Clone, Debug)]
+pub struct Counterpart {
+    /// Program, or group of programs, that the name comes from.
+    pub tool: Tool,
+    /// The name as typed in the tool: `--iodepth`, `-b`.
+    pub name: String,
+    /// The key of that meaning.
+    pub key: &'static Key,
+    /// The values for the key; empty if the typed value has no equivalent.
+    pub values: Vec<String>,
+}
+
+impl Counterpart {
+    fn new(key: &'static Key, foreign: &Foreign, value: &str) -> Self {
+        let reads = |values: &Vec<String>| {
+            !values.is_empty() && key.say(&mut JobSpec::default(), values.iter().map(String::as_str)).is_ok()
+        };
+        let dashes = if foreign.tool == Tool::Diskspd { "-" } else { "--" };
+        let values = Some((foreign.here)(value)).filter(reads).unwrap_or_default();
+        Self { tool: foreign.tool, name: format!("{dashes}{}", foreign.name), key, values }
+    }
+}
+
+/// Finds the equivalent of an option of fio or of a name that several other tools use. `values` are possible
+/// values, the likeliest first.
+pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
+    let all = names_of_tool(Tool::Fio).chain(names_of_tool(Tool::Other));
+    best_candidate(all.filter(|(_, f)| f.name == name).flat_map(|(key, foreign)| {
+        let unsaid = values.is_empty().then_some("");
+        values.iter().copied().chain(unsaid).map(move |value| Counterpart::new(key, foreign, value))
+    }))
+}
+
+/// Finds the equivalent of a DISKSPD option, given without its dash and with its value: `b4K`.
+pub fn in_diskspd(word: &str) -> Option<Counterpart> {
+    let mut all: Vec<(usize, Counterpart)> = names_of_tool(Tool::Diskspd)
+        .filter_map(|(key, f)| Some((f.name.len(), Counterpart::new(key, f, word.strip_prefix(f.name)?))))
+        .collect();
+    // -rs30 is not -r with the value s30.
+    all.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+    best_candidate(all.into_iter().map(|(_, meant)| meant))
+}
+
+fn names_of_tool(tool: Tool) -> impl Iterator<Item = (&'static Key, &'static Foreign)> {
+    let all = KEYS.iter().flat_map(|key| key.elsewhere.iter().map(move |foreign| (key, foreign)));
+    all.filter(move |(_, foreign)| foreign.tool == tool)
+}
+
+/// The first candidate with values, otherwise the first whose key takes values.
+fn best_candidate(all: impl Iterator<Item = Counterpart>) -> Option<Counterpart> {
+    let all: Vec<Counterpart> = all.collect();
+    let with_values = all.iter().find(|m| !m.values.is_empty());
+    with_values.or_else(|| all.iter().find(|m| !m.key.is_switch())).cloned()
+}
+
 #[test]
-fn every_key_reads_the_example_that_its_help_gives() {
+fn keys_accept_the_example_in_their_help() {
     let mut names: Vec<&str> = KEYS.iter().map(|k| k.name).collect();
     names.sort_unstable();
     names.dedup();
@@ -1174,11 +1230,83 @@ fn every_key_reads_the_example_that_its_help_gives() {
 }
 
 #[test]
-fn help_names_every_word() {
+fn help_lists_every_word() {
     for (word, _) in super::Rw::WORDS {
         assert!(find("rw").is_some_and(|k| k.about.contains(word)), "{word}");
     }
     for cache in crate::job::Cache::ALL {
         assert!(find("cache").is_some_and(|k| k.about.contains(cache.word())), "{cache:?}");
+    }
+}
+
+#[test]
+fn keys_accept_translated_examples() {
+    let mut names: Vec<String> = Vec::new();
+    for key in KEYS {
+        for foreign in key.elsewhere {
+            let typed = foreign.typed();
+            let meant = match foreign.tool {
+                Tool::Fio | Tool::Other => in_other_tools(foreign.name, &[foreign.example]),
+                Tool::Diskspd => in_diskspd(typed.trim_start_matches('-')),
+            };
+            let meant = meant.unwrap_or_else(|| panic!("{typed}"));
+            assert_eq!(meant.key.name, key.name, "{typed}");
+            assert!(!meant.values.is_empty(), "{typed}");
+            assert!(
+                foreign.tool != Tool::Fio || crate::spec::keys::find(foreign.name).is_none(),
+                "{typed} is ours"
+            );
+            names.push(typed);
+        }
+    }
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all, "no name is there twice");
+}
+
+#[test]
+fn foreign_values_are_translated() {
+    let key_and_values = |meant: Option<Counterpart>| {
+        let meant = meant.map(|m| (m.key.name, m.values.join(" ")));
+        meant.unwrap_or_else(|| ("nothing", String::new()))
+    };
+    for (name, value, key, here) in [
+        ("runtime", "60", "time", "60s"),
+        ("runtime", "2m", "time", "2m"),
+        ("ramp_time", "500ms", "warmup", "500ms"),
+        ("thinktime", "100", "think", "100us"),
+        ("startdelay", "5", "delay", "5s"),
+        ("rwmixwrite", "30", "mix", "70"),
+        ("rwmixwrite", "130", "mix", ""),
+        ("ioengine", "psync", "engine", "sync"),
+        ("ioengine", "sync", "engine", "rw"),
+        ("ioengine", "rados", "engine", ""),
+        ("direct", "0", "cache", "buffered"),
+        ("buffered", "0", "cache", "direct"),
+        ("filename", "/dev/sdb:/dev/s\\:d", "target", "/dev/sdb /dev/s:d"),
+        ("random_distribution", "zoned:60/10:40/90", "random", "zones:60/10,40/90"),
+        ("sync_file_range", "wait_before,write:8", "sync-file-range", "8"),
+        ("cpus_allowed_policy", "shared", "nothing", ""),
+        ("frobnicate", "1", "nothing", ""),
+    ] {
+        assert_eq!(key_and_values(in_other_tools(name, &[value])), (key, here.into()), "{name}={value}");
+    }
+    for (word, key, here) in [
+        ("b64K", "bs", "64K"),
+        ("d60", "time", "60s"),
+        ("w0", "mix", "100"),
+        ("r", "rw", "randread"),
+        ("r8k", "align", "8k"),
+        ("rs30", "random", "mixed:30"),
+        ("si", "start", "interlocked"),
+        ("Sh", "cache", "direct-dsync"),
+        ("g100", "limit-bandwidth", "100000"),
+        ("g100i", "limit-iops", "100"),
+        ("j5", "think", "5ms"),
+        ("b", "bs", ""),
+        ("Q", "nothing", ""),
+    ] {
+        assert_eq!(key_and_values(in_diskspd(word)), (key, here.into()), "-{word}");
     }
 }

@@ -1,64 +1,51 @@
-//! The specification: what a user said about a workload, from flags or from a job file, with `None` wherever nothing was said.
+//! The specification: a user's request for a workload, from flags or a job file. A setting that was not given is
+//! `None`.
 //!
-//! For: one meaning for every setting, whichever way it was said; its key is its flag without the dashes. Not for:
-//! defaults (the plan fills them in and says where from) nor for reading files (crate `dialect`).
+//! A key means the same as a flag and in a job file; its name is the flag without the dashes. The plan fills in
+//! defaults and records their origin; the crate `dialect` reads files. [`Typed`] keeps the options of fio or
+//! DISKSPD that a job was made from, because their output formats repeat them.
 
 pub mod axes;
 mod check;
-pub mod counterpart;
-pub mod cycle;
 pub mod foreign;
-pub mod gate;
-pub mod ignored;
+pub mod iometer;
 pub mod keys;
-pub mod limits;
-pub mod line;
 pub mod number;
-pub mod offset;
-pub mod order;
+pub mod operations;
+pub mod pace;
 pub mod parsers;
-pub mod place;
-pub mod presets;
-pub mod priority;
-pub mod rate_limit;
-pub mod repeat;
-pub mod replay;
-pub mod rules;
-pub mod sizes;
-pub mod specs;
-pub mod think;
-pub mod turn;
 
 pub use check::Problem;
 
-use crate::gate::Condition;
+use crate::diskspd::Profile;
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Create, Every, Flow, IgnoredError, LatencyTarget, Layout,
-    MinRate, Mix, OpPriority, Options, Order, PerKind, Placement, Positions, Sharing, Sizes, Start, Steady,
-    StopRule, Strided, Think, Verify,
+    Advice, Arrivals, Batch, Cache, Changes, Clones, Create, Every, Flow, IgnoredError, Kind, LatencyTarget,
+    Layout, MinRate, Mix, OpPriority, Options as EngineOptions, Order, PerKind, Placement, Positions,
+    ReplayPace, Sharing, Sizes, Start, Steady, StopRule, Strided, Think, Verify,
 };
-use crate::typed::Typed;
-use rate_limit::RateLimit;
-use replay::ReplaySpec;
+use crate::verdict::Condition;
+use number::{quoted_excerpt, size, whole};
+use pace::RateLimit;
+use serde::{Deserialize, Serialize};
 
-/// A job as it was asked for.
+/// The request for a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobSpec {
-    /// What tables call it.
+    /// Name in tables.
     pub name: Option<String>,
-    /// Times it is measured; at least so often where the precision decides.
+    /// Times it is measured; the minimum if the precision decides.
     pub runs: Option<u32>,
     /// Half width of the rate's interval that ends it, as a share of the rate.
     pub precision: Option<f64>,
-    /// What it is measured until.
+    /// The rule that ends measuring.
     pub until: Option<Until>,
-    /// Whether it is measured until its conditions can be told.
+    /// Whether it is measured until its conditions can be decided.
     pub settle: Option<bool>,
-    /// Most times it is measured where precision, `until` or `settle` decides.
+    /// Most times it is measured if precision, `until` or `settle` decides.
     pub max_runs: Option<u32>,
-    /// Times that a run which others disturb is measured at most.
+    /// Most times that a disturbed run is measured.
     pub attempts: Option<u32>,
-    /// Under which conditions it fails.
+    /// Conditions under which it fails.
     pub fail_if: Option<Vec<Condition>>,
     /// Seed of everything random.
     pub seed: Option<u64>,
@@ -68,33 +55,33 @@ pub struct JobSpec {
     pub cold: Option<bool>,
     /// File that the log of its operations is written to.
     pub op_log: Option<String>,
-    /// What a language has to tell about it, though nothing is wrong.
+    /// Remarks of the language about it that are not errors.
     pub remarks: Vec<String>,
-    /// What was typed in the language of another tool, with an entry for each stream.
+    /// Options typed in the language of another tool, with an entry for each stream.
     pub typed: Option<Typed>,
-    /// Phases in their order; one unless a job file says more.
+    /// Phases in their order; one, or several from a job file.
     pub phases: Vec<PhaseSpec>,
 }
 
-/// A phase as it was asked for.
+/// The request for a phase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseSpec {
     /// Length of the measured window in ns.
     pub time: Option<u64>,
-    /// Time before it in ns.
+    /// Warm-up in ns.
     pub warmup: Option<u64>,
-    /// Time after it in ns.
+    /// Cool-down in ns.
     pub cooldown: Option<u64>,
-    /// Streams at once; at least one.
+    /// Concurrent streams; at least one.
     pub streams: Vec<StreamSpec>,
 }
 
-/// A stream as it was asked for.
+/// The request for a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StreamSpec {
-    /// What it is called beside others.
+    /// Name among other streams.
     pub name: Option<String>,
-    /// Paths of files, directories or devices; empty where nothing was said.
+    /// Paths of files, directories or devices; empty if none was given.
     pub target: Vec<String>,
     /// Order and direction in one word.
     pub rw: Option<Rw>,
@@ -108,17 +95,17 @@ pub struct StreamSpec {
     pub random: Option<Order>,
     /// Distance from the start of one sequential operation to the next in bytes.
     pub stride: Option<u64>,
-    /// Bytes left out behind each sequential operation.
+    /// Bytes skipped after each sequential operation.
     pub hole: Option<u64>,
     /// Sequential from the end to the beginning.
     pub backwards: Option<bool>,
-    /// Where the workers of a sequential stream begin.
+    /// First offset of each worker in a sequential stream.
     pub start: Option<Start>,
-    /// Whether directions go on from one position or each from its own.
+    /// Whether directions share one position or have one each.
     pub positions: Option<Positions>,
     /// Operations from each random offset on.
     pub consecutive: Option<u32>,
-    /// Mean of these, where it is random.
+    /// Mean of these, if random.
     pub run_length: Option<f64>,
     /// Sequential runs at once.
     pub interleaved: Option<u32>,
@@ -126,11 +113,12 @@ pub struct StreamSpec {
     pub times: Option<u32>,
     /// Whether directions of a mix are drawn at random places alone.
     pub mix_by_run: Option<bool>,
-    /// Zones that are worked in one at a time.
+    /// Zones that are used one at a time.
     pub strided: Option<Strided>,
     /// Lines of an access specification, instead of the settings above.
     pub lines: Vec<LineSpec>,
-    /// Turns that it goes through one after another, instead of the settings above and those of places, pauses and syncs.
+    /// Turns that it repeats one after another. They replace the settings above and those of places, pauses and
+    /// syncs.
     pub turns: Vec<TurnSpec>,
     /// First byte that may be touched.
     pub offset: Option<u64>,
@@ -144,19 +132,19 @@ pub struct StreamSpec {
     pub sharing: Option<Sharing>,
     /// The part of a file that each worker of each host has to itself.
     pub shared: Option<Layout>,
-    /// Whether each worker has a test file of its own.
+    /// Whether each worker has its own test file.
     pub own: Option<bool>,
-    /// Whose part or file a host works on, counted in hosts from its own on.
+    /// The host whose part or file this host works on, as a distance in hosts.
     pub shift_hosts: Option<u32>,
     /// Engine with its options.
     pub engine: Option<EngineSpec>,
-    /// Files that are made where a target is missing, and kept.
+    /// Files that are made if a target is missing, and kept.
     pub create: Option<Create>,
     /// Whether each worker does all of the work by itself.
     pub clones: Option<Clones>,
     /// Open flags.
     pub cache: Option<Cache>,
-    /// What the kernel is told about the order of accesses.
+    /// Advice to the kernel about the order of accesses.
     pub advice: Option<Advice>,
     /// How operations are submitted.
     pub batch: Option<Batch>,
@@ -172,7 +160,7 @@ pub struct StreamSpec {
     pub flow: Option<Flow>,
     /// Pause before each burst.
     pub think: Option<Think>,
-    /// Time from the beginning of one burst to that of the next.
+    /// Time from the beginning of one burst to the next.
     pub period: Option<Think>,
     /// Operations in a burst.
     pub burst: Option<u32>,
@@ -180,21 +168,21 @@ pub struct StreamSpec {
     pub burst_time: Option<u64>,
     /// Part of each pause in ns in which the CPU is kept busy.
     pub think_spin: Option<u64>,
-    /// `fsync` after so many writes.
+    /// Writes before each `fsync`.
     pub fsync: Option<Every>,
-    /// `fdatasync` after so many writes.
+    /// Writes before each `fdatasync`.
     pub fdatasync: Option<Every>,
-    /// `sync_file_range` after so many writes.
+    /// Writes before each `sync_file_range`.
     pub sync_file_range: Option<Every>,
     /// Whether such a call waits for the writes in flight.
     pub drain: Option<bool>,
     /// How much of the data written a compressor can save, in percent.
     pub compress: Option<u8>,
-    /// Share of blocks written that are copies of others, in percent.
+    /// Share of written blocks that are copies of others, in percent.
     pub dedup: Option<u8>,
     /// Bytes that copies are of: the first that a worker writes.
     pub dedup_set: Option<u64>,
-    /// Whether copies are of what other workers write too.
+    /// Whether copies also repeat writes of other workers.
     pub dedup_shared: Option<bool>,
     /// Write zeros.
     pub zeros: Option<bool>,
@@ -206,11 +194,11 @@ pub struct StreamSpec {
     pub limit: StopRule,
     /// Passes over the region after which it ends.
     pub passes: Option<u32>,
-    /// Failed operations after which it ends; [`crate::job::ALL_ERRORS`] where none end it.
+    /// Failed operations after which it ends; [`crate::job::ALL_ERRORS`] for no limit.
     pub max_errors: Option<u64>,
     /// Errors that do not count to that.
     pub ignored_errors: Option<Vec<IgnoredError>>,
-    /// What decides about its depth.
+    /// Chooses its depth.
     pub latency_target: Option<LatencyTarget>,
     /// Ends it as soon as it is steady.
     pub steady: Option<Steady>,
@@ -226,23 +214,24 @@ pub struct StreamSpec {
     pub ends_others: Option<bool>,
     /// Time in ns from the phase's start to its first operation.
     pub delay: Option<u64>,
-    /// Where its threads and their memory are.
+    /// CPUs, memory nodes and priority of its threads.
     pub place: Placement,
-    /// Shares of its operations that have a priority of their own.
+    /// Shares of its operations with their own priority.
     pub op_priorities: Option<Vec<OpPriority>>,
-    /// What it writes to be checked.
+    /// The content that it writes for verification.
     pub verify: Option<Verify>,
-    /// Number, from 1, of the stream in the phase before whose blocks it reads and checks; nothing else is said of it then.
+    /// Number, from 1, of the stream in the previous phase whose blocks it reads and verifies; it has no other
+    /// settings then.
     pub read_back: Option<u32>,
-    /// The captured load whose operations it has.
+    /// The captured load that it replays.
     pub replay: Option<ReplaySpec>,
     /// Length in ns of the intervals that its operations are logged by; 0 for each by itself.
     pub log_interval: Option<u64>,
-    /// Length in ns of the stretches that the course of each worker is kept in; 0 for its totals alone.
+    /// Length in ns of the intervals of each worker's time series; 0 for totals only.
     pub each_worker: Option<u64>,
 }
 
-/// A line of an access specification as it was asked for, in Iometer's sense.
+/// The request for a line of an access specification, in Iometer's sense.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineSpec {
     /// Share of operations in percent; all lines sum to 100.
@@ -251,7 +240,7 @@ pub struct LineSpec {
     pub bs: Sizes,
     /// Shares of directions.
     pub mix: Mix,
-    /// Share of operations at random offsets in percent; the rest goes on from the last one.
+    /// Share of operations at random offsets in percent; the others continue from the last one.
     pub random: f64,
     /// Pause in ns before each burst; 0 for none.
     pub delay: u64,
@@ -263,25 +252,25 @@ pub struct LineSpec {
     pub reply: u32,
 }
 
-/// A turn of a stream as it was asked for.
+/// The request for a turn of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TurnSpec {
-    /// Operations of one, in the mean; at least 1.
+    /// Mean number of operations of a turn; at least 1.
     pub operations: Option<Every>,
-    /// What is said of them; never more than the keys of [`turn::TURN_KEYS`].
+    /// Its settings; only the keys of [`TURN_KEYS`].
     pub what: StreamSpec,
 }
 
 /// An engine with its options: `io_uring:iopoll,sqpoll=1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineSpec {
-    /// Its name.
+    /// The interface without options: `io_uring`, `libaio`, `sync`.
     pub name: String,
-    /// Its options.
-    pub options: Options,
+    /// What follows the colon; empty without one.
+    pub options: EngineOptions,
 }
 
-/// What a job is measured until.
+/// The rule that ends measuring a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// The rates of its last rounds are steady.
@@ -307,14 +296,14 @@ pub enum Rw {
     Trim,
     /// Random trims.
     Randtrim,
-    /// Sequential trims, and behind each a write of the same bytes.
+    /// Sequential trims, each followed by a write of the same bytes.
     Trimwrite,
-    /// Random trims, and behind each a write of the same bytes.
+    /// Random trims, each followed by a write of the same bytes.
     Randtrimwrite,
 }
 
 impl Rw {
-    /// The shares of directions that the word fixes; `None` for a mix. A write behind a trim is part of the trim.
+    /// The shares of directions that the word fixes; `None` for a mix. A write after a trim is part of the trim.
     pub fn fixed_mix(self) -> Option<Mix> {
         match self {
             Self::Read | Self::Randread => Some(Mix::of_percents(100, 0)),
@@ -324,5 +313,374 @@ impl Rw {
             }
             Self::Rw | Self::Randrw => None,
         }
+    }
+}
+
+/// Least and most that the times of a load are divided by.
+const REPLAY_SPEEDS: (f64, f64) = (0.001, 1000.0);
+/// Bytes that offsets of a load are multiples of at least.
+const SECTOR: u64 = 512;
+/// Largest divisor of offsets.
+const MAX_REPLAY_DIVISOR: u64 = 1 << 20;
+const MAX_REPLAY_ALIGN: u64 = 1 << 30;
+
+/// The request for a replay.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplaySpec {
+    /// A capture, or a trace of another tool; empty if only other replay keys were given.
+    pub file: String,
+    /// When its operations are submitted; `None` if not given.
+    pub pace: Option<ReplayPace>,
+    /// The factor that its times are divided by.
+    pub speed: Option<f64>,
+    /// Changes of its operations.
+    pub changes: Changes,
+}
+
+/// The replay settings of a stream, added if missing.
+fn replay_settings(stream: &mut StreamSpec) -> &mut ReplaySpec {
+    stream.replay.get_or_insert_default()
+}
+
+fn set_replay_file(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+    replay_settings(stream).file = parsers::path(text)?;
+    Ok(())
+}
+
+fn set_replay_pace(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+    let known = ReplayPace::ALL.iter().find(|(word, _)| *word == text);
+    let (_, pace) =
+        known.ok_or_else(|| format!("{} is no pace; type dependent, timed or fast", quoted_excerpt(text)))?;
+    replay_settings(stream).pace = Some(*pace);
+    Ok(())
+}
+
+fn set_replay_speed(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+    let number = text.parse().ok().filter(|n: &f64| (REPLAY_SPEEDS.0..=REPLAY_SPEEDS.1).contains(n));
+    let wrong = || {
+        format!(
+            "{} is no speed; type a number from {} to {}",
+            quoted_excerpt(text),
+            REPLAY_SPEEDS.0,
+            REPLAY_SPEEDS.1
+        )
+    };
+    replay_settings(stream).speed = Some(number.ok_or_else(wrong)?);
+    Ok(())
+}
+
+fn set_replay_divisor(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+    replay_settings(stream).changes.divide = whole(text, 1, MAX_REPLAY_DIVISOR)?;
+    Ok(())
+}
+
+fn set_replay_align(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+    let bytes = size(text, SECTOR, MAX_REPLAY_ALIGN)?;
+    if !bytes.is_power_of_two() {
+        return Err(format!("{} is no power of two; type 4k or the like", quoted_excerpt(text)));
+    }
+    replay_settings(stream).changes.align_bytes = bytes;
+    Ok(())
+}
+
+fn set_replay_skip(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+    replay_settings(stream).changes.skip = kinds(text)?;
+    Ok(())
+}
+
+/// Parses kinds separated by commas, each at most once.
+///
+/// # Errors
+/// The unknown word, and the known ones.
+pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
+    let kind = |word: &str| {
+        let known = Kind::ALL.into_iter().find(|kind| kind.word() == word.trim());
+        known.ok_or_else(|| format!("{} is no kind; type some of read,write,trim,sync", quoted_excerpt(word)))
+    };
+    let mut kinds: Vec<Kind> = text.split(',').map(kind).collect::<Result<_, _>>()?;
+    kinds.sort_unstable();
+    kinds.dedup();
+    Ok(kinds)
+}
+
+/// Keys of a turn's table in addition to its length (`ops`): its operations, and the pauses and syncs between them.
+pub const TURN_KEYS: [&str; 23] = [
+    "rw",
+    "mix",
+    "bs",
+    "align",
+    "random",
+    "stride",
+    "hole",
+    "backwards",
+    "positions",
+    "consecutive",
+    "run-length",
+    "interleaved",
+    "times",
+    "mix-by-run",
+    "offset",
+    "size",
+    "think",
+    "period",
+    "burst",
+    "fsync",
+    "fdatasync",
+    "sync-file-range",
+    "drain",
+];
+
+/// Options with their values, in typed order. Options without a value are left out.
+pub type Options = Vec<(String, String)>;
+
+/// Options that were typed in the language of another tool.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Typed {
+    /// Options for all streams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaults: Options,
+    /// Options of each stream, by phase and stream.
+    pub phases: Vec<Vec<TypedStream>>,
+    /// The complete profile, if it was typed in the language of DISKSPD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// How detailed the idle times of the CPUs are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+    /// Whether workers count the operations in flight at each submission, for the tables of fio's formats.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_depth: bool,
+}
+
+/// How detailed the idle times of the CPUs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Idle {
+    /// Their mean.
+    All,
+    /// The mean and each CPU.
+    Each,
+}
+
+/// Options of one stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TypedStream {
+    /// Its own options.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Options,
+    /// Number of its group.
+    pub group: usize,
+    /// Whether it is reported as one result with the previous stream, if both are in the same group.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joins: bool,
+    /// Whether its directions are reported as one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
+    /// Whether a sync after its last write was asked for, so that a failed sync fails the job.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub final_sync: bool,
+    /// Files that its operations are logged to, of fio's kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs: Option<Logs>,
+    /// How fio's formats print it.
+    #[serde(default, skip_serializing_if = "FioLayout::is_default")]
+    pub layout: FioLayout,
+}
+
+/// Logs in fio's format: one file for each requested kind and each worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub struct Logs {
+    /// Each kind with the beginning of its files' names.
+    pub files: Vec<(LogKind, String)>,
+    /// Milliseconds for each line of latencies; 0 for each operation.
+    pub latency_ms: u64,
+    /// Milliseconds for each line of bandwidth; 0 for each operation.
+    pub bandwidth_ms: u64,
+    /// Milliseconds for each line of operations per second; 0 for each operation.
+    pub iops_ms: u64,
+    /// Milliseconds for each histogram.
+    pub histogram_ms: u64,
+    /// How often the number of a histogram's columns is halved.
+    pub coarseness: u32,
+    /// Which of several latencies a line shows.
+    pub value: LogValue,
+    /// Whether a line has the offset.
+    pub offset: bool,
+    /// Whether the priority is written in full.
+    pub priority: bool,
+    /// Whether a line has the time of the submission.
+    pub issue_time: bool,
+    /// Whether times count from 1970 instead of the beginning.
+    pub unix_epoch: bool,
+    /// Whether all workers write to one file.
+    pub together: bool,
+}
+
+/// Content of a log of fio's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogKind {
+    /// Latency.
+    Lat,
+    /// Latency before the submission, always zero here.
+    Slat,
+    /// Latency after the submission.
+    Clat,
+    /// Bandwidth.
+    Bw,
+    /// Operations per second.
+    Iops,
+    /// Histograms of latencies.
+    ClatHist,
+    /// The operations, to be replayed.
+    Iolog,
+}
+
+/// Which of several latencies a line of a log shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogValue {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// That of the slowest operation.
+    Largest,
+    /// The mean and the largest.
+    Both,
+}
+
+impl LogKind {
+    /// The name of the log in file names.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Lat => "lat",
+            Self::Slat => "slat",
+            Self::Clat => "clat",
+            Self::Bw => "bw",
+            Self::Iops => "iops",
+            Self::ClatHist => "clat_hist",
+            Self::Iolog => "iolog",
+        }
+    }
+}
+
+impl Logs {
+    /// Length in ns of the intervals that its files can be made from; 0 if they need each operation.
+    pub fn interval_ns(&self) -> u64 {
+        let each = |(kind, _): &(LogKind, String)| match kind {
+            LogKind::Lat | LogKind::Slat | LogKind::Clat => self.latency_ms,
+            LogKind::Bw => self.bandwidth_ms,
+            LogKind::Iops => self.iops_ms,
+            LogKind::ClatHist | LogKind::Iolog => 0,
+        };
+        let mut all = self.files.iter().map(each);
+        let first = all.next().unwrap_or(0);
+        if all.all(|ms| ms == first) { first.saturating_mul(1_000_000) } else { 0 }
+    }
+}
+
+/// Typed options of one result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TypedResult {
+    /// Options that were typed for all streams.
+    pub defaults: Options,
+    /// Options of its stream.
+    pub stream: TypedStream,
+    /// The complete profile, if it was typed in the language of DISKSPD.
+    pub profile: Option<Profile>,
+    /// How detailed the idle times of the CPUs are.
+    pub idle: Option<Idle>,
+}
+
+impl Typed {
+    /// The typed options of a result.
+    pub fn result(&self, phase: usize, stream: usize) -> Option<TypedResult> {
+        let stream = self.phases.get(phase)?.get(stream)?.clone();
+        let (defaults, profile) = (self.defaults.clone(), self.profile.clone());
+        Some(TypedResult { defaults, stream, profile, idle: self.idle })
+    }
+}
+
+/// Ranks that fio prints by default, in percent.
+const RANKS: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+/// Decimals of the default ranks.
+const RANK_DECIMALS: usize = 2;
+
+/// How fio prints the result of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of fio")]
+pub struct FioLayout {
+    /// Text of the option `description`; empty without one.
+    pub description: String,
+    /// Whether completion latencies have percentiles (`clat_percentiles`).
+    pub clat_percentiles: bool,
+    /// Whether total latencies have percentiles (`lat_percentiles`).
+    pub lat_percentiles: bool,
+    /// Ranks of the percentiles in percent, ascending (`percentile_list`).
+    pub ranks: Vec<f64>,
+    /// Decimals of a rank in the text.
+    pub rank_decimals: usize,
+    /// Whether sizes are in steps of 1000 first, and in steps of 1024 in parentheses (`kb_base=1000`).
+    pub decimal_first: bool,
+    /// Whether rates are in bits per second (`unit_base=1`).
+    pub bits: bool,
+}
+
+impl Default for FioLayout {
+    fn default() -> Self {
+        Self {
+            description: String::new(),
+            clat_percentiles: true,
+            lat_percentiles: false,
+            ranks: RANKS.to_vec(),
+            rank_decimals: RANK_DECIMALS,
+            decimal_first: false,
+            bits: false,
+        }
+    }
+}
+
+impl FioLayout {
+    /// Whether all options have their default values.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[test]
+fn replay_keys_are_parsed() {
+    let mut stream = StreamSpec::default();
+    for (set, text) in [
+        (set_replay_file as fn(&mut StreamSpec, &str) -> Result<(), String>, "x.log"),
+        (set_replay_pace, "fast"),
+        (set_replay_speed, "0.5"),
+        (set_replay_divisor, "4"),
+        (set_replay_align, "4k"),
+        (set_replay_skip, "trim,write,trim"),
+    ] {
+        set(&mut stream, text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let refused = set(&mut StreamSpec::default(), "\u{e9}:");
+        assert!(
+            refused.is_err_and(|e| e.contains("; type")) || text == "x.log",
+            "{text}: any name is a file's"
+        );
+    }
+    let changes = Changes { divide: 4, align_bytes: 4096, skip: vec![Kind::Write, Kind::Trim] };
+    let pace = Some(ReplayPace::Fast);
+    assert_eq!(stream.replay, Some(ReplaySpec { file: "x.log".into(), pace, speed: Some(0.5), changes }));
+    assert!(set_replay_align(&mut stream, "5000").is_err_and(|e| e.contains("power of two")));
+    assert!(set_replay_speed(&mut stream, "0").is_err() && set_replay_divisor(&mut stream, "0").is_err());
+}
+
+#[test]
+fn turn_keys_are_stream_keys() {
+    use keys::{Set, find};
+    for name in TURN_KEYS {
+        let key = find(name).unwrap_or_else(|| panic!("{name}"));
+        assert!(matches!(key.set, Set::Stream(_) | Set::Switch(_)), "{name}");
     }
 }

@@ -1,16 +1,78 @@
-//! Numbers as people say them in flags and job files, each within its limits.
+//! Numbers in flags and job files: whole numbers, shares, sizes, times and rates, and the limits of each setting.
 //!
-//! For: whole numbers, shares, sizes, times and rates; an error is what was wrong, `; type` and what to type instead.
-//! Not for: values with parts of their own (`bs`, `random`, ...), which have files of their own.
+//! An error states what is wrong, followed by `; type` and what to type instead. The limits catch slips of typing
+//! at once and keep later arithmetic from overflowing; what this machine can bear is up to the plan.
 
-use super::limits::MAX_RATE;
-use crate::units::{parse_bytes, parse_duration_ns, show_block, show_ns};
-pub(super) use crate::visible::quoted as shown;
+pub(crate) use crate::name::quoted_excerpt;
+use crate::units::{GIB, parse_bytes, parse_duration_ns, show_block, show_ns};
 
-/// A whole number between the two.
+/// Largest operation in bytes: far above any device's, and its length still fits the kernel's answer.
+pub const MAX_BLOCK_BYTES: u64 = GIB;
+/// Most operations in flight per worker: half of the limit of one io_uring (`IORING_MAX_ENTRIES` is 32768).
+pub const MAX_DEPTH: u32 = 16_384;
+/// Most threads of one stream: more than the CPUs of any intended machine.
+pub const MAX_WORKERS: u32 = 1024;
+/// Most repeats of one job.
+pub const MAX_RUNS: u32 = 1000;
+/// Default for the most times that a disturbed run is measured.
+pub const ATTEMPTS: u32 = 3;
+/// Upper limit of that setting.
+pub const MAX_ATTEMPTS: u32 = 100;
+/// Fewest runs for deciding an interval or a trend: fewer look narrow or flat by chance too often.
+pub const FEWEST_ROUNDS: u32 = 5;
+/// Fewest runs for comparing a percentile with a limit: fewer agree by chance too often.
+pub const FEWEST_GATED_RUNS: u32 = 8;
+/// Widest precision in percent: beyond, the result is only an order of magnitude.
+pub const MAX_PRECISION_PERCENT: f64 = 50.0;
+/// Longest time in ns: a day. Longer ones are a slip.
+pub const MAX_TIME_NS: u64 = 86_400_000_000_000;
+/// Shortest measured window in ns: below, the ramp is all there is.
+pub const MIN_TIME_NS: u64 = 1_000_000;
+/// Highest rate per second: above the rate of any engine.
+pub const MAX_RATE: f64 = 1e9;
+/// Largest exponent of a zipf law; long before, almost all operations hit one block.
+pub const MAX_THETA: f64 = 100.0;
+/// Most zones of an order.
+pub const MAX_ZONES: usize = 1000;
+/// Most quantiles of a think time.
+pub const MAX_QUANTILES: usize = 1000;
+/// Most sequential runs at once of a stream: more positions than any reader or writer keeps.
+pub const MAX_INTERLEAVED: u32 = 1024;
+/// Longest mean of a sequential run, in operations.
+pub const MAX_RUN: f64 = 1e9;
+/// Most sync calls after one write, and most writes before one call; between these, shares have four digits.
+pub const MAX_SYNCS: f64 = 1e4;
+/// Largest mean of a batch of arrivals.
+pub const MAX_BATCH: f64 = 1e6;
+/// Most lines of an access specification, as in Iometer.
+pub const MAX_LINES: usize = 100;
+/// Most turns of a stream.
+pub const MAX_TURNS: usize = 100;
+/// Most sizes of a split.
+pub const MAX_SPLIT: usize = 100;
+/// Most phases of a job.
+pub const MAX_PHASES: usize = 1000;
+/// Most streams of a phase.
+pub const MAX_STREAMS: usize = 1000;
+/// Most streams of a job, over all its phases.
+pub const MAX_JOB_STREAMS: usize = 1000;
+/// Most targets of a stream.
+pub const MAX_TARGETS: usize = 1000;
+/// Longest path in bytes: the kernel's `PATH_MAX`, its final zero aside.
+pub const MAX_PATH: usize = 4095;
+/// Most hosts from the part that a host works on to its own.
+pub const MAX_SHIFT: u32 = 1 << 20;
+/// Highest number of a CPU: the kernel's `NR_CPUS` goes to 8192.
+pub const MAX_CPU: u32 = 8191;
+/// Highest number of a NUMA node: the kernel's `MAX_NUMNODES` goes to 1024.
+pub const MAX_NODE: u32 = 1023;
+/// Most characters of a name: it has to fit a table.
+pub const MAX_NAME: usize = 100;
+
+/// A whole number from `least` to `most`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let digits = text.trim();
     let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -20,50 +82,52 @@ pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
         _ if all_digits => "is too large",
         _ => "is not a whole number",
     };
-    Err(format!("{} {fault}; type a whole number from {least} to {most}", shown(text)))
+    Err(format!("{} {fault}; type a whole number from {least} to {most}", quoted_excerpt(text)))
 }
 
-/// A whole number between the two, in 32 bits.
+/// A whole number from `least` to `most`, in 32 bits.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn count(text: &str, least: u32, most: u32) -> Result<u32, String> {
     whole(text, u64::from(least), u64::from(most)).map(|n| n as u32)
 }
 
-/// A whole share in percent, with or without its sign.
+/// A whole percentage, with or without `%`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn percent(text: &str) -> Result<u8, String> {
     let number = text.trim();
     whole(number.strip_suffix('%').unwrap_or(number), 0, 100).map(|p| p as u8)
 }
 
 /// A plain decimal number: digits and at most one point, no sign, no exponent.
-pub(super) fn decimal(text: &str) -> Option<f64> {
+pub(crate) fn decimal(text: &str) -> Option<f64> {
     let digits = text.trim();
     let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     digits.parse::<f64>().ok().filter(|n| plain && n.is_finite())
 }
 
-/// A share in percent that may have decimals.
+/// A percentage that may have decimals.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn share(text: &str) -> Result<f64, String> {
     let number = text.trim();
     let value = decimal(number.strip_suffix('%').unwrap_or(number)).filter(|p| (0.0..=100.0).contains(p));
-    value.ok_or_else(|| format!("{} is not a share in percent; type a number from 0 to 100", shown(text)))
+    value.ok_or_else(|| {
+        format!("{} is not a share in percent; type a number from 0 to 100", quoted_excerpt(text))
+    })
 }
 
-/// A size in bytes between the two.
+/// A size in bytes from `least` to `most`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn size(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let bytes = parse_bytes(text).map_err(|_| {
-        format!("{} is not a size; type a number with k, m, g or t, such as 4k or 1g", shown(text))
+        format!("{} is not a size; type a number with k, m, g or t, such as 4k or 1g", quoted_excerpt(text))
     })?;
     if (least..=most).contains(&bytes) {
         return Ok(bytes);
@@ -71,42 +135,50 @@ pub fn size(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let fault = if bytes < least { "too small" } else { "too large" };
     let advice = match most {
         u64::MAX => "type a size such as 4k or 1g".into(),
-        most => format!("type a size from {} to {}", short(least), short(most)),
+        most => format!("type a size from {} to {}", format_size(least), format_size(most)),
     };
-    Err(format!("{} is {fault}; {advice}", shown(text)))
+    Err(format!("{} is {fault}; {advice}", quoted_excerpt(text)))
 }
 
-fn short(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     show_block(bytes).to_ascii_lowercase()
 }
 
-/// A time in ns between the two.
+/// A time in ns from `least` to `most`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let ns = parse_duration_ns(text)?;
     if (least..=most).contains(&ns) {
         return Ok(ns);
     }
     let fault = if ns < least { "too short" } else { "too long" };
-    Err(format!("{} is {fault}; type a duration from {} to {}", shown(text), typed(least), typed(most)))
+    Err(format!(
+        "{} is {fault}; type a duration from {} to {}",
+        quoted_excerpt(text),
+        format_time(least),
+        format_time(most)
+    ))
 }
 
-/// A limit of a latency or of a run time in ns, from `least` to `most`. It needs a unit: a bare number would be seconds, and people who type
-/// `p99>10` mean milliseconds.
+/// A limit of a latency or of a run time in ns, from `least` to `most`. It needs a unit: a bare number would be
+/// seconds, and people who type `p99>10` mean milliseconds.
 ///
 /// # Errors
-/// Returns what is wrong and what to type.
+/// What is wrong and what to type.
 pub fn time_limit(text: &str, least: u64, most: u64) -> Result<u64, String> {
     if let Some(number) = decimal(text) {
-        return Err(format!("{} has no unit; type {number}us, {number}ms or {number}s", shown(text)));
+        return Err(format!(
+            "{} has no unit; type {number}us, {number}ms or {number}s",
+            quoted_excerpt(text)
+        ));
     }
     time(text, least, most)
 }
 
-/// A limit of time as somebody would type it.
-fn typed(ns: u64) -> String {
+/// A time limit in the form that a user would type.
+fn format_time(ns: u64) -> String {
     const HOUR: u64 = 3_600_000_000_000;
     match ns {
         0 => "0".into(),
@@ -116,10 +188,10 @@ fn typed(ns: u64) -> String {
     }
 }
 
-/// A rate per second above 0: a number with an optional k or m, powers of ten here as everywhere in rates of operations.
+/// A rate per second above 0: a number with an optional k or m, powers of ten as in all rates of operations.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn rate(text: &str) -> Result<f64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let (digits, factor) = match lower.as_bytes().last() {
@@ -131,40 +203,44 @@ pub fn rate(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| {
         format!(
             "{} is not a rate; type operations per second above 0, such as 5000, 5k or 0.5, up to 1000m",
-            shown(text)
+            quoted_excerpt(text)
         )
     })
 }
 
-/// Bytes per second: a size, with or without `/s`; with it, MB and the like are powers of ten, as in every table.
+/// Bytes per second: a size, with or without `/s`; with it, MB and similar units are powers of ten, as in every
+/// table.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn bandwidth(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let of_tables = lower.strip_suffix("b/s").and_then(decimal_bytes);
     let bytes = of_tables.map_or_else(|| size(lower.strip_suffix("/s").unwrap_or(&lower), 1, u64::MAX), Ok);
     bytes.ok().filter(|bytes| *bytes > 0).ok_or_else(|| {
-        format!("{} is not a bandwidth; type bytes per second above 0, such as 200m or 200MB/s", shown(text))
+        format!(
+            "{} is not a bandwidth; type bytes per second above 0, such as 200m or 200MB/s",
+            quoted_excerpt(text)
+        )
     })
 }
 
-/// A number with a unit of ten; `None` where it has none, or one of two (`200mi`).
+/// A number with a decimal unit; `None` without a unit or with a binary one (`200mi`).
 fn decimal_bytes(text: &str) -> Option<u64> {
     let unit = ["k", "m", "g", "t"].iter().position(|unit| text.ends_with(unit))?;
     let bytes = decimal(&text[..text.len() - 1])? * 1e3_f64.powi(unit as i32 + 1);
     (bytes < u64::MAX as f64).then_some(bytes.round() as u64)
 }
 
-/// One of some words.
+/// One of the given words.
 ///
 /// # Errors
 /// All the words.
 pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
-    let said = text.trim();
-    words.iter().find(|(word, _)| *word == said).map(|(_, value)| *value).ok_or_else(|| {
+    let trimmed = text.trim();
+    words.iter().find(|(word, _)| *word == trimmed).map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        format!("{} is not a valid value; type {}", shown(text), any_of(&known))
+        format!("{} is not a valid value; type {}", quoted_excerpt(text), any_of(&known))
     })
 }
 
@@ -177,7 +253,7 @@ pub fn any_of(words: &[&str]) -> String {
 }
 
 #[test]
-fn numbers_have_limits_and_say_them() {
+fn numbers_outside_their_limits_are_rejected() {
     assert_eq!(whole(" 7 ", 1, 9), Ok(7));
     assert_eq!(whole("0", 1, 9), Err("'0' is too small; type a whole number from 1 to 9".into()));
     assert_eq!(whole("10", 1, 9), Err("'10' is too large; type a whole number from 1 to 9".into()));
@@ -198,7 +274,7 @@ fn sizes_times_and_rates_have_units() {
         assert!(rate(bad).is_err(), "{bad}");
     }
     assert_eq!((bandwidth("200m"), bandwidth("200m/s")), (Ok(200 << 20), Ok(200 << 20)));
-    // As tables have it: MB/s is 10^6.
+    // As in tables: MB/s is 10^6.
     assert_eq!((bandwidth("200MB/s"), bandwidth("1.5GB/s")), (Ok(200_000_000), Ok(1_500_000_000)));
     assert_eq!(
         (bandwidth("200MiB/s"), bandwidth("200mb"), bandwidth("512B/s")),
@@ -210,9 +286,9 @@ fn sizes_times_and_rates_have_units() {
 }
 
 #[test]
-fn foreign_text_is_repeated_short_and_harmless() {
-    assert_eq!(shown("a\u{1b}[2J"), "'a\\u{1b}[2J'");
-    assert_eq!(shown(&"x".repeat(100)).len(), 45);
+fn quoted_text_is_shortened_and_escaped() {
+    assert_eq!(quoted_excerpt("a\u{1b}[2J"), "'a\\u{1b}[2J'");
+    assert_eq!(quoted_excerpt(&"x".repeat(100)).len(), 45);
     assert_eq!(
         (any_of(&["a"]), any_of(&["a", "b"]), any_of(&["a", "b", "c"])),
         ("a".into(), "a or b".into(), "a, b or c".into())

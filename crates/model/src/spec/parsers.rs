@@ -1,22 +1,26 @@
-//! Values that are words, names and small lists: `rw`, `cache`, `sharing`, `engine`, `batch`, `cpus`, paths.
+//! Parsers of words, names and small lists: `rw`, `cache`, `sharing`, `engine`, `batch`, paths, CPUs, NUMA nodes
+//! and priorities.
 //!
-//! For: their parsers. Not for: which engines there are (crate `engine`) or which CPUs (the plan).
+//! The plan finds out which engines, CPUs and nodes exist.
 
-use super::limits::{MAX_BATCH, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_RUN, MAX_SYNCS, MAX_TARGETS, MAX_TIME_NS};
-use super::number::{any_of, count, decimal, shown, size, time, whole, word};
+use super::number::{any_of, count, decimal, quoted_excerpt, size, time, whole, word};
 use super::{EngineSpec, Rw};
 use crate::job::{
-    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Every, Filling, Flow, Layout,
-    Options, Positions, Sharing, Verify,
+    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Every, Filling, Flow, IoPriority,
+    Kind, Layout, MemoryNodes, OpPriority, Options, Positions, Sharing, Verify,
+};
+use crate::spec::number::{
+    MAX_BATCH, MAX_BLOCK_BYTES, MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_NODE, MAX_PATH, MAX_RUN, MAX_SPLIT,
+    MAX_SYNCS, MAX_TARGETS, MAX_TIME_NS,
 };
 
-/// Seed of stamps: what one call writes another one checks.
+/// Seed of stamps: fixed, so that one call can check the writes of another.
 const STAMPS_SEED: u64 = 0x6661_7468_6f6d_2076;
 /// Digits of a pattern at most.
 const MAX_PATTERN: usize = 1024;
 
 impl Rw {
-    /// All of them with their words, which are those of fio.
+    /// All values with their words, which are those of fio.
     pub const WORDS: [(&'static str, Self); 10] = [
         ("read", Self::Read),
         ("write", Self::Write),
@@ -30,7 +34,7 @@ impl Rw {
         ("randtrimwrite", Self::Randtrimwrite),
     ];
 
-    /// Its word.
+    /// The typed word.
     pub fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(_, rw)| *rw == self).map_or("", |(word, _)| word)
     }
@@ -52,7 +56,7 @@ impl Rw {
 }
 
 impl EngineSpec {
-    /// As it is typed: `io_uring:sqpoll=1`.
+    /// As typed: `io_uring:sqpoll=1`.
     pub fn to_flag(&self) -> String {
         if self.options.is_empty() {
             self.name.clone()
@@ -62,13 +66,13 @@ impl EngineSpec {
     }
 }
 
-/// Options of an engine as they are typed: `iopoll,sqpoll=1`.
+/// Options of an engine as typed: `iopoll,sqpoll=1`.
 pub fn options(options: &Options) -> String {
     let one = |(name, value): (&String, &Option<u64>)| match value {
         Some(value) => format!("{name}={value}"),
         None => name.clone(),
     };
-    joined(options.iter().map(one))
+    join_with_commas(options.iter().map(one))
 }
 
 /// Order and direction.
@@ -87,7 +91,7 @@ pub fn cache(text: &str) -> Result<Cache, String> {
     word(text, &Cache::ALL.map(|c| (c.word(), c)))
 }
 
-/// What workers that do all of the work each have in common.
+/// How workers that each do all of the work share their targets.
 ///
 /// # Errors
 /// All the words.
@@ -102,7 +106,7 @@ pub fn of_clones(clones: Clones) -> &'static str {
 
 const CLONES: [(&str, Clones); 2] = [("same", Clones::Same), ("own", Clones::Own)];
 
-/// How a file is laid out for the workers of all hosts.
+/// The layout of a file for the workers of all hosts.
 ///
 /// # Errors
 /// All the words.
@@ -116,30 +120,30 @@ pub fn layout(text: &str) -> Result<Layout, String> {
     }
 }
 
-/// What the kernel is told about the order of accesses.
+/// Advice to the kernel about the order of accesses.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn advice(text: &str) -> Result<Advice, String> {
     word(text, &ADVICE)
 }
 
-/// How that is typed.
+/// Formats advice for [`advice`].
 pub fn of_advice(advice: Advice) -> &'static str {
     ADVICE.iter().find(|(_, known)| *known == advice).map_or("", |(word, _)| word)
 }
 
 const ADVICE: [(&str, Advice); 2] = [("sequential", Advice::Sequential), ("random", Advice::Random)];
 
-/// Whether directions go on from one position or each from its own.
+/// Whether directions share one position or have one each.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn positions(text: &str) -> Result<Positions, String> {
     word(text, &POSITIONS)
 }
 
-/// How that is typed.
+/// Formats positions for [`positions`].
 pub fn of_positions(positions: Positions) -> &'static str {
     POSITIONS.iter().find(|(_, known)| *known == positions).map_or("", |(word, _)| word)
 }
@@ -147,10 +151,10 @@ pub fn of_positions(positions: Positions) -> &'static str {
 const POSITIONS: [(&str, Positions); 3] =
     [("shared", Positions::Shared), ("own", Positions::Own), ("own-restart", Positions::OwnRestart)];
 
-/// A file that is made where it is missing: its size, and what is in it.
+/// A file that is made if it is missing: its size, and its content.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn create(text: &str) -> Result<Create, String> {
     let (kept, unlink) = text.strip_suffix(UNLINK).map_or((text, false), |kept| (kept, true));
     let (bytes, with) = kept.split_once(',').unwrap_or((kept, ""));
@@ -158,24 +162,24 @@ pub fn create(text: &str) -> Result<Create, String> {
     Ok(Create { bytes: size(bytes, 1, u64::MAX)?, filling, unlink })
 }
 
-/// What stands behind a file that is removed at the end.
+/// Suffix of a file that is removed at the end.
 const UNLINK: &str = ",unlink";
 
-/// A file that is made where it is missing, as it is typed: its size, and what is in it.
+/// Formats a file for [`create`]: its size, and its content.
 pub fn of_create(create: Create) -> String {
     format!("{},{}{}", create.bytes, create.filling.word(), if create.unlink { UNLINK } else { "" })
 }
 
-/// A share of the operations of streams at once: its weight, its group, and the pause of whoever is ahead.
+/// A share of the operations of concurrent streams: its weight, its group, and the pause of a worker that is ahead.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn flow(text: &str) -> Result<Flow, String> {
     let parts: Vec<&str> = text.split(',').take(4).collect();
     if parts.len() > 3 {
         return Err(format!(
             "{} has too many parts; type WEIGHT,GROUP,PAUSE, such as 3,0,100us",
-            shown(text)
+            quoted_excerpt(text)
         ));
     }
     Ok(Flow {
@@ -191,10 +195,10 @@ const MAX_WEIGHT: u32 = 1_000_000;
 /// Distances between arrivals.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     let known = any_of(&[POISSON, CONSTANT, "batch:8", "on-off:2ms/30ms"]);
-    let wrong = || format!("{} is not a valid value; type {known}", shown(text));
+    let wrong = || format!("{} is not a valid value; type {known}", quoted_excerpt(text));
     match text.trim().split_once(':') {
         None => match text.trim() {
             POISSON => Ok(Arrivals::Poisson),
@@ -206,7 +210,7 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
             mean.map(|mean| Arrivals::Batch { mean }).ok_or_else(|| {
                 format!(
                     "{} is no batch; type how many arrive at once in the mean, from 1 on, such as batch:8",
-                    shown(text)
+                    quoted_excerpt(text)
                 )
             })
         }
@@ -218,10 +222,10 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     }
 }
 
-/// Writes before a call that makes them stable: whole, or as a mean.
+/// Writes before a call that makes them stable: a whole number, or a mean.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn every(text: &str) -> Result<Every, String> {
     if !text.contains('.') {
         return count(text, 1, u32::MAX).map(Every::writes);
@@ -229,29 +233,32 @@ pub fn every(text: &str) -> Result<Every, String> {
     let mean = decimal(text).filter(|mean| (1.0 / MAX_SYNCS..=MAX_SYNCS).contains(mean));
     let parts = mean.map(|mean| (mean * MAX_SYNCS).round() as u32);
     let parts = parts.ok_or_else(|| {
-        format!("{} is no number of writes; type one from 0.0001 to 10000, such as 8 or 2.9", shown(text))
+        format!(
+            "{} is no number of writes; type one from 0.0001 to 10000, such as 8 or 2.9",
+            quoted_excerpt(text)
+        )
     })?;
-    let common = divisor(parts, MAX_SYNCS as u32);
+    let common = greatest_common_divisor(parts, MAX_SYNCS as u32);
     Ok(Every { writes: parts / common, calls: MAX_SYNCS as u32 / common })
 }
 
 /// The largest number that divides both.
-fn divisor(a: u32, b: u32) -> u32 {
-    if b == 0 { a.max(1) } else { divisor(b, a % b) }
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a.max(1) } else { greatest_common_divisor(b, a % b) }
 }
 
 /// Mean length of sequential runs, in operations.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn run_length(text: &str) -> Result<f64, String> {
     let mean = decimal(text).filter(|mean| (1.0..=MAX_RUN).contains(mean));
     mean.ok_or_else(|| {
-        format!("{} is no length; type the mean of operations, from 1 on, such as 3.5", shown(text))
+        format!("{} is no length; type the mean of operations, from 1 on, such as 3.5", quoted_excerpt(text))
     })
 }
 
-/// Distances between arrivals as they are typed.
+/// Formats arrivals for [`arrivals`].
 pub fn of_arrivals(arrivals: Arrivals) -> String {
     match arrivals {
         Arrivals::Poisson => POISSON.into(),
@@ -264,7 +271,7 @@ pub fn of_arrivals(arrivals: Arrivals) -> String {
 const POISSON: &str = "poisson";
 const CONSTANT: &str = "constant";
 
-/// A bool, for languages that have no such type.
+/// A bool, for languages without such a type.
 ///
 /// # Errors
 /// Both words.
@@ -275,19 +282,19 @@ pub fn switch(text: &str) -> Result<bool, String> {
 /// How operations are divided among targets.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn sharing(text: &str) -> Result<Sharing, String> {
     match text.trim() {
         "each" => Ok(Sharing::Each),
         "round-robin" => Ok(Sharing::RoundRobin),
         "random" => Ok(Sharing::Random),
         other => {
-            if let Some(turns) = turns(other)? {
+            if let Some(turns) = round_robin(other)? {
                 return Ok(turns);
             }
             let Some(weights) = other.strip_prefix("weighted:") else {
                 let known = any_of(&["each", "round-robin", "random", "round-robin:8", "weighted:3,1"]);
-                return Err(format!("{} is not a valid value; type {known}", shown(text)));
+                return Err(format!("{} is not a valid value; type {known}", quoted_excerpt(text)));
             };
             let weights: Vec<u32> = weights
                 .split(',')
@@ -304,8 +311,9 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
     }
 }
 
-/// Operations in a row on each target, and how many targets form a group: `round-robin:8:2`. `None` for other words.
-fn turns(text: &str) -> Result<Option<Sharing>, String> {
+/// Operations in a row on each target, and the number of targets in a group: `round-robin:8:2`. `None` for other
+/// words.
+fn round_robin(text: &str) -> Result<Option<Sharing>, String> {
     let Some((order, numbers)) = text.split_once(':') else { return Ok(None) };
     let drawn = match order {
         "round-robin" => false,
@@ -318,13 +326,15 @@ fn turns(text: &str) -> Result<Option<Sharing>, String> {
     Ok(Some(Sharing::Turns { drawn, operations, open }))
 }
 
-/// How operations are divided, as it is typed: `weighted:3,1`.
+/// Formats sharing for [`sharing`]: `weighted:3,1`.
 pub fn of_sharing(sharing: &Sharing) -> String {
     match sharing {
         Sharing::Each => "each".into(),
         Sharing::RoundRobin => "round-robin".into(),
         Sharing::Random => "random".into(),
-        Sharing::Weighted(weights) => format!("weighted:{}", joined(weights.iter().map(u32::to_string))),
+        Sharing::Weighted(weights) => {
+            format!("weighted:{}", join_with_commas(weights.iter().map(u32::to_string)))
+        }
         Sharing::Turns { drawn, operations, open } => {
             let order = if *drawn { "random" } else { "round-robin" };
             format!("{order}:{operations}:{open}")
@@ -332,14 +342,14 @@ pub fn of_sharing(sharing: &Sharing) -> String {
     }
 }
 
-pub(super) fn joined(pieces: impl Iterator<Item = String>) -> String {
+pub(super) fn join_with_commas(pieces: impl Iterator<Item = String>) -> String {
     pieces.collect::<Vec<_>>().join(",")
 }
 
 /// An engine with its options.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn engine(text: &str) -> Result<EngineSpec, String> {
     let (name, list) = text.trim().split_once(':').map_or((text.trim(), None), |(n, l)| (n, Some(l)));
     let wordy = |w: &str| {
@@ -350,7 +360,7 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
     if !wordy(name) {
         return Err(format!(
             "{} is no engine; type its name, such as io_uring or io_uring:sqpoll=1",
-            shown(text)
+            quoted_excerpt(text)
         ));
     }
     let mut options = Options::new();
@@ -360,12 +370,12 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
         if !wordy(option) {
             return Err(format!(
                 "{} is no option; type them behind a colon, such as {name}:a,b=1",
-                shown(piece)
+                quoted_excerpt(piece)
             ));
         }
         let number = number.map(|n| whole(n, 0, u64::MAX)).transpose()?;
         if options.insert(option.into(), number).is_some() {
-            return Err(format!("option {} is there twice; type it once", shown(option)));
+            return Err(format!("option {} is there twice; type it once", quoted_excerpt(option)));
         }
     }
     Ok(EngineSpec { name: name.into(), options })
@@ -374,14 +384,14 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
 /// How operations are submitted.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn batch(text: &str) -> Result<Batch, String> {
     let (submit, complete) = text.split_once(',').unwrap_or((text, "1"));
     let number = |word: &str| {
         count(word, 1, MAX_DEPTH).map_err(|_| {
             format!(
                 "{} cannot be; type one or two numbers from 1 to {MAX_DEPTH}, such as 32 or 32,8",
-                shown(word)
+                quoted_excerpt(word)
             )
         })
     };
@@ -391,12 +401,12 @@ pub fn batch(text: &str) -> Result<Batch, String> {
 /// Failed operations after which a worker gives up.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn max_errors(text: &str) -> Result<u64, String> {
     if text == "all" { Ok(ALL_ERRORS) } else { count(text, 1, u32::MAX).map(u64::from) }
 }
 
-/// As [`max_errors`] reads it.
+/// Formats a limit for [`max_errors`].
 pub fn of_max_errors(errors: u64) -> String {
     if errors == ALL_ERRORS { "all".into() } else { errors.to_string() }
 }
@@ -404,30 +414,35 @@ pub fn of_max_errors(errors: u64) -> String {
 /// A name for tables.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn name(text: &str) -> Result<String, String> {
     let fits =
         !text.trim().is_empty() && text.chars().count() <= MAX_NAME && !text.chars().any(char::is_control);
     if fits {
         return Ok(text.trim().into());
     }
-    Err(format!("{} is no name; type 1 to {MAX_NAME} printable characters", shown(text)))
+    Err(format!("{} is no name; type 1 to {MAX_NAME} printable characters", quoted_excerpt(text)))
 }
 
-/// What is written to be checked: `stamps` or `pattern:HEX`.
+/// The content for verification: `stamps` or `pattern:HEX`.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn verify(text: &str) -> Result<Verify, String> {
     let content = match text.split_once(':') {
         None if text == "stamps" => Content::Stamps { seed: STAMPS_SEED },
         Some(("pattern", hex)) => Content::Pattern { bytes: hex_bytes(hex)?, offsets: Vec::new() },
-        _ => return Err(format!("{} is nothing to check; type stamps or pattern:deadbeef", shown(text))),
+        _ => {
+            return Err(format!(
+                "{} is nothing to check; type stamps or pattern:deadbeef",
+                quoted_excerpt(text)
+            ));
+        }
     };
     Ok(Verify { content, checks: true, back: None, fatal: false })
 }
 
-/// As [`verify`] reads it.
+/// Formats a content for [`verify`].
 pub fn of_verify(verify: &Verify) -> String {
     match &verify.content {
         Content::Stamps { .. } => "stamps".into(),
@@ -448,24 +463,211 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     bytes.ok_or_else(|| {
         format!(
             "{} is no pattern; type up to 512 bytes by two digits each, such as pattern:deadbeef",
-            shown(text)
+            quoted_excerpt(text)
         )
     })
 }
 
-/// A path: anything that the kernel could take for one.
+/// A path: any text that the kernel accepts as one.
 ///
 /// # Errors
-/// What was wrong and what to type.
+/// What is wrong and what to type.
 pub fn path(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
-        return Err(format!("{} is no path; type the name of a file, directory or device", shown(text)));
+        return Err(format!(
+            "{} is no path; type the name of a file, directory or device",
+            quoted_excerpt(text)
+        ));
     }
     Ok(text.into())
 }
 
+/// Adds CPUs to a list: `0-3,8`.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
+    for piece in text.split(',') {
+        let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+        let number = |t: &str| {
+            count(t, 0, MAX_CPU)
+                .map_err(|_| format!("{} is no CPU; type their numbers, such as 0-3,8", quoted_excerpt(t)))
+        };
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(format!("{} runs backwards; type the smaller number first", quoted_excerpt(piece)));
+        }
+        for cpu in first..=last {
+            if list.contains(&cpu) {
+                return Err(format!("CPU {cpu} is there twice; type it once"));
+            }
+            list.push(cpu);
+        }
+    }
+    Ok(())
+}
+
+/// NUMA nodes of memory: `bind:0-1`, `prefer:0`, `interleave:0-1`, `local`.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
+    let number = |t: &str| {
+        count(t, 0, MAX_NODE)
+            .map_err(|_| format!("{} is no NUMA node; type its number, such as 0", quoted_excerpt(t)))
+    };
+    let list = |t: &str| -> Result<Vec<u32>, String> {
+        let mut nodes = Vec::new();
+        for piece in t.split(',') {
+            let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last || nodes.iter().any(|n| (first..=last).contains(n)) {
+                return Err(format!(
+                    "{} is no list of NUMA nodes; type each once, such as 0-1,3",
+                    quoted_excerpt(t)
+                ));
+            }
+            nodes.extend(first..=last);
+        }
+        Ok(nodes)
+    };
+    match text.split_once(':') {
+        None if text == "local" => Ok(MemoryNodes::Local),
+        Some(("bind", nodes)) => list(nodes).map(MemoryNodes::Bind),
+        Some(("prefer", node)) => number(node).map(MemoryNodes::Prefer),
+        Some(("interleave", nodes)) => list(nodes).map(MemoryNodes::Interleave),
+        _ => Err(format!(
+            "{} is no policy; type bind:0-1, prefer:0, interleave:0-1 or local",
+            quoted_excerpt(text)
+        )),
+    }
+}
+
+/// Formats NUMA nodes for [`memory_nodes`].
+pub fn of_memory_nodes(nodes: &MemoryNodes) -> String {
+    match nodes {
+        MemoryNodes::Local => "local".into(),
+        MemoryNodes::Bind(nodes) => format!("bind:{}", of_cpus(nodes)),
+        MemoryNodes::Prefer(node) => format!("prefer:{node}"),
+        MemoryNodes::Interleave(nodes) => format!("interleave:{}", of_cpus(nodes)),
+    }
+}
+
+/// Formats CPUs for [`cpus`], consecutive ones as a range: `0-3,8`.
+pub fn of_cpus(cpus: &[u32]) -> String {
+    let ranges = cpus.chunk_by(|before, next| before.checked_add(1) == Some(*next));
+    join_with_commas(ranges.map(|range| match range {
+        [first, .., last] => format!("{first}-{last}"),
+        range => join_with_commas(range.iter().map(u32::to_string)),
+    }))
+}
+
+/// A priority of I/O: `rt:0` to `rt:7`, `be:0` to `be:7`, `idle`.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn io_priority(text: &str) -> Result<IoPriority, String> {
+    let level = |level: &str| level.parse().ok().filter(|level: &u8| *level < 8 && text.len() == 4);
+    let read = match text.split_once(':') {
+        Some(("rt", number)) => level(number).map(IoPriority::Realtime),
+        Some(("be", number)) => level(number).map(IoPriority::BestEffort),
+        None if text == "idle" => Some(IoPriority::Idle),
+        _ => None,
+    };
+    read.ok_or_else(|| {
+        format!(
+            "{} is no priority; type rt:0 to rt:7, be:0 to be:7 or idle, of which 0 goes first",
+            quoted_excerpt(text)
+        )
+    })
+}
+
+/// Formats a priority for [`io_priority`].
+pub fn of_io_priority(priority: IoPriority) -> String {
+    match priority {
+        IoPriority::Realtime(level) => format!("rt:{level}"),
+        IoPriority::BestEffort(level) => format!("be:{level}"),
+        IoPriority::Idle => "idle".into(),
+    }
+}
+
+/// A nice value: -20 to 19.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn nice(text: &str) -> Result<i32, String> {
+    let number = text.parse().ok().filter(|n: &i32| (-20..20).contains(n) && *text == n.to_string());
+    number.ok_or_else(|| {
+        format!("{} is no nice value; type -20 to 19, of which -20 goes first", quoted_excerpt(text))
+    })
+}
+
+/// Shares of operations with their priorities.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
+    let all: Vec<OpPriority> =
+        text.split(',').take(MAX_SPLIT + 1).map(op_priority).collect::<Result<_, _>>()?;
+    if all.len() > MAX_SPLIT {
+        return Err(format!("there are too many shares; type {MAX_SPLIT} at most"));
+    }
+    check(&all)?;
+    Ok(all)
+}
+
+/// Checks that the shares of the same operations do not exceed 100 %.
+///
+/// # Errors
+/// The shares that do, and what to type.
+pub fn check(all: &[OpPriority]) -> Result<(), String> {
+    let most = |kind: Kind| {
+        let percent_of = |bytes: Option<u32>| -> u32 {
+            let same = all.iter().filter(|one| one.kind.is_none_or(|k| k == kind) && one.bytes == bytes);
+            same.map(|one| u32::from(one.percent)).sum()
+        };
+        percent_of(None)
+            + all.iter().filter_map(|one| one.bytes).map(|bytes| percent_of(Some(bytes))).max().unwrap_or(0)
+    };
+    if Kind::MOVING.into_iter().any(|kind| most(kind) > 100) {
+        return Err("shares of the same operations come to more than 100 %; type less".into());
+    }
+    Ok(())
+}
+
+fn op_priority(text: &str) -> Result<OpPriority, String> {
+    let wrong = || {
+        format!(
+            "{} is no share with its priority; type one such as 20%=rt:0 or read/4k/20%=be:7",
+            quoted_excerpt(text)
+        )
+    };
+    let (which, priority) = text.split_once('=').ok_or_else(wrong)?;
+    let priority = io_priority(priority.trim())?;
+    let mut words: Vec<&str> = which.split('/').map(str::trim).collect();
+    let percent = words.pop().and_then(|word| word.strip_suffix('%')).ok_or_else(wrong)?;
+    let percent = percent.parse().ok().filter(|n| (1..=100).contains(n)).ok_or_else(wrong)?;
+    let kind = words.first().and_then(|word| Kind::MOVING.into_iter().find(|kind| kind.word() == *word));
+    let bytes = match (kind, words.as_slice()) {
+        (Some(_), [_]) | (None, []) => None,
+        (Some(_), [_, text]) | (None, [text]) => Some(size(text, 1, MAX_BLOCK_BYTES)? as u32),
+        _ => return Err(wrong()),
+    };
+    Ok(OpPriority { kind, bytes, percent, priority })
+}
+
+/// Formats shares for [`op_priorities`].
+pub fn of_op_priorities(all: &[OpPriority]) -> String {
+    let one = |one: &OpPriority| {
+        let kind = one.kind.map_or_else(String::new, |kind| format!("{}/", kind.word()));
+        let bytes = one.bytes.map_or_else(String::new, |bytes| format!("{bytes}/"));
+        format!("{kind}{bytes}{}%={}", one.percent, of_io_priority(one.priority))
+    };
+    all.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
 #[test]
-fn every_word_is_read_as_it_is_shown() {
+fn words_are_parsed_from_their_formatted_form() {
     for (word, value) in Rw::WORDS {
         assert_eq!((rw(word), value.word()), (Ok(value), word));
     }
@@ -520,4 +722,50 @@ fn lists_are_read_and_limited() {
     assert!(sharing("round-robin:0").is_err() && sharing("round-robin:1:0").is_err());
     assert!(sharing("weighted").is_err() && sharing("weighted:0").is_err());
     assert!(name("a\u{1b}[2J").is_err() && name(" ").is_err() && path("a\0").is_err() && path("").is_err());
+}
+
+#[test]
+fn placements_are_parsed_from_their_formatted_form() {
+    for word in ["0", "0-3,8", "5,2-3", "3,2,1"] {
+        let mut list = Vec::new();
+        assert_eq!((cpus(&mut list, word), of_cpus(&list).as_str()), (Ok(()), word));
+    }
+    for word in ["local", "bind:0-1,4", "prefer:3", "interleave:0-1"] {
+        assert_eq!(memory_nodes(word).map(|m| of_memory_nodes(&m)).as_deref(), Ok(word));
+    }
+    for bad in
+        ["", "local:0", "bind", "bind:", "bind:1-0", "bind:0,0", "prefer:0-1", "interleave:x", "bind:1024"]
+    {
+        assert!(memory_nodes(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert_eq!((of_cpus(&[u32::MAX, 0]), of_cpus(&[])), ("4294967295,0".into(), String::new()));
+}
+
+#[test]
+fn cpus_are_lists_of_numbers_and_ranges() {
+    let mut list = Vec::new();
+    assert_eq!((cpus(&mut list, "0-3,8"), list.as_slice()), (Ok(()), [0, 1, 2, 3, 8].as_slice()));
+    for bad in ["", "3-1", "a", "99999", "0-3,2", "1-"] {
+        assert!(cpus(&mut Vec::new(), bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+}
+
+#[test]
+fn priority_shares_are_parsed_from_their_formatted_form() {
+    use crate::job::IoPriority;
+    let all = op_priorities("read/4k/20%=rt:0,10%=be:7").unwrap_or_default();
+    let [first, second] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!((first.kind, first.bytes, first.percent), (Some(Kind::Read), Some(4096), 20));
+    assert_eq!((second.kind, second.bytes, second.priority), (None, None, IoPriority::BestEffort(7)));
+    assert!(
+        first.is_of(Kind::Read, 4096) && !first.is_of(Kind::Read, 8192) && !first.is_of(Kind::Write, 4096)
+    );
+    assert!(second.is_of(Kind::Write, 1) && !second.is_of(Kind::Trim, 1));
+    assert_eq!(of_op_priorities(&all), "read/4096/20%=rt:0,10%=be:7");
+    assert_eq!(op_priorities(&of_op_priorities(&all)), Ok(all));
+    for bad in ["", "20%", "20=rt:0", "0%=rt:0", "101%=rt:0", "trim/5%=rt:0", "4k/read/5%=rt:0", "5%=rt:9"] {
+        assert!(op_priorities(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert!(op_priorities("60%=rt:0,read/4k/50%=be:7").is_err_and(|e| e.contains("100 %")));
+    assert!(op_priorities("read/60%=rt:0,write/50%=be:7").is_ok());
 }

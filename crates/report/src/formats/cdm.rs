@@ -1,11 +1,8 @@
-//! The format `cdm`: results as CrystalDiskMark's text has them, to the column.
+//! The format `cdm`: results as CrystalDiskMark's text has them, to the column, for forums and programs that read it.
 //!
-//! For: forums, tables and programs that read that text. Not for: anything that it has no line for: such results are counted in its
-//! comment, with the verdict, and a result without a number has no line.
-//!
-//! As there, a score is the fastest of the runs. Its latency is that of the same run, by Little's law (operations in flight by rate);
-//! CrystalDiskMark takes the shortest of any run, so that its two figures need not belong together. Source: the text that
-//! CrystalDiskMark 9.0.1 saves (`CDiskMarkDlg::SaveText`, MIT).
+//! Results without a line are counted in the comment, together with the verdict. As in CrystalDiskMark, a score is the fastest of the runs.
+//! Its latency is that of the same run, by Little's law (operations in flight by rate). CrystalDiskMark takes the shortest of any run
+//! instead. Source: the text that CrystalDiskMark 9.0.1 saves (`CDiskMarkDlg::SaveText`, MIT).
 
 use crate::format::{Content, Format, Style};
 use model::job::{Pattern, Percent, Stream};
@@ -17,10 +14,10 @@ use std::io::{self, Write};
 pub(super) static FORMAT: Format =
     Format::of_measurements("cdm", "txt", Content::Text, "as CrystalDiskMark saves its results", write);
 
-/// Columns of its rules.
+/// Width of a rule.
 const WIDTH: usize = 78;
-/// The profiles of fathom that are its own, and what it calls them.
-const NAMES: [(&str, &str); 6] = [
+/// Profiles of fathom, and CrystalDiskMark's names for them.
+const PROFILE_NAMES: [(&str, &str); 6] = [
     ("cdm", "Default"),
     ("nvme", "Default"),
     ("peak", "Peak"),
@@ -28,12 +25,12 @@ const NAMES: [(&str, &str); 6] = [
     ("demo", "Demo"),
     ("mix", "Default"),
 ];
-/// The user that it calls an administrator.
+/// The uid that counts as administrator.
 const ROOT: u32 = 0;
-/// What its times are rounded up to.
+/// Times are rounded up to seconds.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A result that it has a line for.
+/// A result that has a line.
 struct Row<'r> {
     result: &'r Measured,
     stream: &'r Stream,
@@ -55,7 +52,7 @@ fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
         String::new(),
     ];
     let mut shares: Vec<Percent> = rows.iter().map(|r| r.reads).collect();
-    shares.sort_by(|a, b| place(*a).cmp(&place(*b)).then(b.get().total_cmp(&a.get())));
+    shares.sort_by(|a, b| sort_rank(*a).cmp(&sort_rank(*b)).then(b.get().total_cmp(&a.get())));
     shares.dedup();
     for share in shares {
         out.push(heading(share));
@@ -66,7 +63,7 @@ fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
     to.write_all((out.join("\r\n") + "\r\n").as_bytes())
 }
 
-/// What of a result its line says; `None` where it has no line for such work.
+/// Returns the parts of a result's line; `None` if the format has no line for such work.
 fn row(result: &Measured) -> Option<Row<'_>> {
     let [phase] = result.job.phases.as_slice() else { return None };
     let [stream] = phase.streams.as_slice() else { return None };
@@ -81,8 +78,8 @@ fn row(result: &Measured) -> Option<Row<'_>> {
     })
 }
 
-/// Reads come first, mixes last.
-fn place(reads: Percent) -> u8 {
+/// Sort key: reads first, mixes last.
+fn sort_rank(reads: Percent) -> u8 {
     match reads {
         Percent::ALL => 0,
         Percent::NONE => 1,
@@ -91,16 +88,16 @@ fn place(reads: Percent) -> u8 {
 }
 
 fn heading(reads: Percent) -> String {
-    match place(reads) {
+    match sort_rank(reads) {
         0 => "[Read]".into(),
         1 => "[Write]".into(),
         _ => format!("[Mix] Read {:.0}%/Write {:.0}%", reads.get(), 100.0 - reads.get()),
     }
 }
 
-/// The line of a result; `None` where it has no number.
+/// Returns the line of a result; `None` without a number.
 fn line(row: &Row) -> Option<String> {
-    let best = best(row.result)?;
+    let best = fastest_run(row.result)?;
     let order = if row.pattern == Pattern::Random { "RND" } else { "SEQ" };
     let (size, unit) =
         if row.block_kib >= 1024 { (row.block_kib / 1024, "MiB") } else { (row.block_kib, "KiB") };
@@ -111,15 +108,15 @@ fn line(row: &Row) -> Option<String> {
     ))
 }
 
-/// The fastest run of a result that has a number.
-fn best(result: &Measured) -> Option<&RunFigures> {
-    let told = result.total.is_some() && !result.void;
-    let runs = result.runs.iter().filter(|run| told && run.mb_per_s > 0.0);
+/// Returns the fastest run of a result that has a number.
+fn fastest_run(result: &Measured) -> Option<&RunFigures> {
+    let has_number = result.total.is_some() && !result.void;
+    let runs = result.runs.iter().filter(|run| has_number && run.mb_per_s > 0.0);
     runs.max_by(|a, b| a.mb_per_s.total_cmp(&b.mb_per_s))
 }
 
-/// What it calls the profile of these rows.
-fn profile(rows: &[Row]) -> &'static str {
+/// Returns CrystalDiskMark's name for the profile of these rows.
+fn profile_name(rows: &[Row]) -> &'static str {
     let is = |row: &Row, test: &Test| {
         (row.pattern, row.block_kib * 1024, row.stream.depth, row.stream.workers)
             == (test.pattern, test.block_bytes, test.depth, test.workers)
@@ -129,7 +126,7 @@ fn profile(rows: &[Row]) -> &'static str {
         tests.iter().all(|t| rows.iter().any(|r| is(r, t)))
             && rows.iter().all(|r| tests.iter().any(|t| is(r, t)))
     };
-    NAMES.iter().find(|(name, _)| fits(name)).map_or("Custom", |(_, called)| *called)
+    PROFILE_NAMES.iter().find(|(name, _)| fits(name)).map_or("Custom", |(_, called)| *called)
 }
 
 fn foot(report: &Report, rows: &[Row]) -> Vec<String> {
@@ -145,27 +142,27 @@ fn foot(report: &Report, rows: &[Row]) -> Vec<String> {
     let admin = if report.machine.user_id == ROOT { " [Admin]" } else { "" };
     let kernel: Vec<&str> = report.machine.kernel.split_whitespace().take(2).collect();
     vec![
-        format!("Profile: {}", profile(rows)),
+        format!("Profile: {}", profile_name(rows)),
         format!("   Test: {size} (x{runs}){place}"),
         format!("   Mode:{admin}"),
         format!("   Time: Measure {} sec / Interval 0 sec ", time_ns.div_ceil(SECOND_NS)),
-        format!("   Date: {}", date(&report.started)),
+        format!("   Date: {}", local_date(&report.started)),
         format!("     OS: {}", kernel.join(" ")),
         format!("Comment: {}", comment(report, rows)),
     ]
 }
 
 /// `2026-03-14T05:09:26+01:00` as `2026/03/14 5:09:26`.
-fn date(started: &str) -> String {
+fn local_date(started: &str) -> String {
     let Some((day, rest)) = started.split_once('T') else { return started.to_owned() };
     let time: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == ':').collect();
     format!("{} {}", day.replace('-', "/"), time.strip_prefix('0').unwrap_or(&time))
 }
 
-/// The verdict, and what has no line.
+/// Returns the verdict and the number of results without a line.
 fn comment(report: &Report, rows: &[Row]) -> String {
     let lacking = report.results.len() - rows.len();
-    let void = rows.iter().filter(|row| best(row.result).is_none()).count();
+    let void = rows.iter().filter(|row| fastest_run(row.result).is_none()).count();
     let mut out = format!("fathom: {}", report.verdict.word());
     for (number, why) in [(void, "without a number"), (lacking, "that CrystalDiskMark has no line for")] {
         if number > 0 {
@@ -177,8 +174,8 @@ fn comment(report: &Report, rows: &[Row]) -> String {
 }
 
 #[test]
-fn a_line_is_as_wide_as_the_tools() {
-    assert_eq!(date("2026-03-14T05:09:26+01:00"), "2026/03/14 5:09:26");
+fn lines_are_as_wide_as_those_of_the_tool() {
+    assert_eq!(local_date("2026-03-14T05:09:26+01:00"), "2026/03/14 5:09:26");
     assert_eq!(heading(Percent::whole(70)), "[Mix] Read 70%/Write 30%");
-    assert_eq!([100, 0, 70].map(|p| place(Percent::whole(p))), [0, 1, 2]);
+    assert_eq!([100, 0, 70].map(|p| sort_rank(Percent::whole(p))), [0, 1, 2]);
 }

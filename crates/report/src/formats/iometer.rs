@@ -1,21 +1,19 @@
-//! Iometer's result file.
+//! The format `iometer-csv`: Iometer's result file.
 //!
-//! For: its CSV with its columns in their order, a row for everything together, the computer, its CPUs, each worker and each of its
-//! targets, test by test. Not for: its view of instantaneous results, nor columns of networks, which are empty.
-//!
-//! Source: Iometer 1.1.0, the header of its result files and its User's Guide. What was not counted is an empty field. Raw times are in
-//! ns, of which the column "Processor Speed" says how many a second has. A transaction is a request with its reply.
+//! Each test has a row for everything together, the computer, its CPUs, each worker and each of its targets. Columns of networks and values
+//! that were not counted are empty. Raw times are in ns; the column "Processor Speed" gives their unit. A transaction is a request with its
+//! reply. Source: Iometer 1.1.0, the header of its result files and its User's Guide.
 
 use super::diskspd::groups;
 use crate::format::{Content, Format};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};
-use model::distribution::Distribution;
+use model::figures::{Observed, ObservedCpu, ObservedLaneKind};
+use model::histogram::Distribution;
 use model::job::Kind;
-use model::observed::{Observed, ObservedCpu, ObservedLaneKind};
 use model::report::{Measured, Report};
-use model::typed::TypedResult;
+use model::spec::TypedResult;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -23,17 +21,17 @@ use std::io::{self, Write};
 pub const NAME: &str = "iometer-csv";
 /// The version whose format this is.
 const VERSION: &str = "1.1.0";
-/// Its columns.
+/// Columns of the file.
 pub(super) const HEADER: &str = "'Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,Write IOps,MiBps (Binary),Read MiBps (Binary),Write MiBps (Binary),MBps (Decimal),Read MBps (Decimal),Write MBps (Decimal),Transactions per Second,Connections per Second,Average Response Time,Average Read Response Time,Average Write Response Time,Average Transaction Time,Average Connection Time,Maximum Response Time,Maximum Read Response Time,Maximum Write Response Time,Maximum Transaction Time,Maximum Connection Time,Errors,Read Errors,Write Errors,Bytes Read,Bytes Written,Read I/Os,Write I/Os,Connections,Transactions per Connection,Total Raw Read Response Time,Total Raw Write Response Time,Total Raw Transaction Time,Total Raw Connection Time,Maximum Raw Read Response Time,Maximum Raw Write Response Time,Maximum Raw Transaction Time,Maximum Raw Connection Time,Total Raw Run Time,Starting Sector,Maximum Size,Queue Depth,% CPU Utilization,% User Time,% Privileged Time,% DPC Time,% Interrupt Time,Processor Speed,Interrupts per Second,CPU Effectiveness,Packets/Second,Packet Errors,Segments Retransmitted/Second,0 to 50 uS,50 to 100 uS,100 to 200 uS,200 to 500 uS,0.5 to 1 mS,1 to 2 mS,2 to 5 mS,5 to 10 mS,10 to 15 mS,15 to 20 mS,20 to 30 mS,30 to 50 mS,50 to 100 mS,100 to 200 mS,200 to 500 mS,0.5 to 1 S,1 to 2 s,2 to 4.7 s,4.7 to 5 s,5 to 10 s, >= 10 s";
-/// Where its bins of latency begin, in us.
+/// Lower limits of the latency bins, in us.
 const BINS_US: [u64; 21] = [
     0, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 30_000, 50_000, 100_000, 200_000,
     500_000, 1_000_000, 2_000_000, 4_700_000, 5_000_000, 10_000_000,
 ];
 /// Raw times are in ns.
 const NS_PER_SECOND: u64 = 1_000_000_000;
-/// Who has an access specification by default, by the number that stands for it.
-const DEFAULTS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
+/// Values of the default assignment of an access specification, by their number in the file.
+const DEFAULT_SPECS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
 
 pub(super) static FORMAT: Format =
     Format::of_measurements(NAME, "csv", Content::Text, "as Iometer's result file", |report, _, to| {
@@ -49,7 +47,7 @@ struct Worker<'r> {
 fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.clone()).unwrap_or_default();
     let mut out = preamble(report, &typed);
-    let record = default(&typed, "record").unwrap_or("ALL");
+    let record = default_spec(&typed, "record").unwrap_or("ALL");
     for results in groups(report).into_values() {
         let workers: Vec<Worker> = results
             .into_iter()
@@ -59,7 +57,7 @@ fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
             continue;
         }
         out += &format!("'Results\n{HEADER}\n");
-        for row in rows(report, &workers, record) {
+        for row in test_rows(report, &workers, record) {
             out += &row;
             out.push('\n');
         }
@@ -69,22 +67,22 @@ fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     to.write_all((out + "'End Test\n").as_bytes())
 }
 
-/// What was asked for.
+/// Returns the lines that repeat the request.
 fn preamble(report: &Report, typed: &TypedResult) -> String {
     let (kind, about) =
-        (default(typed, "test type").unwrap_or("0"), default(typed, "description").unwrap_or(""));
+        (default_spec(typed, "test type").unwrap_or("0"), default_spec(typed, "description").unwrap_or(""));
     let mut out = format!(
         "'Test Type,Test Description\n{kind},{}\n'Version\n{VERSION}\n'Time Stamp\n{}\n'Access specifications\n",
-        field(about),
+        clean_field(about),
         stamp(report, 0)
     );
     for (name, value) in &typed.defaults {
         if name == "specification" {
             let (spec, default) = value.rsplit_once(',').unwrap_or((value, "NONE"));
-            let number = DEFAULTS.iter().position(|d| *d == default).unwrap_or(0);
+            let number = DEFAULT_SPECS.iter().position(|d| *d == default).unwrap_or(0);
             out += &format!(
                 "'Access specification name,default assignment\n{},{number}\n'size,% of size,% reads,% random,delay,burst,align,reply\n",
-                field(spec)
+                clean_field(spec)
             );
         } else if name == "line" {
             out += &format!("{value}\n");
@@ -93,16 +91,16 @@ fn preamble(report: &Report, typed: &TypedResult) -> String {
     out + "'End access specifications\n"
 }
 
-fn default<'t>(typed: &'t TypedResult, name: &str) -> Option<&'t str> {
+fn default_spec<'t>(typed: &'t TypedResult, name: &str) -> Option<&'t str> {
     typed.defaults.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// A text without what ends a field or a line.
-fn field(text: &str) -> String {
+/// Removes characters that end a field or a line.
+fn clean_field(text: &str) -> String {
     text.chars().map(|c| if c == ',' || c.is_control() { ' ' } else { c }).collect()
 }
 
-/// `2026-11-23 18:00:00:000`, so many ns behind the beginning; nothing where that is not known.
+/// `2026-11-23 18:00:00:000`, `ns` after the start of the session; empty if that is unknown.
 fn stamp(report: &Report, ns: u64) -> String {
     let at = || -> Option<Zoned> {
         let began: Timestamp = report.started.parse().ok()?;
@@ -114,42 +112,43 @@ fn stamp(report: &Report, ns: u64) -> String {
 }
 
 impl Worker<'_> {
-    /// Something that was said of it in the file.
+    /// Returns an option of the worker from the file.
     fn option(&self, name: &str) -> Option<&str> {
         let options = &self.seen.typed.as_ref()?.stream.options;
         options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     fn name(&self) -> String {
-        field(self.option("worker").unwrap_or(&self.result.name))
+        clean_field(self.option("worker").unwrap_or(&self.result.name))
     }
 
     fn spec(&self) -> String {
-        field(self.option("specification").unwrap_or(&self.result.name))
+        clean_field(self.option("specification").unwrap_or(&self.result.name))
     }
 
-    /// Whether each request is answered, so that two operations are one transaction.
+    /// Whether each request has a reply, so that two operations form a transaction.
     fn replies(&self) -> bool {
         let phase = self.result.job.phases.get(self.result.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(self.result.stream as usize));
         stream.is_some_and(|s| s.access.lines.iter().any(|l| l.reply_bytes > 0))
     }
 
-    /// What it did: on all targets, or on one of them.
+    /// Returns the figures of all targets, or of one.
     fn figures(&self, target: Option<usize>) -> Figures {
         let lanes = self.seen.lanes.iter().filter(|lane| target.is_none_or(|at| lane.target == at));
-        let of = |kind: Kind| -> Vec<ObservedLaneKind> {
+        let observed_kinds = |kind: Kind| -> Vec<ObservedLaneKind> {
             lanes.clone().filter_map(|l| l.kinds.get(&kind)).cloned().collect()
         };
-        let (mut read, mut write) = (Sum::from_kinds(&of(Kind::Read)), Sum::from_kinds(&of(Kind::Write)));
+        let (mut read, mut write) =
+            (Sum::from_kinds(&observed_kinds(Kind::Read)), Sum::from_kinds(&observed_kinds(Kind::Write)));
         if self.seen.lanes.is_empty() {
-            let whole = |kind: Kind| {
+            let whole_kind = |kind: Kind| {
                 let of = self.seen.kinds.get(&kind).filter(|_| target.is_none_or(|at| at == 0));
                 of.map(|k| Sum { bytes: k.bytes, latency: k.latency.clone() }).unwrap_or_default()
             };
-            (read, write) = (whole(Kind::Read), whole(Kind::Write));
+            (read, write) = (whole_kind(Kind::Read), whole_kind(Kind::Write));
         }
-        // Errors are told by worker, and where there is one target are its own.
+        // Errors are counted by worker. With a single target they belong to it.
         let errors = self.seen.errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let known = errors == 0 || target.is_none() || self.seen.targets.len() == 1;
         let seconds = self.seen.window_ns as f64 / NS_PER_SECOND as f64;
@@ -170,7 +169,7 @@ impl Sum {
         Self { bytes, latency: kinds.iter().map(|k| &k.latency).collect() }
     }
 
-    fn plus(&self, other: &Self) -> Self {
+    fn add(&self, other: &Self) -> Self {
         let bytes = self.bytes.saturating_add(other.bytes);
         Self { bytes, latency: [&self.latency, &other.latency].into_iter().collect() }
     }
@@ -180,22 +179,22 @@ impl Sum {
     }
 }
 
-/// What a row tells of.
+/// The figures of a row.
 #[derive(Clone, Debug, Default)]
 struct Figures {
     read: Sum,
     write: Sum,
     seconds: f64,
     replies: bool,
-    /// Errors of both directions; `None` where they are not told apart.
+    /// Errors of both directions; `None` if they are not counted separately.
     errors: Option<u64>,
 }
 
 impl Figures {
     fn plus(&self, other: &Self) -> Self {
         Self {
-            read: self.read.plus(&other.read),
-            write: self.write.plus(&other.write),
+            read: self.read.add(&other.read),
+            write: self.write.add(&other.write),
             seconds: self.seconds.max(other.seconds),
             replies: self.replies || other.replies,
             errors: self.errors.zip(other.errors).map(|(a, b)| a.saturating_add(b)),
@@ -203,7 +202,7 @@ impl Figures {
     }
 }
 
-/// What stands around the figures of a row.
+/// The fields around the figures of a row.
 #[derive(Clone, Debug, Default)]
 struct Row {
     kind: &'static str,
@@ -213,12 +212,12 @@ struct Row {
     /// First sector, largest size and depth.
     place: [String; 3],
     cpu: Option<[f64; 3]>,
-    /// Whether raw times stand there.
+    /// Whether the row has raw times.
     raw: bool,
 }
 
-/// All workers together, with the access specification that all of them have; empty where they differ.
-fn together(workers: &[&Worker]) -> (Figures, String) {
+/// Returns the figures of all workers and their common access specification, which is empty if they differ.
+fn combine(workers: &[&Worker]) -> (Figures, String) {
     let all = workers.iter().fold(Figures::default(), |sum, w| match sum.seconds {
         seconds if seconds > 0.0 => sum.plus(&w.figures(None)),
         _ => w.figures(None),
@@ -227,8 +226,8 @@ fn together(workers: &[&Worker]) -> (Figures, String) {
     (all, if specs.len() == 1 { specs.into_iter().collect() } else { String::new() })
 }
 
-/// All rows of a test.
-fn rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
+/// Returns all rows of a test.
+fn test_rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
     let Some(first) = workers.first() else { return Vec::new() };
     if record == "NONE" {
         return Vec::new();
@@ -238,24 +237,24 @@ fn rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
         let number = worker.option("manager number").and_then(|number| number.parse().ok());
         managers.entry(number).or_default().push(worker);
     }
-    let (all, spec) = together(&workers.iter().collect::<Vec<_>>());
+    let (all, spec) = combine(&workers.iter().collect::<Vec<_>>());
     let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
     let counts = [Some(managers.len()), Some(workers.len()), Some(disks)];
     let cpu = mean(&first.seen.cpus);
     let row = Row { kind: "ALL", name: "All".into(), spec, counts, cpu, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
     if record != "NO_MANAGERS" {
-        out.extend(managers.values().flat_map(|workers| of_manager(report, workers, record)));
+        out.extend(managers.values().flat_map(|workers| manager_rows(report, workers, record)));
     }
     out
 }
 
-/// The rows of a manager: itself, the CPUs of its host, its workers and their targets.
-fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String> {
+/// Returns the rows of a manager: itself, the CPUs of its host, its workers and their targets.
+fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<String> {
     let Some(first) = workers.first() else { return Vec::new() };
-    let (all, spec) = together(workers);
+    let (all, spec) = combine(workers);
     let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
-    let name = field(first.option("manager").unwrap_or(&report.machine.host));
+    let name = clean_field(first.option("manager").unwrap_or(&report.machine.host));
     let (counts, cpu) = ([None, Some(workers.len()), Some(disks)], mean(&first.seen.cpus));
     let row = Row { kind: "MANAGER", name, spec, counts, cpu, raw: true, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
@@ -263,7 +262,7 @@ fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String>
         let row = Row {
             kind: "PROCESSOR",
             name: format!("CPU {}", cpu.cpu),
-            cpu: Some(percents(cpu)),
+            cpu: Some(cpu_percents(cpu)),
             ..Row::default()
         };
         out.push(line(&row, None));
@@ -285,13 +284,13 @@ fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String>
         for (at, target) in worker.seen.targets.iter().enumerate().filter(|_| record != "NO_TARGETS") {
             let row = Row {
                 kind: "DISK",
-                name: field(&target.path),
+                name: clean_field(&target.path),
                 spec: spec.clone(),
                 place: place.clone(),
                 raw: true,
                 ..Row::default()
             };
-            // One lane does not tell its targets apart.
+            // A lane does not distinguish its targets.
             let known = targets == 1 || worker.seen.lanes.len() >= targets;
             out.push(line(&row, known.then(|| worker.figures(Some(at))).as_ref()));
         }
@@ -299,25 +298,25 @@ fn of_manager(report: &Report, workers: &[&Worker], record: &str) -> Vec<String>
     out
 }
 
-/// Use, user and kernel in percent.
-fn percents(cpu: &ObservedCpu) -> [f64; 3] {
+/// Returns total, user and kernel time in percent.
+fn cpu_percents(cpu: &ObservedCpu) -> [f64; 3] {
     let all = (cpu.user + cpu.kernel + cpu.idle).max(1) as f64;
     [cpu.user + cpu.kernel, cpu.user, cpu.kernel].map(|ticks| 100.0 * ticks as f64 / all)
 }
 
 fn mean(cpus: &[ObservedCpu]) -> Option<[f64; 3]> {
-    let sums = cpus.iter().map(percents).reduce(|a, b| [0, 1, 2].map(|i| a[i] + b[i]))?;
+    let sums = cpus.iter().map(cpu_percents).reduce(|a, b| [0, 1, 2].map(|i| a[i] + b[i]))?;
     Some(sums.map(|sum| sum / cpus.len() as f64))
 }
 
-/// One row, with an empty field for what is not known.
+/// Returns a row, with empty fields for unknown values.
 fn line(row: &Row, figures: Option<&Figures>) -> String {
     let count = |n: Option<usize>| n.map_or_else(String::new, |n| n.to_string());
     let mut fields = vec![row.kind.to_owned(), row.name.clone(), row.spec.clone()];
     fields.extend(row.counts.map(count));
     match figures {
-        Some(figures) => fields.extend(measured(figures, row.raw)),
-        // As many as there are up to the raw times.
+        Some(figures) => fields.extend(measured_fields(figures, row.raw)),
+        // The columns up to the raw times.
         None => fields.extend(std::iter::repeat_n(String::new(), 39)),
     }
     fields.extend(row.place.iter().cloned());
@@ -347,10 +346,10 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
     fields.join(",")
 }
 
-/// From the rate to the time that was measured.
-fn measured(figures: &Figures, raw: bool) -> Vec<String> {
+/// Returns the fields from the rate to the measured time.
+fn measured_fields(figures: &Figures, raw: bool) -> Vec<String> {
     let Figures { read, write, seconds, replies, errors } = figures;
-    let all = read.plus(write);
+    let all = read.add(write);
     let three = [&all, read, write];
     let seconds_or_one = if *seconds > 0.0 { *seconds } else { 1.0 };
     let float = |value: f64| format!("{value:.6}");
@@ -359,7 +358,7 @@ fn measured(figures: &Figures, raw: bool) -> Vec<String> {
     let mut out: Vec<String> = three.map(|s| per_second(s.latency.count as f64)).to_vec();
     out.extend(three.map(|s| per_second(s.bytes as f64 / 1_048_576.0)));
     out.extend(three.map(|s| per_second(s.bytes as f64 / 1e6)));
-    // Without replies each operation is a transaction by itself; with them its time is that of two.
+    // Without replies each operation is a transaction; with replies a transaction takes the time of two operations.
     let plain = !replies;
     let of_plain = |value: String| if plain { value } else { String::new() };
     let transactions = all.latency.count as f64 / if plain { 1.0 } else { 2.0 };
@@ -369,7 +368,7 @@ fn measured(figures: &Figures, raw: bool) -> Vec<String> {
     out.extend(three.map(|s| ms(s.latency.max_ns as f64)));
     out.extend([of_plain(ms(all.latency.max_ns as f64)), float(0.0)]);
     let known = errors.map_or_else(String::new, |n| n.to_string());
-    // By direction they are not told apart where there are any.
+    // Errors, if any, are not counted by direction.
     let each = if *errors == Some(0) { "0".to_owned() } else { String::new() };
     out.extend([known, each.clone(), each]);
     out.extend([read.bytes, write.bytes, read.latency.count, write.latency.count, 0].map(|n| n.to_string()));
@@ -378,15 +377,19 @@ fn measured(figures: &Figures, raw: bool) -> Vec<String> {
         out.extend(std::iter::repeat_n(String::new(), 9));
         return out;
     }
-    let whole = |ns: f64| format!("{ns:.0}");
+    let integer = |ns: f64| format!("{ns:.0}");
     out.extend([
-        whole(read.total_ns()),
-        whole(write.total_ns()),
-        of_plain(whole(all.total_ns())),
+        integer(read.total_ns()),
+        integer(write.total_ns()),
+        of_plain(integer(all.total_ns())),
         "0".into(),
     ]);
     out.extend([read.latency.max_ns.to_string(), write.latency.max_ns.to_string()]);
-    out.extend([of_plain(all.latency.max_ns.to_string()), "0".into(), whole(seconds * NS_PER_SECOND as f64)]);
+    out.extend([
+        of_plain(all.latency.max_ns.to_string()),
+        "0".into(),
+        integer(seconds * NS_PER_SECOND as f64),
+    ]);
     out
 }
 

@@ -1,6 +1,4 @@
-//! The table of formats: one file each.
-//!
-//! For: which formats there are. Not for: what a format is ([`crate::format`]).
+//! The table of formats: one file or folder each.
 
 mod cdm;
 mod csv;
@@ -15,7 +13,7 @@ mod text;
 
 use crate::format::Format;
 
-/// Every format there is.
+/// All formats.
 pub const FORMATS: &[&Format] = &[
     TEXT,
     &json::FORMAT,

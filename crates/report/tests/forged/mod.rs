@@ -1,19 +1,17 @@
-//! What was seen of the results of golden reports, which their JSON does not hold: made from their figures.
-//!
-//! For: formats that show more than the contract. Not for: looking like a real device.
+//! Observations for the results of golden reports, computed from their figures, because their JSON does not contain them.
 
-use model::distribution::Distribution;
 use model::evidence::{BlockFlow, BlockStat};
-use model::job::Kind;
-use model::observed::{
+use model::figures::{
     Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedTarget, ObservedWorkers, Stretch,
 };
+use model::histogram::Distribution;
+use model::job::Kind;
 use model::report::{Figures, Latency, Measured, Report};
 use std::collections::BTreeMap;
 
 const RUN_NS: u64 = 1_000_000_000;
 
-/// The same report as it is where it was just judged.
+/// Returns the report with observations, as directly after a measurement.
 pub(crate) fn with_seen(mut report: Report) -> Report {
     for result in &mut report.results {
         result.seen = Some(seen(result));

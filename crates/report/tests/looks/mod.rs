@@ -1,8 +1,6 @@
-//! What all pages have in common, which golden files leave out.
-//!
-//! For: golden files that change with what is said, and not with a colour. Not for: whether the looks are there (the page's own tests).
+//! Removes what all pages have in common, so that golden files do not depend on the style.
 
-/// A page without its looks and its script, which are the same on all of them; any other text as it is.
+/// Returns a page without style and script, and other text unchanged.
 pub(crate) fn without_looks(text: String) -> String {
     if !text.starts_with("<!doctype html>") {
         return text;

@@ -1,4 +1,4 @@
-//! Rings on a file: what they move, and what they stop.
+//! Rings on a file: reads and writes, refused misuse, and drops with operations in flight.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn ring_of(writable: bool) -> Option<Ring> {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn writes_are_read_back() {
     let Some(mut ring) = ring_of(true) else { return };
     let mut done = [Done::default(); 4];
     ring.slot_mut(0).fill(42);
@@ -36,8 +36,8 @@ fn what_is_written_is_read_back() {
     assert!(ring.slot_mut(1).iter().all(|b| *b == 42));
 }
 
-/// The words of the panic that a misuse ends in; `None` where it did not.
-fn panic_of(misuse: impl FnOnce()) -> Option<String> {
+/// Returns the message of a panic; `None` without a panic.
+fn panic_message(misuse: impl FnOnce()) -> Option<String> {
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(misuse)).err()?;
     panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
 }
@@ -45,22 +45,22 @@ fn panic_of(misuse: impl FnOnce()) -> Option<String> {
 #[test]
 fn a_write_to_a_reading_file_is_stopped_before_the_kernel() {
     let Some(mut ring) = ring_of(false) else { return };
-    let panic = panic_of(|| ring.write(0, 0, 0, 4096));
+    let panic = panic_message(|| ring.write(0, 0, 0, 4096));
     assert!(panic.is_some_and(|p| p.contains("opened for reading")));
 }
 
 #[test]
-fn a_slot_in_flight_cannot_be_had() {
+fn a_slot_in_flight_cannot_be_borrowed() {
     let Some(mut ring) = ring_of(true) else { return };
     ring.read(0, 0, 0, 4096);
-    let panic = panic_of(|| {
+    let panic = panic_message(|| {
         ring.slot_mut(0);
     });
     assert!(panic.is_some_and(|p| p.contains("in flight")));
 }
 
 #[test]
-fn a_registered_ring_is_given_back_with_the_ring() {
+fn a_registered_ring_is_unregistered_with_the_ring() {
     // A thread can register 16 rings; more than that one after another must all be granted.
     for _ in 0..40 {
         let Ok(file) = scratch(false) else { return };
@@ -79,7 +79,7 @@ fn a_registered_ring_is_given_back_with_the_ring() {
 }
 
 #[test]
-fn dropping_with_operations_in_flight_takes_their_answers_first() {
+fn dropping_with_operations_in_flight_cancels_them() {
     let Some(mut ring) = ring_of(true) else { return };
     let (Ok((end, _keep)), started) = (std::io::pipe(), Instant::now()) else { return };
     let arena = Arena::new(1, 4096).unwrap_or_else(|e| panic!("{e}"));

@@ -1,21 +1,20 @@
-//! A01: reads that were answered from the page cache.
-//!
-//! For: bytes read against bytes that the device delivered. Not for: files full of holes (A04) nor plain memory (A11).
+//! A01: reads that the page cache answered. Compares the bytes read with the bytes that the device delivered.
+//! Holes (A04) and targets in memory (A11) have their own checks.
 
 use crate::case::{Case, SAME_BYTES, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
-/// Share of cached bytes above which the rate is off: below, other readers may have left a few pages.
+/// Share of cached bytes above which the rate is biased. A smaller share can come from pages that other readers
+/// left.
 const BIASED_ABOVE: Share = Share(0.05);
-/// Share from which most of the number is not the device's.
+/// Share from which most of the reads measured the page cache.
 const RENAMED_FROM: Share = Share(0.5);
-/// Share of compressed bytes from which device bytes can no longer be compared with file bytes.
+/// Share of compressed bytes above which device bytes cannot be compared with file bytes.
 const ENCODED_ABOVE: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
@@ -57,23 +56,23 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if read == 0 {
         return Err("no read completed".into());
     }
-    let hit_where = |delivered: u64| (1.0 - delivered as f64 / read as f64).max(0.0);
+    let cached_share = |delivered: u64| (1.0 - delivered as f64 / read as f64).max(0.0);
     // Where other streams share the device, both bounds must lead to the same answer.
-    let at_most = hit_where(delivered.least);
+    let at_most = cached_share(delivered.least);
     let delivered = if at_most <= BIASED_ABOVE { delivered.least } else { delivered.most };
-    let hit = hit_where(delivered);
+    let share_cached = cached_share(delivered);
     let numbers = evidence([
         ("read_bytes", read as f64),
         ("device_read_bytes", delivered as f64),
-        ("cached_share", hit),
+        ("cached_share", share_cached),
     ]);
-    if hit <= BIASED_ABOVE && at_most > BIASED_ABOVE {
+    if share_cached <= BIASED_ABOVE && at_most > BIASED_ABOVE {
         return Err(format!(
             "how much of what this stream read came from memory is not known: {}",
             case.why_shared()?
         ));
     }
-    if hit <= BIASED_ABOVE {
+    if share_cached <= BIASED_ABOVE {
         return Ok(Answer::Holds("The device delivered the bytes that were read.", numbers));
     }
     if delivered > 0 && is_encoded(case) {
@@ -81,7 +80,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             "the file is stored compressed, so what the device delivered says nothing about the cache".into(),
         );
     }
-    let (severity, renames, meaning) = if hit >= RENAMED_FROM {
+    let (severity, renames, meaning) = if share_cached >= RENAMED_FROM {
         (Severity::Rename, Some(Rename::Medium("page cache".into())), "This is the speed of the page cache.")
     } else {
         (Severity::Biased, None, "The rate is that of the device and of memory together.")
@@ -90,7 +89,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         severity,
         sentence: format!(
             "{} of the bytes read came from memory: {} were read, and the device delivered {}. {meaning}",
-            show_share(hit),
+            show_share(share_cached),
             show_bytes(read),
             show_bytes(delivered)
         ),
@@ -110,32 +109,32 @@ fn is_encoded(case: &Case) -> bool {
 use crate::fixture::Fixture;
 
 #[test]
-fn a_tenth_from_the_cache_biases_and_most_of_it_renames() {
+fn the_cached_share_decides_between_biased_and_relabelled() {
     let at = |delivered| CHECK.severity(&Fixture { delivered, ..Fixture::honest() }.record());
     assert_eq!(at(0.97), None);
     assert_eq!(at(0.9), Some(Severity::Biased));
     assert_eq!(at(0.5), Some(Severity::Rename));
     assert_eq!(at(0.0), Some(Severity::Rename));
-    let said = |delivered| match CHECK.answer(&Fixture { delivered, ..Fixture::honest() }.record()) {
+    let sentence = |delivered| match CHECK.answer(&Fixture { delivered, ..Fixture::honest() }.record()) {
         Ok(Answer::Finding(f)) => f.sentence,
         other => panic!("{other:?}"),
     };
     assert!(
-        said(0.901).contains("9.9 %") && !said(0.901).contains("speed of the page cache"),
+        sentence(0.901).contains("9.9 %") && !sentence(0.901).contains("speed of the page cache"),
         "{}",
-        said(0.901)
+        sentence(0.901)
     );
-    assert!(said(0.2).contains("speed of the page cache"));
+    assert!(sentence(0.2).contains("speed of the page cache"));
 }
 
 #[test]
-fn reads_of_others_do_not_hide_the_cache() {
+fn reads_by_other_processes_do_not_hide_the_cache() {
     let fixture = Fixture { delivered: 0.1, foreign_ios: 5_000, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&fixture.record()), Some(Severity::Rename));
 }
 
 #[test]
-fn compressed_files_cannot_be_judged_by_bytes() {
+fn compressed_files_are_not_checked() {
     let fixture = Fixture { delivered: 0.6, encoded_share: 1.0, ..Fixture::honest() };
     assert!(CHECK.answer(&fixture.record()).is_err());
 }

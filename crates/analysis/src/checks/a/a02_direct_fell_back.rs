@@ -1,29 +1,29 @@
-//! A02: direct I/O that the file system accepted and then sent through the page cache.
-//!
-//! For: pages that appeared, and bytes that the device did not see. Not for: what the file system says beforehand (A03).
+//! A02: direct I/O that the file system accepted but sent through the page cache. Fires if new or dirty pages of
+//! the target appeared, if the device saw fewer bytes than were issued, or if btrfs copied direct writes through
+//! the page cache.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
-use crate::kernel_text::{grown, keyed};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
+use crate::figures::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{Moment, Pages};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::machine::Place;
 use model::units::{show_bytes, show_share};
 
-/// Share of the bytes that may turn up as new or dirty pages: readers of other parts of the file bring in a few.
+/// Share of the bytes that may appear as new or dirty pages. Readers of other parts of the file add a few.
 const PAGES_ABOVE: Share = Share(0.02);
-/// Bytes of one of several targets that readers of other parts of it may bring in.
+/// Bytes that other readers may add to the cached pages of one target out of several.
 const FEW_BYTES: f64 = (1 << 20) as f64;
-/// Share of the bytes that the device must have seen.
+/// Share of the bytes that the device must see.
 const SEEN_FROM: Share = Share(0.95);
-/// Share of the bytes written to btrfs that must have been dirtied and written back meanwhile. The counters are those of the whole
-/// machine, so less than all is somebody else's perhaps; that btrfs does this at all is known (since Linux 6.15).
+/// Share of the bytes written to btrfs that must be dirtied and written back in the same time. The counters cover
+/// the whole machine, so a smaller share may belong to other processes. btrfs is known to do this since Linux
+/// 6.15.
 const COPIED_FROM: Share = Share(0.9);
-/// Bytes of a page in the counters of `/proc/vmstat`; larger pages count as several.
+/// Page size in the counters of `/proc/vmstat`. A larger page counts as several.
 const PAGE_BYTES: f64 = 4096.0;
 
 pub(super) const CHECK: Check = Check {
@@ -61,7 +61,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
-    // Pages of a target that another stream uses through the page cache are not this stream's.
+    // If another stream uses the target through the page cache, its pages prove nothing about this stream.
     let pages = if case.shares_pages() {
         Err("another stream uses the target through the page cache".to_owned())
     } else {
@@ -76,7 +76,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(new.bytes as u64),
             new.target.and_then(|at| case.path_among_several(at)).unwrap_or("the target")
         );
-        return Ok(found(sentence, new.evidence()));
+        return Ok(finding(sentence, new.evidence()));
     }
     if let Some(dirtied) = copied_by_btrfs(case)? {
         let sentence = format!(
@@ -85,14 +85,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(dirtied as u64),
             show_bytes(case.issued(Kind::Write).bytes)
         );
-        return Ok(found(sentence, evidence([("dirtied_bytes", dirtied)])));
+        return Ok(finding(sentence, evidence([("dirtied_bytes", dirtied)])));
     }
-    let mut undecided = false;
+    let mut is_undecided = false;
     for kind in Kind::MOVING {
         let (issued, seen) = (case.issued(kind).bytes, case.at_device(kind)?);
-        let part_of = |seen: u64| if issued == 0 { 1.0 } else { seen as f64 / issued as f64 };
-        undecided |= part_of(seen.least) < SEEN_FROM;
-        let (part, seen) = (part_of(seen.most), seen.most);
+        let share_seen = |seen: u64| if issued == 0 { 1.0 } else { seen as f64 / issued as f64 };
+        is_undecided |= share_seen(seen.least) < SEEN_FROM;
+        let (part, seen) = (share_seen(seen.most), seen.most);
         if part < SEEN_FROM {
             let sentence = format!(
                 "Direct I/O was asked for, and the device saw only {} of the {} bytes: {} kept the rest in memory.",
@@ -100,24 +100,24 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
                 kind.word(),
                 file_systems(case)
             );
-            return Ok(found(
+            return Ok(finding(
                 sentence,
                 evidence([("issued_bytes", issued as f64), ("device_bytes", seen as f64)]),
             ));
         }
     }
-    if undecided {
+    if is_undecided {
         return Err(format!(
             "whether the device saw all that this stream did is not known: {}",
             case.why_shared()?
         ));
     }
-    let numbers = pages.map_or_else(|_| Evidence::new(), New::evidence);
+    let numbers = pages.map_or_else(|_| Evidence::new(), NewPages::evidence);
     Ok(Answer::Holds("Direct I/O reached the device and left nothing in the page cache.", numbers))
 }
 
-/// Bytes that were dirtied and written back while btrfs was written to directly, where they are as many as we wrote. Pages of
-/// such writes are gone when they are written, so nothing of them is left to be seen in the cache.
+/// Returns the bytes that were dirtied and written back during direct writes to btrfs, if they match the bytes
+/// written. These pages leave the cache after writeback, so counting cached pages does not find them.
 fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
     let checksums = |place: &Place| {
         let fs = place.file_system.as_ref()?;
@@ -133,21 +133,21 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
         let pages = case.runs.iter().map(|ran| grown(ran, "/proc/vmstat", |text| keyed(text, key)));
         Ok(pages.sum::<Known<u64>>()? as f64 * PAGE_BYTES)
     };
-    let mut through = bytes("nr_dirtied")?.min(bytes("nr_written")?);
+    let mut copied = bytes("nr_dirtied")?.min(bytes("nr_written")?);
     if case.others_write() {
-        // Pages that other streams made dirty are in the same counters.
+        // The counters include pages that other streams dirtied.
         let others = case.of_phase().issued(Kind::Write).bytes as f64 - written;
-        if through >= COPIED_FROM.0 * written && through - others < COPIED_FROM.0 * written {
+        if copied >= COPIED_FROM.0 * written && copied - others < COPIED_FROM.0 * written {
             return Err(
                 "other streams write too, and the kernel counts the pages of all of them together".into()
             );
         }
-        through -= others;
+        copied -= others;
     }
-    Ok((through >= COPIED_FROM.0 * written).then_some(through))
+    Ok((copied >= COPIED_FROM.0 * written).then_some(copied))
 }
 
-fn found(sentence: String, numbers: Evidence) -> Answer {
+fn finding(sentence: String, numbers: Evidence) -> Answer {
     Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence,
@@ -157,18 +157,18 @@ fn found(sentence: String, numbers: Evidence) -> Answer {
     })
 }
 
-/// What appeared in the page cache, against what could have.
+/// New pages in the page cache, and the most that the stream could have added.
 #[derive(Clone, Copy)]
-struct New {
+struct NewPages {
     bytes: f64,
-    of: f64,
-    /// Which of several targets; `None` where all of them are meant.
+    touchable_bytes: f64,
+    /// The target, or `None` for the sum of all targets.
     target: Option<usize>,
 }
 
-impl New {
+impl NewPages {
     fn share(self) -> f64 {
-        share(self.bytes, self.of)
+        share(self.bytes, self.touchable_bytes)
     }
 
     fn evidence(self) -> Evidence {
@@ -176,10 +176,11 @@ impl New {
     }
 }
 
-/// The worst run's new and dirty pages. Bytes count once however often they were touched, hence the smaller of two.
-fn new_pages(case: &Case) -> Known<New> {
+/// Returns the new and dirty pages of the run with the largest share. A block counts once however often it was
+/// touched, so the upper limit is the smaller of the bytes moved and the span.
+fn new_pages(case: &Case) -> Known<NewPages> {
     let (before, after) = (case.states(Moment::Start)?, case.states(Moment::Stop)?);
-    let mut worst = New { bytes: 0.0, of: 1.0, target: None };
+    let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, target: None };
     for ((before, after), ran) in before.iter().zip(&after).zip(&case.runs) {
         let mut bytes = Vec::new();
         for (a, b) in before.iter().zip(after) {
@@ -189,11 +190,16 @@ fn new_pages(case: &Case) -> Known<New> {
         }
         let moved: u64 = Kind::MOVING.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add);
         let span = case.stream.access.span_bytes.max(1) as f64;
-        let all = New { bytes: bytes.iter().sum(), of: (moved as f64).min(span), target: None };
-        // One of several targets that fell back is little of the whole.
-        let of_each = (moved as f64 / bytes.len().max(1) as f64).min(span);
+        let all =
+            NewPages { bytes: bytes.iter().sum(), touchable_bytes: (moved as f64).min(span), target: None };
+        // If only one of several targets fell back, its share of the total is small.
+        let touchable_each = (moved as f64 / bytes.len().max(1) as f64).min(span);
         let each = bytes.iter().enumerate().filter(|(_, bytes)| **bytes > FEW_BYTES);
-        let each = each.map(|(at, bytes)| New { bytes: *bytes, of: of_each, target: Some(at) });
+        let each = each.map(|(at, bytes)| NewPages {
+            bytes: *bytes,
+            touchable_bytes: touchable_each,
+            target: Some(at),
+        });
         for new in std::iter::once(all).chain(each) {
             if new.share() > worst.share() {
                 worst = new;
@@ -215,7 +221,7 @@ fn file_systems(case: &Case) -> String {
 use crate::fixture::Fixture;
 
 #[test]
-fn a_device_that_saw_too_little_is_enough() {
+fn a_device_that_saw_too_few_bytes_relabels() {
     let fixture = Fixture { delivered: 0.6, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&fixture.record()), Some(Severity::Rename));
     let written = Fixture { delivered: 0.6, ..Fixture::honest_write() };
@@ -223,13 +229,13 @@ fn a_device_that_saw_too_little_is_enough() {
 }
 
 #[test]
-fn buffered_io_is_not_asked() {
+fn buffered_io_is_not_checked() {
     let fixture = Fixture { cached_share: 0.9, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&fixture.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
-fn pages_tell_even_where_the_device_is_not_counted() {
+fn new_pages_suffice_without_device_counters() {
     let fixture = Fixture { cached_share: 0.9, stat_unreadable: true, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&fixture.record()), Some(Severity::Rename));
 }
@@ -238,7 +244,7 @@ fn pages_tell_even_where_the_device_is_not_counted() {
 fn btrfs_copies_direct_writes_of_files_with_checksums() {
     let fixture = |kind, options, pages: u64| {
         let mut record = Fixture { kind, options, ..Fixture::honest_write() }.record();
-        super::fixtures::snapshots(&mut record, |s| {
+        super::snapshots(&mut record, |s| {
             let pages = if s.moment == Moment::Start { 0 } else { pages };
             s.files.insert("/proc/vmstat".into(), Ok(format!("nr_dirtied {pages}\nnr_written {pages}\n")));
         });

@@ -1,12 +1,10 @@
-//! A03: direct I/O on a file that cannot do it, as the file system itself states.
-//!
-//! For: statx, file attributes, mount options. Not for: what really happened (A02).
+//! A03: direct I/O on a file that does not support it. Decides by statx, the mount options and the file
+//! attributes. A02 checks whether direct I/O really happened.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 #[cfg(test)]
 use model::machine::DirectIo;
 
@@ -40,7 +38,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.stream.cache.is_direct() || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    let mut silent = None;
+    let mut not_stated = None;
     for place in case.places() {
         if let Some(why) = place.without_direct() {
             return Ok(Answer::Finding(Detail {
@@ -54,10 +52,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
             }));
         }
         if place.direct.is_none() {
-            silent = Some(format!("{} does not say whether it does direct I/O", place.kind()));
+            not_stated = Some(format!("{} does not say whether it does direct I/O", place.kind()));
         }
     }
-    match silent {
+    match not_stated {
         Some(why) => Err(why),
         None if case.places().next().is_none() => Err("the place of the target is not in the record".into()),
         None => Ok(Answer::Holds("The file system states that the target does direct I/O.", evidence([]))),
@@ -68,7 +66,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 use crate::fixture::Fixture;
 
 #[test]
-fn a_data_journal_and_tmpfs_are_refusals() {
+fn a_data_journal_and_tmpfs_do_not_support_direct_io() {
     let journal = Fixture { options: "rw,data=journal", ..Fixture::honest() };
     assert_eq!(CHECK.severity(&journal.record()), Some(Severity::Rename));
     let tmpfs = Fixture { kind: "tmpfs", ram: Some("tmpfs"), direct: None, ..Fixture::honest() };

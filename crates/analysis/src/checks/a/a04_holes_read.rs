@@ -1,18 +1,15 @@
-//! A04: reads of bytes that were never written.
-//!
-//! For: holes and unwritten extents of the file, seen before the first operation and after the last. Not for: compressed or shared
-//! extents, nor other changes of a file (A23).
+//! A04: reads of bytes that were never written. Measures the share of holes and unwritten extents in the file
+//! before the first operation and after the last one.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::show_share;
 
-/// Share of never written bytes that is still harmless: one block at the end of a file of a mebibyte.
+/// Share of never written bytes that is harmless: one block at the end of a 4 MiB file.
 const VOID_ABOVE: Share = Share(0.001);
 
 pub(super) const CHECK: Check = Check {
@@ -45,19 +42,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let measured = !case.runs.is_empty();
-    let before = hollow_share(&if measured { case.extents()? } else { case.extents_before_runs()? })?;
-    let after = hollow_share(&case.extents_at_ends()).unwrap_or(before);
-    let (hollow, at_start) = if before > VOID_ABOVE { (before, true) } else { (after, false) };
-    let numbers = evidence([("never_written_share", hollow)]);
-    if hollow <= VOID_ABOVE {
-        let sentence = if hollow > 0.0 {
+    let before = never_written_share(&if measured { case.extents()? } else { case.extents_before_runs()? })?;
+    let after = never_written_share(&case.extents_at_ends()).unwrap_or(before);
+    let (share_unwritten, at_start) = if before > VOID_ABOVE { (before, true) } else { (after, false) };
+    let numbers = evidence([("never_written_share", share_unwritten)]);
+    if share_unwritten <= VOID_ABOVE {
+        let sentence = if share_unwritten > 0.0 {
             "Nearly every byte that was read is stored on the disk."
         } else {
             "Every byte that was read is stored on the disk."
         };
         return Ok(Answer::Holds(sentence, numbers));
     }
-    let share = show_share(hollow);
+    let share = show_share(share_unwritten);
     let sentence = match (measured, at_start) {
         (false, _) => format!(
             "{share} of what is to be read of this file was never written: the kernel returns zeros without reading the disk."
@@ -71,11 +68,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
              reading the disk."
         ),
     };
-    Ok(Answer::Finding(Detail::new(Severity::Void, sentence, numbers)))
+    Ok(Answer::finding(Severity::Void, sentence, numbers))
 }
 
-/// The largest share of never written bytes in any of these maps.
-fn hollow_share(maps: &[model::evidence::Extents]) -> Known<f64> {
+/// Returns the largest share of never written bytes in any of the extent maps.
+fn never_written_share(maps: &[model::evidence::Extents]) -> Known<f64> {
     let mut worst: Option<f64> = None;
     for e in maps {
         if e.span_bytes > 0 {
@@ -90,7 +87,7 @@ fn hollow_share(maps: &[model::evidence::Extents]) -> Known<f64> {
 use crate::fixture::Fixture;
 
 #[test]
-fn encoded_extents_are_no_holes_and_writes_are_not_asked() {
+fn encoded_extents_are_not_holes_and_writes_are_not_checked() {
     let encoded = Fixture { encoded_share: 1.0, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&encoded.record()), Ok(Answer::Holds(..))));
     let write = Fixture { hole_share: 1.0, ..Fixture::honest_write() };
@@ -98,8 +95,8 @@ fn encoded_extents_are_no_holes_and_writes_are_not_asked() {
 }
 
 #[test]
-fn holes_that_come_while_it_is_read_are_found_too() {
-    let record = super::fixtures::extents(&Fixture::honest(), |moment, e| {
+fn holes_punched_during_the_run_are_found() {
+    let record = super::extents(&Fixture::honest(), |moment, e| {
         if moment == model::evidence::Moment::Stop {
             e.hole_bytes = e.span_bytes / 2;
         }
@@ -109,7 +106,7 @@ fn holes_that_come_while_it_is_read_are_found_too() {
 }
 
 #[test]
-fn a_block_device_has_no_holes_to_look_for() {
+fn block_devices_are_not_checked() {
     let device = Fixture { role: model::plan::Role::Device, no_fiemap: true, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&device.record()), Ok(Answer::DoesNotApply));
 }

@@ -1,21 +1,19 @@
-//! A05: reads of blocks that hold nothing but zeros.
-//!
-//! For: what single reads found before the runs. Not for: bytes that were never written, by the file system's own word (A04).
+//! A05: reads of blocks that hold only zeros. Counts the zero blocks among the single reads made before the runs,
+//! and subtracts the blocks that earlier phases of the job overwrote.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Data, Kind, Stream};
 use model::units::{show_count, show_share};
 
-/// Share of zeros above which they matter: files of databases and virtual disks have some empty blocks.
+/// Share of zeros above which the rate is biased. Databases and virtual disks contain some empty blocks.
 const BIASED_ABOVE: Share = Share(0.05);
-/// Share from which the number is mostly about zeros.
+/// Share from which the result mostly measures zeros.
 const VOID_FROM: Share = Share(0.5);
-/// Blocks below which a share says too little: one in sixteen is a share of 6 %.
+/// Fewest blocks that give a useful share: one in sixteen is 6 %.
 const FEWEST_BLOCKS: u64 = 16;
 
 pub(super) const CHECK: Check = Check {
@@ -48,7 +46,7 @@ pub(super) const CHECK: Check = Check {
         )
     }),
     #[cfg(test)]
-    blind: || super::fixtures::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
+    blind: || super::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -69,35 +67,35 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::Holds("The blocks that were read hold data.", numbers));
     }
     let written = written_before(case);
-    let left = part - written;
-    if left <= BIASED_ABOVE.0 {
+    let remaining = part - written;
+    if remaining <= BIASED_ABOVE.0 {
         return Err("the zeros were there before an earlier phase of the job wrote to the same target".into());
     }
-    Ok(Answer::Finding(Detail::new(
-        if left >= VOID_FROM.0 && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
+    Ok(Answer::finding(
+        if remaining >= VOID_FROM.0 && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
         format!(
             "{}{} of {} blocks that were looked at hold only zeros: drives, thin volumes and clouds answer such reads from \
              their map and not from the medium.",
             if written > 0.0 { "At least " } else { "" },
-            show_share(left),
+            show_share(remaining),
             show_count(blocks as f64)
         ),
         numbers,
-    )))
+    ))
 }
 
-/// Share of the region of the reads that earlier phases of the job can have put data into, by the bytes that they wrote to the same
-/// targets: at most, as if no block had been written twice.
+/// Returns the largest share of the read region that earlier phases of the job can have filled with data. Sums
+/// the bytes that they wrote to the same targets and assumes that no block was written twice.
 fn written_before(case: &Case) -> f64 {
     let mut bytes = 0_u64;
     for run in case.record.runs.iter().filter(|run| run.start.job == case.at && run.start.phase < case.phase)
     {
         let streams = case.job.phases.get(run.start.phase).map_or(&[][..], |phase| &phase.streams);
         let ends = run.end.iter().flat_map(|end| &end.streams);
-        let theirs =
+        let shares_target =
             |stream: &Stream| stream.targets.iter().any(|target| case.stream.targets.contains(target));
         for (_, end) in
-            streams.iter().zip(ends).filter(|(stream, _)| theirs(stream) && stream.data != Data::Zeros)
+            streams.iter().zip(ends).filter(|(stream, _)| shares_target(stream) && stream.data != Data::Zeros)
         {
             bytes = bytes.saturating_add(end.issued.get(&Kind::Write).map_or(0, |issued| issued.bytes));
         }
@@ -110,8 +108,8 @@ fn written_before(case: &Case) -> f64 {
     share(bytes as f64, region.sum::<u64>() as f64)
 }
 
-/// Whether zeros may be answered without the medium: by the map of flash, by whoever carries a virtual disk, by a device
-/// that was discarded. Where that is not known it is assumed.
+/// Whether the storage may answer zeros without reading the medium: from the map of an SSD or of a virtual disk,
+/// or after a discard. Assumed if unknown.
 fn zeros_are_free(case: &Case) -> bool {
     let spinning = |leaves: Vec<&model::machine::Layer>| {
         leaves.iter().all(|l| l.queue_number("rotational") == Ok(1) && !case.is_virtual(l))
@@ -124,11 +122,11 @@ use crate::fixture::Fixture;
 
 #[cfg(test)]
 fn with_zeros(fixture: &Fixture, zeros: u64) -> model::record::Record {
-    super::fixtures::probe(fixture, |p| p.as_mut().unwrap().zero_blocks = zeros)
+    super::probe(fixture, |p| p.as_mut().unwrap().zero_blocks = zeros)
 }
 
 #[test]
-fn three_zeros_of_64_are_nothing_some_bias_and_most_void() {
+fn the_share_of_zeros_decides_between_silent_biased_and_void() {
     let at = |zeros| CHECK.severity(&with_zeros(&Fixture::honest(), zeros));
     assert_eq!(at(3), None);
     assert_eq!(at(4), Some(Severity::Biased));
@@ -137,7 +135,7 @@ fn three_zeros_of_64_are_nothing_some_bias_and_most_void() {
 }
 
 #[test]
-fn a_spinning_disk_reads_zeros_like_anything_else() {
+fn zeros_on_a_spinning_disk_only_bias() {
     let mut record = with_zeros(&Fixture::honest(), 64);
     for layer in &mut record.header.hosts[0].places[0].layers {
         layer.queue.insert("rotational".into(), "1\n".into());
@@ -148,17 +146,17 @@ fn a_spinning_disk_reads_zeros_like_anything_else() {
 }
 
 #[test]
-fn few_blocks_say_too_little_and_holes_are_told_by_another() {
-    let few = super::fixtures::probe(&Fixture::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
+fn few_blocks_are_not_checked_and_holes_are_left_to_a04() {
+    let few = super::probe(&Fixture::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
     assert!(CHECK.answer(&few).is_err_and(|why| why.contains("only 15")));
     let holes = with_zeros(&Fixture { hole_share: 1.0, ..Fixture::honest() }, 64);
     assert_eq!(CHECK.answer(&holes), Ok(Answer::DoesNotApply));
 }
 
 #[test]
-fn zeros_that_earlier_phases_can_have_written_over_are_no_finding_and_the_others_are() {
+fn zeros_that_earlier_phases_may_have_overwritten_are_subtracted() {
     let writing = Fixture::honest_write().record();
-    let behind = |target: usize, part: f64| {
+    let after_phase = |target: usize, part: f64| {
         let mut record = with_zeros(&Fixture::honest(), 64);
         let mut writer = writing.header.plan.jobs[0].phases[0].clone();
         writer.streams[0].targets = vec![target];
@@ -175,13 +173,13 @@ fn zeros_that_earlier_phases_can_have_written_over_are_no_finding_and_the_others
         answers.into_iter().find(|(check, _)| check.id == CHECK.id).unwrap().1
     };
     for part in [0.96, 1.0, 7.0] {
-        assert!(behind(0, part).is_err_and(|why| why.contains("an earlier phase")), "{part}");
+        assert!(after_phase(0, part).is_err_and(|why| why.contains("an earlier phase")), "{part}");
     }
     let severity = |answer| match answer {
         Ok(Answer::Finding(f)) => Some((f.severity, f.sentence.starts_with("At least"))),
         _ => None,
     };
-    assert_eq!(severity(behind(0, 0.25)), Some((Severity::Void, true)));
-    assert_eq!(severity(behind(0, 0.75)), Some((Severity::Biased, true)));
-    assert_eq!(severity(behind(7, 1.0)), Some((Severity::Void, false)));
+    assert_eq!(severity(after_phase(0, 0.25)), Some((Severity::Void, true)));
+    assert_eq!(severity(after_phase(0, 0.75)), Some((Severity::Biased, true)));
+    assert_eq!(severity(after_phase(7, 1.0)), Some((Severity::Void, false)));
 }

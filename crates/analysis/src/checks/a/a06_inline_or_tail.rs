@@ -1,16 +1,14 @@
-//! A06: files so small that their bytes lie in the inode or share a block with others.
-//!
-//! For: what FIEMAP says of the file at the start. Not for: where such reads were answered from (A01, A02).
+//! A06: files so small that their bytes are stored in the inode or share a block with other files. Decides by the
+//! extent map (FIEMAP) at the start of the runs.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_share;
 
-/// Share that may lie there: the packed tail of a file of some hundred blocks.
+/// Inline share that is harmless: the packed tail of a file of some hundred blocks.
 const RENAMED_ABOVE: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
@@ -61,17 +59,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
 
 #[cfg(test)]
 fn with_inline(bytes: u64) -> model::record::Record {
-    super::fixtures::extents(&crate::fixture::Fixture::honest(), |_, e| e.inline_bytes = bytes)
+    super::extents(&crate::fixture::Fixture::honest(), |_, e| e.inline_bytes = bytes)
 }
 
 #[test]
-fn a_tail_is_nothing_and_a_file_in_its_inode_is_no_file_on_disk() {
+fn a_packed_tail_is_accepted_and_an_inline_file_is_relabelled() {
     assert_eq!(CHECK.severity(&with_inline(1 << 23)), None, "0.8 %");
     assert_eq!(CHECK.severity(&with_inline(1 << 24)), Some(Severity::Rename));
 }
 
 #[test]
-fn a_block_device_has_no_inode() {
+fn block_devices_are_not_checked() {
     let device = crate::fixture::Fixture {
         role: model::plan::Role::Device,
         no_fiemap: true,

@@ -1,19 +1,16 @@
-//! A07: files that are stored compressed or encrypted.
-//!
-//! For: what FIEMAP says at the start of each run and, where something was written, after its final sync. Not for: whether
-//! such a file can do direct I/O (A03), nor for data that a drive itself compresses (A08).
+//! A07: files that the file system stores compressed or encrypted. Decides by the extent map (FIEMAP) at the
+//! start of each run and, for writes, after its final sync.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Extents;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
-/// Share from which device bytes and file bytes are two things.
+/// Share above which the bytes on the device are no longer those of the file.
 const BIASED_ABOVE: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
@@ -65,24 +62,24 @@ fn evaluate(case: &Case) -> Known<Answer> {
             &format!(" {} were asked for, and the disk did {}.", show_bytes(issued), show_bytes(bytes));
         numbers.insert("device_bytes".into(), bytes as f64);
     }
-    Ok(Answer::Finding(Detail::new(Severity::Biased, sentence, numbers)))
+    Ok(Answer::finding(Severity::Biased, sentence, numbers))
 }
 
-/// The largest share of encoded bytes before or after any run. What is written may be encoded then and not before.
+/// Returns the largest share of encoded bytes before or after any run. Writes may be encoded only afterwards.
 fn encoded_share(case: &Case) -> Known<f64> {
     let mut all = case.extents()?;
     if case.does(Kind::Write) {
         all.extend(case.extents_over_runs()?.into_iter().map(|(_, after)| after));
     }
-    let of = |e: &Extents| share(e.encoded_bytes as f64, e.span_bytes as f64);
-    Ok(all.iter().map(of).fold(0.0, f64::max))
+    let encoded_share_of = |e: &Extents| share(e.encoded_bytes as f64, e.span_bytes as f64);
+    Ok(all.iter().map(encoded_share_of).fold(0.0, f64::max))
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn a_hundredth_is_nothing_and_more_is_named_with_its_bytes() {
+fn more_than_one_percent_biases_and_names_the_bytes() {
     let at = |encoded_share| CHECK.answer(&Fixture { encoded_share, ..Fixture::honest() }.record());
     assert!(matches!(at(0.01), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = at(0.02) else { panic!("silent") };
@@ -90,9 +87,9 @@ fn a_hundredth_is_nothing_and_more_is_named_with_its_bytes() {
 }
 
 #[test]
-fn what_is_written_may_be_encoded_only_afterwards() {
+fn writes_are_checked_after_the_final_sync() {
     use model::evidence::Moment;
-    let late = super::fixtures::extents(&Fixture::honest_write(), |moment, e| {
+    let late = super::extents(&Fixture::honest_write(), |moment, e| {
         if moment == Moment::Synced {
             e.encoded_bytes = e.span_bytes;
         }

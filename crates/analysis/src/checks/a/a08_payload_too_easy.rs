@@ -1,26 +1,25 @@
-//! A08: written data that storage could compress or deduplicate.
-//!
-//! For: what the data of the writes are like, as measured, against what lies below. Not for: data that are read (A05).
+//! A08: written data that storage could compress or deduplicate. Compares the measured compressibility and
+//! duplicates of the payload with limits, and checks whether a layer below is known to compress.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Data, Kind};
 use model::machine::{LayerKind, Place};
 use model::record::Written;
 use model::units::show_share;
 
-/// Percent that a compressor may save: random data have none, and below this no device would show it.
+/// Percent that a compressor may save. Random data save nothing, and no device would show a smaller share.
 const COMPRESS_ABOVE: f64 = 10.0;
-/// Percent of the blocks that may be copies: of 4096 that are measured, a real device would notice about these.
+/// Percent of the 4096 measured blocks that may be copies. No device would show a smaller share.
 const DEDUP_ABOVE: f64 = 5.0;
-/// Percent from which nothing of the data is left: zeros, or one block over and over.
+/// Percent from which almost nothing is stored: zeros, or one block repeated.
 const NOTHING_LEFT: f64 = 95.0;
-/// How far, in percent, measured shares may lie above the ones asked for: they are those of 4096 blocks.
+/// Percentage points by which the measured share may exceed the requested one. The measurement samples 4096
+/// blocks.
 const AS_ASKED: f64 = 3.0;
-/// File systems that may compress by themselves, with the mount option that says so.
+/// File systems that can compress with a mount option.
 const COMPRESS_BY_OPTION: &[&str] = &["btrfs", "bcachefs", "f2fs", "zfs", "ubifs"];
 
 pub(super) const CHECK: Check = Check {
@@ -54,7 +53,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    // In plain memory a byte is a byte; compressed memory is where its value matters most.
+    // Plain memory stores every byte as it is. Compressed memory (zram) does not.
     let plain_memory = case.ram().is_some() && !compresses(case);
     if !case.does(Kind::Write) || !case.has_storage() || plain_memory {
         return Ok(Answer::DoesNotApply);
@@ -67,32 +66,32 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if compress <= COMPRESS_ABOVE && dedup <= DEDUP_ABOVE {
         return Ok(Answer::Holds("What was written can neither be compressed nor deduplicated.", numbers));
     }
-    let gone = compress.max(dedup) >= NOTHING_LEFT;
-    let (severity, then) = if gone && compresses(case) {
+    let almost_nothing_stored = compress.max(dedup) >= NOTHING_LEFT;
+    let (severity, consequence) = if almost_nothing_stored && compresses(case) {
         (Severity::Void, "and the storage here compresses: hardly anything of it was stored")
     } else if as_asked(&case.stream.data, compress, dedup) {
         (Severity::Note, "as was asked for; storage that compresses or deduplicates is faster with such data")
     } else {
         (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         severity,
         format!(
-            "A compressor saves {} of what was written, and {} of its blocks are copies, {then}.",
+            "A compressor saves {} of what was written, and {} of its blocks are copies, {consequence}.",
             show_share(compress / 100.0),
             show_share(dedup / 100.0)
         ),
         numbers,
-    )))
+    ))
 }
 
-/// Whether shares were asked for and the data are no easier than that.
+/// Whether the user requested these shares and the data are no easier than requested.
 fn as_asked(data: &Data, compress: f64, dedup: f64) -> bool {
     let Data::Random { compress_percent, dedup_percent, .. } = data else { return false };
     compress <= f64::from(*compress_percent) + AS_ASKED && dedup <= f64::from(*dedup_percent) + AS_ASKED
 }
 
-/// Whether something below is known to compress.
+/// Whether a layer below the target is known to compress.
 fn compresses(case: &Case) -> bool {
     let by_file_system = |place: &Place| {
         place.file_system.as_ref().is_some_and(|fs| {
@@ -123,7 +122,7 @@ fn written(
 }
 
 #[test]
-fn a_tenth_is_nothing_and_zeros_bias_or_void() {
+fn small_shares_are_accepted_and_zeros_bias_or_void() {
     let own = || Data::default();
     let at = |data, shares| CHECK.severity(&written(&Fixture::honest_write(), data, shares));
     assert_eq!(at(own(), [10.0, 5.0]), None);
@@ -136,7 +135,7 @@ fn a_tenth_is_nothing_and_zeros_bias_or_void() {
 }
 
 #[test]
-fn what_was_asked_for_is_a_note_and_easier_data_are_not() {
+fn requested_shares_are_a_note_and_easier_data_bias() {
     let asked = || Data::Random {
         compress_percent: 50,
         dedup_percent: 0,
@@ -149,7 +148,7 @@ fn what_was_asked_for_is_a_note_and_easier_data_are_not() {
 }
 
 #[test]
-fn plain_memory_takes_zeros_as_it_takes_anything_and_zram_does_not() {
+fn plain_memory_is_not_checked_and_zeros_on_zram_are_void() {
     let tmpfs =
         written(&Fixture { ram: Some("tmpfs"), ..Fixture::honest_write() }, Data::Zeros, [100.0, 100.0]);
     assert_eq!(CHECK.answer(&tmpfs), Ok(Answer::DoesNotApply));

@@ -1,19 +1,16 @@
-//! A09: writes that were acknowledged and still in memory when the clock stopped.
-//!
-//! For: bytes written against bytes at the device, and dirty pages, both before the final sync. Not for: a drive's own
-//! volatile cache, which nobody can see from here.
+//! A09: acknowledged writes that were still in memory when the clock stopped. Compares the bytes written with the
+//! bytes at the device, and counts dirty pages, both before the final sync.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Moment;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_rate, show_share};
 
-/// Share in memory that is normal: requests in flight, the last pages of a flush.
+/// Share in memory that is normal: requests in flight and the last pages of a flush.
 const RENAMED_ABOVE: Share = Share(0.05);
 
 pub(super) const CHECK: Check = Check {
@@ -60,19 +57,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let bounds = case.at_device(Kind::Write);
     let device = bounds.as_ref().map(|d| d.most as f64);
-    let missing = |device: Option<f64>| device.map_or(0.0, |d| 1.0 - d / written);
+    let share_missing = |device: Option<f64>| device.map_or(0.0, |d| 1.0 - d / written);
     let dirty = case.own_dirty_bytes(Moment::Stop).map(|bytes| bytes as f64);
-    let kept = |device: Option<f64>| missing(device).max(dirty.unwrap_or(0.0) / written).clamp(0.0, 1.0);
+    let share_in_memory =
+        |device: Option<f64>| share_missing(device).max(dirty.unwrap_or(0.0) / written).clamp(0.0, 1.0);
     let device = device.ok();
-    let in_memory = kept(device);
+    let in_memory = share_in_memory(device);
     let mut numbers = evidence([("written_bytes", written), ("in_memory_share", in_memory)]);
     numbers.extend(device.map(|d| ("device_write_bytes".to_owned(), d)));
     numbers.extend(dirty.map(|d| ("dirty_bytes".to_owned(), d)));
     if in_memory > RENAMED_ABOVE {
-        return Ok(Answer::Finding(found(case, in_memory, numbers)));
+        return Ok(Answer::Finding(finding(case, in_memory, numbers)));
     }
-    // Where other streams share the device, both bounds must lead to the same answer.
-    if kept(Some(bounds?.least as f64)) > RENAMED_ABOVE {
+    // If other streams share the device, both bounds must lead to the same answer.
+    if share_in_memory(Some(bounds?.least as f64)) > RENAMED_ABOVE {
         return Err(format!(
             "how much of what this stream wrote had left memory is not known: {}",
             case.why_shared()?
@@ -81,7 +79,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::Holds("What was written was at the device when the clock stopped.", numbers))
 }
 
-fn found(case: &Case, in_memory: f64, mut numbers: Evidence) -> Detail {
+fn finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Detail {
     let mut sentence =
         format!("{} of what was written was still in memory when the clock stopped.", show_share(in_memory));
     if let Some(rate) = rate_with_sync(case) {
@@ -97,9 +95,9 @@ fn found(case: &Case, in_memory: f64, mut numbers: Evidence) -> Detail {
     }
 }
 
-/// MB/s of the windows' bytes when the sync that made them stable counts as time too.
+/// Returns the write rate in MB/s with the final sync counted as part of the time.
 fn rate_with_sync(case: &Case) -> Option<f64> {
-    // The sync makes what all streams wrote stable.
+    // The final sync covers the writes of all streams.
     if case.others_write() {
         return None;
     }
@@ -115,7 +113,7 @@ fn rate_with_sync(case: &Case) -> Option<f64> {
 use crate::fixture::Fixture;
 
 #[test]
-fn the_rate_with_the_sync_is_in_the_sentence() {
+fn the_sentence_contains_the_rate_with_the_final_sync() {
     let fixture = Fixture { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Fixture::honest_write() };
     let Ok(Answer::Finding(f)) = CHECK.answer(&fixture.record()) else { panic!("silent") };
     // 10,000 operations of 4 KiB in 1 s and 3 s of sync.
@@ -124,7 +122,7 @@ fn the_rate_with_the_sync_is_in_the_sentence() {
 }
 
 #[test]
-fn reads_are_not_asked_and_dirty_pages_tell_without_counters() {
+fn reads_are_not_checked_and_dirty_pages_suffice_without_counters() {
     assert_eq!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
     let dirty = Fixture { dirty_share: 0.5, stat_unreadable: true, ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&dirty.record()), Some(Severity::Rename));

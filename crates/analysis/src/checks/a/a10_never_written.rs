@@ -1,22 +1,20 @@
-//! A10: writes that were never carried out, not even by the final sync.
+//! A10: writes that never reached the device, not even with the final sync. Counts dirty pages that this process
+//! dropped, and compares the bytes at the device after the sync with the distinct blocks written.
 //!
-//! For: pages that our own process dropped while dirty, and bytes that are missing at the device after the final sync. Not for:
-//! what was only late (A09), nor direct writes that did not arrive (A02, A22).
+//! A09 reports late writes. A02 and A22 report direct writes that did not arrive.
 
-use super::coverage;
 use crate::case::{Case, grown};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
-/// Share of the written bytes that may have been dropped: a temporary file of our own, at most.
+/// Share of the written bytes that may have been dropped: at most a temporary file of fathom itself.
 const VOID_ABOVE: Share = Share(0.01);
-/// Share of the different blocks written that the device must have seen after the sync. How many are different is computed
-/// from the order of offsets, to a few percent.
+/// Share of the distinct blocks written that the device must have seen after the sync. The number of distinct
+/// blocks follows from the order of offsets, to a few percent.
 const ARRIVED_FROM: Share = Share(0.9);
 
 pub(super) const CHECK: Check = Check {
@@ -45,7 +43,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     blind: || {
         let mut record = crate::fixture::Fixture::honest_write().record();
-        super::fixtures::snapshots(&mut record, |s| drop(s.files.remove("/proc/self/io")));
+        super::snapshots(&mut record, |s| drop(s.files.remove("/proc/self/io")));
         record
     },
 };
@@ -68,9 +66,9 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             "{} of what was written were dropped from memory before they were ever stored.",
             show_bytes(cancelled)
         );
-        return Ok(Answer::Finding(found(sentence, numbers)));
+        return Ok(Answer::Finding(finding(sentence, numbers)));
     }
-    // Direct writes leave nothing for a sync to do.
+    // A sync has nothing to write after direct writes.
     if case.stream.cache.is_direct() {
         return Ok(Answer::Holds("No write was dropped before it was stored.", numbers));
     }
@@ -78,17 +76,17 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let others = case.submitted_by_sharers(Kind::Write, &tops);
     let synced = case.synced_write_bytes()?;
     let arrived = synced.saturating_sub(others.least);
-    let different = different_bytes(case)?;
+    let distinct = distinct_bytes(case)?;
     numbers.insert("device_write_bytes_after_sync".into(), arrived as f64);
-    numbers.insert("different_bytes".into(), different);
-    let surely = if others.most == 0 { arrived } else { synced.saturating_sub(grown(others.most)) };
-    if arrived as f64 >= ARRIVED_FROM.0 * different && (surely as f64) < ARRIVED_FROM.0 * different {
+    numbers.insert("different_bytes".into(), distinct);
+    let arrived_at_least = if others.most == 0 { arrived } else { synced.saturating_sub(grown(others.most)) };
+    if arrived as f64 >= ARRIVED_FROM.0 * distinct && (arrived_at_least as f64) < ARRIVED_FROM.0 * distinct {
         return Err(format!(
             "whether all that this stream wrote was stored is not known: {}",
             case.why_shared()?
         ));
     }
-    if arrived as f64 >= ARRIVED_FROM.0 * different {
+    if arrived as f64 >= ARRIVED_FROM.0 * distinct {
         return Ok(Answer::Holds("What was written was stored after the final sync.", numbers));
     }
     if case.extents_over_runs().is_err() || earlier.finds(CheckId::A07) {
@@ -100,23 +98,23 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         "Even after the final sync the device had written only {} of {} of different blocks ({}): somebody deleted or truncated \
          the file, or a layer lost them.",
         show_bytes(arrived),
-        show_bytes(different as u64),
-        show_share(arrived as f64 / different)
+        show_bytes(distinct as u64),
+        show_share(arrived as f64 / distinct)
     );
-    Ok(Answer::Finding(found(sentence, numbers)))
+    Ok(Answer::Finding(finding(sentence, numbers)))
 }
 
-fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Detail {
+fn finding(sentence: String, numbers: crate::checks::Evidence) -> Detail {
     Detail::new(Severity::Void, sentence, numbers)
 }
 
-/// Bytes of different blocks that the stream wrote, all runs together.
-fn different_bytes(case: &Case) -> Known<f64> {
-    let of = |ran: &crate::case::CaseRun| {
+/// Returns the bytes of distinct blocks that the stream wrote in all runs.
+fn distinct_bytes(case: &Case) -> Known<f64> {
+    let distinct_in_run = |ran: &crate::case::CaseRun| {
         let written = ran.stream.issued.get(&Kind::Write).map_or(0, |i| i.bytes) as f64;
-        Ok(written * (1.0 - coverage::repeats(case, written)?))
+        Ok(written * (1.0 - super::repeated_share(case, written)?))
     };
-    case.runs.iter().map(of).sum()
+    case.runs.iter().map(distinct_in_run).sum()
 }
 
 #[cfg(test)]
@@ -127,7 +125,7 @@ use model::evidence::Moment;
 #[cfg(test)]
 fn cancelled(bytes: u64) -> model::record::Record {
     let mut record = Fixture::honest_write().record();
-    super::fixtures::snapshots(&mut record, |s| {
+    super::snapshots(&mut record, |s| {
         let bytes = if s.moment == Moment::Synced { bytes } else { 0 };
         s.files
             .insert("/proc/self/io".into(), Ok(format!("write_bytes: 9\ncancelled_write_bytes: {bytes}\n")));
@@ -136,14 +134,14 @@ fn cancelled(bytes: u64) -> model::record::Record {
 }
 
 #[test]
-fn a_dropped_hundredth_is_nothing_and_more_is_never_written() {
+fn more_than_one_percent_dropped_is_void() {
     // 11,000 writes of 4 KiB a run.
     assert_eq!(CHECK.severity(&cancelled(440_000)), None);
     assert_eq!(CHECK.severity(&cancelled(460_000)), Some(Severity::Void));
 }
 
 #[test]
-fn what_is_missing_at_the_device_after_the_sync_was_never_written() {
+fn bytes_missing_at_the_device_after_the_sync_are_void() {
     let lost = Fixture { cache: model::job::Cache::Buffered, sync_works: false, ..Fixture::honest_write() };
     let buffered = |delivered| Fixture { delivered, ..lost.clone() };
     let at = |delivered| CHECK.severity(&buffered(delivered).record());
@@ -154,7 +152,7 @@ fn what_is_missing_at_the_device_after_the_sync_was_never_written() {
 }
 
 #[test]
-fn trimmed_pages_are_not_held_against_anybody() {
+fn a_job_that_trims_is_not_checked() {
     let mut record = cancelled(20_000_000);
     record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix = model::job::Mix::of_percents(0, 10);
     assert!(CHECK.answer(&record).is_err_and(|why| why.contains("trims")));

@@ -1,18 +1,17 @@
-//! A11: a target that is memory.
-//!
-//! For: tmpfs, zram, ram disks and loop devices on them. Not for: caches in front of storage (A01, A12).
+//! A11: a target that is memory: tmpfs, zram, a RAM disk, or a loop device on one of them. If only some ends of
+//! the device chain are memory, divides the work among the ends and fires if memory served more than a small
+//! share.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::machine::{Layer, Place};
 use model::units::show_share;
 
-/// Share of the requests below which a part of the chain that is memory does not count: a few blocks of metadata.
+/// Share of the requests below which memory in the chain is ignored: a few blocks of metadata.
 const SERVED_FROM: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
@@ -71,15 +70,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
             renames: Some(renames),
         }));
     }
-    let memory = memory_ends(case);
-    if !memory.is_empty() {
-        return partly(case, &memory);
+    let memory_layers = memory_ends(case);
+    if !memory_layers.is_empty() {
+        return partly_memory(case, &memory_layers);
     }
     case.grounded()?;
     Ok(Answer::Holds("A device that is not memory lies below the target.", evidence([])))
 }
 
-/// Ends of the chain that are memory.
+/// Returns the ends of the device chain that are memory.
 fn memory_ends<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
     let mut out: Vec<&Layer> = Vec::new();
     for layer in case.places().flat_map(Place::leaves).filter(|l| l.ram.is_some()) {
@@ -90,11 +89,11 @@ fn memory_ends<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
     out
 }
 
-/// What to say where some ends of the chain are memory and others are not.
-fn partly(case: &Case, memory: &[&Layer]) -> Known<Answer> {
-    let names: Vec<&str> = memory.iter().filter_map(|l| l.ram.as_deref()).collect();
+/// Returns the answer for a chain in which only some ends are memory.
+fn partly_memory(case: &Case, memory_layers: &[&Layer]) -> Known<Answer> {
+    let names: Vec<&str> = memory_layers.iter().filter_map(|l| l.ram.as_deref()).collect();
     let names = names.join(", ");
-    let found = |sentence: String, part: &str, numbers| {
+    let finding = |sentence: String, part: &str, numbers| {
         Ok(Answer::Finding(Detail {
             severity: Severity::Rename,
             sentence,
@@ -109,7 +108,7 @@ fn partly(case: &Case, memory: &[&Layer]) -> Known<Answer> {
             let sentence = format!(
                 "A part of this target is memory ({names}); how much it served was not counted: {why}."
             );
-            return found(sentence, "a part", evidence([]));
+            return finding(sentence, "a part", evidence([]));
         }
     };
     let part = served.iter().filter(|(l, _)| l.ram.is_some()).map(|(_, part)| part).sum();
@@ -124,24 +123,26 @@ fn partly(case: &Case, memory: &[&Layer]) -> Known<Answer> {
         "A part of this target is memory ({names}), not a disk: at the ends of the chain, the requests were served by {}.",
         each.join(", ")
     );
-    found(sentence, &show_share(part), numbers)
+    finding(sentence, &show_share(part), numbers)
 }
 
-/// The share of the work that each end of the chain served. From the top down: the share of a layer goes to those that it stands on as
-/// their requests were to each other, so that what others do on a disk further down is not taken for ours.
+/// Returns the share of the work that each end of the chain served. Starts at the top and divides the share of
+/// each layer among the layers below in proportion to their requests. Other users of a disk further down
+/// therefore do not change the shares.
 fn served<'a>(case: &Case<'a>) -> Known<Vec<(&'a Layer, f64)>> {
     let mut ends: Vec<(&Layer, f64)> = case.leaves()?.into_iter().map(|end| (end, 0.0)).collect();
-    let mut level = divided(case, &case.tops()?, 1.0)?;
-    // A chain has fewer levels than layers; in a damaged record, where one may stand on itself, that ends it.
+    let mut level = divide_share(case, &case.tops()?, 1.0)?;
+    // A chain has at most as many levels as layers. The limit ends the loop in a damaged record in which a layer
+    // is below itself.
     for _ in case.places().flat_map(|p| &p.layers) {
         let mut next = Vec::new();
         for (layer, part) in level {
-            let below = below(case, layer);
-            if below.is_empty() {
-                add(&mut ends, layer, part);
+            let layers_below = layers_below(case, layer);
+            if layers_below.is_empty() {
+                add_share(&mut ends, layer, part);
             }
-            for (layer, part) in divided(case, &below, part)? {
-                add(&mut next, layer, part);
+            for (layer, part) in divide_share(case, &layers_below, part)? {
+                add_share(&mut next, layer, part);
             }
         }
         level = next;
@@ -149,8 +150,8 @@ fn served<'a>(case: &Case<'a>) -> Known<Vec<(&'a Layer, f64)>> {
     Ok(ends)
 }
 
-/// What this layer stands on.
-fn below<'a>(case: &Case<'a>, layer: &Layer) -> Vec<&'a Layer> {
+/// Returns the layers directly below `layer`.
+fn layers_below<'a>(case: &Case<'a>, layer: &Layer) -> Vec<&'a Layer> {
     let known = |place: &'a Place| {
         let layer = place.layers.iter().find(|l| l.stat_file == layer.stat_file)?;
         Some(layer.below.iter().filter_map(|i| place.layers.get(*i)).collect())
@@ -158,24 +159,24 @@ fn below<'a>(case: &Case<'a>, layer: &Layer) -> Vec<&'a Layer> {
     case.places().find_map(known).unwrap_or_default()
 }
 
-/// A share, divided among layers beside each other by the requests that they completed in the job's directions.
-fn divided<'a>(case: &Case<'a>, layers: &[&'a Layer], part: f64) -> Known<Vec<(&'a Layer, f64)>> {
+/// Divides a share among sibling layers by the requests that they completed in the job's directions.
+fn divide_share<'a>(case: &Case<'a>, layers: &[&'a Layer], part: f64) -> Known<Vec<(&'a Layer, f64)>> {
     if let [one] = layers {
         return Ok(vec![(one, part)]);
     }
     let requests = |layer: &'a Layer| {
         let done = case.counted(&[layer])?;
         let flows = [(Kind::Read, done.read), (Kind::Write, done.write)];
-        let ours = flows.into_iter().filter(|(kind, _)| case.does(*kind));
-        Ok((layer, ours.map(|(_, flow)| flow.ios as f64).sum()))
+        let own_flows = flows.into_iter().filter(|(kind, _)| case.does(*kind));
+        Ok((layer, own_flows.map(|(_, flow)| flow.ios as f64).sum()))
     };
     let counted: Vec<(&Layer, f64)> = layers.iter().map(|l| requests(l)).collect::<Known<_>>()?;
     let all = counted.iter().map(|(_, requests)| requests).sum();
     Ok(counted.into_iter().map(|(layer, requests)| (layer, part * share(requests, all))).collect())
 }
 
-/// Adds a share to that of a layer, which more than one may stand on.
-fn add<'a>(to: &mut Vec<(&'a Layer, f64)>, layer: &'a Layer, part: f64) {
+/// Adds a share to that of a layer. Several layers may have the same one below them.
+fn add_share<'a>(to: &mut Vec<(&'a Layer, f64)>, layer: &'a Layer, part: f64) {
     match to.iter_mut().find(|(l, _)| l.stat_file == layer.stat_file) {
         Some((_, has)) => *has += part,
         None => to.push((layer, part)),
@@ -185,9 +186,9 @@ fn add<'a>(to: &mut Vec<(&'a Layer, f64)>, layer: &'a Layer, part: f64) {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Half of the requests to a loop device on a disk, and this share of all to one on memory.
+/// Sends `1 - memory_share` of the requests to a loop device on a disk, and `memory_share` to one on tmpfs.
 #[cfg(test)]
-fn half_in_memory(memory: f64) -> model::record::Record {
+fn half_in_memory(memory_share: f64) -> model::record::Record {
     let mut record = Fixture::honest_loop().record();
     let place = &mut record.header.hosts[0].places[0];
     let mut twin = place.layers[0].clone();
@@ -198,44 +199,45 @@ fn half_in_memory(memory: f64) -> model::record::Record {
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         let Ok(text) = snapshot.files["/sys/block/loop0/stat"].clone() else { continue };
         let ios: f64 = text.split_whitespace().next().unwrap().parse().unwrap();
-        let text = format!("{} 0 8 0 0 0 0 0 0 0 0\n", (ios * memory / (1.0 - memory)) as u64);
+        let text = format!("{} 0 8 0 0 0 0 0 0 0 0\n", (ios * memory_share / (1.0 - memory_share)) as u64);
         snapshot.files.insert("/sys/block/loop1/stat".into(), Ok(text));
     }
     record
 }
 
 #[test]
-fn an_end_of_the_chain_that_is_memory_is_told_with_its_share() {
+fn the_share_of_a_memory_end_is_reported() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&half_in_memory(0.5)) else { panic!("silent") };
     assert!(f.sentence.contains("loop1 50 %") && f.sentence.contains("vda 50 %"), "{}", f.sentence);
     assert_eq!(f.renames, Some(Rename::Condition("50 % of it memory (loop1 on tmpfs)".into())));
     assert!(matches!(CHECK.answer(&half_in_memory(0.005)), Ok(Answer::Holds(..))));
     let mut uncounted = half_in_memory(0.5);
-    super::fixtures::snapshots(&mut uncounted, |s| drop(s.files.remove("/sys/block/loop1/stat")));
+    super::snapshots(&mut uncounted, |s| drop(s.files.remove("/sys/block/loop1/stat")));
     let Ok(Answer::Finding(f)) = CHECK.answer(&uncounted) else { panic!("silent") };
     assert!(f.sentence.contains("was not counted"), "{}", f.sentence);
 }
 
 #[test]
-fn what_others_do_on_a_disk_below_leaves_the_share_of_memory_as_it_is() {
+fn other_users_of_a_lower_disk_do_not_change_the_share_of_memory() {
     let evidence_of = |record: &model::record::Record| match CHECK.answer(record) {
         Ok(Answer::Finding(f)) => f.evidence,
         other => panic!("{other:?}"),
     };
     let change = |record: &mut model::record::Record, name: &str, of: &dyn Fn(u64) -> u64| {
-        super::fixtures::snapshots(record, |s| {
+        super::snapshots(record, |s| {
             let text = s.files[name].clone().unwrap();
-            let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-            words[0] = of(words[0].parse().unwrap()).to_string();
-            s.files.insert(name.into(), Ok(words.join(" ")));
+            let mut fields: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            fields[0] = of(fields[0].parse().unwrap()).to_string();
+            s.files.insert(name.into(), Ok(fields.join(" ")));
         });
     };
-    // On the disk below the loop device a neighbour does a thousand times as much.
-    let mut beside = half_in_memory(0.5);
-    change(&mut beside, "/sys/block/vda/stat", &|n| n * 1000);
-    let seen = evidence_of(&beside);
-    assert!((seen["memory_share"] - 0.5).abs() < 0.01, "{seen:?}");
-    // Both stand on one more device, and a third of the disk's is memory: two of four parts, and a third of the rest.
+    // Another process does a thousand times as much on the disk below the loop device.
+    let mut busy_disk = half_in_memory(0.5);
+    change(&mut busy_disk, "/sys/block/vda/stat", &|n| n * 1000);
+    let shares = evidence_of(&busy_disk);
+    assert!((shares["memory_share"] - 0.5).abs() < 0.01, "{shares:?}");
+    // A device above both, and a RAM disk that does a third of the work below the loop device: memory serves a
+    // half plus a third of the other half.
     let mut deeper = half_in_memory(0.5);
     let place = &mut deeper.header.hosts[0].places[0];
     let mut above = place.layers[0].clone();
@@ -247,16 +249,16 @@ fn what_others_do_on_a_disk_below_leaves_the_share_of_memory_as_it_is() {
     (third.name, third.stat_file) = ("ram0".into(), "/sys/block/ram0/stat".into());
     place.layers.push(third);
     place.layers[0].below.push(4);
-    super::fixtures::snapshots(&mut deeper, |s| {
+    super::snapshots(&mut deeper, |s| {
         let Ok(disk) = s.files["/sys/block/vda/stat"].clone() else { return };
         s.files.insert("/sys/block/md0/stat".into(), Ok(disk.clone()));
         s.files.insert("/sys/block/ram0/stat".into(), Ok(disk));
     });
     change(&mut deeper, "/sys/block/ram0/stat", &|n| n / 2);
-    let seen = evidence_of(&deeper);
-    assert!((seen["memory_share"] - (0.5 + 0.5 / 3.0)).abs() < 0.01, "{seen:?}");
-    assert!((seen["vda_share"] - 1.0 / 3.0).abs() < 0.01, "{seen:?}");
-    // A damaged record, in which a layer stands on itself, ends.
+    let shares = evidence_of(&deeper);
+    assert!((shares["memory_share"] - (0.5 + 0.5 / 3.0)).abs() < 0.01, "{shares:?}");
+    assert!((shares["vda_share"] - 1.0 / 3.0).abs() < 0.01, "{shares:?}");
+    // A damaged record in which a layer is below itself does not loop forever.
     deeper.header.hosts[0].places[0].layers[0].below.push(0);
     evidence_of(&deeper);
 }

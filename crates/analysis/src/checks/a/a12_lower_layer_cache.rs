@@ -1,25 +1,29 @@
-//! A12: layers below the one that we talk to which kept the work for themselves.
+//! A12: a layer below the target's device that kept part of the work in a cache, such as a loop device on a
+//! cached file. Compares the bytes of each layer with the bytes of the layers below it.
 //!
-//! For: stacks, such as a loop device on a cached file. Not for: a single disk, nor memory all the way down (A11).
+//! 1. Compares the top devices with the lowest devices, then every layer with the layers directly below it.
+//! 2. If other processes use a disk below a cached loop device, counts only the bytes that the kernel charged to
+//!    fathom.
+//! 3. If other streams of the phase use the chain, subtracts the bytes that they submitted and decides by bounds.
+//! 4. Reads of never written blocks of an image are named as the cause instead of a cache.
 
 use crate::case::{COUNTS_AT_ALL, Case, SAME_BYTES, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula, layer_names};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{BlockFlow, BlockStat, Moment};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::machine::{Layer, LayerKind, Place};
 use model::units::{show_bytes, show_share};
 use std::collections::BTreeSet;
 
-/// Share of a layer's bytes that must arrive below.
+/// Share of a layer's bytes that must arrive at the layers below.
 const ARRIVES_FROM: Share = Share(0.95);
-/// Share of the top's bytes from which a layer by itself is looked at.
+/// Share of the top's bytes from which a single layer is checked.
 const MATTERS_FROM: Share = Share(0.05);
-/// Part of what is missing below that never written bytes have to explain, to be called the cause: reads at random meet about
-/// their share.
+/// Part of the missing bytes that never written blocks must explain to be named as the cause. Random reads hit
+/// them roughly in proportion.
 const EXPLAINS_FROM: Share = Share(0.9);
 
 pub(super) const CHECK: Check = Check {
@@ -70,52 +74,53 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
     let stored = earlier.holds(CheckId::A04);
-    let whole = kept(case, (&tops, &leaves), &top, stored);
-    let of_one = || {
+    let whole_chain = missing_below(case, (&tops, &leaves), &top, stored);
+    let single_layer = || {
         steps(case)
             .into_iter()
-            .find_map(|(above, below)| kept(case, (&[above], &below), &top, stored).ok().flatten())
+            .find_map(|(above, below)| missing_below(case, (&[above], &below), &top, stored).ok().flatten())
     };
-    if let Some(found) = whole.clone().ok().flatten().or_else(of_one) {
-        return Ok(Answer::Finding(found));
+    if let Some(finding) = whole_chain.clone().ok().flatten().or_else(single_layer) {
+        return Ok(Answer::Finding(finding));
     }
-    whole?;
+    whole_chain?;
     let numbers =
         evidence([("top_bytes", top.total().bytes as f64), ("leaf_bytes", leaf.total().bytes as f64)]);
     Ok(Answer::Holds("What the top device did, the disks below did too.", numbers))
 }
 
-/// The answer for a stream whose chain other streams use too: what the disks did, less what the others submitted to them.
+/// Returns the answer for a stream whose chain other streams use too: the bytes at the disks less the bytes that
+/// the other streams submitted.
 fn shared(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), stored: bool) -> Known<Answer> {
     let why_shared = || case.not_alone(&case.sharers(&chain(case)), leaves);
     let (mut undecided, mut numbers) = (false, evidence([]));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let above = case.at_device(kind)?;
-        let done = flow(&case.counted_together(leaves)?, kind).bytes;
+        let done = super::flow(&case.counted_together(leaves)?, kind).bytes;
         let charged = if kind == Kind::Read { case.charged_reads_on(leaves) } else { None };
         let done = charged.map_or(done, |charged| charged.min(done));
         let others = case.submitted_by_sharers(kind, leaves);
         let most = done.saturating_sub(others.least);
         let can_tell = kind == Kind::Write || charged.is_some();
         let mut least = if can_tell { case.surely_left(kind, done, others) } else { 0 };
-        // Where all streams come through the same top and nothing in between reads ahead, no more than all that is missing below
-        // can be missing for this stream.
+        // If all streams use the same top device and no layer between reads ahead, this stream cannot miss more
+        // than all streams miss together.
         let all = case.with_sharers();
         let same_top =
             all.shared().is_ok_and(|t| t.iter().all(|t| tops.iter().any(|own| own.stat_file == t.stat_file)));
         if same_top && can_tell && !may_be_kept(case, kind, leaves) {
-            let missing = flow(&case.counted_together(tops)?, kind).bytes.saturating_sub(done);
+            let missing = super::flow(&case.counted_together(tops)?, kind).bytes.saturating_sub(done);
             least = least.max(above.least.saturating_sub(missing));
         }
         let part = share(most as f64, above.least as f64);
         if above.least > 0 && part < ARRIVES_FROM {
-            let of = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
-            let sides = ((names(tops), of(above.least)), (names(leaves), of(most)));
+            let flow_of = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
+            let sides = ((layer_names(tops), flow_of(above.least)), (layer_names(leaves), flow_of(most)));
             let why = Why::from_case(case, kind, 1.0 - part, stored);
-            let mut found = found(kind, sides, (part, " for this stream"), why);
-            // Requests of streams that share a device were not counted apart.
-            found.evidence.retain(|key, _| !key.ends_with("_ios"));
-            return Ok(Answer::Finding(found));
+            let mut finding = finding(kind, sides, (part, " for this stream"), why);
+            // Requests of streams that share a device are not counted separately.
+            finding.evidence.retain(|key, _| !key.ends_with("_ios"));
+            return Ok(Answer::Finding(finding));
         }
         undecided |= (least as f64) < ARRIVES_FROM.0 * above.most as f64;
         numbers.extend(evidence([("top_bytes", above.least as f64), ("leaf_bytes_at_least", least as f64)]));
@@ -126,12 +131,12 @@ fn shared(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), stored: bool) -> 
     Ok(Answer::Holds("What the top device did, the disks below did too.", numbers))
 }
 
-/// All layers below the targets.
+/// Returns all layers below the targets.
 fn chain<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
     case.places().flat_map(|p| &p.layers).collect()
 }
 
-/// Each layer that stands on others, with these.
+/// Returns each layer that has layers below it, together with these.
 fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
     let of_place = |place: &'a model::machine::Place| {
         let layers = place.layers.iter().filter(|l| !l.below.is_empty() && l.kind != LayerKind::Partition);
@@ -140,8 +145,9 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
     case.places().flat_map(of_place).collect()
 }
 
-/// What is to be said where less arrived below than was done above, in a direction of which `all` went a part that matters this way.
-fn kept(
+/// Returns a finding if the lower layers moved fewer bytes than the upper ones. Ignores directions in which the
+/// upper layers carried only a small part of the bytes in `all`.
+fn missing_below(
     case: &Case,
     (tops, leaves): (&[&Layer], &[&Layer]),
     all: &BlockStat,
@@ -149,37 +155,39 @@ fn kept(
 ) -> Known<Option<Detail>> {
     let (top, leaf) = (case.counted(tops)?, case.counted(leaves)?);
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
-        let (mut above, mut below) = (flow(&top, kind), flow(&leaf, kind));
-        let matters = above.bytes as f64 > MATTERS_FROM.0 * flow(all, kind).bytes as f64;
+        let (mut above, mut below) = (super::flow(&top, kind), super::flow(&leaf, kind));
+        let matters = above.bytes as f64 > MATTERS_FROM.0 * super::flow(all, kind).bytes as f64;
         let arrived = |above: BlockFlow, below: BlockFlow| share(below.bytes as f64, above.bytes as f64);
         if matters && arrived(above, below) >= ARRIVES_FROM && may_be_kept(case, kind, leaves) {
-            (above, below) = ours(case, kind, (tops, leaves), (above, below))?;
+            (above, below) = own_flows(case, kind, (tops, leaves), (above, below))?;
         }
         let part = arrived(above, below);
         if matters && part < ARRIVES_FROM {
             let why = Why::from_case(case, kind, 1.0 - part, stored);
-            // Others did the rest of it.
-            let whose = if below == flow(&leaf, kind) { "" } else { " for fathom" };
-            let sides = ((names(tops), above), (names(leaves), below));
-            return Ok(Some(found(kind, sides, (part, whose), why)));
+            // The disk did more, for other processes.
+            let whose = if below == super::flow(&leaf, kind) { "" } else { " for fathom" };
+            let sides = ((layer_names(tops), above), (layer_names(leaves), below));
+            return Ok(Some(finding(kind, sides, (part, whose), why)));
         }
     }
     Ok(None)
 }
 
-/// Whether the page cache of a loop device's image may answer for one of these disks: not for writes that are made stable, of which C01 and
-/// C03 ask.
+/// Whether the page cache of a loop device's image may answer for one of these disks. C01 and C03 check writes
+/// that are made stable.
 fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
-    let stays = kind == Kind::Read || !case.syncs_itself();
-    stays && leaves.iter().any(|leaf| is_below_cached_image(case, leaf))
+    let may_stay = kind == Kind::Read || !case.syncs_itself();
+    may_stay && leaves.iter().any(|leaf| is_below_cached_image(case, leaf))
 }
 
-/// What was done for us above, and of that below. Of a disk below a loop device, and of what stands on it, no more counts than the kernel
-/// charged to fathom: others may use both. All of it where both did the same.
+/// Returns the flows that belong to fathom above and below. If both sides already agree, they are unchanged.
+/// Otherwise, a disk below a cached image and the layers above it count only the bytes that the kernel charged to
+/// fathom, because other processes may use both.
 ///
 /// # Errors
-/// Where not all is charged on such a disk: it may be others', and the page cache kept ours.
-fn ours(
+/// Fails if such a disk was charged less than all: other processes may have read it while the page cache served
+/// fathom.
+fn own_flows(
     case: &Case,
     kind: Kind,
     (tops, leaves): (&[&Layer], &[&Layer]),
@@ -190,12 +198,12 @@ fn ours(
     }
     let (mut at_tops, mut at_leaves) = (BlockFlow::default(), BlockFlow::default());
     for top in tops {
-        let done = flow(&case.counted(&[top])?, kind);
+        let done = super::flow(&case.counted(&[top])?, kind);
         let own = charged(case, kind, top, done.bytes).unwrap_or(done.bytes);
         at_tops = at_tops.plus(&at_most(done, own));
     }
     for leaf in leaves {
-        let done = flow(&case.counted(&[leaf])?, kind);
+        let done = super::flow(&case.counted(&[leaf])?, kind);
         let own = if is_below_cached_image(case, leaf) {
             charged(case, kind, leaf, done.bytes.min(above.bytes)).map_err(|why| {
                 format!(
@@ -211,21 +219,22 @@ fn ours(
         };
         at_leaves = at_leaves.plus(&at_most(done, own));
     }
-    // Requests that are split are charged twice (cgroup v1): no more than was issued is ours.
+    // cgroup v1 charges split requests twice, so the bytes issued are the upper limit.
     let issued = Some(case.issued(kind).bytes).filter(|bytes| *bytes > 0);
     Ok((at_most(at_tops, issued.unwrap_or(at_tops.bytes)), at_leaves))
 }
 
-/// So many bytes of this, with their part of the requests; all of it where there are no more.
+/// Limits a flow to `bytes` and scales its request count in proportion.
 fn at_most(done: BlockFlow, bytes: u64) -> BlockFlow {
     let part = share(bytes as f64, done.bytes as f64).min(1.0);
     BlockFlow { bytes: done.bytes.min(bytes), ios: (done.ios as f64 * part) as u64, ..done }
 }
 
-/// Bytes that the kernel charged to fathom on a layer, where `possible` may have been ours.
+/// Returns the bytes that the kernel charged to fathom on a layer. At most `possible` bytes can be fathom's.
 ///
 /// # Errors
-/// Why that says nothing: nothing was charged, or of writes not all, some of which are written back later for nobody.
+/// Fails if nothing was charged, or if only a part of the writes was: some are written back later and charged to
+/// no process.
 fn charged(case: &Case, kind: Kind, layer: &Layer, possible: u64) -> Known<u64> {
     let own = case.charged_on(&[layer])?.bytes[usize::from(kind == Kind::Write)];
     let least = if kind == Kind::Write { ARRIVES_FROM.0 } else { COUNTS_AT_ALL };
@@ -236,11 +245,11 @@ fn charged(case: &Case, kind: Kind, layer: &Layer, possible: u64) -> Known<u64> 
     Ok(own)
 }
 
-/// Whether a loop device stands over this disk that reads its image through the page cache.
+/// Whether a loop device above this disk reads its image through the page cache.
 fn is_below_cached_image(case: &Case, disk: &Layer) -> bool {
     let in_place = |place: &Place| {
         let mut over = BTreeSet::new();
-        // Layers stand before what is below them.
+        // Layers come before the layers below them, so the reverse order starts at the disks.
         place.layers.iter().enumerate().rev().any(|(i, layer)| {
             let is_over = layer.below.iter().any(|below| over.contains(below));
             if is_over || layer.stat_file == disk.stat_file {
@@ -252,49 +261,46 @@ fn is_below_cached_image(case: &Case, disk: &Layer) -> bool {
     case.places().any(in_place)
 }
 
-fn flow(stat: &BlockStat, kind: Kind) -> BlockFlow {
-    if kind == Kind::Write { stat.write } else { stat.read }
-}
-
-/// What answered for the disks.
+/// The reason why the disks did less.
 #[derive(Clone, Copy)]
 enum Why {
     Cache,
-    /// This share of what is behind the device was never written: a layer answers that by itself.
+    /// This share of the device was never written, so a layer answers without the disk.
     NeverWritten(f64),
-    /// One of the two.
     NotKnown,
 }
 
 impl Why {
-    /// What answered this share of the work; `stored`, whether all that is read is known to be stored.
+    /// Determines why a share of the work is missing. `stored` says whether all bytes read are known to be
+    /// stored.
     fn from_case(case: &Case, kind: Kind, missing: f64, stored: bool) -> Self {
         if kind != Kind::Read {
             return Self::Cache;
         }
-        // Of a file it is known by its own extents.
+        // For a file, its own extents decide.
         if !case.on_block_devices() {
             return if stored { Self::Cache } else { Self::NotKnown };
         }
         match never_written(case) {
             Some(0.0) => Self::Cache,
-            Some(hollow) if hollow >= EXPLAINS_FROM.0 * missing => Self::NeverWritten(hollow),
+            Some(unwritten) if unwritten >= EXPLAINS_FROM.0 * missing => Self::NeverWritten(unwritten),
             _ => Self::NotKnown,
         }
     }
 }
 
-/// The share of what is behind a loop device that was never written, at the start of the runs; `None` where nobody knows.
+/// Returns the share of a loop device's image that was never written at the start of the runs, or `None` if
+/// unknown.
 fn never_written(case: &Case) -> Option<f64> {
     let states = case.states(Moment::Start).ok()?;
-    let of = |state: &model::evidence::TargetState| {
+    let unwritten_share = |state: &model::evidence::TargetState| {
         let extents = state.backing.as_ref()?.as_ref().ok()?;
         Some(share((extents.hole_bytes + extents.unwritten_bytes) as f64, extents.span_bytes as f64))
     };
-    states.into_iter().flatten().map(of).try_fold(0.0, |most: f64, share| Some(most.max(share?)))
+    states.into_iter().flatten().map(unwritten_share).try_fold(0.0, |most: f64, share| Some(most.max(share?)))
 }
 
-fn found(
+fn finding(
     kind: Kind,
     ((top, above), (leaf, below)): ((String, BlockFlow), (String, BlockFlow)),
     (part, whose): (f64, &str),
@@ -307,10 +313,10 @@ fn found(
             None,
             format!("cache below {top}"),
         ),
-        Why::NeverWritten(hollow) => (
+        Why::NeverWritten(unwritten) => (
             format!(
                 "{} of what is behind {top} was never written, and that is answered without a disk",
-                show_share(hollow)
+                show_share(unwritten)
             ),
             Some(format!("Write {top} once from end to end, or measure what is written on it.")),
             format!("never written blocks of {top}"),
@@ -340,24 +346,20 @@ fn found(
     }
 }
 
-fn names(layers: &[&Layer]) -> String {
-    layers.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn a_device_that_nobody_ever_wrote_is_called_that_and_no_cache() {
+fn never_written_blocks_are_named_instead_of_a_cache() {
     let fixture = Fixture {
         leaf_share: Some(0.0),
         role: model::plan::Role::Device,
         no_fiemap: true,
         ..Fixture::honest()
     };
-    let said = |holes: Option<u64>| {
+    let sentence = |holes: Option<u64>| {
         let mut record = fixture.record();
-        super::fixtures::snapshots(&mut record, |s| {
+        super::snapshots(&mut record, |s| {
             for state in &mut s.targets {
                 let extents = |hole_bytes| model::evidence::Extents {
                     span_bytes: 100,
@@ -372,20 +374,26 @@ fn a_device_that_nobody_ever_wrote_is_called_that_and_no_cache() {
             other => panic!("{other:?}"),
         }
     };
-    assert!(said(Some(100)).contains("100 % of what is behind") && !said(Some(100)).contains("cache"));
-    assert!(said(Some(0)).contains("a cache between them served the rest."));
-    assert!(said(Some(30)).contains("not known") && said(None).contains("not known"), "{}", said(None));
+    assert!(
+        sentence(Some(100)).contains("100 % of what is behind") && !sentence(Some(100)).contains("cache")
+    );
+    assert!(sentence(Some(0)).contains("a cache between them served the rest."));
+    assert!(
+        sentence(Some(30)).contains("not known") && sentence(None).contains("not known"),
+        "{}",
+        sentence(None)
+    );
 }
 
 #[test]
-fn a_stack_that_passes_everything_on_holds_and_a_single_disk_is_not_asked() {
+fn a_stack_without_a_cache_holds_and_a_single_disk_is_not_checked() {
     assert!(matches!(CHECK.answer(&Fixture::honest_loop().record()), Ok(Answer::Holds(..))));
     assert_eq!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
 }
 
-/// An honest disk `vdb` beside a loop device that passes half of its bytes on; `times` as many go to `vdb`.
+/// A second disk `vdb` next to a loop device that passes on half of its bytes. `vdb` does `times` as many.
 #[cfg(test)]
-fn beside_a_disk(times: u64) -> model::record::Record {
+fn next_to_a_disk(times: u64) -> model::record::Record {
     let mut record = Fixture { leaf_share: Some(0.5), ..Fixture::honest() }.record();
     let place = &mut record.header.hosts[0].places[0];
     let mut disk = place.layers[1].clone();
@@ -401,31 +409,32 @@ fn beside_a_disk(times: u64) -> model::record::Record {
 }
 
 #[test]
-fn one_layer_that_kept_its_part_is_found_where_the_sum_of_the_chain_hides_it() {
-    let Ok(Answer::Finding(f)) = CHECK.answer(&beside_a_disk(12)) else { panic!("silent") };
+fn a_single_caching_layer_is_found_even_if_the_sum_of_the_chain_hides_it() {
+    let Ok(Answer::Finding(f)) = CHECK.answer(&next_to_a_disk(12)) else { panic!("silent") };
     assert!(f.sentence.starts_with("loop0 did") && f.sentence.contains("vda below it"), "{}", f.sentence);
-    assert!(matches!(CHECK.answer(&beside_a_disk(40)), Ok(Answer::Holds(..))), "no matter");
+    assert!(matches!(CHECK.answer(&next_to_a_disk(40)), Ok(Answer::Holds(..))), "no matter");
 }
 
 #[test]
-fn reads_of_others_on_the_disk_below_do_not_hide_a_cache() {
-    let beside = |fixture: &Fixture| crate::traffic::with_foreign_requests(fixture, 0, 100_000);
+fn reads_by_other_processes_below_do_not_hide_a_cache() {
+    let with_other_reads =
+        |fixture: &Fixture| crate::figures::traffic::with_foreign_requests(fixture, 0, 100_000);
     let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
-    let Ok(Answer::Finding(f)) = CHECK.answer(&beside(&cached)) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&with_other_reads(&cached)) else { panic!("silent") };
     assert!(
         f.sentence.contains("reads for fathom") && f.sentence.contains("(30 %): a cache"),
         "{}",
         f.sentence
     );
-    assert!(matches!(CHECK.answer(&beside(&Fixture::honest_loop())), Ok(Answer::Holds(..))));
-    // Whether nothing arrived, or nothing is charged there, nobody knows.
-    let all_cached = beside(&Fixture { leaf_share: Some(0.0), ..Fixture::honest() });
+    assert!(matches!(CHECK.answer(&with_other_reads(&Fixture::honest_loop())), Ok(Answer::Holds(..))));
+    // Unknown: either nothing arrived, or nothing is charged there.
+    let all_cached = with_other_reads(&Fixture { leaf_share: Some(0.0), ..Fixture::honest() });
     assert!(CHECK.answer(&all_cached).is_err_and(|why| why.contains("0 B of ")));
     let mut volume = all_cached;
     volume.header.hosts[0].places[0].layers[0].kind = LayerKind::DeviceMapper;
     assert!(matches!(CHECK.answer(&volume), Ok(Answer::Holds(..))), "requests are passed on as they are");
-    // What others read of the device itself is none of ours either, above and below.
-    let mut above = beside(&Fixture::honest_loop());
+    // Reads by other processes of the device itself do not count either, above or below.
+    let mut above = with_other_reads(&Fixture::honest_loop());
     for snapshot in above.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         let more = snapshot.files["/sys/block/vda/stat"].clone();
         let Ok(more) =
@@ -437,29 +446,29 @@ fn reads_of_others_on_the_disk_below_do_not_hide_a_cache() {
         snapshot.files.insert("/sys/block/loop0/stat".into(), Ok(text));
     }
     assert!(matches!(CHECK.answer(&above), Ok(Answer::Holds(..))), "{:?}", CHECK.answer(&above));
-    // Where others read less than what is missing it is as it was.
-    let few = crate::traffic::with_foreign_requests(&cached, 0, 10);
+    // If other processes read less than the missing amount, the result is unchanged.
+    let few = crate::figures::traffic::with_foreign_requests(&cached, 0, 10);
     assert!(matches!(CHECK.answer(&few), Ok(Answer::Finding(_))));
 }
 
 #[test]
-fn writes_of_others_below_a_loop_device_are_not_taken_for_what_was_asked_for() {
+fn writes_by_other_processes_below_a_loop_device_do_not_count() {
     let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest_write() };
-    assert!(CHECK.answer(&crate::traffic::with_foreign_requests(&cached, 4, 100_000)).is_err());
+    assert!(CHECK.answer(&crate::figures::traffic::with_foreign_requests(&cached, 4, 100_000)).is_err());
     assert!(matches!(
-        CHECK.answer(&crate::traffic::with_foreign_requests(&cached, 4, 10)),
+        CHECK.answer(&crate::figures::traffic::with_foreign_requests(&cached, 4, 10)),
         Ok(Answer::Finding(_))
     ));
     let stable =
         Fixture { cache: model::job::Cache::DirectDsync, leaf_share: Some(1.0), ..Fixture::honest_write() };
     assert!(matches!(
-        CHECK.answer(&crate::traffic::with_foreign_requests(&stable, 4, 3_000)),
+        CHECK.answer(&crate::figures::traffic::with_foreign_requests(&stable, 4, 3_000)),
         Ok(Answer::Holds(..))
     ));
-    // What arrived was charged, and its journal was not.
+    // The bytes that arrived were charged, the journal was not.
     let honest = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
     assert!(matches!(
-        CHECK.answer(&crate::traffic::with_foreign_requests(&honest, 4, 3_000)),
+        CHECK.answer(&crate::figures::traffic::with_foreign_requests(&honest, 4, 3_000)),
         Ok(Answer::Holds(..))
     ));
 }

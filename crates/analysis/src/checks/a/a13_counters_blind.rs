@@ -1,14 +1,12 @@
-//! A13: counters that could not be read or do not count. Absence of evidence is no pass.
-//!
-//! For: whether the ledger can be closed at all; its finding is that it cannot, and that is the answer "not checked",
-//! which keeps a result from being called valid. Not for: what is in the ledger.
+//! A13: counters that could not be read or do not count. It has no finding: its answer "not checked" keeps a
+//! result without device counters from being called valid.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
+use model::finding::CheckId;
 
-/// Checks that say whether a stream's bytes arrived at the device. Where streams share it, they may not be able to tell.
+/// Checks that decide whether a stream's bytes arrived at the device. They may fail if streams share the device.
 const ARRIVED: [CheckId; 3] = [CheckId::A01, CheckId::A02, CheckId::A09];
 
 pub(in crate::checks) const CHECK: Check = Check {
@@ -56,7 +54,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
 use crate::fixture::Fixture;
 
 #[test]
-fn a_switch_that_is_off_and_a_stack_without_devices_are_named() {
+fn disabled_counters_and_a_stack_without_devices_are_not_checked() {
     let off = CHECK.answer(&Fixture { iostats_off: true, ..Fixture::honest() }.record());
     assert!(off.is_err_and(|why| why.contains("iostats is 0")));
     let fuse = CHECK.answer(&Fixture { nothing_below: true, ..Fixture::honest() }.record());
@@ -64,7 +62,7 @@ fn a_switch_that_is_off_and_a_stack_without_devices_are_named() {
 }
 
 #[test]
-fn memory_and_null_engines_have_no_device_to_count() {
+fn memory_and_the_null_engine_are_not_checked() {
     let tmpfs = Fixture { ram: Some("tmpfs"), ..Fixture::honest() };
     assert_eq!(CHECK.answer(&tmpfs.record()), Ok(Answer::DoesNotApply));
     let null = Fixture { role: model::plan::Role::None, engine: "null", ..Fixture::honest() };

@@ -1,15 +1,13 @@
-//! A14: a target that is not where its name makes one believe.
-//!
-//! For: the device that the user named with --expect-device, and mounts that lead elsewhere. Not for: memory (A11).
+//! A14: a target on another device than its path suggests. Compares the device chain with --expect-device;
+//! without that option, notes overlays, bind mounts and automount points.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::machine::Place;
 
-/// File systems whose subvolumes are mounted by a directory of theirs, which is no bind mount.
+/// File systems whose subvolumes appear as a mounted directory, which is not a bind mount.
 const SUBVOLUMES: &[&str] = &["btrfs", "bcachefs"];
 
 pub(super) const CHECK: Check = Check {
@@ -50,7 +48,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let place = place.ok_or("where the target is, is not in the record")?;
         match expected {
             Some(name) if !is_on(place, name) => {
-                // A chain that could not be followed to its end may still lead there.
+                // A chain that could not be followed to its end may still lead to the device.
                 return match &place.blind {
                     Some(why) if place.ram.is_none() => {
                         Err(format!("whether it is on {name} is not known: {why}"))
@@ -62,10 +60,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
             None => detour = detour.or_else(|| detour_of(place)),
         }
     }
-    if let Some(words) = detour {
-        return Ok(Answer::Finding(found(
+    if let Some(detour) = detour {
+        return Ok(Answer::Finding(finding(
             Severity::Note,
-            words,
+            detour,
             Some("Name the directory itself, or say with --expect-device which disk you mean."),
         )));
     }
@@ -88,14 +86,14 @@ fn elsewhere(place: &Place, name: &str) -> Detail {
         (None, false) => format!("on {}", below.join(" on ")),
     };
     let mount = place.file_system.as_ref().map(|fs| format!(", which is mounted at {}", fs.mount_point));
-    found(
+    finding(
         Severity::Void,
         format!("{} is not on {name}: it is {actual}{}.", place.path, mount.unwrap_or_default()),
         None,
     )
 }
 
-/// What lies between a path and its disk that the path does not show, in a sentence.
+/// Describes an overlay, bind mount or automount point that the path does not show.
 fn detour_of(place: &Place) -> Option<String> {
     let fs = place.file_system.as_ref()?;
     let (path, at) = (&place.path, &fs.mount_point);
@@ -120,7 +118,7 @@ fn detour_of(place: &Place) -> Option<String> {
     }
 }
 
-fn found(severity: Severity, sentence: String, cure: Option<&str>) -> Detail {
+fn finding(severity: Severity, sentence: String, cure: Option<&str>) -> Detail {
     Detail { severity, sentence, cure: cure.map(Into::into), evidence: evidence([]), renames: None }
 }
 
@@ -135,7 +133,7 @@ fn expecting(name: &str, fixture: &Fixture) -> model::record::Record {
 }
 
 #[test]
-fn any_layer_of_the_chain_will_do_and_so_will_a_serial_number() {
+fn any_layer_or_serial_number_of_the_chain_matches() {
     for name in ["loop0", "vda"] {
         let answer = CHECK.answer(&expecting(name, &Fixture::honest_loop()));
         assert!(matches!(answer, Ok(Answer::Holds(..))), "{answer:?}");
@@ -150,7 +148,7 @@ fn any_layer_of_the_chain_will_do_and_so_will_a_serial_number() {
 }
 
 #[test]
-fn a_chain_that_ends_in_the_dark_is_not_checked_and_memory_is_elsewhere() {
+fn an_unknown_chain_is_not_checked_and_memory_is_void() {
     let fuse = expecting("vda", &Fixture { nothing_below: true, ..Fixture::honest() });
     assert!(CHECK.answer(&fuse).is_err());
     let tmpfs = expecting("vdb", &Fixture { ram: Some("tmpfs"), kind: "tmpfs", ..Fixture::honest() });
@@ -158,7 +156,7 @@ fn a_chain_that_ends_in_the_dark_is_not_checked_and_memory_is_elsewhere() {
 }
 
 #[test]
-fn detours_are_worth_a_note_and_subvolumes_are_none() {
+fn detours_are_a_note_and_subvolumes_are_silent() {
     let at = |kind, root: &str| {
         let mut record = Fixture { kind, ..Fixture::honest() }.record();
         let fs = record.header.hosts[0].places[0].file_system.as_mut().unwrap();
@@ -169,8 +167,8 @@ fn detours_are_worth_a_note_and_subvolumes_are_none() {
     let sentence = |change: &dyn Fn(&mut Place)| {
         let mut record = Fixture { kind: "overlay", ..Fixture::honest() }.record();
         change(&mut record.header.hosts[0].places[0]);
-        let Ok(Answer::Finding(found)) = CHECK.answer(&record) else { panic!("silent") };
-        found.sentence
+        let Ok(Answer::Finding(finding)) = CHECK.answer(&record) else { panic!("silent") };
+        finding.sentence
     };
     assert!(sentence(&|_| ()).ends_with("its data are on vda."), "{}", sentence(&|_| ()));
     let unseen = sentence(&|place| place.blind = Some("overlay: a container".into()));

@@ -1,19 +1,18 @@
-//! A15: spans that a cache could hold as a whole.
-//!
-//! For: the bytes that may be touched, against the memory of this machine and the caches of drives. Not for: what caches
-//! really did (A01, A09, A12); where that was counted, this has nothing to fear but caches that nobody can see.
+//! A15: a tested region that a cache could hold completely. Compares it with the memory of the machine, unless
+//! another check counted what the page cache kept (A01, A09), and with the caches that drives and controllers
+//! have.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::show_bytes;
 
-/// Spans of so many times the memory leave the page cache no share worth having: half at best, and it needs some warming up.
+/// Regions of at least this multiple of the memory leave the page cache a hit rate of half at best, after a long
+/// warm-up.
 const TIMES_MEMORY: f64 = 2.0;
-/// The largest caches of hard disks are 512 MiB, and those of cheap RAID controllers 1 GiB.
+/// Hard disks have caches of up to 512 MiB, and cheap RAID controllers of up to 1 GiB.
 const DRIVE_CACHE_BYTES: u64 = 1 << 30;
 
 pub(super) const CHECK: Check = Check {
@@ -35,7 +34,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], evaluate),
     #[cfg(test)]
-    fires: Some(|| super::fixtures::spanning(64 << 20, &crate::fixture::Fixture::honest())),
+    fires: Some(|| super::spanning(64 << 20, &crate::fixture::Fixture::honest())),
     #[cfg(test)]
     blind: || {
         let buffered = crate::fixture::Fixture {
@@ -58,10 +57,10 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let memory = case.machine.ok_or("the record names no host")?.memory_bytes.clone()?;
         numbers.insert("memory_bytes".into(), memory as f64);
         if (span as f64) < TIMES_MEMORY * memory as f64 {
-            match counted(case, earlier) {
-                Counted::Kept => return Ok(Answer::DoesNotApply),
-                Counted::No => return Ok(Answer::Finding(fits_memory(span, memory, numbers))),
-                Counted::Delivered => {}
+            match page_cache_work(case, earlier) {
+                PageCacheWork::Kept => return Ok(Answer::DoesNotApply),
+                PageCacheWork::Unknown => return Ok(Answer::Finding(fits_memory(span, memory, numbers))),
+                PageCacheWork::Delivered => {}
             }
         }
     } else if earlier.finds(CheckId::A02) {
@@ -70,14 +69,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if span >= DRIVE_CACHE_BYTES {
         return Ok(Answer::Holds("The span is larger than the caches that drives have.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Note,
         format!(
             "The tested region is only {}: the cache of a drive or of a controller could hold it.",
             show_bytes(span)
         ),
         numbers,
-    )))
+    ))
 }
 
 fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
@@ -95,44 +94,44 @@ fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
     }
 }
 
-/// What is known about the work that the page cache kept from the device.
-enum Counted {
-    /// It kept some, and another check says so.
+/// How much of the work the page cache kept from the device.
+enum PageCacheWork {
+    /// It kept some. Another check reports it.
     Kept,
-    /// The device did all of it.
+    /// It kept none.
     Delivered,
-    /// Nobody counted.
-    No,
+    /// Not counted.
+    Unknown,
 }
 
-fn counted(case: &Case, earlier: &Earlier) -> Counted {
+fn page_cache_work(case: &Case, earlier: &Earlier) -> PageCacheWork {
     let asked = [(Kind::Read, CheckId::A01), (Kind::Write, CheckId::A09)];
     let answers = asked.into_iter().filter(|(kind, _)| case.does(*kind)).map(|(_, id)| earlier.answer(id));
-    let mut all = Counted::Delivered;
+    let mut all = PageCacheWork::Delivered;
     for answer in answers {
         match answer {
-            Some(Ok(Answer::Finding(_))) => return Counted::Kept,
+            Some(Ok(Answer::Finding(_))) => return PageCacheWork::Kept,
             Some(Ok(_)) => {}
-            Some(Err(_)) | None => all = Counted::No,
+            Some(Err(_)) | None => all = PageCacheWork::Unknown,
         }
     }
     all
 }
 
 #[cfg(test)]
-use super::fixtures::spanning;
+use crate::checks::a::spanning;
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn a_gibibyte_is_enough_for_a_drive_and_less_is_worth_a_note() {
+fn regions_below_one_gibibyte_are_a_note() {
     let at = |span| CHECK.severity(&spanning(span, &Fixture::honest()));
     assert_eq!(at(1 << 30), None);
     assert_eq!(at((1 << 30) - 4096), Some(Severity::Note));
 }
 
 #[test]
-fn through_the_page_cache_it_biases_only_where_nobody_counted() {
+fn buffered_io_biases_only_if_the_page_cache_was_not_counted() {
     let buffered = || Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() };
     // 1 GiB of 8: the device delivered all of it.
     assert!(matches!(CHECK.answer(&buffered().record()), Ok(Answer::Holds(..))));

@@ -1,19 +1,16 @@
-//! A16: random reads that come back to blocks which this run has read already.
-//!
-//! For: the share of repeats that the order of offsets leads one to expect. Not for: whether repeats were faster (A17), nor for
-//! orders that repeat by intention.
+//! A16: random reads that return to blocks which the same run already read. Computes the expected share of
+//! repeats from the order of offsets, the bytes read and the span. Distributions that repeat by design (Zipf,
+//! Pareto, normal, zones) are not checked.
 
-use super::coverage;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Kind, Order};
 use model::units::{show_bytes, show_share};
 
-/// Share of repeats that is still nearly all new: half a pass over the span.
+/// Share of repeats that is harmless: half a pass over the span.
 const REPEATS_ABOVE: Share = Share(0.2);
 
 pub(super) const CHECK: Check = Check {
@@ -35,7 +32,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A01], evaluate),
     #[cfg(test)]
-    fires: Some(|| super::fixtures::spanning(16 << 20, &crate::fixture::Fixture::honest())),
+    fires: Some(|| super::spanning(16 << 20, &crate::fixture::Fixture::honest())),
     #[cfg(test)]
     blind: || {
         let mut record = crate::fixture::Fixture::honest().record();
@@ -48,7 +45,7 @@ pub(super) const CHECK: Check = Check {
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let by_intention =
         |o: &Order| matches!(o, Order::Zipf(_) | Order::Pareto(_) | Order::Normal(_) | Order::Zones(_));
-    // A replay comes back to what its capture came back to.
+    // A replay repeats the blocks that its capture repeated.
     let intended =
         case.stream.replay.is_some() || case.stream.access.lines.iter().any(|l| by_intention(&l.order));
     if !case.does(Kind::Read) || !case.on_device() || intended || earlier.finds(CheckId::A01) {
@@ -58,7 +55,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if read == 0 {
         return Err("no read completed".into());
     }
-    let part = coverage::repeats(case, read as f64)?;
+    let part = super::repeated_share(case, read as f64)?;
     let span = case.span_bytes();
     let numbers = evidence([
         ("read_bytes_of_a_run", read as f64),
@@ -71,9 +68,9 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             numbers,
         ));
     }
-    // The page cache keeps what was read once, and read-ahead may hide from A01 how much it kept.
+    // The page cache keeps the blocks read once, and read-ahead may hide from A01 how many it kept.
     let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biased };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         severity,
         format!(
             "About {} of the reads came back to blocks that the run had read before: {} were read in a span of {}.",
@@ -82,16 +79,16 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(span)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[cfg(test)]
-use super::fixtures::spanning;
+use crate::checks::a::spanning;
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn half_a_pass_at_random_is_nearly_new_and_a_pass_is_not() {
+fn more_than_half_a_random_pass_is_a_note() {
     // 45 MB are read in a run.
     let at = |span| CHECK.severity(&spanning(span, &Fixture::honest()));
     assert_eq!(at(100 << 20), None, "19 %");
@@ -99,18 +96,18 @@ fn half_a_pass_at_random_is_nearly_new_and_a_pass_is_not() {
 }
 
 #[test]
-fn the_page_cache_keeps_what_was_read_once_and_a01_may_say_so_itself() {
+fn repeats_through_the_page_cache_bias_unless_a01_fires() {
     let buffered = |delivered| {
         let cache = model::job::Cache::Buffered;
         let fixture = Fixture { cache, delivered, ..Fixture::honest() };
         CHECK.answer(&spanning(16 << 20, &fixture))
     };
-    assert!(matches!(buffered(1.0), Ok(Answer::Finding(Detail { severity: Severity::Biased, .. }))));
+    assert!(matches!(buffered(1.0), Ok(Answer::Finding(f)) if f.severity == Severity::Biased));
     assert_eq!(buffered(0.2), Ok(Answer::DoesNotApply));
 }
 
 #[test]
-fn an_order_that_visits_each_block_once_repeats_nothing_and_zipf_is_not_asked() {
+fn an_order_without_repeats_holds_and_zipf_is_not_checked() {
     let ordered = |order, span| {
         let mut record = spanning(span, &Fixture::honest());
         record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order = order;

@@ -1,27 +1,25 @@
-//! A17: blocks whose first read takes another time than later ones.
-//!
-//! For: single reads before the runs, each block twice: caches below, and volumes that are loaded only when they are touched.
-//! Not for: the page cache, which these reads go past.
+//! A17: blocks whose first read takes a different time than the second. Compares the two lists of direct reads
+//! made before the runs with a rank test. Caches below and lazily loaded volumes cause a difference.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Probe;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_count, show_ns, show_rate};
-use stats::two_samples::{Compared, FEWEST, compare};
+use stats::comparison::{Compared, FEWEST, compare};
 
-/// Factor that says more than noise. A neighbour on the CPU slows some reads of one list: of 200 quiet pairs on a virtual disk 13 differed by 1.2 with p below 0.01, one by 1.5 (the largest by
-/// 1.7), and none by 2. Lazily loaded volumes and caches make a factor of 3 to 30.
+/// Factor above which the difference is not noise. Other threads on the CPU slow some reads of one list: of 200
+/// quiet pairs on a virtual disk, 13 differed by 1.2 with p below 0.01, one by 1.5 (the largest by 1.7), and none
+/// by 2. Lazily loaded volumes and caches cause a factor of 3 to 30.
 const FACTOR: f64 = 2.0;
-/// Requests of others while the blocks are read that are a handful: a journal commit, a log line.
-const BESIDE_IOS: u64 = 48;
-/// Bytes of the same.
-const BESIDE_BYTES: u64 = 1 << 20;
-/// Chance that is accepted.
+/// Requests by other processes during these reads that are harmless: a journal commit, a log line.
+const FOREIGN_IOS: u64 = 48;
+/// Bytes of these requests that are harmless.
+const FOREIGN_BYTES: u64 = 1 << 20;
+/// Largest probability of chance (p) that is accepted.
 const CHANCE_BELOW: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
@@ -36,8 +34,8 @@ pub(super) const CHECK: Check = Check {
              rank test of Mann and Whitney. Biased where the factor is above {FACTOR} or below 1/{FACTOR} and chance below \
              {CHANCE_BELOW}. Smaller factors are mostly other threads on the CPU: of 200 quiet pairs on a virtual \
              disk the largest was 1.7. Fewer than {FEWEST} blocks are not compared. Nor is a \
-             difference believed where the disk did more than {BESIDE_IOS} requests or {bytes} for others in that time.",
-            bytes = show_bytes(BESIDE_BYTES)
+             difference believed where the disk did more than {FOREIGN_IOS} requests or {bytes} for others in that time.",
+            bytes = show_bytes(FOREIGN_BYTES)
         ),
         provoke: "A volume that was just restored from a cloud's snapshot: `fathom run --rw randread /dev/nvme1n1`. Or a loop device \
                   with a buffered backing file that was evicted: `losetup --direct-io=off -f --show FILE`.",
@@ -49,7 +47,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| with_second_reads(&crate::fixture::Fixture::honest(), 20_000)),
     #[cfg(test)]
-    blind: || super::fixtures::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
+    blind: || super::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -76,8 +74,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if distance(both) <= FACTOR.ln() {
         return Ok(Answer::Holds("The first read of a block took as long as the second.", numbers));
     }
-    // A burst of others' slows some reads of one list and not of the other.
-    if let Some(others) = case.beside_probes().filter(|o| o.ops > BESIDE_IOS || o.bytes > BESIDE_BYTES) {
+    // A burst by another process slows some reads of one list and not of the other.
+    if let Some(others) = case.beside_probes().filter(|o| o.ops > FOREIGN_IOS || o.bytes > FOREIGN_BYTES) {
         return Err(format!(
             "others made {} requests of {} on the disk while blocks were read twice before the runs",
             show_count(others.ops as f64),
@@ -89,7 +87,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (both.ratio, "longer: what is below was busy, or answered the first reads from a cache")
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "The first read of a block took {}, the second {}, {} times {why}.",
@@ -98,10 +96,10 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_rate(factor)
         ),
         numbers,
-    )))
+    ))
 }
 
-/// How far the factor is from one, on a logarithm; nothing where it may be chance.
+/// Returns the absolute logarithm of the factor, or 0 if chance may explain it.
 fn distance(both: Compared) -> f64 {
     if both.p < CHANCE_BELOW { both.ratio.ln().abs() } else { 0.0 }
 }
@@ -115,10 +113,10 @@ fn median(times: &[u64]) -> f64 {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// The second reads take about this long; the first 80 us.
+/// A record whose second reads take about `ns`, and whose first take 80 us.
 #[cfg(test)]
 fn with_second_reads(fixture: &Fixture, ns: u64) -> model::record::Record {
-    super::fixtures::probe(fixture, |p| {
+    super::probe(fixture, |p| {
         for (i, again) in p.as_mut().unwrap().again_ns.iter_mut().enumerate() {
             *again = ns + 10 * (i as u64 % 5);
         }
@@ -126,7 +124,7 @@ fn with_second_reads(fixture: &Fixture, ns: u64) -> model::record::Record {
 }
 
 #[test]
-fn a_factor_of_two_either_way_is_needed() {
+fn a_factor_of_two_in_either_direction_biases() {
     let at = |ns| CHECK.severity(&with_second_reads(&Fixture::honest(), ns));
     assert_eq!(at(41_000), None, "1.95 times");
     assert_eq!(at(39_000), Some(Severity::Biased));
@@ -135,13 +133,13 @@ fn a_factor_of_two_either_way_is_needed() {
 }
 
 #[test]
-fn a_burst_of_others_is_no_first_touch() {
+fn a_burst_by_another_process_is_not_checked() {
     use model::evidence::Moment;
-    let beside = |ios: u64| {
+    let with_foreign_reads = |ios: u64| {
         let mut record = with_second_reads(&Fixture::honest(), 20_000);
         let mut idle = record.evidence[0].clone();
         idle.moment = Moment::IdleStart;
-        // The disk's reads since the start of the machine are none until then.
+        // The disk did no reads before these.
         let text = idle.files["/sys/block/vda/stat"].clone().unwrap();
         let written: Vec<&str> = text.split_ascii_whitespace().skip(4).collect();
         let (requests, sectors) = (128 + ios, (128 + ios) * 8);
@@ -150,19 +148,19 @@ fn a_burst_of_others_is_no_first_touch() {
         record.evidence.push(idle);
         CHECK.answer(&record)
     };
-    assert!(matches!(beside(48), Ok(Answer::Finding(_))));
-    assert!(beside(49).is_err_and(|why| why.contains("49 requests of 196 KiB")));
+    assert!(matches!(with_foreign_reads(48), Ok(Answer::Finding(_))));
+    assert!(with_foreign_reads(49).is_err_and(|why| why.contains("49 requests of 196 KiB")));
 }
 
 #[test]
-fn large_factors_of_few_blocks_may_be_chance_and_fewer_are_not_compared() {
-    let some = |count: usize, slow: usize| {
-        super::fixtures::probe(&Fixture::honest(), move |p| {
+fn a_large_factor_of_few_blocks_may_be_chance() {
+    let record_with = |count: usize, slow: usize| {
+        super::probe(&Fixture::honest(), move |p| {
             let p = p.as_mut().unwrap();
             p.first_ns = (0..count).map(|i| if i < slow { 900_000 } else { 80_000 }).collect();
             p.again_ns = (0..count).map(|i| 30_000 + i as u64 * 20_000).collect();
         })
     };
-    assert_eq!(CHECK.severity(&some(8, 5)), None);
-    assert!(CHECK.answer(&some(7, 7)).is_err_and(|why| why.contains("fewer than 8")));
+    assert_eq!(CHECK.severity(&record_with(8, 5)), None);
+    assert!(CHECK.answer(&record_with(7, 7)).is_err_and(|why| why.contains("fewer than 8")));
 }

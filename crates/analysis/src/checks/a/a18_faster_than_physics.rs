@@ -1,17 +1,15 @@
-//! A18: reads faster than any storage device answers.
-//!
-//! For: direct reads whose median nothing explains yet. Not for: reads that are already known to come from memory.
+//! A18: direct reads that are faster than any storage device. Fires if the median read latency is below that of
+//! the fastest media and no earlier check (A01, A02) explains it; holes (A04) soften it to biased.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Ns;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::show_ns;
 
-/// The fastest media answer in 8 us and more, the way through the kernel included (Optane); flash takes 25 us.
+/// The fastest media (Optane) answer in 8 us or more, including the kernel path. Flash takes 25 us.
 const FLOOR_NS: u64 = 5_000;
 
 pub(super) const CHECK: Check = Check {
@@ -49,7 +47,7 @@ pub(super) const CHECK: Check = Check {
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let asked = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    if !asked || earlier.renames(CheckId::A01) || earlier.finds(CheckId::A02) {
+    if !asked || earlier.relabels(CheckId::A01) || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
     let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
@@ -58,19 +56,21 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if median >= FLOOR_NS {
         return Ok(Answer::Holds("The reads took as long as a storage device needs.", numbers));
     }
-    let took = format!("Half of the reads took {} or less", show_ns(median as f64));
+    let start_of_sentence = format!("Half of the reads took {} or less", show_ns(median as f64));
     let (severity, sentence) = if holes_explain(earlier) {
         (
             Severity::Biased,
-            format!("{took}: the kernel answered them from holes (A04), without a storage device."),
+            format!(
+                "{start_of_sentence}: the kernel answered them from holes (A04), without a storage device."
+            ),
         )
     } else {
-        (Severity::Void, format!("{took}: no storage device is that fast."))
+        (Severity::Void, format!("{start_of_sentence}: no storage device is that fast."))
     };
-    Ok(Answer::Finding(Detail::new(severity, sentence, numbers)))
+    Ok(Answer::finding(severity, sentence, numbers))
 }
 
-/// Whether half of the reads or more were answered from holes (A04): the kernel does that without a device.
+/// Whether holes (A04) explain at least half of the reads. The kernel answers holes without a device.
 fn holes_explain(earlier: &Earlier) -> bool {
     let Some(Ok(Answer::Finding(holes))) = earlier.answer(CheckId::A04) else { return false };
     holes.evidence.get("never_written_share").is_some_and(|share| *share >= 0.5)
@@ -80,7 +80,7 @@ fn holes_explain(earlier: &Earlier) -> bool {
 use crate::fixture::Fixture;
 
 #[test]
-fn what_is_renamed_already_is_not_voided_and_memory_is_not_asked() {
+fn relabelled_results_and_memory_are_not_checked() {
     let fast = || Fixture { latency_ns: Some(900), ..Fixture::honest() };
     let cached = Fixture { delivered: 0.0, cached_share: 0.9, ..fast() };
     assert_eq!(CHECK.answer(&cached.record()), Ok(Answer::DoesNotApply));
@@ -89,7 +89,7 @@ fn what_is_renamed_already_is_not_voided_and_memory_is_not_asked() {
 }
 
 #[test]
-fn holes_explain_a_median_only_if_half_of_the_reads_meet_them() {
+fn holes_explain_the_median_only_if_half_of_the_reads_hit_them() {
     let holes =
         |share| Fixture { latency_ns: Some(900), delivered: 0.0, hole_share: share, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&holes(1.0).record()), Some(Severity::Biased));

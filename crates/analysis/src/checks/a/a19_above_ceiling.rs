@@ -1,21 +1,19 @@
-//! A19: more bytes a second than the way to the storage can carry.
-//!
-//! For: rates against the links of the drives, or against copying in memory where the target is memory. Not for: links that run
-//! slower than they could (D16), nor for rates that are known to come from a cache (A01, A02, A09, A12).
+//! A19: a rate above the bandwidth of the link to the storage. Compares the best run with the PCI Express or SATA
+//! link of the drives, or with the memory copy rate of the self test if the target is memory.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
-use crate::link::link;
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::figures::kernel_text::link;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::machine::Layer;
 use model::units::show_rate;
 
-/// How much faster than the self test's blocks of 1 MiB small ones are copied, since they stay in the nearest cache.
+/// How much faster small blocks are copied than the 1 MiB blocks of the self test, because they stay in the
+/// nearest cache.
 const NEAREST_CACHE: f64 = 4.0;
-/// Engines that hand pages on instead of copying them.
+/// Engines that pass pages on without copying them.
 const WITHOUT_COPY: &[&str] = &["mmap", "splice"];
 
 pub(super) const CHECK: Check = Check {
@@ -45,22 +43,22 @@ pub(super) const CHECK: Check = Check {
     blind: || linked(4096, &[("current_link_speed", "Unknown"), ("current_link_width", "255")]),
 };
 
-/// What can carry bytes, and how many a second.
+/// The bandwidth limit of a link or of memory.
 struct Ceiling {
-    /// In each direction.
+    /// Bytes per second in each direction.
     bytes_per_s: f64,
-    /// Whether both directions share it.
+    /// Whether both directions share the bandwidth.
     shared: bool,
-    /// What it is, in words.
+    /// Description for the sentence.
     what: String,
 }
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let known = earlier.renames(CheckId::A01)
+    let is_explained = earlier.relabels(CheckId::A01)
         || earlier.finds(CheckId::A02)
         || earlier.finds(CheckId::A09)
         || earlier.finds(CheckId::A12);
-    if !case.has_storage() || known {
+    if !case.has_storage() || is_explained {
         return Ok(Answer::DoesNotApply);
     }
     let Some(ceiling) = ceiling(case)? else { return Ok(Answer::DoesNotApply) };
@@ -70,7 +68,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if rate <= ceiling.bytes_per_s {
         return Ok(Answer::Holds("So many bytes a second fit through what carries them.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Void,
         format!(
             "{} MB/s through {} that carries {} MB/s at most is impossible: something between answers instead.",
@@ -79,10 +77,10 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_rate(ceiling.bytes_per_s / 1e6)
         ),
         numbers,
-    )))
+    ))
 }
 
-/// The ceiling of what the targets are on; `None` where nothing that could be known limits it.
+/// Returns the bandwidth limit of the targets, or `None` if there is no known limit.
 fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
     if case.ram().is_some() {
         if WITHOUT_COPY.contains(&case.stream.engine.as_str()) {
@@ -97,9 +95,9 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
         return Ok(Some(Ceiling { bytes_per_s: copied * workers * NEAREST_CACHE, shared: true, what }));
     }
     let leaves = case.leaves()?;
-    let links: Known<Vec<Ceiling>> = leaves.iter().map(|leaf| through(leaf)).collect();
+    let links: Known<Vec<Ceiling>> = leaves.iter().map(|leaf| link_ceiling(leaf)).collect();
     let links = match links {
-        // What a hypervisor hands through has a link; what it simulates has none.
+        // A passed-through device has a link. A simulated device has none.
         Err(_) if leaves.iter().all(|l| case.is_virtual(l)) => return Ok(None),
         links => links?,
     };
@@ -110,25 +108,25 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
     }))
 }
 
-/// What the link of a drive carries.
-fn through(layer: &Layer) -> Known<Ceiling> {
+/// Returns the bandwidth limit of a drive's link.
+fn link_ceiling(layer: &Layer) -> Known<Ceiling> {
     let link = link(layer)?;
     let what = format!("{} to {}", link.words, layer.name);
     Ok(Ceiling { bytes_per_s: link.bytes_per_s, shared: link.shared, what })
 }
 
-/// Bytes per second of a kind in the window of the best run.
+/// Returns the bytes per second of a kind in the window of the best run.
 fn best_rate(case: &Case, kind: Kind) -> f64 {
-    let of = |ran: &CaseRun| {
+    let rate_of_run = |ran: &CaseRun| {
         crate::case::share(ran.in_window(kind).bytes as f64, ran.stream.window_ns as f64) * 1e9
     };
-    case.runs.iter().map(of).fold(0.0, f64::max)
+    case.runs.iter().map(rate_of_run).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// 10,000 operations a second over such a link.
+/// A record of 10,000 operations per second over a link described by `files`.
 #[cfg(test)]
 fn linked(block_bytes: u32, files: &[(&str, &str)]) -> model::record::Record {
     let mut record = Fixture { block_bytes, ..Fixture::honest() }.record();
@@ -138,7 +136,7 @@ fn linked(block_bytes: u32, files: &[(&str, &str)]) -> model::record::Record {
 }
 
 #[test]
-fn a_lane_carries_what_the_book_says() {
+fn a_lane_carries_its_specified_bandwidth() {
     let per_lane = |speed| {
         let record = linked(4096, &[("current_link_speed", speed), ("current_link_width", "1")]);
         let rate = link(&record.header.hosts[0].places[0].layers[0]).unwrap().bytes_per_s;
@@ -152,7 +150,7 @@ fn a_lane_carries_what_the_book_says() {
 }
 
 #[test]
-fn just_below_the_ceiling_holds_and_above_is_void() {
+fn a_rate_above_the_ceiling_is_void() {
     // 384 KiB at 10,000/s are 3,932 MB/s; four lanes of the third generation carry 3,938.
     let x4 = [("current_link_speed", "8.0 GT/s PCIe\n"), ("current_link_width", "4\n")];
     assert!(matches!(CHECK.answer(&linked(384 << 10, &x4)), Ok(Answer::Holds(..))));
@@ -165,7 +163,7 @@ fn just_below_the_ceiling_holds_and_above_is_void() {
 }
 
 #[test]
-fn a_sata_link_is_narrower_than_that_of_its_controller() {
+fn the_sata_link_limits_more_than_the_controller() {
     // A drive reads 560 MB/s through 600; the controller's lane would carry 985.
     let sata =
         [("sata_spd", "6.0 Gbps\n"), ("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "1")];
@@ -174,7 +172,7 @@ fn a_sata_link_is_narrower_than_that_of_its_controller() {
 }
 
 #[test]
-fn memory_is_held_against_copying_and_a_virtual_disk_against_nothing() {
+fn memory_is_compared_with_copying_and_virtual_disks_are_not_checked() {
     let tmpfs = |block_bytes| Fixture { block_bytes, ram: Some("tmpfs"), ..Fixture::honest() };
     // The self test of the fixture copies 10 GB/s.
     assert!(matches!(CHECK.answer(&tmpfs(3 << 20).record()), Ok(Answer::Holds(..))));

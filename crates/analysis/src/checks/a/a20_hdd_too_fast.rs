@@ -1,22 +1,20 @@
-//! A20: a disk that is called spinning and answers like none.
-//!
-//! For: random direct reads against the time of a turn. Not for: reads that are known to come from memory.
+//! A20: a disk that the kernel calls rotational but that answers too fast for one. Compares the median latency of
+//! random direct reads with the time of half a turn, and with the best time per operation at high depth.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, layer_names};
 use crate::threshold::Ns;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Kind, Pattern};
 use model::units::{show_bytes, show_ns, show_rate};
 
-/// Half a turn takes 4.17 ms at 7,200 turns a minute and 2 ms at 15,000, and the arm has to move besides.
+/// Half a turn takes 4.17 ms at 7,200 rpm and 2 ms at 15,000 rpm, without the seek.
 const FLOOR_NS: u64 = 2_000_000;
-/// Time per operation and disk that is too short at any depth: with 32 operations to choose the nearest from, disks of 15,000
-/// turns a minute reach some 600 a second, 1.6 ms each.
+/// Time per operation and disk that is too short at any depth. With 32 operations to choose from, disks of 15,000
+/// rpm reach some 600 operations per second, 1.6 ms each.
 const EACH_FLOOR_NS: f64 = 500_000.0;
-/// Spans below fit the cache of the disk itself, which then answers at once.
+/// Smaller spans fit the cache of the disk itself.
 const SPAN_FROM_BYTES: u64 = 1 << 30;
 
 pub(super) const CHECK: Check = Check {
@@ -54,7 +52,7 @@ pub(super) const CHECK: Check = Check {
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let random = case.stream.access.pattern() == Some(Pattern::Random);
     let asked = random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    let explained = earlier.renames(CheckId::A01)
+    let explained = earlier.relabels(CheckId::A01)
         || [CheckId::A02, CheckId::A04, CheckId::A18].into_iter().any(|id| earlier.finds(id));
     if !asked || explained {
         return Ok(Answer::DoesNotApply);
@@ -70,13 +68,13 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
     let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
     let span = case.span_bytes();
-    let each_depth = (case.depth_mean()? / leaves.len().max(1) as f64).max(1.0);
+    let depth_per_disk = (case.depth_mean()? / leaves.len().max(1) as f64).max(1.0);
     let numbers = evidence([
         ("read_p50_ns", median as f64),
-        ("depth_per_disk", each_depth),
+        ("depth_per_disk", depth_per_disk),
         ("span_bytes", span as f64),
     ]);
-    if median >= FLOOR_NS && median as f64 >= EACH_FLOOR_NS * each_depth {
+    if median >= FLOOR_NS && median as f64 >= EACH_FLOOR_NS * depth_per_disk {
         return Ok(Answer::Holds("The spinning disk took the time that one needs.", numbers));
     }
     let is_virtual = leaves.iter().any(|l| case.is_virtual(l));
@@ -88,16 +86,16 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (Severity::Biased, "a cache answered, or it is no spinning disk")
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         severity,
         format!(
             "The kernel calls {} a spinning disk, and half of the random reads took {} or less at depth {}: {cause}.",
-            leaves.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", "),
+            layer_names(&leaves),
             show_ns(median as f64),
-            show_rate(each_depth)
+            show_rate(depth_per_disk)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[cfg(test)]
@@ -113,7 +111,7 @@ fn spinning(fixture: &Fixture) -> model::record::Record {
 }
 
 #[test]
-fn half_a_turn_is_the_floor_and_a_virtual_disk_is_worth_a_note() {
+fn reads_faster_than_half_a_turn_bias_and_are_a_note_on_a_virtual_disk() {
     let at = |depth: u32, ns| {
         let depth_seen = f64::from(depth);
         let fixture = Fixture { depth, depth_seen, latency_ns: Some(ns), ..Fixture::honest() };
@@ -128,7 +126,7 @@ fn half_a_turn_is_the_floor_and_a_virtual_disk_is_worth_a_note() {
 }
 
 #[test]
-fn small_spans_cannot_tell_and_flash_in_front_is_allowed() {
+fn small_spans_and_sequential_reads_are_not_checked() {
     let mut small = spinning(&Fixture::honest());
     small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 256 << 20;
     assert!(CHECK.answer(&small).is_err());

@@ -1,26 +1,23 @@
-//! A21: writes that do not go where the file's bytes were.
-//!
-//! For: blocks shared with copies and snapshots, and files that came apart while they were overwritten. Not for: writes that
-//! allocate for the first time (B16), nor for files that were in pieces before (B15).
+//! A21: writes that are redirected to new blocks instead of overwriting in place. Fires if the file shares
+//! extents with a copy or snapshot before the run, or if its number of extents grows during the run.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_count, show_share};
 
-/// Share of shared bytes that no rate would show.
+/// Share of shared bytes that is harmless.
 const SHARED_ABOVE: Share = Share(0.01);
-/// Factor by which the number of extents may grow: an overwrite in place leaves it as it is.
+/// Factor by which the number of extents may grow. An overwrite in place does not change it.
 const GROWN_FROM: f64 = 2.0;
-/// Extents that may come in addition, so that one that became two says nothing.
+/// Additional extents that are harmless.
 const FEW: u64 = 16;
-/// Share of bytes never written from which writes split unwritten extents, in place.
+/// Share of never written bytes above which growth is ignored: writes split unwritten extents in place.
 const UNWRITTEN_ABOVE: Share = Share(0.001);
-/// Share of compressed bytes from which their extents are many by nature.
+/// Share of compressed bytes above which growth is ignored: compressed extents are short.
 const ENCODED_ABOVE: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
@@ -58,13 +55,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
     for (before, after) in case.extents_over_runs()? {
         let span = before.span_bytes as f64;
         shared = shared.max(share(before.shared_bytes as f64, span));
-        let never = share(before.hole_bytes as f64 + before.unwritten_bytes as f64, span)
+        let unwritten = share(before.hole_bytes as f64 + before.unwritten_bytes as f64, span)
             + share(before.delayed_bytes as f64, span);
-        let enough = before.count.max(1) as f64 * GROWN_FROM <= after.count as f64
+        let has_grown = before.count.max(1) as f64 * GROWN_FROM <= after.count as f64
             && after.count.saturating_sub(before.count) >= FEW;
         // Compressed extents are at most 128 KiB long, wherever they are (A07).
         let encoded = share(after.encoded_bytes as f64, span) > ENCODED_ABOVE;
-        if enough && never <= UNWRITTEN_ABOVE && !encoded && !trims {
+        if has_grown && unwritten <= UNWRITTEN_ABOVE && !encoded && !trims {
             grown = grown.or(Some((before.count, after.count)));
         }
     }
@@ -86,7 +83,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
         (false, Some(counts)) => format!("The file was not overwritten in place: {counts} during a run."),
     };
-    Ok(Answer::Finding(Detail::new(Severity::Biased, sentence, numbers)))
+    Ok(Answer::finding(Severity::Biased, sentence, numbers))
 }
 
 #[cfg(test)]
@@ -94,10 +91,10 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 use model::evidence::Moment;
 
-/// A file of which so many bytes are shared, and its extents after a run.
+/// A file with `shared` shared bytes and `after` extents after each run.
 #[cfg(test)]
 fn stored(shared: u64, after: u64) -> model::record::Record {
-    super::fixtures::extents(&Fixture::honest_write(), move |moment, e| {
+    super::extents(&Fixture::honest_write(), move |moment, e| {
         e.shared_bytes = shared;
         if moment == Moment::Synced {
             e.count = after;
@@ -106,26 +103,26 @@ fn stored(shared: u64, after: u64) -> model::record::Record {
 }
 
 #[test]
-fn a_shared_hundredth_is_nothing_and_more_is_redirected() {
+fn more_than_one_percent_shared_biases() {
     assert_eq!(CHECK.severity(&stored(10_000_000, 1)), None);
     let Ok(Answer::Finding(f)) = CHECK.answer(&stored(1 << 30, 958)) else { panic!("silent") };
     assert!(f.sentence.contains("grew from 1 to 958"), "{}", f.sentence);
-    let read = super::fixtures::extents(&Fixture::honest(), |_, e| e.shared_bytes = e.span_bytes);
+    let read = super::extents(&Fixture::honest(), |_, e| e.shared_bytes = e.span_bytes);
     assert_eq!(CHECK.answer(&read), Ok(Answer::DoesNotApply));
 }
 
 #[test]
-fn a_file_that_came_apart_was_not_overwritten_in_place() {
+fn a_growing_number_of_extents_biases() {
     assert_eq!(CHECK.severity(&stored(0, 16)), None);
     assert_eq!(CHECK.severity(&stored(0, 17)), Some(Severity::Biased));
-    let allocating = super::fixtures::extents(&Fixture::honest_write(), |moment, e| {
+    let allocating = super::extents(&Fixture::honest_write(), |moment, e| {
         e.unwritten_bytes = e.span_bytes;
         if moment == Moment::Synced {
             e.count = 900;
         }
     });
     assert_eq!(CHECK.severity(&allocating), None, "unwritten extents are split in place");
-    let compressed = super::fixtures::extents(&Fixture::honest_write(), |moment, e| {
+    let compressed = super::extents(&Fixture::honest_write(), |moment, e| {
         if moment == Moment::Synced {
             (e.count, e.encoded_bytes) = (8_192, e.span_bytes);
         }
@@ -134,7 +131,7 @@ fn a_file_that_came_apart_was_not_overwritten_in_place() {
 }
 
 #[test]
-fn what_was_not_looked_at_afterwards_is_not_checked() {
+fn a_file_without_a_map_after_the_run_is_not_checked() {
     let mut record = Fixture::honest_write().record();
     record.runs[0].evidence.retain(|s| s.moment != Moment::Synced);
     assert!(CHECK.answer(&record).is_err());

@@ -1,28 +1,27 @@
-//! A22: counters that contradict one another where nothing explains it.
+//! A22: counters that contradict each other without an explanation. Compares three counts of the same work: what
+//! fathom issued, what the kernel charged to its cgroup, and what the devices did.
 //!
-//! Compares three counts of the same work: what fathom issued, what the kernel charged to its cgroup, and what the devices did.
-//! Checks that explain a difference are asked first. Bytes that the device did beyond ours are others' (D01), and those charged to us
-//! beyond what we issued are the file system's (B03, B04). A charge that is too high, while issued and done agree, is only a note.
+//! Runs after the checks that explain missing bytes. Extra bytes at the device belong to other processes (D01),
+//! and extra charged bytes to the file system (B03, B04). If only the charge is too high, the finding is a note.
 
-use crate::case::charged_twice::{Refused, refused};
+use crate::case::ledger::{Refused, refused};
 use crate::case::{Amount, Case, asked_depth};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
-use crate::read_ahead;
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::figures::traffic;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{BlockFlow, CgroupIo, Moment};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_count};
 
-/// Part by which two counts of the same thing may differ: on a quiet disk they are equal to the byte.
+/// Share by which two counts of the same work may differ. On a quiet disk they are equal to the byte.
 const WITHIN: Share = Share(0.01);
-/// Bytes per run that may be charged between the reading of two files: our own session file, a log line.
+/// Bytes per run that may be charged between the reading of two files: the session file, a log line.
 const FLOOR_BYTES: u64 = 1 << 20;
-/// Requests so much larger than operations were merged, which B01 says.
+/// Requests larger than operations by this factor were merged, which B01 reports.
 const MERGED_FROM: f64 = 1.5;
-/// Checks that say why bytes are missing at the device.
+/// Checks that explain missing bytes at the device.
 const EXPLAIN_MISSING: &[CheckId] = &[
     CheckId::A01,
     CheckId::A02,
@@ -33,7 +32,7 @@ const EXPLAIN_MISSING: &[CheckId] = &[
     CheckId::A12,
     CheckId::A18,
 ];
-/// File systems that write direct writes themselves, under the caller's name.
+/// File systems that charge direct writes to the calling process.
 const CHARGED_TO_CALLER: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
 
 pub(super) const CHECK: Check = Check {
@@ -58,7 +57,7 @@ pub(super) const CHECK: Check = Check {
              use one device, the sums do not tell whose count is wrong: then only what a stream issued and what the kernel counted \
              for its own workers are compared.",
             floor = show_bytes(FLOOR_BYTES),
-            windows = read_ahead::WINDOWS
+            windows = traffic::WINDOWS
         ),
         provoke: "No command does: it means that a counter is wrong, the kernel's or fathom's. A session file in which 3 % \
                   were added to what was issued shows it.",
@@ -86,12 +85,12 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let explained = EXPLAIN_MISSING.iter().any(|id| earlier.finds(*id));
     let missing = if is_direct && !explained { ledger.missing(case) } else { None };
     let charged = ledger.charged_beyond_done();
-    // Direct operations that the device did as often as fathom issued them are measured, whatever was charged for them.
+    // If the device did every direct operation that fathom issued, the result is measured, whatever was charged.
     let only_charged = if is_direct && !explained && missing.is_none() { charged.clone() } else { None };
     let contradiction = if only_charged.is_some() { None } else { charged.or(missing) };
     let mut numbers = evidence([
         ("issued_bytes", case.issued_total().bytes as f64),
-        ("device_bytes", Kind::MOVING.iter().map(|k| flow(&ledger.device, *k).bytes as f64).sum()),
+        ("device_bytes", Kind::MOVING.iter().map(|k| super::flow(&ledger.device, *k).bytes as f64).sum()),
     ]);
     if let Some(own) = ledger.own {
         numbers.insert("charged_bytes".into(), own.bytes.iter().map(|b| *b as f64).sum());
@@ -99,14 +98,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let Some(contradiction) = contradiction else {
         if let Some(note) = full_queue(case) {
             numbers.insert("charged_bytes".into(), note.charged_bytes);
-            return Ok(Answer::Finding(Detail::new(Severity::Note, note.sentence, numbers)));
+            return Ok(Answer::finding(Severity::Note, note.sentence, numbers));
         }
         if let Some(charged) = only_charged {
             let sentence = format!(
                 "Only the charge is too high, and fathom does not know why: {charged}. What fathom issued and what the device did \
                  agree, so the number holds."
             );
-            return Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)));
+            return Ok(Answer::finding(Severity::Note, sentence, numbers));
         }
         let holds = match (is_direct, ledger.own) {
             (true, Some(_)) => {
@@ -122,14 +121,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         };
         return Ok(Answer::Holds(holds, numbers));
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Void,
         format!("Counters disagree, and fathom does not know why: {contradiction}. Do not use this number."),
         numbers,
-    )))
+    ))
 }
 
-/// Charges beyond what was issued, where the queue of the device was full.
+/// Charges above the issued bytes, caused by a full device queue.
 struct FullQueue {
     sentence: String,
     charged_bytes: f64,
@@ -158,8 +157,9 @@ fn full_queue(case: &Case) -> Option<FullQueue> {
     Some(FullQueue { sentence, charged_bytes: charged.bytes.iter().map(|b| *b as f64).sum() })
 }
 
-/// The answer for a stream that shares its devices. The sums of all streams do not tell whose count is wrong, and a cache that serves
-/// one of them explains what is missing, so only the stream's own submissions are compared.
+/// Returns the answer for a stream that shares its devices. The sums of all streams do not show whose count is
+/// wrong, and a cache that serves another stream explains missing bytes. Therefore only the stream's own
+/// submissions are compared.
 fn shared(case: &Case) -> Known<Answer> {
     if !case.is_direct() {
         return Err(case.why_shared()?);
@@ -179,17 +179,18 @@ fn shared(case: &Case) -> Known<Answer> {
 
 /// Three counts of the same work, all runs together.
 struct Ledger {
-    /// Of what the file systems talk to.
+    /// Counts of the devices that the file systems use.
     device: model::evidence::BlockStat,
-    /// Of the whole disks, which is what cgroups are charged for.
+    /// Counts of the whole disks, which the kernel charges to cgroups.
     shared: model::evidence::BlockStat,
-    /// What was charged to us, where that was counted.
+    /// Bytes charged to fathom's cgroup, if counted.
     own: Option<CgroupIo>,
-    /// Bytes that the whole disks wrote until the final sync: the kernel charges what it submits, and writes back later.
+    /// Bytes that the whole disks wrote until the final sync. The kernel charges at submission and writes back
+    /// later.
     until_synced: u64,
-    /// Bytes that were in flight when the counters were read.
+    /// Bytes in flight when the counters were read.
     in_flight: f64,
-    /// Bytes charged between the reading of two files, and those that were read ahead and are on their way at the end.
+    /// Bytes that may be charged between the reading of two files, plus read-ahead in flight at the end.
     floor: f64,
 }
 
@@ -204,7 +205,7 @@ impl Ledger {
         let largest = f64::from(case.stream.access.largest_bytes());
         Ok(Self {
             in_flight: device.in_flight.max(shared.in_flight) as f64 * largest,
-            floor: FLOOR_BYTES.saturating_add(read_ahead::unread_bytes(case)) as f64 * case.runs.len() as f64,
+            floor: FLOOR_BYTES.saturating_add(traffic::unread_bytes(case)) as f64 * case.runs.len() as f64,
             own: case.own().ok(),
             until_synced: until_synced.unwrap_or(0).max(shared.write.bytes),
             device,
@@ -212,7 +213,7 @@ impl Ledger {
         })
     }
 
-    /// Bytes charged to us that the disk never did.
+    /// Describes charged bytes that the disk never did.
     fn charged_beyond_done(&self) -> Option<String> {
         let own = self.own?;
         Kind::MOVING.into_iter().find_map(|kind| {
@@ -230,21 +231,21 @@ impl Ledger {
         })
     }
 
-    /// Direct operations that the disk or the cgroup did not see.
+    /// Describes direct operations that the disk or the cgroup did not see.
     fn missing(&self, case: &Case) -> Option<String> {
         Kind::MOVING.into_iter().find_map(|kind| {
             let issued = case.issued(kind);
-            let done = flow(&self.device, kind);
+            let done = super::flow(&self.device, kind);
             let below = |seen: u64| seen as f64 * (1.0 + WITHIN.0) + self.in_flight < issued.bytes as f64;
-            let of = format!("{} of {}s were issued", show_bytes(issued.bytes), kind.word());
+            let start_of_sentence = format!("{} of {}s were issued", show_bytes(issued.bytes), kind.word());
             if below(done.bytes) {
-                return Some(format!("{of}, and the device did {}", show_bytes(done.bytes)));
+                return Some(format!("{start_of_sentence}, and the device did {}", show_bytes(done.bytes)));
             }
             let charged =
                 self.own.filter(|_| kind == Kind::Read || charges_caller(case)).map(|o| o.bytes[slot(kind)]);
             if let Some(charged) = charged.filter(|c| below(*c)) {
                 return Some(format!(
-                    "{of} and done by the device, and {} were charged to fathom",
+                    "{start_of_sentence} and done by the device, and {} were charged to fathom",
                     show_bytes(charged)
                 ));
             }
@@ -252,7 +253,7 @@ impl Ledger {
         })
     }
 
-    /// Operations beyond the requests that the device counted, merged ones included.
+    /// Describes operations beyond the requests and merges that the device counted.
     fn too_few_requests(&self, issued: Amount, done: BlockFlow) -> Option<String> {
         let seen = done.ios.saturating_add(done.merges);
         let most = seen as f64 * (1.0 + WITHIN.0) + self.device.in_flight as f64;
@@ -268,7 +269,7 @@ impl Ledger {
     }
 }
 
-/// Whether direct writes are charged to who makes them, and not to a thread of the file system.
+/// Whether direct writes are charged to the calling process and not to a thread of the file system.
 fn charges_caller(case: &Case) -> bool {
     case.places().all(|p| CHARGED_TO_CALLER.contains(&p.kind()))
 }
@@ -277,15 +278,11 @@ fn slot(kind: Kind) -> usize {
     usize::from(kind == Kind::Write)
 }
 
-fn flow(stat: &model::evidence::BlockStat, kind: Kind) -> BlockFlow {
-    if kind == Kind::Write { stat.write } else { stat.read }
-}
-
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn a_hundredth_is_nothing_three_are_a_contradiction_and_more_has_a_name() {
+fn three_percent_missing_is_void_and_ten_percent_is_left_to_a01() {
     let at = |delivered| CHECK.answer(&Fixture { delivered, ..Fixture::honest() }.record());
     assert!(matches!(at(0.995), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = at(0.97) else { panic!("silent") };
@@ -293,7 +290,7 @@ fn a_hundredth_is_nothing_three_are_a_contradiction_and_more_has_a_name() {
     assert!(matches!(at(0.9), Ok(Answer::Holds(..))), "A01 says why");
 }
 
-/// Charges of the last snapshot turned into these.
+/// A record whose last snapshot charges `read_bytes`.
 #[cfg(test)]
 fn charged(fixture: &Fixture, read_bytes: u64) -> model::record::Record {
     let mut record = fixture.record();
@@ -304,7 +301,7 @@ fn charged(fixture: &Fixture, read_bytes: u64) -> model::record::Record {
 }
 
 #[test]
-fn charges_must_be_those_of_the_device() {
+fn charges_must_match_the_device() {
     let one = Fixture { runs: 1, ..Fixture::honest() };
     let issued = 11_000 * 4096_u64;
     let at = |bytes| CHECK.answer(&charged(&one, bytes));
@@ -317,37 +314,37 @@ fn charges_must_be_those_of_the_device() {
 }
 
 #[test]
-fn what_was_charged_twice_is_no_contradiction_and_three_times_is() {
-    let at = |times| CHECK.answer(&crate::case::charged_twice::split(4, times));
+fn double_charges_hold_and_triple_charges_are_a_note() {
+    let at = |times| CHECK.answer(&crate::case::ledger::split(4, times));
     assert!(matches!(at(2.0), Ok(Answer::Holds(..))), "{:?}", at(2.0));
     let Ok(Answer::Finding(f)) = at(3.0) else { panic!("silent") };
     assert!(f.severity == Severity::Note && f.sentence.contains("does not know why"), "{}", f.sentence);
 }
 
 #[test]
-fn charges_of_a_full_queue_are_a_note_and_do_not_hide_what_is_missing() {
-    use crate::case::charged_twice::deep;
+fn charges_of_a_full_queue_are_a_note_and_do_not_hide_missing_bytes() {
+    use crate::case::ledger::deep;
     for times in [1.3, 1.9] {
         let Ok(Answer::Finding(f)) = CHECK.answer(&deep(256, "128", times)) else { panic!("silent") };
         assert!(f.severity == Severity::Note && f.sentence.contains("nr_requests 128"), "{}", f.sentence);
     }
     assert!(matches!(CHECK.answer(&deep(256, "128", 1.0)), Ok(Answer::Holds(..))));
-    let mut lost = Fixture { delivered: 0.97, ..Fixture::honest() }.record();
-    lost.header.plan.jobs[0].phases[0].streams[0].depth = 256;
-    let queue = &mut lost.header.hosts[0].places[0].layers[0].queue;
+    let mut lost_requests = Fixture { delivered: 0.97, ..Fixture::honest() }.record();
+    lost_requests.header.plan.jobs[0].phases[0].streams[0].depth = 256;
+    let queue = &mut lost_requests.header.hosts[0].places[0].layers[0].queue;
     queue.insert("nr_requests".into(), "128".into());
-    assert_eq!(CHECK.severity(&lost), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&lost_requests), Some(Severity::Void));
 }
 
 #[test]
-fn through_the_page_cache_a_charge_that_no_disk_did_invalidates() {
+fn a_buffered_charge_that_no_disk_did_is_void() {
     let cache = model::job::Cache::Buffered;
     let record = charged(&Fixture { runs: 1, cache, ..Fixture::honest() }, 2 * 11_000 * 4096);
     assert_eq!(CHECK.severity(&record), Some(Severity::Void));
 }
 
 #[test]
-fn read_ahead_on_its_way_at_the_end_is_no_contradiction() {
+fn read_ahead_in_flight_at_the_end_is_accepted() {
     let with = |pattern, ahead: u64| {
         let cache = model::job::Cache::Buffered;
         let fixture = Fixture { runs: 1, cache, pattern, ..Fixture::honest() };
@@ -362,8 +359,8 @@ fn read_ahead_on_its_way_at_the_end_is_no_contradiction() {
 }
 
 #[test]
-fn each_operation_is_at_least_one_request_or_merge() {
-    let few = |merged, merges: u64| {
+fn fewer_requests_than_operations_are_void() {
+    let with_requests = |merged, merges: u64| {
         let mut record = Fixture { merged, runs: 1, ..Fixture::honest() }.record();
         let stop = record.runs[0].evidence.last_mut().unwrap();
         let text = stop.files.get("/sys/block/vda/stat").unwrap().clone().unwrap();
@@ -373,19 +370,19 @@ fn each_operation_is_at_least_one_request_or_merge() {
         stop.files.insert("/sys/block/vda/stat".into(), Ok(new));
         record
     };
-    assert_eq!(CHECK.severity(&few(1, 0)), None);
-    // Requests four times as large were merged: that has a name of its own.
-    assert_eq!(CHECK.severity(&few(4, 0)), None);
-    let mut lost = few(1, 0);
-    let stop = lost.runs[0].evidence.last_mut().unwrap();
+    assert_eq!(CHECK.severity(&with_requests(1, 0)), None);
+    // Requests four times as large were merged, which B01 reports.
+    assert_eq!(CHECK.severity(&with_requests(4, 0)), None);
+    let mut lost_requests = with_requests(1, 0);
+    let stop = lost_requests.runs[0].evidence.last_mut().unwrap();
     let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
-    let (_, behind) = text.split_once(' ').unwrap();
-    stop.files.insert("/sys/block/vda/stat".into(), Ok(format!("9000 {behind}")));
-    assert_eq!(CHECK.severity(&lost), Some(Severity::Void));
+    let (_, after_ios) = text.split_once(' ').unwrap();
+    stop.files.insert("/sys/block/vda/stat".into(), Ok(format!("9000 {after_ios}")));
+    assert_eq!(CHECK.severity(&lost_requests), Some(Severity::Void));
 }
 
 #[test]
-fn without_a_cgroup_two_are_compared_and_buffered_io_is_not_checked() {
+fn without_a_cgroup_only_direct_io_is_checked() {
     let without = || Fixture { cgroup: false, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&without().record()), Ok(Answer::Holds(..))));
     let buffered = Fixture { cache: model::job::Cache::Buffered, ..without() };
@@ -393,7 +390,7 @@ fn without_a_cgroup_two_are_compared_and_buffered_io_is_not_checked() {
 }
 
 #[test]
-fn traffic_of_others_and_compression_have_names_of_their_own() {
+fn foreign_traffic_and_compression_are_left_to_other_checks() {
     let foreign = Fixture { foreign_ios: 9_000, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&foreign.record()), Ok(Answer::Holds(..))));
     let encoded = Fixture { encoded_share: 1.0, delivered: 0.97, ..Fixture::honest() };
@@ -401,7 +398,7 @@ fn traffic_of_others_and_compression_have_names_of_their_own() {
 }
 
 #[test]
-fn what_is_written_back_after_the_last_write_is_done_by_the_final_sync() {
+fn writeback_by_the_final_sync_counts() {
     let fixture = Fixture { cache: model::job::Cache::Buffered, runs: 1, ..Fixture::honest_write() };
     let mut record = fixture.record();
     let charged = 1_u64 << 30;

@@ -1,14 +1,12 @@
-//! A23: a file that did not stay what it was while it was measured.
-//!
-//! For: its identity, length, names, allocation and last change after preparation and at the edges of every
-//! attempt at a run, on the descriptor that fathom holds. Not for: holes by themselves (A04), nor dirty pages that were dropped (A10).
+//! A23: a file that changed while it was measured. Compares its identity, length, links, allocation and times
+//! after preparation and at the start and end of every attempt at a run, through the descriptor that fathom holds
+//! open.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{FileState, Moment, Snapshot, TargetState};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{GROW, Stream};
 use model::plan::Role;
 use model::units::show_bytes;
@@ -41,12 +39,12 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     blind: || {
         let mut record = crate::fixture::Fixture::honest().record();
-        super::fixtures::snapshots(&mut record, |s| s.targets.iter_mut().for_each(|t| t.file = None));
+        super::snapshots(&mut record, |s| s.targets.iter_mut().for_each(|t| t.file = None));
         record
     },
 };
 
-/// What became of a file, worst first.
+/// A change to a file, worst first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     Another,
@@ -103,7 +101,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let mut worst: Option<(Change, usize)> = None;
     for target in files {
-        // What fathom writes itself changes when and how it is stored, and not its length.
+        // fathom's own writes change the times and the allocation, but not the length.
         let of_streams = streams.iter().filter(|s| s.targets.contains(&target)).all(|s| !s.changes_targets());
         let only_read = of_streams && !is_written_by_hosts(case, target);
         for change in changes(case, target, only_read)? {
@@ -122,10 +120,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
         _ => evidence([]),
     };
-    Ok(Answer::Finding(Detail::new(change.severity(), change.sentence(path), numbers)))
+    Ok(Answer::finding(change.severity(), change.sentence(path), numbers))
 }
 
-/// Whether other hosts of this measurement write a file in other runs, which may be seen here a while later.
+/// Whether other hosts of this measurement write the file in other runs. The change may appear here later.
 fn is_written_by_hosts(case: &Case, target: usize) -> bool {
     let plan = &case.record.header.plan;
     let mut all = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
@@ -136,18 +134,18 @@ fn is_file(case: &Case, target: usize) -> bool {
     case.record.header.plan.targets.get(target).is_some_and(|t| matches!(t.role, Role::File | Role::Made))
 }
 
-/// What became of a target over all attempts at all runs, those included that do not count.
+/// Returns the changes to a target over all attempts at all runs, including discarded ones.
 fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
     let plan = &case.record.header.plan;
-    // Our own file is held open from the first run to the last, and who resumes a session makes it anew.
-    let users = plan.targets.get(target).is_some_and(|t| t.role == Role::File);
+    // A file made by fathom stays open from the first run to the last, and a resumed session makes a new one.
+    let is_users_file = plan.targets.get(target).is_some_and(|t| t.role == Role::File);
     let streams = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
-    let using: Vec<&Stream> = streams.filter(|s| s.targets.contains(&target)).collect();
-    let never_written = !using.iter().any(|s| s.changes_targets());
-    // A file that grows by what is written to it is as long as the run came, and one whose length is set as long as the last said.
-    let grows = using.iter().any(|s| s.options.contains_key(GROW) || s.moves_no_data());
+    let using_streams: Vec<&Stream> = streams.filter(|s| s.targets.contains(&target)).collect();
+    let never_written = !using_streams.iter().any(|s| s.changes_targets());
+    // The length of a file may change if the job appends to it or sets its length.
+    let grows = using_streams.iter().any(|s| s.options.contains_key(GROW) || s.moves_no_data());
     let prepared = case.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
-    let mut last = prepared.filter(|_| users).map(|s| state(s, target)).transpose()?;
+    let mut last = prepared.filter(|_| is_users_file).map(|s| state(s, target)).transpose()?;
     let mut attempts: Vec<&CaseRun> = case.way.iter().chain(&case.runs).chain(&case.aside).collect();
     attempts.sort_by_key(|ran| ran.run.start.at_ns);
     let mut out = Vec::new();
@@ -155,17 +153,17 @@ fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
         let start = state(ran.at(Moment::Start)?, target)?;
         let stop = state(ran.at(Moment::Stop)?, target)?;
         if let Some(last) = last {
-            between(last, start, never_written, &mut out)?;
+            add_changes(last, start, never_written, &mut out)?;
         }
-        between(start, stop, only_read, &mut out)?;
-        last = users.then_some(stop);
+        add_changes(start, stop, only_read, &mut out)?;
+        last = is_users_file.then_some(stop);
     }
     out.retain(|change| !(grows && matches!(change, Change::Length(..))));
     Ok(out)
 }
 
-/// What became of a target from one look at it to the next.
-fn between(then: &TargetState, now: &TargetState, only_read: bool, out: &mut Vec<Change>) -> Known<()> {
+/// Adds the changes between two observations of a target.
+fn add_changes(then: &TargetState, now: &TargetState, only_read: bool, out: &mut Vec<Change>) -> Known<()> {
     let (before, after) = (facts(then)?, facts(now)?);
     if (before.device, before.inode) != (after.device, after.inode) {
         out.push(Change::Another);
@@ -177,7 +175,7 @@ fn between(then: &TargetState, now: &TargetState, only_read: bool, out: &mut Vec
     out.extend((after.links < before.links).then_some(Change::Renamed));
     if only_read {
         let moved = matches!((&then.extents, &now.extents), (Some(Ok(a)), Some(Ok(b))) if a != b);
-        // What was allocated beyond the end may be given back by a thread of the file system.
+        // A thread of the file system may free blocks allocated beyond the end.
         let freed = after.allocated_bytes < before.allocated_bytes.min(after.bytes);
         out.extend((moved || freed).then_some(Change::Stored));
         let written = before.modified_ns != after.modified_ns;
@@ -202,7 +200,7 @@ fn facts(state: &TargetState) -> Known<FileState> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// The record with a file that is another way at the end of its last run.
+/// A record whose file differs at the end of its last run.
 #[cfg(test)]
 fn changed(fixture: &Fixture, change: impl Fn(&mut FileState)) -> model::record::Record {
     let mut record = fixture.record();
@@ -213,7 +211,7 @@ fn changed(fixture: &Fixture, change: impl Fn(&mut FileState)) -> model::record:
 }
 
 #[test]
-fn length_and_identity_void_a_name_and_a_write_bias() {
+fn a_new_length_or_identity_is_void_and_a_write_biases() {
     let at = |fixture: &Fixture, change: fn(&mut FileState)| CHECK.severity(&changed(fixture, change));
     let (read, write) = (Fixture::honest(), Fixture::honest_write());
     assert_eq!(at(&read, |f| f.bytes += 1), Some(Severity::Void));
@@ -225,13 +223,13 @@ fn length_and_identity_void_a_name_and_a_write_bias() {
     assert_eq!(at(&read, |f| f.changed_ns = Some(2)), Some(Severity::Biased), "renamed, or times set back");
     assert_eq!(at(&read, |f| f.changed_ns = None), None, "sessions of earlier versions");
     assert_eq!(at(&write, |f| f.changed_ns = Some(2)), None);
-    // Our own writes.
+    // fathom's own writes.
     assert_eq!(at(&write, |f| f.modified_ns += 1), None);
     assert_eq!(at(&write, |f| f.allocated_bytes += 4096), None);
 }
 
 #[test]
-fn what_happened_between_runs_or_in_an_attempt_that_does_not_count_is_found() {
+fn changes_between_runs_and_in_discarded_attempts_are_found() {
     let later = |fixture: &Fixture, from: usize, change: fn(&mut FileState)| {
         let mut record = fixture.record();
         let files = record.runs[from..].iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
@@ -253,24 +251,24 @@ fn what_happened_between_runs_or_in_an_attempt_that_does_not_count_is_found() {
     let mut grown = changed(&Fixture::honest_write(), |f| f.bytes = 4096);
     grown.header.plan.jobs[0].phases[0].streams[0].options.insert(GROW.into(), None);
     assert_eq!(CHECK.severity(&grown), None, "it grows by what is written");
-    // Between runs our own jobs wrote.
+    // Jobs of the same plan write between runs.
     let write = Fixture { role: Role::File, ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&later(&write, 4, |f| f.modified_ns += 1)), None);
 
     let mut record = changed(&Fixture::honest(), |f| f.bytes += 1);
-    let mut again = record.runs.pop().unwrap();
-    record.aside.push(again.clone());
-    again.start.attempt += 1;
-    again.evidence.iter_mut().flat_map(|s| &mut s.targets).for_each(|t| {
+    let mut repeated = record.runs.pop().unwrap();
+    record.aside.push(repeated.clone());
+    repeated.start.attempt += 1;
+    repeated.evidence.iter_mut().flat_map(|s| &mut s.targets).for_each(|t| {
         t.file.as_mut().unwrap().as_mut().unwrap().bytes = 1 << 30;
     });
-    record.runs.push(again);
+    record.runs.push(repeated);
     assert_eq!(CHECK.severity(&record), Some(Severity::Void), "an attempt that does not count");
 }
 
 #[test]
-fn pieces_that_moved_while_it_was_read_are_found_and_a_device_is_not_asked() {
-    let moved = super::fixtures::extents(&Fixture::honest(), |moment, e| {
+fn moved_extents_are_found_and_devices_are_not_checked() {
+    let moved = super::extents(&Fixture::honest(), |moment, e| {
         if moment == Moment::Stop {
             e.count = 2;
         }

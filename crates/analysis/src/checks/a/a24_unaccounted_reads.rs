@@ -1,38 +1,38 @@
-//! A24: operations that neither a system call nor a page of the cache accounts for.
+//! A24: operations that neither a system call nor the page cache accounts for. Compares the bytes counted by
+//! fathom with the bytes that system calls moved, by the kernel's count.
 //!
-//! For: bytes that system calls moved by the kernel's count, and pages that must be there where no device delivered. Not for: what
-//! the page cache did answer (A01), holes (A04), nor direct I/O that is too fast (A18).
+//! If the engine makes no such calls, requires that bytes missing at the device are in the page cache.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
-use crate::kernel_text::{grown, keyed};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::figures::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{Moment, TargetState};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::record::ThreadIo;
 use model::units::show_bytes;
 
-const FILE: &str = "/proc/self/io";
-/// Engines whose every operation is a system call of the read and write family, which the kernel counts by bytes; of posixaio they are the C
-/// library's, in threads of its own.
+const IO_FILE: &str = "/proc/self/io";
+/// Engines whose every operation is a read or write system call, which the kernel counts in bytes. For posixaio,
+/// the C library makes the calls in its own threads.
 const COUNTED: &[&str] = &["sync", "vsync", "preadv", "rw", "posixaio"];
-/// Engines that ask the kernel by such calls too, but answer out of a buffer of the program's what lies in it.
+/// Engines that make the same calls but may answer from a buffer in the process.
 const BUFFERED: &[&str] = &["std", "stdio", "fstream"];
-/// Share of the bytes that must be in the kernel's count: it counts all of them, and what fathom reads beside.
+/// Share of the bytes that must be in the kernel's count. It counts all of them, plus fathom's own reads.
 const COUNTED_FROM: Share = Share(0.99);
-/// Share of the bytes that must be in the kernel's count where a buffer of the program's may answer: of a region of many buffers it cannot
-/// answer all, wherever in it most is read.
+/// Share of the bytes that must be in the kernel's count if a buffer in the process may answer. The buffer cannot
+/// answer all reads of a much larger region.
 const BUFFERED_FROM: Share = Share(0.01);
-/// Buffers that a region must be larger than by so many times.
+/// Number of buffers that the region must exceed.
 const MANY_BUFFERS: u64 = 16;
-/// What such a buffer has at most where its size is not said: a block of the file system.
+/// Largest default buffer: a block of the file system.
 const BUFFER_BYTES: u64 = 64 << 10;
-/// Share of the reads that must be missing at the device before pages are looked for.
+/// Share of the reads that must be missing at the device before pages are checked.
 const MISSING_FROM: Share = Share(0.5);
-/// Share of what came from memory that must still be there at an edge of a run. Others may evict most of it meanwhile, not all.
+/// Share of the bytes from memory that must still be cached at the start or end of a run. Other processes may
+/// evict most of it, but not all.
 const CACHED_FROM: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
@@ -63,8 +63,8 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     blind: || {
         let mut record = calls([0, 0]);
-        super::fixtures::snapshots(&mut record, |s| {
-            s.files.remove(FILE);
+        super::snapshots(&mut record, |s| {
+            s.files.remove(IO_FILE);
             s.targets.clear();
         });
         record
@@ -75,15 +75,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.has_storage() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
         return Ok(Answer::DoesNotApply);
     }
-    let Some(from) = counted_from(case) else { return by_pages(case, earlier) };
-    match by_calls(case, from) {
+    let Some(from) = counted_from(case) else { return decide_by_pages(case, earlier) };
+    match decide_by_calls(case, from) {
         Ok(answer) => Ok(answer),
-        Err(_) if case.does(Kind::Read) && case.on_device() => by_pages(case, earlier),
+        Err(_) if case.does(Kind::Read) && case.on_device() => decide_by_pages(case, earlier),
         Err(why) => Err(why),
     }
 }
 
-/// Share of the bytes that system calls must have moved; `None` where they say nothing of it.
+/// Returns the share of the bytes that system calls must have moved, or `None` if the calls prove nothing.
 fn counted_from(case: &Case) -> Option<Share> {
     let stream = &case.stream;
     let engine = stream.engine.as_str();
@@ -93,21 +93,21 @@ fn counted_from(case: &Case) -> Option<Share> {
     if !BUFFERED.contains(&engine) {
         return None;
     }
-    let said = stream.options.get("buffer").copied().flatten();
-    if engine == "std" && said.is_none() {
+    let buffer_option = stream.options.get("buffer").copied().flatten();
+    if engine == "std" && buffer_option.is_none() {
         return Some(COUNTED_FROM);
     }
-    let bytes = said.unwrap_or(0).max(BUFFER_BYTES).saturating_mul(u64::from(stream.workers));
+    let bytes = buffer_option.unwrap_or(0).max(BUFFER_BYTES).saturating_mul(u64::from(stream.workers));
     (case.span_bytes() > MANY_BUFFERS.saturating_mul(bytes)).then_some(BUFFERED_FROM)
 }
 
-/// By the kernel's count of what system calls moved. fathom itself only adds to it.
-fn by_calls(case: &Case, from: Share) -> Known<Answer> {
+/// Decides by the kernel's count of bytes that system calls moved. fathom's own files only add to it.
+fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
     let streams = case.job.phases.get(case.phase).map_or(0, |p| p.streams.len());
     for (kind, key) in [(Kind::Read, "rchar:"), (Kind::Write, "wchar:")] {
         let issued = case.issued(kind).bytes;
         let moved = if streams > 1 {
-            // The count of the process has all streams in it, so that of the stream's own workers tells.
+            // The process-wide count includes all streams, so use the count of the stream's own workers.
             let count: fn(&ThreadIo) -> u64 = if kind == Kind::Read { |io| io.rchar } else { |io| io.wchar };
             let own = case.counted_by_workers(case.index, count);
             let enough = |bytes: u64| bytes as f64 >= from.0 * issued as f64;
@@ -119,7 +119,7 @@ fn by_calls(case: &Case, from: Share) -> Known<Answer> {
             }
             own.most
         } else {
-            let moved = case.runs.iter().map(|ran| grown(ran, FILE, |text| keyed(text, key)));
+            let moved = case.runs.iter().map(|ran| grown(ran, IO_FILE, |text| keyed(text, key)));
             moved.sum::<Known<u64>>()?
         };
         if (moved as f64) < from.0 * issued as f64 {
@@ -130,7 +130,7 @@ fn by_calls(case: &Case, from: Share) -> Known<Answer> {
                 kind.word(),
                 show_bytes(moved)
             );
-            return Ok(found(
+            return Ok(finding(
                 sentence,
                 evidence([("issued_bytes", issued as f64), ("moved_bytes", moved as f64)]),
             ));
@@ -139,8 +139,9 @@ fn by_calls(case: &Case, from: Share) -> Known<Answer> {
     Ok(Answer::Holds("System calls moved what fathom counted.", evidence([])))
 }
 
-/// By pages: what no device delivered must be somewhere. Direct reads need no page; those that are too fast are told by A18.
-fn by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
+/// Decides by pages: reads that no device delivered must be in the page cache. Direct reads need no page; A18
+/// reports direct reads that are too fast.
+fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
@@ -161,58 +162,58 @@ fn by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let from_memory = missing.min(case.span_bytes());
-    let mut most = 0;
+    let mut most_cached = 0;
     for moment in [Moment::Start, Moment::Stop] {
         for states in case.states(moment)? {
             let cached = states.into_iter().map(cached_bytes).sum::<Known<u64>>()?;
-            most = most.max(cached);
+            most_cached = most_cached.max(cached);
         }
     }
-    let numbers = evidence([("missing_bytes", missing as f64), ("cached_bytes", most as f64)]);
-    if most as f64 >= CACHED_FROM.0 * from_memory as f64 {
+    let numbers = evidence([("missing_bytes", missing as f64), ("cached_bytes", most_cached as f64)]);
+    if most_cached as f64 >= CACHED_FROM.0 * from_memory as f64 {
         return Ok(Answer::Holds("The device or the page cache accounts for what was read.", numbers));
     }
     let sentence = format!(
         "{} of reads reached no device, and only {} of what it read are in the page cache: nothing that can be seen carried them out.",
         show_bytes(missing),
-        show_bytes(most)
+        show_bytes(most_cached)
     );
-    Ok(found(sentence, numbers))
+    Ok(finding(sentence, numbers))
 }
 
 fn cached_bytes(state: &TargetState) -> Known<u64> {
     state.pages.clone().map(|p| p.cached.saturating_mul(p.page_bytes))
 }
 
-fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Answer {
-    Answer::Finding(Detail::new(Severity::Void, sentence, numbers))
+fn finding(sentence: String, numbers: crate::checks::Evidence) -> Answer {
+    Answer::finding(Severity::Void, sentence, numbers)
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Reads of the engine sync from the page cache, of which system calls moved so many in each run, and pages so many are there.
+/// Buffered reads of the engine sync. System calls moved `moved` bytes in each run, and `pages` pages are cached.
 #[cfg(test)]
 fn calls([moved, pages]: [u64; 2]) -> model::record::Record {
     let cache = model::job::Cache::Buffered;
     let mut record = Fixture { engine: "sync", delivered: 0.0, cache, ..Fixture::honest() }.record();
-    super::fixtures::snapshots(&mut record, |s| {
+    super::snapshots(&mut record, |s| {
         let moved = if s.moment == Moment::Start { 0 } else { moved };
-        s.files.insert(FILE.into(), Ok(format!("rchar: {moved}\nwchar: 0\n")));
+        s.files.insert(IO_FILE.into(), Ok(format!("rchar: {moved}\nwchar: 0\n")));
         s.targets.iter_mut().filter_map(|t| t.pages.as_mut().ok()).for_each(|p| p.cached = pages);
     });
     record
 }
 
 #[test]
-fn what_system_calls_moved_is_accounted_for_and_less_is_not() {
+fn fewer_bytes_by_system_calls_are_void() {
     let of_a_run = 11_000 * 4096;
     assert_eq!(CHECK.severity(&calls([of_a_run, 0])), None);
     assert_eq!(CHECK.severity(&calls([of_a_run * 95 / 100, 9_999])), Some(Severity::Void));
 }
 
 #[test]
-fn a_buffer_of_the_program_answers_what_lies_in_it_and_no_more() {
+fn a_buffered_engine_needs_only_a_few_system_calls() {
     let at = |engine: &str, buffer: Option<u64>, percent: u64| {
         let mut record = calls([11_000 * 4096 * percent / 100, 10_000]);
         let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
@@ -227,7 +228,7 @@ fn a_buffer_of_the_program_answers_what_lies_in_it_and_no_more() {
 }
 
 #[test]
-fn where_calls_are_not_counted_pages_must_explain_what_no_device_did() {
+fn without_counted_calls_pages_must_explain_missing_bytes() {
     let at = |pages| {
         let mut record = calls([0, pages]);
         record.header.plan.jobs[0].phases[0].streams[0].engine = "io_uring".into();
@@ -240,7 +241,7 @@ fn where_calls_are_not_counted_pages_must_explain_what_no_device_did() {
 }
 
 #[test]
-fn a_small_file_that_is_cached_explains_any_number_of_reads_of_it() {
+fn a_small_cached_file_explains_any_number_of_reads() {
     let at = |pages| {
         let mut record = calls([0, pages]);
         let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];

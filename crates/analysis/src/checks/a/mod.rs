@@ -1,6 +1,7 @@
 //! Group A: whether the I/O reached the device at all.
 //!
-//! For: the table of the group. Not for: anything else; a check is one file and two lines here.
+//! Holds the table of the group, the expected share of repeated accesses, and test records that several checks
+//! use.
 
 mod a01_cache_served;
 mod a02_direct_fell_back;
@@ -26,11 +27,18 @@ mod a21_shared_extents;
 mod a22_ledger_disagrees;
 mod a23_file_changed;
 mod a24_unaccounted_reads;
-mod coverage;
-#[cfg(test)]
-mod fixtures;
 
-use super::check::Check;
+use crate::case::Case;
+use crate::checks::Check;
+#[cfg(test)]
+use crate::fixture::Fixture;
+use model::Known;
+use model::evidence::{BlockFlow, BlockStat};
+#[cfg(test)]
+use model::evidence::{Extents, Moment, Probe, Snapshot};
+use model::job::{Kind, Order, Start};
+#[cfg(test)]
+use model::record::Record;
 
 /// The checks of the group, in the order of the catalogue.
 pub(super) const CHECKS: &[Check] = &[
@@ -59,3 +67,135 @@ pub(super) const CHECKS: &[Check] = &[
     a23_file_changed::CHECK,
     a24_unaccounted_reads::CHECK,
 ];
+
+/// Returns the expected share of `bytes` that the stream touches more than once in one run, 0 to 1. Follows from
+/// the order of offsets, so that no list of offsets is kept.
+///
+/// # Errors
+/// Fails if the order of offsets does not decide it.
+fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
+    let stream = &case.stream;
+    let [line] = stream.access.lines.as_slice() else {
+        return Err("how often a workload of several lines comes back to a block is not computed".into());
+    };
+    if stream.replay.is_some() {
+        return Err("how often a replay comes back to a block is not computed".into());
+    }
+    if stream.access.strided.is_some() {
+        return Err(
+            "how often a workload that is in one zone at a time comes back to a block is not computed".into(),
+        );
+    }
+    let span = case.span_bytes() as f64;
+    if span <= 0.0 || bytes <= 0.0 {
+        return Ok(0.0);
+    }
+    let passes = bytes / span;
+    match &line.order {
+        Order::Sequential(steps) if steps.stride_bytes > 0 || steps.hole_bytes > 0 => {
+            Err("how often an order with gaps comes back to a block is not computed".into())
+        }
+        // Every worker reads the same blocks.
+        Order::Sequential(steps) if steps.start == Start::Same => {
+            let workers = f64::from(stream.workers.max(1));
+            Ok(1.0 - new_share(passes / workers) / workers)
+        }
+        // Workers with other starts may overlap, so repeats may begin before the first pass ends.
+        Order::Sequential(steps) if matches!(steps.start, Start::Every(_)) && stream.workers > 1 => {
+            Err("how far workers that begin at fixed distances overlap is not computed".into())
+        }
+        // Rows overlap as random offsets do.
+        Order::Once if line.is_in_rows() => Ok(repeated_at_random(passes)),
+        Order::Sequential(_) | Order::Once => Ok(1.0 - new_share(passes)),
+        Order::Random | Order::Mixed(_) | Order::MixedEach(_) => Ok(repeated_at_random(passes)),
+        other => Err(format!("{} comes back to the same blocks by intention", other.describe())),
+    }
+}
+
+/// Returns the share of repeats for random offsets: after c passes, 1 - e^-c of the span was touched.
+fn repeated_at_random(passes: f64) -> f64 {
+    (1.0 + (-passes).exp_m1() / passes).max(0.0)
+}
+
+/// Returns the share of new blocks after `passes` passes without repeats within a pass.
+fn new_share(passes: f64) -> f64 {
+    if passes > 1.0 { 1.0 / passes } else { 1.0 }
+}
+
+/// Returns the flow of a direction.
+fn flow(stat: &BlockStat, kind: Kind) -> BlockFlow {
+    if kind == Kind::Write { stat.write } else { stat.read }
+}
+
+/// A record with changed single reads.
+#[cfg(test)]
+fn probe(fixture: &Fixture, change: impl Fn(&mut Known<Probe>)) -> Record {
+    let mut record = fixture.record();
+    record.evidence.iter_mut().flat_map(|s| &mut s.targets).filter_map(|t| t.probe.as_mut()).for_each(change);
+    record
+}
+
+/// A record with changed extent maps.
+#[cfg(test)]
+fn extents(fixture: &Fixture, change: impl Fn(Moment, &mut Extents)) -> Record {
+    let mut record = fixture.record();
+    snapshots(&mut record, |s| {
+        let moment = s.moment;
+        let known = s.targets.iter_mut().filter_map(|t| t.extents.as_mut()?.as_mut().ok());
+        known.for_each(|e| change(moment, e));
+    });
+    record
+}
+
+/// Changes every snapshot of every run.
+#[cfg(test)]
+fn snapshots(record: &mut Record, change: impl Fn(&mut Snapshot)) {
+    record.runs.iter_mut().flat_map(|r| &mut r.evidence).for_each(change);
+}
+
+/// A record whose stream has a span of `span` bytes.
+#[cfg(test)]
+fn spanning(span: u64, fixture: &Fixture) -> Record {
+    let mut record = fixture.record();
+    record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = span;
+    for target in &mut record.header.plan.targets {
+        target.bytes = target.bytes.max(span);
+    }
+    record
+}
+
+#[cfg(test)]
+fn repeated_share_of(order: Order, workers: u32, passes: f64) -> Known<f64> {
+    let mut record = crate::fixture::Fixture::honest().record();
+    let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
+    (stream.access.lines[0].order, stream.workers) = (order, workers);
+    let cases = crate::case::cases(&record);
+    repeated_share(&cases[0], passes * (1_u64 << 30) as f64)
+}
+
+#[test]
+fn the_share_of_repeats_follows_from_the_order() {
+    use model::job::Steps;
+    let assert_near =
+        |got: Known<f64>, expected: f64| assert!((got.clone().unwrap() - expected).abs() < 1e-3, "{got:?}");
+    let plain = || Order::Sequential(Steps::default());
+    assert_near(repeated_share_of(plain(), 1, 1.0), 0.0);
+    assert_near(repeated_share_of(plain(), 1, 4.0), 0.75);
+    assert_near(repeated_share_of(Order::Once, 1, 0.5), 0.0);
+    assert_near(repeated_share_of(Order::Once, 1, 2.0), 0.5);
+    assert_near(repeated_share_of(Order::Random, 1, 1.0), 0.3679);
+    assert_near(repeated_share_of(Order::Random, 1, 0.01), 0.005);
+    assert_near(repeated_share_of(Order::Random, 1, 0.0), 0.0);
+    let same = || Order::Sequential(Steps { start: Start::Same, ..Steps::default() });
+    assert_near(repeated_share_of(same(), 4, 1.0), 0.75);
+    assert_near(repeated_share_of(same(), 4, 8.0), 0.875);
+    assert!(repeated_share_of(Order::Zipf(1.1), 1, 1.0).is_err_and(|why| why.contains("zipf")));
+    let gaps = Order::Sequential(Steps { hole_bytes: 4096, ..Steps::default() });
+    assert!(repeated_share_of(gaps, 1, 1.0).is_err());
+    let mut zones = crate::fixture::Fixture::honest().record();
+    zones.header.plan.jobs[0].phases[0].streams[0].access.strided =
+        Some(model::job::Strided { bytes: 4096, range_bytes: 4096, skip_bytes: 0 });
+    assert!(
+        repeated_share(&crate::case::cases(&zones)[0], 4096.0).is_err_and(|why| why.contains("one zone"))
+    );
+}

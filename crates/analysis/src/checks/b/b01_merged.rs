@@ -1,23 +1,20 @@
-//! B01: small operations that the kernel merged into larger requests.
-//!
-//! For: direct operations against the requests of the device. Not for: buffered ones, whose requests the page cache makes,
-//! nor for random orders whose neighbours should not meet (B14, where this one is silent).
+//! B01: small direct operations that the kernel merged into larger requests. Compares the operations with the
+//! requests that the device completed; if other streams share the device, decides by bounds.
 
-use super::shared::{Requests, SAME_BYTES, at_most, names, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::b::{Requests, SAME_BYTES, is_comparable, requests, shared_bounds};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, layer_names};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_bytes, show_rate};
 
-/// Operations per request above which the size asked is not the size measured. Where every second operation finds one
-/// neighbour it is 1.33, which a busy scheduler does to any sequential queue.
+/// Operations per request above which the device did not see the requested size. If every second operation finds
+/// one neighbour the ratio is 1.33, which a busy scheduler does to any sequential queue.
 const BIASED_ABOVE: f64 = 1.5;
 /// The engine that joins neighbours before the kernel sees them.
 const JOINS: &str = "preadv";
-/// Operations per request from which most operations were never requests.
+/// Operations per request from which most operations were not requests.
 const RENAMED_FROM: f64 = 2.0;
 
 pub(super) const CHECK: Check = Check {
@@ -50,11 +47,11 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    if !one_to_one(case) {
+    if !is_comparable(case) {
         return Ok(Answer::DoesNotApply);
     }
-    if let Some(bound) = at_most(case)? {
-        // An engine that joins neighbours itself leaves no merge for the kernel to count.
+    if let Some(bound) = shared_bounds(case)? {
+        // The kernel counts no merges for an engine that joins neighbours itself.
         if bound.ops_per_request > BIASED_ABOVE || case.stream.engine == JOINS {
             return Err(case.why_shared()?);
         }
@@ -73,10 +70,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if worst.ops_per_request() <= BIASED_ABOVE {
         return Ok(Answer::Holds("The device saw operations of the size that was asked for.", numbers));
     }
-    let renamed = worst.ops_per_request() >= RENAMED_FROM;
-    let disk = case.shared().map_or_else(|_| "DISK".into(), |l| names(&l));
+    let is_relabelled = worst.ops_per_request() >= RENAMED_FROM;
+    let disk = case.shared().map_or_else(|_| "DISK".into(), |l| layer_names(&l));
     Ok(Answer::Finding(Detail {
-        severity: if renamed { Severity::Rename } else { Severity::Biased },
+        severity: if is_relabelled { Severity::Rename } else { Severity::Biased },
         sentence: format!(
             "Operations of {} were asked for, and the device got requests of {} on average: {} {} neighbouring {}s into each.",
             round(worst.op_bytes()),
@@ -91,7 +88,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             CHECK.page.fix.replace("DISK", &disk)
         }),
         evidence: numbers,
-        renames: renamed.then(|| Rename::Condition(describe_requests(worst))),
+        renames: is_relabelled.then(|| Rename::Condition(describe_requests(worst))),
     }))
 }
 
@@ -99,19 +96,19 @@ fn describe_requests(requests: &Requests) -> String {
     format!("merged to requests of ~{}", round(requests.request_bytes()))
 }
 
-/// A mean size to the KiB: more digits would claim what a mean does not know.
+/// Rounds a mean size to KiB.
 fn round(bytes: f64) -> String {
     let kib = (bytes / 1024.0).round();
     if kib >= 1.0 { show_bytes((kib * 1024.0) as u64) } else { show_bytes(bytes as u64) }
 }
 
 #[cfg(test)]
-use super::shared::merge_some;
+use crate::checks::b::merge_some;
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn half_as_many_requests_rename_and_a_quarter_merged_is_silent() {
+fn half_merged_relabels_and_a_quarter_merged_is_silent() {
     let at = |part| CHECK.severity(&merge_some(Fixture::honest().record(), part));
     assert_eq!(at(0.5), Some(Severity::Rename));
     assert_eq!(at(0.4), Some(Severity::Biased));
@@ -119,8 +116,8 @@ fn half_as_many_requests_rename_and_a_quarter_merged_is_silent() {
 }
 
 #[test]
-fn what_joined_them_is_named() {
-    let by = |engine| {
+fn the_sentence_names_the_engine_or_the_kernel() {
+    let sentence_with = |engine| {
         let Ok(Answer::Finding(f)) =
             CHECK.answer(&Fixture { merged: 4, engine, ..Fixture::honest() }.record())
         else {
@@ -128,11 +125,14 @@ fn what_joined_them_is_named() {
         };
         f.sentence
     };
-    assert!(by("io_uring").contains("the kernel merged 4") && by(JOINS).contains("the engine joined 4"));
+    assert!(
+        sentence_with("io_uring").contains("the kernel merged 4")
+            && sentence_with(JOINS).contains("the engine joined 4")
+    );
 }
 
 #[test]
-fn buffered_operations_and_bytes_of_others_are_not_judged() {
+fn buffered_operations_and_foreign_bytes_are_not_checked() {
     let buffered = Fixture { merged: 4, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&buffered.record()), Ok(Answer::DoesNotApply));
     let foreign = Fixture { foreign_ios: 9_000, ..Fixture::honest() };

@@ -1,21 +1,21 @@
-//! B02: large operations that the kernel split into several requests.
-//!
-//! For: direct operations against the requests of the device, and the limits that split them. Not for: merging (B01).
+//! B02: large direct operations that the kernel split into several requests. Compares the requests that the
+//! device completed with the operations, and names the queue limit or the file fragments that explain the split.
 
-use super::shared::{ODD_REQUESTS, Requests, SAME_BYTES, at_most, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::b::{
+    INCIDENTAL_REQUESTS, Requests, SAME_BYTES, incidental_requests, is_comparable, requests, shared_bounds,
+};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_bytes, show_rate};
 
-/// Requests per operation above which a latency is that of a group: one operation in ten that crosses a border of the
-/// file's extents or a boundary of the device is still one operation.
+/// Requests per operation above which a latency covers a group of requests. One operation in ten may cross a
+/// border of an extent or a boundary of the device.
 const BIASED_ABOVE: f64 = 1.1;
-/// Requests per operation above which a latency is that of a group where nothing that is known splits: small requests of others beside
-/// large operations look like splitting, and their bytes do not show.
+/// The same limit if no known cause splits: small requests by other processes next to large operations look like
+/// splitting, and their bytes do not show.
 const UNEXPLAINED_ABOVE: f64 = 1.5;
 
 pub(super) const CHECK: Check = Check {
@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth of the operations \
              may cross a border of the file's extents. Where neither the limits of the queue nor the file's pieces explain it, \
-             above {UNEXPLAINED_ABOVE}, since small requests of others look alike. {ODD_REQUESTS} requests per run are a \
+             above {UNEXPLAINED_ABOVE}, since small requests of others look alike. {INCIDENTAL_REQUESTS} requests per run are a \
              journal's and never count. Asked only where device and operations agree in bytes within {same}. Where other streams use the \
              device at the same time, the check holds if the requests stay within the bound even if the others made as few \
              as they can; otherwise it is not checked.",
@@ -48,10 +48,10 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    if !one_to_one(case) {
+    if !is_comparable(case) {
         return Ok(Answer::DoesNotApply);
     }
-    if let Some(bound) = at_most(case)? {
+    if let Some(bound) = shared_bounds(case)? {
         if bound.requests_per_op > BIASED_ABOVE {
             return Err(case.why_shared()?);
         }
@@ -70,20 +70,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if per_op <= BIASED_ABOVE {
         return Ok(Answer::Holds("The device got about one request for each operation.", numbers));
     }
-    let more = worst.device.ios.saturating_sub(worst.issued.ops);
-    if more <= ODD_REQUESTS.saturating_mul(case.runs.len() as u64) {
+    let extra_requests = worst.device.ios.saturating_sub(worst.issued.ops);
+    if extra_requests <= incidental_requests(case) {
         return Err(format!(
-            "the device did {more} requests more than there were operations, too few to tell splitting from a journal's; measure for longer"
+            "the device did {extra_requests} requests more than there were operations, too few to tell splitting from a journal's; measure for longer"
         ));
     }
-    let known = cause(case, worst);
-    if known.is_none() && per_op <= UNEXPLAINED_ABOVE {
+    let known_cause = cause(case, worst);
+    if known_cause.is_none() && per_op <= UNEXPLAINED_ABOVE {
         return Err(format!(
             "the device did {} requests for each operation, which no limit of its queue and no pieces of the file explain; they may be others'",
             show_rate(per_op)
         ));
     }
-    let (cause, cure) = known.unwrap_or_else(|| {
+    let (cause, cure) = known_cause.unwrap_or_else(|| {
         let cure = "See max_segments and chunk_sectors of the device's queue, or use a smaller --bs.";
         (String::new(), cure.into())
     });
@@ -101,7 +101,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// Why, and what helps, where the limits of the queue or the file's extents tell.
+/// Returns the cause and the fix if the queue limits or the file's extents explain the split.
 fn cause(case: &Case, requests: &Requests) -> Option<(String, String)> {
     let largest = u64::from(case.stream.access.largest_bytes());
     for layer in case.shared().unwrap_or_default() {
@@ -126,16 +126,17 @@ fn cause(case: &Case, requests: &Requests) -> Option<(String, String)> {
             return Some((format!(" ({} takes {} at most at a time)", layer.name, show_bytes(limit)), cure));
         }
     }
-    // A piece of ten operations is crossed by every tenth of them.
-    let short = (requests.op_bytes() as u64).saturating_mul(10);
-    let pieces = |e: &model::evidence::Extents| e.count > 1 && e.span_bytes / e.count < short;
-    case.extents().is_ok_and(|all| all.iter().any(pieces)).then(|| {
+    // One operation in ten crosses a border if a piece is ten operations long.
+    let ten_operations_bytes = (requests.op_bytes() as u64).saturating_mul(10);
+    let has_short_pieces =
+        |e: &model::evidence::Extents| e.count > 1 && e.span_bytes / e.count < ten_operations_bytes;
+    case.extents().is_ok_and(|all| all.iter().any(has_short_pieces)).then(|| {
         let cure = "Let fathom make a file of its own on a file system with more free space in one piece.";
         (" (the file lies in small pieces)".into(), cure.into())
     })
 }
 
-/// The record with so many requests where there was one; bytes the same.
+/// A record with `by` requests in place of each request, and the same bytes.
 #[cfg(test)]
 fn split(mut record: model::record::Record, by: u64) -> model::record::Record {
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
@@ -151,7 +152,7 @@ fn split(mut record: model::record::Record, by: u64) -> model::record::Record {
 use crate::fixture::Fixture;
 
 #[test]
-fn the_limit_that_splits_is_named() {
+fn the_sentence_names_the_queue_limit() {
     let mut record = split(Fixture { block_bytes: 4 << 20, ops: 200, ..Fixture::honest() }.record(), 4);
     record.header.hosts[0].places[0].layers[0].queue.insert("max_sectors_kb".into(), "1024\n".into());
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
@@ -164,19 +165,19 @@ fn the_limit_that_splits_is_named() {
 }
 
 #[test]
-fn a_journal_beside_few_operations_is_no_split() {
+fn a_journal_next_to_few_operations_is_not_a_split() {
     // 10 operations of 1 MiB and 40 requests of 4 KiB in each of five runs: the bytes agree within 2 %.
-    let few = Fixture { ops: 10, block_bytes: 1 << 20, foreign_ios: 40, ..Fixture::honest() };
-    assert!(CHECK.answer(&few.record()).is_err_and(|why| why.contains("too few")));
-    // A hundred of each: too many for a journal, and nothing that would split.
-    let some = Fixture { ops: 400, foreign_ios: 100, block_bytes: 1 << 20, ..Fixture::honest() };
-    assert!(CHECK.answer(&some.record()).is_err_and(|why| why.contains("may be others'")));
-    let none = Fixture { foreign_ios: 400, ..Fixture::honest() };
-    assert!(matches!(CHECK.answer(&none.record()), Ok(Answer::Holds(..))));
+    let few_operations = Fixture { ops: 10, block_bytes: 1 << 20, foreign_ios: 40, ..Fixture::honest() };
+    assert!(CHECK.answer(&few_operations.record()).is_err_and(|why| why.contains("too few")));
+    // 100 requests per run: too many for a journal, and no cause that would split.
+    let some_foreign = Fixture { ops: 400, foreign_ios: 100, block_bytes: 1 << 20, ..Fixture::honest() };
+    assert!(CHECK.answer(&some_foreign.record()).is_err_and(|why| why.contains("may be others'")));
+    let little_foreign = Fixture { foreign_ios: 400, ..Fixture::honest() };
+    assert!(matches!(CHECK.answer(&little_foreign.record()), Ok(Answer::Holds(..))));
 }
 
 #[test]
-fn flushes_behind_stable_writes_are_no_pieces_of_them() {
+fn flushes_after_stable_writes_are_not_a_split() {
     let stable = |flushes: u64| {
         let mut record = crate::fixture::Fixture::honest_write().record();
         let mut runs = 0;

@@ -1,18 +1,17 @@
-//! B03: more read from the device than was asked for.
-//!
-//! For: reads charged to our own cgroup against reads issued, read-ahead above all. Not for: reads of others (D01).
+//! B03: more bytes read from the device than fathom requested, mostly by read-ahead. Compares the bytes charged
+//! to fathom's cgroup with the bytes issued; if other streams share the disk, uses the reads that the stream's
+//! own workers submitted.
 
-use super::shared::{ODD_BYTES, names};
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::read_ahead;
+use crate::checks::b::INCIDENTAL_BYTES;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, layer_names};
+use crate::figures::traffic;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_rate};
 
-/// Bytes read per byte asked above which the device worked for what nobody wanted.
+/// Bytes read per requested byte above which the rate is biased.
 const BIASED_ABOVE: f64 = 1.1;
 
 pub(super) const CHECK: Check = Check {
@@ -32,8 +31,8 @@ pub(super) const CHECK: Check = Check {
              issued is taken off where the disk did more requests than there were direct operations. Where other streams use the \
              disk at the same time, the reads that the stream's own workers submitted (read_bytes in /proc/thread-self/io) \
              count instead.",
-            odd = show_bytes(ODD_BYTES),
-            windows = read_ahead::WINDOWS
+            odd = show_bytes(INCIDENTAL_BYTES),
+            windows = traffic::WINDOWS
         ),
         provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each fault reads a window \
                   around it. `cat /sys/block/DISK/queue/read_ahead_kb` says how large that is. With more operations the file is in \
@@ -52,19 +51,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let asked = case.issued(Kind::Read).bytes;
-    if asked == 0 {
+    let requested = case.issued(Kind::Read).bytes;
+    if requested == 0 {
         return Err("no read completed".into());
     }
     let shared = !case.sharers(&case.shared()?).is_empty();
     if shared {
-        return of_own_workers(case, asked);
+        return decide_by_workers(case, requested);
     }
     let read = match case.own() {
         Ok(own) => own.bytes[0],
         Err(why) => {
             let device = case.device()?.read.bytes;
-            if device as f64 > BIASED_ABOVE * asked as f64 {
+            if device as f64 > BIASED_ABOVE * requested as f64 {
                 return Err(format!(
                     "the device read more than was asked for, and for whom was not counted: {why}"
                 ));
@@ -72,26 +71,26 @@ fn evaluate(case: &Case) -> Known<Answer> {
             device
         }
     };
-    let ratio = share(read as f64, asked as f64);
+    let ratio = share(read as f64, requested as f64);
     let numbers = evidence([
-        ("read_bytes", asked as f64),
+        ("read_bytes", requested as f64),
         ("device_read_bytes", read as f64),
         ("bytes_per_byte_read", ratio),
     ]);
     if ratio <= BIASED_ABOVE {
         return Ok(Answer::Holds("The device read what was asked for and no more.", numbers));
     }
-    if read.saturating_sub(asked) <= allowed(case) {
+    if read.saturating_sub(requested) <= allowed_extra_bytes(case) {
         return Err("the run is too short to tell read-ahead at its end from reading too much".into());
     }
-    let (ahead, disks) = (read_ahead::setting_bytes(case), names(&case.shared().unwrap_or_default()));
+    let (ahead, disks) = (traffic::setting_bytes(case), layer_names(&case.shared().unwrap_or_default()));
     Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "The device read {} bytes for each byte that was asked for ({} for {}; read-ahead is up to {}).",
             show_rate(ratio),
             show_bytes(read),
-            show_bytes(asked),
+            show_bytes(requested),
             show_bytes(ahead)
         ),
         cure: Some(CHECK.page.fix.replace("DISK", &disks)),
@@ -100,31 +99,34 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// The answer for a stream that shares its disks: by the reads that its own workers submitted.
-fn of_own_workers(case: &Case, asked: u64) -> Known<Answer> {
+/// Returns the answer for a stream that shares its disks, from the reads that its own workers submitted.
+fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
     let read = case.counted_by_workers(case.index, |io| io.read_bytes);
-    let within = |bytes: u64| share(bytes as f64, asked as f64) <= BIASED_ABOVE;
+    let is_within_limit = |bytes: u64| share(bytes as f64, requested as f64) <= BIASED_ABOVE;
     let numbers = evidence([
-        ("read_bytes", asked as f64),
+        ("read_bytes", requested as f64),
         ("submitted_read_bytes", read.least as f64),
-        ("bytes_per_byte_read", share(read.least as f64, asked as f64)),
+        ("bytes_per_byte_read", share(read.least as f64, requested as f64)),
     ]);
-    if within(read.most) {
+    if is_within_limit(read.most) {
         return Ok(Answer::Holds("The device read what was asked for and no more.", numbers));
     }
     // A direct read that is submitted twice counts twice.
-    if within(read.least) || case.is_direct() || read.least.saturating_sub(asked) <= allowed(case) {
+    if is_within_limit(read.least)
+        || case.is_direct()
+        || read.least.saturating_sub(requested) <= allowed_extra_bytes(case)
+    {
         return Err(case.why_shared()?);
     }
-    let disks = names(&case.shared().unwrap_or_default());
+    let disks = layer_names(&case.shared().unwrap_or_default());
     Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "The workers of this stream had the device read {} bytes for each byte that was asked for ({} for {}; read-ahead is up to {}).",
-            show_rate(share(read.least as f64, asked as f64)),
+            show_rate(share(read.least as f64, requested as f64)),
             show_bytes(read.least),
-            show_bytes(asked),
-            show_bytes(read_ahead::setting_bytes(case))
+            show_bytes(requested),
+            show_bytes(traffic::setting_bytes(case))
         ),
         cure: Some(CHECK.page.fix.replace("DISK", &disks)),
         evidence: numbers,
@@ -132,9 +134,9 @@ fn of_own_workers(case: &Case, asked: u64) -> Known<Answer> {
     }))
 }
 
-/// Bytes that are never counted against anybody.
-fn allowed(case: &Case) -> u64 {
-    ODD_BYTES.saturating_add(read_ahead::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
+/// Extra bytes that never count.
+fn allowed_extra_bytes(case: &Case) -> u64 {
+    INCIDENTAL_BYTES.saturating_add(traffic::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
 }
 
 #[cfg(test)]
@@ -148,7 +150,7 @@ fn buffered() -> Fixture {
 }
 
 #[test]
-fn a_fifth_too_much_biases_and_a_tenth_is_silent() {
+fn twenty_percent_extra_biases_and_nine_percent_is_silent() {
     let at = |delivered| CHECK.severity(&Fixture { delivered, ..buffered() }.record());
     assert_eq!(at(1.2), Some(Severity::Biased));
     assert_eq!(at(1.09), None);
@@ -159,20 +161,20 @@ fn a_fifth_too_much_biases_and_a_tenth_is_silent() {
 }
 
 #[test]
-fn read_ahead_at_the_end_of_a_short_run_is_not_judged() {
+fn read_ahead_at_the_end_of_a_short_run_is_not_checked() {
     let short = |pattern| Fixture { ops: 100, delivered: 1.5, pattern, block_bytes: 8192, ..buffered() };
     assert!(CHECK.answer(&short(Pattern::Sequential).record()).is_err_and(|why| why.contains("short")));
 }
 
 #[test]
-fn what_the_kernel_charged_twice_was_not_read_twice() {
-    let twice = |times| CHECK.severity(&crate::case::charged_twice::split(4, times));
+fn double_charges_do_not_count() {
+    let twice = |times| CHECK.severity(&crate::case::ledger::split(4, times));
     assert_eq!(twice(2.0), None);
     assert_eq!(twice(2.3), Some(Severity::Biased));
 }
 
 #[test]
-fn reads_of_others_are_not_ours_and_without_a_cgroup_they_cannot_be_told() {
+fn foreign_reads_do_not_count_and_need_a_cgroup() {
     let foreign = Fixture { foreign_ios: 9_000, ..buffered() };
     assert_eq!(CHECK.severity(&foreign.record()), None);
     let unknown = Fixture { cgroup: false, ..foreign };

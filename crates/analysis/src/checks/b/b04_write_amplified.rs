@@ -1,21 +1,19 @@
-//! B04: more written to the device than was asked for.
-//!
-//! For: what journal, metadata and copies add until the final sync has ended. Not for: writes of others (D01), nor what a
-//! drive does inside itself.
+//! B04: more bytes written to the device than fathom requested: journal, metadata, copies, whole pages. Compares
+//! the device's bytes until the end of the final sync, less its idle traffic, and the bytes charged to fathom
+//! with the bytes issued.
 
-use super::shared::{ODD_BYTES, page_bytes, parts_of_pages};
 use crate::case::{Case, CaseRun, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::machine::Layer;
 use model::units::{show_bytes, show_rate};
 
-/// Bytes written per byte asked above which the file system's own writing is part of the result. Overwriting with direct I/O
-/// stays below 1.05 on ext4 and xfs, and one small write made stable at a time needs 1.7 and more.
+/// Bytes written per requested byte above which the rate is biased. Direct overwrites stay below 1.05 on ext4 and
+/// xfs, and small stable writes, one at a time, need 1.7 or more.
 const BIASED_ABOVE: f64 = 1.2;
 
 pub(super) const CHECK: Check = Check {
@@ -29,7 +27,7 @@ pub(super) const CHECK: Check = Check {
             "The larger of (device bytes - what the disk wrote in as much time of the idle watch) and the bytes charged to \
              us, divided by the bytes written: biased above {BIASED_ABOVE}. {odd} per run never counts. Overwriting stays \
              below 1.05 on ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 into holes. Not asked where D01 found others.",
-            odd = show_bytes(ODD_BYTES)
+            odd = show_bytes(INCIDENTAL_BYTES)
         ),
         provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: each write is followed by the \
                   journal's.",
@@ -49,8 +47,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::D01) {
         return Ok(Answer::DoesNotApply);
     }
-    let asked = case.issued(Kind::Write).bytes;
-    if asked == 0 {
+    let requested = case.issued(Kind::Write).bytes;
+    if requested == 0 {
         return Err("no write completed".into());
     }
     let layers = case.shared()?;
@@ -58,48 +56,48 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     for ran in &case.runs {
         device += net_bytes(case, ran, &layers)?;
     }
-    // Only a lower bound: the journal is charged to the root group in version 1, and to nobody while it is synced.
+    // A lower bound: cgroup v1 charges the journal to the root group, and no group is charged during a sync.
     let own = case.own().map_or(0.0, |own| own.bytes[1] as f64);
     let written = device.max(own);
-    let ratio = share(written, asked as f64);
+    let ratio = share(written, requested as f64);
     let numbers = evidence([
-        ("written_bytes", asked as f64),
+        ("written_bytes", requested as f64),
         ("device_write_bytes", device),
         ("charged_write_bytes", own),
         ("bytes_per_byte_written", ratio),
     ]);
-    let odd = ODD_BYTES.saturating_mul(case.runs.len() as u64) as f64;
+    let incidental = incidental_bytes(case) as f64;
     let tops = case.tops()?;
     if !case.sharers_moving(&tops, Kind::Write).is_empty() {
-        // Even if all that the others did not write themselves were this stream's.
+        // The upper bound: all bytes that the other streams did not submit belong to this stream.
         let most = (device - case.submitted_by_sharers(Kind::Write, &tops).least as f64).max(0.0);
-        if share(most, asked as f64) > BIASED_ABOVE && most - asked as f64 > odd {
+        if share(most, requested as f64) > BIASED_ABOVE && most - requested as f64 > incidental {
             return Err(case.why_shared()?);
         }
-        let numbers = evidence([("written_bytes", asked as f64), ("device_write_bytes_at_most", most)]);
+        let numbers = evidence([("written_bytes", requested as f64), ("device_write_bytes_at_most", most)]);
         return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
     }
-    if ratio <= BIASED_ABOVE || written - asked as f64 <= odd {
+    if ratio <= BIASED_ABOVE || written - requested as f64 <= incidental {
         return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "The device wrote {} bytes for each byte that was asked for ({} for {}): {}.",
             show_rate(ratio),
             show_bytes(written as u64),
-            show_bytes(asked),
+            show_bytes(requested),
             cause(case)
         ),
         numbers,
-    )))
+    ))
 }
 
-/// What may have added the bytes. Only a file system has a journal, metadata and copies of its own.
+/// Describes what may have added the bytes. Only a file system adds a journal, metadata or copies.
 fn cause(case: &Case) -> String {
     let mut causes = Vec::new();
     let page = page_bytes(case);
-    if !case.stream.cache.is_direct() && parts_of_pages(case, page) {
+    if !case.stream.cache.is_direct() && has_partial_pages(case, page) {
         causes.push(format!(
             "the page cache writes whole pages of {} where parts of them changed",
             show_bytes(page)
@@ -118,7 +116,8 @@ fn cause(case: &Case) -> String {
     causes.join("; ")
 }
 
-/// Bytes that the layers wrote from a run's start to the end of its final sync, less what they write in that time anyway.
+/// Returns the bytes that the layers wrote from the start of a run to the end of its final sync, less their idle
+/// traffic.
 fn net_bytes(case: &Case, ran: &CaseRun, layers: &[&Layer]) -> Known<f64> {
     let (start, synced) = (ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
     let bytes = written(layers, start, synced)?;
@@ -126,8 +125,8 @@ fn net_bytes(case: &Case, ran: &CaseRun, layers: &[&Layer]) -> Known<f64> {
     Ok((bytes as f64 - ns * idle_rate(case, layers)).max(0.0))
 }
 
-/// Bytes per ns that the layers wrote while nothing was measured; 0 where there was no idle watch, and then D01 alone says
-/// whether others wrote.
+/// Returns the bytes per ns that the layers wrote during the idle watch, or 0 without one. In that case only D01
+/// finds writes by other processes.
 fn idle_rate(case: &Case, layers: &[&Layer]) -> f64 {
     let at = |moment| case.record.evidence.iter().find(|s| s.moment == moment);
     let (Some(start), Some(end)) = (at(Moment::IdleStart), at(Moment::IdleEnd)) else { return 0.0 };
@@ -144,21 +143,21 @@ fn written(layers: &[&Layer], from: &Snapshot, to: &Snapshot) -> Known<u64> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Synchronous writes, where D01 cannot tell a journal from others.
+/// Synchronous writes, for which D01 cannot separate a journal from other processes.
 #[cfg(test)]
 fn synchronous() -> Fixture {
     Fixture { cache: model::job::Cache::DirectDsync, ..Fixture::honest_write() }
 }
 
 #[test]
-fn a_quarter_more_biases_and_a_tenth_more_is_silent() {
+fn thirty_percent_extra_biases_and_fifteen_percent_is_silent() {
     let at = |delivered| CHECK.severity(&Fixture { delivered, ..synchronous() }.record());
     assert_eq!(at(1.3), Some(Severity::Biased));
     assert_eq!(at(1.15), None);
 }
 
 #[test]
-fn only_a_file_system_has_a_journal_and_the_page_cache_writes_whole_pages() {
+fn the_sentence_names_file_system_and_page_cache_only_where_they_are() {
     use model::job::Cache;
     use model::plan::Role;
     let sentence = |fixture: Fixture| match CHECK.answer(&Fixture { delivered: 1.8, ..fixture }.record()) {
@@ -176,10 +175,10 @@ fn only_a_file_system_has_a_journal_and_the_page_cache_writes_whole_pages() {
 }
 
 #[test]
-fn what_the_disk_writes_anyway_is_not_the_file_systems() {
+fn idle_writes_do_not_count() {
     let mut record = Fixture { foreign_ios: 8_800, ..synchronous() }.record();
     assert_eq!(CHECK.severity(&record), Some(Severity::Biased));
-    // While idle it wrote as much: 34 MiB in the 1.1 s of a run.
+    // The disk wrote as much while idle: 34 MiB in the 1.1 s of a run.
     let stat = |bytes: u64| format!("0 0 0 0 0 0 {} 0 0 0 0\n", bytes / 512);
     for (moment, at_ns, bytes) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 1_000_000_000, 40_u64 << 20)]
     {
@@ -192,7 +191,7 @@ fn what_the_disk_writes_anyway_is_not_the_file_systems() {
 }
 
 #[test]
-fn where_others_were_found_it_is_silent() {
+fn it_is_silent_if_d01_found_other_processes() {
     let others = Fixture { foreign_ios: 30_000, ..Fixture::honest_write() };
     assert_eq!(CHECK.answer(&others.record()), Ok(Answer::DoesNotApply));
 }

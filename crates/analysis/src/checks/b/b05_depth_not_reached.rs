@@ -1,21 +1,19 @@
-//! B05: a queue that was never as deep as was asked.
-//!
-//! For: our own count of operations in flight, and the device's. Not for: depth 1, where thinking between operations
-//! is part of the workload.
+//! B05: a queue that was never as deep as requested. Compares fathom's mean number of operations in flight, and
+//! the device's own count, with the requested depth. Does not apply to depth 1.
 
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_rate;
 
-/// Share of the depth asked that must be in flight on average.
+/// Share of the requested depth that must be in flight on average.
 const REACHED_FROM: f64 = 0.5;
-/// In flight per worker up to which an engine does one operation at a time; the slack is rounding.
+/// Operations in flight per worker up to which an engine does one at a time. The excess over 1 allows for
+/// rounding.
 const ONE_AT_A_TIME: f64 = 1.05;
-/// Share of the issued bytes from which the device's queue is ours to judge.
+/// Share of the device's bytes that must be fathom's before its queue is checked.
 const OURS_FROM: Share = Share(0.95);
 
 pub(super) const CHECK: Check = Check {
@@ -47,15 +45,15 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    let asked = asked_depth(&case.stream);
-    // With a schedule, pauses or drains the depth is room to use and no promise.
+    let requested = asked_depth(&case.stream);
+    // With a schedule, pauses or drains, the depth is an upper limit.
     if case.stream.depth <= 1 || !case.stream.is_unheld() {
         return Ok(Answer::DoesNotApply);
     }
     let reached = case.depth_mean()?;
-    if reached < REACHED_FROM * asked {
+    if reached < REACHED_FROM * requested {
         let mut sentence = format!(
-            "Depth {asked:.0} was asked for, and {} operations were in flight on average.",
+            "Depth {requested:.0} was asked for, and {} operations were in flight on average.",
             show_rate(reached)
         );
         if one_at_a_time(case, reached) {
@@ -64,45 +62,45 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 case.stream.engine
             );
         }
-        return Ok(found(
+        return Ok(finding(
             case,
             sentence,
             reached,
-            evidence([("asked_depth", asked), ("depth_mean", reached)]),
+            evidence([("asked_depth", requested), ("depth_mean", reached)]),
         ));
     }
-    let own = evidence([("asked_depth", asked), ("depth_mean", reached)]);
+    let own = evidence([("asked_depth", requested), ("depth_mean", reached)]);
     if !case.stream.cache.is_direct() || !case.on_device() {
-        // Through the page cache the kernel decides what the device sees; only our own count is ours to promise.
+        // Through the page cache the kernel decides the device's queue, so only fathom's own count is checked.
         return Ok(Answer::Holds("The queue was as deep as was asked.", own));
     }
-    at_the_device(case, asked, reached, own)
+    check_device_depth(case, requested, reached, own)
 }
 
-/// The device's own count: operations that we count as in flight and the device never saw wait somewhere above it.
-fn at_the_device(case: &Case, asked: f64, reached: f64, mut numbers: Evidence) -> Known<Answer> {
+/// Checks the device's own count. Operations in flight that the device never saw wait in a layer above it.
+fn check_device_depth(case: &Case, requested: f64, reached: f64, mut numbers: Evidence) -> Known<Answer> {
     let device = case.device()?;
     let issued = case.issued_total();
     let ms: f64 = case.runs.iter().map(|r| r.active_ns().map(|ns| ns as f64 / 1e6)).sum::<Known<f64>>()?;
     let total = device.total();
     let depth = share(device.queue_ms as f64, ms);
     numbers.extend(evidence([("device_depth_mean", depth)]));
-    // The kernel may merge neighbours; then fewer and larger requests are the same queue.
+    // If the kernel merges neighbours, fewer and larger requests are the same queue.
     let merged = share(total.ios as f64, issued.ops as f64).min(1.0);
     let is_ours = share(total.bytes as f64, issued.bytes as f64) >= OURS_FROM;
-    if is_ours && depth < REACHED_FROM * asked * merged {
+    if is_ours && depth < REACHED_FROM * requested * merged {
         let sentence = format!(
-            "Depth {asked:.0} was asked for, {} operations were in flight on average, and the device saw only {} requests at a time.",
+            "Depth {requested:.0} was asked for, {} operations were in flight on average, and the device saw only {} requests at a time.",
             show_rate(reached),
             show_rate(depth)
         );
-        return Ok(found(case, sentence, depth, numbers));
+        return Ok(finding(case, sentence, depth, numbers));
     }
     Ok(Answer::Holds("The queue was as deep as was asked.", numbers))
 }
 
-/// Advice where the page's advice is followed already, or where this machine does not allow it.
-fn cure(case: &Case) -> Option<String> {
+/// Returns a fix of its own if the job already follows the page's advice, or if this machine does not allow it.
+fn specific_fix(case: &Case) -> Option<String> {
     let denial = case.io_uring_denial();
     let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
     if case.stream.engine == deepest && case.stream.cache.is_direct() {
@@ -118,17 +116,17 @@ fn cure(case: &Case) -> Option<String> {
     })
 }
 
-fn found(case: &Case, sentence: String, depth: f64, numbers: Evidence) -> Answer {
+fn finding(case: &Case, sentence: String, depth: f64, numbers: Evidence) -> Answer {
     Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence,
-        cure: cure(case),
+        cure: specific_fix(case),
         evidence: numbers,
         renames: Some(Rename::Depth(depth)),
     })
 }
 
-/// Whether each worker had one operation in flight at most.
+/// Whether each worker had at most one operation in flight.
 pub(crate) fn one_at_a_time(case: &Case, reached: f64) -> bool {
     case.stream.depth > 1 && reached > 0.0 && reached <= ONE_AT_A_TIME * f64::from(case.stream.workers)
 }
@@ -137,7 +135,7 @@ pub(crate) fn one_at_a_time(case: &Case, reached: f64) -> bool {
 use crate::fixture::Fixture;
 
 #[test]
-fn thinking_at_depth_one_is_no_finding() {
+fn depth_one_is_not_checked() {
     let idle = Fixture { depth: 1, depth_seen: 0.2, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&idle.record()), Ok(Answer::DoesNotApply));
 }
@@ -147,19 +145,19 @@ fn operations_that_wait_above_the_device_are_found() {
     let throttled = Fixture { device_time_share: 0.1, ..Fixture::honest() };
     let Ok(Answer::Finding(f)) = CHECK.answer(&throttled.record()) else { panic!("silent") };
     assert!(f.sentence.contains("the device saw only"), "{}", f.sentence);
-    // Four neighbours merged into each request: a quarter of the queue is all of it.
+    // With four neighbours merged into each request, a quarter of the queue is all of it.
     let merged = Fixture { device_time_share: 0.9, merged: 4, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&merged.record()), None);
 }
 
 #[test]
-fn where_io_uring_is_denied_it_is_not_advised() {
+fn the_fix_does_not_name_io_uring_if_it_is_denied() {
     let denied = |engine: &'static str| {
         let mut record = Fixture { depth_seen: 0.98, engine, ..Fixture::honest() }.record();
         let fact = "a seccomp filter denies it (EPERM)".to_owned();
-        record.header.hosts[0].facts.insert(model::kernel_files::IO_URING.into(), Ok(fact));
-        let Ok(Answer::Finding(found)) = CHECK.answer(&record) else { panic!("silent") };
-        found.cure.unwrap_or_default()
+        record.header.hosts[0].facts.insert(model::evidence::IO_URING.into(), Ok(fact));
+        let Ok(Answer::Finding(finding)) = CHECK.answer(&record) else { panic!("silent") };
+        finding.cure.unwrap_or_default()
     };
     let sync = denied("sync");
     assert!(sync.contains("--engine libaio") && !sync.contains("--engine io_uring"), "{sync}");

@@ -1,22 +1,19 @@
-//! B06: submission that blocks until the operations are done.
-//!
-//! For: the time inside calls that wait for nothing, of the engines that promise not to block. Not for: engines that carry
-//! one operation at a time (B05), nor for what blocks inside the kernel.
+//! B06: submission calls that block until the operation is done, in engines that promise not to block. Compares
+//! the mean time of calls that wait for nothing with the mean latency.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_ns, show_share};
 
 /// Engines whose calls submit and return.
 const ASYNCHRONOUS: &[&str] = &["io_uring", "libaio"];
-/// Share of an operation's latency that its own submission may take. A queue of depth d that is limited by the cost of
-/// submission alone shows 1/d, so depth two shows half of it and blocks nowhere.
+/// Share of a latency that its submission may take. A queue of depth d limited only by the cost of submission
+/// shows 1/d, so depth two shows half without blocking.
 const FREE_UP_TO: f64 = 0.5;
-/// What clocks and means may add to that.
+/// Allowance for clocks and means.
 const SLACK: f64 = 0.1;
 
 pub(super) const CHECK: Check = Check {
@@ -53,10 +50,10 @@ pub(super) const CHECK: Check = Check {
 fn evaluate(case: &Case) -> Known<Answer> {
     let stream = &case.stream;
     let depth = u64::from(stream.depth).saturating_mul(stream.lanes()) as f64;
-    let in_a_call = f64::from(stream.batch.submit);
+    let ops_per_call = f64::from(stream.batch.submit);
     let asynchronous = ASYNCHRONOUS.contains(&stream.engine.as_str()) && case.has_storage();
-    // Where one call fills the whole queue it waits as well, and says nothing.
-    let limit = share(in_a_call, depth).max(FREE_UP_TO) + SLACK;
+    // A call that fills the whole queue also waits, so its time proves nothing.
+    let limit = share(ops_per_call, depth).max(FREE_UP_TO) + SLACK;
     if !asynchronous || depth < 2.0 || limit >= 1.0 {
         return Ok(Answer::DoesNotApply);
     }
@@ -87,7 +84,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// Mean latency of reads and writes in ns, in an open loop from the submission on.
+/// Returns the mean latency of reads and writes in ns. In an open loop it starts at the submission.
 fn latency_mean(case: &Case) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0.0);
     for ran in &case.runs {
@@ -114,7 +111,7 @@ fn without_submit(fixture: &Fixture) -> model::record::Record {
 }
 
 #[test]
-fn a_call_as_long_as_the_operation_blocks_and_half_of_it_at_depth_two_does_not() {
+fn a_call_as_long_as_the_operation_biases_and_half_at_depth_two_is_silent() {
     let at = |depth, latency| {
         let fixture = Fixture { depth, latency_ns: Some(latency), ..Fixture::honest() };
         CHECK.severity(&fixture.record())
@@ -125,7 +122,7 @@ fn a_call_as_long_as_the_operation_blocks_and_half_of_it_at_depth_two_does_not()
 }
 
 #[test]
-fn engines_that_wait_and_calls_that_fill_the_queue_are_not_asked() {
+fn synchronous_engines_and_calls_that_fill_the_queue_are_not_checked() {
     let sync = Fixture { engine: "sync", latency_ns: Some(SUBMIT_NS), ..Fixture::honest() };
     assert_eq!(CHECK.answer(&sync.record()), Ok(Answer::DoesNotApply));
     let mut full = Fixture::honest().record();

@@ -1,23 +1,20 @@
-//! B07: operations that `io_uring` gave to kernel threads.
-//!
-//! For: threads named `iou-wrk-` among our own while workers ran. Not for: how many operations they carried; nobody counts that.
+//! B07: operations that io_uring passed to kernel threads. Counts the threads named `iou-wrk-` among fathom's
+//! threads during the runs. The kernel does not count the operations that they do.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
+use model::evidence::{Moment, THREADS};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::THREADS;
 use model::units::show_count;
 use std::collections::BTreeSet;
 
-/// How the kernel names the threads that carry out what would block.
-const WORKER: &str = "iou-wrk-";
-/// Threads per worker of ours from which the queue as a whole is carried by them. Each worker has a ring of its own, and one
-/// thread is there for five seconds after a single operation that would have blocked, such as a write that met a journal's
-/// commit.
+/// Name prefix of the kernel threads that run operations that would block.
+const WORKER_PREFIX: &str = "iou-wrk-";
+/// Threads per worker from which operations ran side by side in threads. Each worker has its own ring, and a ring
+/// keeps one thread for five seconds after a single operation that would have blocked, such as a write during a
+/// journal commit.
 const BIASED_FROM: usize = 2;
 
 pub(super) const CHECK: Check = Check {
@@ -48,15 +45,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if case.stream.engine != "io_uring" || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    let mut most = 0;
+    let mut most_workers = 0;
     for ran in &case.runs {
-        most = most.max(workers_of(ran)?);
+        most_workers = most_workers.max(kernel_workers_in_run(ran)?);
     }
     if case.runs.is_empty() {
         return Err(crate::case::no_run());
     }
-    let numbers = evidence([("kernel_workers", most as f64)]);
-    if most == 0 {
+    let numbers = evidence([("kernel_workers", most_workers as f64)]);
+    if most_workers == 0 {
         return Ok(Answer::Holds(
             "io_uring carried the operations out without threads of the kernel.",
             numbers,
@@ -70,39 +67,39 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Err("io_uring always gives syncs and trims to threads of the kernel, so whether it gave them reads and writes too cannot be seen".into());
     }
     let rings = case.stream.workers as usize;
-    let (severity, sentence) = if most >= BIASED_FROM.saturating_mul(rings.max(1)) {
+    let (severity, sentence) = if most_workers >= BIASED_FROM.saturating_mul(rings.max(1)) {
         let sentence = format!(
             "io_uring passed operations to {} threads of the kernel, since they would have blocked: their latency includes waking a thread.",
-            show_count(most as f64)
+            show_count(most_workers as f64)
         );
         (Severity::Biased, sentence)
     } else {
         let sentence = "io_uring used a thread of the kernel now and then: at least one operation would have blocked when it was submitted.";
         (Severity::Note, sentence.to_owned())
     };
-    Ok(Answer::Finding(Detail::new(severity, sentence, numbers)))
+    Ok(Answer::finding(severity, sentence, numbers))
 }
 
-/// How many of the kernel's workers were seen in a run.
-fn workers_of(ran: &CaseRun) -> Known<usize> {
-    let mut seen: Option<BTreeSet<&str>> = None;
+/// Returns the number of kernel worker threads seen in a run.
+fn kernel_workers_in_run(ran: &CaseRun) -> Known<usize> {
+    let mut worker_ids: Option<BTreeSet<&str>> = None;
     for snapshot in ran.run.evidence.iter().filter(|s| s.files.contains_key(THREADS)) {
-        seen.get_or_insert_default().extend(workers(snapshot.text(THREADS)?));
+        worker_ids.get_or_insert_default().extend(workers(snapshot.text(THREADS)?));
     }
-    let looked = ran.run.evidence.iter().any(|s| s.moment == Moment::During);
-    let why = if looked {
+    let has_samples = ran.run.evidence.iter().any(|s| s.moment == Moment::During);
+    let why = if has_samples {
         "the threads of fathom were not looked at while it ran"
     } else {
         "the run is too short: threads are looked at every half second"
     };
-    Ok(seen.ok_or(why)?.len())
+    Ok(worker_ids.ok_or(why)?.len())
 }
 
-/// Ids of the kernel's workers in a list of `tid: name`.
+/// Returns the ids of the kernel worker threads in a list of `tid: name`.
 fn workers(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .filter_map(|l| l.split_once(": "))
-        .filter(|(_, name)| name.starts_with(WORKER))
+        .filter(|(_, name)| name.starts_with(WORKER_PREFIX))
         .map(|(tid, _)| tid)
 }
 
@@ -126,19 +123,19 @@ fn without_threads() -> model::record::Record {
 }
 
 #[test]
-fn two_workers_bias_one_is_a_note_and_a_polling_thread_is_none() {
+fn two_kernel_workers_bias_and_one_is_a_note() {
     let at = |text| CHECK.severity(&with_threads(text));
     assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n104: iou-wrk-101\n"), Some(Severity::Biased));
     assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n"), Some(Severity::Note));
     assert_eq!(at("101: fathom-0\n102: iou-sqp-101\n"), None);
-    // One for each of two rings is what single operations leave behind.
+    // Single operations leave one thread for each of two rings.
     let mut two_rings = with_threads("103: iou-wrk-101\n104: iou-wrk-102\n");
     two_rings.header.plan.jobs[0].phases[0].streams[0].workers = 2;
     assert_eq!(CHECK.severity(&two_rings), Some(Severity::Note));
 }
 
 #[test]
-fn a_sync_has_workers_of_its_own_and_other_engines_are_not_asked() {
+fn jobs_with_syncs_and_other_engines_are_not_checked() {
     let mut record = with_threads("102: iou-wrk-101\n103: iou-wrk-101\n");
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
     stream.access.lines[0].mix = model::job::Mix::of_percents(90, 10);
@@ -148,7 +145,7 @@ fn a_sync_has_workers_of_its_own_and_other_engines_are_not_asked() {
 }
 
 #[test]
-fn a_run_without_a_look_is_not_checked() {
+fn a_run_without_a_thread_sample_is_not_checked() {
     let mut record = Fixture::honest().record();
     record.runs[1].evidence.iter_mut().for_each(|s| drop(s.files.remove(THREADS)));
     assert!(CHECK.answer(&record).is_err_and(|why| why.contains("too short")));

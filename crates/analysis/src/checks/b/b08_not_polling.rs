@@ -1,14 +1,12 @@
-//! B08: polling that was asked for on a queue that has none.
-//!
-//! For: the engine's options against `queue/io_poll`. Not for: refusing such a run, which the engine does where it can see it.
+//! B08: polled completions requested from a device queue that does not poll. Compares the engine's options with
+//! `queue/io_poll` of the devices below the target.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 
-/// Options that ask for polled completions: of io_uring and of vsync.
+/// Options of io_uring and vsync that request polled completions.
 const POLLING: &[&str] = &["iopoll", "hipri"];
 
 pub(super) const CHECK: Check = Check {
@@ -42,36 +40,36 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let Some(option) = asked.filter(|_| case.has_storage()) else { return Ok(Answer::DoesNotApply) };
     case.grounded()?;
     let layers = case.places().flat_map(|p| &p.layers).filter(|l| l.queue.contains_key("io_poll"));
-    let mut polls = None;
+    let mut holds = None;
     for layer in layers {
         if layer.queue_number("io_poll")? == 0 {
-            return Ok(Answer::Finding(Detail::new(
+            return Ok(Answer::finding(
                 Severity::Void,
                 format!(
                     "Option {option} asks to poll for completions, and {} completes by interrupt (its queue/io_poll says 0).",
                     layer.name
                 ),
                 evidence([("io_poll", 0.0)]),
-            )));
+            ));
         }
-        polls =
+        holds =
             Some(Answer::Holds("Completions were polled for, as was asked.", evidence([("io_poll", 1.0)])));
     }
-    polls.ok_or_else(|| format!("no device below says whether it polls, as option {option} asks"))
+    holds.ok_or_else(|| format!("no device below says whether it polls, as option {option} asks"))
 }
 
 #[cfg(test)]
-fn polled(says: Option<&str>) -> model::record::Record {
+fn polled(io_poll: Option<&str>) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].options.insert("iopoll".into(), None);
     let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
     queue.remove("io_poll");
-    says.map(|text| queue.insert("io_poll".into(), text.into()));
+    io_poll.map(|text| queue.insert("io_poll".into(), text.into()));
     record
 }
 
 #[test]
-fn a_queue_that_polls_holds_one_without_voids_and_silence_is_not_checked() {
+fn a_polling_queue_holds_and_one_without_polling_is_void() {
     assert!(matches!(CHECK.answer(&polled(Some("1\n"))), Ok(Answer::Holds(..))));
     assert_eq!(CHECK.severity(&polled(Some("0\n"))), Some(Severity::Void));
     assert!(CHECK.answer(&polled(Some("maybe"))).is_err());

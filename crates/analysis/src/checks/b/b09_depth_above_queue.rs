@@ -1,13 +1,11 @@
-//! B09: more operations in flight than the device's queue takes.
-//!
-//! For: our own count in flight against the requests that the queues below have. Not for: a depth that was not reached (B05).
+//! B09: more operations in flight than the device's queue takes. Compares fathom's mean number of operations in
+//! flight with the requests that the queues below accept.
 
-use super::shared::disks;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::b::disks;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::machine::{Layer, LayerKind};
 use model::units::{show_count, show_rate};
 
@@ -45,22 +43,22 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let depth = case.depth_mean()?;
     let layers = disks(case)?;
-    let mut least: Option<(u64, &str)> = None;
-    // A loop device passes requests to the disk below it, so each kind is a bound of its own.
+    let mut narrowest: Option<(u64, &str)> = None;
+    // A loop device passes its requests to the disk below, so each kind is a separate limit.
     for kind in [LayerKind::Loop, LayerKind::Disk] {
-        let of_kind: Vec<&&Layer> = layers.iter().filter(|l| l.kind == kind).collect();
-        let Some(first) = of_kind.first() else { continue };
-        let mut takes = 0_u64;
-        for layer in &of_kind {
-            takes = takes.saturating_add(capacity(layer)?);
+        let layers_of_kind: Vec<&&Layer> = layers.iter().filter(|l| l.kind == kind).collect();
+        let Some(first) = layers_of_kind.first() else { continue };
+        let mut accepts = 0_u64;
+        for layer in &layers_of_kind {
+            accepts = accepts.saturating_add(capacity(layer)?);
         }
-        if least.is_none_or(|(l, _)| takes < l) {
-            least = Some((takes, &first.name));
+        if narrowest.is_none_or(|(l, _)| accepts < l) {
+            narrowest = Some((accepts, &first.name));
         }
     }
-    let (takes, name) = least.ok_or("no disk is known below the target")?;
-    let numbers = evidence([("depth_mean", depth), ("queue_takes", takes as f64)]);
-    if depth <= takes as f64 {
+    let (accepts, name) = narrowest.ok_or("no disk is known below the target")?;
+    let numbers = evidence([("depth_mean", depth), ("queue_takes", accepts as f64)]);
+    if depth <= accepts as f64 {
         return Ok(Answer::Holds("The device's queue held all operations in flight.", numbers));
     }
     Ok(Answer::Finding(Detail {
@@ -68,7 +66,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         sentence: format!(
             "{} operations were in flight on average, and the queue of {name} takes {}: the rest waited in software.",
             show_rate(depth),
-            show_count(takes as f64)
+            show_count(accepts as f64)
         ),
         cure: Some(CHECK.page.fix.replace("DISK", name)),
         evidence: numbers,
@@ -76,11 +74,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// Requests that a device takes at once.
+/// Returns the number of requests that a device accepts at once.
 fn capacity(layer: &Layer) -> Known<u64> {
     let queues = layer.device_number("mq")?.max(1);
     let requests = layer.queue_number("nr_requests")?.saturating_mul(queues);
-    // Only SCSI has the file; where it is there it must be a number.
+    // Only SCSI devices have this file.
     if layer.device.contains_key("device/queue_depth") {
         return Ok(requests.min(layer.device_number("device/queue_depth")?));
     }
@@ -100,7 +98,7 @@ fn queue(of_queue: &[(&str, &str)], of_device: &[(&str, &str)]) -> model::record
 }
 
 #[test]
-fn a_scsi_disk_takes_its_own_depth_and_as_many_as_are_in_flight_is_enough() {
+fn the_queue_depth_of_a_scsi_disk_is_a_limit() {
     // 31.5 in flight.
     let at = |depth| CHECK.severity(&queue(&[], &[("device/queue_depth", depth)]));
     assert_eq!(at("31\n"), Some(Severity::Note));
@@ -109,7 +107,7 @@ fn a_scsi_disk_takes_its_own_depth_and_as_many_as_are_in_flight_is_enough() {
 }
 
 #[test]
-fn every_hardware_queue_takes_its_share_and_a_loop_device_is_a_queue_too() {
+fn hardware_queues_add_up_and_a_loop_device_is_a_limit() {
     let at = |requests, queues| CHECK.severity(&queue(&[("nr_requests", requests)], &[("mq", queues)]));
     assert_eq!(at("8", "4"), None);
     assert_eq!(at("8", "3"), Some(Severity::Note));

@@ -1,17 +1,16 @@
-//! B10: many threads that share the one hardware queue of a device.
-//!
-//! For: a hint where a rate may be that of a lock. Not for: proving that it is; only a device with more queues could.
+//! B10: several fast workers that share the single hardware queue of a device, whose lock may limit the rate.
+//! Fires if a disk has one queue and several workers reach a high rate.
 
-use super::shared::disks;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::b::disks;
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::show_count;
 
-/// Operations per second from which a queue's lock, taken for each in about a microsecond on each side, matters.
+/// Operations per second from which a queue's lock matters: each submission and each completion takes about a
+/// microsecond.
 const FAST_FROM: f64 = 200_000.0;
 
 pub(super) const CHECK: Check = Check {
@@ -62,7 +61,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if workers < 2 || rate < FAST_FROM {
         return Ok(Answer::Holds("One hardware queue is enough for this rate.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Note,
         format!(
             "{} has one hardware queue, which {workers} workers shared at {} operations per second: its lock may be what was measured.",
@@ -70,7 +69,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_count(rate)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[cfg(test)]
@@ -82,7 +81,7 @@ fn one_queue(ops: u64, workers: u32) -> model::record::Record {
 }
 
 #[test]
-fn several_fast_workers_are_told_and_slow_or_single_ones_are_not() {
+fn only_several_fast_workers_are_a_note() {
     assert_eq!(CHECK.severity(&one_queue(201_000, 2)), Some(Severity::Note));
     assert_eq!(CHECK.severity(&one_queue(199_000, 2)), None);
     assert_eq!(CHECK.severity(&one_queue(201_000, 1)), None);

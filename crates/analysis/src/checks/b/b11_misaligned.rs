@@ -1,19 +1,16 @@
-//! B11: operations that do not lie on the physical blocks of the disk.
-//!
-//! For: sizes, offsets, partitions and extents against the physical block. Not for: the alignment that direct I/O needs to
-//! work at all, which is refused beforehand.
+//! B11: operations that are not aligned to the physical blocks of the disk. Checks that sizes, offsets, partition
+//! starts and extents are multiples of the largest physical block below the target.
 
-use super::shared::disks;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::b::disks;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Access, Kind, Line, Order, Sizes};
 use model::machine::LayerKind;
 use model::units::show_bytes;
 
-/// Bytes of a sector in a partition's `start`, whatever the disk's own block.
+/// Unit of a partition's `start`, whatever the disk's block size.
 const START_BYTES: u64 = 512;
 
 pub(super) const CHECK: Check = Check {
@@ -58,15 +55,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if block == 0 {
         return Err("the disks say that their physical block has no bytes".into());
     }
-    let mut odd =
-        if case.stream.cache.is_direct() { of_access(&case.stream.access, block) } else { Vec::new() };
-    odd.extend(of_devices(case, block)?);
-    if odd.is_empty() {
-        // A plain misfit needs no map; its absence does.
-        odd.extend(of_extents(case, block)?);
+    let mut misfits = if case.stream.cache.is_direct() {
+        misaligned_access(&case.stream.access, block)
+    } else {
+        Vec::new()
+    };
+    misfits.extend(misaligned_devices(case, block)?);
+    if misfits.is_empty() {
+        // The extent map is needed only if nothing else is misaligned.
+        misfits.extend(misaligned_extents(case, block)?);
     }
-    let numbers = evidence([("physical_block_bytes", block as f64), ("misfits", odd.len() as f64)]);
-    if odd.is_empty() {
+    let numbers = evidence([("physical_block_bytes", block as f64), ("misfits", misfits.len() as f64)]);
+    if misfits.is_empty() {
         return Ok(Answer::Holds("Operations lie on the physical blocks of the disk.", numbers));
     }
     let writes = case.does(Kind::Write);
@@ -80,7 +80,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         sentence: format!(
             "Operations do not lie on the physical blocks of {}, so {effect}: {}.",
             show_bytes(block),
-            odd.join(", ")
+            misfits.join(", ")
         ),
         cure: Some(CHECK.page.fix.replace("the physical block", &show_bytes(block))),
         evidence: numbers,
@@ -88,39 +88,39 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// What of the plan is no multiple of the block.
-fn of_access(access: &Access, block: u64) -> Vec<String> {
+/// Describes the sizes and offsets of the plan that are not multiples of the block.
+fn misaligned_access(access: &Access, block: u64) -> Vec<String> {
     let mut out = Vec::new();
-    let mut look = |what: &str, bytes: u64| {
+    let mut check = |what: &str, bytes: u64| {
         if !bytes.is_multiple_of(block) {
-            let words = format!("{what} {}", show_bytes(bytes));
-            if !out.contains(&words) {
-                out.push(words);
+            let misfit = format!("{what} {}", show_bytes(bytes));
+            if !out.contains(&misfit) {
+                out.push(misfit);
             }
         }
     };
-    look("they begin at", access.offset_bytes);
-    look("from zone to zone there are", access.strided.map_or(0, |zones| zones.step_bytes()));
+    check("they begin at", access.offset_bytes);
+    check("from zone to zone there are", access.strided.map_or(0, |zones| zones.step_bytes()));
     for line in access.lines.iter().filter(|l| l.weight > 0) {
         for bytes in sizes(line) {
-            look("a size is", bytes);
+            check("a size is", bytes);
         }
-        look("places are multiples of", line.align_bytes);
+        check("places are multiples of", line.align_bytes);
         if let Order::Sequential(steps) = &line.order {
-            look("the stride is", steps.stride_bytes);
-            look("the holes between are", steps.hole_bytes);
+            check("the stride is", steps.stride_bytes);
+            check("the holes between are", steps.hole_bytes);
         }
     }
     out
 }
 
-/// Sizes of a line; of a range the ends and the unit between.
+/// Returns the sizes of a line. For a range, returns the unit that all its sizes are multiples of.
 fn sizes(line: &Line) -> Vec<u64> {
     let mut out = vec![u64::from(line.reply_bytes)];
-    for of_kind in line.drawn_sizes() {
-        match of_kind {
+    for sizes_of_kind in line.drawn_sizes() {
+        match sizes_of_kind {
             Sizes::Fixed(size) => out.push(u64::from(*size)),
-            // Every multiple of the alignment, or of the least where there is none.
+            // The sizes are multiples of the alignment, or of the smallest size without one.
             Sizes::Range(..) if line.align_bytes > 0 => out.push(line.align_bytes),
             Sizes::Range(least, _) => out.push(u64::from(*least)),
             Sizes::Split(split) => out.extend(split.iter().filter(|s| s.1 > 0).map(|s| u64::from(s.0))),
@@ -129,8 +129,8 @@ fn sizes(line: &Line) -> Vec<u64> {
     out
 }
 
-/// Partitions and disks that do not begin on a block.
-fn of_devices(case: &Case, block: u64) -> Known<Vec<String>> {
+/// Describes partitions and devices that do not start on a block.
+fn misaligned_devices(case: &Case, block: u64) -> Known<Vec<String>> {
     let mut out = Vec::new();
     for layer in case.places().flat_map(|p| &p.layers) {
         if layer.kind == LayerKind::Partition {
@@ -145,7 +145,7 @@ fn of_devices(case: &Case, block: u64) -> Known<Vec<String>> {
                 out.push(format!("{} begins at byte {byte} of its file", layer.name));
             }
         }
-        // Not every kind of device has one.
+        // Only some kinds of devices have this file.
         if let Some(shift) = layer.device.get("alignment_offset").map(|text| text.trim())
             && shift != "0"
         {
@@ -156,8 +156,8 @@ fn of_devices(case: &Case, block: u64) -> Known<Vec<String>> {
     Ok(out)
 }
 
-/// Files whose extents do not begin on a block.
-fn of_extents(case: &Case, block: u64) -> Known<Option<String>> {
+/// Describes a file whose extents do not start on a block.
+fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
     if case.on_block_devices() {
         return Ok(None);
     }
@@ -174,7 +174,7 @@ fn of_extents(case: &Case, block: u64) -> Known<Option<String>> {
 use crate::fixture::Fixture;
 
 #[test]
-fn small_writes_bias_small_reads_are_a_note_and_the_page_cache_makes_whole_pages() {
+fn small_direct_writes_bias_and_small_direct_reads_are_a_note() {
     let at = |fixture: Fixture| CHECK.severity(&fixture.record());
     assert_eq!(at(Fixture { block_bytes: 6144, ..Fixture::honest_write() }), Some(Severity::Biased));
     assert_eq!(at(Fixture { block_bytes: 512, ..Fixture::honest() }), Some(Severity::Note));
@@ -186,7 +186,7 @@ fn small_writes_bias_small_reads_are_a_note_and_the_page_cache_makes_whole_pages
 }
 
 #[test]
-fn an_offset_a_partition_and_extents_count_too() {
+fn offsets_partitions_loop_devices_and_extents_are_checked() {
     let with = |change: fn(&mut model::record::Record)| {
         let mut record = Fixture::honest_write().record();
         change(&mut record);
@@ -224,7 +224,7 @@ fn an_offset_a_partition_and_extents_count_too() {
 }
 
 #[test]
-fn without_a_map_a_file_is_not_checked_and_a_device_needs_none() {
+fn a_file_without_an_extent_map_is_not_checked() {
     let file = Fixture { no_fiemap: true, ..Fixture::honest_write() };
     assert!(CHECK.answer(&file.record()).is_err());
     let device = Fixture { role: model::plan::Role::Device, ..file };

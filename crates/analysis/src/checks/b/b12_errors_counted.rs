@@ -1,19 +1,17 @@
 //! B12: operations that failed or moved fewer bytes than asked, and syncs and closes after them that failed.
 //!
-//! Counts the errors of every run of the job, including runs that errors ended. A failed sync of a target that the stream wrote counts
-//! like a failed operation: the kernel had accepted the writes and could not store them.
+//! Counts the errors of every run of the job, including runs that errors ended. A failed sync of a target that
+//! the stream wrote counts like a failed operation: the kernel accepted the writes but could not store them.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use model::Known;
-use model::check_id::CheckId;
-use model::errno;
-use model::finding::Severity;
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use model::finding::{CheckId, Severity};
 use model::record::{Issued, SyncFailure};
 use model::units::show_count;
+use model::{Known, errno};
 use std::collections::BTreeMap;
 
-/// Errnos named in the sentence; the rest is in the session file.
+/// Errors named in the sentence. The session file contains all of them.
 const NAMED: usize = 3;
 
 pub(super) const CHECK: Check = Check {
@@ -44,27 +42,27 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    let all: Vec<&Issued> = issued(case).collect();
-    if all.is_empty() {
+    let issued_by_kind: Vec<&Issued> = issued(case).collect();
+    if issued_by_kind.is_empty() {
         return Err("no run says what became of its operations".into());
     }
     let mut errors: BTreeMap<i32, u64> = BTreeMap::new();
-    for (errno, count) in all.iter().flat_map(|i| &i.errors) {
+    for (errno, count) in issued_by_kind.iter().flat_map(|i| &i.errors) {
         let sum = errors.entry(*errno).or_default();
         *sum = sum.saturating_add(*count);
     }
     let failed = errors.values().fold(0_u64, |a, b| a.saturating_add(*b));
-    let short = all.iter().fold(0_u64, |sum, i| sum.saturating_add(i.short));
-    let lost: Vec<&SyncFailure> = case.ends.iter().flat_map(|end| case.sync_failures(end)).collect();
+    let short = issued_by_kind.iter().fold(0_u64, |sum, i| sum.saturating_add(i.short));
+    let sync_failures: Vec<&SyncFailure> = case.ends.iter().flat_map(|end| case.sync_failures(end)).collect();
     let mut numbers = evidence([("failed_ops", failed as f64), ("short_ops", short as f64)]);
-    if !lost.is_empty() {
-        numbers.insert("failed_syncs".into(), lost.len() as f64);
+    if !sync_failures.is_empty() {
+        numbers.insert("failed_syncs".into(), sync_failures.len() as f64);
     }
-    if failed == 0 && short == 0 && lost.is_empty() {
+    if failed == 0 && short == 0 && sync_failures.is_empty() {
         return Ok(Answer::Holds("Every operation moved all its bytes.", numbers));
     }
     let mut sentences = Vec::new();
-    if let Some(first) = lost.first() {
+    if let Some(first) = sync_failures.first() {
         let runs = case.ends.iter().filter(|end| case.sync_failures(end).next().is_some()).count();
         sentences.push(format!(
             "The {} failed with {} in {} of {}: the kernel accepted these writes and could not store them.",
@@ -82,15 +80,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
         .take(NAMED)
         .map(|(e, n)| format!("{} with {}", show_count(*n as f64), errno::describe_errno(*e)))
         .collect();
-    let which = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+    let named_errors = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
     if failed > 0 || short > 0 {
         sentences.push(format!(
-            "{} operations failed{which} and {} were short: failed I/O is often the fastest I/O.",
+            "{} operations failed{named_errors} and {} were short: failed I/O is often the fastest I/O.",
             show_count(failed as f64),
             show_count(short as f64)
         ));
     }
-    Ok(Answer::Finding(Detail::new(Severity::Void, sentences.join(" "), numbers)))
+    Ok(Answer::finding(Severity::Void, sentences.join(" "), numbers))
 }
 
 fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {
@@ -102,7 +100,7 @@ fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {
 use crate::fixture::Fixture;
 
 #[test]
-fn short_operations_void_too_and_errors_are_named() {
+fn short_operations_are_void_and_errors_are_named() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&Fixture { errors: 7, ..Fixture::honest() }.record()) else {
         panic!("silent")
     };
@@ -111,7 +109,7 @@ fn short_operations_void_too_and_errors_are_named() {
 }
 
 #[test]
-fn a_failed_sync_invalidates_what_the_stream_wrote_and_nothing_that_it_did_not() {
+fn a_failed_sync_is_void_only_for_the_stream_that_wrote() {
     let failed = Fixture { sync_errno: 28, ..Fixture::honest_write() };
     let Ok(Answer::Finding(f)) = CHECK.answer(&failed.record()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Void);

@@ -1,18 +1,17 @@
-//! B14: random offsets that met their neighbours, or were those of the session before.
-//!
-//! For: merges at the device beyond those that chance makes in a span, and seeds that are typed twice. Not for: where so much was
-//! merged that the size is another (B01), nor for orders that are near one another by design.
+//! B14: random offsets that the kernel merged with their neighbours, or that repeat the previous session's seed.
+//! Compares the merges at the device with those that chance makes in the span.
 
-use super::shared::{ODD_REQUESTS, Requests, at_most, one_to_one, requests};
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::b::{
+    INCIDENTAL_REQUESTS, Requests, incidental_requests, is_comparable, requests, shared_bounds,
+};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Order;
 use model::units::{show_count, show_share};
 
-/// Share of merged operations beyond chance that is still random.
+/// Share of merged operations beyond chance that is accepted as random.
 const BIASED_ABOVE: f64 = 0.02;
 
 pub(super) const CHECK: Check = Check {
@@ -25,7 +24,7 @@ pub(super) const CHECK: Check = Check {
                 newest session kept of that path.",
         formula: formula!(
             "Merges / (merges + requests) less what chance makes: an operation meets a neighbour among the others in flight \
-             with odds of 2 x depth / blocks of the span. Biased above {BIASED_ABOVE}; {ODD_REQUESTS} merges per run are a \
+             with odds of 2 x depth / blocks of the span. Biased above {BIASED_ABOVE}; {INCIDENTAL_REQUESTS} merges per run are a \
              journal's and never count. Not asked where B01 found the size to be another, nor in zones one at a time. Biased too where the session before \
              drew the same offsets: the same seed, file, span, sizes and order. Not where the seed is the fixed one of \
              another tool and the page cache was bypassed or emptied, since these tools repeat it in each call."
@@ -39,27 +38,27 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::B01], evaluate),
     #[cfg(test)]
-    fires: Some(|| super::shared::merge_some(crate::fixture::Fixture::honest().record(), 0.05)),
+    fires: Some(|| super::merge_some(crate::fixture::Fixture::honest().record(), 0.05)),
     #[cfg(test)]
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    if let Some(before) = drawn_before(case) {
-        return before.map(Answer::Finding);
+    if let Some(repeated) = repeats_session_seed(case) {
+        return repeated.map(Answer::Finding);
     }
     let lines = &case.stream.access.lines;
-    let uniform = lines
+    let is_uniform = lines
         .iter()
         .all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0 && !l.is_in_rows());
-    // In one zone at a time, and in the region of one turn, neighbours meet more often than in all of the span.
+    // In a single zone or turn, neighbours meet more often than in the whole span.
     let is_divided = case.stream.access.strided.is_some() || !case.stream.turns.is_empty();
-    if !uniform || is_divided || !one_to_one(case) || earlier.renames(CheckId::B01) {
+    if !is_uniform || is_divided || !is_comparable(case) || earlier.relabels(CheckId::B01) {
         return Ok(Answer::DoesNotApply);
     }
-    if let Some(bound) = at_most(case)? {
-        let odd = ODD_REQUESTS.saturating_mul(case.runs.len() as u64);
-        if bound.merged_share > BIASED_ABOVE + by_chance(case) && bound.merges > odd {
+    if let Some(bound) = shared_bounds(case)? {
+        let incidental = incidental_requests(case);
+        if bound.merged_share > BIASED_ABOVE + merged_by_chance(case) && bound.merges > incidental {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("merged_share_at_most", bound.merged_share)]);
@@ -68,17 +67,17 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let all = requests(case)?;
     let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);
     let worst = all.iter().max_by(|a, b| merged(a).total_cmp(&merged(b))).ok_or("no operation completed")?;
-    let (part, chance) = (merged(worst), by_chance(case));
+    let (part, chance) = (merged(worst), merged_by_chance(case));
     let numbers = evidence([
         ("merged_share", part),
         ("merged_by_chance", chance),
         ("merges", worst.device.merges as f64),
     ]);
-    let odd = ODD_REQUESTS.saturating_mul(case.runs.len() as u64);
-    if part <= BIASED_ABOVE + chance || worst.device.merges <= odd {
+    let incidental = incidental_requests(case);
+    if part <= BIASED_ABOVE + chance || worst.device.merges <= incidental {
         return Ok(Answer::Holds("Random offsets were random to the device too.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "{} of the random {}s were merged with a neighbour ({} merges), and chance merges {}: they did not reach the device as random ones.",
@@ -88,39 +87,40 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_share(chance)
         ),
         numbers,
-    )))
+    ))
 }
 
-/// Random offsets that the session before drew from the same seed.
-fn drawn_before(case: &Case) -> Option<Known<Detail>> {
+/// Returns a finding if the previous session drew its random offsets from the same seed.
+fn repeats_session_seed(case: &Case) -> Option<Known<Detail>> {
     let plan = &case.record.header.plan;
-    let draws = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
-    let draws = draws && case.stream.replay.is_none();
-    let session = plan.seed_again.as_ref().filter(|_| draws && case.has_storage())?;
+    let is_drawn = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
+    let is_drawn = is_drawn && case.stream.replay.is_none();
+    let session = plan.seed_again.as_ref().filter(|_| is_drawn && case.has_storage())?;
     Some(session.clone().map(|session| Detail::new(Severity::Biased, format!(
             "Seed {} drew the offsets of session {session} too: if a cache still held its blocks, it answered for the device.",
             plan.seed
         ), evidence([]))))
 }
 
-/// Odds that one of the others in flight is next to an operation. The page cache and the scheduler see no more than those.
-fn by_chance(case: &Case) -> f64 {
+/// Returns the odds that another operation in flight is next to an operation. The page cache and the scheduler
+/// see no more operations than those in flight.
+fn merged_by_chance(case: &Case) -> f64 {
     let targets = &case.record.header.plan.targets;
     let bytes =
         case.stream.targets.iter().filter_map(|t| targets.get(*t)).map(|t| t.bytes).min().unwrap_or(0);
     let span = bytes.min(case.stream.access.span_bytes);
     let blocks = span as f64 / f64::from(case.stream.access.largest_bytes().max(1));
-    // A span that is not known, or smaller than a block, allows everything.
+    // An unknown span, or one smaller than a block, makes every merge possible.
     if blocks < 1.0 { 1.0 } else { (2.0 * asked_depth(&case.stream) / blocks).min(1.0) }
 }
 
 #[cfg(test)]
-use super::shared::merge_some;
+use crate::checks::b::merge_some;
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn a_twentieth_merged_biases_a_hundredth_is_silent_and_half_is_another_size() {
+fn merged_random_operations_bias_unless_b01_relabels() {
     let at = |part| CHECK.severity(&merge_some(Fixture::honest().record(), part));
     assert_eq!(at(0.05), Some(Severity::Biased));
     assert_eq!(at(0.01), None);
@@ -128,7 +128,7 @@ fn a_twentieth_merged_biases_a_hundredth_is_silent_and_half_is_another_size() {
 }
 
 #[test]
-fn neighbours_by_chance_in_a_small_span_and_near_orders_are_no_finding() {
+fn merges_by_chance_and_local_orders_are_accepted() {
     let mut small = merge_some(Fixture::honest().record(), 0.2);
     small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 20;
     assert_eq!(CHECK.severity(&small), None);
@@ -138,21 +138,21 @@ fn neighbours_by_chance_in_a_small_span_and_near_orders_are_no_finding() {
 }
 
 #[test]
-fn a_few_merges_beside_few_operations_are_a_journals() {
-    let few = merge_some(Fixture { ops: 300, ..Fixture::honest_write() }.record(), 0.1);
-    assert_eq!(CHECK.severity(&few), None);
+fn a_few_merges_are_accepted() {
+    let few_merges = merge_some(Fixture { ops: 300, ..Fixture::honest_write() }.record(), 0.1);
+    assert_eq!(CHECK.severity(&few_merges), None);
 }
 
 #[test]
-fn a_seed_of_the_session_before_biases_what_is_drawn_and_an_unread_history_is_not_checked() {
-    let again = |said: Result<&str, &str>| {
+fn the_seed_of_the_previous_session_biases_random_orders() {
+    let with_previous = |previous: Result<&str, &str>| {
         let mut record = Fixture::honest().record();
-        record.header.plan.seed_again = Some(said.map(Into::into).map_err(Into::into));
+        record.header.plan.seed_again = Some(previous.map(Into::into).map_err(Into::into));
         record
     };
-    assert_eq!(CHECK.severity(&again(Ok("20261121-1"))), Some(Severity::Biased));
-    assert!(CHECK.answer(&again(Err("it is of a later fathom"))).is_err());
-    let mut in_order = again(Ok("20261121-1"));
+    assert_eq!(CHECK.severity(&with_previous(Ok("20261121-1"))), Some(Severity::Biased));
+    assert!(CHECK.answer(&with_previous(Err("it is of a later fathom"))).is_err());
+    let mut in_order = with_previous(Ok("20261121-1"));
     in_order.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
         Order::Sequential(model::job::Steps::default());
     assert_eq!(CHECK.severity(&in_order), None);

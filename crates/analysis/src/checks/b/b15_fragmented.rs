@@ -1,21 +1,19 @@
-//! B15: a file that lies in many pieces, read or written in order.
-//!
-//! For: the number of extents of the file. Not for: where they lie; a disk hides that behind its own map.
+//! B15: a file in many extents that is read or written sequentially. Compares the mean extent with a limit for
+//! spinning disks and one for flash.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Extents;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Pattern;
 use model::units::{GIB, MIB, show_bytes, show_count};
 
-/// Mean piece below which a spinning disk seeks instead of reading on: 16 MiB take 100 ms, a seek 10 ms.
+/// Mean extent below which seeks matter on a spinning disk: reading 16 MiB takes 100 ms, a seek 10 ms.
 const SPINNING_BELOW: u64 = 16 * MIB;
-/// Mean piece below which even without seeks a request of the usual mebibyte is cut.
+/// Mean extent below which requests are cut even without seeks: a usual request is 1 MiB.
 const FLASH_BELOW: u64 = MIB;
-/// Pieces that any file system makes of any file.
+/// Extents that any file system makes of any file.
 const PIECES: u64 = 8;
 
 pub(super) const CHECK: Check = Check {
@@ -50,12 +48,12 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    let sequential = case.stream.access.pattern() == Some(Pattern::Sequential);
-    if !sequential || !case.on_device() || case.on_block_devices() {
+    let is_sequential = case.stream.access.pattern() == Some(Pattern::Sequential);
+    if !is_sequential || !case.on_device() || case.on_block_devices() {
         return Ok(Answer::DoesNotApply);
     }
     let extents = case.extents()?;
-    // Compressed files are stored in pieces of 128 KiB by design, wherever those lie.
+    // Compressed files are stored in extents of 128 KiB, wherever these are.
     if extents.iter().any(|e| e.encoded_bytes > 0) {
         return Err(
             "the file is stored compressed or encrypted, so the number of its pieces says nothing".into()
@@ -63,41 +61,41 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let worst = extents.iter().filter(|e| e.count > 0).min_by_key(|e| mean_piece(e));
     let Some(worst) = worst else { return Err("the map of the file's extents is empty".into()) };
-    let spins = spins(case)?;
-    let limit = if spins { SPINNING_BELOW } else { FLASH_BELOW };
+    let is_spinning = is_spinning(case)?;
+    let limit = if is_spinning { SPINNING_BELOW } else { FLASH_BELOW };
     let numbers =
         evidence([("extents", worst.count as f64), ("extent_bytes_mean", mean_piece(worst) as f64)]);
     if worst.count <= PIECES || mean_piece(worst) >= limit {
         return Ok(Answer::Holds("The file lies in few pieces, so sequential is sequential.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
-        if spins { Severity::Biased } else { Severity::Note },
+    Ok(Answer::finding(
+        if is_spinning { Severity::Biased } else { Severity::Note },
         format!(
             "The file lies in {} pieces of {} on average, so sequential {} on the disk.",
             show_count(worst.count as f64),
             show_bytes(mean_piece(worst)),
-            if spins { "means seeks" } else { "operations are cut" }
+            if is_spinning { "means seeks" } else { "operations are cut" }
         ),
         numbers,
-    )))
+    ))
 }
 
-/// Mean bytes of an extent.
+/// Returns the mean bytes per extent.
 fn mean_piece(extents: &Extents) -> u64 {
     let stored = extents.span_bytes.saturating_sub(extents.hole_bytes);
     stored.checked_div(extents.count).unwrap_or(u64::MAX)
 }
 
-/// Whether a disk below has to move its heads, as far as that can be believed.
-fn spins(case: &Case) -> Known<bool> {
-    let mut says = false;
+/// Whether a disk below the target really spins.
+fn is_spinning(case: &Case) -> Known<bool> {
+    let mut is_rotational = false;
     for layer in case.leaves()? {
-        says |= layer.queue_number("rotational")? == 1;
+        is_rotational |= layer.queue_number("rotational")? == 1;
     }
-    if !says {
+    if !is_rotational {
         return Ok(false);
     }
-    // Virtual disks say 1 whatever is behind them.
+    // Virtual disks report 1 whatever their host uses.
     let machine = case.machine.ok_or("the record names no host")?;
     Ok(machine.virtual_by.as_ref().map_err(Clone::clone)?.is_none())
 }
@@ -105,7 +103,7 @@ fn spins(case: &Case) -> Known<bool> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// A gibibyte in so many pieces on a disk that says this of its rotation.
+/// A file of 1 GiB in `count` extents on a disk with this `rotational` flag.
 #[cfg(test)]
 fn pieces(count: u64, rotational: &str) -> model::record::Record {
     let mut record = Fixture::honest_sequential().record();
@@ -119,7 +117,7 @@ fn pieces(count: u64, rotational: &str) -> model::record::Record {
 }
 
 #[test]
-fn flash_takes_a_thousand_pieces_and_a_spinning_disk_sixty() {
+fn the_limit_is_stricter_on_a_spinning_disk() {
     let at = |count, rotational| CHECK.severity(&pieces(count, rotational));
     assert_eq!(at(1_100, "0"), Some(Severity::Note));
     assert_eq!(at(1_000, "0"), None);
@@ -128,7 +126,7 @@ fn flash_takes_a_thousand_pieces_and_a_spinning_disk_sixty() {
 }
 
 #[test]
-fn a_virtual_disk_that_says_it_spins_is_not_believed_and_random_is_not_asked() {
+fn a_virtual_disk_does_not_spin_and_random_access_is_not_checked() {
     let mut record = pieces(70, "1");
     record.header.hosts[0].virtual_by = Ok(Some("kvm".into()));
     assert_eq!(CHECK.severity(&record), None);

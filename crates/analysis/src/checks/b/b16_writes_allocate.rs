@@ -1,18 +1,16 @@
-//! B16: writes that also allocated the blocks they went to.
-//!
-//! For: holes and unwritten extents in a file that is written, seen before each run. Not for: reads of such bytes (A04), nor
-//! for copies that a file system makes of shared blocks (A21).
+//! B16: writes that also allocated their blocks. Measures the share of holes, unwritten and delayed bytes in the
+//! file before each run.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::show_share;
 
-/// Share of the file without blocks of its own above which writes are no overwrites: below lies the last block of a file.
+/// Share of the file without blocks above which writes are not overwrites. The last block of a file stays below
+/// it.
 const RENAMED_ABOVE: f64 = 0.01;
 
 pub(super) const CHECK: Check = Check {
@@ -41,25 +39,25 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let writes = case.does(Kind::Write) && case.on_device() && !case.on_block_devices();
-    // Where holes are read too the number is void already, of the same cause.
-    if !writes || (case.does(Kind::Read) && earlier.finds(CheckId::A04)) {
+    let applies = case.does(Kind::Write) && case.on_device() && !case.on_block_devices();
+    // If the job also reads the holes, A04 already voids the result.
+    if !applies || (case.does(Kind::Read) && earlier.finds(CheckId::A04)) {
         return Ok(Answer::DoesNotApply);
     }
     if case.stream.renews_file() {
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Note,
             "The job asks for a new file in each run, so its writes also allocate blocks.".into(),
             evidence([]),
-        )));
+        ));
     }
     let extents = case.extents()?;
-    let worst = extents.iter().filter(|e| e.span_bytes > 0).map(without_blocks).max_by(f64::total_cmp);
+    let worst = extents.iter().filter(|e| e.span_bytes > 0).map(share_without_blocks).max_by(f64::total_cmp);
     let worst = worst.ok_or("the map of the file's extents is empty")?;
     let mut numbers = evidence([("without_blocks_share", worst)]);
-    let count = |all: &[Extents]| all.iter().map(|e| e.count as f64).fold(0.0, f64::max);
-    numbers.extend(evidence([("extents_before", count(&extents))]));
-    numbers.extend(after(case).map(|all| ("extents_after".to_owned(), count(&all))));
+    let most_extents = |all: &[Extents]| all.iter().map(|e| e.count as f64).fold(0.0, f64::max);
+    numbers.extend(evidence([("extents_before", most_extents(&extents))]));
+    numbers.extend(extents_after_syncs(case).map(|all| ("extents_after".to_owned(), most_extents(&all))));
     if worst <= RENAMED_ABOVE {
         return Ok(Answer::Holds("Writes overwrote blocks that were there.", numbers));
     }
@@ -75,13 +73,13 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }))
 }
 
-fn without_blocks(e: &Extents) -> f64 {
+fn share_without_blocks(e: &Extents) -> f64 {
     let bytes = e.hole_bytes as f64 + e.unwritten_bytes as f64 + e.delayed_bytes as f64;
     share(bytes, e.span_bytes as f64)
 }
 
-/// The maps after the final syncs; `None` where they were not looked at.
-fn after(case: &Case) -> Option<Vec<Extents>> {
+/// Returns the extent maps after the final syncs, or `None` if they were not read.
+fn extents_after_syncs(case: &Case) -> Option<Vec<Extents>> {
     let states = case.states(Moment::Synced).ok()?;
     states.into_iter().flatten().map(|s| s.extents.clone()?.ok()).collect()
 }
@@ -90,14 +88,14 @@ fn after(case: &Case) -> Option<Vec<Extents>> {
 use crate::fixture::Fixture;
 
 #[test]
-fn two_per_cent_of_holes_rename_and_half_a_per_cent_is_silent() {
+fn two_percent_of_holes_relabel_and_half_a_percent_is_silent() {
     let at = |hole_share| CHECK.severity(&Fixture { hole_share, ..Fixture::honest_write() }.record());
     assert_eq!(at(0.02), Some(Severity::Rename));
     assert_eq!(at(0.005), None);
 }
 
 #[test]
-fn a_job_that_asks_for_a_new_file_is_not_relabelled_for_it() {
+fn a_job_that_requests_a_new_file_gets_a_note() {
     use model::job::{FALLOCATE, GROW, NEW};
     for option in [NEW, FALLOCATE, GROW] {
         let mut record = Fixture { hole_share: 1.0, ..Fixture::honest_write() }.record();
@@ -107,7 +105,7 @@ fn a_job_that_asks_for_a_new_file_is_not_relabelled_for_it() {
 }
 
 #[test]
-fn allocated_and_never_written_counts_as_well_and_reads_are_not_asked() {
+fn unwritten_extents_count_and_reads_are_not_checked() {
     let mut record = Fixture::honest_write().record();
     for state in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
         if let Some(Ok(extents)) = &mut state.extents {

@@ -1,26 +1,23 @@
-//! B17: workers that did not share the load.
-//!
-//! For: when each worker of a stream ended, and how much it did. Not for: why; that is the scheduler's or the device's.
+//! B17: workers that did not share the load. Compares when the workers of a stream ended and how many operations
+//! each did.
 
 use crate::case::{Case, CaseRun, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::record::WorkerEnd;
 use model::units::{show_ns, show_share};
 
-/// Share of a run that one worker may be done before another.
+/// Share of a run by which one worker may end before another.
 const TAIL_ABOVE: Share = Share(0.02);
-/// What waking threads on a busy machine may take of that, in ns: some turns of the kernel's scheduler.
+/// Nanoseconds that a busy machine may take to wake the threads: some turns of the scheduler.
 const TAIL_NS: u64 = 50_000_000;
-/// Operations of the least busy worker by those of the busiest below which the load was uneven.
+/// Operations of the least busy worker divided by those of the busiest, below which the load was uneven.
 const UNEVEN_BELOW: f64 = 0.8;
-/// Operations of the least busy worker by those of the busiest below which it hardly took part. More workers than CPUs reach it by
-/// themselves.
+/// The same ratio, below which the least busy worker did little. More workers than CPUs cause it too.
 const IDLE_BELOW: f64 = 0.5;
-/// Standard deviations by which two workers may differ by chance: once in 16,000 pairs they do so further.
+/// Standard deviations by which two workers may differ by chance. One pair in 16,000 exceeds it.
 const DEVIATIONS: f64 = 4.0;
 
 pub(super) const CHECK: Check = Check {
@@ -49,11 +46,12 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { no_cpu_times: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-/// What the workers of one run have in common, or not.
+/// The imbalance between the workers of one run.
 struct Imbalance {
-    /// Operations of the least busy by those of the busiest, 1 where chance explains the difference.
-    least: f64,
-    /// ns and share of the run that the first was done before the last, 0 where waking and draining explain it.
+    /// Operations of the least busy worker divided by those of the busiest, or 1 if chance explains the
+    /// difference.
+    least_by_most: f64,
+    /// Time between the end of the first worker and that of the last, or 0 if waking and draining explain it.
     tail_ns: f64,
     tail: f64,
 }
@@ -61,11 +59,14 @@ struct Imbalance {
 fn evaluate(case: &Case) -> Known<Answer> {
     let imbalances: Vec<Imbalance> =
         case.runs.iter().map(|ran| imbalance(case, ran)).collect::<Known<_>>()?;
-    let least = imbalances.iter().map(|s| s.least).min_by(f64::total_cmp);
+    let least_by_most = imbalances.iter().map(|s| s.least_by_most).min_by(f64::total_cmp);
     let tail = imbalances.iter().max_by(|a, b| a.tail.total_cmp(&b.tail));
-    let (Some(least), Some(tail)) = (least, tail) else { return Err(crate::case::no_run()) };
-    let numbers =
-        evidence([("least_by_most_ops", least), ("tail_share", tail.tail), ("tail_ns", tail.tail_ns)]);
+    let (Some(least_by_most), Some(tail)) = (least_by_most, tail) else { return Err(crate::case::no_run()) };
+    let numbers = evidence([
+        ("least_by_most_ops", least_by_most),
+        ("tail_share", tail.tail),
+        ("tail_ns", tail.tail_ns),
+    ]);
     let (severity, sentence) = if tail.tail > 0.0 {
         let sentence = format!(
             "The first worker was done {} before the last, {} of the run: for that time the target had less to do.",
@@ -73,11 +74,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_share(tail.tail)
         );
         (Severity::Biased, sentence)
-    } else if least < UNEVEN_BELOW {
-        let severity = if least < IDLE_BELOW { Severity::Biased } else { Severity::Note };
+    } else if least_by_most < UNEVEN_BELOW {
+        let severity = if least_by_most < IDLE_BELOW { Severity::Biased } else { Severity::Note };
         let sentence = format!(
             "Workers shared the load unevenly: the least busy one did {} of what the busiest did.",
-            show_share(least)
+            show_share(least_by_most)
         );
         (severity, sentence)
     } else {
@@ -86,7 +87,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     };
-    Ok(Answer::Finding(Detail::new(severity, sentence, numbers)))
+    Ok(Answer::finding(severity, sentence, numbers))
 }
 
 fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {
@@ -105,18 +106,18 @@ fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {
     }
     let slowest = ran.stream.issued.values().map(|i| i.max_ns).max().unwrap_or(0);
     let gap = last - first;
-    let explained = TAIL_NS.max(slowest.saturating_mul(2)).max((TAIL_ABOVE.0 * last as f64) as u64);
-    let tail_ns = if gap > explained { gap as f64 } else { 0.0 };
+    let tolerated_gap = TAIL_NS.max(slowest.saturating_mul(2)).max((TAIL_ABOVE.0 * last as f64) as u64);
+    let tail_ns = if gap > tolerated_gap { gap as f64 } else { 0.0 };
     let by_chance = DEVIATIONS * (fewest as f64 + most as f64).sqrt();
     let differs = (most - fewest) as f64 > by_chance;
     Ok(Imbalance {
-        least: if differs { share(fewest as f64, most as f64) } else { 1.0 },
+        least_by_most: if differs { share(fewest as f64, most as f64) } else { 1.0 },
         tail_ns,
         tail: share(tail_ns, last as f64),
     })
 }
 
-/// Four workers with so many operations each, the last of them done so many ns before the others.
+/// A record whose workers did `ops` operations each. The last worker ends `early_ns` before the others.
 #[cfg(test)]
 fn uneven(ops: &[u64], early_ns: u64) -> model::record::Record {
     let workers = ops.len() as u32;
@@ -129,23 +130,23 @@ fn uneven(ops: &[u64], early_ns: u64) -> model::record::Record {
 }
 
 #[test]
-fn half_the_load_biases_three_quarters_are_a_note_and_nine_tenths_are_even() {
+fn a_small_share_of_the_load_biases_and_a_larger_one_is_a_note() {
     let at = |last| CHECK.severity(&uneven(&[2_750, 2_750, 2_750, last], 0));
     assert_eq!(at(1_300), Some(Severity::Biased));
     assert_eq!(at(2_000), Some(Severity::Note));
     assert_eq!(at(2_400), None);
-    // Ten against four is chance.
+    // Chance explains ten against four.
     assert_eq!(CHECK.severity(&uneven(&[10, 4], 0)), None);
 }
 
 #[test]
-fn a_worker_that_is_done_early_leaves_a_tail_and_draining_does_not() {
+fn a_worker_that_ends_early_biases_and_draining_does_not() {
     let at = |early| CHECK.severity(&uneven(&[2_750; 4], early));
     assert_eq!(at(100_000_000), Some(Severity::Biased));
     assert_eq!(at(40_000_000), None);
 }
 
 #[test]
-fn workers_that_did_not_count_are_not_checked() {
+fn workers_without_operation_counts_are_not_checked() {
     assert!(CHECK.answer(&uneven(&[0; 4], 0)).is_err());
 }

@@ -1,21 +1,19 @@
-//! B18: rate, latency and depth that contradict one another.
-//!
-//! For: Little's law, with the depth counted apart from the latencies. Not for: whether the depth was the one asked (B05).
+//! B18: rate, latency and queue depth that contradict each other. Applies Little's law: the sum of latencies
+//! divided by the window must equal the mean operations in flight, which fathom counts separately.
 
 use crate::case::{Case, CaseRun, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::record::KindEnd;
 use model::units::{show_ns, show_rate, show_share};
 
-/// Error of the clock and of operations that share a stamp.
+/// Error of the clock and of operations that share a time stamp.
 const TOLERATED: Share = Share(0.02);
-/// Largest allowance for slow operations across the edges of a window.
+/// Largest allowance for slow operations that cross the edges of a window.
 const EDGE_AT_MOST: Share = Share(0.10);
 
 pub(super) const CHECK: Check = Check {
@@ -52,8 +50,8 @@ struct Sides {
     depth: f64,
     rate_times_latency: f64,
     tolerated: f64,
-    /// What operations that lie across the edges may make at most, were they all as slow as the slowest of the run.
-    at_most: f64,
+    /// The largest gap that operations across the edges can cause if all are as slow as the slowest of the run.
+    largest_gap: f64,
     slowest_ns: f64,
     window_ns: f64,
 }
@@ -77,14 +75,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if worst.gap() <= worst.tolerated {
         return Ok(Answer::Holds("Rate, latency and depth agree with one another.", numbers));
     }
-    if worst.gap() <= worst.at_most {
+    if worst.gap() <= worst.largest_gap {
         return Err(format!(
             "an operation took {}, and a window of {} that it may lie across is too short to hold rate and latency against one another",
             show_ns(worst.slowest_ns),
             show_ns(worst.window_ns)
         ));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Void,
         format!(
             "Rate times latency gives {} operations in flight and counting them gave {}, {} apart: rate, latency and depth contradict one another.",
@@ -93,33 +91,33 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_share(worst.gap())
         ),
         numbers,
-    )))
+    ))
 }
 
 fn sides(ran: &CaseRun, asked: f64) -> Option<Sides> {
-    // In an open loop latency begins before an operation is in flight; its service time is the part that counts here.
+    // In an open loop, latency starts before an operation is in flight. Only its service time counts here.
     let in_flight = |k: &KindEnd| k.open.as_ref().map_or_else(|| k.latency.clone(), |o| o.service.clone());
     let parts: Vec<Histogram> =
         Kind::ALL.iter().filter_map(|k| Some(in_flight(ran.stream.kinds.get(k)?))).collect();
-    let latencies = || parts.iter();
-    let ops: f64 = latencies().map(|h| h.count() as f64).sum();
-    let sum_ns: f64 = latencies().map(|h| h.sum_ns() as f64).sum();
-    let slowest = latencies().filter_map(Histogram::max_ns).max()?;
-    // One that began in the window and ended behind it is in no latency of the window, but its time is in the depth.
+    let histograms = || parts.iter();
+    let ops: f64 = histograms().map(|h| h.count() as f64).sum();
+    let sum_ns: f64 = histograms().map(|h| h.sum_ns() as f64).sum();
+    let slowest = histograms().filter_map(Histogram::max_ns).max()?;
+    // An operation that ends after the window is not in its latencies, but its time is in the depth.
     let slowest_of_all = ran.stream.issued.values().map(|i| i.max_ns).max().unwrap_or(0).max(slowest) as f64;
     let slowest = slowest as f64;
     let (window, depth_ns) = (ran.stream.window_ns as f64, ran.stream.depth_ns as f64);
     if window <= 0.0 || depth_ns <= 0.0 {
         return None;
     }
-    // Operations across an edge count whole on one side of the law and in part on the other: at most a full queue of
-    // them, as slow as the slowest. Rarely so slow, hence the bound.
+    // Operations across an edge count completely on one side of the law and in part on the other. At most a full
+    // queue of the slowest operations crosses, and all are rarely that slow, hence the limit.
     let edge = (asked * slowest / depth_ns).min(EDGE_AT_MOST.0).max(asked / ops);
     Some(Sides {
         depth: depth_ns / window,
         rate_times_latency: sum_ns / window,
         tolerated: TOLERATED.0 + edge,
-        at_most: TOLERATED.0 + asked * slowest_of_all / depth_ns,
+        largest_gap: TOLERATED.0 + asked * slowest_of_all / depth_ns,
         slowest_ns: slowest_of_all,
         window_ns: window,
     })
@@ -129,7 +127,7 @@ fn sides(ran: &CaseRun, asked: f64) -> Option<Sides> {
 use crate::fixture::Fixture;
 
 #[test]
-fn a_shortfall_of_a_tenth_is_found_and_one_per_cent_is_not() {
+fn ten_percent_of_difference_is_void_and_one_percent_is_silent() {
     // 31.5 in flight and 10,000 operations a second: 3.15 ms.
     let at = |latency| Fixture { latency_ns: Some(latency), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&at(2_800_000).record()), Some(Severity::Void));
@@ -137,14 +135,14 @@ fn a_shortfall_of_a_tenth_is_found_and_one_per_cent_is_not() {
 }
 
 #[test]
-fn few_slow_operations_across_the_edges_are_no_contradiction() {
+fn a_few_slow_operations_across_the_edges_are_accepted() {
     let slow = Fixture { ops: 40, depth_seen: 20.0, latency_ns: Some(400_000_000), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&slow.record()), None);
 }
 
 #[test]
-fn a_stall_across_the_edge_of_the_window_is_not_checked_and_no_contradiction() {
-    // Depth 1 for a second, of which one operation that ended behind the window had eight tenths.
+fn a_stall_across_the_edge_of_the_window_is_not_checked() {
+    // Depth 1 for a second. One operation that ended after the window took 0.8 s of it.
     let mut record =
         Fixture { ops: 200, depth: 1, depth_seen: 1.0, latency_ns: Some(1_000_000), ..Fixture::honest() }
             .record();

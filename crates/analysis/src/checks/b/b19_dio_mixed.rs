@@ -1,14 +1,11 @@
-//! B19: a file that was used directly and through the page cache at once.
-//!
-//! For: dirty pages of a target of a direct test, and streams of one phase that disagree. Not for: direct I/O that the file
-//! system itself sends through the page cache (A02).
+//! B19: a file used by direct I/O and through the page cache at the same time. Fires if the target of a direct
+//! stream has dirty pages, or if another stream of the phase uses the same target through the page cache.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Moment;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_bytes;
 
 pub(super) const CHECK: Check = Check {
@@ -41,11 +38,11 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
-    if let Some(other) = buffered_beside(case) {
+    if let Some(other) = buffered_sharer(case) {
         let sentence = format!(
             "Another stream of this phase uses the same target with --cache {other}: each makes the kernel write back or drop what the other just used."
         );
-        return Ok(found(sentence, 0));
+        return Ok(finding(sentence, 0));
     }
     let mut dirty = 0_u64;
     for moment in [Moment::Start, Moment::Stop] {
@@ -63,15 +60,16 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         "{} of the target were dirty in the page cache, though everything here is direct: something else wrote the file through the cache.",
         show_bytes(dirty)
     );
-    Ok(found(sentence, dirty))
+    Ok(finding(sentence, dirty))
 }
 
-fn found(sentence: String, dirty: u64) -> Answer {
-    Answer::Finding(Detail::new(Severity::Biased, sentence, evidence([("dirty_bytes", dirty as f64)])))
+fn finding(sentence: String, dirty: u64) -> Answer {
+    Answer::finding(Severity::Biased, sentence, evidence([("dirty_bytes", dirty as f64)]))
 }
 
-/// The cache mode of a stream of the same phase that uses one of our targets through the page cache.
-fn buffered_beside(case: &Case) -> Option<&'static str> {
+/// Returns the cache mode of another stream of the phase that uses one of this stream's targets through the page
+/// cache.
+fn buffered_sharer(case: &Case) -> Option<&'static str> {
     let streams = &case.job.phases.get(case.phase)?.streams;
     let shares = |s: &&model::job::Stream| s.targets.iter().any(|t| case.stream.targets.contains(t));
     streams.iter().filter(shares).find(|s| !s.cache.is_direct() && !s.does_nothing()).map(|s| s.cache.word())
@@ -90,7 +88,7 @@ fn pages_unknown() -> model::record::Record {
 }
 
 #[test]
-fn a_few_dirty_pages_bias_clean_ones_do_not_and_many_are_the_file_systems() {
+fn a_few_dirty_pages_bias_and_many_are_left_to_a02() {
     let at = |fixture: Fixture| CHECK.answer(&fixture.record());
     assert!(matches!(at(Fixture { dirty_share: 0.01, ..Fixture::honest() }), Ok(Answer::Finding(_))));
     assert!(matches!(at(Fixture { cached_share: 0.01, ..Fixture::honest() }), Ok(Answer::Holds(..))));
@@ -98,7 +96,7 @@ fn a_few_dirty_pages_bias_clean_ones_do_not_and_many_are_the_file_systems() {
 }
 
 #[test]
-fn streams_that_disagree_about_a_target_are_found_and_mincore_is_no_witness() {
+fn a_buffered_stream_on_the_same_target_is_found() {
     let mut record = Fixture::honest().record();
     let streams = &mut record.header.plan.jobs[0].phases[0].streams;
     let mut other = streams[0].clone();

@@ -1,19 +1,16 @@
-//! B20: writes through the page cache that made the kernel read first.
-//!
-//! For: reads of the device in runs that only write, through the page cache above all. Not for: bytes written beyond those asked for (B04), nor parts of a disk's physical
-//! block (B11).
+//! B20: buffered writes that made the kernel read first. Compares the bytes read by the device in write-only runs
+//! with the bytes written, and names partial page writes as the cause if the plan has them.
 
-use super::shared::{ODD_BYTES, page_bytes, parts_of_pages};
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
-/// Reads per write from which a write waits for a read often enough to matter.
+/// Bytes read per byte written above which the rate is biased.
 const BIASED_ABOVE: Share = Share(0.05);
 
 pub(super) const CHECK: Check = Check {
@@ -30,7 +27,7 @@ pub(super) const CHECK: Check = Check {
              multiples of a page. \
              Where the page cache is not emptied between runs (`--cold false`), what the first run reads into it, at most the span once, \
              does not count.",
-            odd = show_bytes(ODD_BYTES)
+            odd = show_bytes(INCIDENTAL_BYTES)
         ),
         provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted before each run, \
                   so each page is read before the first part of it is written.",
@@ -40,7 +37,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
-    fires: Some(|| reading(0.5)),
+    fires: Some(|| with_reads(0.5)),
     #[cfg(test)]
     blind: || {
         crate::fixture::Fixture {
@@ -62,18 +59,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let disks = case.shared()?;
     let is_shared = !case.sharers(&disks).is_empty();
-    let odd = ODD_BYTES.saturating_mul(case.runs.len() as u64);
+    let incidental = incidental_bytes(case);
     let read = if is_shared {
         // The reads that the stream's own workers submitted.
         let read = case.counted_by_workers(case.index, |io| io.read_bytes);
-        let few = |bytes: u64| share(bytes as f64, written as f64) <= BIASED_ABOVE || bytes <= odd;
-        if few(read.least) && !few(read.most) {
+        let is_small =
+            |bytes: u64| share(bytes as f64, written as f64) <= BIASED_ABOVE || bytes <= incidental;
+        if is_small(read.least) && !is_small(read.most) {
             return Err(case.why_shared()?);
         }
         read.least
     } else {
         let device = case.device()?.read.bytes;
-        case.own().map_or(device, |own| own.bytes[0]).saturating_sub(filling(case))
+        case.own().map_or(device, |own| own.bytes[0]).saturating_sub(first_fill_bytes(case))
     };
     let part = share(read as f64, written as f64);
     let numbers = evidence([
@@ -81,7 +79,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("read_bytes", read as f64),
         ("read_per_written", part),
     ]);
-    if part <= BIASED_ABOVE || read <= odd {
+    if part <= BIASED_ABOVE || read <= incidental {
         return Ok(Answer::Holds("The writes caused no reads.", numbers));
     }
     if !is_shared && case.own().is_err() {
@@ -91,7 +89,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ));
     }
     let page = page_bytes(case);
-    let (cause, cure) = if !case.stream.cache.is_direct() && parts_of_pages(case, page) {
+    let (cause, cure) = if !case.stream.cache.is_direct() && has_partial_pages(case, page) {
         (
             format!(
                 ": a write of a part of a page ({}) that is not in memory must read the page first",
@@ -116,8 +114,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// Bytes that the first of several runs read into a page cache that is not emptied between them: at most the span, once.
-fn filling(case: &Case) -> u64 {
+/// Returns the bytes that the first of several runs read into a page cache that stays between runs, at most the
+/// span.
+fn first_fill_bytes(case: &Case) -> u64 {
     let first = case.runs.first().filter(|_| !case.record.header.plan.cold && case.runs.len() > 1);
     let read = first.and_then(|ran| Some(ran.counted(&case.tops().ok()?).ok()?.read.bytes));
     read.unwrap_or(0).min(case.span_bytes())
@@ -126,15 +125,15 @@ fn filling(case: &Case) -> u64 {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Buffered writes of 512 B, and reads of this share of their bytes that are charged to us.
+/// Buffered writes of 512 B. Every run also reads `part` of their bytes.
 #[cfg(test)]
-fn reading(part: f64) -> model::record::Record {
-    reading_in_the_first(u64::MAX, part)
+fn with_reads(part: f64) -> model::record::Record {
+    with_reads_in_first_runs(u64::MAX, part)
 }
 
-/// Buffered writes of 512 B, of which the first runs read this share of their bytes first.
+/// Buffered writes of 512 B. The first `runs_with_reads` runs also read `part` of their bytes.
 #[cfg(test)]
-fn reading_in_the_first(runs_with_reads: u64, part: f64) -> model::record::Record {
+fn with_reads_in_first_runs(runs_with_reads: u64, part: f64) -> model::record::Record {
     let cache = model::job::Cache::Buffered;
     let mut record = Fixture { block_bytes: 512, cache, ..Fixture::honest_write() }.record();
     let (mut runs, bytes) = (0, (11_000.0 * 512.0 * part) as u64);
@@ -163,30 +162,30 @@ fn reading_in_the_first(runs_with_reads: u64, part: f64) -> model::record::Recor
 }
 
 #[test]
-fn reads_beside_writes_are_named_with_their_cause_and_the_odd_block_is_not() {
-    let Ok(Answer::Finding(f)) = CHECK.answer(&reading(1.0)) else { panic!("silent") };
+fn reads_during_writes_bias_and_name_their_cause() {
+    let Ok(Answer::Finding(f)) = CHECK.answer(&with_reads(1.0)) else { panic!("silent") };
     assert!(f.sentence.contains("a part of a page (4 KiB)"), "{}", f.sentence);
-    assert!(matches!(CHECK.answer(&reading(0.04)), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&with_reads(0.04)), Ok(Answer::Holds(..))));
     let direct = CHECK.answer(&Fixture::honest_write().record());
     assert!(matches!(direct, Ok(Answer::Holds(..))), "{direct:?}");
 }
 
 #[test]
-fn what_the_first_run_read_into_a_page_cache_that_is_kept_does_not_count() {
-    let kept = |runs_with_reads, span_bytes: Option<u64>| {
-        let mut record = reading_in_the_first(runs_with_reads, 4.0);
+fn the_first_fill_of_a_kept_page_cache_does_not_count() {
+    let with_kept_cache = |runs_with_reads, span_bytes: Option<u64>| {
+        let mut record = with_reads_in_first_runs(runs_with_reads, 4.0);
         record.header.plan.cold = false;
         if let Some(span_bytes) = span_bytes {
             record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = span_bytes;
         }
         CHECK.severity(&record)
     };
-    assert_eq!(kept(1, None), None);
-    // Not more than the span once, and not what later runs read.
-    assert_eq!(kept(1, Some(1 << 20)), Some(Severity::Biased));
-    assert_eq!(kept(u64::MAX, None), Some(Severity::Biased));
+    assert_eq!(with_kept_cache(1, None), None);
+    // Reads beyond the span, and reads in later runs, do count.
+    assert_eq!(with_kept_cache(1, Some(1 << 20)), Some(Severity::Biased));
+    assert_eq!(with_kept_cache(u64::MAX, None), Some(Severity::Biased));
     assert_eq!(
-        CHECK.severity(&reading_in_the_first(1, 1.0)),
+        CHECK.severity(&with_reads_in_first_runs(1, 1.0)),
         Some(Severity::Biased),
         "emptied before each run"
     );

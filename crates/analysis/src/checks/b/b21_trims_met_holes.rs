@@ -1,22 +1,22 @@
-//! B21: trims of ranges that held no blocks.
+//! B21: trims of ranges that held no blocks. Compares the holes of the file before each run and after its final
+//! sync with the bytes trimmed: a trim that adds no hole met one.
 //!
-//! Compares the bytes of holes in the file before each run and after its final sync. A trim of a hole frees nothing and reaches no device, so
-//! the trimmed bytes that made no new hole met one. That is exact only where nothing else changes the file's blocks.
+//! A trim of a hole frees nothing and reaches no device. The check needs a file that nothing else changes.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_count, show_share};
 
-/// Share of the trimmed bytes in holes above which the rate is not that of freeing blocks: below lie the edges of a file.
+/// Share of the trimmed bytes in holes above which the rate is not that of freeing blocks. The edges of a file
+/// stay below it.
 const BIASED_ABOVE: Share = Share(0.05);
-/// Share from which the result is named after them.
+/// Share from which the result is relabelled.
 const RENAMED_FROM: Share = Share(0.5);
-/// Trims of parts of these zero the part and free nothing: the block size of nearly every file system.
+/// Block size of nearly every file system. A trim of a part of a block zeroes it and frees nothing.
 const BLOCK_BYTES: u64 = 4096;
 
 pub(super) const CHECK: Check = Check {
@@ -72,12 +72,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Err("trims of parts of blocks make zeros and no holes".into());
     }
     let maps = case.extents_over_runs()?;
-    let freed: u64 =
+    let freed_bytes: u64 =
         maps.iter().map(|(before, after)| after.hole_bytes.saturating_sub(before.hole_bytes)).sum();
-    let (freed, trimmed) = (freed as f64, issued.bytes as f64);
-    let in_holes = (1.0 - share(freed, trimmed)).max(0.0);
+    let (freed_bytes, trimmed) = (freed_bytes as f64, issued.bytes as f64);
+    let in_holes = (1.0 - share(freed_bytes, trimmed)).max(0.0);
     let numbers =
-        evidence([("trimmed_bytes", trimmed), ("freed_bytes", freed), ("in_holes_share", in_holes)]);
+        evidence([("trimmed_bytes", trimmed), ("freed_bytes", freed_bytes), ("in_holes_share", in_holes)]);
     if in_holes <= BIASED_ABOVE {
         return Ok(Answer::Holds("The trims freed blocks.", numbers));
     }
@@ -89,7 +89,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_share(in_holes),
             show_count(issued.ops as f64),
             show_bytes(issued.bytes),
-            show_bytes(freed as u64)
+            show_bytes(freed_bytes as u64)
         ),
         cure: None,
         evidence: numbers,
@@ -130,7 +130,7 @@ fn trimming(before: u64, after: u64) -> model::record::Record {
 }
 
 #[test]
-fn trims_of_holes_are_counted_and_those_that_freed_blocks_are_none() {
+fn trims_of_holes_bias_or_relabel() {
     assert!(
         matches!(CHECK.answer(&trimming(0, 11_000)), Ok(Answer::Holds(..))),
         "{:?}",
@@ -138,7 +138,7 @@ fn trims_of_holes_are_counted_and_those_that_freed_blocks_are_none() {
     );
     assert_eq!(CHECK.severity(&trimming(500, 11_000)), None);
     assert_eq!(CHECK.severity(&trimming(2_000, 11_000)), Some(Severity::Biased));
-    // All of it was free before.
+    // All blocks were free before.
     let Ok(Answer::Finding(f)) = CHECK.answer(&trimming(20_000, 20_000)) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Rename);
     assert!(
@@ -149,7 +149,7 @@ fn trims_of_holes_are_counted_and_those_that_freed_blocks_are_none() {
 }
 
 #[test]
-fn where_other_operations_change_blocks_nothing_is_claimed() {
+fn jobs_with_writes_partial_blocks_or_devices_are_not_checked() {
     let change = |by: &dyn Fn(&mut model::record::Record)| {
         let mut record = trimming(0, 11_000);
         by(&mut record);

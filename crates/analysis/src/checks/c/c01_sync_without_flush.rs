@@ -1,22 +1,18 @@
-//! C01: syncs that never reached the disk as a flush.
-//!
-//! For: syncs asked for against flushes that disks with a volatile cache completed, and caches that somebody only declared to
-//! be safe. Not for: mounts without barriers (C02), nor disks that lie about a flush (C03).
+//! C01: syncs that never reached the disk as a flush. Compares the syncs with the flushes that disks with a
+//! volatile cache completed. Also fires if a volatile cache is only declared safe (`write through`).
 
-use super::flushes;
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Moment;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::machine::{Layer, LayerKind, Place};
 use model::units::show_count;
 
-/// Share of the syncs that must have become flushes, where each comes alone: one operation at a time gives exactly one each.
+/// Share of the syncs that must become flushes at depth 1, where each sync causes exactly one flush.
 const FLUSHED_FROM: f64 = 0.5;
-/// Flushes that a sync of another stream may cause at most: one for the data and one for the journal.
+/// Largest number of flushes that a sync of another stream may cause: one for the data and one for the journal.
 const FLUSHES_OF_A_SYNC: u64 = 2;
 
 pub(super) const CHECK: Check = Check {
@@ -41,7 +37,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::C02], evaluate),
     #[cfg(test)]
-    fires: Some(|| flushes::fixture(&flushes::stable_writes(), "write back", 0, 0)),
+    fires: Some(|| super::with_flushes(&super::stable_writes(), "write back", 0, 0)),
     #[cfg(test)]
     blind: || {
         crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() }.record()
@@ -58,17 +54,17 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             "The cache of {} is only declared to be safe ({}/queue/write_cache says `write through`), so a sync sends it no flush.",
             layer.name, layer.name
         );
-        return Ok(found(case, &sentence, evidence([])));
+        return Ok(finding(case, &sentence, evidence([])));
     }
-    let disks = flushes::volatile(case)?;
+    let disks = super::volatile_disks(case)?;
     if disks.is_empty() {
         return Ok(Answer::Holds(
             "The disk keeps no volatile cache, so a sync needs no flush.",
             evidence([]),
         ));
     }
-    // The final sync of each run is the only one where the stream has none.
-    let (asked, until) = match flushes::asked(case) {
+    // If the stream makes no syncs, only the final sync of each run counts.
+    let (asked, until) = match super::syncs_requested(case) {
         0 if case.runs.iter().all(|r| r.end.sync_ns.is_some()) => (case.runs.len() as u64, Moment::Synced),
         asked => (asked, Moment::Stop),
     };
@@ -76,8 +72,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Err("no sync completed".into());
     }
     let counts: Vec<[u64; 2]> =
-        disks.iter().map(|d| flushes::counted(case, d, until)).collect::<Known<_>>()?;
-    // Of several disks below, a file system may sync those alone that were written to.
+        disks.iter().map(|d| super::flushes_of_disk(case, d, until)).collect::<Known<_>>()?;
+    // A file system on several disks may flush only the disks that were written.
     let flushed = counts.iter().map(|c| c[0]).fold(0, u64::saturating_add);
     let numbers = evidence([
         ("syncs", asked as f64),
@@ -85,10 +81,10 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("flushes_per_sync", share(flushed as f64, asked as f64)),
     ]);
     let needed = FLUSHED_FROM * asked as f64 / asked_depth(&case.stream).max(1.0);
-    let of_others = flushes::of_sharers(case, &disks).saturating_mul(FLUSHES_OF_A_SYNC);
-    if of_others > 0
+    let flushes_of_sharers = super::syncs_of_sharers(case, &disks).saturating_mul(FLUSHES_OF_A_SYNC);
+    if flushes_of_sharers > 0
         && flushed as f64 >= needed
-        && (flushed.saturating_sub(of_others) as f64) < needed.max(1.0)
+        && (flushed.saturating_sub(flushes_of_sharers) as f64) < needed.max(1.0)
     {
         return Err(case.not_alone(&case.sharers(&disks), &disks));
     }
@@ -103,15 +99,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         show_count(asked as f64),
         show_count(flushed as f64)
     );
-    Ok(found(case, &sentence, numbers))
+    Ok(finding(case, &sentence, numbers))
 }
 
-fn found(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
-    let within = case.syncs_itself();
-    let (severity, renames) = if within {
+fn finding(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
+    let is_durable_job = case.syncs_itself();
+    let (severity, renames) = if is_durable_job {
         (Severity::Rename, Some(Rename::Condition("not durable".into())))
     } else {
-        // What was measured asks for no durability; only the sync behind it is void.
+        // The job makes no syncs, so only the final sync is affected.
         (Severity::Note, None)
     };
     Answer::Finding(Detail {
@@ -123,62 +119,62 @@ fn found(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
     })
 }
 
-/// A layer that has a volatile cache by its nature and says that it has none.
+/// Returns a layer that has a volatile cache by its nature but reports none.
 fn declared_safe<'a>(case: &Case<'a>) -> Option<&'a Layer> {
-    let of = |place: &'a Place| place.layers.iter().find(|l| is_declared_safe(place, l));
-    case.places().find_map(of)
+    let in_place = |place: &'a Place| place.layers.iter().find(|l| is_declared_safe(place, l));
+    case.places().find_map(in_place)
 }
 
 fn is_declared_safe(place: &Place, layer: &Layer) -> bool {
-    let volatile = |l: &Layer| flushes::is_volatile(l).unwrap_or(false);
-    let says_safe = flushes::is_volatile(layer) == Ok(false);
-    let needs = layer.kind == LayerKind::Loop
+    let volatile = |l: &Layer| super::is_volatile(l).unwrap_or(false);
+    let says_safe = super::is_volatile(layer) == Ok(false);
+    let has_volatile_cache = layer.kind == LayerKind::Loop
         || layer.queue_number("fua") == Ok(1)
         || layer.below.iter().filter_map(|i| place.layers.get(*i)).any(volatile);
-    says_safe && needs
+    says_safe && has_volatile_cache
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn half_of_the_syncs_is_enough_and_less_is_not() {
-    let at = |n| CHECK.severity(&flushes::fixture(&flushes::stable_writes(), "write back", n, 1));
+fn fewer_flushes_than_half_of_the_syncs_relabel() {
+    let at = |n| CHECK.severity(&super::with_flushes(&super::stable_writes(), "write back", n, 1));
     assert_eq!((at(11_000), at(5_500), at(5_000)), (None, None, Some(Severity::Rename)));
-    // 32 in flight may share a flush.
-    let deep = Fixture { depth: 32, depth_seen: 31.0, ..flushes::stable_writes() };
-    let at = |n| CHECK.severity(&flushes::fixture(&deep, "write back", n, 1));
+    // 32 operations in flight may share a flush.
+    let deep = Fixture { depth: 32, depth_seen: 31.0, ..super::stable_writes() };
+    let at = |n| CHECK.severity(&super::with_flushes(&deep, "write back", n, 1));
     assert_eq!((at(180), at(150)), (None, Some(Severity::Rename)));
 }
 
 #[test]
-fn the_final_sync_alone_is_a_note() {
-    let plain = |n| CHECK.severity(&flushes::fixture(&Fixture::honest_write(), "write back", n, 1));
+fn a_final_sync_without_flush_is_a_note() {
+    let plain = |n| CHECK.severity(&super::with_flushes(&Fixture::honest_write(), "write back", n, 1));
     assert_eq!((plain(0), plain(1)), (Some(Severity::Note), None));
 }
 
 #[test]
-fn a_loop_device_or_a_disk_with_fua_cannot_be_write_through() {
-    let on_loop = Fixture { leaf_share: Some(1.0), ..flushes::stable_writes() };
-    let mut record = flushes::fixture(&on_loop, "write back", 11_000, 1);
+fn a_loop_device_or_a_disk_with_fua_is_never_write_through() {
+    let on_loop = Fixture { leaf_share: Some(1.0), ..super::stable_writes() };
+    let mut record = super::with_flushes(&on_loop, "write back", 11_000, 1);
     assert_eq!(CHECK.severity(&record), None);
     let switch = |r: &mut model::record::Record, i: usize, key: &str, text: &str| {
         r.header.hosts[0].places[0].layers[i].queue.insert(key.into(), text.into());
     };
     switch(&mut record, 0, "write_cache", "write through\n");
     assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
-    let mut record = flushes::stable_writes().record();
+    let mut record = super::stable_writes().record();
     assert_eq!(CHECK.severity(&record), None);
     switch(&mut record, 0, "fua", "1\n");
     assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
-    // With its cache on, such a disk need not be flushed for each write.
+    // With its cache enabled, a disk with FUA need not flush after each write.
     switch(&mut record, 0, "write_cache", "write back\n");
     assert!(CHECK.answer(&record).is_err());
 }
 
 #[test]
-fn old_kernels_count_no_flushes_and_that_is_not_none() {
-    let mut record = flushes::fixture(&flushes::stable_writes(), "write back", 0, 0);
+fn kernels_that_do_not_count_flushes_are_not_checked() {
+    let mut record = super::with_flushes(&super::stable_writes(), "write back", 0, 0);
     for text in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| s.files.values_mut()) {
         let first: Option<Vec<String>> =
             text.as_ref().ok().map(|t| t.split_ascii_whitespace().take(11).map(str::to_owned).collect());

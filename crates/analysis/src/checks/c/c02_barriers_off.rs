@@ -1,22 +1,18 @@
-//! C02: something that was told not to make syncs stable.
-//!
-//! For: mount options and preloaded libraries that turn a sync into nothing. Not for: what a disk makes of a flush.
+//! C02: syncs that are turned off by a mount option or a preloaded library. Looks for `nobarrier` and similar
+//! options, and for libraries such as libeatmydata.
 
-#[cfg(test)]
-use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::evidence::LIBRARIES;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::LIBRARIES;
 use model::machine::FileSystem;
 
-/// Options under which no file system makes a sync stable.
+/// Mount options that turn off syncs.
 const OFF: &[&str] =
     &["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile", "fsync=volatile"];
-/// Libraries that answer syncs without making them.
+/// Libraries that skip syncs.
 const SKIP_SYNCS: &[&str] = &["eatmydata", "nosync", "libnofsync"];
 
 pub(super) const CHECK: Check = Check {
@@ -36,11 +32,11 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
-        crate::fixture::Fixture { options: "rw,relatime,nobarrier", ..flushes::stable_writes() }.record()
+        crate::fixture::Fixture { options: "rw,relatime,nobarrier", ..super::stable_writes() }.record()
     }),
     #[cfg(test)]
     blind: || {
-        let mut record = flushes::stable_writes().record();
+        let mut record = super::stable_writes().record();
         record.header.hosts[0].facts.remove(LIBRARIES);
         record
     },
@@ -50,8 +46,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    if let Some(what) = off(case) {
-        return Ok(found(case, &what));
+    if let Some(what) = skipped_by(case) {
+        return Ok(finding(case, &what));
     }
     let machine = case.machine.ok_or("the record names no host")?;
     machine.fact(LIBRARIES)?;
@@ -66,10 +62,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::Holds("No mount option and no library known for it skips syncs.", evidence([])))
 }
 
-/// What was told not to make syncs stable, in words.
-fn off(case: &Case) -> Option<String> {
+/// Describes what turns off syncs.
+fn skipped_by(case: &Case) -> Option<String> {
     let mut mounts = case.places().filter_map(|p| p.file_system.as_ref());
-    if let Some((option, fs)) = mounts.find_map(|fs| Some((option(fs)?, fs))) {
+    if let Some((option, fs)) = mounts.find_map(|fs| Some((skipping_option(fs)?, fs))) {
         return Some(format!("{} is mounted with {option}", fs.mount_point));
     }
     let libraries = case.machine?.fact(LIBRARIES).ok()?;
@@ -77,11 +73,11 @@ fn off(case: &Case) -> Option<String> {
     Some(format!("fathom runs with {}", line.trim()))
 }
 
-fn option(fs: &FileSystem) -> Option<&'static str> {
+fn skipping_option(fs: &FileSystem) -> Option<&'static str> {
     OFF.iter().copied().find(|off| fs.options.split(',').any(|o| o == *off))
 }
 
-fn found(case: &Case, what: &str) -> Answer {
+fn finding(case: &Case, what: &str) -> Answer {
     let (severity, renames) = if case.syncs_itself() {
         (Severity::Rename, Some(Rename::Condition("not durable".into())))
     } else {
@@ -100,8 +96,8 @@ fn found(case: &Case, what: &str) -> Answer {
 use crate::fixture::Fixture;
 
 #[test]
-fn a_library_is_as_good_as_an_option_and_words_that_only_look_alike_are_none() {
-    let mut record = flushes::stable_writes().record();
+fn a_library_relabels_and_similar_options_do_not() {
+    let mut record = super::stable_writes().record();
     let library = |r: &mut model::record::Record, text: &str| {
         r.header.hosts[0].facts.insert(LIBRARIES.into(), Ok(text.into()));
     };
@@ -109,12 +105,12 @@ fn a_library_is_as_good_as_an_option_and_words_that_only_look_alike_are_none() {
     assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
     library(&mut record, "/usr/lib/libc.so.6\n");
     assert_eq!(CHECK.severity(&record), None);
-    let barrier = Fixture { options: "rw,barrier=1,x-nobarrier-not", ..flushes::stable_writes() };
+    let barrier = Fixture { options: "rw,barrier=1,x-nobarrier-not", ..super::stable_writes() };
     assert_eq!(CHECK.severity(&barrier.record()), None);
 }
 
 #[test]
-fn without_syncs_of_its_own_the_number_keeps_its_name_and_reads_are_not_asked() {
+fn a_job_without_syncs_gets_a_note_and_reads_are_not_checked() {
     let plain = Fixture { options: "rw,nobarrier", ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&plain.record()), Some(Severity::Note));
     let read = Fixture { options: "rw,nobarrier", ..Fixture::honest() };

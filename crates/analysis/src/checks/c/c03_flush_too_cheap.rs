@@ -1,24 +1,21 @@
-//! C03: flushes that were quicker than any medium.
-//!
-//! For: the time of a flush at the lowest disks. Not for: flushes that never came (C01).
+//! C03: flushes that were faster than any medium. Compares the mean time of a flush at the lowest disks with a
+//! minimum for flash, for spinning disks, or for virtual machines.
 
-use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Ns;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Moment;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::machine::Layer;
 use model::units::{show_count, show_ns};
 
-/// A flash drive programs a page in some hundred us; below this it can only have answered from memory.
+/// A flash drive programs a page in some hundred us. A faster answer came from memory.
 const FLASH_NS: f64 = 60e3;
-/// A spinning disk has to wait for the platter: half a turn at 15,000 a minute is 2 ms.
+/// A spinning disk waits for the platter: half a turn at 15,000 rpm is 2 ms.
 const SPINNING_NS: f64 = 2e6;
-/// A flush that leaves a virtual machine pays for the way to the host and back on top of the medium's own time.
+/// In a virtual machine, a flush also takes a round trip to the host.
 const VIRTUAL_NS: f64 = 100e3;
 
 pub(super) const CHECK: Check = Check {
@@ -45,10 +42,10 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::C01, CheckId::C02], evaluate),
     #[cfg(test)]
-    fires: Some(|| flushes::fixture(&flushes::stable_writes(), "write back", 11_000, 200)),
+    fires: Some(|| super::with_flushes(&super::stable_writes(), "write back", 11_000, 200)),
     #[cfg(test)]
     blind: || {
-        let mut record = flushes::fixture(&flushes::stable_writes(), "write back", 11_000, 2_000);
+        let mut record = super::with_flushes(&super::stable_writes(), "write back", 11_000, 2_000);
         record.header.hosts[0].virtual_by = Err("cpuinfo: not found".into());
         record
     },
@@ -58,7 +55,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let disks = flushes::volatile(case)?;
+    let disks = super::volatile_disks(case)?;
     if disks.is_empty() {
         return Ok(Answer::Holds(
             "The disk keeps no volatile cache, so there is nothing to flush.",
@@ -71,42 +68,42 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();
     let mut slowest = None;
     for disk in disks {
-        match timed(case, disk, is_virtual)? {
-            Some(Ok(timed)) => slowest = Some(timed),
-            Some(Err(found)) => return Ok(found),
+        match time_flushes(case, disk, is_virtual)? {
+            Some(Ok(ns)) => slowest = Some(ns),
+            Some(Err(finding)) => return Ok(finding),
             None => {}
         }
     }
-    // No flush at all is the matter of C01.
+    // C01 reports missing flushes.
     let Some(ns) = slowest else { return Ok(Answer::DoesNotApply) };
     Ok(Answer::Holds("A flush took long enough to have reached a medium.", evidence([("flush_ns", ns)])))
 }
 
-/// ns of a flush where it is credible, else the finding; `None` where there was no flush.
-fn timed(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64, Answer>>> {
-    let [count, ms] = flushes::counted(case, disk, Moment::Stop)?;
+/// Returns the ns per flush if credible, otherwise the finding, or `None` without flushes.
+fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64, Answer>>> {
+    let [count, ms] = super::flushes_of_disk(case, disk, Moment::Stop)?;
     if count == 0 {
         return Ok(None);
     }
-    let spins = disk.queue_number("rotational")? == 1;
-    let least = match (is_virtual, spins) {
+    let is_spinning = disk.queue_number("rotational")? == 1;
+    let minimum_ns = match (is_virtual, is_spinning) {
         (true, _) => VIRTUAL_NS,
         (false, true) => SPINNING_NS,
         (false, false) => FLASH_NS,
     };
-    let (flushes, ms, off) = (count as f64, ms as f64, case.runs.len() as f64);
-    let each = |ms: f64| ms * 1e6 / flushes;
-    let numbers = evidence([("flushes", flushes), ("flush_ns", each(ms)), ("least_ns", least)]);
-    if each(ms - off) >= least {
-        return Ok(Some(Ok(each(ms))));
+    let (flushes, ms, rounding_ms) = (count as f64, ms as f64, case.runs.len() as f64);
+    let ns_per_flush = |ms: f64| ms * 1e6 / flushes;
+    let numbers = evidence([("flushes", flushes), ("flush_ns", ns_per_flush(ms)), ("least_ns", minimum_ns)]);
+    if ns_per_flush(ms - rounding_ms) >= minimum_ns {
+        return Ok(Some(Ok(ns_per_flush(ms))));
     }
-    if each(ms + off) >= least {
+    if ns_per_flush(ms + rounding_ms) >= minimum_ns {
         return Err(format!(
             "{} flushes are too few to time them by whole milliseconds",
             show_count(flushes)
         ));
     }
-    let (severity, who) = if is_virtual {
+    let (severity, cause) = if is_virtual {
         (Severity::Note, "the host may not pass it on")
     } else {
         (
@@ -114,11 +111,11 @@ fn timed(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64
             "the drive answered from its memory; only protection against power loss makes that right",
         )
     };
-    Ok(Some(Err(Answer::Finding(Detail::new(
+    Ok(Some(Err(Answer::finding(
         severity,
-        format!("A flush of {} took {}: {who}.", disk.name, show_ns(each(ms))),
+        format!("A flush of {} took {}: {cause}.", disk.name, show_ns(ns_per_flush(ms))),
         numbers,
-    )))))
+    ))))
 }
 
 #[cfg(test)]
@@ -128,28 +125,28 @@ use model::record::Record;
 
 #[cfg(test)]
 fn at(ms: u64, change: impl Fn(&mut Record)) -> Option<Severity> {
-    let mut record = flushes::fixture(&flushes::stable_writes(), "write back", 11_000, ms);
+    let mut record = super::with_flushes(&super::stable_writes(), "write back", 11_000, ms);
     change(&mut record);
     CHECK.severity(&record)
 }
 
 #[test]
-fn a_threshold_for_flash_one_for_platters_and_a_note_in_a_virtual_machine() {
+fn flash_spinning_and_virtual_disks_have_their_own_limits() {
     // 11,000 flushes of 60 us are 660 ms.
     assert_eq!((at(600, |_| {}), at(700, |_| {})), (Some(Severity::Biased), None));
-    let spins = |r: &mut Record| {
+    let is_spinning = |r: &mut Record| {
         r.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), "1\n".into());
     };
-    assert_eq!((at(700, spins), at(23_000, spins)), (Some(Severity::Biased), None));
+    assert_eq!((at(700, is_spinning), at(23_000, is_spinning)), (Some(Severity::Biased), None));
     let is_virtual = |r: &mut Record| r.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
     assert_eq!((at(473, is_virtual), at(1_200, is_virtual)), (Some(Severity::Note), None));
 }
 
 #[test]
-fn few_flushes_cannot_be_timed_by_whole_milliseconds() {
-    let few = flushes::fixture(&Fixture { ops: 10, ..flushes::stable_writes() }, "write back", 11, 0);
+fn few_flushes_are_not_checked() {
+    let few = super::with_flushes(&Fixture { ops: 10, ..super::stable_writes() }, "write back", 11, 0);
     let why = CHECK.answer(&few);
     assert!(why.as_ref().is_err_and(|w| w.contains("too few")), "{why:?}");
-    let none = flushes::fixture(&flushes::stable_writes(), "write back", 0, 0);
+    let none = super::with_flushes(&super::stable_writes(), "write back", 0, 0);
     assert_eq!(CHECK.answer(&none), Ok(Answer::DoesNotApply));
 }

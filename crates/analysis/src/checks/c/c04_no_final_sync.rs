@@ -1,14 +1,10 @@
-//! C04: writes that were acknowledged and never made stable within the time that was measured.
-//!
-//! For: direct writes that may rest in a drive's volatile cache, and a final sync that failed. Not for: writes that were still
-//! in this machine's memory (A09), nor syncs that came to nothing (C01 to C03).
+//! C04: acknowledged writes that were not made stable within the measured time. Notes direct writes on a disk
+//! with a volatile cache, and fires if the final sync of a run failed.
 
-use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::show_ns;
 
@@ -30,7 +26,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A09], evaluate),
     #[cfg(test)]
-    fires: Some(|| flushes::fixture(&crate::fixture::Fixture::honest_write(), "write back", 1, 1)),
+    fires: Some(|| super::with_flushes(&crate::fixture::Fixture::honest_write(), "write back", 1, 1)),
     #[cfg(test)]
     blind: || {
         crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() }.record()
@@ -63,7 +59,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             renames: None,
         }));
     }
-    if flushes::volatile(case)?.is_empty() {
+    if super::volatile_disks(case)?.is_empty() {
         return Ok(Answer::Holds(
             "The disk keeps no volatile cache, so what it acknowledged is stable.",
             evidence([]),
@@ -73,29 +69,29 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Err(crate::case::no_run());
     }
     let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
-    let each = syncs / case.runs.len() as f64;
-    Ok(Answer::Finding(Detail::new(
+    let mean_ns = syncs / case.runs.len() as f64;
+    Ok(Answer::finding(
         Severity::Note,
         format!(
             "The writes were acknowledged and may have been in the drive's volatile cache when the clock \
              stopped; the sync after them took {}.",
-            show_ns(each)
+            show_ns(mean_ns)
         ),
-        evidence([("final_sync_ns", each)]),
-    )))
+        evidence([("final_sync_ns", mean_ns)]),
+    ))
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn syncs_of_the_job_settle_it_and_a_failed_final_sync_is_no_note() {
+fn syncs_of_the_job_hold_and_a_failed_final_sync_biases() {
     assert_eq!(
-        CHECK.severity(&flushes::fixture(&Fixture::honest_write(), "write back", 1, 1)),
+        CHECK.severity(&super::with_flushes(&Fixture::honest_write(), "write back", 1, 1)),
         Some(Severity::Note)
     );
     assert!(matches!(
-        CHECK.answer(&flushes::fixture(&flushes::stable_writes(), "write back", 1, 1)),
+        CHECK.answer(&super::with_flushes(&super::stable_writes(), "write back", 1, 1)),
         Ok(Answer::Holds(..))
     ));
     let failed = Fixture { sync_ns: None, ..Fixture::honest_write() };
@@ -103,8 +99,8 @@ fn syncs_of_the_job_settle_it_and_a_failed_final_sync_is_no_note() {
 }
 
 #[test]
-fn what_is_in_memory_is_said_by_another() {
+fn it_is_silent_if_a09_fires() {
     let in_memory = Fixture { delivered: 0.3, dirty_share: 0.7, ..Fixture::honest_write() };
-    let record = flushes::fixture(&in_memory, "write back", 1, 1);
+    let record = super::with_flushes(&in_memory, "write back", 1, 1);
     assert_eq!(CHECK.answer(&record), Ok(Answer::DoesNotApply));
 }

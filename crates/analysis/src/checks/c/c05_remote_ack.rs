@@ -1,24 +1,20 @@
-//! C05: writes that a server acknowledged.
-//!
-//! For: saying that what is behind a network or a user-space file system cannot be seen, and writes that were never sent.
-//! Not for: how much of the reads a client answered itself (D24).
+//! C05: writes that a server or a user-space program acknowledged, so that their storage is unknown. Always a
+//! note on such file systems; on NFS, relabels the result if syncs were requested but no WRITE or COMMIT was
+//! sent.
 
-use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::{Moment, Snapshot};
-use model::finding::Severity;
+use model::evidence::{MOUNT_STATS, Moment, Snapshot};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::MOUNT_STATS;
 use model::units::show_count;
 
-/// File systems whose storage is somebody else's, by the begin of their names. `fuseblk` lies on a block device of this
-/// machine, and it is still a program that acknowledges.
+/// File systems whose storage belongs to another machine or program, by the start of their names. `fuseblk` uses
+/// a local block device, but a program acknowledges.
 const REMOTE: &[&str] =
     &["nfs", "cifs", "smb3", "ceph", "9p", "virtiofs", "fuse", "glusterfs", "lustre", "afs"];
-/// Those whose calls the kernel counts.
+/// Prefix of the file systems whose calls the kernel counts.
 const COUNTED: &str = "nfs";
 
 pub(super) const CHECK: Check = Check {
@@ -61,13 +57,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
             "{kind} acknowledged the writes, and nothing here shows whether they are on media."
         )));
     }
-    let [writes, commits] = calls(case)?;
-    if writes == 0 && commits == 0 && case.syncs_itself() && flushes::asked(case) > 0 {
+    let [writes, commits] = calls_in_runs(case)?;
+    if writes == 0 && commits == 0 && case.syncs_itself() && super::syncs_requested(case) > 0 {
         return Ok(Answer::Finding(Detail {
             severity: Severity::Rename,
             sentence: format!(
                 "{} syncs were asked for, and not one write was sent to the server.",
-                show_count(flushes::asked(case) as f64)
+                show_count(super::syncs_requested(case) as f64)
             ),
             cure: None,
             evidence: evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
@@ -83,15 +79,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
 }
 
 fn note(sentence: String) -> Answer {
-    Answer::Finding(Detail::new(Severity::Note, sentence, evidence([])))
+    Answer::finding(Severity::Note, sentence, evidence([]))
 }
 
-/// Calls WRITE and COMMIT in all runs, from the start to the final sync.
-fn calls(case: &Case) -> Known<[u64; 2]> {
+/// Returns the WRITE and COMMIT calls of all runs, from the start to the final sync.
+fn calls_in_runs(case: &Case) -> Known<[u64; 2]> {
     let mut sum = [0_u64; 2];
     for ran in &case.runs {
-        let before = sent(ran.at(Moment::Start)?)?;
-        let after = sent(ran.at(Moment::Synced)?)?;
+        let before = calls_since_mount(ran.at(Moment::Start)?)?;
+        let after = calls_since_mount(ran.at(Moment::Synced)?)?;
         for i in [0, 1] {
             let passed = after[i].checked_sub(before[i]).ok_or("the counters of the mount went backwards")?;
             sum[i] = sum[i].saturating_add(passed);
@@ -100,24 +96,24 @@ fn calls(case: &Case) -> Known<[u64; 2]> {
     if case.runs.is_empty() { Err(crate::case::no_run()) } else { Ok(sum) }
 }
 
-/// Calls WRITE and COMMIT since the mount, over all mounts that were kept. Lines are `WRITE: 3 3 0 ...`, the first number is
-/// that of the calls.
-fn sent(snapshot: &Snapshot) -> Known<[u64; 2]> {
+/// Returns the WRITE and COMMIT calls since the mount, over all mounts in the file. In a line `WRITE: 3 3 0 ...`,
+/// the first number counts the calls.
+fn calls_since_mount(snapshot: &Snapshot) -> Known<[u64; 2]> {
     let text = snapshot.text(MOUNT_STATS)?;
-    let of = |name: &str| {
+    let calls_named = |name: &str| {
         let lines = text.lines().filter_map(|l| l.trim().strip_prefix(name)?.strip_prefix(':'));
         let counts = lines.filter_map(|l| l.split_ascii_whitespace().next()?.parse::<u64>().ok());
         counts.fold(None, |sum: Option<u64>, n| Some(sum.unwrap_or(0).saturating_add(n)))
     };
     let missing = || format!("{MOUNT_STATS} has no count of writes");
-    Ok([of("WRITE").ok_or_else(missing)?, of("COMMIT").ok_or_else(missing)?])
+    Ok([calls_named("WRITE").ok_or_else(missing)?, calls_named("COMMIT").ok_or_else(missing)?])
 }
 
-/// Synced writes on NFS; per run so many calls: (before the first, WRITE, COMMIT).
+/// Synced writes on NFS. `calls` has the calls before the first run, and the WRITE and COMMIT calls of each run.
 #[cfg(test)]
 fn nfs(calls: Option<(u64, u64, u64)>) -> model::record::Record {
     let nothing_below = true;
-    let mut record = crate::fixture::Fixture { nothing_below, ..flushes::stable_writes() }.record();
+    let mut record = crate::fixture::Fixture { nothing_below, ..super::stable_writes() }.record();
     for fs in record.header.hosts[0].places.iter_mut().filter_map(|p| p.file_system.as_mut()) {
         fs.kind = "nfs4".into();
     }
@@ -141,7 +137,7 @@ fn nfs(calls: Option<(u64, u64, u64)>) -> model::record::Record {
 }
 
 #[test]
-fn a_server_is_a_note_and_nothing_sent_renames() {
+fn a_server_is_a_note_and_no_calls_relabel() {
     assert_eq!(CHECK.severity(&nfs(Some((7, 11_000, 0)))), Some(Severity::Note));
     assert_eq!(CHECK.severity(&nfs(Some((7, 0, 0)))), Some(Severity::Rename));
     let Ok(Answer::Finding(f)) = CHECK.answer(&nfs(Some((7, 11_000, 3)))) else { panic!("silent") };
@@ -149,7 +145,7 @@ fn a_server_is_a_note_and_nothing_sent_renames() {
 }
 
 #[test]
-fn a_file_system_of_user_space_needs_no_counters() {
+fn a_fuse_file_system_is_a_note_without_counters() {
     let fuse = crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() };
     assert_eq!(CHECK.severity(&fuse.record()), Some(Severity::Note));
     let read = crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest() };

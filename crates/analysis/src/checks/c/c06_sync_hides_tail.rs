@@ -1,21 +1,18 @@
-//! C06: a final sync that is a good part of the work.
-//!
-//! For: the time of the sync behind the clock against the measured time. Not for: what of the writes was still in this
-//! machine's memory (A09 says that, with the same rate).
+//! C06: a final sync that took a large part of the work. Compares the time of the final syncs with the measured
+//! time. A09 reports writes that were still in memory.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_ns, show_rate, show_share};
 
-/// Share of the measured time from which the sync belongs in it.
+/// Share of the measured time above which the sync belongs to it.
 const HIDDEN_ABOVE: Share = Share(0.1);
-/// A sync below this is a commit of a journal and a flush, which even a spinning disk does in some turns; beside a short run it
-/// would look large.
+/// A shorter sync is a journal commit and a flush, which even a spinning disk completes in some turns. Compared
+/// with a short run it would seem large.
 const FLOOR_NS: f64 = 50e6;
 
 pub(super) const CHECK: Check = Check {
@@ -57,38 +54,38 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if window <= 0.0 {
         return Err("no run has a measured window".into());
     }
-    let (part, each) = (sync_ns / window, sync_ns / case.runs.len().max(1) as f64);
+    let (part, mean_ns) = (sync_ns / window, sync_ns / case.runs.len().max(1) as f64);
     let bytes = case.in_windows(Kind::Write).bytes as f64;
     let rate = share(bytes, window + sync_ns) * 1e3;
-    let numbers = evidence([("final_sync_ns", each), ("share", part), ("mb_per_s_with_sync", rate)]);
-    if part <= HIDDEN_ABOVE || each < FLOOR_NS {
+    let numbers = evidence([("final_sync_ns", mean_ns), ("share", part), ("mb_per_s_with_sync", rate)]);
+    if part <= HIDDEN_ABOVE || mean_ns < FLOOR_NS {
         return Ok(Answer::Holds("The final sync was short beside the measured time.", numbers));
     }
     if case.others_write() {
         return Err("the final sync made stable what all streams wrote, and how long it took for this one is not known".into());
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "The final sync took {} more, {} of the measured time; the rate with it is {} MB/s.",
-            show_ns(each),
+            show_ns(mean_ns),
             show_share(part),
             show_rate(rate)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn a_tenth_of_the_time_is_the_limit_and_a_short_sync_is_none() {
+fn more_than_ten_percent_of_the_time_biases_unless_the_sync_is_short() {
     let at = |ms: u64| {
         CHECK.severity(&Fixture { sync_ns: Some(ms * 1_000_000), ..Fixture::honest_write() }.record())
     };
     assert_eq!((at(95), at(105)), (None, Some(Severity::Biased)));
-    // The window of a fixture is never shorter than 1 s, so the floor is tried on its own figures.
+    // The window of a fixture is at least 1 s, so this record sets its own.
     let mut record = Fixture { sync_ns: Some(40_000_000), ..Fixture::honest_write() }.record();
     for stream in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
         stream.window_ns = 300_000_000;
@@ -97,7 +94,7 @@ fn a_tenth_of_the_time_is_the_limit_and_a_short_sync_is_none() {
 }
 
 #[test]
-fn what_was_in_memory_is_said_once() {
+fn it_is_silent_if_a09_fires() {
     let fixture = Fixture { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Fixture::honest_write() };
     assert_eq!(CHECK.answer(&fixture.record()), Ok(Answer::DoesNotApply));
 }

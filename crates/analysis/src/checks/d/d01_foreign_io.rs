@@ -1,26 +1,27 @@
-//! D01: traffic of others on the disk during the runs.
+//! D01: traffic of other processes on the disk during the runs. [`crate::traffic`] decides which requests and
+//! bytes are theirs.
 //!
-//! Others' share is what they moved, divided by what they and fathom moved together. Bytes and requests each have a share, and the larger
-//! one counts. Fathom's side is what the disk did beyond others' traffic, or what fathom issued where the page cache answered and the disk did
-//! less. [`crate::traffic`] decides what is theirs. Neighbours below a virtual disk are D18.
+//! The share of others is their traffic divided by theirs and fathom's together. Bytes and requests each have a
+//! share, and the larger one counts. fathom's traffic is the rest of what the disk did, or what fathom issued if
+//! that is more. D18 covers neighbours below a virtual disk.
 
 use super::d04_io_limit_configured as d04;
 use crate::case::{Amount, Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::figures::traffic;
+use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, Traffic};
 use crate::threshold::Share;
-use crate::traffic::{self, AMPLIFICATION, FLOOR_BYTES, Traffic};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_bytes, show_count, show_share};
 
-/// Share of the traffic from which it moves the number visibly.
+/// Share of the traffic above which the number is biased.
 const BIASED_ABOVE: Share = Share(0.05);
-/// Share from which the number is about the neighbours.
+/// Share above which the number mostly depends on the other processes.
 const VOID_ABOVE: Share = Share(0.30);
-/// Share of the time with a request in flight below which a disk surely had headroom.
+/// Share of the time with a request in flight below which the disk certainly had headroom.
 const HEADROOM_BELOW: Share = Share(0.9);
-/// Requests per run that are never counted against anybody, as few bytes are not.
+/// Requests per run that never count.
 const FLOOR_IOS: u64 = 48;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D01,
@@ -61,28 +62,28 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    // What our other streams did on the same disks is not another program's.
+    // Other streams of this job are not other processes.
     let case = &case.with_sharers();
-    let mut seen = Vec::new();
-    let mut unseen = None;
+    let mut disks = Vec::new();
+    let mut not_counted = None;
     for (at, traffic) in traffic::of_others(case).into_iter().enumerate() {
         match traffic {
-            Ok(traffic) => seen.push(ForeignIo::new(case, traffic, at > 0)),
-            Err(why) => unseen = unseen.or(Some(why)),
+            Ok(traffic) => disks.push(ForeignIo::new(case, traffic, at > 0)),
+            Err(why) => not_counted = not_counted.or(Some(why)),
         }
     }
-    // The topmost of those that are as bad.
-    let worst = seen.iter().filter(|one| one.severity().is_some()).min_by_key(|one| one.severity());
-    if let Some(found) = worst {
-        return Ok(Answer::Finding(found.found()));
+    // The first of the worst is the topmost disk.
+    let worst = disks.iter().filter(|disk| disk.severity().is_some()).min_by_key(|disk| disk.severity());
+    if let Some(worst) = worst {
+        return Ok(Answer::Finding(worst.finding()));
     }
-    if let Some(why) = unseen {
+    if let Some(why) = not_counted {
         return Err(why);
     }
-    if let Some(why) = seen.iter().find_map(ForeignIo::unattributed) {
+    if let Some(why) = disks.iter().find_map(ForeignIo::unattributed) {
         return Err(why);
     }
-    let top = seen.into_iter().next().ok_or_else(crate::case::no_run)?;
+    let top = disks.into_iter().next().ok_or_else(crate::case::no_run)?;
     let sentence = match (top.traffic.all() == Amount::default(), top.traffic.inferred) {
         (true, false) => "No other process used the disk.",
         (true, true) => "The disk did no more than fathom issued, so no other process used it (inferred).",
@@ -94,25 +95,25 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::Holds(sentence, top.numbers()))
 }
 
-/// What others did on a disk, and what fathom did there.
+/// Traffic of other processes and of fathom on a disk.
 struct ForeignIo {
     traffic: Traffic,
     below: bool,
-    /// What fathom did, in requests and bytes.
+    /// fathom's requests and bytes.
     own: Amount,
-    /// Others' part of both together. `None` if requests cannot be compared, because large operations are split.
-    of_ios: Option<f64>,
-    of_bytes: f64,
-    of_unattributed: f64,
-    /// The share that counts: 0 where the traffic is a handful.
-    counting: f64,
+    /// Share of the others. `None` if requests cannot be compared, because large operations are split.
+    ios_share: Option<f64>,
+    bytes_share: f64,
+    unattributed_share: f64,
+    /// The share that decides, 0 if the traffic is too small to count.
+    deciding_share: f64,
     limited: Option<Limited>,
 }
 
-/// Fathom's rate is the limit of a cgroup.
+/// Set if fathom's rate is the limit of a cgroup.
 #[derive(Clone, Copy)]
 struct Limited {
-    /// Whether the disk was surely able to do more.
+    /// Whether the disk certainly had headroom.
     headroom: bool,
 }
 
@@ -120,25 +121,25 @@ impl ForeignIo {
     fn new(case: &Case, traffic: Traffic, below: bool) -> Self {
         let runs = case.runs.len() as u64;
         let (foreign, total, issued) = (traffic.all(), traffic.total, case.issued_total());
-        // Where the page cache answered, the device did next to nothing and any neighbour is most of that.
+        // If the page cache answered, the device did almost nothing, and any neighbour would be most of it.
         let own = Amount {
             ops: total.ios.saturating_sub(foreign.ops).max(issued.ops),
             bytes: total.bytes.saturating_sub(foreign.bytes).max(issued.bytes),
         };
-        let part = |others: u64, own: u64| share(others as f64, others as f64 + own as f64);
-        let of_ios = traffic::comparable(case).then(|| part(foreign.ops, own.ops));
-        let of_bytes = part(foreign.bytes, own.bytes);
+        let share_of = |others: u64, own: u64| share(others as f64, others as f64 + own as f64);
+        let ios_share = traffic::comparable(case).then(|| share_of(foreign.ops, own.ops));
+        let bytes_share = share_of(foreign.bytes, own.bytes);
         let ios_count = foreign.ops > FLOOR_IOS.saturating_mul(runs);
         let floor = FLOOR_BYTES.saturating_mul(runs);
         let unattributed = traffic.unattributed_bytes;
         Self {
             below,
             own,
-            of_ios,
-            of_bytes,
-            of_unattributed: if unattributed > floor { part(unattributed, own.bytes) } else { 0.0 },
-            counting: of_ios.filter(|_| ios_count).unwrap_or(0.0).max(if foreign.bytes > floor {
-                of_bytes
+            ios_share,
+            bytes_share,
+            unattributed_share: if unattributed > floor { share_of(unattributed, own.bytes) } else { 0.0 },
+            deciding_share: ios_share.filter(|_| ios_count).unwrap_or(0.0).max(if foreign.bytes > floor {
+                bytes_share
             } else {
                 0.0
             }),
@@ -147,14 +148,14 @@ impl ForeignIo {
         }
     }
 
-    /// The larger share, and whether it is of requests.
+    /// Returns the larger share, and whether it is that of requests.
     fn share(&self) -> (f64, bool) {
-        let of_ios = self.of_ios.unwrap_or(0.0);
-        if of_ios > self.of_bytes { (of_ios, true) } else { (self.of_bytes, false) }
+        let ios_share = self.ios_share.unwrap_or(0.0);
+        if ios_share > self.bytes_share { (ios_share, true) } else { (self.bytes_share, false) }
     }
 
     fn severity(&self) -> Option<Severity> {
-        let counting = match self.counting {
+        let severity = match self.deciding_share {
             s if s > VOID_ABOVE => Severity::Void,
             s if s > BIASED_ABOVE => Severity::Biased,
             _ => return None,
@@ -162,13 +163,13 @@ impl ForeignIo {
         Some(match self.limited {
             Some(Limited { headroom: true }) => Severity::Note,
             Some(Limited { headroom: false }) => Severity::Biased,
-            None => counting,
+            None => severity,
         })
     }
 
-    /// Why nobody can tell whether somebody else wrote.
+    /// Returns why the writes of others cannot be told from those of the file system.
     fn unattributed(&self) -> Option<String> {
-        (self.of_unattributed > BIASED_ABOVE.0).then(|| {
+        (self.unattributed_share > BIASED_ABOVE.0).then(|| {
             format!(
                 "{} wrote {} more than was asked of it: for others, or for the file system and its journal, which the kernel does not \
                  tell apart",
@@ -185,18 +186,18 @@ impl ForeignIo {
             ("device_ios", self.traffic.total.ios as f64),
             ("foreign_bytes", foreign.bytes as f64),
             ("own_bytes", self.own.bytes as f64),
-            ("foreign_bytes_share", self.of_bytes),
+            ("foreign_bytes_share", self.bytes_share),
             ("foreign_share", self.share().0),
         ]);
-        if let Some(of_ios) = self.of_ios {
+        if let Some(ios_share) = self.ios_share {
             numbers.insert("foreign_ios".into(), foreign.ops as f64);
             numbers.insert("own_ios".into(), self.own.ops as f64);
-            numbers.insert("foreign_ios_share".into(), of_ios);
+            numbers.insert("foreign_ios_share".into(), ios_share);
         }
         numbers
     }
 
-    fn found(&self) -> Detail {
+    fn finding(&self) -> Detail {
         let disk = if self.below { &self.traffic.disks } else { "the device" };
         let how = if self.traffic.inferred { " (inferred from what fathom issued)" } else { "" };
         let (part, is_requests) = self.share();
@@ -233,7 +234,7 @@ fn at(foreign_ios: u64) -> Option<Severity> {
 }
 
 #[test]
-fn a_handful_is_nobody_some_bias_and_much_voids() {
+fn a_few_requests_are_silent_more_bias_and_many_are_void() {
     assert_eq!(at(40), None);
     assert_eq!(at(400), None, "3.5 %");
     assert_eq!(at(1_500), Some(Severity::Biased));
@@ -241,7 +242,7 @@ fn a_handful_is_nobody_some_bias_and_much_voids() {
 }
 
 #[test]
-fn without_a_cgroup_it_is_inferred_for_direct_and_not_checked_for_buffered() {
+fn without_a_cgroup_direct_io_is_inferred_and_buffered_io_is_not_checked() {
     let without = || Fixture { cgroup: false, ..Fixture::honest() };
     let Ok(Answer::Finding(f)) = CHECK.answer(&Fixture { foreign_ios: 9_000, ..without() }.record()) else {
         panic!("silent")
@@ -253,14 +254,14 @@ fn without_a_cgroup_it_is_inferred_for_direct_and_not_checked_for_buffered() {
 }
 
 #[test]
-fn a_cgroup_that_does_not_count_is_no_witness() {
+fn a_cgroup_that_does_not_count_is_ignored() {
     let idle = Fixture { cgroup_counts_nothing: true, ..Fixture::honest() };
     let Ok(Answer::Holds(sentence, _)) = CHECK.answer(&idle.record()) else { panic!("fires") };
     assert!(sentence.contains("inferred"));
 }
 
 #[test]
-fn the_journal_of_our_own_writes_is_not_foreign() {
+fn the_journal_of_own_writes_is_not_foreign() {
     let journal = Fixture { foreign_ios: 4_000, ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&journal.record()), None);
     let others = Fixture { foreign_ios: 30_000, ..Fixture::honest_write() };
@@ -268,7 +269,7 @@ fn the_journal_of_our_own_writes_is_not_foreign() {
 }
 
 #[test]
-fn others_on_a_disk_below_count_as_much_and_the_topmost_is_named() {
+fn traffic_on_a_lower_disk_counts_and_the_topmost_disk_is_named() {
     let sentence = |record| match CHECK.answer(&record) {
         Ok(Answer::Finding(f)) => (f.severity, f.sentence),
         other => panic!("{other:?}"),
@@ -280,23 +281,26 @@ fn others_on_a_disk_below_count_as_much_and_the_topmost_is_named() {
 }
 
 #[test]
-fn writes_that_may_be_the_file_systems_own_are_nobodys() {
-    let of = |fixture: Fixture| CHECK.answer(&fixture.record());
-    let journal = of(Fixture { foreign_ios: 4_000, ..Fixture::honest_write() });
+fn writes_that_may_belong_to_the_file_system_are_not_checked() {
+    let answer_for = |fixture: Fixture| CHECK.answer(&fixture.record());
+    let journal = answer_for(Fixture { foreign_ios: 4_000, ..Fixture::honest_write() });
     assert!(journal.is_err_and(|why| why.contains("more than was asked of it")));
-    assert!(matches!(of(Fixture { foreign_ios: 400, ..Fixture::honest_write() }), Ok(Answer::Holds(..))));
+    assert!(matches!(
+        answer_for(Fixture { foreign_ios: 400, ..Fixture::honest_write() }),
+        Ok(Answer::Holds(..))
+    ));
     let stable = Fixture { cache: model::job::Cache::DirectDsync, ..Fixture::honest_write() };
-    assert!(of(Fixture { foreign_ios: 30_000, ..stable }).is_err());
+    assert!(answer_for(Fixture { foreign_ios: 30_000, ..stable }).is_err());
     let below = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
     assert!(
         CHECK
             .answer(&traffic::with_foreign_requests(&below, 4, 9_000))
             .is_err_and(|why| why.starts_with("vda wrote"))
     );
-    assert!(matches!(of(below), Ok(Answer::Holds(..))));
+    assert!(matches!(answer_for(below), Ok(Answer::Holds(..))));
 }
 
-/// The figures of a finding or of a pass.
+/// Returns the figures of a finding or of a belief that holds.
 #[cfg(test)]
 fn figures(record: &model::record::Record) -> (String, Evidence) {
     match CHECK.answer(record) {
@@ -307,7 +311,7 @@ fn figures(record: &model::record::Record) -> (String, Evidence) {
 }
 
 #[test]
-fn the_figures_divide_to_the_share() {
+fn the_shares_follow_from_the_figures() {
     let large = || Fixture { block_bytes: 1 << 20, ..Fixture::honest() };
     let cached = Fixture { delivered: 0.2, foreign_ios: 9_000, ..Fixture::honest() };
     for record in [
@@ -332,11 +336,11 @@ fn the_figures_divide_to_the_share() {
 }
 
 #[test]
-fn under_a_reached_limit_others_on_a_device_with_headroom_are_a_note() {
+fn others_are_a_note_below_a_reached_limit_with_headroom() {
     let limited = |riops: &str, busy: &str| {
         let mut record = Fixture { foreign_ios: 9_000, ..Fixture::honest() }.record();
         let text = format!("/c/io.max: 254:0 rbps=max wbps=max riops={riops} wiops=max");
-        record.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+        record.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text));
         for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
             let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
             let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();

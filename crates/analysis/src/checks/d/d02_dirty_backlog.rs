@@ -1,17 +1,15 @@
-//! D02: data of others that wait to be written while a run begins.
-//!
-//! For: dirty and written-back pages of the whole machine at the start of each run. Not for: what a run dirties itself (A09).
+//! D02: dirty data that wait to be written when a run starts. Adds the dirty and writeback pages of the whole
+//! machine at the start of each run.
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{Moment, meminfo_bytes};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_bytes;
 
-/// Dirty bytes that an idle machine always has; more is a tenth of a second or more of a disk's time. fathom waits for the same
-/// before a run.
+/// Dirty bytes that an idle machine always has. More take 0.1 s or more of a disk's time. fathom waits for the
+/// same limit before a run.
 const BACKLOG_ABOVE: u64 = 64 << 20;
 
 pub(super) const CHECK: Check = Check {
@@ -59,14 +57,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if bytes <= BACKLOG_ABOVE {
         return Ok(Answer::Holds("Too little from before was waiting to be written to count.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!("{} were waiting to be written to some disk when a run began.", show_bytes(bytes)),
         numbers,
-    )))
+    ))
 }
 
-/// So many KiB dirty and in write back at every start.
+/// A record with this many KiB of dirty and writeback pages at the start of every run.
 #[cfg(test)]
 fn with_dirt(dirty: u64, writeback: u64) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
@@ -78,7 +76,7 @@ fn with_dirt(dirty: u64, writeback: u64) -> model::record::Record {
 }
 
 #[test]
-fn both_kinds_count_and_an_idle_machine_has_some() {
+fn dirty_and_writeback_pages_add_up() {
     let at = |dirty, writeback| CHECK.severity(&with_dirt(dirty, writeback));
     assert_eq!((at(60 << 10, 0), at(0, 60 << 10)), (None, None));
     assert_eq!(at(40 << 10, 40 << 10), Some(Severity::Biased));

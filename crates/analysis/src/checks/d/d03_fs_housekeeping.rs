@@ -1,21 +1,18 @@
-//! D03: a file system that still has work of its own.
-//!
-//! For: kernel threads that initialise or move things on the file system under test, writes to an idle disk, and blocks given
-//! back while a run goes on. Not for: RAID that rebuilds (D23), nor programs (D01).
+//! D03: a file system that did its own work during the runs. Looks for kernel threads that initialise, move or
+//! scrub data on the file system, for writes to the disk while fathom was idle, and for discards in runs that
+//! trim nothing.
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use crate::threshold::Ns;
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::{BlockStat, Moment, Snapshot};
-use model::finding::Severity;
+use model::evidence::{BlockStat, HOUSEKEEPERS, Moment, Snapshot};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::HOUSEKEEPERS;
 use model::units::show_bytes;
 
-/// Threads that exist only while there is such work, by the begin of their name; the file system they belong to; and what they
-/// do. Others, such as `btrfs-cleaner`, exist as long as the mount and tell nothing.
+/// Threads that exist only during such work: start of their name, file system, and what they do. Other threads,
+/// such as `btrfs-cleaner`, exist as long as the mount.
 const WORKERS: &[(&str, &str, &str)] = &[
     ("ext4lazyinit", "ext4", "is still writing the inode tables of a fresh ext4"),
     ("btrfs-balance", "btrfs", "is moving the blocks of btrfs"),
@@ -23,14 +20,14 @@ const WORKERS: &[(&str, &str, &str)] = &[
     ("xfs_scrub", "xfs", "is reading all of xfs"),
     ("bch-gc", "bcachefs", "is collecting garbage of bcachefs"),
 ];
-/// Writes to the disk while fathom does nothing, per second. A journal's commit and a line of a log are some KiB; a fresh
-/// ext4 writes tens of MiB.
+/// Bytes per second written to the disk while fathom is idle that are harmless. A journal commit and a log line
+/// are some KiB; a fresh ext4 writes tens of MiB.
 const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
-/// An idle watch below this says nothing about a second.
+/// A shorter idle watch does not give a rate.
 const IDLE_FROM_NS: u64 = 500_000_000;
 /// Bytes discarded per run that never count: a deleted log file.
 const DISCARDED_FROM: u64 = 1 << 20;
-/// Where discarded bytes stand in a `stat` file, in sectors.
+/// Index of the discarded sectors in a `stat` file.
 const DISCARD_SECTORS: usize = 13;
 
 pub(super) const CHECK: Check = Check {
@@ -74,25 +71,25 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if case.runs.is_empty() {
         return Err(no_run());
     }
-    let at_work = at_work(case)?;
+    let active_thread = active_thread(case)?;
     let idle = idle_bytes_per_s(case)?;
     let mut numbers = evidence([]);
     numbers.extend(idle.map(|rate| ("idle_write_bytes_per_s".to_owned(), rate)));
-    if let Some((thread, does)) = at_work {
-        let mut sentence = format!("The kernel thread {thread} {does}.");
-        let elsewhere = idle.is_some_and(|rate| rate <= IDLE_BYTES_PER_S);
-        if elsewhere {
+    if let Some((thread, action)) = active_thread {
+        let mut sentence = format!("The kernel thread {thread} {action}.");
+        let disk_was_quiet = idle.is_some_and(|rate| rate <= IDLE_BYTES_PER_S);
+        if disk_was_quiet {
             sentence += " This disk was quiet while fathom did nothing, so it may be another one.";
         }
-        let severity = if elsewhere { Severity::Note } else { Severity::Biased };
-        return Ok(found(severity, sentence, numbers));
+        let severity = if disk_was_quiet { Severity::Note } else { Severity::Biased };
+        return Ok(Answer::finding(severity, sentence, numbers));
     }
     if let Some(rate) = idle.filter(|rate| *rate > IDLE_BYTES_PER_S && !earlier.finds(CheckId::D01)) {
         let sentence = format!(
             "While fathom did nothing, {} a second were written to the disk; a file system may still be setting itself up.",
             show_bytes(rate as u64)
         );
-        return Ok(found(Severity::Biased, sentence, numbers));
+        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
     }
     let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { discarded(case)? };
     if discarded > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
@@ -101,33 +98,29 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             "{} of deleted files were discarded on the disk during the runs (mount option discard).",
             show_bytes(discarded)
         );
-        return Ok(found(Severity::Note, sentence, numbers));
+        return Ok(Answer::finding(Severity::Note, sentence, numbers));
     }
     Ok(Answer::Holds("The file system had no work of its own.", numbers))
 }
 
-fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
-    Answer::Finding(Detail::new(severity, sentence, evidence))
-}
-
-/// A thread at work for one of our file systems.
-fn at_work(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
+/// Returns a thread that works for one of the target's file systems.
+fn active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
     for ran in &case.runs {
         for moment in [Moment::Start, Moment::Stop] {
             let text = ran.at(moment)?.text(HOUSEKEEPERS)?;
             let names = || text.lines().filter_map(|l| l.split_once(": ").map(|(_, name)| name.trim()));
-            let ours = |fs: &str| case.places().any(|p| p.kind() == fs);
+            let is_in_use = |fs: &str| case.places().any(|p| p.kind() == fs);
             let worker =
-                WORKERS.iter().find(|(begin, fs, _)| ours(fs) && names().any(|n| n.starts_with(begin)));
-            if let Some((name, _, does)) = worker {
-                return Ok(Some((name, does)));
+                WORKERS.iter().find(|(begin, fs, _)| is_in_use(fs) && names().any(|n| n.starts_with(begin)));
+            if let Some((name, _, action)) = worker {
+                return Ok(Some((name, action)));
             }
         }
     }
     Ok(None)
 }
 
-/// Bytes a second that were written to the shared disks over the idle watch; `None` where there was none.
+/// Returns the bytes per second written to the shared disks during the idle watch, or `None` without one.
 fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
     let at = |moment| case.record.evidence.iter().rev().find(|s: &&Snapshot| s.moment == moment);
     let (Some(start), Some(end)) = (at(Moment::IdleStart), at(Moment::IdleEnd)) else { return Ok(None) };
@@ -142,14 +135,14 @@ fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
     Ok(Some(bytes * 1e9 / ns as f64))
 }
 
-/// Bytes discarded on the shared disks in all runs.
+/// Returns the bytes discarded on the shared disks in all runs.
 fn discarded(case: &Case) -> Known<u64> {
     let mut sum = 0_u64;
     for ran in &case.runs {
         for disk in case.shared()? {
             let at = |moment| -> Known<u64> {
                 let mut fields = ran.at(moment)?.text(&disk.stat_file)?.split_ascii_whitespace();
-                // Kernels before 4.18 have no such field, and give nothing back that could be counted.
+                // Kernels before 4.18 do not count discards.
                 let sectors = fields.nth(DISCARD_SECTORS).map_or(Ok(0), str::parse::<u64>);
                 sectors.map_err(|_| format!("{} holds no number of discards", disk.stat_file))
             };
@@ -174,7 +167,7 @@ fn with_thread(line: &str) -> Record {
     record
 }
 
-/// An idle watch of two seconds in which so many bytes were written.
+/// An idle watch of two seconds with `bytes` bytes written.
 #[cfg(test)]
 fn idle(bytes: u64) -> Record {
     let mut record = crate::fixture::Fixture::honest().record();
@@ -190,20 +183,20 @@ fn idle(bytes: u64) -> Record {
 }
 
 #[test]
-fn a_thread_counts_only_beside_its_own_file_system() {
+fn a_thread_counts_only_for_its_own_file_system() {
     assert_eq!(CHECK.severity(&with_thread("9: ext4lazyinit")), Some(Severity::Biased));
     assert_eq!(CHECK.severity(&with_thread("9: btrfs-balance")), None);
     assert_eq!(CHECK.severity(&with_thread("9: btrfs-cleaner")), None);
 }
 
 #[test]
-fn an_idle_disk_that_is_written_to_is_not_idle() {
+fn writes_during_the_idle_watch_bias() {
     assert_eq!(CHECK.severity(&idle(1 << 20)), None);
     assert_eq!(CHECK.severity(&idle(20 << 20)), Some(Severity::Biased));
 }
 
 #[test]
-fn a_thread_that_does_not_write_here_is_a_note() {
+fn a_thread_that_does_not_write_to_this_disk_is_a_note() {
     let with = |bytes| {
         let mut record = idle(bytes);
         for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {

@@ -1,25 +1,24 @@
-//! D04: a cgroup that may hold I/O back.
-//!
-//! For: limits on our devices in any cgroup above us, and whether the result is one of them. Not for: limits of a hypervisor or
-//! a cloud, which no file shows; what they look like is D05 and D19.
+//! D04: cgroup limits on the I/O of the target's devices. Compares the rate with every limit of all cgroups above
+//! fathom; a limit that matches limits the result, any other limit or weight is a note. Limits of a hypervisor or
+//! a cloud appear in no file (D05, D19).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Evidence, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::evidence::LIMITS;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::LIMITS;
 use model::record::StreamEnd;
 use model::units::{show_bytes, show_count};
 
-/// How far a rate may stay below a limit that it waits for: one operation at a time loses some of each slice (seen: 91 %).
-const BELOW: f64 = 0.1;
-/// How far one may get above it.
-const ABOVE: f64 = 0.05;
-/// What may pass beyond a limit: the kernel deals budgets out in slices of 100 ms (20 ms on some disks), and a run can begin
-/// with one and end in the next.
+/// Share by which a rate may stay below the limit that it waits for. One operation at a time loses a part of each
+/// slice (91 % were seen).
+const TOLERANCE_BELOW: f64 = 0.1;
+/// Share by which a rate may exceed its limit.
+const TOLERANCE_ABOVE: f64 = 0.05;
+/// Time whose budget may pass in addition to a limit. The kernel distributes budgets in slices of 100 ms (20 ms
+/// on some disks), and a run can start with one slice and end in the next.
 const BURST_NS: f64 = 200e6;
 
 pub(in crate::checks) const CHECK: Check = Check {
@@ -33,8 +32,8 @@ pub(in crate::checks) const CHECK: Check = Check {
             "A rate from {least} of a limit on one of the target's devices up to {most} of it, and what passes in {burst} \
              (two slices of the kernel's throttle) beyond, is that limit: biased, and it is named as what limits the result. \
              Any other limit on these devices, and any weight that is not the default, is a note.",
-            least = Share(1.0 - BELOW),
-            most = Share(1.0 + ABOVE),
+            least = Share(1.0 - TOLERANCE_BELOW),
+            most = Share(1.0 + TOLERANCE_ABOVE),
             burst = Ns(BURST_NS)
         ),
         provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 400' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
@@ -53,7 +52,7 @@ pub(in crate::checks) const CHECK: Check = Check {
     },
 };
 
-/// What a limit counts.
+/// The unit that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Of {
     Bytes,
@@ -70,12 +69,13 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// Whether a rate over so many ns is that of the limit: from a tenth below it to what its slices let pass beyond it.
+    /// Whether a rate over `ns` matches the limit, with the tolerances above.
     pub(crate) fn is_reached_by(&self, per_s: f64, ns: f64) -> bool {
-        (1.0 - BELOW..=1.0 + ABOVE + BURST_NS / ns.max(1.0)).contains(&(per_s / self.per_s))
+        (1.0 - TOLERANCE_BELOW..=1.0 + TOLERANCE_ABOVE + BURST_NS / ns.max(1.0))
+            .contains(&(per_s / self.per_s))
     }
 
-    /// `reads to 1,000 IOPS (/sys/fs/cgroup/...)`.
+    /// Describes the limit, such as `reads to 1,000 IOPS (/sys/fs/cgroup/...)`.
     pub(crate) fn describe(&self) -> String {
         let per_s = match self.of {
             Of::Bytes => format!("{}/s", show_bytes(self.per_s as u64)),
@@ -85,11 +85,11 @@ impl Limit {
     }
 }
 
-/// What the fact says about our devices.
+/// The limits of the target's devices.
 #[derive(Default)]
 struct Limits {
     hard: Vec<Limit>,
-    /// Weights, latency targets and the like: words of their own.
+    /// Descriptions of weights, latency targets and similar settings.
     soft: Vec<String>,
 }
 
@@ -104,19 +104,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if let Some((limit, rate)) = nearest(case, &limits) {
         let numbers = evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]);
         let sentence = format!("A cgroup limits {}: you measured that limit.", limit.describe());
-        return Ok(found(Severity::Biased, sentence, numbers));
+        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
     }
-    let mut words: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
-    words.extend(limits.soft);
-    let sentence = format!("A cgroup controls the I/O of this device: {}.", words.join("; "));
-    Ok(found(Severity::Note, sentence, evidence([])))
+    let mut settings: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
+    settings.extend(limits.soft);
+    let sentence = format!("A cgroup controls the I/O of this device: {}.", settings.join("; "));
+    Ok(Answer::finding(Severity::Note, sentence, evidence([])))
 }
 
-fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
-    Answer::Finding(Detail::new(severity, sentence, evidence))
-}
-
-/// The limit that the result is, in words with its numbers; `None` where there is none, or nobody could look.
+/// Returns the sentence and the numbers of the limit that the result reached, or `None`.
 pub(super) fn reached(case: &Case) -> Option<(String, Evidence)> {
     match evaluate(case) {
         Ok(Answer::Finding(f)) if f.severity == Severity::Biased => Some((f.sentence, f.evidence)),
@@ -124,7 +120,8 @@ pub(super) fn reached(case: &Case) -> Option<(String, Evidence)> {
     }
 }
 
-/// Operations per second of the whole case that its hard limits let pass, by the mix that it did; `None` without a limit.
+/// Returns the operations per second that the hard limits allow for the mix of this case, or `None` without a
+/// limit.
 pub(crate) fn most_iops(case: &Case) -> Option<f64> {
     let all: u64 = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| case.in_windows(kind).ops).iter().sum();
     let of_limit = |limit: &Limit| {
@@ -135,20 +132,21 @@ pub(crate) fn most_iops(case: &Case) -> Option<f64> {
     limits(case).ok()?.hard.iter().filter_map(of_limit).min_by(f64::total_cmp)
 }
 
-/// The limit that a rate came nearest to, where one came near.
+/// Returns the limit that a rate matches best, if one matches.
 fn nearest<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
     let runs = case.runs.len().max(1) as f64;
     let burst = BURST_NS * runs / case.window_ns().max(1.0);
-    let near = |(_, rate): &(&Limit, f64), limit: &Limit| {
+    let is_near = |(_, rate): &(&Limit, f64), limit: &Limit| {
         let ratio = rate / limit.per_s;
-        (1.0 - BELOW..=1.0 + ABOVE + burst).contains(&ratio)
+        (1.0 - TOLERANCE_BELOW..=1.0 + TOLERANCE_ABOVE + burst).contains(&ratio)
     };
-    let rated = limits.hard.iter().map(|l| (l, rate(case, l.kind, l.of))).filter(|pair| near(pair, pair.0));
-    let off = |(limit, rate): &(&Limit, f64)| (rate / limit.per_s - 1.0).abs();
-    rated.min_by(|a, b| off(a).total_cmp(&off(b)))
+    let rates =
+        limits.hard.iter().map(|l| (l, rate(case, l.kind, l.of))).filter(|pair| is_near(pair, pair.0));
+    let distance = |(limit, rate): &(&Limit, f64)| (rate / limit.per_s - 1.0).abs();
+    rates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// Mean rate of a kind over the runs, of all streams that use the device: the limit is one for all of them.
+/// Returns the mean rate of a kind over the runs, of all streams that use the device: they share the limit.
 fn rate(case: &Case, kind: Kind, of: Of) -> f64 {
     let all = case.with_sharers();
     let of_stream = |s: &StreamEnd| {
@@ -161,7 +159,7 @@ fn rate(case: &Case, kind: Kind, of: Of) -> f64 {
     sum / case.runs.len().max(1) as f64
 }
 
-/// Limits on the layers below the targets, in the directions of this case.
+/// Returns the limits on the layers below the targets in the directions of this case.
 fn limits(case: &Case) -> Known<Limits> {
     let text = case.machine.ok_or("the record names no host")?.fact(LIMITS)?;
     let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
@@ -170,7 +168,7 @@ fn limits(case: &Case) -> Known<Limits> {
     Ok(out)
 }
 
-/// Limits on devices, by the text of the limits of all cgroups above.
+/// Returns the limits on a device from the text of the limits of all cgroups.
 pub(crate) fn hard_limits(text: &str, number: &str) -> Vec<Limit> {
     parse(text, &[number]).hard
 }
@@ -178,10 +176,10 @@ pub(crate) fn hard_limits(text: &str, number: &str) -> Vec<Limit> {
 fn parse(text: &str, numbers: &[&str]) -> Limits {
     let mut out = Limits::default();
     for line in text.lines() {
-        // A directory may hold a colon; what a limit says has none before a space.
-        let Some((file, said)) = line.rsplit_once(": ") else { continue };
+        // A directory may contain a colon. The text of a limit has none before its first space.
+        let Some((file, setting)) = line.rsplit_once(": ") else { continue };
         let name = file.rsplit('/').next().unwrap_or(file);
-        let (device, rest) = said.split_once(' ').unwrap_or((said, ""));
+        let (device, rest) = setting.split_once(' ').unwrap_or((setting, ""));
         if device.contains(':') && !numbers.contains(&device) {
             continue;
         }
@@ -191,7 +189,7 @@ fn parse(text: &str, numbers: &[&str]) -> Limits {
             let parts = rest.split_ascii_whitespace().filter_map(|w| w.split_once('='));
             out.hard.extend(parts.filter_map(|(key, value)| limit(maximum(key)?, value, file)));
         } else if name.starts_with("io.") || name.starts_with("blkio.") {
-            out.soft.push(format!("{said} ({file})"));
+            out.soft.push(format!("{setting} ({file})"));
         }
     }
     out
@@ -202,7 +200,7 @@ fn limit((kind, of): (Kind, Of), value: &str, file: &str) -> Option<Limit> {
     Some(Limit { kind, of, per_s, file: file.to_owned() })
 }
 
-/// What a file of version 1 limits.
+/// Returns what a file of cgroup v1 limits.
 fn throttle(name: &str) -> Option<(Kind, Of)> {
     Some(match name.strip_prefix("blkio.throttle.")?.strip_suffix("_device")? {
         "read_bps" => (Kind::Read, Of::Bytes),
@@ -213,7 +211,7 @@ fn throttle(name: &str) -> Option<(Kind, Of)> {
     })
 }
 
-/// What a key of version 2 limits.
+/// Returns what a key of cgroup v2 limits.
 fn maximum(key: &str) -> Option<(Kind, Of)> {
     Some(match key {
         "rbps" => (Kind::Read, Of::Bytes),
@@ -224,7 +222,7 @@ fn maximum(key: &str) -> Option<(Kind, Of)> {
     })
 }
 
-/// The honest 10,000 reads a second under these limits.
+/// The honest record of 10,000 reads per second with these limits.
 #[cfg(test)]
 fn limited(text: &str) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
@@ -238,20 +236,20 @@ fn at(text: &str) -> Option<Severity> {
 }
 
 #[test]
-fn the_most_that_limits_let_pass_follows_the_mix_and_the_size() {
-    let most = |line: &str, read_percent| {
+fn the_allowed_rate_follows_from_the_mix_and_the_size() {
+    let allowed_iops = |line: &str, read_percent| {
         let mut record =
             crate::fixture::Fixture { read_percent, ..crate::fixture::Fixture::honest() }.record();
         record.header.hosts[0].facts.insert(LIMITS.into(), Ok(format!("/c/io.max: 254:0 {line}")));
         most_iops(&crate::case::cases(&record)[0])
     };
-    assert_eq!(most("rbps=max wbps=max riops=2000 wiops=max", 100), Some(2_000.0));
-    assert_eq!(most("rbps=4096000 wbps=max riops=2000 wiops=max", 100), Some(1_000.0));
-    assert_eq!(most("rbps=max wbps=max riops=max wiops=2000", 100), None, "nothing is written");
+    assert_eq!(allowed_iops("rbps=max wbps=max riops=2000 wiops=max", 100), Some(2_000.0));
+    assert_eq!(allowed_iops("rbps=4096000 wbps=max riops=2000 wiops=max", 100), Some(1_000.0));
+    assert_eq!(allowed_iops("rbps=max wbps=max riops=max wiops=2000", 100), None, "nothing is written");
 }
 
 #[test]
-fn both_versions_are_read_and_only_near_limits_are_the_result() {
+fn both_cgroup_versions_are_read_and_only_matching_limits_bias() {
     const V1: &str = "/sys/fs/cgroup/blkio/a: b/blkio.throttle.read_iops_device: 254:0";
     assert_eq!(at(&format!("{V1} 10400")), Some(Severity::Biased));
     assert_eq!(at(&format!("{V1} 8500")), Some(Severity::Biased), "the burst of a run of one second");
@@ -264,7 +262,7 @@ fn both_versions_are_read_and_only_near_limits_are_the_result() {
 }
 
 #[test]
-fn limits_on_other_devices_or_directions_are_none() {
+fn limits_on_other_devices_or_directions_do_not_count() {
     assert_eq!(at("/c/io.max: 8:0 rbps=max wbps=max riops=10000 wiops=max"), None);
     assert_eq!(at("/c/io.max: 254:0 rbps=max wbps=max riops=max wiops=10000"), None);
     assert_eq!(at("/c/cpu.max: 50000 100000"), None);

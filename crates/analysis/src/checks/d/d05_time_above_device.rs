@@ -1,35 +1,40 @@
-//! D05: operations that waited somewhere above the device.
+//! D05: latency spent above the device: in a limit, a queue, a lock or a journal.
 //!
-//! For: the device's own time for our operations against their latencies. Not for: time that workers spent on a CPU (D06) or
-//! waiting for one (D08), which is taken out before; nor operations that never reached the device (A01, A02, A09).
+//! 1. Divides the device's own time by the operations. Operations merged into one request share its time.
+//! 2. Subtracts it from the mean latency, together with the workers' time on a CPU (D06) and waiting for one
+//!    (D08).
+//! 3. Compares the rest with limits. The kernel counts whole milliseconds, so the rest has a lower and an upper
+//!    bound.
+//!
+//! Applies only to direct I/O that reached the device.
 
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
 use crate::case::{Amount, Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
-use crate::pressure;
+use crate::checks::{
+    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula, stream_workers,
+};
+use crate::figures::{kernel_text, traffic};
 use crate::threshold::{Ns, Share};
-use crate::traffic;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::record::StreamEnd;
 use model::units::{show_ns, show_share};
 
-/// Share of the waiting that may be above the device before the latency is no longer that of the device.
+/// Share of the latency that may be above the device before the result is biased.
 const BIASED_ABOVE: f64 = 0.3;
-/// Share from which the number is about what lies above.
+/// Share above which the result is relabelled.
 const RENAMED_ABOVE: f64 = 0.7;
-/// Time per operation that is never counted against anybody: entering the kernel, an interrupt, waking a thread up. On drives that
-/// answer in some us it is a large share of little.
+/// Time per operation that never counts: entering the kernel, an interrupt, waking a thread. On drives that
+/// answer in some us it is a large share.
 const FLOOR_NS: f64 = 20e3;
-/// Share of the issued bytes that the device must have moved for its time to be about our operations.
+/// Share of the issued bytes that the device must have moved for its time to be that of the operations.
 const ARRIVED_FROM: Share = Share(0.95);
-/// Requests per operation up to which both are the same thing.
+/// Requests per operation up to which operations count as unsplit.
 const ONE_TO_ONE: f64 = 1.1;
-/// Part of the waiting that the kernel must have seen as tasks waiting for I/O, to call it that.
+/// Share of the time above the device that the kernel must have counted as I/O wait to name it so.
 const COUNTED_FROM: f64 = 0.5;
-/// Why it is not checked where others used the device too.
+/// The reason if other processes used the device too.
 const NOT_ALONE: &str = "the device's time is not that of fathom's operations alone (D01)";
 
 pub(super) const CHECK: Check = Check {
@@ -63,24 +68,25 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-/// Where the time of operations went, per operation.
+/// Where the time of an operation went.
 struct Split {
     latency_ns: f64,
-    /// Least and most that can have been inside the device.
+    /// Lower and upper bound of the time inside the device.
     device_ns: [f64; 2],
-    /// Share of the workers' time on a CPU, and waiting for one.
+    /// Shares of the workers' time on a CPU and waiting for one.
     cpu: f64,
     ready: f64,
 }
 
 impl Split {
-    /// Least and most that was neither the device's nor the CPU's, as a share of the latency.
+    /// Returns the lower and upper bound of the share spent neither in the device nor on a CPU.
     fn above(&self) -> [f64; 2] {
-        let of = |device: f64| (1.0 - device / self.latency_ns - self.cpu - self.ready).clamp(0.0, 1.0);
-        [of(self.device_ns[1]), of(self.device_ns[0])]
+        let share_above =
+            |device: f64| (1.0 - device / self.latency_ns - self.cpu - self.ready).clamp(0.0, 1.0);
+        [share_above(self.device_ns[1]), share_above(self.device_ns[0])]
     }
 
-    /// Whether so much is above that it counts.
+    /// Whether a share above the device is large enough to count.
     fn is_above(&self, part: f64) -> bool {
         part > BIASED_ABOVE && part * self.latency_ns > FLOOR_NS
     }
@@ -104,7 +110,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let split = split(case, is_shared)?;
     let [least, most] = split.above();
     let mut numbers = split.numbers();
-    let pressure = pressure::waited(case, pressure::IO);
+    let pressure = kernel_text::waited(case, kernel_text::IO);
     numbers.extend(pressure.as_ref().ok().map(|p| ("io_pressure_share".to_owned(), *p)));
     if !split.is_above(most) && is_shared {
         return Err(NOT_ALONE.into());
@@ -141,7 +147,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_share(least),
             show_ns(split.device_ns[1]),
             show_ns(split.latency_ns),
-            guess(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
+            probable_place(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
         ),
         cure: None,
         evidence: numbers,
@@ -149,9 +155,9 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }))
 }
 
-/// Where it probably was.
-fn guess(limited: bool, syncs: bool, counted: Option<bool>) -> &'static str {
-    match counted {
+/// Describes the probable place of the time above the device.
+fn probable_place(limited: bool, syncs: bool, is_io_wait: Option<bool>) -> &'static str {
+    match is_io_wait {
         _ if limited => "at the limit of a cgroup (D04)",
         _ if syncs => "in the file system's journal, which a sync waits for",
         Some(true) => {
@@ -166,13 +172,13 @@ fn guess(limited: bool, syncs: bool, counted: Option<bool>) -> &'static str {
     }
 }
 
-/// Whether the bytes of our operations are those of the device.
+/// Whether the device moved the bytes of fathom's operations.
 fn arrived(case: &Case, is_shared: bool) -> Known<bool> {
     let (device, issued) = (own(case, is_shared)?.bytes as f64, case.issued_total().bytes as f64);
     Ok(issued > 0.0 && share(device, issued) >= ARRIVED_FROM)
 }
 
-/// What the device did for fathom: all of it, where others did nothing that counts.
+/// Returns what the device did for fathom: everything, unless other processes used it (D01).
 fn own(case: &Case, is_shared: bool) -> Known<Amount> {
     let total = case.device()?.total();
     let others = match traffic::of_others(case).into_iter().next() {
@@ -181,13 +187,13 @@ fn own(case: &Case, is_shared: bool) -> Known<Amount> {
         _ => return Err(NOT_ALONE.into()),
     };
     if is_shared && !traffic::comparable(case) {
-        // Of large operations nobody can say how many requests are theirs, and so whether several share one.
+        // Requests of large operations cannot be attributed, so it is unknown whether several share one.
         return Err(NOT_ALONE.into());
     }
     Ok(Amount { ops: total.ios.saturating_sub(others.ops), bytes: total.bytes.saturating_sub(others.bytes) })
 }
 
-/// Where the time of the stream's operations went.
+/// Returns where the time of the stream's operations went.
 fn split(case: &Case, is_shared: bool) -> Known<Split> {
     let streams = || case.runs.iter().map(|r| r.stream);
     if case.stream.is_open_loop() && streams().flat_map(|s| s.kinds.values()).any(|k| k.open.is_none()) {
@@ -197,45 +203,50 @@ fn split(case: &Case, is_shared: bool) -> Known<Split> {
         return Err("the time of trims is not in the counters that this rests on".into());
     }
     let issued = case.issued_total().ops as f64;
-    let (ops, latency) = (spent(streams(), &Kind::MOVING)[0], spent(streams(), &Kind::ALL)[1]);
+    let (ops, latency) =
+        (latency_totals(streams(), &Kind::MOVING)[0], latency_totals(streams(), &Kind::ALL)[1]);
     if ops <= 0.0 || latency <= 0.0 || issued <= 0.0 {
         return Err("no operation completed within a measured window".into());
     }
-    // Syncs are part of the operations that they follow: all time is per operation that moves bytes.
+    // Syncs belong to the operations before them, so all times are per operation that moves bytes.
     let latency_ns = latency / ops;
     let device_ns = device_ns(case, issued, is_shared)?.map(|ns| ns.min(latency_ns));
     let (cpu, ready) = cpu(case)?;
     Ok(Split { latency_ns, device_ns, cpu, ready })
 }
 
-/// Least and most time inside the device per operation. What others did there only adds to it.
+/// Returns the lower and upper bound of the time inside the device per operation. Requests of other processes
+/// only add to it.
 fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
     let device = case.device()?;
     let total = device.total();
     let (requests, ms) = (own(case, is_shared)?.ops as f64, total.ms as f64 + device.flush_ms as f64);
-    // Each direction of each run and device may be off by one.
-    let off = 2.0 * case.runs.len() as f64 * case.tops()?.len() as f64;
+    // The count of each direction, run and device may be off by one.
+    let rounding_ms = 2.0 * case.runs.len() as f64 * case.tops()?.len() as f64;
     let merged = share(issued, requests).max(1.0);
     let per_op = |ms: f64| ms.max(0.0) * merged * 1e6 / issued;
     let is_split = requests > ONE_TO_ONE * issued && !case.syncs();
-    let least = if is_split { (ms - off).max(0.0) * 1e6 / requests } else { per_op(ms - off) };
-    Ok([least, per_op(ms + off)])
+    let least =
+        if is_split { (ms - rounding_ms).max(0.0) * 1e6 / requests } else { per_op(ms - rounding_ms) };
+    Ok([least, per_op(ms + rounding_ms)])
 }
 
-/// Count and sum of the latencies of these kinds in the windows; from the submission, also in an open loop.
-fn spent<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kind]) -> [f64; 2] {
+/// Returns the count and sum of the latencies of these kinds in the windows, from the submission on, also in an
+/// open loop.
+fn latency_totals<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kind]) -> [f64; 2] {
     let mut sum = [0.0; 2];
     for end in streams.flat_map(|s| kinds.iter().filter_map(|k| s.kinds.get(k))) {
-        let whole = end.open.as_ref().map_or(&end.latency, |o| &o.service);
-        sum[0] += whole.count() as f64;
-        sum[1] += whole.sum_ns() as f64;
+        let latencies = end.open.as_ref().map_or(&end.latency, |o| &o.service);
+        sum[0] += latencies.count() as f64;
+        sum[1] += latencies.sum_ns() as f64;
     }
     sum
 }
 
-/// Shares of the workers' time on a CPU, and waiting for one (0 where the kernel does not count that: then it stays above).
+/// Returns the shares of the workers' time on a CPU and waiting for one. Without a kernel count of the second, it
+/// is 0 and counts as above the device.
 fn cpu(case: &Case) -> Known<(f64, f64)> {
-    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let workers = || stream_workers(case);
     let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
     if wall <= 0.0 {
         return Err("the CPU time of the workers is not in the record".into());
@@ -247,7 +258,7 @@ fn cpu(case: &Case) -> Known<(f64, f64)> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// The honest record, nearly no CPU time, and this share of the latency inside the device.
+/// The honest record with little CPU time and this share of the latency inside the device.
 #[cfg(test)]
 fn with_device(device_time_share: f64) -> Fixture {
     Fixture { device_time_share, cpu_share: 0.02, ..Fixture::honest() }
@@ -259,17 +270,17 @@ fn at(fixture: &Fixture) -> Option<Severity> {
 }
 
 #[test]
-fn a_third_above_biases_most_of_it_renames_and_the_usual_way_down_is_silent() {
+fn the_share_above_the_device_decides_the_severity() {
     assert_eq!(at(&with_device(0.93)), None);
     assert_eq!(at(&with_device(0.72)), None);
     assert_eq!(at(&with_device(0.65)), Some(Severity::Biased));
     assert_eq!(at(&with_device(0.1)), Some(Severity::Rename));
-    // Neighbours merged into one request share its time.
+    // Operations merged into one request share its time.
     assert_eq!(at(&Fixture { merged: 4, ..with_device(0.93) }), None);
 }
 
 #[test]
-fn a_pass_claims_no_more_than_its_figures_show() {
+fn a_belief_that_holds_claims_no_more_than_its_figures() {
     let pass = |fixture: Fixture| match CHECK.answer(&fixture.record()) {
         Ok(Answer::Holds(sentence, evidence)) => (sentence, evidence["above_share"]),
         other => panic!("{other:?}"),
@@ -285,7 +296,7 @@ fn a_pass_claims_no_more_than_its_figures_show() {
 }
 
 #[test]
-fn time_on_a_cpu_or_waiting_for_one_is_not_above() {
+fn cpu_time_and_waiting_for_a_cpu_do_not_count() {
     assert_eq!(at(&Fixture { cpu_share: 0.5, ..with_device(0.4) }), None);
     let mut record = with_device(0.4).record();
     for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
@@ -295,20 +306,20 @@ fn time_on_a_cpu_or_waiting_for_one_is_not_above() {
 }
 
 #[test]
-fn small_reads_on_a_quick_drive_are_silent() {
+fn small_reads_on_a_fast_drive_are_silent() {
     let quick = |ns| Fixture { depth: 1, depth_seen: 0.9, latency_ns: Some(ns), ..with_device(0.45) };
     assert_eq!((at(&quick(30_000)), at(&quick(60_000))), (None, Some(Severity::Biased)));
 }
 
 #[test]
-fn whole_milliseconds_decide_nothing() {
+fn rounding_to_milliseconds_is_not_checked() {
     let few = Fixture { ops: 10, latency_ns: Some(200_000), ..with_device(0.1) };
     let why = CHECK.answer(&few.record());
     assert!(why.as_ref().is_err_and(|w| w.contains("whole milliseconds")), "{why:?}");
 }
 
 #[test]
-fn what_never_reached_the_device_or_is_not_direct_is_another_matter() {
+fn cached_and_buffered_operations_are_not_checked() {
     use model::job::Cache;
     let cached = Fixture { delivered: 0.02, ..with_device(0.9) };
     assert_eq!(CHECK.answer(&cached.record()), Ok(Answer::DoesNotApply));
@@ -317,16 +328,16 @@ fn what_never_reached_the_device_or_is_not_direct_is_another_matter() {
 }
 
 #[test]
-fn time_of_others_is_no_excuse_for_what_waits_above_and_hides_what_does_not() {
-    let beside = |share| Fixture { foreign_ios: 9_000, ..with_device(share) };
-    assert_eq!(at(&beside(0.1)), Some(Severity::Rename));
-    let hidden = CHECK.answer(&beside(0.93).record());
+fn other_processes_do_not_hide_time_above_the_device() {
+    let with_others = |share| Fixture { foreign_ios: 9_000, ..with_device(share) };
+    assert_eq!(at(&with_others(0.1)), Some(Severity::Rename));
+    let hidden = CHECK.answer(&with_others(0.93).record());
     assert!(hidden.as_ref().is_err_and(|why| why.contains("D01")), "{hidden:?}");
 }
 
 #[test]
-fn the_guess_follows_what_was_counted() {
-    let said = |change: &dyn Fn(&mut model::record::Record), fixture: Fixture| {
+fn the_sentence_names_the_probable_place() {
+    let answer_after = |change: &dyn Fn(&mut model::record::Record), fixture: Fixture| {
         let mut record = fixture.record();
         change(&mut record);
         match CHECK.answer(&record) {
@@ -336,9 +347,9 @@ fn the_guess_follows_what_was_counted() {
     };
     let limit = |r: &mut model::record::Record| {
         let text = "/c/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
-        r.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+        r.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text));
     };
-    let (severity, sentence) = said(&limit, with_device(0.1));
+    let (severity, sentence) = answer_after(&limit, with_device(0.1));
     assert!(severity == Severity::Rename && sentence.contains("D04"), "{sentence}");
     let dsync = Fixture {
         cache: model::job::Cache::DirectDsync,
@@ -346,10 +357,10 @@ fn the_guess_follows_what_was_counted() {
         sync_ns: Some(1_000_000),
         ..with_device(0.1)
     };
-    let (severity, sentence) = said(&|_| {}, dsync);
+    let (severity, sentence) = answer_after(&|_| {}, dsync);
     assert!(severity == Severity::Note && sentence.contains("journal"), "{sentence}");
-    let (_, sentence) = said(&|r| pressure::fixture(r, pressure::IO, 0.9), with_device(0.1));
+    let (_, sentence) = answer_after(&|r| kernel_text::fixture(r, kernel_text::IO, 0.9), with_device(0.1));
     assert!(sentence.contains("counts it as I/O wait"), "{sentence}");
-    let (_, sentence) = said(&|_| {}, with_device(0.1));
+    let (_, sentence) = answer_after(&|_| {}, with_device(0.1));
     assert!(sentence.contains("user space"), "{sentence}");
 }

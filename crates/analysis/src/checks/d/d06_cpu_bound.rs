@@ -1,20 +1,18 @@
-//! D06: workers without CPU time to spare.
-//!
-//! For: time of each worker on a CPU, or ready and waiting for one, against the clock. Not for: engines that move no bytes; those
-//! are meant to use it all; nor what the waiting does to latencies (D08).
+//! D06: workers without spare CPU time, so that the CPU limits the number. Checks the share of time that the
+//! busiest worker was on a CPU or ready for one, and compares the rate with fathom's own ceiling, measured with
+//! no storage.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, stream_workers};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_share;
 use std::collections::BTreeMap;
 
-/// Share of a worker's time on the CPU, or waiting for one, from which waiting for storage is negligible.
+/// Share of a worker's time on a CPU or waiting for one above which waiting for storage is negligible.
 const BOUND_ABOVE: Share = Share(0.9);
-/// Share of our own ceiling, measured before the first run, from which that ceiling is what was measured.
+/// Share of fathom's own ceiling, measured before the first run, above which the ceiling is what was measured.
 const CEILING_ABOVE: Share = Share(0.8);
 
 pub(in crate::checks) const CHECK: Check = Check {
@@ -42,17 +40,17 @@ pub(in crate::checks) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    // Held back by a schedule or a pause, a worker spends its time looking at the clock.
+    // With a schedule or a pause, a worker spends its time reading the clock.
     if !case.has_storage() || !case.stream.is_unheld() {
         return Ok(Answer::DoesNotApply);
     }
-    let least_idle = shares(case).into_iter().max_by(|a, b| (a[0] + a[1]).total_cmp(&(b[0] + b[1])));
-    let [on_cpu, ready] = least_idle.ok_or("the CPU time of the workers is not in the record")?;
+    let busiest_worker = cpu_shares(case).into_iter().max_by(|a, b| (a[0] + a[1]).total_cmp(&(b[0] + b[1])));
+    let [on_cpu, ready] = busiest_worker.ok_or("the CPU time of the workers is not in the record")?;
     let busiest = (on_cpu + ready).min(1.0);
-    let of_ceiling = of_ceiling(case);
+    let share_of_ceiling = share_of_ceiling(case);
     let mut numbers = evidence([("busiest_worker_cpu_share", on_cpu), ("busiest_worker_ready_share", ready)]);
-    numbers.extend(of_ceiling.map(|share| ("share_of_own_ceiling".to_owned(), share)));
-    let at_ceiling = of_ceiling.filter(|share| *share > CEILING_ABOVE);
+    numbers.extend(share_of_ceiling.map(|share| ("share_of_own_ceiling".to_owned(), share)));
+    let at_ceiling = share_of_ceiling.filter(|share| *share > CEILING_ABOVE);
     if busiest <= BOUND_ABOVE && at_ceiling.is_none() {
         return Ok(Answer::Holds("The workers had CPU time to spare.", numbers));
     }
@@ -79,8 +77,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// The rate as a share of what all workers could do with nothing behind the interface; `None` where that was not measured.
-fn of_ceiling(case: &Case) -> Option<f64> {
+/// Returns the rate as a share of what all workers can do with no storage, or `None` if that was not measured.
+fn share_of_ceiling(case: &Case) -> Option<f64> {
     let ceiling = case.ceiling().ok()?;
     let ns = [&ceiling.loop_ns, &ceiling.interface_ns].into_iter().filter_map(|n| n.as_ref().ok());
     let slowest = ns.copied().max_by(f64::total_cmp).filter(|ns| *ns > 0.0)?;
@@ -89,30 +87,30 @@ fn of_ceiling(case: &Case) -> Option<f64> {
     Some(per_worker * slowest).filter(|share| share.is_finite())
 }
 
-/// CPU share of the busiest worker over all runs.
+/// Returns the CPU share of the busiest worker over all runs.
 pub(crate) fn busiest(case: &Case) -> Option<f64> {
-    shares(case).into_iter().map(|[cpu, _]| cpu).max_by(f64::total_cmp)
+    cpu_shares(case).into_iter().map(|[cpu, _]| cpu).max_by(f64::total_cmp)
 }
 
-/// Of each worker over all runs, the shares of its time that it was on a CPU, and that it was ready and waited for one: whoever took
-/// the CPU away, that was no waiting for storage. Where the kernel does not count the second (D08 says so), the first stands alone.
-fn shares(case: &Case) -> Vec<[f64; 2]> {
+/// Returns, for each worker over all runs, its shares of time on a CPU, and ready but waiting for one. Neither is
+/// waiting for storage. Without a kernel count of the second (D08), it is 0.
+fn cpu_shares(case: &Case) -> Vec<[f64; 2]> {
     let mut sums: BTreeMap<u32, [f64; 3]> = BTreeMap::new();
-    for worker in case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index) {
+    for worker in stream_workers(case) {
         let [cpu, ready, wall] = sums.entry(worker.worker).or_default();
         *cpu += worker.user_ns as f64 + worker.system_ns as f64;
         *ready += worker.ready_ns.as_ref().map_or(0.0, |ns| *ns as f64);
         *wall += worker.wall_ns as f64;
     }
-    let seen = sums.into_values().filter(|[cpu, _, wall]| *cpu > 0.0 && *wall > 0.0);
-    seen.map(|[cpu, ready, wall]| [cpu / wall, ready / wall]).collect()
+    let measured = sums.into_values().filter(|[cpu, _, wall]| *cpu > 0.0 && *wall > 0.0);
+    measured.map(|[cpu, ready, wall]| [cpu / wall, ready / wall]).collect()
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn a_cpu_that_others_took_in_between_was_no_waiting_for_storage() {
+fn waiting_for_a_cpu_is_not_waiting_for_storage() {
     let mut record = Fixture { cpu_share: 0.8, ..Fixture::honest() }.record();
     assert_eq!(CHECK.severity(&record), None);
     for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
@@ -122,8 +120,8 @@ fn a_cpu_that_others_took_in_between_was_no_waiting_for_storage() {
 }
 
 #[test]
-fn a_rate_at_our_own_ceiling_is_ours() {
-    // 10,000 a second are 0.1 ms each.
+fn a_rate_near_fathoms_ceiling_relabels() {
+    // 10,000 operations per second take 0.1 ms each.
     let near = Fixture { tool_ns: Some([20.0, 90_000.0]), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&near.record()), Some(Severity::Rename));
     let far = Fixture { tool_ns: Some([20.0, 50_000.0]), ..Fixture::honest() };
@@ -131,16 +129,16 @@ fn a_rate_at_our_own_ceiling_is_ours() {
 }
 
 #[test]
-fn the_null_engine_may_use_it_all() {
+fn the_null_engine_is_not_checked() {
     let null = Fixture { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&null.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
-fn where_io_uring_is_denied_it_is_not_advised() {
+fn the_fix_does_not_name_io_uring_if_it_is_denied() {
     let mut record = Fixture { cpu_share: 0.99, ..Fixture::honest() }.record();
     let fact = "kernel 4.19.0 is too old (ENOSYS)".to_owned();
-    record.header.hosts[0].facts.insert(model::kernel_files::IO_URING.into(), Ok(fact));
+    record.header.hosts[0].facts.insert(model::evidence::IO_URING.into(), Ok(fact));
     let Ok(Answer::Finding(found)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(found.cure.is_some_and(|cure| !cure.contains("io_uring")));
 }

@@ -1,19 +1,16 @@
-//! D07: what fathom itself takes of each operation.
-//!
-//! For: the cost of our own loop, measured before the first run, against the latencies. Not for: the kernel's part, nor
-//! engines that move no bytes.
+//! D07: fathom's own share of each operation. Compares the cost of its loop, measured before the first run, with
+//! the median latency.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, stream_workers};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::record::PREPARES_AHEAD;
 use model::units::{show_ns, show_share};
 
-/// Share of an operation's time from which our own part matters.
+/// Share of an operation's time above which fathom's own part matters.
 const OVERHEAD_FROM: Share = Share(0.1);
 
 pub(super) const CHECK: Check = Check {
@@ -42,10 +39,9 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { tool_ns: None, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-/// Whether every worker makes the data of its next write while it waits for the present ones.
-fn makes_data_meanwhile(case: &Case) -> bool {
-    let mut workers =
-        case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index).peekable();
+/// Whether every worker generates the data of its next write while it waits for the current ones.
+fn prepares_data_ahead(case: &Case) -> bool {
+    let mut workers = stream_workers(case).peekable();
     workers.peek().is_some() && workers.all(|w| w.used.iter().any(|u| u == PREPARES_AHEAD))
 }
 
@@ -56,14 +52,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let own_ns = case.ceiling()?.loop_ns.clone()?;
     let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
     let median = kinds.min().ok_or("no operation completed within a measured window")? as f64;
-    // What is made while the device works takes no time of its own, unless it takes longer than the device.
-    let hidden = own_ns <= median && makes_data_meanwhile(case);
-    let part = if hidden { 0.0 } else { own_ns / median.max(1.0) };
+    // Data generated while the device works cost no time unless they take longer than the device.
+    let is_hidden = own_ns <= median && prepares_data_ahead(case);
+    let part = if is_hidden { 0.0 } else { own_ns / median.max(1.0) };
     let numbers = evidence([("tool_ns", own_ns), ("median_ns", median), ("share", part)]);
     if part <= OVERHEAD_FROM {
         return Ok(Answer::Holds("What fathom takes of each operation is negligible.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "fathom itself takes {} of each operation, {} of its median of {}.",
@@ -72,25 +68,25 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_ns(median)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[test]
-fn data_made_while_the_device_works_cost_nothing() {
-    let slow = || crate::fixture::Fixture {
+fn data_generated_while_the_device_works_do_not_count() {
+    let slow_loop = || crate::fixture::Fixture {
         tool_ns: Some([40_000.0, 250.0]),
         latency_ns: Some(180_000),
         ..crate::fixture::Fixture::honest_write()
     };
     let severity = |record: &model::record::Record| CHECK.severity(record);
-    assert_eq!(severity(&slow().record()), Some(Severity::Biased));
-    let ahead = |fixture: crate::fixture::Fixture| {
+    assert_eq!(severity(&slow_loop().record()), Some(Severity::Biased));
+    let prepared_ahead = |fixture: crate::fixture::Fixture| {
         let mut record = fixture.record();
         let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
         workers.for_each(|w| w.used.push(PREPARES_AHEAD.into()));
         record
     };
-    assert_eq!(severity(&ahead(slow())), None);
-    let slower = crate::fixture::Fixture { tool_ns: Some([190_000.0, 250.0]), ..slow() };
-    assert_eq!(severity(&ahead(slower)), Some(Severity::Biased));
+    assert_eq!(severity(&prepared_ahead(slow_loop())), None);
+    let slower_loop = crate::fixture::Fixture { tool_ns: Some([190_000.0, 250.0]), ..slow_loop() };
+    assert_eq!(severity(&prepared_ahead(slower_loop)), Some(Severity::Biased));
 }

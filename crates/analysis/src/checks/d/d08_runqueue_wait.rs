@@ -1,21 +1,18 @@
-//! D08: workers that waited for a CPU while their operations were done.
-//!
-//! For: time that workers were ready to run and did not, by the kernel's count. Not for: time on the CPU (D06), pauses by a quota
-//! (D11), nor time that the hypervisor took away (D10).
+//! D08: workers that were ready but waited for a CPU while their operations completed. Divides the kernel's count
+//! of that time, without pauses by a quota (D11), by the workers' time.
 
 use super::d11_cpu_quota as d11;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, stream_workers};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_share;
 
-/// Share of the workers' time from which latencies hold waiting for a CPU. The kernel's own threads take their turns: 5.4 % were
-/// seen in one of 80 honest runs on two quiet CPUs.
+/// Share of the workers' time above which waiting for a CPU is part of the latencies. Kernel threads also need
+/// CPU time: 5.4 % were seen in one of 80 honest runs on two quiet CPUs.
 const BIASED_ABOVE: Share = Share(0.10);
-/// Share from which the number is about the CPUs.
+/// Share above which the number mostly depends on the CPUs.
 const VOID_ABOVE: Share = Share(0.30);
 
 pub(in crate::checks) const CHECK: Check = Check {
@@ -50,20 +47,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    let [ready, wall] = ready(case)?;
+    let [ready, wall] = ready_and_wall_ns(case)?;
     let part = share((ready - d11::paused_ns(case)).max(0.0), wall);
     let numbers = evidence([("ready_share", share(ready, wall)), ("ready_share_without_quota", part)]);
     if part <= BIASED_ABOVE {
         return Ok(Answer::Holds("The workers waited too little for a CPU to count.", numbers));
     }
     let cpus = case.machine.map_or(0, |m| m.cpus);
-    let crowded = case.stream.workers > cpus && cpus > 0;
+    let is_overcommitted = case.stream.workers > cpus && cpus > 0;
     let (severity, renames) = match part {
         p if p <= VOID_ABOVE => (Severity::Biased, None),
-        _ if crowded => (Severity::Rename, Some(Rename::Condition("limited by CPU".into()))),
+        _ if is_overcommitted => (Severity::Rename, Some(Rename::Condition("limited by CPU".into()))),
         _ => (Severity::Void, None),
     };
-    let why = if crowded {
+    let why = if is_overcommitted {
         format!(" {} workers share {cpus} CPUs.", case.stream.workers)
     } else {
         " Something else was using it.".to_owned()
@@ -80,25 +77,26 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// Share of the workers' time in which they were ready and waited for a CPU, pauses by a quota included.
+/// Returns the share of the workers' time in which they were ready and waited for a CPU, including pauses by a
+/// quota.
 ///
 /// # Errors
-/// Why that was not counted.
+/// Fails if that was not counted.
 pub(crate) fn waited(case: &Case) -> Known<f64> {
-    ready(case).map(|[ready, wall]| share(ready, wall))
+    ready_and_wall_ns(case).map(|[ready, wall]| share(ready, wall))
 }
 
-/// ns that the workers were ready and waited for a CPU, and ns of all their time.
-fn ready(case: &Case) -> Known<[f64; 2]> {
+/// Returns the ns that the workers were ready and waited for a CPU, and the ns of all their time.
+fn ready_and_wall_ns(case: &Case) -> Known<[f64; 2]> {
     let (mut ready, mut wall) = (0.0, 0.0);
-    for worker in case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index) {
+    for worker in stream_workers(case) {
         ready += *worker.ready_ns.as_ref().map_err(Clone::clone)? as f64;
         wall += worker.wall_ns as f64;
     }
     if wall > 0.0 { Ok([ready, wall]) } else { Err("the time of the workers is not in the record".into()) }
 }
 
-/// The honest record with workers that waited this share of their time.
+/// The honest record with workers that waited `part` of their time.
 #[cfg(test)]
 fn waiting(part: f64) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
@@ -109,14 +107,14 @@ fn waiting(part: f64) -> model::record::Record {
 }
 
 #[test]
-fn some_waiting_biases_and_much_voids() {
+fn waiting_biases_and_a_lot_is_void() {
     let at = |part| CHECK.severity(&waiting(part));
     assert_eq!((at(0.09), at(0.11), at(0.29)), (None, Some(Severity::Biased), Some(Severity::Biased)));
     assert_eq!(at(0.31), Some(Severity::Void));
 }
 
 #[test]
-fn more_workers_than_cpus_are_in_their_own_way() {
+fn more_workers_than_cpus_relabel() {
     let mut record = waiting(0.5);
     record.header.plan.jobs[0].phases[0].streams[0].workers = 8;
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
@@ -125,7 +123,7 @@ fn more_workers_than_cpus_are_in_their_own_way() {
 }
 
 #[test]
-fn pauses_by_a_quota_are_not_held_against_others() {
+fn pauses_by_a_quota_do_not_count() {
     let mut record = d11::with_pauses(5, 400_000);
     for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
         worker.ready_ns = Ok(420_000_000);

@@ -1,37 +1,37 @@
-//! D09: latencies that are the scheduler's clock.
-//!
-//! For: latencies that gather at the kernel's tick while the device was much quicker. Not for: how long workers waited for a CPU
-//! (D08); this says what that does to the figures.
+//! D09: latencies that gather at the kernel's scheduler tick although the device was much faster. Counts
+//! latencies near one, two or three ticks, for every tick rate that kernels use, and compares them with
+//! neighbouring bands.
 
 use super::d08_runqueue_wait as d08;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::pressure;
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::figures::kernel_text;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::units::{show_ns, show_share};
 
-/// Rates of the tick that kernels are built with; which one is in no file that everybody may read.
+/// Tick rates that kernels are built with. No file that every user may read names the rate in use.
 const RATES_HZ: [u32; 4] = [100, 250, 300, 1000];
-/// Ticks that are looked at: the first three.
+/// Multiples of the tick that are checked.
 const TICKS: [u32; 3] = [1, 2, 3];
-/// How near a latency must be to a tick. Wide enough for waking up, narrow enough to be chance for most.
+/// Largest distance of a latency from a tick: wide enough for the wake-up, narrow enough to be rare by chance.
 const WITHIN: Share = Share(0.03);
-/// Share of the operations from which the figures are the tick's.
+/// Share of the operations at ticks above which the result is biased.
 const BIASED_ABOVE: Share = Share(0.2);
-/// How much more there must be than in bands of the same width beside the ticks: a broad distribution fills all of them alike.
+/// Factor by which ticks must hold more latencies than neighbouring bands of the same width. A broad distribution
+/// fills all bands alike.
 const ABOVE_NEIGHBOURS: f64 = 3.0;
-/// Share of a tick that a request may take in the device: a device that takes as long itself is not waiting for any tick.
+/// Share of a tick that a request may take in the device. A slower device does not wait for the tick.
 const DEVICE_BELOW: f64 = 0.5;
-/// Share of the time in which some task of the machine must have waited for a CPU: only then does a tick decide who goes on. The
-/// workers' own waiting says too little: the threads of the kernel that finish an operation wait, too. With one busy loop on each
-/// CPU 96 % of stable writes were seen to take one tick while their worker waited for 1 % of its time, as it does alone.
+/// Share of the time in which some task of the machine must have waited for a CPU: only then does the tick decide
+/// which task runs next. The workers' own wait is not enough, because the kernel threads that complete an
+/// operation wait too. With one busy loop on each CPU, 96 % of stable writes took one tick while their worker
+/// waited for 1 % of its time.
 const READY_FROM: Share = Share(0.2);
-/// Latencies below which a share says nothing.
+/// Fewest latencies for a share.
 const LEAST_OPS: u64 = 100;
 
 pub(super) const CHECK: Check = Check {
@@ -62,8 +62,8 @@ pub(super) const CHECK: Check = Check {
 
 const NOT_AT_TICKS: &str = "Latencies do not gather at the kernel's tick.";
 
-/// Latencies at one rate of the tick.
-struct Gathered {
+/// Shares of the latencies at one tick rate.
+struct AtTicks {
     hz: u32,
     part: f64,
     neighbours: f64,
@@ -74,60 +74,62 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let total = case.device()?.total();
-    let whole: Vec<Histogram> = Kind::ALL.iter().filter_map(|k| case.latency(*k)).collect();
-    let ops = whole.iter().map(Histogram::count).fold(0, u64::saturating_add);
+    let histograms: Vec<Histogram> = Kind::ALL.iter().filter_map(|k| case.latency(*k)).collect();
+    let ops = histograms.iter().map(Histogram::count).fold(0, u64::saturating_add);
     if ops < LEAST_OPS {
         return Err(format!("{ops} operations are too few to see whether they gather at a tick"));
     }
     let device_ns = share(total.ms as f64 * 1e6, total.ios as f64);
-    let is_other = |hz: &u32| device_ns < DEVICE_BELOW * tick_ns(*hz);
-    let gathered = RATES_HZ.into_iter().filter(is_other).map(|hz| gathered(&whole, ops, hz));
-    let most = gathered
+    let is_much_faster = |hz: &u32| device_ns < DEVICE_BELOW * tick_ns(*hz);
+    let candidates = RATES_HZ.into_iter().filter(is_much_faster).map(|hz| at_ticks(&histograms, ops, hz));
+    let strongest = candidates
         .filter(|g| g.part > BIASED_ABOVE && g.part > ABOVE_NEIGHBOURS * g.neighbours)
         .max_by(|a, b| a.part.total_cmp(&b.part));
     let numbers = evidence([("device_ns", device_ns)]);
-    let Some(most) = most else { return Ok(Answer::Holds(NOT_AT_TICKS, numbers)) };
-    // Operations of a busy worker may all take 3 ms by themselves; only who waits for a CPU waits for a tick.
-    if pressure::waited(case, pressure::CPU).or_else(|_| d08::waited(case))? < READY_FROM {
+    let Some(strongest) = strongest else { return Ok(Answer::Holds(NOT_AT_TICKS, numbers)) };
+    // All operations of a busy worker may take 3 ms by themselves. A tick matters only to a task that waits for a
+    // CPU.
+    if kernel_text::waited(case, kernel_text::CPU).or_else(|_| d08::waited(case))? < READY_FROM {
         return Ok(Answer::Holds(NOT_AT_TICKS, numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "{} of the latencies are the kernel's tick of {} or a multiple, while a request took {} in the device.",
-            show_share(most.part),
-            show_ns(tick_ns(most.hz)),
+            show_share(strongest.part),
+            show_ns(tick_ns(strongest.hz)),
             show_ns(device_ns)
         ),
         evidence([
-            ("tick_hz", f64::from(most.hz)),
-            ("at_ticks_share", most.part),
-            ("beside_share", most.neighbours),
+            ("tick_hz", f64::from(strongest.hz)),
+            ("at_ticks_share", strongest.part),
+            ("beside_share", strongest.neighbours),
             ("device_ns", device_ns),
         ]),
-    )))
+    ))
 }
 
 fn tick_ns(hz: u32) -> f64 {
     1e9 / f64::from(hz)
 }
 
-/// Shares of the latencies at the first ticks, and in the fuller of the bands below and above each.
-fn gathered(whole: &[Histogram], ops: u64, hz: u32) -> Gathered {
+/// Returns the share of the latencies at the first ticks, and in the fuller of the bands below and above.
+fn at_ticks(histograms: &[Histogram], ops: u64, hz: u32) -> AtTicks {
     let sum = |from: f64, to: f64| {
         let of_tick = |k: &u32| {
             let at = |part: f64| (f64::from(*k) * tick_ns(hz) * part) as u64;
-            whole.iter().map(|h| h.count_between(at(from), at(to))).fold(0, u64::saturating_add)
+            histograms.iter().map(|h| h.count_between(at(from), at(to))).fold(0, u64::saturating_add)
         };
         TICKS.iter().map(of_tick).fold(0, u64::saturating_add) as f64
     };
     let part = |n: f64| share(n, ops as f64);
     let (below, above) =
         (sum(1.0 - 3.0 * WITHIN.0, 1.0 - WITHIN.0), sum(1.0 + WITHIN.0, 1.0 + 3.0 * WITHIN.0));
-    Gathered { hz, part: part(sum(1.0 - WITHIN.0, 1.0 + WITHIN.0)), neighbours: part(below.max(above)) }
+    AtTicks { hz, part: part(sum(1.0 - WITHIN.0, 1.0 + WITHIN.0)), neighbours: part(below.max(above)) }
 }
 
-/// All latencies alike, this share of them inside the device, and tasks that waited this share of the time for a CPU.
+/// A record in which all latencies are equal, with this share of them inside the device and tasks that waited
+/// this share of the time for a CPU.
 #[cfg(test)]
 fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> model::record::Record {
     let latency_ns = Some(latency_ns);
@@ -138,25 +140,25 @@ fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> model::reco
         ..crate::fixture::Fixture::honest()
     };
     let mut record = fixture.record();
-    pressure::fixture(&mut record, pressure::CPU, ready);
+    kernel_text::fixture(&mut record, kernel_text::CPU, ready);
     record
 }
 
 #[test]
-fn a_tick_is_found_and_what_lies_beside_it_is_not() {
+fn latencies_at_a_tick_bias_and_others_are_silent() {
     let at = |ns| CHECK.severity(&at_a_tick(ns, 0.01, 0.9));
     assert_eq!((at(4_000_000), at(8_050_000)), (Some(Severity::Biased), Some(Severity::Biased)));
     assert_eq!((at(4_400_000), at(1_500_000), at(180_000)), (None, None, None));
 }
 
 #[test]
-fn a_device_that_takes_as_long_is_no_tick_nor_is_a_busy_worker() {
+fn a_slow_device_and_a_busy_worker_are_silent() {
     assert_eq!(CHECK.severity(&at_a_tick(4_000_000, 0.01, 0.1)), None);
     assert_eq!(CHECK.severity(&at_a_tick(4_000_000, 0.9, 0.9)), None);
 }
 
 #[test]
-fn a_broad_distribution_covers_ticks_and_what_lies_between() {
+fn a_broad_distribution_is_silent() {
     let mut record = at_a_tick(4_000_000, 0.01, 0.9);
     for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
         for kind in end.kinds.values_mut() {

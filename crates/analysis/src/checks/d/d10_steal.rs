@@ -1,24 +1,22 @@
-//! D10: time that the hypervisor took from this machine's CPUs.
-//!
-//! For: the kernel's count of stolen time over the runs. Not for: waiting behind other threads of this machine (D08).
+//! D10: CPU time that the hypervisor took away during the runs. Divides the kernel's count of stolen ticks by all
+//! ticks.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::kernel_text::stolen_ticks;
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::figures::kernel_text::stolen_ticks;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Moment;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_share;
 
 #[cfg(test)]
 const STAT: &str = "/proc/stat";
-/// Share of all CPUs' time from which latencies hold it.
+/// Share of all CPU time above which the number is biased.
 const BIASED_ABOVE: Share = Share(0.01);
-/// Share from which the number is about the neighbours on the host.
+/// Share above which the number mostly depends on the other guests of the host.
 const VOID_ABOVE: Share = Share(0.10);
-/// Ticks of 10 ms that must have passed on all CPUs, for one of them to be less than the first threshold.
+/// Fewest ticks on all CPUs, so that one tick is less than the first threshold.
 const LEAST_TICKS: u64 = 100;
 
 pub(super) const CHECK: Check = Check {
@@ -55,7 +53,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let (mut stolen, mut all) = (0_u64, 0_u64);
     for ran in &case.runs {
         let (before, after) = (stolen_ticks(ran.at(Moment::Start)?)?, stolen_ticks(ran.at(Moment::Stop)?)?);
-        // The kernel's idle time may go back by a tick; then less time passed, and not none.
+        // The kernel's idle time may decrease by a tick, so a difference may be slightly too small.
         stolen = stolen.saturating_add(after[0].saturating_sub(before[0]));
         all = all.saturating_add(after[1].saturating_sub(before[1]));
     }
@@ -65,22 +63,22 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ));
     }
     let part = stolen as f64 / all as f64;
-    let surely = stolen.saturating_sub(case.runs.len() as u64) as f64 / all as f64;
+    let stolen_at_least = stolen.saturating_sub(case.runs.len() as u64) as f64 / all as f64;
     let numbers = evidence([("stolen_share", part), ("stolen_ticks", stolen as f64)]);
-    let severity = match surely {
+    let severity = match stolen_at_least {
         s if s > VOID_ABOVE => Severity::Void,
         s if s > BIASED_ABOVE => Severity::Biased,
         _ if stolen == 0 => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
         _ => return Ok(Answer::Holds("The host took too little CPU time away to count.", numbers)),
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         severity,
         format!("The hypervisor took {} of the CPUs' time away during the runs.", show_share(part)),
         numbers,
-    )))
+    ))
 }
 
-/// Runs in which so many ticks were stolen of so many.
+/// A record whose runs each have `steal` stolen ticks out of `all`.
 #[cfg(test)]
 fn stolen(steal: u64, all: u64) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
@@ -96,13 +94,13 @@ fn stolen(steal: u64, all: u64) -> model::record::Record {
 }
 
 #[test]
-fn a_tick_a_run_is_nothing_some_bias_and_much_voids() {
+fn one_tick_per_run_is_silent_more_bias_and_many_are_void() {
     let at = |steal, all| CHECK.severity(&stolen(steal, all));
     assert_eq!((at(1, 60), at(2, 200), at(4, 200)), (None, None, Some(Severity::Biased)));
     assert_eq!((at(20, 200), at(22, 200)), (Some(Severity::Biased), Some(Severity::Void)));
 }
 
 #[test]
-fn short_runs_are_not_judged_by_ticks() {
+fn short_runs_are_not_checked() {
     assert!(CHECK.answer(&stolen(1, 15)).is_err());
 }

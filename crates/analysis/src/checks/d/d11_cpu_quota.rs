@@ -1,21 +1,18 @@
-//! D11: a quota that paused the workers.
-//!
-//! For: time in which the kernel kept our cgroup off the CPU. Not for: competing for a CPU (D08).
+//! D11: a CPU quota that paused the workers. Divides the time in which the kernel throttled fathom's cgroup by
+//! the time of the runs.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use crate::kernel_text::pauses;
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::figures::kernel_text::pauses;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
-use model::kernel_files::{CPU_STAT, LIMITS};
+use model::evidence::{CPU_STAT, LIMITS, Moment};
+use model::finding::{CheckId, Severity};
 use model::units::{show_count, show_ns, show_share};
 
-/// Share of the runs' time from which pauses are in the latencies: a pause of 50 ms in ten seconds.
+/// Share of the runs' time above which pauses are part of the latencies: 50 ms in ten seconds.
 const BIASED_ABOVE: Share = Share(0.005);
-/// Share from which the number is the quota's.
+/// Share above which the quota decides the number.
 const RENAMED_ABOVE: Share = Share(0.3);
 const NOT_PAUSED: &str = "No quota paused the workers.";
 const HARDLY_PAUSED: &str = "A quota paused the workers for too short a time to count.";
@@ -53,7 +50,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    let Some(Pauses { times, paused_ns, passed_ns }) = paused(case)? else {
+    let Some(Pauses { times, paused_ns, passed_ns }) = pauses_in_runs(case)? else {
         return Ok(Answer::Holds(NOT_PAUSED, evidence([])));
     };
     let part = share(paused_ns, passed_ns);
@@ -88,14 +85,14 @@ struct Pauses {
     passed_ns: f64,
 }
 
-/// Pauses in all runs; `None` where there is no quota to pause anybody.
-fn paused(case: &Case) -> Known<Option<Pauses>> {
+/// Returns the pauses of all runs, or `None` if there is no quota.
+fn pauses_in_runs(case: &Case) -> Known<Option<Pauses>> {
     let mut sum = Pauses { times: 0, paused_ns: 0.0, passed_ns: 0.0 };
     for ran in &case.runs {
         let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
         let (before, after) = match (pauses(start), pauses(stop)) {
             (Ok(before), Ok(after)) => (before, after),
-            // What counts no pauses has no quota to count them for, where the limits say the same.
+            // If pauses are not counted and no cgroup has a quota, there are none.
             (Err(_), _) | (_, Err(_)) if has_no_quota(case) => return Ok(None),
             (Err(why), _) | (_, Err(why)) => return Err(why),
         };
@@ -107,18 +104,18 @@ fn paused(case: &Case) -> Known<Option<Pauses>> {
     if sum.passed_ns > 0.0 { Ok(Some(sum)) } else { Err("no time passed in the runs".into()) }
 }
 
-/// ns that a quota paused us, as far as that is known: the kernel counts a paused thread as waiting for a CPU.
+/// Returns the ns that a quota paused fathom, if known. The kernel counts a paused thread as waiting for a CPU.
 pub(super) fn paused_ns(case: &Case) -> f64 {
-    paused(case).ok().flatten().map_or(0.0, |p| p.paused_ns)
+    pauses_in_runs(case).ok().flatten().map_or(0.0, |p| p.paused_ns)
 }
 
-/// Whether the limits were looked at and hold none for the CPU.
+/// Whether the limits are known and have none for the CPU.
 fn has_no_quota(case: &Case) -> bool {
     let limits = case.machine.ok_or_else(String::new).and_then(|m| m.fact(LIMITS));
     limits.is_ok_and(|text| !text.contains("cpu.max") && !text.contains("cpu.cfs_quota"))
 }
 
-/// Runs in which there were so many pauses of so many us together.
+/// A record whose runs each have `pauses` pauses of `us` us in total.
 #[cfg(test)]
 pub(super) fn with_pauses(pauses: u64, us: u64) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
@@ -137,7 +134,7 @@ pub(super) fn with_pauses(pauses: u64, us: u64) -> model::record::Record {
 }
 
 #[test]
-fn half_a_percent_is_the_limit_and_version_one_counts_in_ns() {
+fn more_than_half_a_percent_biases_and_cgroup_v1_counts_in_ns() {
     // A run lasts 1.1 s.
     let at = |us| CHECK.severity(&with_pauses(1, us));
     assert_eq!((at(5_000), at(6_000), at(400_000)), (None, Some(Severity::Biased), Some(Severity::Rename)));
@@ -150,7 +147,7 @@ fn half_a_percent_is_the_limit_and_version_one_counts_in_ns() {
 }
 
 #[test]
-fn no_quota_needs_no_counter_and_a_quota_does() {
+fn a_counter_is_only_needed_with_a_quota() {
     let mut record = with_pauses(0, 0);
     let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
     snapshots.for_each(|s| drop(s.files.insert(CPU_STAT.into(), Ok("usage_usec 5\n".into()))));

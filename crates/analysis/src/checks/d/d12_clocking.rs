@@ -1,26 +1,23 @@
-//! D12: CPUs that save power while they wait for the storage.
-//!
-//! For: how CPUs choose their frequency, and what waking from sleep takes of an operation. Not for: drives that save power
-//! (D17), nor CPUs at their end (D06).
+//! D12: CPUs that save power while they wait for the storage. Checks the frequency governors, and compares the
+//! wake-up time from the deepest sleep that pays off between two operations with the median latency.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::kernel_text::entries;
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::figures::kernel_text::entries;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::evidence::{GOVERNORS, SLEEPS};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::{GOVERNORS, SLEEPS};
 use model::units::show_ns;
 use std::collections::BTreeSet;
 
-/// The governor that always asks for the highest frequency.
+/// The governor that always requests the highest frequency.
 const AT_FULL_CLOCK: &str = "performance";
-/// A CPU goes into a state of sleep when it expects to stay there for about so many times the time that waking takes: the
-/// ratio of target residency to exit latency in the kernel's own tables lies between two and four.
+/// A CPU enters a sleep state if it expects to stay there for about this many times the wake-up time. The
+/// kernel's tables have ratios of target residency to exit latency between two and four.
 const WORTH_SLEEPING: f64 = 3.0;
-/// Share of the median that waking may take before it is reported.
+/// Share of the median that a wake-up may take before it is reported.
 const WAKING_FROM: Share = Share(0.1);
 /// Operations in flight per worker up to which a CPU has time to sleep between completions.
 const LOW_DEPTH: f64 = 4.0;
@@ -61,16 +58,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
             "the kernel shows no frequency of the CPUs; on a virtual machine the host chooses it".into()
         );
     }
-    let others: BTreeSet<&str> = entries(governors).map(|(_, g)| g).filter(|g| *g != AT_FULL_CLOCK).collect();
+    let slower_governors: BTreeSet<&str> =
+        entries(governors).map(|(_, g)| g).filter(|g| *g != AT_FULL_CLOCK).collect();
     let waking = machine.fact(SLEEPS).and_then(|sleeps| waking(case, sleeps));
-    let costly = waking.as_ref().ok().copied().flatten().filter(|(ns, median)| *ns >= WAKING_FROM.0 * median);
-    let mut words = Vec::new();
-    if !others.is_empty() {
-        let names: Vec<&str> = others.into_iter().collect();
-        words.push(format!("the frequency of the CPUs is left to the governor {}", names.join(" and ")));
+    let costly_waking =
+        waking.as_ref().ok().copied().flatten().filter(|(ns, median)| *ns >= WAKING_FROM.0 * median);
+    let mut causes = Vec::new();
+    if !slower_governors.is_empty() {
+        let names: Vec<&str> = slower_governors.into_iter().collect();
+        causes.push(format!("the frequency of the CPUs is left to the governor {}", names.join(" and ")));
     }
-    if let Some((ns, median)) = costly {
-        words.push(format!(
+    if let Some((ns, median)) = costly_waking {
+        causes.push(format!(
             "waking from the sleep that they reach between two operations takes about {} of the median of {}",
             show_ns(ns),
             show_ns(median)
@@ -80,19 +79,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
         Some((ns, median)) => evidence([("waking_ns", ns), ("median_ns", median)]),
         None => evidence([]),
     };
-    if words.is_empty() {
+    if causes.is_empty() {
         waking?;
         return Ok(Answer::Holds("The CPUs run at full clock and do not sleep deeply.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Note,
-        format!("Power saving is part of these latencies: {}.", words.join(", and ")),
+        format!("Power saving is part of these latencies: {}.", causes.join(", and ")),
         numbers,
-    )))
+    ))
 }
 
-/// ns that waking takes from the deepest state of sleep that is worth it between two operations, and the median that this was
-/// compared with. `None` where no operation leaves a CPU the time, or no state is that cheap.
+/// Returns the wake-up time in ns from the deepest sleep state that pays off between two operations, and the
+/// median latency. `None` if operations leave no time to sleep or no state is cheap enough.
 fn waking(case: &Case, sleeps: &str) -> Known<Option<(f64, f64)>> {
     let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
     let median = kinds.min().ok_or("no operation completed within a measured window")? as f64;
@@ -123,7 +122,7 @@ fn with(fact: &str, text: Result<&str, &str>) -> model::record::Record {
     record
 }
 
-/// As a server with `intel_idle` shows them.
+/// Sleep states as a server with `intel_idle` shows them.
 #[cfg(test)]
 fn sleeps(second_us: u32) -> String {
     let dir = "/sys/devices/system/cpu/cpu0/cpuidle";
@@ -131,7 +130,7 @@ fn sleeps(second_us: u32) -> String {
 }
 
 #[test]
-fn waking_counts_from_a_tenth_of_the_median_and_states_too_deep_are_not_reached() {
+fn wake_ups_above_a_tenth_of_the_median_are_a_note() {
     assert_eq!(CHECK.severity(&with(SLEEPS, Ok(&sleeps(10)))), Some(Severity::Note));
     assert!(matches!(CHECK.answer(&with(SLEEPS, Ok(&sleeps(2)))), Ok(Answer::Holds(..))));
     let mut deep = Fixture::honest().record();
@@ -140,7 +139,7 @@ fn waking_counts_from_a_tenth_of_the_median_and_states_too_deep_are_not_reached(
 }
 
 #[test]
-fn a_governor_is_told_even_where_sleep_cannot_be_seen_and_only_sleep_unseen_is_not_checked() {
+fn a_governor_is_reported_even_if_sleep_states_are_unknown() {
     let two = "/a/cpu0: powersave\n/a/cpu1: powersave\n/a/cpu2: schedutil\n";
     let mut record = with(GOVERNORS, Ok(two));
     record.header.hosts[0].facts.insert(SLEEPS.into(), Err("Permission denied".into()));

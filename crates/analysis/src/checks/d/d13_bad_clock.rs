@@ -1,31 +1,28 @@
-//! D13: a clock that cannot stamp operations.
-//!
-//! For: a machine that slept during a run, a counter that ran away from the kernel's clock, a clock that is coarse or expensive to read.
-//! Not for: what our whole loop takes (D07).
+//! D13: a clock that cannot time operations. Checks whether the machine slept during a run, whether the counter
+//! drifted from the kernel's clock, and whether the clock is coarse or expensive to read.
 
 use crate::case::{Case, CaseRun, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::{Ns, Share};
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
+use model::evidence::{Moment, SUSPENDED};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::SUSPENDED;
 use model::units::{show_count, show_ns, show_share};
 
-/// Sleep within a run from which it is no error of reading two clocks one after another: a reader that loses its CPU in
-/// between is back within some ten ms, and no machine sleeps and wakes in less than this.
+/// Sleep in a run from which it is not the error of reading two clocks in sequence. A reader that loses its CPU
+/// in between continues within some ten ms, and no machine sleeps and wakes in less than this time.
 const ASLEEP_NS: u64 = 100_000_000;
-/// Drift that the kernel's own corrections (at most 500 ppm) and our calibration (5 ppm) cannot explain.
+/// Drift that the kernel's corrections (at most 500 ppm) and fathom's calibration (5 ppm) cannot explain.
 const DRIFT_BIASED_PPM: f64 = 1_000.0;
-/// Drift with which rates are off by a percent: no counter that runs at one rate does that.
+/// Drift that changes rates by 1 %. A counter with a constant rate does not drift so much.
 const DRIFT_VOID_PPM: f64 = 10_000.0;
-/// What reading a clock may take: a counter takes some ten ns, a chip on the board about a microsecond and more.
+/// Time that reading a clock may take. A CPU counter takes some ten ns, a chip on the board a microsecond or
+/// more.
 const EXPENSIVE_PS: u64 = 1_000_000;
-/// Share of the median from which an expensive clock matters.
+/// Share of the median above which an expensive clock matters.
 const EXPENSIVE_SHARE: Share = Share(0.05);
-/// Clocks of the kernel that only move with its tick.
+/// Kernel clocks that only advance with the tick.
 const COARSE: &[&str] = &["jiffies", "refined-jiffies"];
 
 pub(super) const CHECK: Check = Check {
@@ -78,7 +75,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     {
         let sentence =
             format!("The kernel's clock ({}) moves only with its tick: no latency can be told.", name.trim());
-        return Ok(found(Severity::Void, sentence, evidence([])));
+        return Ok(Answer::finding(Severity::Void, sentence, evidence([])));
     }
     let slept = slept_ns(case);
     if let Ok(ns) = slept.as_ref().map(|ns| *ns)
@@ -88,7 +85,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             "The machine slept {} in the middle of a run: its times mean nothing.",
             show_ns(ns as f64)
         );
-        return Ok(found(Severity::Void, sentence, evidence([("slept_ns", ns as f64)])));
+        return Ok(Answer::finding(Severity::Void, sentence, evidence([("slept_ns", ns as f64)])));
     }
     let drift = drift_ppm(case, by_counter);
     if let Some(ppm) = drift.as_ref().ok().copied().flatten().filter(|p| p.abs() > DRIFT_BIASED_PPM) {
@@ -96,7 +93,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let sentence = format!(
             "The clock of the stamps ran {ppm:.0} ppm off the kernel's: all times and rates are off by that."
         );
-        return Ok(found(severity, sentence, evidence([("drift_ppm", ppm)])));
+        return Ok(Answer::finding(severity, sentence, evidence([("drift_ppm", ppm)])));
     }
     let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
     let (cost_ns, median) = (clock.cost_ps as f64 / 1e3, kinds.min());
@@ -108,7 +105,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_ns(cost_ns),
             show_share(part)
         );
-        return Ok(found(Severity::Biased, sentence, evidence([("clock_ns", cost_ns), ("share", part)])));
+        return Ok(Answer::finding(
+            Severity::Biased,
+            sentence,
+            evidence([("clock_ns", cost_ns), ("share", part)]),
+        ));
     }
     slept?;
     let mut numbers = evidence([("clock_ns", cost_ns)]);
@@ -119,23 +120,21 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::Holds("The clock kept time, and the machine did not sleep.", numbers))
 }
 
-fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
-    Answer::Finding(Detail::new(severity, sentence, evidence))
-}
-
-/// Longest sleep within a run. The text is the difference of two clocks read one after another, so it varies by what lies
-/// between the reads, and may be a little less than before.
+/// Returns the longest sleep in a run. The value is the difference of two clocks read in sequence, so it varies a
+/// little and may decrease.
 fn slept_ns(case: &Case) -> Known<u64> {
-    let of = |ran: &CaseRun, moment| {
+    let suspended_ns = |ran: &CaseRun, moment| {
         let text = ran.at(moment)?.text(SUSPENDED)?.trim();
         text.parse::<u64>().map_err(|_| format!("{SUSPENDED} is no number: '{text}'"))
     };
-    let grew = |ran: &CaseRun| Ok(of(ran, Moment::Stop)?.saturating_sub(of(ran, Moment::Start)?));
-    let each: Vec<u64> = case.runs.iter().map(grew).collect::<Known<_>>()?;
-    each.into_iter().max().ok_or_else(no_run)
+    let slept_in_run = |ran: &CaseRun| {
+        Ok(suspended_ns(ran, Moment::Stop)?.saturating_sub(suspended_ns(ran, Moment::Start)?))
+    };
+    let sleeps: Vec<u64> = case.runs.iter().map(slept_in_run).collect::<Known<_>>()?;
+    sleeps.into_iter().max().ok_or_else(no_run)
 }
 
-/// How far the counter drifted; `None` where the kernel's clock itself is used.
+/// Returns the drift of the counter, or `None` if the kernel's clock is used.
 fn drift_ppm(case: &Case, by_counter: bool) -> Known<Option<f64>> {
     let end = case.record.end.as_ref();
     let end = end.ok_or("the session was not closed, so how far the clock drifted is not known")?;
@@ -151,7 +150,7 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
-/// A record of a machine that slept so long in its second run.
+/// A record of a machine that slept `ns` in its second run.
 #[cfg(test)]
 fn slept(ns: u64) -> Record {
     let mut record = Fixture::honest().record();
@@ -169,7 +168,7 @@ fn drifted(ppm: Option<f64>) -> Record {
 }
 
 #[test]
-fn a_sleep_of_seconds_voids_and_the_jitter_of_two_clocks_does_not() {
+fn a_sleep_of_seconds_is_void_and_jitter_is_silent() {
     assert_eq!(CHECK.severity(&slept(3_000_000_000)), Some(Severity::Void));
     assert!(matches!(CHECK.answer(&slept(20_000_000)), Ok(Answer::Holds(..))));
     let mut unsteady = slept(0);
@@ -180,7 +179,7 @@ fn a_sleep_of_seconds_voids_and_the_jitter_of_two_clocks_does_not() {
 }
 
 #[test]
-fn drift_biases_then_voids_and_is_not_checked_where_nobody_looked() {
+fn drift_biases_or_is_void_and_unknown_drift_is_not_checked() {
     assert_eq!(CHECK.severity(&drifted(Some(-2_000.0))), Some(Severity::Biased));
     assert_eq!(CHECK.severity(&drifted(Some(20_000.0))), Some(Severity::Void));
     assert!(matches!(CHECK.answer(&drifted(Some(600.0))), Ok(Answer::Holds(..))));
@@ -191,7 +190,7 @@ fn drift_biases_then_voids_and_is_not_checked_where_nobody_looked() {
 }
 
 #[test]
-fn a_dear_clock_counts_against_the_median_and_a_coarse_one_always() {
+fn an_expensive_clock_biases_and_a_coarse_clock_is_void() {
     let with = |cost_ps, latency_ns| {
         let mut record = Fixture { latency_ns: Some(latency_ns), ..Fixture::honest() }.record();
         record.header.clock.cost_ps = cost_ps;

@@ -1,30 +1,28 @@
-//! D14: a machine that was short of memory while it measured.
-//!
-//! For: time that tasks stalled on memory, swapping, and writers that the kernel held back because too much was dirty.
-//! Not for: dirty pages of others at the start (D02), nor what was still in memory at the end (A09).
+//! D14: a machine that was short of memory while it measured. Checks the time that tasks stalled on memory, the
+//! pages swapped, and, for buffered writes, whether dirty pages reached the level at which the kernel makes
+//! writers wait.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::kernel_text::{grown, keyed, pressure_us};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::figures::kernel_text::{grown, keyed, pressure_us};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::Moment;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
 const VMSTAT: &str = "/proc/vmstat";
 const PRESSURE: &str = "/proc/pressure/memory";
-/// Bytes of a page in the counters of `/proc/vmstat`; larger ones would make more of the same count, never less.
+/// Page size in the counters of `/proc/vmstat`. Larger pages would make the same count more, never less.
 const PAGE_BYTES: u64 = 4096;
-/// Share of the time in which some task waited for memory. A machine with room shows 0; a percent can already be what a
-/// percentile is made of.
+/// Share of the time in which some task waited for memory. A machine with enough memory shows 0, and 1 % can
+/// already decide a percentile.
 const STALLED_FROM: Share = Share(0.01);
-/// Pages swapped in a second from which it is not a leftover that somebody touched: 1 MiB.
+/// Pages swapped per second above which it is not an old page that a process touched: 1 MiB/s.
 const SWAPPED_PAGES_PER_S: f64 = 256.0;
-/// Share of the limit of dirty pages from which the kernel holds writers back: half way between the background limit and
-/// this one, which by default is half of it (mm/page-writeback.c, `dirty_freerun_ceiling`).
+/// Share of the dirty page limit above which the kernel makes writers wait: half way between the background limit
+/// and this limit (mm/page-writeback.c, `dirty_freerun_ceiling`).
 const DIRTY_FROM: Share = Share(0.75);
 
 pub(super) const CHECK: Check = Check {
@@ -75,22 +73,22 @@ fn evaluate(case: &Case) -> Known<Answer> {
     numbers.extend(stalled.as_ref().ok().map(|s| ("stalled_share".to_owned(), *s)));
     numbers.extend(swapped.as_ref().ok().map(|p| ("swapped_pages".to_owned(), *p as f64)));
     numbers.extend(faults.ok().map(|f| ("major_faults".to_owned(), f as f64)));
-    let mut words = Vec::new();
+    let mut causes = Vec::new();
     if let Ok(s) = stalled.as_ref().map(|s| *s)
         && s >= STALLED_FROM
     {
-        words.push(format!("tasks waited for memory in {} of the time", show_share(s)));
+        causes.push(format!("tasks waited for memory in {} of the time", show_share(s)));
     }
     if let (Ok(rate), Ok(pages)) = (&pages_per_s, &swapped)
         && *rate >= SWAPPED_PAGES_PER_S
     {
-        words.push(format!("{} were swapped", show_bytes(pages.saturating_mul(PAGE_BYTES))));
+        causes.push(format!("{} were swapped", show_bytes(pages.saturating_mul(PAGE_BYTES))));
     }
-    if !words.is_empty() {
-        let sentence = format!("The machine was short of memory: {}.", words.join(", and "));
-        return Ok(found(Severity::Biased, sentence, None, numbers));
+    if !causes.is_empty() {
+        let sentence = format!("The machine was short of memory: {}.", causes.join(", and "));
+        return Ok(finding(Severity::Biased, sentence, None, numbers));
     }
-    let dirty = held_back(case)?;
+    let dirty = dirty_share_of_limit(case)?;
     if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {
         numbers.insert("dirty_share_of_limit".into(), part);
         let sentence = format!(
@@ -100,33 +98,34 @@ fn evaluate(case: &Case) -> Known<Answer> {
         );
         let cure =
             "Write past the page cache (--cache direct), or for so long that the first part does not matter.";
-        return Ok(found(Severity::Note, sentence, Some(cure.into()), numbers));
+        return Ok(finding(Severity::Note, sentence, Some(cure.into()), numbers));
     }
     stalled?;
     pages_per_s?;
     Ok(Answer::Holds("There was enough memory.", numbers))
 }
 
-fn found(
+fn finding(
     severity: Severity,
     sentence: String,
     cure: Option<String>,
-    evidence: crate::checks::check::Evidence,
+    evidence: crate::checks::Evidence,
 ) -> Answer {
     Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
 }
 
-/// The highest share of the limit of dirty pages at the stop of a run; `None` where our writes make none.
-fn held_back(case: &Case) -> Known<Option<f64>> {
+/// Returns the highest share of the dirty page limit at the stop of a run, or `None` if the stream's writes leave
+/// no dirty pages.
+fn dirty_share_of_limit(case: &Case) -> Known<Option<f64>> {
     if case.stream.cache.is_direct() || case.stream.cache.is_sync() || !case.does(Kind::Write) {
         return Ok(None);
     }
-    let of = |ran: &crate::case::CaseRun| {
+    let dirty_share_at_stop = |ran: &crate::case::CaseRun| {
         let text = ran.at(Moment::Stop)?.text(VMSTAT)?;
         let pages = keyed(text, "nr_dirty")?.saturating_add(keyed(text, "nr_writeback")?);
         Ok(share(pages as f64, keyed(text, "nr_dirty_threshold")? as f64))
     };
-    let all: Vec<f64> = case.runs.iter().map(of).collect::<Known<_>>()?;
+    let all: Vec<f64> = case.runs.iter().map(dirty_share_at_stop).collect::<Known<_>>()?;
     Ok(all.into_iter().max_by(f64::total_cmp))
 }
 
@@ -135,7 +134,7 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
-/// What a file says at the stop of each run, out of the number of the run.
+/// A record in which `file` has the text `text(run)` at the stop of each run.
 #[cfg(test)]
 fn at_stop(fixture: &Fixture, file: &str, text: impl Fn(u64) -> String) -> Record {
     let mut record = fixture.record();
@@ -147,7 +146,7 @@ fn at_stop(fixture: &Fixture, file: &str, text: impl Fn(u64) -> String) -> Recor
     record
 }
 
-/// A record in which tasks waited so many us in each second.
+/// A record in which tasks waited `us` us for memory in each second.
 #[cfg(test)]
 fn pressed(us: u64) -> Record {
     at_stop(&Fixture::honest(), PRESSURE, |_| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\n"))
@@ -161,13 +160,13 @@ fn vmstat(swapped: u64, dirty: u64) -> String {
 }
 
 #[test]
-fn waiting_for_memory_counts_from_a_percent_of_the_time() {
+fn waiting_for_memory_for_one_percent_biases() {
     assert_eq!(CHECK.severity(&pressed(12_000)), Some(Severity::Biased));
     assert!(matches!(CHECK.answer(&pressed(8_000)), Ok(Answer::Holds(..))));
 }
 
 #[test]
-fn swapping_counts_even_where_pressure_cannot_be_seen() {
+fn swapping_biases_without_pressure_counters() {
     let with = |pages| at_stop(&Fixture::honest(), VMSTAT, |_| vmstat(pages, 0));
     let mut much = with(300);
     assert_eq!(CHECK.severity(&much), Some(Severity::Biased));
@@ -178,7 +177,7 @@ fn swapping_counts_even_where_pressure_cannot_be_seen() {
 }
 
 #[test]
-fn writers_are_held_back_only_where_they_are_ours_and_near_the_limit() {
+fn buffered_writes_near_the_dirty_limit_are_a_note() {
     let buffered = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest_write() };
     let with = |fixture: &Fixture, dirty| at_stop(fixture, VMSTAT, |_| vmstat(0, dirty));
     assert_eq!(CHECK.severity(&with(&buffered, 80_000)), Some(Severity::Note));

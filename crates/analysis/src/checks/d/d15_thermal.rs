@@ -1,19 +1,16 @@
-//! D15: a drive at the temperature at which it slows itself down.
-//!
-//! For: the drives' own sensors against the drives' own limits. Not for: the CPU, whose heat shows as clock (D12).
+//! D15: a drive at the temperature at which it slows down. Compares the sensors of the drives with the limits
+//! that the drives report.
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::checks::d::d18_virtual::is_virtual;
-use crate::thermometers::sensors;
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::figures::kernel_text::sensors;
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
-use model::kernel_files::TEMPERATURES;
+use model::evidence::{Moment, TEMPERATURES};
+use model::finding::{CheckId, Severity};
 
-/// How near its limit a drive is hot, in thousandths of a degree: sensors show whole degrees and lag behind, and drives
-/// begin to slow down just below what they call their maximum.
+/// Distance from the limit at which a drive is hot, in thousandths of a degree. Sensors show whole degrees with a
+/// delay, and drives begin to slow down just below their maximum.
 const NEAR_MILLIDEGREES: i64 = 2_000;
 
 pub(super) const CHECK: Check = Check {
@@ -45,64 +42,65 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let hottest = match hottest(case) {
-        // What a hypervisor hands through has a sensor; what it simulates has none.
+        // A passed-through drive has a sensor. A simulated drive has none.
         Ok(None) | Err(_) if is_virtual(case) => return Ok(Answer::DoesNotApply),
         hottest => hottest?,
     };
-    let Hot { which, now, most, run, at_s } =
+    let Sensor { name, reading, limit, run, at_s } =
         hottest.ok_or("no drive shows its temperature together with its limit")?;
     let numbers = evidence([
-        ("degrees", now as f64 / 1e3),
-        ("degrees_max", most as f64 / 1e3),
+        ("degrees", reading as f64 / 1e3),
+        ("degrees_max", limit as f64 / 1e3),
         ("run", f64::from(run)),
         ("at_s", at_s),
     ]);
-    if most.saturating_sub(now) > NEAR_MILLIDEGREES {
+    if limit.saturating_sub(reading) > NEAR_MILLIDEGREES {
         return Ok(Answer::Holds(
             "The drives stayed below the temperature at which they slow down.",
             numbers,
         ));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
-            "The drive's sensor {which} reached {:.0} degrees, and its limit is {:.0}: the drive slows itself down.",
-            now as f64 / 1e3,
-            most as f64 / 1e3
+            "The drive's sensor {name} reached {:.0} degrees, and its limit is {:.0}: the drive slows itself down.",
+            reading as f64 / 1e3,
+            limit as f64 / 1e3
         ),
         numbers,
-    )))
+    ))
 }
 
-/// A sensor that came near its limit.
-struct Hot {
-    /// Its place.
-    which: String,
-    /// What it showed, and the limit, in thousandths of a degree.
-    now: i64,
-    most: i64,
-    /// Index of the run, and the second of its measured window, at which it was looked at: drives are asked at its start and stop alone.
+/// The sensor closest to its limit.
+struct Sensor {
+    /// Directory and driver.
+    name: String,
+    /// Reading and limit, in thousandths of a degree.
+    reading: i64,
+    limit: i64,
+    /// Index of the run and second of its window at which the sensor was read. Drives are only read at the start
+    /// and stop.
     run: u32,
     at_s: f64,
 }
 
-/// The sensor that came nearest its limit. `None` where no sensor has one.
-fn hottest(case: &Case) -> Known<Option<Hot>> {
+/// Returns the sensor closest to its limit, or `None` if no sensor has a limit.
+fn hottest(case: &Case) -> Known<Option<Sensor>> {
     if case.runs.is_empty() {
         return Err(no_run());
     }
-    let mut hottest: Option<Hot> = None;
-    let looks = case.runs.iter().flat_map(|r| [(r, Moment::Start), (r, Moment::Stop)]);
-    for (ran, moment) in looks {
+    let mut hottest: Option<Sensor> = None;
+    let samples = case.runs.iter().flat_map(|r| [(r, Moment::Start), (r, Moment::Stop)]);
+    for (ran, moment) in samples {
         for (place, sensor) in sensors(ran.at(moment)?.text(TEMPERATURES)?) {
-            let (Some(now), Some(most)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else { continue };
-            let left = |h: &Hot| h.most.saturating_sub(h.now);
-            if hottest.as_ref().is_none_or(|h| most.saturating_sub(now) < left(h)) {
+            let (Some(reading), Some(limit)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else { continue };
+            let headroom = |h: &Sensor| h.limit.saturating_sub(h.reading);
+            if hottest.as_ref().is_none_or(|h| limit.saturating_sub(reading) < headroom(h)) {
                 let kind = sensor.name.map_or_else(String::new, |n| format!(" ({n})"));
                 let window_s = ran.stream.window_ns as f64 / 1e9;
                 let at_s = if moment == Moment::Start { 0.0 } else { window_s };
-                let which = format!("{place}{kind}");
-                hottest = Some(Hot { which, now, most, run: ran.run.start.repeat, at_s });
+                let name = format!("{place}{kind}");
+                hottest = Some(Sensor { name, reading, limit, run: ran.run.start.repeat, at_s });
             }
         }
     }
@@ -125,7 +123,7 @@ const NVME: &str = "/sys/class/hwmon/hwmon1/name: coretemp
 /sys/class/hwmon/hwmon3/temp1_max: 84850
 /sys/class/hwmon/hwmon3/temp1_min: -273150
 ";
-/// A SATA drive, as `drivetemp` shows it, where names are left out.
+/// A SATA drive as `drivetemp` shows it, without names.
 #[cfg(test)]
 const SATA: &str = "/sys/class/hwmon/hwmon0/temp1_crit: 70000
 /sys/class/hwmon/hwmon0/temp1_input: NOW
@@ -133,7 +131,7 @@ const SATA: &str = "/sys/class/hwmon/hwmon0/temp1_crit: 70000
 /sys/class/hwmon/hwmon0/temp1_max: 60000
 ";
 
-/// A record whose last stop is this warm.
+/// A record whose last stop has this temperature.
 #[cfg(test)]
 fn heated(text: &str, millidegrees: i64) -> model::record::Record {
     let mut record = Fixture::honest().record();
@@ -146,7 +144,7 @@ fn heated(text: &str, millidegrees: i64) -> model::record::Record {
 }
 
 #[test]
-fn a_drive_near_its_limit_is_hot_and_one_below_or_a_cpu_is_not() {
+fn a_drive_near_its_limit_biases() {
     assert_eq!(CHECK.severity(&heated(NVME, 82_850)), Some(Severity::Biased));
     let Ok(Answer::Finding(found)) = CHECK.answer(&heated(NVME, 82_850)) else { panic!("nothing was found") };
     assert_eq!((found.evidence["run"], found.evidence["at_s"]), (4.0, 1.0), "the end of the last run");
@@ -156,7 +154,7 @@ fn a_drive_near_its_limit_is_hot_and_one_below_or_a_cpu_is_not() {
 }
 
 #[test]
-fn no_sensor_is_no_pass_and_a_virtual_disk_has_no_temperature() {
+fn missing_sensors_are_not_checked_and_virtual_disks_do_not_apply() {
     assert!(CHECK.answer(&Fixture::honest().record()).is_err());
     assert!(CHECK.answer(&heated("/sys/class/hwmon/hwmon0/temp1_input: NOW\n", 99_000)).is_err());
     let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };

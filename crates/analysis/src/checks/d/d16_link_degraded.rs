@@ -1,21 +1,18 @@
-//! D16: a link to the drive that runs slower or narrower than both ends could.
-//!
-//! For: PCI Express and SATA links as the kernel shows them. Not for: rates above what a link carries (A19).
+//! D16: a PCI Express or SATA link to a drive that runs slower or narrower than both ends support. Biased if the
+//! rate uses a large share of the degraded link, otherwise a note.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::checks::d::d18_virtual::is_virtual;
-use crate::link::link;
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::figures::kernel_text::link;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::machine::Layer;
 use model::units::show_share;
 
-/// Share of what the link carries from which it holds the number back: protocol and queueing take the rest long before all
-/// of it is used.
+/// Share of the link's bandwidth from which the link limits the rate. Protocol and queueing take the rest.
 const HOLDS_BACK_FROM: Share = Share(0.5);
 pub(super) const CHECK: Check = Check {
     id: CheckId::D16,
@@ -50,44 +47,44 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if leaves.is_empty() {
         return Err("no block device is known below".into());
     }
-    let seen = |layer: &Layer| -> Known<(f64, Option<String>)> {
+    let link_state = |layer: &Layer| -> Known<(f64, Option<String>)> {
         let link = link(layer)?;
         Ok((link.bytes_per_s, link.below?))
     };
-    let links: Known<Vec<_>> = leaves.iter().map(|leaf| Ok((*leaf, seen(leaf)?))).collect();
+    let links: Known<Vec<_>> = leaves.iter().map(|leaf| Ok((*leaf, link_state(leaf)?))).collect();
     let links = match links {
-        // What a hypervisor hands through has a link; what it simulates has none.
+        // A passed-through drive has a link. A simulated drive has none.
         Err(_) if is_virtual(case) => return Ok(Answer::DoesNotApply),
         links => links?,
     };
     let degraded =
         links.iter().find_map(|(layer, (carries, below))| Some((layer, *carries, below.as_ref()?)));
-    let Some((layer, carries, how)) = degraded else {
+    let Some((layer, carries, degradation)) = degraded else {
         let slowest = links.iter().map(|(_, (carries, _))| *carries).min_by(f64::total_cmp);
         let numbers = evidence([("link_bytes_per_s", slowest.unwrap_or(f64::NAN))]);
         return Ok(Answer::Holds("The links to the drives run at full speed and width.", numbers));
     };
     let moved: f64 = Kind::MOVING.iter().map(|k| case.in_windows(*k).bytes as f64).sum();
-    // Several drives share what was moved; evenly, since nothing here says how.
+    // The bytes are divided evenly among several drives, since nothing shows the real division.
     let rate = moved / (case.window_ns() / 1e9) / leaves.len() as f64;
     let part = rate / carries;
-    let held = part >= HOLDS_BACK_FROM;
-    let so = if held {
+    let limits_rate = part >= HOLDS_BACK_FROM;
+    let effect = if limits_rate {
         format!("this rate is {} of what that carries", show_share(part))
     } else {
         "that did not hold this rate back".to_owned()
     };
-    Ok(Answer::Finding(Detail::new(
-        if held { Severity::Biased } else { Severity::Note },
-        format!("The link to {} runs {how}; {so}.", layer.name),
+    Ok(Answer::finding(
+        if limits_rate { Severity::Biased } else { Severity::Note },
+        format!("The link to {} runs {degradation}; {effect}.", layer.name),
         evidence([("link_bytes_per_s", carries), ("share_of_link", part)]),
-    )))
+    ))
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// A drive for four lanes of PCI Express 3.0 in a slot of two, as `/sys/block/nvme0n1/device/device/` shows it.
+/// A drive for four lanes of PCI Express 3.0 in a slot with two, as `/sys/block/nvme0n1/device/device/` shows it.
 #[cfg(test)]
 const NVME_X2: &[(&str, &str)] = &[
     ("current_link_speed", "8.0 GT/s PCIe\n"),
@@ -103,7 +100,7 @@ const NVME_X4: &[(&str, &str)] = &[
     ("max_link_width", "4\n"),
 ];
 
-/// Reads of 64 KiB at 10,000 a second, 655 MB/s, over such a link.
+/// Reads of 64 KiB at 10,000 per second, 655 MB/s, over a link described by `files`.
 #[cfg(test)]
 fn linked(files: &[(&str, &str)]) -> model::record::Record {
     let mut record = Fixture { block_bytes: 65_536, ..Fixture::honest() }.record();
@@ -113,8 +110,8 @@ fn linked(files: &[(&str, &str)]) -> model::record::Record {
 }
 
 #[test]
-fn a_narrow_link_is_told_and_biases_only_what_it_holds_back() {
-    // Two lanes carry 1.97 GB/s, of which 655 MB/s are a third; one lane of the second generation carries 500 MB/s.
+fn a_narrow_link_biases_only_if_it_limits_the_rate() {
+    // Two lanes carry 1.97 GB/s, and 655 MB/s are a third of that. One lane of PCI Express 2.0 carries 500 MB/s.
     assert_eq!(CHECK.severity(&linked(NVME_X2)), Some(Severity::Note));
     let narrow =
         [NVME_X2[2], NVME_X2[3], ("current_link_speed", "5.0 GT/s PCIe"), ("current_link_width", "1")];
@@ -125,7 +122,7 @@ fn a_narrow_link_is_told_and_biases_only_what_it_holds_back() {
 }
 
 #[test]
-fn sata_links_have_a_speed_and_a_limit() {
+fn a_slow_sata_link_biases() {
     let slow = [("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", "6.0 Gbps\n")];
     assert_eq!(CHECK.severity(&linked(&slow)), Some(Severity::Biased));
     for limit in ["3.0 Gbps\n", "<unknown>\n"] {
@@ -135,7 +132,7 @@ fn sata_links_have_a_speed_and_a_limit() {
 }
 
 #[test]
-fn a_link_that_is_not_shown_is_not_checked_and_a_virtual_disk_has_none() {
+fn an_unknown_link_is_not_checked_and_virtual_disks_do_not_apply() {
     let unknown = [NVME_X2[0], NVME_X2[1], NVME_X2[2], ("max_link_width", "Unknown")];
     assert!(CHECK.answer(&linked(&unknown)).is_err());
     let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };

@@ -1,14 +1,12 @@
-//! D18: a virtual disk, below which nothing can be seen from here.
-//!
-//! For: saying so. Not for: guessing what the host does.
+//! D18: a virtual machine or disk, below which nothing is visible. Notes any hypervisor or driver of virtual
+//! disks.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 
-/// Drivers of disks that another machine simulates.
+/// Drivers of simulated disks.
 const VIRTUAL_DRIVERS: &[&str] =
     &["virtio_blk", "virtio_scsi", "xen_blkfront", "vbd", "hv_storvsc", "vmw_pvscsi"];
 
@@ -49,19 +47,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let Some(by) = virtual_by(case)? else {
+    let Some(hypervisor) = virtual_by(case)? else {
         return Ok(Answer::Holds("This is not a virtual machine, as far as can be seen.", evidence([])));
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Note,
         format!(
-            "This is a virtual machine ({by}): the host's cache, its limits and its other guests cannot be seen from here."
+            "This is a virtual machine ({hypervisor}): the host's cache, its limits and its other guests cannot be seen from here."
         ),
         evidence([]),
-    )))
+    ))
 }
 
-/// Who simulates the machine or the disk; `None` where nobody does, as far as can be seen.
+/// Returns the hypervisor or the driver of virtual disks, or `None` if there is none as far as known.
 fn virtual_by<'a>(case: &Case<'a>) -> Known<Option<&'a str>> {
     let machine = case.machine.ok_or("the record names no host")?;
     let drivers = case.places().flat_map(|p| &p.layers).filter_map(|l| l.driver.as_deref());
@@ -74,13 +72,13 @@ fn virtual_by<'a>(case: &Case<'a>) -> Known<Option<&'a str>> {
     }
 }
 
-/// Whether somebody is known to simulate the machine or the disk.
+/// Whether the machine or the disk is known to be virtual.
 pub(super) fn is_virtual(case: &Case) -> bool {
-    virtual_by(case).is_ok_and(|by| by.is_some())
+    virtual_by(case).is_ok_and(|hypervisor| hypervisor.is_some())
 }
 
 #[test]
-fn a_driver_of_virtual_disks_tells_where_the_cpu_does_not() {
+fn a_driver_of_virtual_disks_suffices() {
     let unknown = || crate::fixture::Fixture {
         virtual_by: Err("cpuinfo: not found".into()),
         ..crate::fixture::Fixture::honest()

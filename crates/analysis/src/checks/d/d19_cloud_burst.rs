@@ -1,20 +1,17 @@
-//! D19: a cloud's disk that was fast on credit.
-//!
-//! For: a rate that stands, falls once, and stands again, on disks of clouds that sell bursts. Not for: cliffs of other
-//! disks, nor their shape (E02).
+//! D19: a cloud disk that was fast only on burst credits. Looks for a single fall between two flat plateaus of
+//! the rate, on disks of clouds that sell bursts.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
-use crate::run_series::rows_of;
+use crate::checks::{Answer, Ask, Check, Evidence, Page, evidence, formula};
+use crate::figures::time_series::rows_of;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::evidence::{PRODUCT, VENDOR};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::{PRODUCT, VENDOR};
 use model::units::{show_ns, show_rate};
 
-/// What machines and disks of clouds with burst credits call themselves, in lower case, and the cloud's name.
+/// Vendor or model texts of clouds with burst credits, in lower case, and the cloud's name.
 const CLOUDS: &[(&str, &str)] = &[
     ("amazon elastic block store", "Amazon EBS"),
     ("amazon ec2", "Amazon EC2"),
@@ -23,18 +20,19 @@ const CLOUDS: &[(&str, &str)] = &[
     ("msft nvme", "Microsoft Azure"),
     ("alibaba cloud", "Alibaba Cloud"),
 ];
-/// Disks of clouds that are inside the host: limited, but without credits.
+/// Model text of disks inside the host, which have limits but no credits.
 const WITHOUT_CREDIT: &str = "instance storage";
-/// How long the usual credits last at full use: those of Amazon's gp2 and of Azure's disks half an hour. Twice that, since
-/// a disk whose base rate is near the burst rate spends them more slowly.
+/// Longest time that the usual credits last at full use. Those of Amazon's gp2 and of Azure's disks last half an
+/// hour. Twice that, since a disk whose base rate is near the burst rate spends them more slowly.
 const CREDIT_NS: f64 = 3600e9;
-/// How much the rate falls at least: base rates lie far below burst rates, noise does not take a fifth.
+/// Rate after the fall as a share of the rate before. Base rates are far below burst rates, and noise does not
+/// cause a fall of a fifth.
 const FALLS_TO: Share = Share(0.8);
-/// Variability (standard deviation by mean) of a rate that a limiter holds: it is flat. Before the fall the disk may still be
-/// limited by the workload, hence more.
+/// Variability (standard deviation divided by mean) of a rate that a limiter holds. Before the fall the workload
+/// may limit the disk, so more is allowed.
 const FLAT_AFTER: Share = Share(0.03);
 const FLAT_BEFORE: Share = Share(0.1);
-/// Intervals on either side of the fall that make a plateau.
+/// Fewest intervals of a plateau.
 const PLATEAU: usize = 8;
 
 pub(super) const CHECK: Check = Check {
@@ -64,7 +62,7 @@ pub(super) const CHECK: Check = Check {
     blind: || fixture("Amazon EC2\n", 3_000, 3_000, 30),
 };
 
-/// Where a rate falls, and the rates before and after, in operations per second.
+/// The interval at which the rate falls, and the rates before and after in operations per second.
 struct Fall {
     at: usize,
     before: f64,
@@ -81,12 +79,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
             evidence([]),
         ));
     };
-    // A schedule decides about the rate, not the disk.
+    // A schedule, not the disk, decides the rate.
     if !case.stream.is_unheld() {
         return Ok(Answer::DoesNotApply);
     }
-    let rows = rows(case);
-    let rates: Vec<f64> = rows.iter().map(|row| row.iops).collect();
+    let interval_rates = interval_rates(case);
+    let rates: Vec<f64> = interval_rates.iter().map(|row| row.iops).collect();
     let measured = case.window_ns();
     let Some(fall) = fall(&rates) else {
         if measured < CREDIT_NS {
@@ -101,7 +99,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ));
     };
     let ns = measured * fall.at as f64 / rates.len().max(1) as f64;
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "This disk of {cloud} did {} operations a second for {} and then only {}, steadily: that is what the end of burst \
@@ -114,13 +112,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
             ("before", fall.before),
             ("after", fall.after),
             ("until_ns", ns),
-            ("run", rows.get(fall.at).map_or(f64::NAN, |row| f64::from(row.run))),
-            ("at_s", rows.get(fall.at).map_or(f64::NAN, |row| row.at_s)),
+            ("run", interval_rates.get(fall.at).map_or(f64::NAN, |row| f64::from(row.run))),
+            ("at_s", interval_rates.get(fall.at).map_or(f64::NAN, |row| row.at_s)),
         ]),
-    )))
+    ))
 }
 
-/// The cloud that the machine or a disk names; `None` where both are known and neither does.
+/// Returns the cloud that the machine or a disk names, or `None` if both are known and neither names one.
 fn cloud(case: &Case) -> Known<Option<&'static str>> {
     let machine = case.machine.ok_or("the record names no host")?;
     let models = case.places().flat_map(|p| &p.layers).filter_map(|l| l.model.as_deref());
@@ -129,60 +127,61 @@ fn cloud(case: &Case) -> Known<Option<&'static str>> {
         return Ok(None);
     }
     let firmware = [machine.fact(VENDOR), machine.fact(PRODUCT)];
-    let said: Vec<&str> = firmware.iter().filter_map(|f| f.as_ref().ok().copied()).collect();
-    let said = format!("{} {}", said.join(" "), models.join(" ")).to_lowercase();
-    if let Some((_, name)) = CLOUDS.iter().find(|(hint, _)| said.contains(hint)) {
+    let texts: Vec<&str> = firmware.iter().filter_map(|f| f.as_ref().ok().copied()).collect();
+    let texts = format!("{} {}", texts.join(" "), models.join(" ")).to_lowercase();
+    if let Some((_, name)) = CLOUDS.iter().find(|(hint, _)| texts.contains(hint)) {
         return Ok(Some(name));
     }
     firmware.into_iter().collect::<Known<Vec<_>>>().map(|_| None)
 }
 
 /// An interval of the stream.
-struct Row {
+struct IntervalRate {
     /// Operations per second.
     iops: f64,
-    /// Index of its run, and the second of the measured window at which it begins.
+    /// Index of the run and second of its window at which the interval starts.
     run: u32,
     at_s: f64,
 }
 
-/// The intervals of the stream, over all runs.
-fn rows(case: &Case) -> Vec<Row> {
-    let of_run = |ran: &CaseRun| -> Vec<Row> {
+/// Returns the intervals of the stream over all runs.
+fn interval_rates(case: &Case) -> Vec<IntervalRate> {
+    let of_run = |ran: &CaseRun| -> Vec<IntervalRate> {
         let from = rows_of(ran).map(|row| row.start_ns).min().unwrap_or(0);
         let row = |row: &model::record::Interval| {
             let ops: f64 = Kind::MOVING.iter().filter_map(|k| row.cells.get(k)).map(|c| c.0 as f64).sum();
             let iops = ops / ((row.end_ns - row.start_ns) as f64 / 1e9);
-            Row { iops, run: ran.run.start.repeat, at_s: (row.start_ns - from) as f64 / 1e9 }
+            IntervalRate { iops, run: ran.run.start.repeat, at_s: (row.start_ns - from) as f64 / 1e9 }
         };
         rows_of(ran).map(row).collect()
     };
     case.runs.iter().flat_map(of_run).collect()
 }
 
-/// The place that parts the rates into two plateaus best, where both are plateaus and the second is far lower.
+/// Returns the interval that divides the rates best into two plateaus, if both are flat and the second is much
+/// lower.
 fn fall(rates: &[f64]) -> Option<Fall> {
-    // Sums up to each place, so that all places together take as long as one.
+    // Prefix sums, so that trying all intervals takes linear time.
     let mut sums = vec![0.0];
     for rate in rates {
         sums.push(sums.last().copied().unwrap_or(0.0) + rate);
     }
-    let whole = *sums.last()?;
-    let between = |at: usize| {
+    let total = *sums.last()?;
+    let separation = |at: usize| {
         let (n, m) = (at as f64, (rates.len() - at) as f64);
-        let apart = sums[at] / n - (whole - sums[at]) / m;
-        apart * apart * n * m
+        let difference = sums[at] / n - (total - sums[at]) / m;
+        difference * difference * n * m
     };
     let places = PLATEAU..rates.len().checked_sub(PLATEAU)?.saturating_add(1);
-    let at = places.max_by(|a, b| between(*a).total_cmp(&between(*b)))?;
+    let at = places.max_by(|a, b| separation(*a).total_cmp(&separation(*b)))?;
     let (first, second) = rates.split_at(at);
-    // The interval in which it falls, on whichever side it came to lie, is of neither plateau.
+    // The interval of the fall itself belongs to neither plateau.
     let (before, after) =
         (plateau(first.split_last()?.1, FLAT_BEFORE.0)?, plateau(second.split_first()?.1, FLAT_AFTER.0)?);
     (after <= before * FALLS_TO.0).then_some(Fall { at, before, after })
 }
 
-/// The mean of rates that are as flat as this.
+/// Returns the mean of the rates if they are flat.
 fn plateau(rates: &[f64], flat: f64) -> Option<f64> {
     let n = rates.len() as f64;
     let mean = rates.iter().sum::<f64>() / n;
@@ -191,7 +190,7 @@ fn plateau(rates: &[f64], flat: f64) -> Option<f64> {
 }
 
 #[test]
-fn the_interval_in_which_it_falls_is_of_neither_plateau() {
+fn the_interval_of_the_fall_belongs_to_neither_plateau() {
     for between in [1_300.0, 2_000.0, 2_900.0] {
         let rates = [[3_000.0; 20].as_slice(), &[between], &[1_200.0; 19]].concat();
         let fall = fall(&rates).unwrap_or_else(|| panic!("no fall with {between} between"));
@@ -199,27 +198,27 @@ fn the_interval_in_which_it_falls_is_of_neither_plateau() {
     }
 }
 
-/// One long run of 60 intervals of a second on such a machine, with so many operations in each until this interval, and so
-/// many after it.
+/// One run of 60 intervals of a second on a machine of `vendor`, with `before` operations per second up to
+/// interval `until` and `after` from there on.
 #[cfg(test)]
 fn fixture(vendor: &str, before: u64, after: u64, until: usize) -> model::record::Record {
     let mut record = crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record();
     record.header.hosts[0].facts.insert(VENDOR.into(), Ok(vendor.into()));
     let row = record.runs[0].intervals[0].clone();
-    let rows = (0..60_usize).map(|i| {
+    let intervals = (0..60_usize).map(|i| {
         let mut row = row.clone();
         (row.start_ns, row.end_ns) = (i as u64 * 1_000_000_000, (i as u64 + 1) * 1_000_000_000);
-        // A little noise, the same each time.
+        // A little noise, always the same.
         let noise = [0, 7, 3, 11, 5][i % 5];
         row.cells.values_mut().for_each(|c| c.0 = if i < until { before } else { after } + noise);
         row
     });
-    record.runs[0].intervals = rows.collect();
+    record.runs[0].intervals = intervals.collect();
     record
 }
 
 #[test]
-fn a_fall_between_plateaus_is_credit_only_where_a_cloud_sells_it() {
+fn a_fall_between_plateaus_biases_only_on_known_clouds() {
     let Ok(Answer::Finding(found)) = CHECK.answer(&fixture("Amazon EC2\n", 3_000, 2_300, 30)) else {
         panic!("23 % less is a fall")
     };
@@ -233,7 +232,7 @@ fn a_fall_between_plateaus_is_credit_only_where_a_cloud_sells_it() {
 }
 
 #[test]
-fn a_rate_that_varies_after_the_fall_is_no_limiter() {
+fn a_rate_that_varies_after_the_fall_is_not_checked() {
     let mut record = fixture("Amazon EC2\n", 3_000, 1_200, 30);
     for row in record.runs[0].intervals.iter_mut().skip(30).step_by(2) {
         row.cells.values_mut().for_each(|c| c.0 += 120);
@@ -242,7 +241,7 @@ fn a_rate_that_varies_after_the_fall_is_no_limiter() {
 }
 
 #[test]
-fn an_hour_without_a_fall_holds_and_the_disk_inside_the_host_has_no_credit() {
+fn an_hour_without_a_fall_and_instance_storage_hold() {
     let mut record = fixture("Amazon EC2\n", 3_000, 3_000, 30);
     let end = record.runs[0].end.as_mut().unwrap();
     end.streams[0].window_ns = 3_600_000_000_000;

@@ -1,19 +1,17 @@
-//! D20: a file system with hardly any room left.
-//!
-//! For: how full the targets' file systems were. Not for: how full a drive is inside, which no counter shows.
+//! D20: a file system with little free space. Checks the free share of the targets' file systems at the start of
+//! the runs. How full a drive is inside is unknown.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{Moment, Room};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
-/// Share of free room below which allocators search long and scatter what they find. File systems reserve up to 5 % for
-/// root besides, which is not counted as free.
+/// Free share below which allocators search long and scatter new blocks. Space reserved for root (up to 5 %) does
+/// not count as free.
 const FREE_BELOW: Share = Share(0.1);
 
 pub(super) const CHECK: Check = Check {
@@ -52,7 +50,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let rooms = states.iter().flatten().filter_map(|s| s.room.clone());
     let rooms: Vec<Room> = rooms.collect::<Known<_>>()?;
     let free = |room: &Room| share(room.free_bytes as f64, room.total_bytes as f64);
-    // Some file systems of a network say that they have no size.
+    // Some network file systems report a size of 0.
     let known = rooms.iter().filter(|r| r.total_bytes > 0);
     let fullest = known.min_by(|a, b| free(a).total_cmp(&free(b)));
     let fullest = fullest.ok_or("how full the file system is was not recorded")?;
@@ -62,27 +60,27 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("There was enough space on the file system.", numbers));
     }
     let writes = case.does(Kind::Write);
-    let so = if writes {
+    let effect = if writes {
         "writes are scattered over what is left"
     } else {
         "the file is probably scattered over what was left"
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         if writes { Severity::Biased } else { Severity::Note },
         format!(
-            "Only {} of the file system is free ({} of {}): {so}.",
+            "Only {} of the file system is free ({} of {}): {effect}.",
             show_share(part),
             show_bytes(fullest.free_bytes),
             show_bytes(fullest.total_bytes)
         ),
         numbers,
-    )))
+    ))
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// A record of a file system of which so many percent are free.
+/// A record whose file system has `percent` percent of free space.
 #[cfg(test)]
 fn with_free(fixture: &Fixture, percent: u64) -> model::record::Record {
     let mut record = fixture.record();
@@ -92,14 +90,14 @@ fn with_free(fixture: &Fixture, percent: u64) -> model::record::Record {
 }
 
 #[test]
-fn writes_are_biased_and_reads_noted_below_a_tenth() {
+fn below_ten_percent_writes_bias_and_reads_are_a_note() {
     assert_eq!(CHECK.severity(&with_free(&Fixture::honest_write(), 9)), Some(Severity::Biased));
     assert_eq!(CHECK.severity(&with_free(&Fixture::honest(), 9)), Some(Severity::Note));
     assert!(matches!(CHECK.answer(&with_free(&Fixture::honest_write(), 10)), Ok(Answer::Holds(..))));
 }
 
 #[test]
-fn a_device_has_no_room_and_a_size_of_nothing_is_no_answer() {
+fn devices_do_not_apply_and_a_size_of_zero_is_not_checked() {
     let device = Fixture { role: model::plan::Role::Device, ..Fixture::honest_write() };
     assert_eq!(CHECK.answer(&with_free(&device, 1)), Ok(Answer::DoesNotApply));
     let mut network = with_free(&Fixture::honest(), 0);

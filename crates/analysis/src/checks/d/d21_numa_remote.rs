@@ -1,18 +1,16 @@
-//! D21: workers away from the memory node that the device is at.
-//!
-//! For: where workers may run against where the device is attached. Not for: what the way costs; that is not measured.
+//! D21: workers or their memory on a different NUMA node than the device. Compares the nodes on which the workers
+//! may run and allocate with the nodes of the target's devices.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::kernel_text::entries;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::figures::kernel_text::entries;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::evidence::NODES;
+use model::finding::{CheckId, Severity};
 use model::job::{MemoryNodes, Placement};
-use model::kernel_files::NODES;
 use std::collections::BTreeSet;
 
-/// The file that says at which node a device is.
+/// File with the NUMA node of a device.
 const NODE_OF_DEVICE: &str = "device/numa_node";
 
 pub(super) const CHECK: Check = Check {
@@ -71,7 +69,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// The nodes with their CPUs, out of lines `path: 0-3,8`.
+/// Parses the nodes and their CPUs from lines `path: 0-3,8`.
 fn nodes(text: &str) -> Known<Vec<Node>> {
     let node = |(path, list): (&str, &str)| {
         let number = path.rsplit('/').find_map(|part| part.strip_prefix("node")?.parse().ok());
@@ -79,7 +77,7 @@ fn nodes(text: &str) -> Known<Vec<Node>> {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
         };
-        // A node of memory alone has no CPUs.
+        // A node with only memory has no CPUs.
         let cpus: Option<Vec<(u32, u32)>> =
             list.split(',').filter(|p| !p.trim().is_empty()).map(range).collect();
         Some((number?, cpus?))
@@ -89,34 +87,34 @@ fn nodes(text: &str) -> Known<Vec<Node>> {
     lines.collect()
 }
 
-/// The nodes that the devices of the target are at.
+/// Returns the nodes of the target's devices.
 fn device_nodes(case: &Case) -> Known<BTreeSet<u32>> {
     let mut out = BTreeSet::new();
     for layer in case.places().flat_map(model::machine::Place::leaves) {
-        // -1 stands for a device that belongs to no node, or whose firmware does not say.
+        // -1 means that the device belongs to no node or the firmware does not name it.
         let node = layer.device.get(NODE_OF_DEVICE).and_then(|t| t.trim().parse::<u32>().ok());
         out.insert(node.ok_or_else(|| format!("the memory node of {} is not known", layer.name))?);
     }
     if out.is_empty() { Err("no block device is known below".into()) } else { Ok(out) }
 }
 
-/// The nodes that a worker or its memory may be at.
+/// Returns the nodes on which a worker or its memory may be.
 fn worker_nodes(place: &Placement, nodes: &[Node]) -> BTreeSet<u32> {
     let mut out: BTreeSet<u32> = match &place.memory {
         None => place.node.into_iter().collect(),
         Some(MemoryNodes::Bind(nodes) | MemoryNodes::Interleave(nodes)) => nodes.iter().copied().collect(),
         Some(MemoryNodes::Prefer(node)) => [*node].into(),
-        // Where the threads are.
+        // The memory is on the nodes of the threads.
         Some(MemoryNodes::Local) => BTreeSet::new(),
     };
-    let anywhere = place.cpus.is_empty();
-    if let (true, Some(node)) = (anywhere, place.node) {
+    let any_cpu = place.cpus.is_empty();
+    if let (true, Some(node)) = (any_cpu, place.node) {
         out.insert(node);
         return out;
     }
     for (number, ranges) in nodes {
-        let has = |cpu: &u32| ranges.iter().any(|(first, last)| (first..=last).contains(&cpu));
-        if (anywhere && !ranges.is_empty()) || place.cpus.iter().any(has) {
+        let is_on_node = |cpu: &u32| ranges.iter().any(|(first, last)| (first..=last).contains(&cpu));
+        if (any_cpu && !ranges.is_empty()) || place.cpus.iter().any(is_on_node) {
             out.insert(*number);
         }
     }
@@ -126,7 +124,7 @@ fn worker_nodes(place: &Placement, nodes: &[Node]) -> BTreeSet<u32> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Workers placed so, on a machine of two sockets with a device at this node.
+/// A record of a machine with two sockets, with workers at `place` and a device on node `device`.
 #[cfg(test)]
 fn on_two_nodes(place: &Placement, device: &str) -> model::record::Record {
     let mut record = Fixture::honest().record();
@@ -140,7 +138,7 @@ fn on_two_nodes(place: &Placement, device: &str) -> model::record::Record {
 }
 
 #[test]
-fn only_workers_that_are_put_next_to_the_device_are_near() {
+fn only_workers_bound_to_the_devices_node_are_local() {
     let near = [
         Placement { node: Some(1), ..Placement::default() },
         Placement { cpus: vec![16, 31, 63], ..Placement::default() },
@@ -151,16 +149,16 @@ fn only_workers_that_are_put_next_to_the_device_are_near() {
     }
     let both = Placement { cpus: vec![16, 47], ..Placement::default() };
     assert_eq!(CHECK.severity(&on_two_nodes(&both, "1\n")), Some(Severity::Note));
-    let of = |memory| Placement { node: Some(1), memory: Some(memory), ..Placement::default() };
-    assert_eq!(CHECK.severity(&on_two_nodes(&of(MemoryNodes::Local), "1\n")), None);
-    assert_eq!(CHECK.severity(&on_two_nodes(&of(MemoryNodes::Bind(vec![1])), "1\n")), None);
+    let bound_to = |memory| Placement { node: Some(1), memory: Some(memory), ..Placement::default() };
+    assert_eq!(CHECK.severity(&on_two_nodes(&bound_to(MemoryNodes::Local), "1\n")), None);
+    assert_eq!(CHECK.severity(&on_two_nodes(&bound_to(MemoryNodes::Bind(vec![1])), "1\n")), None);
     for memory in [MemoryNodes::Prefer(0), MemoryNodes::Interleave(vec![0, 1])] {
-        assert_eq!(CHECK.severity(&on_two_nodes(&of(memory), "1\n")), Some(Severity::Note));
+        assert_eq!(CHECK.severity(&on_two_nodes(&bound_to(memory), "1\n")), Some(Severity::Note));
     }
 }
 
 #[test]
-fn nodes_without_cpus_count_and_what_is_no_list_is_not_checked() {
+fn nodes_without_cpus_are_parsed_and_bad_lists_are_errors() {
     assert_eq!(nodes("/n/node2/cpulist: \n"), Ok(vec![(2, Vec::new())]));
     assert_eq!(nodes("/n/node0/cpulist: 0,4-7\n"), Ok(vec![(0, vec![(0, 0), (4, 7)])]));
     assert!(nodes("/n/node0/cpulist: 0-x\n").is_err() && nodes("/n/cpulist: 0\n").is_err());

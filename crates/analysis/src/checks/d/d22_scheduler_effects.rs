@@ -1,21 +1,20 @@
-//! D22: settings of the block layer that somebody has changed.
-//!
-//! For: a list of what differs from the kernel's defaults and touches this workload. Not for: whether that is better or
-//! worse, nor for counters that are off (A13) and caches declared away (C01).
+//! D22: block layer settings that differ from the kernel's defaults and affect this workload. Compares the
+//! scheduler, merging, request size, read-ahead and writeback throttling of every device with the defaults of its
+//! class.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::machine::{Layer, LayerKind};
 
-/// Read-ahead of a device that does not ask for more, KiB (VM_READAHEAD_PAGES).
+/// Default read-ahead in KiB (VM_READAHEAD_PAGES).
 const READ_AHEAD_KB: u64 = 128;
-/// Smallest default of the largest request, KiB, where the hardware allows it (BLK_DEF_MAX_SECTORS_CAP, larger since 6.16).
+/// Smallest default of the largest request in KiB, if the hardware allows it (BLK_DEF_MAX_SECTORS_CAP, larger
+/// since Linux 6.16).
 const MAX_SECTORS_KB: u64 = 1280;
-/// Latency that write-back throttling aims at, us, for spinning disks and others (block/blk-wbt.c).
+/// Target latency of writeback throttling in us, for spinning disks and for others (block/blk-wbt.c).
 const THROTTLE_US: [u64; 2] = [75_000, 2_000];
 
 pub(super) const CHECK: Check = Check {
@@ -54,56 +53,57 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let mut seen: Vec<&str> = Vec::new();
-    let mut words = Vec::new();
+    let mut changes = Vec::new();
     for layer in case.places().flat_map(|p| &p.layers).filter(|l| has_queue(l)) {
         if seen.contains(&layer.name.as_str()) {
             continue;
         }
         seen.push(&layer.name);
-        let changed = changed(case, layer)?;
-        if !changed.is_empty() {
-            words.push(format!("{}: {}", layer.name, changed.join(", ")));
+        let changed_settings = changed_settings(case, layer)?;
+        if !changed_settings.is_empty() {
+            changes.push(format!("{}: {}", layer.name, changed_settings.join(", ")));
         }
     }
     if seen.is_empty() {
         return Err("no block device is known below".into());
     }
-    let numbers = evidence([("devices", seen.len() as f64), ("devices_changed", words.len() as f64)]);
-    if words.is_empty() {
+    let numbers = evidence([("devices", seen.len() as f64), ("devices_changed", changes.len() as f64)]);
+    if changes.is_empty() {
         return Ok(Answer::Holds(
             "The settings of the block layer that matter here are the kernel's defaults.",
             numbers,
         ));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Note,
-        format!("Settings of the block layer are not the kernel's defaults ({}).", words.join("; ")),
+        format!("Settings of the block layer are not the kernel's defaults ({}).", changes.join("; ")),
         numbers,
-    )))
+    ))
 }
 
-/// Whether requests are queued and merged in this layer itself.
+/// Whether this layer queues and merges requests.
 fn has_queue(layer: &Layer) -> bool {
     matches!(layer.kind, LayerKind::Disk | LayerKind::Loop)
 }
 
-/// What of a device is not the default of its class, each as `nomerges 2 (default 0)`.
-fn changed(case: &Case, layer: &Layer) -> Known<Vec<String>> {
+/// Describes the settings of a device that differ from the defaults of its class, such as `nomerges 2 (default
+/// 0)`.
+fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<String>> {
     let mut out = Vec::new();
     let scheduler = layer
         .queue
         .get("scheduler")
         .ok_or_else(|| format!("the settings of {} are not shown", layer.name))?;
-    let active = active(scheduler);
-    // Where nobody counted the queues, both are taken for the default.
-    let many = layer.device_number("mq").is_ok_and(|queues| queues > 1);
-    let usual = active == "none" || (!many && active == "mq-deadline");
-    if !usual {
-        let default = if many { "none" } else { "none or mq-deadline" };
-        out.push(format!("scheduler {active} (default {default})"));
+    let active_scheduler = active_scheduler(scheduler);
+    // If the number of queues is unknown, both schedulers count as the default.
+    let has_many_queues = layer.device_number("mq").is_ok_and(|queues| queues > 1);
+    let is_default = active_scheduler == "none" || (!has_many_queues && active_scheduler == "mq-deadline");
+    if !is_default {
+        let default = if has_many_queues { "none" } else { "none or mq-deadline" };
+        out.push(format!("scheduler {active_scheduler} (default {default})"));
     }
     let mut compare = |file: &str, default: u64, differs: fn(u64, u64) -> bool| {
-        // Old kernels and devices without requests do not have all of them; what is not there cannot be set.
+        // Old kernels and devices without requests lack some of the files.
         if let Ok(now) = layer.queue_number(file)
             && differs(now, default)
         {
@@ -128,8 +128,8 @@ fn changed(case: &Case, layer: &Layer) -> Known<Vec<String>> {
     Ok(out)
 }
 
-/// The scheduler in use: the one in brackets, or the only one.
-fn active(text: &str) -> &str {
+/// Returns the scheduler in use: the one in brackets, or the only one.
+fn active_scheduler(text: &str) -> &str {
     let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(text.trim(), |(name, _)| name)
 }
@@ -148,14 +148,14 @@ fn set_for(fixture: &Fixture, files: &[(&str, &str)], queues: &str) -> model::re
     record
 }
 
-/// An honest record whose disk has these settings and so many hardware queues.
+/// An honest record whose disk has these settings and this many hardware queues.
 #[cfg(test)]
 fn set(files: &[(&str, &str)], queues: &str) -> model::record::Record {
     set_for(&Fixture::honest(), files, queues)
 }
 
 #[test]
-fn defaults_of_one_queue_and_of_many_are_silent() {
+fn defaults_for_one_and_for_several_queues_are_silent() {
     let deadline = ("scheduler", "none [mq-deadline] kyber bfq \n");
     assert!(matches!(CHECK.answer(&set(&[deadline], "1")), Ok(Answer::Holds(..))));
     assert_eq!(CHECK.severity(&set(&[deadline], "8")), Some(Severity::Note));
@@ -164,7 +164,7 @@ fn defaults_of_one_queue_and_of_many_are_silent() {
 }
 
 #[test]
-fn what_was_changed_is_listed_with_its_default() {
+fn changed_settings_are_listed_with_their_defaults() {
     let files = [("nomerges", "2\n"), ("rq_affinity", "1\n"), ("max_sectors_kb", "128\n")];
     let Ok(Answer::Finding(f)) = CHECK.answer(&set(&files, "4")) else { panic!("silent") };
     assert!(
@@ -175,13 +175,17 @@ fn what_was_changed_is_listed_with_its_default() {
 }
 
 #[test]
-fn settings_of_the_page_cache_matter_only_through_it() {
+fn page_cache_settings_matter_only_for_buffered_io() {
     let ahead = [("read_ahead_kb", "8192\n"), ("wbt_lat_usec", "0\n")];
-    let told = |fixture: Fixture| CHECK.severity(&set_for(&fixture, &ahead, "4"));
-    assert_eq!(told(Fixture::honest()), None);
-    assert_eq!(told(Fixture { cache: Cache::Buffered, ..Fixture::honest() }), Some(Severity::Note));
-    assert_eq!(told(Fixture { cache: Cache::Buffered, ..Fixture::honest_write() }), Some(Severity::Note));
-    let usual = [("read_ahead_kb", "8192\n"), ("optimal_io_size", "4194304\n"), ("wbt_lat_usec", "2000\n")];
+    let severity_with = |fixture: Fixture| CHECK.severity(&set_for(&fixture, &ahead, "4"));
+    assert_eq!(severity_with(Fixture::honest()), None);
+    assert_eq!(severity_with(Fixture { cache: Cache::Buffered, ..Fixture::honest() }), Some(Severity::Note));
+    assert_eq!(
+        severity_with(Fixture { cache: Cache::Buffered, ..Fixture::honest_write() }),
+        Some(Severity::Note)
+    );
+    let defaults =
+        [("read_ahead_kb", "8192\n"), ("optimal_io_size", "4194304\n"), ("wbt_lat_usec", "2000\n")];
     let buffered = Fixture { cache: Cache::Buffered, read_percent: 50, ..Fixture::honest() };
-    assert_eq!(CHECK.severity(&set_for(&buffered, &usual, "4")), None);
+    assert_eq!(CHECK.severity(&set_for(&buffered, &defaults, "4")), None);
 }

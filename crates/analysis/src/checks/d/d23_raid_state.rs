@@ -1,20 +1,16 @@
-//! D23: an array or cache below that is degraded, or busy with its own work.
-//!
-//! For: software RAID and bcache in the stack, before and during the runs. Not for: arrays inside a controller, which the
-//! kernel does not see, nor arrays that the target is not on.
+//! D23: a software RAID array or bcache below the target that is degraded or busy with its own work. Reads the
+//! state of the array before the runs and `/proc/mdstat` before and after each run.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
-use model::kernel_files::RAID;
+use model::evidence::{Moment, RAID};
+use model::finding::{CheckId, Severity};
 use model::machine::{Layer, LayerKind};
 
-/// What an array can be busy with (`mdstat`, `md/sync_action`).
+/// Work that an array can be busy with (`mdstat`, `md/sync_action`).
 const BUSY: &[&str] = &["resync", "recovery", "recover", "check", "reshape", "repair"];
-/// States of bcache in which reads and writes do not take the way that was set up.
+/// bcache states in which reads and writes bypass the configured cache.
 const BROKEN_CACHE: &[&str] = &["no cache", "inconsistent"];
 
 pub(super) const CHECK: Check = Check {
@@ -48,31 +44,33 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() || (arrays.is_empty() && caches.is_empty()) {
         return Ok(Answer::DoesNotApply);
     }
-    let mut words: Vec<String> = Vec::new();
-    let mut blind = None;
+    let mut all_problems: Vec<String> = Vec::new();
+    let mut why_not_read = None;
     for array in &arrays {
-        match of_array(case, array) {
-            Ok(said) => words.extend(said),
-            Err(why) => blind = Some(why),
+        match problems_of_array(case, array) {
+            Ok(problems) => all_problems.extend(problems),
+            Err(why) => why_not_read = Some(why),
         }
     }
     let broken = caches.iter().filter(|(_, state)| BROKEN_CACHE.contains(state));
-    words.extend(broken.map(|(layer, state)| format!("{} says '{state}'", layer.name)));
-    words.sort();
-    words.dedup();
+    all_problems.extend(broken.map(|(layer, state)| format!("{} says '{state}'", layer.name)));
+    all_problems.sort();
+    all_problems.dedup();
     let numbers = evidence([("arrays", arrays.len() as f64), ("caches", caches.len() as f64)]);
-    if words.is_empty() {
-        return blind.map_or(Ok(Answer::Holds("The arrays below were complete and idle.", numbers)), Err);
+    if all_problems.is_empty() {
+        return why_not_read
+            .map_or(Ok(Answer::Holds("The arrays below were complete and idle.", numbers)), Err);
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
-        format!("An array or cache below is degraded or busy: {}.", words.join("; ")),
+        format!("An array or cache below is degraded or busy: {}.", all_problems.join("; ")),
         numbers,
-    )))
+    ))
 }
 
-/// What is wrong with an array, by the kernel's own files before the runs and by its summary around each run.
-fn of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
+/// Describes what is wrong with an array, from its own files before the runs and from the summary around each
+/// run.
+fn problems_of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
     let mut out = Vec::new();
     let degraded = array.device_number("md/degraded");
     if let Ok(missing) = degraded.as_ref().map(|n| *n)
@@ -83,39 +81,39 @@ fn of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
     if let Some(action) = array.device.get("md/sync_action").map(|a| a.trim()).filter(|a| BUSY.contains(a)) {
         out.push(format!("{} is busy with {action}", array.name));
     }
-    let mut looked = false;
-    let mut blind = format!("{RAID} was not read");
+    let mut was_read = false;
+    let mut why_not_read = format!("{RAID} was not read");
     for snapshot in case.runs.iter().flat_map(|r| [r.at(Moment::Start), r.at(Moment::Stop)]) {
-        match snapshot.and_then(|s| s.text(RAID)).and_then(|text| in_mdstat(text, &array.name)) {
-            Ok(said) => {
-                looked = true;
-                out.extend(said);
+        match snapshot.and_then(|s| s.text(RAID)).and_then(|text| problems_in_mdstat(text, &array.name)) {
+            Ok(problems) => {
+                was_read = true;
+                out.extend(problems);
             }
-            Err(why) => blind = why,
+            Err(why) => why_not_read = why,
         }
     }
-    if out.is_empty() && !looked { Err(blind) } else { Ok(out) }
+    if out.is_empty() && !was_read { Err(why_not_read) } else { Ok(out) }
 }
 
-/// What the summary says against an array: a line with its name, then lines that are indented.
-fn in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
+/// Describes what is wrong with an array according to the summary: a line with its name, then indented lines.
+fn problems_in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
     let mut lines = text.lines().skip_while(|l| l.split(" : ").next().map(str::trim) != Some(name));
     lines.next().ok_or_else(|| format!("{RAID} does not name {name}"))?;
     let mut out = Vec::new();
     for line in lines.take_while(|l| l.starts_with(char::is_whitespace)) {
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        for word in &words {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        for field in &fields {
             let members =
-                word.strip_prefix('[').and_then(|w| w.strip_suffix(']')).and_then(|w| w.split_once('/'));
-            let Some((all, here)) = members else { continue };
-            if let (Ok(all), Ok(here)) = (all.parse::<u32>(), here.parse::<u32>())
-                && here < all
+                field.strip_prefix('[').and_then(|w| w.strip_suffix(']')).and_then(|w| w.split_once('/'));
+            let Some((all, present)) = members else { continue };
+            if let (Ok(all), Ok(present)) = (all.parse::<u32>(), present.parse::<u32>())
+                && present < all
             {
-                out.push(format!("{name} lacks {} of its members", all - here));
+                out.push(format!("{name} lacks {} of its members", all - present));
             }
         }
-        // `resync=DELAYED` and `resync=PENDING` are one word and do nothing yet.
-        let busy = words.windows(2).find(|w| w[1] == "=" && BUSY.contains(&w[0]));
+        // `resync=DELAYED` and `resync=PENDING` are one field, and the array is not busy yet.
+        let busy = fields.windows(2).find(|w| w[1] == "=" && BUSY.contains(&w[0]));
         out.extend(busy.map(|w| format!("{name} is busy with {}", w[0])));
     }
     Ok(out)
@@ -125,7 +123,7 @@ fn in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
 use crate::fixture::Fixture;
 
 #[cfg(test)]
-const WHOLE: &str = "Personalities : [raid1] [raid6] [raid5] [raid4]
+const COMPLETE: &str = "Personalities : [raid1] [raid6] [raid5] [raid4]
 md0 : active raid1 sdb1[1] sda1[0]
       976630336 blocks super 1.2 [2/2] [UU]
       \tresync=DELAYED
@@ -145,7 +143,7 @@ md0 : active raid1 sda1[0]
 unused devices: <none>
 ";
 #[cfg(test)]
-const RECOVERS: &str = "Personalities : [raid6] [raid5] [raid4]
+const CHECKING: &str = "Personalities : [raid6] [raid5] [raid4]
 md0 : active raid5 sdd1[3] sdc1[1] sdb1[0]
       1953260544 blocks super 1.2 level 5, 512k chunk, algorithm 2 [3/3] [UUU]
       [==>..................]  check = 12.6% (37043392/976630272) finish=127.5min speed=33440K/sec
@@ -172,18 +170,18 @@ fn on_array(mdstat: &str) -> model::record::Record {
 }
 
 #[test]
-fn members_that_lack_and_work_of_its_own_are_told_of_our_array_alone() {
+fn only_the_state_of_the_targets_array_counts() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&on_array(DEGRADED)) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
     assert!(f.sentence.contains("md0 lacks 1 of its members"), "{}", f.sentence);
-    let Ok(Answer::Finding(f)) = CHECK.answer(&on_array(RECOVERS)) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&on_array(CHECKING)) else { panic!("silent") };
     assert!(f.sentence.ends_with(": md0 is busy with check."), "{}", f.sentence);
-    assert!(matches!(CHECK.answer(&on_array(WHOLE)), Ok(Answer::Holds(..))), "md1 is not below");
+    assert!(matches!(CHECK.answer(&on_array(COMPLETE)), Ok(Answer::Holds(..))), "md1 is not below");
     assert_eq!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
-fn the_state_before_the_runs_counts_where_the_summary_cannot_be_read() {
+fn the_state_before_the_runs_suffices_without_a_summary() {
     let busy = on_array_with(Err("gone"), &[("md/degraded", "1\n"), ("md/sync_action", "recover\n")]);
     let Ok(Answer::Finding(f)) = CHECK.answer(&busy) else { panic!("silent") };
     assert!(f.sentence.contains("busy with recover; md0 lacks 1"), "{}", f.sentence);
@@ -192,7 +190,7 @@ fn the_state_before_the_runs_counts_where_the_summary_cannot_be_read() {
 }
 
 #[test]
-fn a_cache_that_is_gone_is_told() {
+fn a_lost_cache_biases() {
     let with = |state: &str| {
         let mut record = Fixture::honest().record();
         record.header.hosts[0].places[0].layers[0].device.insert("bcache/state".into(), state.into());

@@ -1,36 +1,33 @@
-//! D24: a file system whose data are elsewhere, or behind a program.
-//!
-//! For: network file systems, those of a virtual machine's host, and FUSE; and what the NFS client answered from memory.
-//! Not for: whether such a server keeps what it acknowledged (C05), nor caches above devices that the kernel counts (A01).
+//! D24: a file system whose data are on another machine, on the host of a virtual machine, or behind a program
+//! (FUSE). Decides by the kind of the file system. On NFS, also computes the share of the reads that the client's
+//! cache answered.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::{Moment, Snapshot};
-use model::finding::Severity;
+use model::evidence::{MOUNT_STATS, Moment, Snapshot};
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
-use model::kernel_files::MOUNT_STATS;
 use model::machine::FileSystem;
 use model::units::show_share;
 
-/// Kinds whose data are on another machine.
+/// Kinds of network file systems.
 const NETWORK: &[&str] = &[
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "afs", "gfs2", "ocfs2", "gpfs", "beegfs",
     "orangefs",
 ];
-/// Kinds whose data are with the host of a virtual machine.
+/// Kinds whose data are on the host of a virtual machine.
 const OF_HOST: &[&str] = &["9p", "virtiofs"];
-/// Programs in user space (FUSE) that fetch the data from another machine: what follows `fuse.` in the kind.
+/// FUSE programs that fetch the data from another machine, by the part of the kind after `fuse.`.
 const FETCHING: &[&str] = &["sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "ceph-fuse", "curlftpfs"];
-/// Those that encrypt what they keep, elsewhere or on this machine.
+/// FUSE programs that encrypt the data.
 const ENCRYPTING: &[&str] = &["gocryptfs", "encfs", "cryfs", "securefs"];
-/// Kinds whose client counts what it answers itself.
+/// Kinds whose client counts its cache hits.
 const COUNTED: &[&str] = &["nfs", "nfs4"];
-/// Share of the reads that never left this machine from which they are reported: the same as of a local page cache (A01).
+/// Share of cached reads from which it is reported, as for the local page cache (A01).
 const HITS_FROM: Share = Share(0.05);
-/// Share from which the number is about that cache.
+/// Share of cached reads from which the number is named after the cache.
 const CACHE_FROM: Share = Share(0.5);
 
 pub(super) const CHECK: Check = Check {
@@ -67,28 +64,28 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let mut places = 0;
-    let mut elsewhere: Option<(&FileSystem, &str)> = None;
+    let mut remote: Option<(&FileSystem, &str)> = None;
     for place in case.places() {
-        let unseen =
+        let why_unknown =
             || place.blind.clone().unwrap_or_else(|| format!("{} has no known file system", place.path));
-        let Some(fs) = &place.file_system else { return Err(unseen()) };
+        let Some(fs) = &place.file_system else { return Err(why_unknown()) };
         places += 1;
-        elsewhere = elsewhere.or_else(|| way(&fs.kind).map(|w| (fs, w)));
+        remote = remote.or_else(|| location(&fs.kind).map(|w| (fs, w)));
     }
     if places == 0 {
         return Err("the file system is not in the record".into());
     }
-    let Some((fs, way)) = elsewhere else {
+    let Some((fs, location)) = remote else {
         return Ok(Answer::Holds(
             "The file system is on this machine, without a program between.",
             evidence([]),
         ));
     };
-    let mut sentence = format!("This is {} ({}): {way}.", fs.kind, fs.source);
+    let mut sentence = format!("This is {} ({}): {location}.", fs.kind, fs.source);
     let mut numbers = evidence([]);
     let mut rename = Rename::Condition(condition(&fs.kind));
     if COUNTED.contains(&fs.kind.as_str()) && case.does(Kind::Read) {
-        match hits(case, fs) {
+        match client_hit_share(case, fs) {
             Ok(share) => {
                 numbers = evidence([("client_hit_share", share)]);
                 if share >= HITS_FROM {
@@ -113,8 +110,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// What lies between this machine and the data, in words; `None` for a local file system.
-fn way(kind: &str) -> Option<&'static str> {
+/// Describes what is between this machine and the data, or returns `None` for a local file system.
+fn location(kind: &str) -> Option<&'static str> {
     match kind {
         k if NETWORK.contains(&k) => {
             Some("the data are on another machine, whose caches cannot be seen from here")
@@ -135,50 +132,50 @@ fn way(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// What the way adds to the name of a number.
+/// Returns the condition for the name of the result.
 fn condition(kind: &str) -> String {
-    let how = match kind {
+    let prefix = match kind {
         k if is_program(k, FETCHING) => "over the network ",
         k if is_program(k, ENCRYPTING) => "encrypted ",
         _ => "",
     };
-    format!("{how}through {kind}")
+    format!("{prefix}through {kind}")
 }
 
 fn is_program(kind: &str, names: &[&str]) -> bool {
     kind.strip_prefix("fuse.").is_some_and(|name| names.contains(&name))
 }
 
-/// The share of the bytes read that the client's cache answered, over all runs.
-fn hits(case: &Case, fs: &FileSystem) -> Known<f64> {
+/// Returns the share of the bytes read that the client's cache answered, over all runs.
+fn client_hit_share(case: &Case, fs: &FileSystem) -> Known<f64> {
     if case.others_read_from(&fs.mount_point) {
         return Err("other streams read from the same mount, and the client counts them together".into());
     }
-    let (mut asked, mut served) = (0_u64, 0_u64);
+    let (mut requested, mut served) = (0_u64, 0_u64);
     for ran in &case.runs {
-        let [a, s] = moved(ran, fs)?;
-        asked = asked.saturating_add(a);
+        let [a, s] = bytes_in_run(ran, fs)?;
+        requested = requested.saturating_add(a);
         served = served.saturating_add(s);
     }
-    if asked == 0 {
+    if requested == 0 {
         return Err("the client counted no reads".into());
     }
-    // Read-ahead makes the server send more than was asked for.
-    Ok((1.0 - served as f64 / asked as f64).max(0.0))
+    // With read-ahead, the server sends more than was requested.
+    Ok((1.0 - served as f64 / requested as f64).max(0.0))
 }
 
-/// Bytes that were read from the client, and those that it read from the server, in a run.
-fn moved(ran: &CaseRun, fs: &FileSystem) -> Known<[u64; 2]> {
-    let before = counts(ran.at(Moment::Start)?, fs)?;
-    let after = counts(ran.at(Moment::Stop)?, fs)?;
-    let grew =
+/// Returns the bytes read from the client, and the bytes that it read from the server, in a run.
+fn bytes_in_run(ran: &CaseRun, fs: &FileSystem) -> Known<[u64; 2]> {
+    let before = bytes_since_mount(ran.at(Moment::Start)?, fs)?;
+    let after = bytes_since_mount(ran.at(Moment::Stop)?, fs)?;
+    let growth =
         |i: usize| after[i].checked_sub(before[i]).ok_or_else(|| format!("{MOUNT_STATS} went backwards"));
-    Ok([grew(0)?, grew(1)?])
+    Ok([growth(0)?, growth(1)?])
 }
 
-/// Bytes that were read from the client, and those that it read from the server, since the mount was made: the line `bytes:` below the line
-/// that names the mount.
-fn counts(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
+/// Returns the bytes read from the client, and the bytes that it read from the server, since the mount: the line
+/// `bytes:` after the line that names the mount.
+fn bytes_since_mount(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
     let name = format!(" mounted on {} with fstype ", fs.mount_point);
     let mut lines = snapshot.text(MOUNT_STATS)?.lines().skip_while(|l| !l.contains(&name));
     lines.next().ok_or_else(|| format!("{MOUNT_STATS} does not name {}", fs.mount_point))?;
@@ -195,7 +192,7 @@ fn counts(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// The beginning of what a client of NFS 4.2 shows, with a mount of something else before it.
+/// The start of the counters of an NFS 4.2 client, after another mount.
 #[cfg(test)]
 fn mountstats(normal: u64, direct: u64, server: u64) -> String {
     format!(
@@ -211,59 +208,60 @@ fn mountstats(normal: u64, direct: u64, server: u64) -> String {
     )
 }
 
-/// A record on NFS, where this many percent were answered by the client.
+/// A record on NFS whose client answered `hit_percent` percent.
 #[cfg(test)]
-fn on_nfs(fixture: &Fixture, hits: Result<u64, &str>) -> model::record::Record {
+fn on_nfs(fixture: &Fixture, hit_percent: Result<u64, &str>) -> model::record::Record {
     let mut record = Fixture { kind: "nfs4", ..fixture.clone() }.record();
     record.header.hosts[0].places[0].file_system.as_mut().unwrap().source = "server:/export".into();
-    let mut asked = 0;
+    let mut requested = 0;
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
-        let text = hits.map(|percent| mountstats(asked / 2, asked / 2, asked / 100 * (100 - percent)));
+        let text = hit_percent
+            .map(|percent| mountstats(requested / 2, requested / 2, requested / 100 * (100 - percent)));
         snapshot.files.insert(MOUNT_STATS.into(), text.map_err(str::to_owned));
-        asked += 100_000_000;
+        requested += 100_000_000;
     }
     record
 }
 
 #[cfg(test)]
-fn found(record: &model::record::Record) -> Detail {
-    let Ok(Answer::Finding(found)) = CHECK.answer(record) else { panic!("silent") };
-    found
+fn finding(record: &model::record::Record) -> Detail {
+    let Ok(Answer::Finding(finding)) = CHECK.answer(record) else { panic!("silent") };
+    finding
 }
 
 #[test]
-fn what_the_client_answered_is_told_from_a_twentieth_and_names_the_number_from_a_half() {
-    let few = found(&on_nfs(&Fixture::honest(), Ok(4)));
-    assert!(!few.sentence.contains("never left"), "{}", few.sentence);
-    assert_eq!(few.renames, Some(Rename::Condition("through nfs4".into())));
-    let some = found(&on_nfs(&Fixture::honest(), Ok(6)));
-    assert!(some.sentence.contains("6.0 % of what was read never left"), "{}", some.sentence);
-    let most = found(&on_nfs(&Fixture::honest(), Ok(90)));
-    assert_eq!(most.renames, Some(Rename::Medium("page cache above nfs4".into())));
+fn client_cache_hits_are_reported_and_many_relabel() {
+    let few_hits = finding(&on_nfs(&Fixture::honest(), Ok(4)));
+    assert!(!few_hits.sentence.contains("never left"), "{}", few_hits.sentence);
+    assert_eq!(few_hits.renames, Some(Rename::Condition("through nfs4".into())));
+    let some_hits = finding(&on_nfs(&Fixture::honest(), Ok(6)));
+    assert!(some_hits.sentence.contains("6.0 % of what was read never left"), "{}", some_hits.sentence);
+    let most_hits = finding(&on_nfs(&Fixture::honest(), Ok(90)));
+    assert_eq!(most_hits.renames, Some(Rename::Medium("page cache above nfs4".into())));
 }
 
 #[test]
-fn without_the_counters_of_nfs_it_is_still_remote_and_says_what_was_not_seen() {
+fn without_nfs_counters_the_sentence_names_what_is_unknown() {
     let record = on_nfs(&Fixture::honest(), Err("Permission denied"));
-    assert!(found(&record).sentence.contains("was not seen: /proc/self/mountstats: Permission denied"));
-    let writes = found(&on_nfs(&Fixture::honest_write(), Err("Permission denied")));
+    assert!(finding(&record).sentence.contains("was not seen: /proc/self/mountstats: Permission denied"));
+    let writes = finding(&on_nfs(&Fixture::honest_write(), Err("Permission denied")));
     assert!(!writes.sentence.contains("not seen:"), "{}", writes.sentence);
 }
 
 #[test]
-fn known_programs_are_told_by_what_they_do() {
-    let of = |kind| found(&Fixture { kind, ..Fixture::honest() }.record()).renames;
+fn known_fuse_programs_are_described() {
+    let renames_of = |kind| finding(&Fixture { kind, ..Fixture::honest() }.record()).renames;
     for (kind, name) in [
         ("fuse.sshfs", "over the network through fuse.sshfs"),
         ("fuse.gocryptfs", "encrypted through fuse.gocryptfs"),
         ("fuse.bindfs", "through fuse.bindfs"),
     ] {
-        assert_eq!(of(kind), Some(Rename::Condition(name.into())));
+        assert_eq!(renames_of(kind), Some(Rename::Condition(name.into())));
     }
 }
 
 #[test]
-fn programs_and_hosts_are_elsewhere_and_local_file_systems_are_not() {
+fn remote_file_systems_relabel_and_local_ones_hold() {
     for kind in ["fuse.sshfs", "fuseblk", "fuse", "9p", "virtiofs", "cifs"] {
         let record = Fixture { kind, ..Fixture::honest() }.record();
         assert_eq!(CHECK.severity(&record), Some(Severity::Rename), "{kind}");

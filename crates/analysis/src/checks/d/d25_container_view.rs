@@ -1,19 +1,16 @@
-//! D25: a machine of which only a part can be seen.
-//!
-//! For: targets on a container's overlay, and facts that were refused. Not for: what the machine simply does not have; each
-//! check says that for itself.
+//! D25: a container or sandbox that hides a part of the machine. Notes targets on an overlay, and facts that the
+//! kernel or the container runtime refused to show.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::machine::Machine;
 use model::units::show_count;
 
-/// Reasons with which the kernel or a container's runtime refuses to show something that is there.
+/// Error texts of the kernel or a container runtime that refuses to show an existing file.
 const REFUSALS: &[&str] = &["permission denied", "operation not permitted", "read-only file system"];
-/// Most names in a sentence.
+/// Largest number of names in a sentence.
 const MOST_NAMES: usize = 4;
 
 pub(super) const CHECK: Check = Check {
@@ -52,38 +49,38 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Err("where the targets are is not in the record".into());
     }
     let overlay = case.places().find(|p| p.kind() == "overlay");
-    let hidden = hidden(machine);
-    let numbers = evidence([("refused", hidden.len() as f64)]);
-    if overlay.is_none() && hidden.is_empty() {
+    let refused_facts = refused_facts(machine);
+    let numbers = evidence([("refused", refused_facts.len() as f64)]);
+    if overlay.is_none() && refused_facts.is_empty() {
         if machine.facts.is_empty() {
             return Err("this session holds no facts about the machine".into());
         }
         return Ok(Answer::Holds("Nothing that fathom wanted to see of the machine was refused.", numbers));
     }
-    if let Some(place) = overlay.filter(|place| place.blind.is_none() && hidden.is_empty()) {
+    if let Some(place) = overlay.filter(|place| place.blind.is_none() && refused_facts.is_empty()) {
         let sentence = format!(
             "{} is in an overlay, as the file system of a container is; fathom followed it to the device that holds the data.",
             place.path
         );
-        return Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)));
+        return Ok(Answer::finding(Severity::Note, sentence, numbers));
     }
     let mut sentence = String::from("fathom sees only part of the machine");
     if let Some(place) = overlay {
         sentence += &format!(": {} is on the layers of a container", place.path);
         sentence += &place.blind.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
     }
-    if !hidden.is_empty() {
-        let named = hidden.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
-        let more = hidden.len().saturating_sub(MOST_NAMES);
+    if !refused_facts.is_empty() {
+        let names = refused_facts.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
+        let more = refused_facts.len().saturating_sub(MOST_NAMES);
         let more = if more > 0 { format!(" and {} more", show_count(more as f64)) } else { String::new() };
         sentence +=
-            &format!("{} it was refused {named}{more}", if overlay.is_some() { "; and" } else { ":" });
+            &format!("{} it was refused {names}{more}", if overlay.is_some() { "; and" } else { ":" });
     }
-    Ok(Answer::Finding(Detail::new(Severity::Note, sentence + ".", numbers)))
+    Ok(Answer::finding(Severity::Note, sentence + ".", numbers))
 }
 
-/// What was refused, by name.
-fn hidden(machine: &Machine) -> Vec<&str> {
+/// Returns the names of the refused facts.
+fn refused_facts(machine: &Machine) -> Vec<&str> {
     let refused = |why: &String| {
         let why = why.to_lowercase();
         REFUSALS.iter().any(|r| why.contains(r))
@@ -101,7 +98,13 @@ fn hidden(machine: &Machine) -> Vec<&str> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use model::kernel_files::{LIMITS, PRODUCT, SLEEPS, VENDOR};
+use model::evidence::LIMITS;
+#[cfg(test)]
+use model::evidence::PRODUCT;
+#[cfg(test)]
+use model::evidence::SLEEPS;
+#[cfg(test)]
+use model::evidence::VENDOR;
 
 #[cfg(test)]
 fn refused(names: &[&str], why: &str) -> model::record::Record {
@@ -112,7 +115,7 @@ fn refused(names: &[&str], why: &str) -> model::record::Record {
 }
 
 #[test]
-fn what_is_refused_is_listed_and_what_is_not_there_is_no_sign() {
+fn refused_facts_are_listed_and_missing_files_are_silent() {
     let denied = refused(&[LIMITS], "Permission denied (os error 13)");
     let Ok(Answer::Finding(f)) = CHECK.answer(&denied) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
@@ -121,7 +124,7 @@ fn what_is_refused_is_listed_and_what_is_not_there_is_no_sign() {
 }
 
 #[test]
-fn a_long_list_is_cut_and_an_overlay_is_said_with_what_it_hides() {
+fn long_lists_are_cut_and_overlays_name_what_they_hide() {
     let mut record = refused(&[LIMITS, PRODUCT, SLEEPS, VENDOR], "Operation not permitted (os error 1)");
     let machine = &mut record.header.hosts[0];
     machine.cgroup = Err("/sys/fs/cgroup: Read-only file system (os error 30)".into());
@@ -130,7 +133,7 @@ fn a_long_list_is_cut_and_an_overlay_is_said_with_what_it_hides() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("/data is on the layers of a container (overlay: its"), "{}", f.sentence);
     assert!(f.sentence.ends_with(" and 1 more."), "{}", f.sentence);
-    // An overlay that was followed to its device hides nothing.
+    // An overlay that fathom followed to its device hides nothing.
     let Ok(Answer::Finding(f)) = CHECK.answer(&Fixture { kind: "overlay", ..Fixture::honest() }.record())
     else {
         panic!("silent")

@@ -1,22 +1,21 @@
-//! D26: fathom itself, or a worker of it, was stopped or traced.
+//! D26: a stop or a tracer that halted fathom or its workers. A stop signal, a freezer or a paused machine stops
+//! all threads; a debugger, `strace` or a freezer may stop single workers.
 //!
-//! A stop signal, a freezer or a paused machine stops all threads; a debugger, `strace` or a freezer may stop single workers. The record has
-//! both: the lateness of a thread that only sleeps, and samples of the workers' states. Waiting for a CPU is D08, a quota D11, and a
-//! machine that slept and knows it D13.
+//! Adds up how late a thread woke that only sleeps, and counts the samples that found a worker stopped or traced.
+//! Waiting for a CPU is D08, a quota D11, and a sleep of the machine D13.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::record::WorkerStates;
 use model::units::{show_count, show_ns, show_share};
-use stats::proportion;
+use stats::intervals;
 
-/// Share of the runs' time that changes a rate by less than runs vary.
+/// Share of the runs' time above which the stop is larger than the variation between runs.
 const BIASED_ABOVE: Share = Share(0.01);
-/// Share from which most of what is seen is the stop.
+/// Share above which the stop decides the number.
 const VOID_ABOVE: Share = Share(0.3);
 
 /// One-sided confidence of the bound on the share of stopped samples.
@@ -65,17 +64,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let (mut total, mut longest, mut times, mut time) = (0.0_f64, 0_u64, 0_u64, 0.0);
     let mut workers = Ok(WorkerStates::default());
     for ran in &case.runs {
-        let seen = ran
+        let stall = ran
             .end
             .still
             .clone()
             .unwrap_or_else(|| Err("whether fathom stood still was not recorded".into()))?;
-        total += seen.total_ns as f64;
-        longest = longest.max(seen.longest_ns);
-        times += u64::from(seen.times);
+        total += stall.total_ns as f64;
+        longest = longest.max(stall.longest_ns);
+        times += u64::from(stall.times);
         time += ran.active_ns()? as f64;
-        workers = match (workers, seen.workers) {
-            (Ok(sum), Some(states)) => states.map(|states| sum_of_states(sum, states)),
+        workers = match (workers, stall.workers) {
+            (Ok(sum), Some(states)) => states.map(|states| add_states(sum, states)),
             (sum, _) => sum,
         };
     }
@@ -91,31 +90,31 @@ fn evaluate(case: &Case) -> Known<Answer> {
         numbers.insert("worker_samples_stopped".into(), states.stopped as f64);
         numbers.insert("worker_samples_traced".into(), states.traced as f64);
     }
-    let of_all = (part > BIASED_ABOVE).then(|| {
-        let often = if times == 1 {
+    let whole_process = (part > BIASED_ABOVE).then(|| {
+        let repetitions = if times == 1 {
             String::new()
         } else {
             format!(" ({times} times, at most {})", show_ns(longest as f64))
         };
         let sentence = format!(
-            "fathom itself stood still for {}{often}, {} of the runs' time: it was stopped (a signal, a freezer, a debugger), or the \
+            "fathom itself stood still for {}{repetitions}, {} of the runs' time: it was stopped (a signal, a freezer, a debugger), or the \
              whole machine was. Stalls and gaps over time are that, and not the storage.",
             show_ns(total),
             show_share(part)
         );
         (if part > VOID_ABOVE { Severity::Void } else { Severity::Biased }, sentence)
     });
-    let of_workers = workers.as_ref().ok().and_then(stopped_workers);
-    let worst = [of_all, of_workers].into_iter().flatten().min_by_key(|(severity, _)| *severity);
+    let single_workers = workers.as_ref().ok().and_then(stopped_workers);
+    let worst = [whole_process, single_workers].into_iter().flatten().min_by_key(|(severity, _)| *severity);
     if let Some((severity, sentence)) = worst {
-        return Ok(Answer::Finding(Detail::new(severity, sentence, numbers)));
+        return Ok(Answer::finding(severity, sentence, numbers));
     }
     workers?;
     Ok(Answer::Holds("No stop of fathom or of a worker was seen that counts, and no tracer.", numbers))
 }
 
 /// Adds the samples of one run to those of the runs before.
-fn sum_of_states(sum: WorkerStates, states: WorkerStates) -> WorkerStates {
+fn add_states(sum: WorkerStates, states: WorkerStates) -> WorkerStates {
     WorkerStates {
         samples: sum.samples.saturating_add(states.samples),
         stopped: sum.stopped.saturating_add(states.stopped),
@@ -124,13 +123,13 @@ fn sum_of_states(sum: WorkerStates, states: WorkerStates) -> WorkerStates {
     }
 }
 
-/// Returns how bad it is that workers were stopped or traced, with a sentence, or `None` if no sample found that.
+/// Returns the severity and a sentence if workers were stopped or traced, or `None` if no sample found that.
 fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
     if states.stopped == 0 && states.traced == 0 {
         return None;
     }
-    let (least, _) = proportion::exact(states.stopped, states.samples, CONFIDENCE.0);
-    let severity = if least > VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
+    let (stopped_at_least, _) = intervals::exact(states.stopped, states.samples, CONFIDENCE.0);
+    let severity = if stopped_at_least > VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
     let stopped = format!(
         "{} of {} samples found a worker stopped ({})",
         show_count(states.stopped as f64),
@@ -151,17 +150,17 @@ fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
     Some((severity, sentence))
 }
 
-/// The honest record of a program that stood still for so long in one run.
+/// The honest record of a program that stood still for `ns` in one run.
 #[cfg(test)]
 fn still(ns: u64) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
-    let seen = model::record::Still { times: 1, longest_ns: ns, total_ns: ns, workers: None };
-    record.runs[0].end.as_mut().unwrap().still = Some(Ok(seen));
+    let stall = model::record::Still { times: 1, longest_ns: ns, total_ns: ns, workers: None };
+    record.runs[0].end.as_mut().unwrap().still = Some(Ok(stall));
     record
 }
 
 #[test]
-fn a_hundredth_is_nothing_half_a_second_biases_and_most_of_the_time_voids() {
+fn a_short_stop_is_silent_a_longer_one_biases_and_most_of_the_time_is_void() {
     let at = |ns| CHECK.severity(&still(ns));
     // Five runs of a second.
     assert_eq!(at(40_000_000), None);
@@ -170,7 +169,7 @@ fn a_hundredth_is_nothing_half_a_second_biases_and_most_of_the_time_voids() {
 }
 
 #[test]
-fn a_tracer_or_a_stopped_worker_biases_and_mostly_stopped_workers_void() {
+fn a_tracer_or_a_stopped_worker_biases_and_many_stopped_samples_are_void() {
     let record = |states: Known<WorkerStates>| {
         let mut record = crate::fixture::Fixture::honest().record();
         let still = model::record::Still { workers: Some(states), ..Default::default() };

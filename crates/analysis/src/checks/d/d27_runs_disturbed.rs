@@ -1,18 +1,15 @@
-//! D27: runs that count although others disturbed them.
-//!
-//! For: what was decided of each run while it was measured, obeyed and never decided anew. Not for: the share of others in all
-//! runs together (D01) nor stolen time over all of them (D10), which are asked of the figures as they are.
+//! D27: runs that other load disturbed but that still count. Reports the decisions made while measuring: a
+//! disturbed run was repeated (note), or counts because no attempt was undisturbed (biased).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
 use crate::strategy::disturbed::{BYTES_PER_S, FLOOR_BYTES, FLOOR_IOS, IOS_PER_S, Outside, STOLEN_ABOVE};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_bytes;
 
-/// Disturbed runs that the sentence names at most.
+/// Largest number of disturbed runs in the sentence.
 const NAMED: usize = 3;
 
 pub(super) const CHECK: Check = Check {
@@ -49,11 +46,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let counting: Vec<&CaseRun> = case.runs.iter().filter(|r| r.run.disturbed.is_some()).collect();
-    let again = case.aside.iter().filter(|r| r.run.disturbed.is_some()).count();
+    let repeated = case.aside.iter().filter(|r| r.run.disturbed.is_some()).count();
     let numbers = evidence([
         ("disturbed_runs", counting.len() as f64),
         ("runs", case.runs.len() as f64),
-        ("disturbed_attempts_left_out", again as f64),
+        ("disturbed_attempts_left_out", repeated as f64),
     ]);
     if !counting.is_empty() {
         let sentence = format!(
@@ -62,45 +59,45 @@ fn evaluate(case: &Case) -> Known<Answer> {
             case.runs.len(),
             describe_disturbed_runs(&counting)
         );
-        return Ok(found(Severity::Biased, sentence, None, numbers));
+        return Ok(finding(Severity::Biased, sentence, None, numbers));
     }
-    if again > 0 {
+    if repeated > 0 {
         let aside: Vec<&CaseRun> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();
         let sentence =
             format!("Other load disturbed runs, which were repeated: {}.", describe_disturbed_runs(&aside));
-        return Ok(found(Severity::Note, sentence, Some(String::new()), numbers));
+        return Ok(finding(Severity::Note, sentence, Some(String::new()), numbers));
     }
     if case.runs.is_empty() {
         return Err(crate::case::no_run());
     }
-    let unseen = Outside::from_runs(case);
-    match unseen.unseen().as_slice() {
+    let outside = Outside::from_runs(case);
+    match outside.unseen().as_slice() {
         [] => Ok(Answer::Holds("Nobody disturbed the runs.", numbers)),
         reasons => Err(reasons.join("; ")),
     }
 }
 
-fn found(severity: Severity, sentence: String, cure: Option<String>, evidence: Evidence) -> Answer {
+fn finding(severity: Severity, sentence: String, cure: Option<String>, evidence: Evidence) -> Answer {
     Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
 }
 
 /// `run 2 by 240 MB/s of others on vda`.
 fn describe_disturbed_runs(runs: &[&CaseRun]) -> String {
-    let of = |ran: &&CaseRun| {
+    let describe_run = |ran: &&CaseRun| {
         let by = ran.run.disturbed.as_ref()?;
         Some(format!("run {} ({})", ran.run.start.repeat.saturating_add(1), by.describe()))
     };
-    let mut all: Vec<String> = runs.iter().take(NAMED).filter_map(of).collect();
+    let mut all: Vec<String> = runs.iter().take(NAMED).filter_map(describe_run).collect();
     if runs.len() > NAMED {
         all.push(format!("and {} more", runs.len() - NAMED));
     }
     all.join("; ")
 }
 
-/// The honest record with disturbed runs.
+/// The honest record with these runs disturbed.
 #[cfg(test)]
 fn disturbed(runs: &[usize]) -> model::record::Record {
-    use model::record::disturbed::{Disturbance, Disturbed};
+    use model::record::{Disturbance, Disturbed};
     let mut record = crate::fixture::Fixture::honest().record();
     for run in runs {
         let by = vec![Disturbance::StolenCpu { share: 0.2 }];
@@ -110,7 +107,7 @@ fn disturbed(runs: &[usize]) -> model::record::Record {
 }
 
 #[test]
-fn a_disturbed_run_that_counts_biases_and_one_that_was_measured_again_is_a_note() {
+fn a_disturbed_run_biases_and_a_repeated_one_is_a_note() {
     let mut record = disturbed(&[1, 2, 3, 4]);
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
@@ -120,8 +117,8 @@ fn a_disturbed_run_that_counts_biases_and_one_that_was_measured_again_is_a_note(
         f.sentence
     );
     for run in &mut record.runs[1..] {
-        let again = model::record::Run { disturbed: None, ..run.clone() };
-        record.aside.push(std::mem::replace(run, again));
+        let repeated = model::record::Run { disturbed: None, ..run.clone() };
+        record.aside.push(std::mem::replace(run, repeated));
     }
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
@@ -129,9 +126,9 @@ fn a_disturbed_run_that_counts_biases_and_one_that_was_measured_again_is_a_note(
 }
 
 #[test]
-fn what_older_files_do_not_hold_is_not_checked() {
+fn files_without_the_limits_are_not_checked() {
     let mut record = crate::fixture::Fixture::honest().record();
     let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut record.evidence);
-    snapshots.for_each(|s| drop(s.files.remove(model::kernel_files::LIMITS)));
+    snapshots.for_each(|s| drop(s.files.remove(model::evidence::LIMITS)));
     assert!(CHECK.answer(&record).is_err_and(|why| why.contains("limits")));
 }

@@ -1,31 +1,28 @@
-//! D28: a guest whose free memory goes back to the host, and a page cache that had to get it again.
-//!
-//! For: what that memory cost while it was measured. Not for: a machine that is short of memory (D14), nor for time that the host
-//! took (D10).
+//! D28: a guest that returns its free memory to the host, so that the page cache must get it back during the
+//! runs. Compares the growth of the page cache with the bytes moved, and the workers' system time per byte with a
+//! limit.
 
 use crate::case::{Amount, Case, CaseRun, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::kernel_text::{entries, keyed};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, stream_workers};
+use crate::figures::kernel_text::{entries, keyed};
 use crate::threshold::{Ns, Share};
 use model::Known;
-use model::check_id::CheckId;
-use model::evidence::Moment;
-use model::finding::Severity;
-use model::kernel_files::PAGE_REPORTING;
+use model::evidence::{Moment, PAGE_REPORTING};
+use model::finding::{CheckId, Severity};
 use model::units::{show_bytes, show_share};
 
 const VMSTAT: &str = "/proc/vmstat";
-/// Bytes of a page in the counters of `/proc/vmstat`; larger ones would make more of the same count, never less.
+/// Page size in the counters of `/proc/vmstat`. Larger pages would make the same count more, never less.
 const PAGE_BYTES: u64 = 4096;
-/// What `page_reporting_order` says where nobody asked for reports: -1, and the largest orders there are, which older kernels
-/// began with (mm/page_reporting.c).
-const NOBODY: [i64; 3] = [-1, 11, 10];
-/// Share of the bytes moved that was taken out of free memory, from which its price is in the number.
+/// Values of `page_reporting_order` without page reporting: -1, and the largest orders, the initial value in
+/// older kernels (mm/page_reporting.c).
+const NOT_REPORTING: [i64; 3] = [-1, 11, 10];
+/// Share of the moved bytes that went into formerly free memory, above which its price affects the number.
 const TAKEN_FROM: Share = Share(0.10);
-/// System time of a byte from which memory was given by the host first. Finding a page and copying it costs 0.1 to 0.25 ns a byte;
-/// 0.8 to 1.9 were measured where the host had to give it (KVM, 2 MiB at a time).
+/// System time per byte above which the host had to provide the memory. Finding a page and copying costs 0.1 to
+/// 0.25 ns per byte; 0.8 to 1.9 were measured with memory from the host (KVM, 2 MiB at a time).
 const NS_PER_BYTE_FROM: f64 = 0.5;
-/// System time of an operation, whatever its size, that is left out of that.
+/// System time of an operation of any size, which is subtracted first.
 const PER_OPERATION: Ns = Ns(5_000.0);
 
 pub(super) const CHECK: Check = Check {
@@ -70,29 +67,31 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let machine = case.machine.ok_or("the record names no host")?;
     let order = entries(machine.fact(PAGE_REPORTING)?).next().map(|(_, order)| order.parse::<i64>());
-    let reported = match order {
+    let is_reporting = match order {
         None => false,
-        Some(order) => !NOBODY.contains(&order.map_err(|_| format!("{PAGE_REPORTING} is no number"))?),
+        Some(order) => !NOT_REPORTING.contains(&order.map_err(|_| format!("{PAGE_REPORTING} is no number"))?),
     };
-    if !reported {
+    if !is_reporting {
         let holds = "Memory that this machine frees stays with it, as far as can be seen.";
         return Ok(Answer::Holds(holds, evidence([])));
     }
-    let taken =
-        case.runs.iter().try_fold(0_u64, |sum, run| Ok::<_, String>(sum.saturating_add(taken(run)?)))?;
+    let taken_bytes = case
+        .runs
+        .iter()
+        .try_fold(0_u64, |sum, run| Ok::<_, String>(sum.saturating_add(taken_bytes(run)?)))?;
     let moved = case.issued_total();
     if moved.bytes == 0 {
         return Err("no byte was read or written".into());
     }
     // The kernel counts the pages of all streams together.
-    let part = share(taken as f64, case.of_phase().issued_total().bytes as f64).min(1.0);
-    let mut numbers = evidence([("taken_bytes", taken as f64), ("moved_bytes", moved.bytes as f64)]);
+    let part = share(taken_bytes as f64, case.of_phase().issued_total().bytes as f64).min(1.0);
+    let mut numbers = evidence([("taken_bytes", taken_bytes as f64), ("moved_bytes", moved.bytes as f64)]);
     if part < TAKEN_FROM {
         return Ok(Answer::Holds("The page cache took hardly any memory that had been free.", numbers));
     }
     let spent = system_ns_per_byte(case, &moved);
     numbers.extend(spent.map(|ns| ("system_ns_per_byte".to_owned(), ns)));
-    let first = format!(
+    let start_of_sentence = format!(
         "The host takes the memory that this guest frees, and gives it back when it is used: {} of what was moved ({}) went into \
          memory that had been free",
         show_share(part),
@@ -101,25 +100,28 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(match spent.filter(|ns| *ns >= NS_PER_BYTE_FROM) {
         Some(ns) => Detail::new(
             Severity::Biased,
-            format!("{first}, at {ns:.1} ns of system time a byte: with memory at hand, the same is faster."),
+            format!(
+                "{start_of_sentence}, at {ns:.1} ns of system time a byte: with memory at hand, the same is faster."
+            ),
             numbers,
         ),
-        None => Detail::new(Severity::Note, format!("{first}."), numbers),
+        None => Detail::new(Severity::Note, format!("{start_of_sentence}."), numbers),
     }))
 }
 
-/// Bytes that the page cache had more at the stop of a run than at its start: they were free.
-fn taken(run: &CaseRun) -> Known<u64> {
+/// Returns the growth of the page cache during a run. These pages were free.
+fn taken_bytes(run: &CaseRun) -> Known<u64> {
     let pages = |moment| keyed(run.at(moment)?.text(VMSTAT)?, "nr_file_pages");
     Ok(pages(Moment::Stop)?.saturating_sub(pages(Moment::Start)?).saturating_mul(PAGE_BYTES))
 }
 
-/// System time of the stream's workers for each byte, less what operations cost whatever their size; `None` where it is not known.
+/// Returns the system time of the stream's workers per byte, without the fixed cost of operations, or `None` if
+/// unknown.
 fn system_ns_per_byte(case: &Case, moved: &Amount) -> Option<f64> {
-    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let workers = || stream_workers(case);
     let system: f64 = workers().map(|w| w.system_ns as f64).sum();
-    let known = workers().any(|w| w.wall_ns > 0);
-    known.then(|| (system - moved.ops as f64 * PER_OPERATION.0).max(0.0) / moved.bytes as f64)
+    let is_known = workers().any(|w| w.wall_ns > 0);
+    is_known.then(|| (system - moved.ops as f64 * PER_OPERATION.0).max(0.0) / moved.bytes as f64)
 }
 
 #[cfg(test)]
@@ -127,8 +129,8 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
-/// Reads of 1 MiB through the page cache where pages are reported by an order, of which a share went into free memory, with workers
-/// that were busy for a share of the time.
+/// Buffered reads of 1 MiB with pages reported at `order`. A share of them went into free memory, and the workers
+/// were busy for `cpu_share` of the time.
 #[cfg(test)]
 fn reading(order: i64, share: f64, cpu_share: f64) -> Record {
     let fixture = Fixture {
@@ -150,11 +152,11 @@ fn reading(order: i64, share: f64, cpu_share: f64) -> Record {
 }
 
 #[test]
-fn memory_that_the_host_gives_counts_where_much_of_it_was_taken_and_its_price_shows() {
+fn memory_from_the_host_biases_if_its_price_shows() {
     assert_eq!(CHECK.severity(&reading(9, 0.5, 0.9)), Some(Severity::Biased));
     assert_eq!(CHECK.severity(&reading(9, 0.5, 0.1)), Some(Severity::Note), "it was still there");
     assert!(matches!(CHECK.answer(&reading(9, 0.05, 0.9)), Ok(Answer::Holds(..))), "pages that were in use");
-    for nobody in NOBODY {
-        assert!(matches!(CHECK.answer(&reading(nobody, 0.5, 0.9)), Ok(Answer::Holds(..))), "{nobody}");
+    for order in NOT_REPORTING {
+        assert!(matches!(CHECK.answer(&reading(order, 0.5, 0.9)), Ok(Answer::Holds(..))), "{order}");
     }
 }

@@ -1,6 +1,6 @@
 //! Group D: interference and the environment.
 //!
-//! For: the table of the group. Not for: anything else; a check is one file and two lines here.
+//! Holds the table of the group. A check is one file and two lines here.
 
 pub(super) mod d01_foreign_io;
 mod d02_dirty_backlog;
@@ -31,7 +31,7 @@ mod d26_stood_still;
 mod d27_runs_disturbed;
 pub(super) mod d28_freed_memory_given_up;
 
-use super::check::Check;
+use crate::checks::Check;
 
 /// The checks of the group, in the order of the catalogue.
 pub(super) const CHECKS: &[Check] = &[

@@ -1,22 +1,19 @@
-//! E01: a rate that was still changing when the run ended.
-//!
-//! For: a drift that is surely larger than allowed, in most runs. Not for: sudden steps (E02), the beginning of a run (E03), nor
-//! differences between runs (E06).
+//! E01: a rate that was still drifting when the run ended. Fits a line to the steady part of each run and fires
+//! if its drift is significantly larger than allowed in most runs, or if most runs never settle. With --until steady,
+//! relabels results that did not become steady.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use crate::run_series::courses;
-use crate::steadiness::{DRIFT_TO, Drifts, cliff, whole_change};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::figures::steadiness::{DRIFT_TO, Drifts, cliff, whole_change};
+use crate::figures::time_series::courses;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_share;
-use stats::autocorrelation::FEWEST;
 use stats::sample::mean;
-use stats::series::Series;
+use stats::series::{FEWEST, Series};
 
-/// Seconds from which a drift is also given by the minute.
+/// Seconds of a run from which the drift is also reported per minute.
 const A_MINUTE_FROM_S: f64 = 10.0;
 
 pub(super) const CHECK: Check = Check {
@@ -52,18 +49,18 @@ pub(super) const CHECK: Check = Check {
         super::shaped(&crate::fixture::Fixture::honest(), (100, 1), |_, t| 12_000.0 - 8_000.0 * t)
     }),
     #[cfg(test)]
-    blind: super::without_courses,
+    blind: super::without_intervals,
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
     if let Some(rounds) = case.unsteady {
-        return Ok(Answer::Finding(never(rounds)));
+        return Ok(Answer::Finding(never_steady(rounds)));
     }
     if case.stream.load_changes() {
         return Ok(Answer::DoesNotApply);
     }
     let courses = courses(case)?;
-    // A step is told by the check after this one, with all of its levels.
+    // E02 reports steps, with all levels.
     if cliff(&courses).is_some() {
         return Ok(Answer::DoesNotApply);
     }
@@ -78,14 +75,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
         evidence([("drift_share", mean(&shares)), ("limit_share", limit), ("runs", courses.len() as f64)]);
     if drifts.exceed() || drifts.settle() {
         let (seconds, share) = (courses.first().map_or(0.0, Series::seconds), mean(&shares));
-        let how = if share < 0.0 { "falling" } else { "rising" };
-        return Ok(Answer::Finding(Detail::new(
+        let direction = if share < 0.0 { "falling" } else { "rising" };
+        return Ok(Answer::finding(
             Severity::Biased,
             format!(
-                "The rate was still {how} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
+                "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
                 show_share(share.abs()),
                 if drifts.settle() { ", most of it at the beginning" } else { "" },
-                // A second says nothing about a minute.
+                // A drift within a second cannot be scaled to a minute.
                 if seconds >= A_MINUTE_FROM_S {
                     format!(", {} a minute", show_share(share.abs() / seconds * 60.0))
                 } else {
@@ -93,7 +90,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 }
             ),
             numbers,
-        )));
+        ));
     }
     if drifts.hold() {
         return Ok(Answer::Holds("The rate did not drift within the runs.", numbers));
@@ -106,8 +103,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     })
 }
 
-/// A rate that did not become steady from round to round, though that was asked for: the number keeps that in its name.
-fn never(rounds: usize) -> Detail {
+/// Returns the finding for --until steady if the rate did not become steady. The name keeps this condition.
+fn never_steady(rounds: usize) -> Detail {
     Detail {
         severity: Severity::Rename,
         sentence: format!(
@@ -125,10 +122,10 @@ fn never(rounds: usize) -> Detail {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use stats::known::flat;
+use stats::series::flat;
 
 #[test]
-fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {
+fn a_drift_in_most_runs_biases_and_a_small_drift_holds() {
     let drifting = |share: f64| {
         super::shaped(&Fixture::honest(), (100, 1), move |run, t| {
             let noise = flat(100, 0.02, 0.0, u64::from(run))[(t * 100.0) as usize];
@@ -148,7 +145,7 @@ fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {
 }
 
 #[test]
-fn what_should_become_steady_and_did_not_is_renamed() {
+fn until_steady_without_a_steady_rate_relabels() {
     let mut record = Fixture { runs: 4, ..Fixture::honest() }.record();
     record.header.plan.strategy = model::plan::Strategy::Steady { at_most: 25 };
     assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
@@ -158,7 +155,7 @@ fn what_should_become_steady_and_did_not_is_renamed() {
 }
 
 #[test]
-fn what_never_settles_within_the_run_is_found() {
+fn a_rate_that_never_settles_is_found() {
     let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (120, 120), |_, t| {
         80.0 * (1.0 + (-2.0 * t).exp())
     });
@@ -171,7 +168,7 @@ fn what_never_settles_within_the_run_is_found() {
 }
 
 #[test]
-fn a_minute_tells_more_than_a_second() {
+fn the_limit_is_stricter_for_longer_runs() {
     let drifting = |seconds| {
         super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, seconds), |_, t| {
             500.0 * (1.0 - 0.12 * t)
@@ -182,7 +179,7 @@ fn a_minute_tells_more_than_a_second() {
 }
 
 #[test]
-fn noise_is_no_drift() {
+fn noise_is_not_a_drift() {
     let mut alarms = 0;
     for seed in 0..150 {
         for (deviation, rho) in [(0.3, 0.0), (0.1, 0.8), (0.3, 0.8)] {

@@ -1,21 +1,18 @@
-//! E02: a rate that stepped from one level to another within a run.
-//!
-//! For: both levels, the second of the step, and on which side of the device its cause is. Not for: slow drift (E01).
+//! E02: a rate that stepped from one level to another within a run. Reports the levels and the time of the step,
+//! and derives from the device's latency before and after whether the cause is in the device or above it.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use crate::device_series::Course;
-use crate::run_series::courses;
-use crate::steadiness::{Cliff, STEP_FROM, cliff, steps};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::figures::steadiness::{Cliff, STEP_FROM, cliff, steps};
+use crate::figures::time_series::{Course, courses};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_ns;
 use stats::change::{Change, SURELY, Step};
 use stats::series::Series;
 
-/// Steps from which the mean is a number that the storage never had: a fifth. Smaller ones bias it.
+/// Steps from which the mean is a rate that the storage never had. Smaller steps bias it.
 const RENAMED_FROM: Share = Share(0.20);
 
 pub(super) const CHECK: Check = Check {
@@ -58,49 +55,50 @@ pub(super) const CHECK: Check = Check {
         )
     }),
     #[cfg(test)]
-    blind: super::without_courses,
+    blind: super::without_intervals,
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
     if case.stream.load_changes() {
         return Ok(Answer::DoesNotApply);
     }
-    let courses = courses(case)?;
-    let Some(cliff) = cliff(&courses) else {
-        return if courses.iter().any(|c| steps(c) == Change::Unclear) {
+    let all_series = courses(case)?;
+    let Some(cliff) = cliff(&all_series) else {
+        return if all_series.iter().any(|c| steps(c) == Change::Unclear) {
             Err("the rate changes within a run, but in a way that could be chance or a slow drift; a \
                  longer run would settle it"
                 .into())
         } else {
-            let least = courses.first().map_or(0.0, |c| STEP_FROM.share_for(c));
+            let least = all_series.first().map_or(0.0, |c| STEP_FROM.share_for(c));
             Ok(Answer::Holds(
                 "The rate stayed on one level within each run.",
                 evidence([("smallest_step_share", least)]),
             ))
         };
     };
-    let (Some(ran), Some(course)) = (case.runs.get(cliff.run), courses.get(cliff.run)) else {
+    let (Some(ran), Some(series)) = (case.runs.get(cliff.run), all_series.get(cliff.run)) else {
         return Ok(Answer::DoesNotApply);
     };
-    Ok(Answer::Finding(found(case, ran, course, &cliff)))
+    Ok(Answer::Finding(finding(case, ran, series, &cliff)))
 }
 
-fn found(case: &Case, ran: &CaseRun, course: &Series, cliff: &Cliff) -> Detail {
+fn finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Detail {
     let step = cliff.largest();
-    let second = course.second_of(step.at);
-    let latencies = device(case, ran, course, cliff);
+    let second = series.second_of(step.at);
+    let latencies = device_latencies(case, ran, series, cliff);
     let cause = cause(&step, &latencies);
-    let (runs, count) = (case.runs.len(), cliff.runs);
-    // A name is of the result, so most of its runs must have a step.
-    let named = step.size() >= RENAMED_FROM && 2 * count > runs;
+    let (runs, runs_with_step) = (case.runs.len(), cliff.runs);
+    // A name describes the result, so most of its runs must have a step.
+    let named = step.size() >= RENAMED_FROM && 2 * runs_with_step > runs;
     let severity = if named { Severity::Rename } else { Severity::Biased };
-    let others = if runs > 1 { format!(" ({count} of {runs} runs have such a step)") } else { String::new() };
-    let levels = cliff.in_words(course);
+    let runs_note =
+        if runs > 1 { format!(" ({runs_with_step} of {runs} runs have such a step)") } else { String::new() };
+    let levels = cliff.in_words(series);
     let [a, b] = latencies.unwrap_or([f64::NAN; 2]);
     Detail {
         severity,
         sentence: format!(
-            "In run {} the rate was {levels}{others}: the mean describes {}. {cause}",
+            "In run {} the rate was {levels}{runs_note}: the mean describes {}. {cause}",
             ran.run.start.repeat.saturating_add(1),
             if cliff.steps.len() == 1 { "neither" } else { "none of them" },
         ),
@@ -111,7 +109,7 @@ fn found(case: &Case, ran: &CaseRun, course: &Series, cliff: &Cliff) -> Detail {
             ("at_s", second),
             ("run", f64::from(ran.run.start.repeat)),
             ("steps", cliff.steps.len() as f64),
-            ("runs_with_a_step", count as f64),
+            ("runs_with_a_step", runs_with_step as f64),
             ("device_latency_before_ns", a),
             ("device_latency_after_ns", b),
         ]),
@@ -119,22 +117,22 @@ fn found(case: &Case, ran: &CaseRun, course: &Series, cliff: &Cliff) -> Detail {
     }
 }
 
-/// The topmost device's mean latency on the levels before and after the largest step, in ns. Looks at the step itself belong
-/// to both and are left out.
-fn device(case: &Case, ran: &CaseRun, course: &Series, cliff: &Cliff) -> Known<[f64; 2]> {
+/// Returns the topmost device's mean latency before and after the largest step, in ns. Samples across the step
+/// belong to both sides and are left out.
+fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Known<[f64; 2]> {
     if !case.has_storage() {
         return Err("no storage takes part".into());
     }
     let tops = case.tops()?;
     case.alone_on(&tops)?;
     let device = Course::from_run(ran, &tops)?;
-    let place = |step: usize| course.from_ns + course.step_ns * step as f64;
+    let place = |step: usize| series.from_ns + series.step_ns * step as f64;
     let largest = cliff.largest().at;
     let before = cliff.steps.iter().rev().find(|s| s.at < largest).map_or(0.0, |s| place(s.at));
-    let next = cliff.steps.iter().find(|s| s.at > largest).map_or(course.rates.len(), |s| s.at);
+    let next = cliff.steps.iter().find(|s| s.at > largest).map_or(series.rates.len(), |s| s.at);
     let (at, end) = (place(largest), place(next));
     let mean = |from, to| {
-        // A stretch with both sides in it says the same of either, whatever the device did.
+        // An interval across the step shows the same latency for both sides.
         let seen = device
             .within(from, to)
             .ok_or("the device's counters were not read twice on each side of the step")?;
@@ -148,14 +146,14 @@ fn cause(step: &Step, latencies: &Known<[f64; 2]>) -> String {
         Ok(both) => *both,
         Err(why) => return format!("Where the cause is was not seen: {why}."),
     };
-    // Halfway on a logarithmic axis between a device that did not change and one that explains all of it.
+    // Halfway on a logarithmic scale between a device that did not change and one that explains the whole step.
     let (rate, device) = (
         (step.before / step.after.max(f64::MIN_POSITIVE)).ln(),
         (after / before.max(f64::MIN_POSITIVE)).ln(),
     );
-    let inside = if rate > 0.0 { device >= rate / 2.0 } else { device <= rate / 2.0 };
+    let is_in_device = if rate > 0.0 { device >= rate / 2.0 } else { device <= rate / 2.0 };
     let numbers = format!("{} before and {} after", show_ns(before), show_ns(after));
-    match (inside, rate > 0.0) {
+    match (is_in_device, rate > 0.0) {
         (true, true) => format!(
             "The device's own latency rose ({numbers}), so the cause is in it or below: a fast cache that filled, garbage collection, heat, a cloud's credits."
         ),
@@ -171,7 +169,7 @@ fn cause(step: &Step, latencies: &Known<[f64; 2]>) -> String {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use stats::known::flat;
+use stats::series::flat;
 
 #[cfg(test)]
 fn falling(ms_after: f64) -> Detail {
@@ -179,7 +177,7 @@ fn falling(ms_after: f64) -> Detail {
     let mut record = super::shaped(&Fixture { runs: 1, ops, ..Fixture::honest() }, (100, 10), |_, t| {
         if t < 0.55 { 2_000.0 } else { 100.0 }
     });
-    crate::device_series::look_inside(
+    crate::figures::time_series::look_inside(
         &mut record,
         |t| if t <= 0.55 { 0.04 } else { ms_after },
         |t| {
@@ -191,7 +189,7 @@ fn falling(ms_after: f64) -> Detail {
 }
 
 #[test]
-fn the_device_tells_on_which_side_the_cause_is() {
+fn the_device_latency_decides_on_which_side_the_cause_is() {
     let above = falling(0.05);
     assert!(above.sentence.contains("2,000 IOPS until 5.5 s and 100 IOPS after"), "{}", above.sentence);
     assert!(above.sentence.contains("cause is above it"), "{}", above.sentence);
@@ -200,19 +198,19 @@ fn the_device_tells_on_which_side_the_cause_is() {
 }
 
 #[test]
-fn counters_that_hold_both_sides_tell_no_cause() {
-    // A step after a tenth of a second, and the first look after half of one.
+fn counters_across_the_step_give_no_cause() {
+    // A step after 0.1 s, and the first sample after 0.5 s.
     let record = super::shaped(&Fixture { runs: 1, ops: 10_000, ..Fixture::honest() }, (100, 1), |_, t| {
         if t < 0.1 { 20_000.0 } else { 4_000.0 }
     });
-    let mut looked = record;
-    crate::device_series::look_inside(&mut looked, |_| 0.05, |t| t);
-    let Ok(Answer::Finding(f)) = CHECK.answer(&looked) else { panic!("silent") };
+    let mut sampled = record;
+    crate::figures::time_series::look_inside(&mut sampled, |_| 0.05, |t| t);
+    let Ok(Answer::Finding(f)) = CHECK.answer(&sampled) else { panic!("silent") };
     assert!(f.sentence.contains("was not seen: the device's counters were not read twice"), "{}", f.sentence);
 }
 
 #[test]
-fn a_step_below_the_size_is_none_and_its_size_decides_what_it_does() {
+fn the_size_of_a_step_decides_the_severity() {
     let stepped = |seconds, after: f64| {
         super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, (100, seconds), move |_, t| {
             let noise = flat(100, 0.02, 0.0, 5)[(t * 100.0) as usize];
@@ -226,7 +224,7 @@ fn a_step_below_the_size_is_none_and_its_size_decides_what_it_does() {
 }
 
 #[test]
-fn two_cliffs_are_told_with_three_levels() {
+fn two_steps_are_reported_with_three_levels() {
     let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, 1), |_, t| match t {
         t if t < 0.3 => 20_000.0,
         t if t < 0.6 => 9_000.0,
@@ -239,13 +237,13 @@ fn two_cliffs_are_told_with_three_levels() {
 }
 
 #[test]
-fn a_step_in_few_of_the_runs_biases_and_gives_no_name() {
+fn a_step_in_a_few_runs_biases_without_relabelling() {
     let rate = |run, t| if run == 3 && t > 0.5 { 1_000.0 } else { 20_000.0 };
     assert_eq!(CHECK.severity(&super::shaped(&Fixture::honest(), (25, 1), rate)), Some(Severity::Biased));
 }
 
 #[test]
-fn without_counters_the_step_is_told_and_its_cause_is_not() {
+fn a_step_without_device_counters_has_no_cause() {
     let record = super::shaped(&Fixture { stat_unreadable: true, ..Fixture::honest() }, (25, 1), |_, t| {
         if t < 0.5 { 20_000.0 } else { 1_000.0 }
     });

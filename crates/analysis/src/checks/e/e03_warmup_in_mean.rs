@@ -1,17 +1,15 @@
-//! E03: a beginning that is unlike the rest and counts in the mean.
-//!
-//! For: how much the mean would move without it. Not for: runs that never settle (E01) or step (E02).
+//! E03: a warm-up that differs from the rest of the run and counts in the mean. Cuts off the warm-up of each run
+//! (MSER-5) and fires if most runs have one and the means with and without it differ significantly.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::run_series::courses;
-use crate::steadiness::cliff;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::figures::steadiness::cliff;
+use crate::figures::time_series::courses;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_rate, show_share};
-use stats::warm_up::{MATTERS_FROM, SURELY, warm_ups};
+use stats::series::{MATTERS_FROM, SURELY, warm_ups};
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E03,
@@ -41,7 +39,7 @@ pub(super) const CHECK: Check = Check {
         })
     }),
     #[cfg(test)]
-    blind: super::without_courses,
+    blind: super::without_intervals,
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
@@ -52,17 +50,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if cliff(&courses).is_some() {
         return Ok(Answer::DoesNotApply);
     }
-    let found = warm_ups(&courses)
+    let warm_up = warm_ups(&courses)
         .ok_or("no run has a steady part that its beginning could be compared with; measure longer")?;
-    let (whole, rest, seconds) = (found.whole, found.rest, found.seconds);
-    let moved = whole / rest - 1.0;
+    let (with_warm_up, without_warm_up, seconds) = (warm_up.whole, warm_up.rest, warm_up.seconds);
+    let moved = with_warm_up / without_warm_up - 1.0;
     let numbers = evidence([
-        ("with_iops", whole),
-        ("without_iops", rest),
+        ("with_iops", with_warm_up),
+        ("without_iops", without_warm_up),
         ("warmup_s", seconds),
         ("moved_share", moved),
     ]);
-    if !found.matters {
+    if !warm_up.matters {
         return Ok(Answer::Holds("The beginning of the runs was like the rest.", numbers));
     }
     Ok(Answer::Finding(Detail {
@@ -70,8 +68,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         sentence: format!(
             "The first {seconds:.1} s differ from the rest and are part of the mean: it is {} IOPS with \
              them and {} without ({} {}).",
-            show_rate(whole),
-            show_rate(rest),
+            show_rate(with_warm_up),
+            show_rate(without_warm_up),
             show_share(moved.abs()),
             if moved > 0.0 { "less" } else { "more" }
         ),
@@ -84,10 +82,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use stats::known::flat;
+use stats::series::flat;
 
 #[test]
-fn a_warm_up_is_told_with_both_means_and_noise_is_none() {
+fn a_warm_up_is_a_note_with_both_means_and_noise_is_silent() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&(CHECK.fires.unwrap())()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
     assert!((f.evidence["without_iops"] / 10_000.0 - 1.0).abs() < 0.02, "{:?}", f.evidence);

@@ -1,19 +1,16 @@
-//! E04: seconds that all say the same thing.
-//!
-//! For: how many independent observations the runs hold together. Not for: the number of runs (E05).
+//! E04: long runs that hold only a few independent observations because the rate varies in slow waves. Divides
+//! the intervals of all runs by the correlation time of the rates.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::run_series::courses;
-use crate::steadiness::steps;
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::figures::steadiness::steps;
+use crate::figures::time_series::courses;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
-use stats::autocorrelation::{FEWEST, observations};
+use model::finding::{CheckId, Severity};
 use stats::change::without_levels;
-use stats::series::Series;
+use stats::series::{FEWEST, Series, observations};
 
-/// Seconds of measuring below which too few observations are a matter of length, and reported as that (E12).
+/// Seconds of measuring below which too few observations mean that the runs are too short (E12).
 const LONG_S: f64 = 10.0;
 
 pub(super) const CHECK: Check = Check {
@@ -37,18 +34,18 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| waves(20)),
     #[cfg(test)]
-    blind: super::without_courses,
+    blind: super::without_intervals,
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
     if case.stream.load_changes() {
         return Ok(Answer::DoesNotApply);
     }
-    let courses = courses(case)?;
-    let independent: f64 = courses.iter().map(|c| observations(&around_levels(c))).sum();
-    let seconds: f64 = courses.iter().map(Series::seconds).sum();
+    let all_series = courses(case)?;
+    let independent: f64 = all_series.iter().map(|c| observations(&without_steps(c))).sum();
+    let seconds: f64 = all_series.iter().map(Series::seconds).sum();
     let numbers = evidence([("independent_observations", independent), ("seconds", seconds)]);
-    // A course of ten equal stretches is ten, whatever rounding says.
+    // Allows for rounding errors.
     if independent >= FEWEST - 1e-6 {
         return Ok(Answer::Holds("The runs hold enough independent observations for a mean.", numbers));
     }
@@ -69,17 +66,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-fn around_levels(course: &Series) -> Vec<f64> {
-    match steps(course).steps() {
-        [] => course.rates.clone(),
-        found => without_levels(&course.rates, found),
+fn without_steps(series: &Series) -> Vec<f64> {
+    match steps(series).steps() {
+        [] => series.rates.clone(),
+        found_steps => without_levels(&series.rates, found_steps),
     }
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// One run with two slow waves in it.
+/// A single run with two slow waves.
 #[cfg(test)]
 fn waves(seconds: u64) -> model::record::Record {
     super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, seconds), |_, t| {
@@ -88,7 +85,7 @@ fn waves(seconds: u64) -> model::record::Record {
 }
 
 #[test]
-fn slow_waves_are_few_observations_and_quick_ones_many() {
+fn slow_waves_bias_and_fast_waves_hold() {
     assert_eq!(CHECK.severity(&waves(20)), Some(Severity::Biased));
     assert!(CHECK.answer(&waves(2)).is_err_and(|why| why.contains("too short")));
     let quick = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, 20), |_, t| {

@@ -1,14 +1,11 @@
-//! E05: too few runs to know how much a number varies.
-//!
-//! For: saying that it must not be compared. Not for: how far it varies; that is the interval.
+//! E05: too few runs to know how much the number varies. Notes results with fewer runs than an interval needs.
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::study::Study;
-use stats::interval::FEWEST_RUNS;
+use stats::intervals::FEWEST_RUNS;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E05,
@@ -41,7 +38,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         n if n < FEWEST_RUNS => format!("{n} runs"),
         _ => return Ok(Answer::Holds("There are enough runs to say how much the number varies.", numbers)),
     };
-    // Cells in their order are measured once each, by the rules of their preset.
+    // Each cell of a sweep is measured once, by its preset.
     let in_sweep = matches!(case.record.header.plan.study, Study::Sweep(_));
     Ok(Answer::Finding(Detail {
         severity: Severity::Note,

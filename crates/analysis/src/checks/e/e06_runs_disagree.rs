@@ -1,30 +1,27 @@
-//! E06: runs of the same thing that differ.
-//!
-//! For: how far apart the runs are, and whether what varies within them explains it. Not for: too few of them (E05).
+//! E06: runs of the same job that differ. Compares the standard deviation of the runs' rates with limits, and
+//! says whether the variation within the runs explains it.
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::figures::iops;
-use crate::run_series::courses;
+use crate::figures::time_series::courses;
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_rate, show_share};
-use stats::autocorrelation::correlation_time;
-use stats::interval::FEWEST_RUNS;
+use stats::intervals;
+use stats::intervals::{ASKED, FEWEST_RUNS, MOST_RUNS, Variability};
 use stats::sample::{mean, median, variance};
-use stats::sample_size::{self, ASKED, MOST_RUNS, Variability};
-use stats::series::Series;
+use stats::series::{Series, correlation_time};
 
-/// Deviation from run to run that is worth a note.
+/// Deviation between runs above which a note is given.
 const NOTED_ABOVE: Share = Share(0.05);
-/// Deviation from which the mean is no property of the storage: with five runs the interval is then about as wide as half the
-/// value. Disks of virtual machines reach half of it by their neighbours alone.
+/// Deviation above which the mean does not describe the storage: with five runs, the interval is then about as
+/// wide as half the value. Disks of virtual machines reach half of this limit by their neighbours alone.
 const BIASED_ABOVE: Share = Share(0.25);
-/// How much longer than they were runs should be before that is advised.
+/// Factor by which longer runs must help before they are advised.
 const WORTH_SAYING: f64 = 2.0;
-/// By how much the deviation must exceed what the variation within the runs explains, to be called one between them.
+/// Factor by which the deviation must exceed the variation within the runs to be a difference between them.
 const BEYOND_WITHIN: f64 = 3.0;
 
 pub(super) const CHECK: Check = Check {
@@ -65,7 +62,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let deviation = variance(&rates).sqrt() / centre;
     let within = courses(case)
-        .map(|c| c.iter().map(uncertainty).sum::<f64>() / c.len() as f64)
+        .map(|c| c.iter().map(variance_of_mean).sum::<f64>() / c.len() as f64)
         .map(|v| v.sqrt() / centre);
     let (least, most) = rates.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
     let numbers = evidence([
@@ -80,7 +77,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     };
     let shown: Vec<String> = rates.iter().take(10).map(|r| show_rate(*r)).collect();
     let more = if rates.len() > shown.len() { ", ..." } else { "" };
-    let cure = cure(case, &rates, within.as_ref().ok().map(|share| share * share));
+    let fix = fix_for(case, &rates, within.as_ref().ok().map(|share| share * share));
     let why = match within {
         Ok(w) if deviation > BEYOND_WITHIN * w => {
             " Within a run it varied far less, so something changed from run to run."
@@ -96,13 +93,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_share(deviation),
             shown.join("; ")
         ),
-        cure: Some(cure),
+        cure: Some(fix),
         evidence: numbers,
         renames: None,
     }))
 }
 
-/// The severity of a standard deviation of the runs, as a share of their mean; `None` if the runs agree.
+/// Returns the severity of a standard deviation of the runs, as a share of their mean, or `None` if the runs
+/// agree.
 pub(crate) fn severity(deviation: f64) -> Option<Severity> {
     match deviation {
         d if d > BIASED_ABOVE => Some(Severity::Biased),
@@ -111,23 +109,24 @@ pub(crate) fn severity(deviation: f64) -> Option<Severity> {
     }
 }
 
-/// What to look for, and what it takes to make the interval narrow without finding it.
-fn cure(case: &Case, rates: &[f64], within: Option<f64>) -> String {
-    let look = CHECK.page.fix;
+/// Returns what to look for, and how many or how long runs would make the interval narrow.
+fn fix_for(case: &Case, rates: &[f64], within: Option<f64>) -> String {
+    let general_fix = CHECK.page.fix;
     let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
     let variance = variance(&logs);
     if !variance.is_finite() {
-        return look.into();
+        return general_fix.into();
     }
     let asked = format!("an interval of {} to either side", show_share(ASKED));
-    let Some(runs) = sample_size::runs(variance, ASKED) else {
-        return format!("{look} As they are, {asked} would take more than {MOST_RUNS} runs.");
+    let Some(runs) = intervals::runs(variance, ASKED) else {
+        return format!("{general_fix} As they are, {asked} would take more than {MOST_RUNS} runs.");
     };
     let seconds = case.window_ns() / 1e9 / rates.len() as f64;
-    let plain = format!("{look} As they are, about {runs} runs in all would give {asked} (--runs {runs})");
-    let best = within.zip(beside_s(case)).and_then(|(within, beside_s)| {
-        let spread = Variability { variance, within, seconds, beside_s };
-        sample_size::best_seconds(&spread)
+    let plain =
+        format!("{general_fix} As they are, about {runs} runs in all would give {asked} (--runs {runs})");
+    let best = within.zip(overhead_s(case)).and_then(|(within, overhead_s)| {
+        let spread = Variability { variance, within, seconds, beside_s: overhead_s };
+        intervals::best_seconds(&spread)
     });
     match best {
         Some(best) if best > WORTH_SAYING * seconds => {
@@ -138,20 +137,21 @@ fn cure(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     }
 }
 
-/// What a run takes beside its window, in seconds: preparation, warm-up and rest. `None` with one run in the record.
-fn beside_s(case: &Case) -> Option<f64> {
+/// Returns the seconds that a run takes in addition to its window (preparation, warm-up, rest), or `None` with a
+/// single run.
+fn overhead_s(case: &Case) -> Option<f64> {
     let ends: Vec<u64> = case.record.runs.iter().filter_map(|r| Some(r.end.as_ref()?.at_ns)).collect();
-    let beside = case.runs.iter().filter_map(|ran| {
+    let overheads = case.runs.iter().filter_map(|ran| {
         let before = ends.iter().rev().find(|at| **at < ran.end.at_ns)?;
         Some((ran.end.at_ns - before).saturating_sub(ran.stream.window_ns) as f64 / 1e9)
     });
-    let beside: Vec<f64> = beside.collect();
-    (!beside.is_empty()).then(|| median(&beside))
+    let overheads: Vec<f64> = overheads.collect();
+    (!overheads.is_empty()).then(|| median(&overheads))
 }
 
-/// Variance of the mean of a run, from what varies within it.
-fn uncertainty(course: &Series) -> f64 {
-    variance(&course.rates) * correlation_time(&course.rates) / course.rates.len() as f64
+/// Returns the variance of a run's mean, from the variation within the run.
+fn variance_of_mean(series: &Series) -> f64 {
+    variance(&series.rates) * correlation_time(&series.rates) / series.rates.len() as f64
 }
 
 #[cfg(test)]
@@ -164,7 +164,7 @@ fn uneven(rates: &'static [f64]) -> model::record::Record {
 }
 
 #[test]
-fn five_per_cent_are_noted_and_a_quarter_biases() {
+fn five_percent_is_a_note_and_twenty_five_percent_biases() {
     assert_eq!(CHECK.severity(&uneven(&[9_600.0, 10_000.0, 10_400.0])), None, "4 %");
     let Ok(Answer::Finding(f)) = CHECK.answer(&uneven(&[9_000.0, 10_000.0, 11_000.0])) else {
         panic!("silent")
@@ -183,9 +183,9 @@ fn five_per_cent_are_noted_and_a_quarter_biases() {
 }
 
 #[test]
-fn the_sentence_and_the_cure_do_not_contradict_each_other() {
-    // Runs that vary as much within themselves as from one to the next, and less.
-    let said = |swing: f64| {
+fn the_sentence_and_the_fix_do_not_contradict_each_other() {
+    // Runs that vary within themselves as much as between each other, or less.
+    let answer_with = |swing: f64| {
         let fixture = Fixture { runs: 5, ..Fixture::honest() };
         let rates = [9_000.0, 10_400.0, 9_600.0, 11_000.0, 10_000.0];
         let record = super::shaped(&fixture, (20, 1), |run, at| {
@@ -197,15 +197,19 @@ fn the_sentence_and_the_cure_do_not_contradict_each_other() {
         }
     };
     for swing in [0.0, 0.02, 0.1, 0.3, 0.6] {
-        let (sentence, cure) = said(swing);
-        assert!(!cure.contains("varies within"), "why is said once: {sentence} {cure}");
+        let (sentence, fix) = answer_with(swing);
+        assert!(!fix.contains("varies within"), "why is said once: {sentence} {fix}");
         assert!(!(swing == 0.0 && sentence.contains("as much")), "{sentence}");
     }
-    assert!(said(0.0).0.contains("far less") && said(0.6).0.contains("as much"), "{:?}", said(0.6));
+    assert!(
+        answer_with(0.0).0.contains("far less") && answer_with(0.6).0.contains("as much"),
+        "{:?}",
+        answer_with(0.6)
+    );
 }
 
 #[test]
-fn two_runs_are_not_asked_and_without_courses_the_runs_are() {
+fn two_runs_are_not_checked_and_intervals_are_not_needed() {
     assert_eq!(CHECK.answer(&uneven(&[1_000.0, 9_000.0])), Ok(Answer::DoesNotApply));
-    assert!(matches!(CHECK.answer(&super::without_courses()), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&super::without_intervals()), Ok(Answer::Holds(..))));
 }

@@ -1,14 +1,12 @@
-//! E07: latencies in two groups, which no mean describes.
-//!
-//! For: both medians and their shares. Not for: why there are two; where the page cache is known to be one of them it says so.
+//! E07: latencies in two groups, which no mean describes. Looks for a deep valley between two peaks of the
+//! latency histogram on a logarithmic axis.
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_count, show_ns, show_share};
 use stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
 
@@ -43,40 +41,41 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() || has_step(case) {
         return Ok(Answer::DoesNotApply);
     }
-    let mut judged = 0;
+    let mut checked = 0;
     for kind in TIMED {
         let Some(latencies) = case.latency(kind).filter(|h| h.count() >= FEWEST_OPS) else { continue };
-        judged += 1;
-        let Some(found) = modes(&latencies) else { continue };
+        checked += 1;
+        let Some(groups) = modes(&latencies) else { continue };
         let mean = latencies.mean_ns().unwrap_or(0.0);
-        let cached = if hits(case) { " The faster ones are hits of the page cache (A01)." } else { "" };
-        return Ok(Answer::Finding(Detail::new(
+        let cached =
+            if has_cache_hits(case) { " The faster ones are hits of the page cache (A01)." } else { "" };
+        return Ok(Answer::finding(
             Severity::Biased,
             format!(
                 "Latencies of {}s form two groups: {} take about {} and {} about {}; the mean of {} describes neither.{cached}",
                 kind.word(),
-                show_share(1.0 - found.slow_share),
-                show_ns(found.fast_ns),
-                show_share(found.slow_share),
-                show_ns(found.slow_ns),
+                show_share(1.0 - groups.slow_share),
+                show_ns(groups.fast_ns),
+                show_share(groups.slow_share),
+                show_ns(groups.slow_ns),
                 show_ns(mean)
             ),
             evidence([
-                ("fast_ns", found.fast_ns),
-                ("slow_ns", found.slow_ns),
-                ("slow_share", found.slow_share),
+                ("fast_ns", groups.fast_ns),
+                ("slow_ns", groups.slow_ns),
+                ("slow_share", groups.slow_share),
                 ("mean_ns", mean),
             ]),
-        )));
+        ));
     }
-    if judged == 0 {
+    if checked == 0 {
         return Err(format!("no direction has the {FEWEST_OPS} operations that a distribution takes"));
     }
     Ok(Answer::Holds("Latencies form one group.", evidence([])))
 }
 
-/// Whether the page cache is known to have answered a part.
-fn hits(case: &Case) -> bool {
+/// Whether the page cache is known to have answered a part of the reads.
+fn has_cache_hits(case: &Case) -> bool {
     case.at_device(model::job::Kind::Read)
         .is_ok_and(|bytes| (bytes.most as f64) < 0.95 * case.issued(model::job::Kind::Read).bytes as f64)
 }
@@ -84,7 +83,7 @@ fn hits(case: &Case) -> bool {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Of 10,000 operations so many percent are slow.
+/// 10,000 operations, of which `slow_percent` percent are slow.
 #[cfg(test)]
 fn mixed(slow_percent: u64) -> model::record::Record {
     let mut record = Fixture::honest().record();
@@ -97,7 +96,7 @@ fn mixed(slow_percent: u64) -> model::record::Record {
 }
 
 #[test]
-fn both_medians_are_told_and_a_tail_is_no_population() {
+fn both_medians_are_reported_and_a_tail_is_not_a_group() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&mixed(40)) else { panic!("silent") };
     assert!((f.evidence["slow_share"] - 0.4).abs() < 0.01, "{:?}", f.evidence);
     assert!(f.sentence.contains("60 % take about") && !f.sentence.contains("A01"), "{}", f.sentence);
@@ -106,13 +105,13 @@ fn both_medians_are_told_and_a_tail_is_no_population() {
 }
 
 #[test]
-fn two_levels_of_a_run_are_told_as_a_step() {
+fn two_levels_of_a_run_are_left_to_e02() {
     let stepped = super::shaped(&Fixture::honest(), (25, 1), |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 });
     assert_eq!(CHECK.answer(&stepped), Ok(Answer::DoesNotApply));
 }
 
 #[test]
-fn a_known_cache_is_named() {
+fn the_sentence_names_a_known_cache() {
     let mut record = mixed(40);
     let cached = Fixture { delivered: 0.4, ..Fixture::honest() }.record();
     for (run, other) in record.runs.iter_mut().zip(cached.runs) {

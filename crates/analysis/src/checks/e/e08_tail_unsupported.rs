@@ -1,17 +1,15 @@
-//! E08: percentiles that too few operations lie beyond.
-//!
-//! For: saying which of the table's are withheld and how many operations they would take. Not for: the withholding itself, which
-//! the histogram does.
+//! E08: percentiles with too few operations beyond them. Names the withheld percentiles of the table and the
+//! number of operations that they need.
 
 use super::TIMED;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_count;
 
-/// The percentiles that the table shows beside the median. Higher ones are in the JSON, and `null` there where withheld.
+/// The percentiles of the table in addition to the median. Higher ones are only in the JSON, as `null` if
+/// withheld.
 const SHOWN: [(&str, f64); 2] = [("99", 0.99), ("99.9", 0.999)];
 /// Operations that must lie beyond a percentile.
 const BEYOND: f64 = 10.0;
@@ -45,8 +43,8 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    let counted: Vec<u64> = TIMED.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
-    let fewest = *counted.iter().min().ok_or("no operation completed within a measured window")?;
+    let ops_by_kind: Vec<u64> = TIMED.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
+    let fewest = *ops_by_kind.iter().min().ok_or("no operation completed within a measured window")?;
     let withheld: Vec<&(&str, f64)> =
         SHOWN.iter().filter(|(_, q)| (fewest as f64) * (1.0 - q) < BEYOND - 1e-6).collect();
     let numbers = evidence([("operations", fewest as f64), ("withheld", withheld.len() as f64)]);
@@ -75,10 +73,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
 use crate::fixture::Fixture;
 
 #[test]
-fn ten_operations_beyond_are_enough_and_nine_are_not() {
-    let of = |ops| Fixture { ops, runs: 1, ..Fixture::honest() }.record();
-    assert_eq!(CHECK.severity(&of(10_000)), None);
-    assert_eq!(CHECK.severity(&of(9_990)), Some(Severity::Note));
-    let Ok(Answer::Finding(f)) = CHECK.answer(&of(500)) else { panic!("silent") };
+fn ten_operations_beyond_a_percentile_suffice() {
+    let with_ops = |ops| Fixture { ops, runs: 1, ..Fixture::honest() }.record();
+    assert_eq!(CHECK.severity(&with_ops(10_000)), None);
+    assert_eq!(CHECK.severity(&with_ops(9_990)), Some(Severity::Note));
+    let Ok(Answer::Finding(f)) = CHECK.answer(&with_ops(500)) else { panic!("silent") };
     assert!(f.sentence.contains("p99 and p99.9") && f.cure.as_ref().unwrap().contains("10,000"), "{f:?}");
 }

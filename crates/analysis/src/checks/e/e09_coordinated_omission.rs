@@ -1,32 +1,31 @@
-//! E09: stalls that a closed loop hardly saw, because it asked nothing while they lasted.
-//!
-//! For: closed loops, from the latency histogram alone. Not for: open loops, whose latencies count the waiting.
+//! E09: stalls that a closed loop hardly recorded because it issued no operations while they lasted (coordinated
+//! omission). Weights each latency with itself to get the p99 of a request at a random moment, and compares it
+//! with the p99 of the operations.
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Evidence, Page, evidence, formula, stream_workers};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::units::{show_count, show_ns, show_share};
 
-/// How much longer the operation that a moment falls into must be (99th percentile) than the 99th percentile of operations.
+/// Factor by which the p99 of random moments must exceed the p99 of operations.
 const OMITTED_FROM: f64 = 10.0;
-/// Share of all waiting that is stalls, from which it matters, in ten seconds and more, and in less: the few pauses that a busy
-/// machine makes anyway are a larger part of a second.
+/// Share of all waiting that must be inside stalls, in long and in short measurements: the few pauses of any busy
+/// machine are a larger part of a short one.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
-/// Seconds of measuring from which the first of them holds.
+/// Seconds of measuring from which the first value applies.
 const LONG_S: f64 = 9.9;
-/// An operation of so many medians has stalled.
+/// An operation stalled if it took longer than this many medians.
 const STALL_MEDIANS: f64 = 10.0;
-/// Stalls, each of a full queue, below which they are bad luck.
+/// Full queues of stalled operations below which the stalls are bad luck.
 const STALLS_FROM: f64 = 5.0;
-/// Share of the time in stalls that the threads' own waiting for a CPU must fill to be called their cause.
+/// Share of the stall time that the threads' wait for a CPU must fill to be its cause.
 const CPU_FROM: f64 = 0.5;
-/// Operations below which the percentile is luck.
+/// Fewest operations for a p99.
 const FEWEST_OPS: u64 = 1_000;
 
 pub(in crate::checks) const CHECK: Check = Check {
@@ -57,21 +56,21 @@ pub(in crate::checks) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { ops: 100, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-/// What a stall-ridden distribution looks like.
+/// The stalls in a latency distribution.
 struct Stalls {
     kind: Kind,
-    /// 99th percentile of operations, and of moments, in ns.
+    /// 99th percentile of operations in ns.
     ops_p99: f64,
     moments_p99: f64,
-    /// Share of the waiting that is in excess of ten medians.
+    /// Share of the waiting that exceeds ten medians.
     share: f64,
-    /// Operations that stalled, of all.
+    /// Number of stalled operations.
     stalled: u64,
     ops: u64,
 }
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    // Who waits for whom in a replay is the capture's.
+    // A replay waits as its capture did.
     let is_replay = case.stream.replay.is_some();
     if is_replay || case.stream.is_open_loop() || !case.has_storage() || has_step(case) {
         return Ok(Answer::DoesNotApply);
@@ -101,7 +100,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         ""
     };
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} of {} {}s met one. Their p99 of {} is that of \
@@ -115,12 +114,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
             cpu
         ),
         numbers,
-    )))
+    ))
 }
 
-/// Whether the workers waited for a CPU for most of the time in stalls; false where that is not known.
+/// Whether the workers waited for a CPU for most of the stall time. False if unknown.
 fn waited_for_cpu(case: &Case, share: f64) -> bool {
-    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let workers = || stream_workers(case);
     let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
     let ready: Known<f64> = workers().try_fold(0.0, |sum, w| Ok(sum + w.ready_ns.clone()? as f64));
     ready.is_ok_and(|ns| ns >= CPU_FROM * share * wall && ns > 0.0)
@@ -130,21 +129,21 @@ fn stalls(kind: Kind, latencies: &Histogram) -> Option<Stalls> {
     if latencies.count() < FEWEST_OPS {
         return None;
     }
-    let long = STALL_MEDIANS * latencies.quantile_ns(0.5)? as f64;
-    let weighed = || latencies.counts().map(|(ns, count)| (ns as f64, count));
-    let total: f64 = weighed().map(|(ns, count)| ns * count as f64).sum();
-    let excess: f64 = weighed().map(|(ns, count)| (ns - long).max(0.0) * count as f64).sum();
-    let mut below = 0.0;
-    let moments = weighed().find_map(|(ns, count)| {
-        below += ns * count as f64;
-        (below >= 0.99 * total).then_some(ns)
+    let stall_from_ns = STALL_MEDIANS * latencies.quantile_ns(0.5)? as f64;
+    let weighted = || latencies.counts().map(|(ns, count)| (ns as f64, count));
+    let total: f64 = weighted().map(|(ns, count)| ns * count as f64).sum();
+    let excess: f64 = weighted().map(|(ns, count)| (ns - stall_from_ns).max(0.0) * count as f64).sum();
+    let mut waited = 0.0;
+    let moments = weighted().find_map(|(ns, count)| {
+        waited += ns * count as f64;
+        (waited >= 0.99 * total).then_some(ns)
     })?;
     (total > 0.0).then(|| Stalls {
         kind,
         ops_p99: (latencies.quantile_ns(0.99).unwrap_or(0) as f64).max(1.0),
         moments_p99: moments,
         share: excess / total,
-        stalled: weighed().filter(|(ns, _)| *ns > long).map(|(_, count)| count).sum(),
+        stalled: weighted().filter(|(ns, _)| *ns > stall_from_ns).map(|(_, count)| count).sum(),
         ops: latencies.count(),
     })
 }
@@ -152,7 +151,7 @@ fn stalls(kind: Kind, latencies: &Histogram) -> Option<Stalls> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// 50 us each, and every so many operations a stall.
+/// Operations of 50 us, and every `every`-th stalls for `stall_ns`.
 #[cfg(test)]
 fn stalling(stall_ns: u64, every: u64) -> model::record::Record {
     let mut record = Fixture { depth: 1, depth_seen: 0.9, ..Fixture::honest() }.record();
@@ -165,7 +164,7 @@ fn stalling(stall_ns: u64, every: u64) -> model::record::Record {
 }
 
 #[test]
-fn stalls_that_few_operations_meet_are_found_and_a_plain_tail_is_not() {
+fn stalls_of_few_operations_bias_and_a_plain_tail_is_silent() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&stalling(100_000_000, 200)) else { panic!("silent") };
     assert!((f.evidence["p99_of_moments_ns"] / 1e8 - 1.0).abs() < 0.02, "{:?}", f.evidence);
     assert!(f.sentence.contains("250 of 50,000 reads"), "{}", f.sentence);
@@ -180,7 +179,7 @@ fn stalls_that_few_operations_meet_are_found_and_a_plain_tail_is_not() {
 }
 
 #[test]
-fn waiting_for_a_cpu_is_named() {
+fn the_sentence_names_a_wait_for_cpus() {
     let mut record = stalling(100_000_000, 200);
     let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
     workers.for_each(|w| w.ready_ns = Ok(w.wall_ns));
@@ -189,6 +188,6 @@ fn waiting_for_a_cpu_is_named() {
 }
 
 #[test]
-fn an_open_loop_counts_the_waiting_itself() {
+fn an_open_loop_is_not_checked() {
     assert_eq!(CHECK.answer(&Fixture::honest_open().record()), Ok(Answer::DoesNotApply));
 }

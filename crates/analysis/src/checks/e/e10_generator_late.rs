@@ -1,15 +1,14 @@
-//! E10: an open loop whose own schedule slipped.
-//!
-//! For: lateness of submissions against the percentiles that they are part of. Not for: closed loops, which have no schedule.
+//! E10: an open loop that could not keep its own schedule. Compares the lateness of submissions with the latency
+//! percentiles, and the operations served with the requested rate. For a replay, counts the operations read too
+//! late from the capture.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
 use crate::runs::{ARRIVALS_VARY, SERVED_FROM, falls_short};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Kind, Pace};
 use model::units::{show_ns, show_rate, show_share};
 
@@ -48,22 +47,22 @@ pub(in crate::checks) const CHECK: Check = Check {
     },
 };
 
-/// Share of a replay's operations that may have been read too late. A reader thread is stopped now and then, as any is.
+/// Share of a replay's operations that may be read too late. Any reader thread is stopped now and then.
 const STARVED_TO: f64 = 0.001;
 
 fn evaluate(case: &Case) -> Known<Answer> {
     if let Some(starved) = starved(case) {
         return Ok(starved);
     }
-    let Pace::Open { iops: asked, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
+    let Pace::Open { iops: requested, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
     let seconds = case.window_ns() / 1e9;
     let ops: u64 = [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| case.in_windows(*k).ops).sum();
-    let served = share(ops as f64 / seconds.max(f64::MIN_POSITIVE), asked);
-    let unserved = falls_short(ops as f64, asked, seconds, arrivals);
+    let served = share(ops as f64 / seconds.max(f64::MIN_POSITIVE), requested);
+    let unserved = falls_short(ops as f64, requested, seconds, arrivals);
     let late = late_percentiles(case)?;
     let worst = Kind::ALL.iter().filter_map(|k| case.open_loop(*k)?.lateness.quantile_ns(0.99)).max();
     let numbers = evidence([
-        ("asked_iops", asked),
+        ("asked_iops", requested),
         ("served_share", served),
         ("lateness_p99_ns", worst.unwrap_or(0) as f64),
         ("withheld", late.len() as f64),
@@ -72,18 +71,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("Operations were submitted when the schedule said.", numbers));
     }
     if unserved {
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Void,
             format!(
                 "Only {} of the {} operations a second that were asked for were served: the rest queued up, and the latencies \
                  grow with the length of the run.",
                 show_share(served),
-                show_rate(asked)
+                show_rate(requested)
             ),
             numbers,
-        )));
+        ));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Biased,
         format!(
             "Submissions were late by up to {} (99th percentile), which is more than a tenth of p{}. A result withholds such a percentile; a load curve \
@@ -92,52 +91,53 @@ fn evaluate(case: &Case) -> Known<Answer> {
             late.join(", p")
         ),
         numbers,
-    )))
+    ))
 }
 
-/// A replay whose operations were read too late: then its times are those of the reader.
+/// Returns a finding for a replay whose operations were read too late: its times are those of the reader.
 fn starved(case: &Case) -> Option<Answer> {
     case.stream.replay.as_ref()?;
-    let seen = case.runs.iter().filter_map(|run| run.stream.replayed.as_ref());
-    let late: u64 = seen.clone().map(|run| run.starved).sum();
-    let most_ns = seen.map(|run| run.starved_ns).max().unwrap_or(0);
+    let replays = case.runs.iter().filter_map(|run| run.stream.replayed.as_ref());
+    let late: u64 = replays.clone().map(|run| run.starved).sum();
+    let most_ns = replays.map(|run| run.starved_ns).max().unwrap_or(0);
     let ops: u64 = Kind::ALL.iter().map(|kind| case.in_windows(*kind).ops).sum();
     let part = share(late as f64, ops as f64);
     (part > STARVED_TO).then(|| {
         let numbers = evidence([("starved_share", part), ("starved_ns", most_ns as f64)]);
-        let words = format!(
+        let sentence = format!(
             "{} of the operations were read from the capture too late, by up to {}: when they were submitted is the reader's.",
             show_share(part),
             show_ns(most_ns as f64)
         );
         let cure = "Put the capture on faster storage, such as /dev/shm, or use a smaller --speed.";
-        Answer::Finding(Detail { cure: Some(cure.into()), ..Detail::new(Severity::Void, words, numbers) })
+        Answer::Finding(Detail { cure: Some(cure.into()), ..Detail::new(Severity::Void, sentence, numbers) })
     })
 }
 
-/// Names of the percentiles that lateness spoils, of any kind of operation.
+/// Returns the names of the percentiles that lateness distorts, for any kind of operation.
 fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
     let mut late = Vec::new();
-    let mut seen = false;
+    let mut has_latencies = false;
     for kind in Kind::ALL {
         let Some(latency) = case.latency(kind) else { continue };
         let open = case.open_loop(kind).ok_or("the record has no lateness of its operations")?;
-        seen = true;
+        has_latencies = true;
         for (name, q) in PERCENTILES {
-            let spoilt = latency.supported_quantile_ns(*q).is_some_and(|v| is_late(v, &open.lateness, *q));
-            if spoilt && !late.contains(name) {
+            let is_distorted =
+                latency.supported_quantile_ns(*q).is_some_and(|v| is_late(v, &open.lateness, *q));
+            if is_distorted && !late.contains(name) {
                 late.push(*name);
             }
         }
     }
-    if seen { Ok(late) } else { Err("no operation completed within a measured window".into()) }
+    if has_latencies { Ok(late) } else { Err("no operation completed within a measured window".into()) }
 }
 
 #[cfg(test)]
 use crate::fixture::Fixture;
 
 #[test]
-fn what_is_not_served_voids_and_what_is_late_withholds() {
+fn unserved_operations_are_void_and_late_ones_bias() {
     let overloaded = Fixture { open_loop: Some((20_000.0, Some(1_000))), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&overloaded.record()), Some(Severity::Void));
     let late = Fixture { open_loop: Some((10_000.0, Some(1_000_000))), ..Fixture::honest() };
@@ -150,10 +150,10 @@ fn a_replay_that_was_read_too_late_is_void() {
     use model::job::ReplayPace;
     use model::record::Replayed;
     let with = |starved| Replayed { starved, starved_ns: 1_000_000, is_whole: true, ..Replayed::default() };
-    let said = |starved| {
-        let record = crate::replay::replaying(ReplayPace::Dependent, |_| {}, Some(&with(starved)));
+    let severity_with = |starved| {
+        let record = crate::figures::replay::replaying(ReplayPace::Dependent, |_| {}, Some(&with(starved)));
         CHECK.severity(&record)
     };
-    assert_eq!([said(0), said(1)], [None, None]);
-    assert_eq!(said(1 << 40), Some(Severity::Void));
+    assert_eq!([severity_with(0), severity_with(1)], [None, None]);
+    assert_eq!(severity_with(1 << 40), Some(Severity::Void));
 }

@@ -1,24 +1,23 @@
-//! E11: an open loop at more than the storage can serve, so that latency is the length of the run.
-//!
-//! For: a backlog that grows from quarter to quarter. Not for: overload that leaves operations unserved at the end (E10).
+//! E11: an open loop whose rate is more than the storage serves, so that latency grows with the run. Fires if the
+//! median latency grows from quarter to quarter in most runs. E10 reports operations that were never served.
 
 use crate::case::{Case, CaseRun, no_run, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::run_series::{moved, rows_of};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::figures::time_series::{moved, rows_of};
 use crate::runs::{SERVED_FROM, falls_short};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Kind, Pace};
 use model::units::{show_ns, show_rate};
 use stats::sample::median;
 
-/// Growth from quarter to quarter: a backlog that grows steadily from nothing triples, then gains two thirds and two fifths.
+/// Growth from quarter to quarter. A backlog that grows steadily from zero triples, then grows by two thirds and
+/// two fifths.
 const GROWS_BY: f64 = 1.25;
-/// Growth of latency by the length of the window: the share of the load that is too much. Below this it is noise.
+/// Growth of latency divided by the window, which is the excess share of the load. Less is noise.
 const TOO_MUCH_FROM: Share = Share(0.002);
-/// Rows of a run that four quarters take.
+/// Fewest intervals of a run.
 const FEWEST_ROWS: usize = 8;
 
 pub(in crate::checks) const CHECK: Check = Check {
@@ -53,42 +52,46 @@ pub(in crate::checks) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    let Pace::Open { iops: asked, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
+    let Pace::Open { iops: requested, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
     let ops: u64 = super::TIMED.iter().map(|k| case.in_windows(*k).ops).sum();
     if case.runs.is_empty() {
         return Err(no_run());
     }
-    // What is not served at all is told by E10.
-    if falls_short(ops as f64, asked, case.window_ns() / 1e9, arrivals) {
+    // E10 reports operations that were not served.
+    if falls_short(ops as f64, requested, case.window_ns() / 1e9, arrivals) {
         return Ok(Answer::DoesNotApply);
     }
     let growths: Vec<Growth> = case.runs.iter().map(growth).collect::<Known<_>>()?;
-    let over: Vec<&Growth> = growths.iter().filter(|g| g.steadily && g.too_much > TOO_MUCH_FROM).collect();
+    let overloaded: Vec<&Growth> =
+        growths.iter().filter(|g| g.grows_steadily && g.too_much > TOO_MUCH_FROM).collect();
     let worst = growths.iter().map(|g| g.too_much).fold(0.0, f64::max);
-    let numbers =
-        evidence([("asked_iops", asked), ("too_much_share", worst), ("runs_overloaded", over.len() as f64)]);
-    match over.first() {
-        Some(g) if 2 * over.len() > growths.len() => Ok(Answer::Finding(Detail::new(
+    let numbers = evidence([
+        ("asked_iops", requested),
+        ("too_much_share", worst),
+        ("runs_overloaded", overloaded.len() as f64),
+    ]);
+    match overloaded.first() {
+        Some(g) if 2 * overloaded.len() > growths.len() => Ok(Answer::finding(
             Severity::Void,
             format!(
                 "{} operations a second are more than the storage serves: the backlog grew throughout the run, from a median latency of {} in its first \
                  quarter to {} in its last. Such latencies depend on the length of the run.",
-                show_rate(asked),
+                show_rate(requested),
                 show_ns(g.first_ns),
                 show_ns(g.last_ns)
             ),
             numbers,
-        ))),
+        )),
         _ => Ok(Answer::Holds("The storage kept up with the load.", numbers)),
     }
 }
 
-/// How the backlog of a run went.
+/// The growth of the backlog in one run.
 struct Growth {
     first_ns: f64,
     last_ns: f64,
-    steadily: bool,
-    /// Growth of latency by time: the share of the load beyond capacity.
+    grows_steadily: bool,
+    /// Growth of latency divided by time: the share of the load beyond capacity.
     too_much: f64,
 }
 
@@ -103,7 +106,7 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
     let slowest = |cells: &std::collections::BTreeMap<Kind, model::record::Cell>| {
         cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.2 as f64).fold(0.0, f64::max)
     };
-    // Rows that were merged are longer than others, so the clock parts them.
+    // Merged intervals are longer than others, so quarters are divided by time.
     let (begin, end) =
         rows.last().zip(rows.first()).map_or((0, 0), |(last, first)| (first.start_ns, last.end_ns));
     let span = end.saturating_sub(begin);
@@ -121,7 +124,7 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
     Ok(Growth {
         first_ns: quarters[0],
         last_ns: quarters[3],
-        steadily: quarters.windows(2).all(|w| w[1] >= GROWS_BY * w[0]),
+        grows_steadily: quarters.windows(2).all(|w| w[1] >= GROWS_BY * w[0]),
         // The middles of the first and last quarter are three quarters of the window apart.
         too_much: share((quarters[3] - quarters[0]) / 0.75, span as f64),
     })
@@ -130,7 +133,7 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// An open loop at a rate that is too high by a share.
+/// An open loop whose rate exceeds the capacity by a share of `too_much`.
 #[cfg(test)]
 fn growing(too_much: f64) -> model::record::Record {
     let mut record = super::shaped(&Fixture::honest_open(), (20, 1), |_, _| 10_000.0);
@@ -143,7 +146,7 @@ fn growing(too_much: f64) -> model::record::Record {
 }
 
 #[test]
-fn a_backlog_that_grows_voids_and_noise_does_not() {
+fn a_growing_backlog_is_void_and_noise_is_silent() {
     assert_eq!(CHECK.severity(&growing(0.006)), Some(Severity::Void));
     assert!(matches!(CHECK.answer(&growing(0.001)), Ok(Answer::Holds(..))));
     let mut stall = growing(0.0);
@@ -154,7 +157,7 @@ fn a_backlog_that_grows_voids_and_noise_does_not() {
 }
 
 #[test]
-fn what_was_not_served_is_told_by_the_other_check() {
+fn unserved_operations_are_left_to_e10() {
     let unserved = Fixture { open_loop: Some((20_000.0, Some(1_000))), ..Fixture::honest() };
     assert_eq!(CHECK.answer(&unserved.record()), Ok(Answer::DoesNotApply));
     assert_eq!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));

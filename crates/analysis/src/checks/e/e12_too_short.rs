@@ -1,25 +1,23 @@
-//! E12: measuring that ends before what comes with time.
-//!
-//! For: the time of all runs of a result together, and on flash drives the bytes against their fast cache. Not for: writes that
-//! memory took (A09), nor drives that were empty (E13).
+//! E12: measurements too short to include what happens over time. Checks the operations and the length of each
+//! window, the total time of all runs, and, for writes to flash drives, the bytes written against the drive's
+//! fast cache.
 
 use super::e13_fresh_flash::is_flash;
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::figures::{LEAST_NS, LEAST_OPS, TICK_NS, TooLittle, WRONG_BY, too_little};
 use crate::threshold::{Ns, Share};
-use crate::windows::{LEAST_NS, LEAST_OPS, TICK_NS, TooLittle, WRONG_BY, too_little};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_ns, show_share};
 
-/// Seconds below which nothing that comes each five seconds can have been seen: ext4 commits its journal and the kernel writes
-/// old pages back in that rhythm.
+/// Seconds below which periodic work is missed: ext4 commits its journal and the kernel writes back old pages
+/// every five seconds.
 const SECONDS_FROM: f64 = 5.0;
-/// Share of its capacity that a consumer's flash drive may use as a fast cache.
+/// Share of its capacity that a consumer flash drive may use as a fast cache.
 const FAST_SHARE: Share = Share(0.10);
-/// The most that such caches hold.
+/// Largest fast cache of a drive.
 const FAST_AT_MOST: u64 = 100_000_000_000;
 
 pub(super) const CHECK: Check = Check {
@@ -62,8 +60,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let seconds = case.window_ns() / 1e9;
     let written = case.issued(Kind::Write).bytes;
     let mut numbers = evidence([("seconds", seconds), ("written_bytes", written as f64)]);
-    if let Some(lack) = too_little(case) {
-        let (sentence, cure, number) = match lack {
+    if let Some(shortage) = too_little(case) {
+        let (sentence, cure, number) = match shortage {
             TooLittle::Operations(ops) => (
                 format!(
                     "A window held {ops:.1} operations on average: one more or less at its edges is {} of the rate, so no \
@@ -91,7 +89,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         && let Some(fast) = fast_cache_bytes(case)
         && written < fast
     {
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Biased,
             format!(
                 "{} were written in all, and the fast cache of such a drive may hold {}: this may be the speed of that cache alone.",
@@ -99,18 +97,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 show_bytes(fast)
             ),
             numbers,
-        )));
+        ));
     }
-    // Windows end some us early or late.
+    // Windows may end some us early.
     if seconds < SECONDS_FROM - 0.05 {
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Note,
             format!(
                 "Only {seconds:.1} s were measured in all, so periodic work such as a journal commit every \
                  five seconds is hardly included."
             ),
             numbers,
-        )));
+        ));
     }
     Ok(Answer::Holds(
         "It was measured for longer than the period of journal commits and write back.",
@@ -118,11 +116,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
     ))
 }
 
-/// How much the fast caches of the flash drives below may take; `None` where there is no such drive, or none is known.
+/// Returns the fast cache capacity of the flash drives below, or `None` if there is no such drive or none is
+/// known.
 fn fast_cache_bytes(case: &Case) -> Option<u64> {
     let leaves = case.leaves().ok()?;
-    let known = |driver: Option<&str>| matches!(driver, Some("nvme" | "sd"));
-    let flash = is_flash(case).ok()? && leaves.iter().all(|l| known(l.driver.as_deref()));
+    let is_known = |driver: Option<&str>| matches!(driver, Some("nvme" | "sd"));
+    let flash = is_flash(case).ok()? && leaves.iter().all(|l| is_known(l.driver.as_deref()));
     let fast = |bytes: u64| ((bytes as f64 * FAST_SHARE.0) as u64).min(FAST_AT_MOST);
     flash.then(|| leaves.iter().map(|l| fast(l.bytes)).fold(0, u64::saturating_add))
 }
@@ -131,17 +130,17 @@ fn fast_cache_bytes(case: &Case) -> Option<u64> {
 use crate::fixture::Fixture;
 
 #[test]
-fn the_runs_count_together() {
+fn the_time_of_all_runs_counts() {
     assert_eq!(CHECK.severity(&Fixture { runs: 5, ..Fixture::honest() }.record()), None);
     assert_eq!(CHECK.severity(&Fixture { runs: 4, ..Fixture::honest() }.record()), Some(Severity::Note));
 }
 
 #[test]
-fn windows_of_a_few_operations_bias_and_have_no_interval() {
-    let few = Fixture { ops: 1, ..Fixture::honest() }.record();
-    let Ok(Answer::Finding(f)) = CHECK.answer(&few) else { panic!("silent") };
+fn windows_with_few_operations_bias_and_have_no_interval() {
+    let few_ops = Fixture { ops: 1, ..Fixture::honest() }.record();
+    let Ok(Answer::Finding(f)) = CHECK.answer(&few_ops) else { panic!("silent") };
     assert!(f.severity == Severity::Biased && f.sentence.contains("100 % of the rate"), "{}", f.sentence);
-    let report = crate::judge(&few, &crate::Judging::default());
+    let report = crate::judge(&few_ops, &crate::Judging::default());
     assert_eq!((report.headline.interval, report.verdict), (None, model::report::Verdict::Suspect));
     assert!(report.headline.value.is_some());
 }

@@ -1,23 +1,20 @@
-//! E13: writes to a flash drive that was just emptied.
-//!
-//! For: what was discarded and written on the drive since the machine started. Not for: drives of a virtual machine, of which
-//! nothing can be known (D18), nor the fast cache of a used drive (E12).
+//! E13: writes to a flash drive that was just emptied. Compares the bytes written and discarded since the machine
+//! started with the drive's capacity. Drives of virtual machines are not checked (D18).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, SECTOR_BYTES};
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::show_bytes;
 
-/// Capacities that must be written before a drive is no longer fresh: SNIA's preconditioning.
+/// Multiple of the capacity that must be written before a drive is no longer fresh (SNIA preconditioning).
 const WRITTEN_FROM: f64 = 2.0;
-/// Share of the capacity that was discarded from which the drive was emptied, and not just tidied up.
+/// Discarded share of the capacity from which the drive counts as emptied.
 const EMPTIED_FROM: Share = Share(0.5);
-/// Place of the discarded sectors in a `stat` file (kernel 4.18 and later).
+/// Index of the discarded sectors in a `stat` file (Linux 4.18 and later).
 const DISCARDED: usize = 13;
 
 pub(super) const CHECK: Check = Check {
@@ -74,9 +71,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
-    let done = case.record.preconditioned.as_ref();
+    let preconditioned = case.record.preconditioned.as_ref();
     if (discarded as f64) < EMPTIED_FROM.0 * capacity as f64 {
-        if done.is_some_and(|d| d.settled == Some(true)) {
+        if preconditioned.is_some_and(|d| d.settled == Some(true)) {
             return Ok(Answer::Holds(
                 "What is measured was written over twice before, and then worked on until the rate settled.",
                 numbers,
@@ -96,7 +93,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_bytes(discarded),
             show_bytes(capacity),
             show_bytes(written),
-            if done.is_some() { " Preconditioning left the rest of it empty." } else { "" }
+            if preconditioned.is_some() { " Preconditioning left the rest of it empty." } else { "" }
         ),
         cure: None,
         evidence: numbers,
@@ -104,10 +101,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// Whether what is below is flash, as far as the machine can know.
+/// Whether the storage below is flash, as far as the machine knows.
 ///
 /// # Errors
-/// What is not known.
+/// Fails if that is not known.
 pub(super) fn is_flash(case: &Case) -> Known<bool> {
     let machine = case.machine.ok_or("the record names no host")?;
     if machine.virtual_by.as_ref().map_err(Clone::clone)?.is_some() {
@@ -130,7 +127,7 @@ fn discarded_bytes(text: &str) -> Known<u64> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// A drive of 16 GiB with so much discarded and written since the machine started.
+/// A drive of 16 GiB with this many bytes discarded and written since the machine started.
 #[cfg(test)]
 fn drive(discarded: u64, written: u64) -> model::record::Record {
     let mut record = Fixture::honest_write().record();
@@ -141,14 +138,14 @@ fn drive(discarded: u64, written: u64) -> model::record::Record {
 }
 
 #[test]
-fn an_emptied_drive_is_named_a_used_one_holds_and_between_nothing_is_known() {
+fn an_emptied_drive_relabels_and_a_used_drive_holds() {
     assert_eq!(CHECK.severity(&drive(1 << 34, 1 << 33)), Some(Severity::Rename));
     assert!(matches!(CHECK.answer(&drive(1 << 34, 1 << 35)), Ok(Answer::Holds(..))));
     assert!(CHECK.answer(&drive(1 << 32, 1 << 33)).is_err_and(|why| why.contains("not known")));
 }
 
 #[test]
-fn preconditioning_tells_the_state_unless_most_of_the_drive_is_empty() {
+fn preconditioning_holds_unless_most_of_the_drive_was_emptied() {
     use model::record::Preconditioned;
     let conditioned = |discarded, settled| {
         let mut record = drive(discarded, 1 << 33);
@@ -162,7 +159,7 @@ fn preconditioning_tells_the_state_unless_most_of_the_drive_is_empty() {
 }
 
 #[test]
-fn hard_disks_and_virtual_disks_are_not_asked() {
+fn hard_disks_and_virtual_disks_are_not_checked() {
     let mut disk = drive(1 << 34, 1 << 33);
     disk.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), "1\n".into());
     assert_eq!(CHECK.answer(&disk), Ok(Answer::DoesNotApply));

@@ -1,18 +1,16 @@
-//! E17: a number that is not operations by time.
-//!
-//! For: a guard over fathom itself: the course adds up to the totals that the rate is made of. Not for: anything of the storage.
+//! E17: a rate that is not operations divided by time. This checks fathom itself: the operations of the intervals
+//! must add up to the totals of the run.
 
 use crate::case::{Case, CaseRun, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::run_series::{moved, rows_of};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::figures::time_series::{moved, rows_of};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::show_count;
 
-/// Share by which the course and the totals may differ: nothing is ever counted in one and not in the other, so this only
-/// leaves room for a file of another version.
+/// Share by which intervals and totals may differ. fathom counts every operation in both, so this only allows for
+/// files of other versions.
 const SAME: Share = Share(0.001);
 
 pub(super) const CHECK: Check = Check {
@@ -33,51 +31,51 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
-    fires: Some(|| counted(12)),
+    fires: Some(|| with_tenths(12)),
     #[cfg(test)]
-    blind: super::without_courses,
+    blind: super::without_intervals,
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
     if case.runs.is_empty() {
         return Err(no_run());
     }
-    let (mut in_course, mut in_totals) = (0_u64, 0_u64);
+    let (mut in_intervals, mut in_totals) = (0_u64, 0_u64);
     for ran in &case.runs {
-        covered(ran)?;
-        in_course = rows_of(ran).fold(in_course, |sum, row| sum.saturating_add(moved(row).0));
+        require_all_intervals(ran)?;
+        in_intervals = rows_of(ran).fold(in_intervals, |sum, row| sum.saturating_add(moved(row).0));
         in_totals = super::TIMED.iter().fold(in_totals, |sum, k| sum.saturating_add(ran.in_window(*k).ops));
     }
-    let numbers = evidence([("course_ops", in_course as f64), ("total_ops", in_totals as f64)]);
-    if in_course.abs_diff(in_totals) as f64 <= SAME.0 * in_totals as f64 {
+    let numbers = evidence([("course_ops", in_intervals as f64), ("total_ops", in_totals as f64)]);
+    if in_intervals.abs_diff(in_totals) as f64 <= SAME.0 * in_totals as f64 {
         return Ok(Answer::Holds("The rate is operations by time, and its intervals add up to it.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(
+    Ok(Answer::finding(
         Severity::Void,
         format!(
             "The intervals of the runs have {} operations and their totals {}: the rate is not operations by time.",
-            show_count(in_course as f64),
+            show_count(in_intervals as f64),
             show_count(in_totals as f64)
         ),
         numbers,
-    )))
+    ))
 }
 
-/// Refuses a course with gaps: frames of it are left out where a session file reaches its limit.
-fn covered(ran: &CaseRun) -> Known<()> {
-    let longest: u64 = rows_of(ran).map(|r| r.end_ns - r.start_ns).fold(0, u64::saturating_add);
-    // Rows of several workers overlap a little, so together they are never shorter than the window.
-    let whole = longest as f64 >= (1.0 - SAME.0) * ran.stream.window_ns as f64;
-    if whole && longest > 0 {
+/// Fails if intervals are missing: a session file that reaches its size limit leaves some out.
+fn require_all_intervals(ran: &CaseRun) -> Known<()> {
+    let covered_ns: u64 = rows_of(ran).map(|r| r.end_ns - r.start_ns).fold(0, u64::saturating_add);
+    // Intervals of several workers overlap a little, so together they are never shorter than the window.
+    let is_complete = covered_ns as f64 >= (1.0 - SAME.0) * ran.stream.window_ns as f64;
+    if is_complete && covered_ns > 0 {
         Ok(())
     } else {
         Err("the intervals of the runs are not complete in the record".into())
     }
 }
 
-/// The honest record whose rows hold twelve tenths, or so many, of what they should.
+/// A record whose intervals hold `tenths` tenths of their operations.
 #[cfg(test)]
-fn counted(tenths: u64) -> model::record::Record {
+fn with_tenths(tenths: u64) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         row.cells.values_mut().for_each(|c| c.0 = c.0 * tenths / 10);
@@ -86,10 +84,10 @@ fn counted(tenths: u64) -> model::record::Record {
 }
 
 #[test]
-fn a_course_with_a_gap_is_not_checked_and_one_that_differs_is_a_fault() {
-    assert!(matches!(CHECK.answer(&counted(10)), Ok(Answer::Holds(..))));
-    assert!(matches!(CHECK.answer(&counted(9)), Ok(Answer::Finding(_))));
-    let mut gap = counted(10);
+fn missing_intervals_are_not_checked_and_different_sums_are_void() {
+    assert!(matches!(CHECK.answer(&with_tenths(10)), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&with_tenths(9)), Ok(Answer::Finding(_))));
+    let mut gap = with_tenths(10);
     gap.runs[2].intervals.remove(4);
     assert!(CHECK.answer(&gap).is_err_and(|why| why.contains("not complete")));
 }

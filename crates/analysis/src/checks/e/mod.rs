@@ -1,7 +1,6 @@
 //! Group E: time and statistics.
 //!
-//! For: the table of the group, and what several of its checks ask. Not for: anything else; a check is one file and
-//! two lines here.
+//! Holds the table of the group, and helpers that several of its checks use.
 
 mod e01_not_steady;
 mod e02_cliff;
@@ -18,10 +17,10 @@ mod e12_too_short;
 mod e13_fresh_flash;
 mod e17_mean_of_rates;
 
-use super::check::Check;
 use crate::case::Case;
-use crate::run_series::courses;
-use crate::steadiness::cliff;
+use crate::checks::Check;
+use crate::figures::steadiness::cliff;
+use crate::figures::time_series::courses;
 use model::job::Kind;
 
 /// The checks of the group, in the order of the catalogue.
@@ -42,16 +41,17 @@ pub(super) const CHECKS: &[Check] = &[
     e17_mean_of_rates::CHECK,
 ];
 
-/// Kinds whose latencies are those of the result: a sync is the price of writes, and may take what it takes.
+/// Kinds whose latencies belong to the result. A sync is excluded: its time is part of the cost of writes.
 const TIMED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
-/// Whether a run has two levels: their latencies look like two populations, or like stalls, and are told as what they are (E02).
+/// Whether a run has a step (E02). Its two levels look like two groups of latencies or like stalls, so other
+/// checks leave it to E02.
 fn has_step(case: &Case) -> bool {
     courses(case).is_ok_and(|all| cliff(&all).is_some())
 }
 
-/// Replaces the courses of a record: so many rows over so many seconds, with operations at the rate that is told by run and
-/// share of time. Totals follow, so that the record stays one of a piece.
+/// A record with `rows` intervals over `seconds` seconds. `rate` gives the operations per second by run and by
+/// share of time. The totals match the intervals.
 #[cfg(test)]
 pub(crate) fn shaped(
     fixture: &crate::fixture::Fixture,
@@ -90,18 +90,18 @@ pub(crate) fn shaped(
     record
 }
 
-/// The honest record without its courses.
+/// The honest record without intervals.
 #[cfg(test)]
-fn without_courses() -> model::record::Record {
+fn without_intervals() -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
     record.runs.iter_mut().for_each(|r| r.intervals.clear());
     record
 }
 
-/// What a replay's rate does in the course of time is its capture's doing, and that of a load by turns its turns'.
+/// The rate of a replay follows its capture, and that of a load with turns follows its turns.
 #[test]
-fn the_course_of_a_load_that_changes_is_not_held_against_the_storage() {
-    use model::check_id::CheckId;
+fn checks_of_steadiness_skip_loads_that_change_by_design() {
+    use model::finding::CheckId;
     for check in
         CHECKS.iter().filter(|c| [CheckId::E01, CheckId::E02, CheckId::E03, CheckId::E04].contains(&c.id))
     {
@@ -116,10 +116,10 @@ fn the_course_of_a_load_that_changes_is_not_held_against_the_storage() {
         let quick = check.severity(&by_turns(10_000_000));
         assert!(check.severity(&record).is_some() && quick.is_some(), "{}", check.name);
         let mut replayed = record.clone();
-        crate::replay::make_replay(&mut replayed, model::job::ReplayPace::Timed, |_| {});
+        crate::figures::replay::make_replay(&mut replayed, model::job::ReplayPace::Timed, |_| {});
         for changing in [replayed, by_turns(1_000_000_000)] {
             let answer = check.answer(&changing);
-            assert!(matches!(answer, Ok(super::check::Answer::DoesNotApply)), "{}", check.name);
+            assert!(matches!(answer, Ok(super::Answer::DoesNotApply)), "{}", check.name);
         }
     }
 }

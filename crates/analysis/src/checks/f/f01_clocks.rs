@@ -1,17 +1,16 @@
-//! F01: hosts that did not begin at one time, or whose clocks do not tell.
-//!
-//! For: how far apart hosts began, and by how much their clocks may be off. Not for: how long each ran (F02).
+//! F01: hosts that did not start at the same time, or whose clocks are too inaccurate to tell. Compares the time
+//! between the first and the last start, and the error of the clocks, with the time in which all hosts ran.
 
-use super::{hosts, named, runs};
+use super::{host_names, hosts, runs};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_ns, show_share};
 
-/// Share of the time in which all hosts ran that a start may be off by. That much of a rate is below what runs differ by.
+/// Share of the time in which all hosts ran by which starts may differ. Runs differ by more than that effect on
+/// the rate.
 const APART_ABOVE: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
@@ -52,57 +51,57 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if known.is_empty() {
         return Err(format!("no run began on all {} hosts with their clocks read", hosts.len()));
     }
-    let part = |(spread, error, common, _): &(u64, u64, u64, usize)| {
+    let share_apart = |(spread, error, common, _): &(u64, u64, u64, usize)| {
         (*spread).max(*error) as f64 / (*common).max(1) as f64
     };
-    let apart = known.iter().filter(|run| part(run) > APART_ABOVE).count();
-    // There is one at least.
-    let Some(worst) = known.iter().max_by(|a, b| part(a).total_cmp(&part(b))) else {
+    let apart = known.iter().filter(|run| share_apart(run) > APART_ABOVE).count();
+    // There is at least one.
+    let Some(worst) = known.iter().max_by(|a, b| share_apart(a).total_cmp(&share_apart(b))) else {
         return Ok(Answer::DoesNotApply);
     };
     let (spread, error, _, last) = *worst;
     let numbers = evidence([
         ("apart_ns", spread as f64),
         ("clock_error_ns", error as f64),
-        ("worst_share", part(worst)),
+        ("worst_share", share_apart(worst)),
         ("runs", known.len() as f64),
         ("runs_apart", apart as f64),
     ]);
     if 2 * apart <= known.len() {
         return Ok(Answer::Holds("All hosts began at one time, by clocks that were known.", numbers));
     }
-    let share = show_share(part(worst));
-    let of = format!("In {apart} of {} runs", known.len());
+    let share = show_share(share_apart(worst));
+    let in_runs = format!("In {apart} of {} runs", known.len());
     let sentence = if error > spread {
         format!(
-            "{of} nobody can tell whether hosts began together: at worst their clocks were known to {} only, which is {share} of the time \
+            "{in_runs} nobody can tell whether hosts began together: at worst their clocks were known to {} only, which is {share} of the time \
              in which all ran.",
             show_ns(error as f64)
         )
     } else {
         format!(
-            "{of} hosts did not begin together: at worst the last one ({}) began {} behind the first, which is {share} of the time in which \
+            "{in_runs} hosts did not begin together: at worst the last one ({}) began {} behind the first, which is {share} of the time in which \
              all ran.",
-            named(case, &[last]),
+            host_names(case, &[last]),
             show_ns(spread as f64)
         )
     };
-    Ok(Answer::Finding(Detail::new(Severity::Biased, sentence, numbers)))
+    Ok(Answer::finding(Severity::Biased, sentence, numbers))
 }
 
 #[test]
-fn what_is_off_counts_in_most_of_the_runs_and_by_the_length_of_the_run() {
-    let of = |spread, error, common| {
+fn starts_that_differ_in_most_runs_bias() {
+    let severity = |spread, error, common| {
         CHECK.severity(&super::with(|f| {
             for run in &mut f.runs {
                 (run.spread_ns, run.clock_error_ns, run.common_ns) = (Some(spread), Some(error), common);
             }
         }))
     };
-    assert_eq!(of(9_000_000, 1_000, 1_000_000_000), None);
-    assert_eq!(of(11_000_000, 1_000, 1_000_000_000), Some(Severity::Biased));
-    assert_eq!(of(1_000, 11_000_000, 1_000_000_000), Some(Severity::Biased));
-    assert_eq!(of(11_000_000, 1_000, 10_000_000_000), None, "a longer run bears more");
+    assert_eq!(severity(9_000_000, 1_000, 1_000_000_000), None);
+    assert_eq!(severity(11_000_000, 1_000, 1_000_000_000), Some(Severity::Biased));
+    assert_eq!(severity(1_000, 11_000_000, 1_000_000_000), Some(Severity::Biased));
+    assert_eq!(severity(11_000_000, 1_000, 10_000_000_000), None, "a longer run bears more");
     let unknown = super::with(|f| f.runs.iter_mut().for_each(|r| r.clock_error_ns = Some(90_000_000)));
     let Ok(Answer::Finding(found)) = CHECK.answer(&unknown) else { panic!("silent") };
     assert!(found.sentence.contains("nobody can tell"), "{}", found.sentence);

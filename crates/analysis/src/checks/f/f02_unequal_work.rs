@@ -1,18 +1,15 @@
-//! F02: hosts that did not do the same work.
-//!
-//! For: targets of other sizes, and loads that ended at other times. Not for: hosts that were slower at the same work, which the report's
-//! rows show.
+//! F02: hosts that did not do the same work. Compares the sizes of their targets, and the time in which all hosts
+//! ran with the longest run.
 
 use super::{hosts, runs};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::units::{show_bytes, show_share};
 
-/// Share of a run in which all hosts must have run, so that its percentiles are of the load of all.
+/// Share of a run in which all hosts must run, so that its percentiles describe the load of all.
 const TOGETHER_FROM: Share = Share(0.9);
 
 pub(super) const CHECK: Check = Check {
@@ -48,54 +45,54 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Err("no run ended on all hosts".into());
     }
     let sizes = |rank: usize| -> Vec<Option<u64>> {
-        let of = hosts.get(rank).map(|h| h.target_bytes.as_slice()).unwrap_or_default();
-        case.stream.targets.iter().map(|target| of.get(*target).copied()).collect()
+        let on_host = hosts.get(rank).map(|h| h.target_bytes.as_slice()).unwrap_or_default();
+        case.stream.targets.iter().map(|target| on_host.get(*target).copied()).collect()
     };
-    // A host that was lost says nothing of its targets.
-    let told = |rank: &usize| !hosts[*rank].target_bytes.is_empty();
-    let first = (0..hosts.len()).find(told).unwrap_or(0);
+    // A lost host reports no targets.
+    let has_targets = |rank: &usize| !hosts[*rank].target_bytes.is_empty();
+    let first = (0..hosts.len()).find(has_targets).unwrap_or(0);
     let shares: Vec<f64> = runs.iter().map(|r| r.common_ns as f64 / r.longest_ns as f64).collect();
     let apart = shares.iter().filter(|share| **share < TOGETHER_FROM).count();
-    let least = shares.iter().copied().fold(1.0, f64::min);
+    let least_together = shares.iter().copied().fold(1.0, f64::min);
     let numbers = evidence([
-        ("least_share_together", least),
+        ("least_share_together", least_together),
         ("runs", runs.len() as f64),
         ("runs_apart", apart as f64),
     ]);
-    if let Some(rank) = (0..hosts.len()).filter(told).find(|rank| sizes(*rank) != sizes(first)) {
-        let words = |rank: usize| -> String {
+    if let Some(rank) = (0..hosts.len()).filter(has_targets).find(|rank| sizes(*rank) != sizes(first)) {
+        let describe = |rank: usize| -> String {
             let sum = sizes(rank).into_iter().flatten().fold(0, u64::saturating_add);
             format!("{} on {}", show_bytes(sum), hosts[rank].name)
         };
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Biased,
-            format!("The work was unequal: the targets have {} and {}.", words(first), words(rank)),
+            format!("The work was unequal: the targets have {} and {}.", describe(first), describe(rank)),
             numbers,
-        )));
+        ));
     }
     if 2 * apart > runs.len() {
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Biased,
             format!(
                 "In {apart} of {} runs hosts did not run for as long as each other; in the worst all ran in {} of the time. The rate is of that \
                  time, percentiles are of everything.",
                 runs.len(),
-                show_share(least)
+                show_share(least_together)
             ),
             numbers,
-        )));
+        ));
     }
     Ok(Answer::Holds("All hosts did the same work for as long as each other.", numbers))
 }
 
 #[test]
-fn a_tail_of_one_host_is_told_where_it_is_a_tenth_of_most_runs() {
-    let of = |common, runs| {
+fn a_long_tail_in_most_runs_biases() {
+    let severity = |common, runs| {
         CHECK.severity(&super::with(|f| f.runs.iter_mut().take(runs).for_each(|r| r.common_ns = common)))
     };
-    assert_eq!(of(910_000_000, 5), None);
-    assert_eq!(of(890_000_000, 5), Some(Severity::Biased));
-    assert_eq!(of(890_000_000, 2), None, "two runs of five");
+    assert_eq!(severity(910_000_000, 5), None);
+    assert_eq!(severity(890_000_000, 5), Some(Severity::Biased));
+    assert_eq!(severity(890_000_000, 2), None, "two runs of five");
     let lost = super::with(|f| f.hosts[1].target_bytes.clear());
     assert_eq!(CHECK.severity(&lost), None, "a host that was lost has no sizes");
 }

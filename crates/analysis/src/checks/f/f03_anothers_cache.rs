@@ -1,20 +1,18 @@
-//! F03: reads that a cache may have answered since another host, or the writer of the file, had put them there.
-//!
-//! For: files that several hosts read, and files on shared storage that the reading host wrote itself. Not for: what one host came back
-//! to (A16), nor its own page cache (A01).
+//! F03: reads that a cache may have answered because another host, or the host that wrote the file, brought the
+//! blocks in. Finds hosts that share storage, and computes the expected share of repeated blocks from the order
+//! of offsets.
 
-use super::{hosts, named, sharing};
+use super::{host_names, hosts, shared_storage};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::job::{Kind, Order};
 use model::plan::Role;
 use model::units::show_share;
 
-/// Share of the reads that another host had done before from which it is told: as of one host's own repeats (A16).
+/// Share of repeated reads above which it is reported, as for a single host (A16).
 const REPEATS_ABOVE: Share = Share(0.2);
 
 pub(super) const CHECK: Check = Check {
@@ -56,37 +54,37 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let shared = sharing(case)?;
+    let shared = shared_storage(case)?;
     let Some((what, ranks)) = shared.iter().max_by_key(|(_, ranks)| ranks.len()) else {
         return Ok(Answer::Holds("No host reads from storage that another one uses too.", evidence([])));
     };
     let targets = &case.record.header.plan.targets;
-    let made = case.stream.targets.iter().filter_map(|t| targets.get(*t)).all(|t| t.role == Role::Made);
+    let all_made = case.stream.targets.iter().filter_map(|t| targets.get(*t)).all(|t| t.role == Role::Made);
     let numbers = evidence([("hosts", hosts.len() as f64), ("hosts_sharing", ranks.len() as f64)]);
-    if made && !is_its_own(case) {
+    if all_made && !is_its_own(case) {
         return Ok(match case.stream.shared {
-            Some(_) if through_one_cache(case, ranks) => of_one_cache(case, ranks, numbers),
+            Some(_) if through_one_cache(case, ranks) => parts_through_one_cache(case, ranks, numbers),
             _ => Answer::Holds("What a host reads another one has written.", numbers),
         });
     }
-    if made {
-        // Files of their own on a device that is seen: what was read from it was counted, or is said not to have been.
+    if all_made {
+        // If the device is visible, other checks compare the bytes read with its counters.
         if case.grounded().is_ok() {
             return Ok(Answer::Holds("Each host reads a file of its own.", numbers));
         }
-        return Ok(Answer::Finding(Detail::new(
+        return Ok(Answer::finding(
             Severity::Note,
             format!(
                 "Each host reads the {} that it wrote itself, on storage that {} share ({}): what was written a moment ago may still be in \
                  the memory of its server.",
                 if case.stream.shared.is_some() { "part of the file" } else { "file" },
-                named(case, ranks),
+                host_names(case, ranks),
                 what.name()
             ),
             numbers,
-        )));
+        ));
     }
-    of_one_file(case, ranks, numbers)
+    same_target(case, ranks, numbers)
 }
 
 /// Whether hosts read what they wrote themselves before the first run.
@@ -96,7 +94,7 @@ fn is_its_own(case: &Case) -> bool {
     (case.stream.shift_hosts as usize).is_multiple_of(among.max(1))
 }
 
-/// Whether reads go through the page cache of a machine that several of these hosts are on.
+/// Whether reads go through the page cache of a machine that runs several of these hosts.
 fn through_one_cache(case: &Case, ranks: &[usize]) -> bool {
     let one_machine = case.record.fleet.as_ref().is_some_and(|fleet| {
         let kernel = |rank: &usize| fleet.hosts.get(*rank).and_then(|h| h.kernel);
@@ -105,21 +103,21 @@ fn through_one_cache(case: &Case, ranks: &[usize]) -> bool {
     one_machine && !case.stream.cache.is_direct()
 }
 
-/// Of parts of a file that hosts of one machine read through its page cache.
-fn of_one_cache(case: &Case, ranks: &[usize], numbers: crate::checks::check::Evidence) -> Answer {
-    Answer::Finding(Detail::new(
+/// Returns the finding for parts of one file that hosts of one machine read through its page cache.
+fn parts_through_one_cache(case: &Case, ranks: &[usize], numbers: crate::checks::Evidence) -> Answer {
+    Answer::finding(
         Severity::Biased,
         format!(
             "{} read parts of one file through the page cache of one machine: what the kernel reads ahead for one of them is there for the \
              others.",
-            named(case, ranks)
+            host_names(case, ranks)
         ),
         numbers,
-    ))
+    )
 }
 
-/// Of targets that several hosts read.
-fn of_one_file(case: &Case, ranks: &[usize], mut numbers: crate::checks::check::Evidence) -> Known<Answer> {
+/// Returns the answer for targets that several hosts read.
+fn same_target(case: &Case, ranks: &[usize], mut numbers: crate::checks::Evidence) -> Known<Answer> {
     let (read, span) = (case.largest_run_bytes(Kind::Read) as f64, case.span_bytes() as f64);
     if read == 0.0 || span <= 0.0 {
         return Err("no read completed".into());
@@ -129,10 +127,10 @@ fn of_one_file(case: &Case, ranks: &[usize], mut numbers: crate::checks::check::
             "how often several hosts read one block is not computed for a workload of several lines".into()
         );
     };
-    // Of a file that they share each has blocks that no other one has.
+    // In a shared file, each host has its own blocks.
     let (passes, hosts) = (read / span, if case.stream.shared.is_some() { 1.0 } else { ranks.len() as f64 });
     let part = match &line.order {
-        // All begin at the beginning.
+        // All hosts start at the first block.
         Order::Sequential(_) => 1.0 - 1.0 / hosts.max(passes),
         Order::Random | Order::Once | Order::Mixed(_) | Order::MixedEach(_) => {
             1.0 + (-passes).exp_m1() / passes
@@ -143,21 +141,21 @@ fn of_one_file(case: &Case, ranks: &[usize], mut numbers: crate::checks::check::
     if part <= REPEATS_ABOVE {
         return Ok(Answer::Holds("Nearly every read was of a block that no host had read before.", numbers));
     }
-    let through = through_one_cache(case, ranks);
-    let keeper =
-        if through { "the page cache of their machine" } else { "what keeps the data for all of them" };
-    Ok(Answer::Finding(Detail::new(
-        if through { Severity::Biased } else { Severity::Note },
+    let is_one_cache = through_one_cache(case, ranks);
+    let cache_name =
+        if is_one_cache { "the page cache of their machine" } else { "what keeps the data for all of them" };
+    Ok(Answer::finding(
+        if is_one_cache { Severity::Biased } else { Severity::Note },
         format!(
-            "About {} of the reads were of blocks that some host had read before: {} read the same, and {keeper} may have answered.",
+            "About {} of the reads were of blocks that some host had read before: {} read the same, and {cache_name} may have answered.",
             show_share(part),
-            named(case, ranks)
+            host_names(case, ranks)
         ),
         numbers,
-    )))
+    ))
 }
 
-/// Two hosts that read a file of a server, whose blocks they go through so many times together.
+/// Two hosts that read a file on a server and together cover its blocks `passes` times.
 #[cfg(test)]
 fn shared(passes: u64) -> model::record::Record {
     let mut record = super::honest();
@@ -174,14 +172,14 @@ fn shared(passes: u64) -> model::record::Record {
 }
 
 #[test]
-fn what_several_read_is_told_by_how_often_they_read_it() {
+fn targets_read_by_several_hosts_are_a_note() {
     assert_eq!(CHECK.severity(&shared(1)), Some(Severity::Note));
-    let mut few = shared(1);
-    few.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 30;
-    assert_eq!(CHECK.severity(&few), None);
-    few.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
+    let mut large_span = shared(1);
+    large_span.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 30;
+    assert_eq!(CHECK.severity(&large_span), None);
+    large_span.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
         Order::Sequential(model::job::Steps::default());
-    assert_eq!(CHECK.severity(&few), Some(Severity::Note), "in order all read the same");
+    assert_eq!(CHECK.severity(&large_span), Some(Severity::Note), "in order all read the same");
     let mut own = shared(1);
     own.header.plan.targets[0].role = Role::Made;
     let Ok(Answer::Finding(found)) = CHECK.answer(&own) else { panic!("silent") };
@@ -193,7 +191,7 @@ fn what_several_read_is_told_by_how_often_they_read_it() {
 }
 
 #[test]
-fn what_another_host_wrote_is_no_finding_unless_they_share_a_page_cache() {
+fn reading_what_another_host_wrote_holds_unless_they_share_a_page_cache() {
     use model::job::{Cache, Layout, Shared, Stream};
     let with = |change: fn(&mut Stream)| {
         let mut record = shared(1);
@@ -217,7 +215,7 @@ fn what_another_host_wrote_is_no_finding_unless_they_share_a_page_cache() {
 }
 
 #[test]
-fn one_page_cache_for_all_ranks_biases() {
+fn a_page_cache_shared_by_all_hosts_biases() {
     let mut record = shared(1);
     record.header.plan.jobs[0].phases[0].streams[0].cache = model::job::Cache::Buffered;
     record.fleet.as_mut().unwrap().hosts[1].kernel = Some(0);

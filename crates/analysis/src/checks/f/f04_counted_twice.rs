@@ -1,14 +1,11 @@
-//! F04: hosts that are one machine, or whose device is one and the same.
-//!
-//! For: sums that look like those of many and are those of one. Not for: shared file systems, where one storage for all is what is
-//! measured (D24 names them).
+//! F04: hosts that are one machine or use one device, so that the sum over hosts is that of one. Compares the
+//! kernels (boot_id) and the identities of the devices. Shared file systems are accepted.
 
-use super::{Storage, hosts, named, sharing};
+use super::{Storage, host_names, hosts, shared_storage};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {
@@ -45,24 +42,24 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let kernel = host.kernel.ok_or_else(|| format!("which kernel {} runs on is not known", host.name))?;
         kernels.entry(kernel).or_default().push(rank);
     }
-    let most = kernels.values().map(Vec::len).max().unwrap_or(0);
-    let one = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == most);
-    let devices = if case.has_storage() { sharing(case)? } else { Vec::new() };
-    // File systems that many mount are no device that is counted twice.
+    let largest_group = kernels.values().map(Vec::len).max().unwrap_or(0);
+    let one_kernel = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == largest_group);
+    let devices = if case.has_storage() { shared_storage(case)? } else { Vec::new() };
+    // A file system mounted by several hosts is not a device counted twice.
     let device = devices.iter().filter(|(what, _)| matches!(what, Storage::Device(_)));
     let device = device.max_by_key(|(_, ranks)| ranks.len());
     let numbers = evidence([("hosts", hosts.len() as f64), ("kernels", kernels.len() as f64)]);
-    let sentence = match (one, device) {
+    let sentence = match (one_kernel, device) {
         (Some(ranks), Some(_)) => {
-            format!("{} run on one kernel and use one device: they share both.", named(case, ranks))
+            format!("{} run on one kernel and use one device: they share both.", host_names(case, ranks))
         }
         (Some(ranks), None) => {
-            format!("{} run on one kernel: they share its CPUs, memory and clock.", named(case, ranks))
+            format!("{} run on one kernel: they share its CPUs, memory and clock.", host_names(case, ranks))
         }
         (None, Some((what, ranks))) => {
             format!(
                 "{} use one device ({}): the sum is what that gives, divided among them.",
-                named(case, ranks),
+                host_names(case, ranks),
                 what.name()
             )
         }
@@ -73,11 +70,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
             ));
         }
     };
-    Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)))
+    Ok(Answer::finding(Severity::Note, sentence, numbers))
 }
 
 #[test]
-fn one_serial_number_is_one_device_and_a_server_is_not() {
+fn one_serial_number_is_one_device_and_a_server_is_accepted() {
     let mut record = super::honest();
     record.header.hosts[1].places[0].layers[0].serial = Some("S1".into());
     let Ok(Answer::Finding(found)) = CHECK.answer(&record) else { panic!("silent") };

@@ -1,14 +1,11 @@
-//! F05: hosts that are not alike.
-//!
-//! For: kernels, CPUs, memory, file systems, mount options and devices that differ, and what a host would have measured otherwise. Not for:
-//! how much slower that makes one of them, which the report's rows show.
+//! F05: hosts that are not alike. Lists differences in kernel, CPUs, memory, file system, mount options and
+//! devices.
 
 use super::{fleet, hosts};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::F05,
@@ -51,7 +48,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ));
     }
     let sentence = format!("Hosts are not alike: {}.", fleet.differences.join(". "));
-    Ok(Answer::Finding(Detail::new(Severity::Note, sentence, numbers)))
+    Ok(Answer::finding(Severity::Note, sentence, numbers))
 }
 
 #[test]

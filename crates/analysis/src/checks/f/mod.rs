@@ -1,7 +1,7 @@
-//! Group F: hosts that measure as one.
+//! Group F: whether several hosts measured as one.
 //!
-//! For: the table of the group, and what several of its checks ask of the hosts. Not for: one host's own ledger, which is asked there and
-//! gathered (`crate::fleet`). Of one host alone none of them applies.
+//! Holds the table of the group, and what its checks need to know about the hosts. No check of the group applies
+//! to a single host.
 
 mod f01_clocks;
 mod f02_unequal_work;
@@ -9,8 +9,8 @@ mod f03_anothers_cache;
 mod f04_counted_twice;
 mod f05_hosts_differ;
 
-use super::check::Check;
 use crate::case::Case;
+use crate::checks::Check;
 use model::Known;
 use model::fleet::{Fleet, HostSeen, RunSeen};
 use model::machine::Place;
@@ -25,30 +25,30 @@ pub(super) const CHECKS: &[Check] = &[
     f05_hosts_differ::CHECK,
 ];
 
-/// What was seen of the hosts; `None` where one measured alone.
+/// Returns the observations of the hosts, or `None` if a single host measured.
 fn fleet<'c>(case: &Case<'c>) -> Option<&'c Fleet> {
     case.record.fleet.as_deref()
 }
 
-/// The hosts that took part in this result, by rank; none where one measured alone.
+/// Returns the hosts that ran this job, by rank, or none if a single host measured.
 fn hosts<'c>(case: &Case<'c>) -> &'c [HostSeen] {
     let all = fleet(case).map_or(&[][..], |f| &f.hosts);
     let took_part = &all[..case.record.header.plan.hosts_of(case.at, all.len())];
     if took_part.len() > 1 { took_part } else { &[] }
 }
 
-/// How the runs of this result began and ended that have a time in which all hosts ran.
+/// Returns the runs of this result that have a time in which all hosts ran.
 fn runs<'c>(case: &Case<'c>) -> Vec<&'c RunSeen> {
     let is_its = |run: &&RunSeen| run.which[..2] == [case.at as u32, case.phase as u32] && run.longest_ns > 0;
     fleet(case).into_iter().flat_map(|f| &f.runs).filter(is_its).collect()
 }
 
-/// What storage is known by, so that two that are one are told.
+/// Identifies storage, so that two hosts with the same storage are found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Storage {
-    /// A device, by model and serial number, or by its number within one kernel.
+    /// A device: model and serial number, or device number within one kernel.
     Device(String),
-    /// A file system without a device, by what is mounted.
+    /// A file system without a device: the mounted source.
     Mounted(String),
 }
 
@@ -59,11 +59,11 @@ impl Storage {
     }
 }
 
-/// What the storage of a host is known by.
+/// Returns the identities of a host's storage.
 ///
 /// # Errors
-/// That nothing is known of it.
-fn storage(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
+/// Fails if none is known.
+fn storage_of_host(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
     let seen = hosts(case).get(rank).ok_or("the record does not name its hosts")?;
     let unknown = || format!("what is below the targets of {} is not in the record", seen.name);
     let machine = case.record.header.hosts.get(rank).ok_or_else(unknown)?;
@@ -83,7 +83,7 @@ fn storage(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
     }
     let without = places.iter().filter(|place| place.layers.is_empty());
     for fs in without.filter_map(|place| place.file_system.as_ref()) {
-        // What is mounted of a program or of memory has a name that says nothing beyond its machine.
+        // A source such as `tmpfs` is only unique within its machine.
         let kernel = seen.kernel.filter(|_| !fs.source.contains(':'));
         let within = kernel.map_or(String::new(), |kernel| format!(" of kernel {kernel}"));
         known.insert(Storage::Mounted(format!("{}{within}", fs.source)));
@@ -91,26 +91,27 @@ fn storage(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
     if known.is_empty() { Err(unknown()) } else { Ok(known) }
 }
 
-/// Numbers of hosts whose storage is known to be that of another one too, with what it is known by.
+/// Returns the storage that several hosts share, with the ranks of these hosts.
 ///
 /// # Errors
-/// Of which host nothing is known.
-fn sharing(case: &Case) -> Known<Vec<(Storage, Vec<usize>)>> {
+/// Fails if the storage of a host is unknown.
+fn shared_storage(case: &Case) -> Known<Vec<(Storage, Vec<usize>)>> {
     let count = hosts(case).len();
-    let each = (0..count).map(|rank| storage(case, rank)).collect::<Known<Vec<_>>>()?;
-    let all: BTreeSet<&Storage> = each.iter().flatten().collect();
-    let with = |what: &Storage| (0..count).filter(|rank| each[*rank].contains(what)).collect::<Vec<_>>();
+    let storage_by_rank = (0..count).map(|rank| storage_of_host(case, rank)).collect::<Known<Vec<_>>>()?;
+    let all: BTreeSet<&Storage> = storage_by_rank.iter().flatten().collect();
+    let with =
+        |what: &Storage| (0..count).filter(|rank| storage_by_rank[*rank].contains(what)).collect::<Vec<_>>();
     let shared = all.into_iter().map(|what| (what.clone(), with(what)));
     Ok(shared.filter(|(_, ranks)| ranks.len() > 1).collect())
 }
 
-/// Names of hosts by their numbers.
-fn named(case: &Case, ranks: &[usize]) -> String {
+/// Returns the names of hosts by rank.
+fn host_names(case: &Case, ranks: &[usize]) -> String {
     let name = |rank: &usize| Some(hosts(case).get(*rank)?.name.as_str());
-    crate::named::names(&ranks.iter().filter_map(name).collect::<Vec<_>>())
+    crate::host_names::names(&ranks.iter().filter_map(name).collect::<Vec<_>>())
 }
 
-/// An honest record of two hosts, each with a disk of its own.
+/// An honest record of two hosts, each with its own disk.
 #[cfg(test)]
 pub(super) fn honest() -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
@@ -139,7 +140,7 @@ pub(super) fn honest() -> model::record::Record {
     record
 }
 
-/// An honest record of two hosts with something changed about what was seen of them.
+/// An honest record of two hosts, after `change` to their observations.
 #[cfg(test)]
 fn with(change: impl FnOnce(&mut Fleet)) -> model::record::Record {
     let mut record = honest();
@@ -148,15 +149,15 @@ fn with(change: impl FnOnce(&mut Fleet)) -> model::record::Record {
 }
 
 #[test]
-fn one_host_alone_is_asked_nothing() {
+fn the_group_does_not_apply_to_a_single_host() {
     let record = crate::fixture::Fixture::honest().record();
-    assert!(CHECKS.iter().all(|c| matches!(c.answer(&record), Ok(super::check::Answer::DoesNotApply))));
+    assert!(CHECKS.iter().all(|c| matches!(c.answer(&record), Ok(super::Answer::DoesNotApply))));
 }
 
 #[test]
-fn all_hold_of_honest_hosts() {
+fn all_checks_hold_on_honest_hosts() {
     for check in CHECKS {
         let answer = check.answer(&honest());
-        assert!(matches!(answer, Ok(super::check::Answer::Holds(..))), "{}: {answer:?}", check.id);
+        assert!(matches!(answer, Ok(super::Answer::Holds(..))), "{}: {answer:?}", check.id);
     }
 }

@@ -1,13 +1,10 @@
-//! E14: numbers of different work, or of different machines.
-//!
-//! For: naming everything that differs beside the numbers. Not for: the numbers.
+//! E14: the two sides did different work, or ran on different machines. The finding names everything that differs.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
-use crate::compare::{self, sentence};
-use model::check_id::CheckId;
+use crate::checks::{Answer, Detail, Evidence, Page, formula};
+use crate::compare;
 use model::comparison::Pair;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E14,
@@ -41,14 +38,17 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     let mut out = Vec::new();
     for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
         let mut say = |answer| out.push((vec![pair.name.clone()], answer));
-        let said: Vec<Detail> =
-            [other_work(pair, asked), none(pair, asked), labelled(pair)].into_iter().flatten().collect();
+        let findings: Vec<Detail> =
+            [other_work(pair, asked), side_without_number(pair, asked), labelled_differences(pair)]
+                .into_iter()
+                .flatten()
+                .collect();
         if !unknown.is_empty() {
             say(Err(format!("not known of both sides: {}", unknown.join("; "))));
-        } else if said.is_empty() {
+        } else if findings.is_empty() {
             say(Ok(Answer::Holds("Nothing differs but what is compared.", Evidence::new())));
         }
-        for found in said {
+        for found in findings {
             say(Ok(Answer::Finding(found)));
         }
     }
@@ -71,15 +71,15 @@ fn other_work(pair: &Pair, asked: &Context) -> Option<Detail> {
 }
 
 /// A side without a number, or of several things.
-fn none(pair: &Pair, asked: &Context) -> Option<Detail> {
+fn side_without_number(pair: &Pair, asked: &Context) -> Option<Detail> {
     let other_work = compare::other_work(&pair.differences, asked.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
     Some(found(Severity::Void, format!("{why}."), Some("Measure again without that.")))
 }
 
-fn labelled(pair: &Pair) -> Option<Detail> {
+fn labelled_differences(pair: &Pair) -> Option<Detail> {
     let words: Vec<String> =
-        pair.differences.iter().filter(|d| !d.refuses).map(sentence::difference).collect();
+        pair.differences.iter().filter(|d| !d.refuses).map(compare::show_difference).collect();
     let sentence = format!("What differs beside the numbers: {}.", words.join("; "));
     (!words.is_empty()).then(|| found(Severity::Note, sentence, Some("")))
 }

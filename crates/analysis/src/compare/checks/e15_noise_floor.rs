@@ -1,14 +1,10 @@
-//! E15: a difference that no change at all makes as well.
-//!
-//! For: the difference of the headline, compared with those between sessions of one side. Not for: the variation of the runs,
-//! which is in the interval.
+//! E15: sessions of one side differ as much as the two sides do. It compares the difference of the headline with the differences between
+//! sessions of one side.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::check::{Answer, Detail, Page, evidence, formula};
-use crate::compare::margin::{MARGIN, MARGIN_OF_LONE_SESSIONS};
-use crate::threshold::Share;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use crate::checks::{Answer, Detail, Page, evidence, formula};
+use crate::threshold::{MARGIN, MARGIN_OF_LONE_SESSIONS, Share};
+use model::finding::{CheckId, Severity};
 use model::units::show_share;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {

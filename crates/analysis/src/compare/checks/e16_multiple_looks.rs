@@ -1,14 +1,12 @@
-//! E16: many numbers looked at, of which some differ by chance.
-//!
-//! For: numbers that would be called different by themselves. Not for: allowing for it; the chances already do.
+//! E16: many numbers were compared, so some differ by chance. It lists numbers that differ by their own interval, but not after correction
+//! for multiple tests.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::check::{Answer, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Detail, Page, evidence, formula};
 use crate::threshold::Share;
-use model::check_id::CheckId;
 use model::comparison::{Answer as Word, Metric};
-use model::finding::Severity;
-use stats::welch::ALLOWED;
+use model::finding::{CheckId, Severity};
+use stats::comparison::ALLOWED;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E16,
@@ -33,20 +31,23 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
 };
 
 fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
-    let looks = asked.others().count();
-    if looks < 2 {
+    let count = asked.others().count();
+    if count < 2 {
         return Vec::new();
     }
-    let held: Vec<String> =
-        asked.others().filter(|(_, m)| held_back(m)).map(|(p, m)| format!("{} {}", p.name, m.name)).collect();
-    let numbers = evidence([("looks", looks as f64), ("held_back", held.len() as f64)]);
+    let held: Vec<String> = asked
+        .others()
+        .filter(|(_, m)| is_corrected_away(m))
+        .map(|(p, m)| format!("{} {}", p.name, m.name))
+        .collect();
+    let numbers = evidence([("looks", count as f64), ("held_back", held.len() as f64)]);
     let answer = if held.is_empty() {
         Answer::Holds("No number differs only because many were looked at.", numbers)
     } else {
         Answer::Finding(Detail::new(
             Severity::Biased,
             format!(
-                "You looked at {looks} numbers beside the headline, and some differ by chance. Not significant after correction for multiple tests: {}.",
+                "You looked at {count} numbers beside the headline, and some differ by chance. Not significant after correction for multiple tests: {}.",
                 held.join(", ")
             ),
             numbers,
@@ -56,7 +57,7 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
 }
 
 /// Whether a number is beyond the margin by its own interval and not by all of them together.
-fn held_back(metric: &Metric) -> bool {
+fn is_corrected_away(metric: &Metric) -> bool {
     let beyond = metric
         .interval
         .is_some_and(|[low, high]| low > 1.0 + metric.margin || high < 1.0 / (1.0 + metric.margin));

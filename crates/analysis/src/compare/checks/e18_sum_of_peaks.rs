@@ -1,14 +1,11 @@
-//! E18: percentiles that were added up.
-//!
-//! For: a guard over foreign reports: a percentile of all operations lies between those of the runs. Not for: anything of the
-//! storage.
+//! E18: percentiles that were added up. It guards against edited and foreign reports: a percentile of all operations lies between the
+//! smallest and the largest of the runs.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
-use crate::compare::sides::One;
+use crate::checks::{Answer, Detail, Evidence, Page, formula};
+use crate::compare::SideResult;
 use crate::threshold::Share;
-use model::check_id::CheckId;
-use model::finding::Severity;
+use model::finding::{CheckId, Severity};
 use model::report::{Figures, Measured};
 use model::units::show_ns;
 
@@ -42,13 +39,16 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     let mut out = Vec::new();
     let mut seen = false;
     for (side, reports) in [("A", asked.sides[0]), (asked.name, asked.sides[1])] {
-        for one in
-            reports.iter().flat_map(|report| report.results.iter().map(move |result| One { report, result }))
+        for one in reports
+            .iter()
+            .flat_map(|report| report.results.iter().map(move |result| SideResult { report, result }))
         {
             seen |= one.result.runs.iter().any(|r| !r.percentiles_ns.is_empty());
             let about = vec![one.result.name.clone()];
             out.extend(
-                outside(one.result).into_iter().map(|o| (about.clone(), Ok(Answer::Finding(o.found(side))))),
+                percentiles_outside(one.result)
+                    .into_iter()
+                    .map(|o| (about.clone(), Ok(Answer::Finding(o.found(side))))),
             );
         }
     }
@@ -61,20 +61,20 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
 }
 
 /// Whether a percentile of that name, such as `read p99`, is none of what the runs did.
-pub(in crate::compare) fn contradicts(one: One, name: &str) -> bool {
-    outside(one.result).iter().any(|o| o.name == name)
+pub(in crate::compare) fn contradicts(one: SideResult, name: &str) -> bool {
+    percentiles_outside(one.result).iter().any(|o| o.name == name)
 }
 
 /// A percentile that is not between those of the runs.
 struct Outside {
     name: String,
-    whole: u64,
+    all_runs_ns: u64,
     runs: [u64; 2],
 }
 
 impl Outside {
     fn found(&self, side: &str) -> Detail {
-        let [whole, low, high] = [self.whole, self.runs[0], self.runs[1]].map(|ns| show_ns(ns as f64));
+        let [whole, low, high] = [self.all_runs_ns, self.runs[0], self.runs[1]].map(|ns| show_ns(ns as f64));
         Detail::new(
             Severity::Void,
             format!(
@@ -86,14 +86,14 @@ impl Outside {
     }
 }
 
-fn outside(result: &Measured) -> Vec<Outside> {
+fn percentiles_outside(result: &Measured) -> Vec<Outside> {
     let kinds: [(&str, &Option<Figures>); 4] =
         [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
-    let whole =
+    let percentiles =
         kinds.into_iter().filter_map(|(kind, f)| Some((kind, f.as_ref()?))).flat_map(|(kind, figures)| {
             figures.latency_ns.percentiles.iter().filter_map(move |(rank, ns)| Some((kind, rank, (*ns)?)))
         });
-    whole
+    percentiles
         .filter_map(|(kind, rank, whole)| {
             let of_run =
                 |r: &model::report::RunFigures| r.percentiles_ns.get(kind)?.get(rank).copied().flatten();
@@ -101,7 +101,7 @@ fn outside(result: &Measured) -> Vec<Outside> {
             let (low, high) = (*runs.iter().min()?, *runs.iter().max()?);
             let out =
                 (whole as f64) < (1.0 - SAME.0) * low as f64 || whole as f64 > (1.0 + SAME.0) * high as f64;
-            out.then(|| Outside { name: format!("{kind} p{rank}"), whole, runs: [low, high] })
+            out.then(|| Outside { name: format!("{kind} p{rank}"), all_runs_ns: whole, runs: [low, high] })
         })
         .collect()
 }

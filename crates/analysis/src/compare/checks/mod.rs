@@ -1,19 +1,16 @@
-//! The checks of a comparison: questions asked of two sides, one file each.
-//!
-//! For: the table, and asking. Not for: questions about one result ([`crate::checks`]), nor the words of the comparison.
-//! They have the ids and pages of the catalogue as all others; what they are asked of is another thing.
+//! The checks of a comparison: questions about two sides, one file each. Their ids and pages are in the same catalogue as those of the checks
+//! of one result ([`crate::checks`]).
 
 mod e14_incomparable;
 mod e15_noise_floor;
 mod e16_multiple_looks;
 pub(super) mod e18_sum_of_peaks;
 
-use crate::checks::check::{Answer, Page};
+use crate::checks::{Answer, Page};
 use crate::findings;
 use model::Known;
-use model::check_id::CheckId;
 use model::comparison::{Metric, Pair};
-use model::finding::Finding;
+use model::finding::{CheckId, Finding};
 use model::report::Report;
 
 /// The checks, in the order of the catalogue.
@@ -28,24 +25,24 @@ pub(crate) struct ComparisonCheck {
     pub(crate) name: &'static str,
     /// The belief that it puts to the test.
     pub(crate) belief: &'static str,
-    /// What a reader who wants to know more is told.
+    /// The page for `fathom explain`.
     pub(crate) page: Page,
     /// Whether `--accept` takes it.
     pub(crate) acceptable: bool,
-    /// Asks: what it says, and about which results.
+    /// Answers the question, with the results that each answer is about.
     ask: fn(&Context) -> Vec<NamedAnswer>,
 }
 
-/// What a check says, and about which results.
+/// An answer, and the results that it is about.
 pub(super) type NamedAnswer = (Vec<String>, Known<Answer>);
 
-/// What the checks are asked of.
+/// What the checks may read.
 pub(super) struct Context<'a> {
     /// A and B.
     pub(super) sides: [&'a [Report]; 2],
-    /// What the other side is called: `B`.
+    /// The name of the other side: `B`.
     pub(super) name: &'a str,
-    /// What they have in common, with the words said.
+    /// The compared pairs with their answers.
     pub(super) pairs: &'a [Pair],
     /// For each pair the circumstances that are not known of both.
     pub(super) unknown: Vec<Vec<String>>,

@@ -1,11 +1,11 @@
-//! The rule played: what disturbs a run, what is measured again and when, and that the figures which are left are honest.
+//! Tests of the rule: what disturbs a run, what is measured again and when, and that the remaining figures are unbiased.
 
 use super::*;
 use crate::fixture::Fixture;
 use crate::strategy::{left, next, played};
-use model::record::disturbed::Disturbed;
-use stats::interval;
-use stats::known::Noise;
+use model::record::Disturbed;
+use stats::intervals;
+use stats::series::Noise;
 
 fn fixed(jobs: usize, runs: u32) -> Budget {
     Budget {
@@ -71,11 +71,11 @@ fn of_two_runs_the_one_that_was_tried_less_often_comes_first() {
 }
 
 #[test]
-fn when_a_third_was_disturbed_nothing_is_measured_again() {
+fn nothing_is_measured_again_once_a_third_was_disturbed() {
     // Of five runs the first is measured three times; with the second it is a third.
     let always = order(&fixed(1, 5), |_| true);
     assert_eq!(always, [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 2, 0), (0, 3, 0), (0, 4, 0)]);
-    // One run in all says nothing of the machine.
+    // A single run shows nothing about the machine.
     assert_eq!(order(&fixed(1, 1), |_| true).len(), 3);
     let done = play(&fixed(1, 5), |_| (1.0, true));
     let counts: Vec<u32> = counting(&done, &fixed(1, 5)).iter().map(|s| s.attempt).collect();
@@ -83,7 +83,7 @@ fn when_a_third_was_disturbed_nothing_is_measured_again() {
 }
 
 #[test]
-fn what_is_left_includes_what_is_measured_again() {
+fn remaining_runs_include_repeats() {
     let budget = fixed(2, 2);
     let mut first = Summary { refused: false, iops: 1.0, ..Summary::refused(0, 0) };
     let before: u32 = left(&[first.clone()], &budget).runs.iter().sum();
@@ -92,7 +92,7 @@ fn what_is_left_includes_what_is_measured_again() {
 }
 
 #[test]
-fn where_runs_are_compared_the_round_is_measured_again() {
+fn paired_rounds_are_measured_again_as_a_whole() {
     let paired = Budget { paired: true, ..fixed(3, 3) };
     let quiet = order(&paired, |_| false);
     let middle = quiet[1].0;
@@ -107,8 +107,8 @@ fn where_runs_are_compared_the_round_is_measured_again() {
         disturbed: (job == 0).then(|| a_disturbance(0)),
         ..Summary::refused(job, 0)
     }));
-    let again: Vec<usize> = waiting(&done, &paired).iter().map(|a| a.at.job).collect();
-    assert_eq!(again, [0, 2]);
+    let repeats: Vec<usize> = waiting(&done, &paired).iter().map(|a| a.at.job).collect();
+    assert_eq!(repeats, [0, 2]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_load_is_measured_again_at_once_and_rounds_until_steady_never() {
 }
 
 #[test]
-fn a_replay_goes_on_where_it_stopped() {
+fn a_replay_continues_where_it_stopped() {
     for paired in [false, true] {
         let budget = Budget { paired, ..fixed(3, 4) };
         let whole =
@@ -149,7 +149,7 @@ fn traffic(bytes: u64, ios: u64, seconds: f64) -> bool {
 }
 
 #[test]
-fn others_disturb_by_their_rate_and_never_by_a_handful() {
+fn traffic_of_others_disturbs_by_rate_and_only_above_a_minimum() {
     assert!(traffic(240_000_000, 240, 1.0) && traffic(1 << 20, 300, 1.0) && traffic(30_000_000, 1, 2.0));
     assert!(!traffic(9_000_000, 100, 1.0) && !traffic(300 << 20, 1_000, 60.0));
     assert!(!traffic(2 << 20, 90, 0.1), "a commit in a short run");
@@ -175,7 +175,7 @@ fn the_evidence_of_a_run_is_read_from_its_edges() {
     assert!(
         device == "vda" && (ios_per_s.unwrap() - 4_000.0).abs() < 1.0 && (bytes_per_s - 16.384e6).abs() < 1e3
     );
-    // The same traffic beside a run that was ten times as fast: its share is small, and it disturbs alike.
+    // The same traffic during a run that is ten times as fast: its share is small, but it disturbs as much.
     let fast = Fixture { ops: 100_000, foreign_ios: 4_400, ..Fixture::honest() };
     assert_eq!(second(&fast.record()).len(), 1);
     let loud = Fixture { device_time_share: 0.1, cpu_share: 1.0, errors: 7, ..Fixture::honest() };
@@ -185,7 +185,7 @@ fn the_evidence_of_a_run_is_read_from_its_edges() {
 }
 
 #[test]
-fn a_limit_disturbs_while_it_is_not_the_one_from_before() {
+fn a_changed_limit_disturbs() {
     let mut record = Fixture::honest().record();
     let limit = "/sys/fs/cgroup/blkio/fathom/blkio.throttle.read_iops_device: 254:0 400\n";
     let set = |record: &mut Record, run: usize, at: usize, text: &str| {
@@ -203,7 +203,7 @@ fn a_limit_disturbs_while_it_is_not_the_one_from_before() {
 }
 
 #[test]
-fn more_than_a_tick_and_a_hundredth_is_stolen() {
+fn stolen_time_disturbs_above_a_tick_and_a_hundredth() {
     let stolen = |ticks: u64| {
         let mut record = Fixture::honest().record();
         let text = format!("cpu  0 0 0 {} 0 0 0 {ticks} 0 0\n", 200 - ticks);
@@ -221,8 +221,8 @@ struct Bursts {
     lose: f64,
 }
 
-/// What sessions of three workloads come to: the share of intervals that cover the truth and the bias of the means, of all results
-/// and of those that no disturbed run counts in; and the share of the latter.
+/// Results of sessions of three workloads: the share of intervals that contain the truth and the bias of the means, of all results and of
+/// those without a disturbed run; and the share of the latter.
 struct Came {
     all: [f64; 2],
     sound: [f64; 2],
@@ -260,7 +260,7 @@ fn sessions(count: u64, bursts: &Bursts, budget: &Budget, obeyed: bool) -> Came 
         for job in 0..budget.jobs {
             let runs: Vec<&Summary> = counting.iter().filter(|s| s.job == job).collect();
             assert_eq!(runs.len(), 5);
-            let mean = interval::mean(&runs.iter().map(|s| s.iops).collect::<Vec<_>>()).unwrap();
+            let mean = intervals::mean(&runs.iter().map(|s| s.iops).collect::<Vec<_>>()).unwrap();
             let [low, high] = mean.interval.unwrap();
             let one = [f64::from(u8::from(low <= 1.0 && 1.0 <= high)), mean.value.ln()];
             all.push(one);
@@ -289,7 +289,7 @@ fn intervals_cover_the_truth_through_bursts_and_means_are_not_biased() {
 }
 
 #[test]
-fn the_share_of_others_would_keep_the_fast_runs() {
+fn judging_by_share_would_keep_the_fast_runs() {
     // A neighbour that is always there, and about as much as the rule allows.
     let bias = |hit: &dyn Fn(f64, f64) -> bool| {
         let mut sum = 0.0;

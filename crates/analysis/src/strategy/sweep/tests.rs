@@ -192,7 +192,7 @@ struct Shares {
     far: f64,
     /// No cell may be faster by more than the tolerance.
     decided: f64,
-    /// The target is said to have changed.
+    /// The target is reported as changed.
     fallen: f64,
     /// Mean bound, as a share.
     bound: f64,
@@ -430,7 +430,7 @@ fn an_exhaustive_search_measures_all_equally_often() {
 }
 
 #[test]
-fn replaying_a_part_goes_on_as_if_nothing_had_been() {
+fn replaying_a_part_continues_identically() {
     let mut grid = grid(&["read", "write"], How::Exhaustive);
     grid.search = budget(grid.cells.len());
     let samples = played(&grid, plateau, Noise { spread: 0.05, stalls: 0.01, ..QUIET }, 11);
@@ -442,7 +442,7 @@ fn replaying_a_part_goes_on_as_if_nothing_had_been() {
 }
 
 #[test]
-fn cells_that_fail_are_out_and_none_is_no_winner() {
+fn failed_cells_are_out_and_without_cells_there_is_no_winner() {
     let mut grid = grid(&["read"], How::Exhaustive);
     grid.search = budget(grid.cells.len());
     let mut search = Search::new(&grid, RUNS, 5);
@@ -465,7 +465,7 @@ fn cells_that_fail_are_out_and_none_is_no_winner() {
 }
 
 #[test]
-fn nothing_that_a_file_may_hold_stops_it() {
+fn no_forged_sample_stops_the_search() {
     let empty = Grid { cells: Vec::new(), ..grid(&[], How::Exhaustive) };
     assert_eq!(Search::new(&empty, 0, 0).next(), None);
     let mut search = Search::new(&empty, 3, 0);
@@ -485,3 +485,6 @@ fn nothing_that_a_file_may_hold_stops_it() {
     }
     assert!(search.next().is_some());
 }
+
+#[cfg(test)]
+mod in_order;

@@ -3,8 +3,7 @@
 use super::*;
 use crate::fixture::{Fixture, together};
 use crate::{Judging, exit_code, judge};
-use model::check_id::CheckId;
-use model::finding::Outcome;
+use model::finding::{CheckId, Outcome};
 use model::report::{Report, Verdict};
 use model::study::{Studied, Study};
 use model::sweep::{Baseline, Cell, Skipped};
@@ -39,13 +38,13 @@ fn record(cells: &[(u32, u64)]) -> Record {
     });
     let mut record = together(&fixtures);
     record.runs.sort_by_key(|r| r.start.repeat);
-    let of = |(job, (depth, _)): (usize, &(u32, u64))| Cell { setting: setting(*depth, "randread"), job };
+    let cell = |(job, (depth, _)): (usize, &(u32, u64))| Cell { setting: setting(*depth, "randread"), job };
     let cp = Baseline { name: "cp".into(), setting: setting(1, "randread"), job: cells.len() };
     let too_much = Skipped { setting: setting(4096, "randread"), why: "its buffers take too much".into() };
     record.header.plan.runs = 3;
     record.header.plan.study = Study::Sweep(Grid {
         preset: None,
-        cells: cells.iter().enumerate().map(of).collect(),
+        cells: cells.iter().enumerate().map(cell).collect(),
         skipped: vec![too_much],
         baselines: vec![cp],
         search: How::Exhaustive,
@@ -87,7 +86,7 @@ fn the_fastest_wins_and_the_cheapest_as_fast_is_named() {
 }
 
 #[test]
-fn only_what_is_quoted_decides_the_verdict() {
+fn only_quoted_cells_decide_the_verdict() {
     let mut bad = record(&[(1, 4_000), (32, 10_000)]);
     for run in bad.runs.iter_mut().filter(|r| r.start.job == 0) {
         run.end.as_mut().unwrap().streams[0]
@@ -102,7 +101,7 @@ fn only_what_is_quoted_decides_the_verdict() {
 }
 
 #[test]
-fn a_winner_that_cannot_repeat_it_decides_nothing() {
+fn a_winner_that_falls_back_leaves_the_work_undecided() {
     let mut slower = record(&[(1, 4_000), (32, 10_000)]);
     for run in slower.runs.iter_mut().filter(|r| r.start.job == 1 && r.start.repeat >= 3) {
         run.end.as_mut().unwrap().streams[0].issued.values_mut().for_each(|i| i.bytes /= 2);
@@ -128,7 +127,7 @@ fn a_search_that_was_cut_has_cells_and_no_winner() {
 }
 
 #[test]
-fn what_cannot_be_told_apart_is_named_beside_the_winner_and_one_cell_wins_nothing() {
+fn indistinguishable_cells_are_named_and_a_single_cell_does_not_win() {
     let mut near = record(&[(1, 4_000), (8, 9_990), (32, 10_000)]);
     for run in &mut near.runs {
         let vary = |bytes: u64| bytes / 1_000 * [1_002, 998, 1_000][run.start.repeat as usize % 3];
@@ -146,7 +145,7 @@ fn what_cannot_be_told_apart_is_named_beside_the_winner_and_one_cell_wins_nothin
 }
 
 #[test]
-fn too_few_repeats_tell_no_winner_and_say_what_does() {
+fn too_few_repeats_give_no_winner_but_advice() {
     let mut once = record(&[(1, 4_000), (8, 9_990), (32, 10_000)]);
     once.header.plan.runs = 1;
     // One run of each cell, and killed before the winner was measured again.
@@ -158,7 +157,7 @@ fn too_few_repeats_tell_no_winner_and_say_what_does() {
 }
 
 #[test]
-fn a_grid_that_a_file_made_up_still_has_a_report() {
+fn a_forged_grid_has_a_report() {
     let mut odd = record(&[(1, 4_000), (8, 9_900)]);
     let made_up = grid(&mut odd);
     made_up.cells[0].job = usize::MAX;
@@ -191,9 +190,9 @@ fn random_costs_nothing_from_some_size_on() {
     let grid = [(4 << 10, 500.0, 100.0), (64 << 10, 900.0, 600.0), (1 << 20, 1_000.0, 990.0)];
     sweep.cells =
         grid.iter().flat_map(|(bs, s, r)| [cell(*bs, "read", *s), cell(*bs, "randread", *r)]).collect();
-    let said = deduce(&sweep);
-    assert!(said[0].sentence.contains("as fast as read from 1M on"), "{}", said[0].sentence);
-    assert!(said[0].sentence.contains("at 4K 20 %"), "{}", said[0].sentence);
+    let deductions = deduce(&sweep);
+    assert!(deductions[0].sentence.contains("as fast as read from 1M on"), "{}", deductions[0].sentence);
+    assert!(deductions[0].sentence.contains("at 4K 20 %"), "{}", deductions[0].sentence);
     sweep.cells.retain(|c| c.setting.rw == "read");
     assert!(deduce(&sweep).is_empty());
 }

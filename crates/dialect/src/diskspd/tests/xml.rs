@@ -1,13 +1,11 @@
-//! What XML profiles of DISKSPD become.
-//!
-//! For: several time spans, templates, and what is wrong at its place. Not for: command lines ([`super`]).
+//! Tests of DISKSPD's XML profiles: time spans, templates, and the places of errors.
 
 use super::{here, parse_line, refusal_text};
 use crate::diskspd::{CommandLine, LANGUAGE, job};
 use crate::trouble::Trouble;
 use model::job::{Order, Sharing, Start};
 use model::spec::JobSpec;
-use model::spec::rate_limit::RateLimit;
+use model::spec::pace::RateLimit;
 
 /// Two time spans, a template, and each kind of setting once.
 const XML: &str = r#"<Profile>
@@ -44,6 +42,26 @@ fn with_xml(text: &str, line: &str) -> Result<JobSpec, Trouble> {
     Ok(job(&said, &[], &|_| Vec::new())?.unwrap_or_default())
 }
 
+/// Three threads. The first and the last have the same two files, the second has two others. Each gets its
+/// settings.
+fn pool(of_each: [&str; 3]) -> String {
+    let target = |(path, more): (&str, &str)| {
+        format!("<Target><Path>{path}</Path><RequestCount>1</RequestCount>{more}</Target>")
+    };
+    let targets: String = ["a", "b", "c"].into_iter().zip(of_each).map(target).collect();
+    format!(
+        "<Profile><TimeSpans><TimeSpan><Duration>1</Duration><ThreadCount>3</ThreadCount><RequestCount>6</RequestCount><Targets>{targets}</Targets></TimeSpan></TimeSpans></Profile>"
+    )
+}
+
+/// Threads with their weights.
+fn threads(all: &[(u32, u32)]) -> String {
+    let one = |(thread, weight): &(u32, u32)| {
+        format!("<ThreadTarget><Thread>{thread}</Thread><Weight>{weight}</Weight></ThreadTarget>")
+    };
+    format!("<ThreadTargets>{}</ThreadTargets>", all.iter().map(one).collect::<String>())
+}
+
 #[test]
 fn a_profile_has_several_time_spans_and_templates() {
     let all = with_xml(XML, "-Xp.xml -d4 -z9 one two").unwrap_or_else(|e| panic!("{e}"));
@@ -63,7 +81,7 @@ fn a_profile_has_several_time_spans_and_templates() {
 }
 
 #[test]
-fn what_is_wrong_with_a_profile_is_shown_at_its_place() {
+fn errors_of_a_profile_have_their_place() {
     for (from, to, words) in [
         ("<Duration>2<", "<Duration>two<", &["p.xml:7:7", "whole one"] as &[&str]),
         ("<MeasureLatency>true", "<MeasureLatency>maybe", &["p.xml:", "true or false"]),
@@ -90,7 +108,7 @@ fn what_is_wrong_with_a_profile_is_shown_at_its_place() {
 }
 
 #[test]
-fn results_of_before_can_be_measured_again() {
+fn earlier_results_can_be_measured_again() {
     let results =
         format!("<Results><System/>{}<TimeSpan/></Results>", XML.replace("*1", "a").replace("*2", "c"));
     let all = (LANGUAGE.parse)("r.xml", &results, &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
@@ -98,27 +116,8 @@ fn results_of_before_can_be_measured_again() {
     assert!((LANGUAGE.parse)("r.xml", "<Results/>", &|_| Vec::new()).is_err());
 }
 
-/// Three threads of which the first and the last work on two files, and the second on two others; what is said of each of these.
-fn pool(of_each: [&str; 3]) -> String {
-    let target = |(path, more): (&str, &str)| {
-        format!("<Target><Path>{path}</Path><RequestCount>1</RequestCount>{more}</Target>")
-    };
-    let targets: String = ["a", "b", "c"].into_iter().zip(of_each).map(target).collect();
-    format!(
-        "<Profile><TimeSpans><TimeSpan><Duration>1</Duration><ThreadCount>3</ThreadCount><RequestCount>6</RequestCount><Targets>{targets}</Targets></TimeSpan></TimeSpans></Profile>"
-    )
-}
-
-/// Threads with their weights.
-fn threads(all: &[(u32, u32)]) -> String {
-    let one = |(thread, weight): &(u32, u32)| {
-        format!("<ThreadTarget><Thread>{thread}</Thread><Weight>{weight}</Weight></ThreadTarget>")
-    };
-    format!("<ThreadTargets>{}</ThreadTargets>", all.iter().map(one).collect::<String>())
-}
-
 #[test]
-fn threads_have_the_targets_and_weights_that_are_theirs() {
+fn threads_have_their_own_targets_and_weights() {
     let random = "<Random>4096</Random>";
     let text = pool([
         &format!("{random}<Weight>3</Weight>"),
@@ -145,7 +144,7 @@ fn threads_have_the_targets_and_weights_that_are_theirs() {
 }
 
 #[test]
-fn what_threads_of_a_pool_cannot_have_is_told() {
+fn unsupported_settings_of_pool_threads_are_refused() {
     let own = |thread: u32| threads(&[(thread, 1)]);
     let shared = "<InterlockedSequential>true</InterlockedSequential>";
     let sizes = "<BlockSize>4096</BlockSize>";
@@ -166,11 +165,11 @@ fn what_threads_of_a_pool_cannot_have_is_told() {
         let why = refusal_text(with_xml(&pool(of_each), "-Xp.xml"));
         assert!(why.contains(word), "{word}: {why}");
     }
-    // Threads that share nothing may differ in everything.
+    // Threads without common targets may differ in everything.
     let apart = pool([&format!("{sizes}{}", own(0)), &own(1), &own(2)]);
     let all = with_xml(&apart, "-Xp.xml").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(all.phases[0].streams.len(), 3);
-    // Without operations in flight of their own threads have all targets, which are alike too.
+    // Without their own operations in flight, threads have all targets, which are alike too.
     let each = pool(["", sizes, ""]).replace("<RequestCount>6</RequestCount>", "");
     assert!(refusal_text(with_xml(&each, "-Xp.xml")).contains("ThreadsPerFile"));
 }

@@ -1,11 +1,9 @@
-//! Trims with their writes, zones and shares, and sizes that are drawn: how jobs go through blocks beside the plain ways.
-//!
-//! For: what becomes of `trimwrite`, `zonemode=strided` and `flow`, and of sizes in `bssplit` and `bsrange`. Not for: the plain directions and orders ([`super`]).
+//! Tests of fio's trims with writes, strided zones, flow shares, and block sizes by `bssplit` and `bsrange`.
 
 use super::{job, refused, stream};
 use model::job::{Flow, Order, PerKind, Sizes, Strided};
 use model::spec::Rw;
-use model::spec::rate_limit::RateLimit;
+use model::spec::pace::RateLimit;
 
 #[test]
 fn a_write_follows_each_trim_and_ends_and_rates_count_both() {
@@ -36,17 +34,17 @@ fn a_write_follows_each_trim_and_ends_and_rates_count_both() {
 }
 
 #[test]
-fn zones_are_worked_in_one_at_a_time() {
+fn zones_are_used_one_after_another() {
     let zones = |options: &str| stream(options).strided.map(|z| (z.bytes, z.range_bytes, z.skip_bytes));
     assert_eq!(zones("zonemode=strided zonesize=64k"), Some((65_536, 65_536, 0)));
     assert_eq!(zones("zonesize=64k zonerange=128k zoneskip=4k"), Some((65_536, 131_072, 4096)));
     assert_eq!((zones("zonemode=none"), zones("zonemode=strided zonesize=64k").is_some()), (None, true));
     let moved = |options: &str| (stream(options).limit.bytes, stream(options).passes);
-    // As fio: as much as the region has, round after round.
+    // As in fio: as many bytes as the region has, round after round.
     assert_eq!(moved("zonesize=64k zoneskip=64k"), (Some(1 << 20), None));
     assert_eq!(moved("rw=trimwrite zonesize=64k"), (Some(2 << 20), None));
     assert_eq!(moved("zonesize=64k zoneskip=64k io_size=256k"), (Some(256 << 10), None));
-    // Where the end cuts a zone off it ends with that: at 900 KiB there are 124, and at 1000 there are 24.
+    // If the end cuts off a zone, the job ends there: 124 operations at 900 KiB, and 24 at 1000.
     assert_eq!(moved("zonesize=200k zoneskip=100k"), (Some(724 << 10), None));
     assert_eq!(moved("zonesize=400k zoneskip=100k"), (Some(824 << 10), None));
     assert_eq!(moved("zonesize=20k zonerange=400k zoneskip=100k bs=20k"), (Some(1020 << 10), None));
@@ -56,10 +54,10 @@ fn zones_are_worked_in_one_at_a_time() {
         "no draw is beyond"
     );
     assert_eq!(moved("zonesize=64k time_based runtime=1"), (None, None));
-    // Of a file that is there, whose last five bytes are the beginning of a zone.
+    // An existing file whose last five bytes start a zone.
     let there = job("[j]\nfilename=f\nzonesize=64k\nzoneskip=64k\n").phases.remove(0).streams.remove(0);
     assert_eq!((there.size, there.limit.bytes), (None, Some(512 << 10)));
-    // A file of that size begins before the offset.
+    // A file of that size includes the bytes before the offset.
     let rest = stream("filesize=1m offset=256k zonesize=64k");
     assert_eq!(
         (rest.size, rest.offset, rest.create.map(|c| c.bytes)),
@@ -93,7 +91,7 @@ fn zones_are_worked_in_one_at_a_time() {
 }
 
 #[test]
-fn jobs_at_once_have_shares_of_the_operations() {
+fn concurrent_jobs_have_shares_of_the_operations() {
     let flows = |text: &str| -> Vec<Option<Flow>> {
         job(text).phases.iter().flat_map(|p| &p.streams).map(|s| s.flow).collect()
     };
@@ -109,7 +107,7 @@ fn jobs_at_once_have_shares_of_the_operations() {
 }
 
 #[test]
-fn sizes_have_the_shares_that_they_have_in_fio() {
+fn sizes_have_the_shares_of_fio() {
     let sizes = |options: &str| stream(&format!("rw=randread norandommap {options}")).bs.map(|b| b.read);
     let split = |sizes: &[(u32, u32)]| Some(Sizes::Split(sizes.to_vec()));
     assert_eq!(

@@ -1,8 +1,8 @@
-//! Jobs that carry out a log: what it becomes, and what has no place beside it.
+//! Tests of jobs of fio that replay a log, and of options that are refused with a log.
 
 use super::*;
 use model::job::{Changes, Kind, ReplayPace};
-use model::spec::replay::ReplaySpec;
+use model::spec::ReplaySpec;
 
 #[test]
 fn a_log_is_a_replay_at_its_times_or_as_fast_as_it_goes() {
@@ -26,14 +26,14 @@ fn a_log_is_a_replay_at_its_times_or_as_fast_as_it_goes() {
     );
     let slow = stream("read_iolog=x.log replay_time_scale=50").replay;
     assert_eq!(slow.map(|said| (said.pace, said.speed)), Some((Some(ReplayPace::Timed), Some(0.5))));
-    // What ends a job ends this one too.
+    // Limits of a job hold for a replay too.
     let held = stream("read_iolog=x.log max_latency=10ms rate_iops_min=100");
     assert_eq!(held.max_latency, Some(10_000_000));
     assert_eq!(held.min_rate.map(|rule| rule.to_flag()), Some("iops:read=100,write=100:1s".into()));
 }
 
 #[test]
-fn a_trace_has_its_own_depth_where_none_is_said() {
+fn a_trace_has_its_own_depth_by_default() {
     let depth =
         |options: &str| stream(&format!("read_iolog=sda.bin replay_redirect=/dev/sdx {options}")).depth;
     assert_eq!(
@@ -52,7 +52,7 @@ fn clones_take_logs_in_turn() {
 }
 
 #[test]
-fn what_says_other_operations_is_told_and_what_says_other_times_is_refused() {
+fn options_of_operations_have_a_remark_and_options_of_times_are_refused() {
     let told = job("[j]\nread_iolog=x.log\nrw=randwrite\nbs=8k\n");
     assert!(
         told.remarks.iter().any(|remark| remark.starts_with("rw, bs change nothing in a replay")),

@@ -1,14 +1,12 @@
-//! Settings that are one of ours by another name, each typed as job files type it.
-//!
-//! For: what becomes of them. Not for: what goes together, and what is refused ([`super`]).
+//! Tests of fio's options that correspond to one setting of fathom.
 
 use super::{job, refused, stream};
+use model::errno::of_ignored_errors;
 use model::job::{
     ALL_ERRORS, Arrivals, Batch, Content, Create, Filling, IoPriority, MemoryNodes, Mix, Sharing,
 };
-use model::spec::ignored::of_ignored_errors;
-use model::spec::rate_limit::RateLimit;
-use model::typed::{LogKind, LogValue, Logs};
+use model::spec::pace::RateLimit;
+use model::spec::{LogKind, LogValue, Logs};
 
 /// The logs of a job with these options.
 #[track_caller]
@@ -18,7 +16,7 @@ fn logs(options: &str) -> Logs {
 }
 
 #[test]
-fn files_and_what_is_made_of_them() {
+fn files_and_their_creation() {
     let each = stream("nrfiles=2 filesize=64k");
     assert_eq!(
         (each.size, each.limit.bytes),
@@ -111,7 +109,7 @@ fn numa_nodes_of_threads_and_of_memory() {
 }
 
 #[test]
-fn engines_that_move_no_data_and_one_that_joins_neighbours() {
+fn engines_without_data_and_one_that_merges_neighbours() {
     let engine = |words: &str| stream(words).engine.map(|engine| engine.name).unwrap_or_default();
     assert_eq!(engine("ioengine=ftruncate rw=randwrite"), "ftruncate");
     assert_eq!(engine("ioengine=falloc rw=randtrim"), "fallocate");
@@ -122,7 +120,7 @@ fn engines_that_move_no_data_and_one_that_joins_neighbours() {
 }
 
 #[test]
-fn data_that_are_written() {
+fn data_of_writes() {
     assert_eq!(stream("rw=write zero_buffers=1").zeros, Some(true));
     let data = stream("rw=write buffer_compress_percentage=60 dedupe_percentage=30");
     assert_eq!((data.compress, data.dedup), (Some(60), Some(30)));
@@ -142,7 +140,7 @@ fn data_that_are_written() {
 }
 
 #[test]
-fn logs_and_what_stands_in_them() {
+fn logs_and_their_contents() {
     let kinds = |logs: &Logs| logs.files.iter().map(|(kind, _)| *kind).collect::<Vec<_>>();
     let clat = logs("write_lat_log=x disable_lat=1 disable_slat=1");
     assert_eq!((kinds(&clat), clat.together), (vec![LogKind::Clat], false));
@@ -170,7 +168,7 @@ fn logs_and_what_stands_in_them() {
 }
 
 #[test]
-fn what_ends_by_how_it_goes() {
+fn ends_that_depend_on_speed() {
     let steady = |words: &str| stream(words).steady.map(|rule| rule.to_flag());
     assert_eq!(steady("ss=iops:10% ss_dur=30s ss_ramp=10").as_deref(), Some("iops:10%:30s:10s"));
     assert_eq!(steady("ss=iops:10%% ss_dur=30s").as_deref(), Some("iops:10%:30s"));
@@ -228,7 +226,7 @@ fn each_direction_has_a_rate_of_its_own() {
         ("rw=randread rate_iops=100,200", "100", ""),
         ("rw=randread rate_iops=,200", "", ""),
         ("rw=randwrite rate_iops=,200", "200", ""),
-        // By the smallest size, as fio does.
+        // By the smallest size, as in fio.
         ("rw=randread bsrange=4k-8k norandommap rate_iops=10", "", "40960"),
         ("rw=randrw bs=4k,4k bsrange=4k-4k,4k-8k norandommap rate_iops=10", "read=10", "write=40960"),
     ] {
@@ -271,7 +269,7 @@ fn rates_whose_operations_do_not_wait_for_others() {
 }
 
 #[test]
-fn a_latency_that_decides_about_the_depth() {
+fn a_latency_target_chooses_the_depth() {
     let target = |words: &str| stream(words).latency_target.map(|target| target.to_flag());
     let example =
         "ioengine=libaio iodepth=128 latency_target=500000 latency_window=5000000 latency_percentile=99.9";
@@ -287,7 +285,7 @@ fn a_latency_that_decides_about_the_depth() {
 }
 
 #[test]
-fn what_may_fail_overlap_or_wait_in_a_queue() {
+fn tolerated_errors_overlaps_and_queues() {
     let deep = |words: &str| {
         let of = stream(&format!("ioengine=libaio iodepth=16 {words}"));
         (of.serialize_overlap, of.batch.map(|batch| batch.complete))
@@ -322,7 +320,7 @@ fn what_may_fail_overlap_or_wait_in_a_queue() {
 }
 
 #[test]
-fn files_that_are_made_alone_and_offsets_on_a_grid() {
+fn create_only_and_offset_alignment() {
     let created = stream("create_only=1 rw=write");
     assert_eq!((created.limit.operations, created.create.map(|c| c.bytes)), (Some(0), Some(1 << 20)));
     assert_eq!(stream("create_only=0").limit.operations, None);
@@ -367,7 +365,7 @@ fn single_operations_have_priorities_of_their_own() {
     let of = |options: &str| stream(&format!("ioengine=libaio {options}")).op_priorities.unwrap_or_default();
     let share = |kind, bytes, percent, priority| OpPriority { kind: Some(kind), bytes, percent, priority };
     let (read, write) = (model::job::Kind::Read, model::job::Kind::Write);
-    // As in fio real-time is the class where none is said, and only directions that the job has count.
+    // As in fio real-time is the default class, and only directions that the job has count.
     assert_eq!(of("rw=randread cmdprio_percentage=20"), [share(read, None, 20, IoPriority::Realtime(0))]);
     assert_eq!(
         of("rw=randrw cmdprio_percentage=20,30 cmdprio_class=2,1 cmdprio=3,4"),
@@ -414,7 +412,7 @@ fn pauses_come_by_time_or_by_operations_and_may_keep_the_cpu_busy() {
 fn an_identical_sequence_is_several_operations_on_each_offset() {
     let said = stream("rw=randread:8 rw_sequencer=identical");
     assert_eq!((said.times, said.consecutive), (Some(8), None));
-    // Without a number, and in order, it changes nothing.
+    // It has no effect without a number or in order.
     assert_eq!(stream("rw=randread rw_sequencer=identical").times, None);
     assert_eq!(stream("rw=read rw_sequencer=identical").times, None);
     refused("rw=randrw:8 rw_sequencer=identical", &["one direction"]);
@@ -447,7 +445,7 @@ fn messages_name_options_of_fio_and_none_of_fathom() {
     for (_, option) in crate::names_in_tool::FIO {
         assert!(super::super::options::find(option).is_some(), "{option}");
     }
-    // Each reaches a check of the whole specification, whose messages name settings.
+    // Each fails a check of the whole specification, whose messages name settings.
     for words in ["rw=randread rate=1m,1m rw_sequencer=identical", "rw=read loops=2 file_service_type=random"]
     {
         let trouble = super::parsed(&format!("[j]\nsize=1m\n{}\n", words.replace(' ', "\n")));

@@ -1,14 +1,12 @@
-//! Stories told to every engine of the table, on real files.
-//!
-//! For: that each moves every byte, answers as the trait promises, can do what its line says and refuses the rest in words.
-//! Not for: speed. What cannot run where it is prints `SKIPPED` with its reason.
+//! Tests of every engine in the table on real files: data, results, capabilities, refusals. Engines that cannot run here print `SKIPPED` with the
+//! reason.
 
 mod options;
 mod without_data;
 
 use super::{ENGINES, Entry, Opened};
 use crate::interface::{Done, Queue};
-use crate::source::Op;
+use crate::source::{NoOperations, Op};
 use crate::spec::WorkerSpec;
 use model::job::{Cache, Kind, SyncCall};
 use model::payload;
@@ -20,7 +18,7 @@ use std::time::{Duration, Instant};
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
-/// Where test files are made: a file system on a disk, and one in memory.
+/// Directories of test files: on a disk and in memory.
 const PLACES: [&str; 2] = ["/var/tmp", "/dev/shm"];
 const FILE_BYTES: u64 = 4 << 20;
 const SLOT_BYTES: u32 = 256 * 1024;
@@ -31,27 +29,18 @@ const PATIENCE: Duration = Duration::from_secs(20);
 static CLOCK: LazyLock<Clock> = LazyLock::new(|| Clock::calibrate(true).0);
 
 fn spec(engine: &'static Entry, files: Vec<OpenFile>, cache: Cache) -> WorkerSpec {
-    let plain = WorkerSpec::plain(engine, vec![Box::new(Nothing)], files, 0, *CLOCK)
+    let plain = WorkerSpec::plain(engine, vec![Box::new(NoOperations)], files, 0, *CLOCK)
         .unwrap_or_else(|e| panic!("{e}"));
     WorkerSpec { depth: engine.max_depth.min(16), slot_bytes: SLOT_BYTES, cache, ..plain }
 }
 
-/// Opens the engine of a spec, as its line in the table says.
+/// Opens the engine of a spec through the table.
 fn open(mut spec: WorkerSpec) -> Opened {
     let entry = super::find(spec.engine.name).unwrap_or_else(|| panic!("no engine {}", spec.engine.name));
     (entry.open)(&mut spec)
 }
 
-/// A spec needs a source for its number of slots alone.
-struct Nothing;
-
-impl crate::source::Source for Nothing {
-    fn refill(&mut self, ops: &mut [Op]) {
-        ops.fill(Op::NONE);
-    }
-}
-
-/// A file without a name, of zeros, opened as the cache mode says.
+/// Creates an unnamed file of zeros, opened with a cache mode.
 fn scratch(place: &str, cache: Cache, writable: bool) -> Option<OpenFile> {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -83,18 +72,18 @@ fn open_as(path: &Path, cache: Cache, writable: bool) -> std::io::Result<File> {
     File::options().read(true).write(writable).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// A second descriptor of a file, to look at it past the engine.
+/// Opens a second descriptor of a file, to check it without the engine.
 fn witness(file: &OpenFile) -> File {
     let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
     File::options().read(true).write(true).open(again).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Engines that move bytes, each in each of its cache modes, in each place.
-fn everywhere(mut story: impl FnMut(&'static Entry, &'static str, Cache)) {
+/// Calls `test` for every engine that moves bytes, with each of its cache modes, in each directory.
+fn everywhere(mut test: impl FnMut(&'static Entry, &'static str, Cache)) {
     for entry in ENGINES.iter().filter(|e| e.moves_bytes) {
         for place in PLACES {
             for cache in entry.caches {
-                story(entry, place, *cache);
+                test(entry, place, *cache);
             }
         }
     }
@@ -104,7 +93,7 @@ fn opened(spec: WorkerSpec) -> Option<Box<dyn Queue>> {
     let name = spec.engine.name;
     match open(spec) {
         Ok((engine, _)) => Some(engine),
-        // Containers switch these two off; anything else that a plain file meets is a defect.
+        // Containers switch these two off; any other error on a plain file is a defect.
         Err(e) if ["io_uring", "libaio"].contains(&name) && switched_off(&e) => {
             println!("SKIPPED: {name}: {e}");
             None
@@ -122,9 +111,9 @@ fn op(kind: Kind, offset: u64, length: u32) -> Op {
     Op { offset, length, kind, ..Op::NONE }
 }
 
-/// Carries operations, as many at once as there are slots, and gives their results in order. `before` sees the slot before
-/// its operation and `after` when it is done.
-fn carry(
+/// Executes operations with all slots in flight and returns their results in order. `before` gets the slot before its operation, `after` when
+/// it has completed.
+fn execute(
     engine: &mut dyn Queue,
     depth: u32,
     ops: &[Op],
@@ -132,22 +121,22 @@ fn carry(
     mut after: impl FnMut(&Op, i32, &[u8]),
 ) -> Vec<i32> {
     let mut results = vec![i32::MIN; ops.len()];
-    let mut of_slot = vec![None; depth as usize];
+    let mut in_slot = vec![None; depth as usize];
     let mut done = vec![Done::default(); depth as usize];
     let (mut next, mut finished, started) = (0, 0, Instant::now());
     while finished < ops.len() {
         for slot in 0..depth {
-            if of_slot[slot as usize].is_none() && next < ops.len() {
+            if in_slot[slot as usize].is_none() && next < ops.len() {
                 before(&ops[next], engine.slot_mut(slot));
                 engine.queue(slot, &ops[next]);
-                of_slot[slot as usize] = Some(next);
+                in_slot[slot as usize] = Some(next);
                 next += 1;
             }
         }
         engine.submit(1).unwrap_or_else(|e| panic!("{e}"));
         let taken = engine.reap(&mut done);
         for d in &done[..taken] {
-            let index = of_slot[d.slot as usize].take().unwrap_or_else(|| panic!("slot {} twice", d.slot));
+            let index = in_slot[d.slot as usize].take().unwrap_or_else(|| panic!("slot {} twice", d.slot));
             results[index] = d.result;
             after(&ops[index], d.result, engine.slot_mut(d.slot));
             finished += 1;
@@ -158,7 +147,7 @@ fn carry(
 }
 
 fn one_op(engine: &mut dyn Queue, op: Op) -> i32 {
-    carry(engine, 1, &[op], |_, _| (), |_, _, _| ())[0]
+    execute(engine, 1, &[op], |_, _| (), |_, _, _| ())[0]
 }
 
 /// Operations that cover 3 MiB once, in sizes that the cache mode allows.
@@ -187,14 +176,14 @@ fn round_trip(engine: &mut dyn Queue, depth: u32, cache: Cache, witness: &File, 
         data
     };
     let writes = cover(Kind::Write, cache);
-    let results = carry(
+    let results = execute(
         engine,
         depth,
         &writes,
         |op, slot| slot[..op.length as usize].copy_from_slice(&expect(op)),
         |_, _, _| (),
     );
-    // Libraries hold bytes back until then.
+    // Libraries buffer bytes until then.
     assert_eq!(one_op(engine, op(Kind::Sync, 0, 0)), 0, "{what}");
     for (op, result) in writes.iter().zip(results) {
         assert_eq!(result, op.length as i32, "{what}: {op:?}");
@@ -205,12 +194,12 @@ fn round_trip(engine: &mut dyn Queue, depth: u32, cache: Cache, witness: &File, 
     let mut reads = cover(Kind::Read, cache);
     reads.reverse();
     let blank = |_: &Op, slot: &mut [u8]| slot.fill(0xaa);
-    carry(engine, depth, &reads, blank, |op, result, slot| {
+    execute(engine, depth, &reads, blank, |op, result, slot| {
         assert_eq!(result, op.length as i32, "{what}: {op:?}");
         assert!(slot[..op.length as usize] == expect(op), "{what}: other bytes came back: {op:?}");
         assert!(
             slot[op.length as usize..].iter().all(|b| *b == 0xaa),
-            "{what}: bytes behind the slot's: {op:?}"
+            "{what}: bytes after the operation's: {op:?}"
         );
     });
 }
@@ -237,7 +226,7 @@ fn operations_go_to_the_file_that_they_name() {
         let Some(mut engine) = opened(spec(entry, files, cache)) else { return };
         for file in 0..3_u16 {
             let write = Op { file, ..op(Kind::Write, 4096, 4096) };
-            let result = carry(&mut *engine, 1, &[write], |_, s| s.fill(file as u8 + 1), |_, _, _| ());
+            let result = execute(&mut *engine, 1, &[write], |_, s| s.fill(file as u8 + 1), |_, _, _| ());
             assert_eq!(result, [4096], "{}", entry.name);
             let sync = Op { file, ..op(Kind::Sync, 0, 0) };
             assert_eq!(one_op(&mut *engine, sync), 0, "{}", entry.name);
@@ -251,7 +240,7 @@ fn operations_go_to_the_file_that_they_name() {
 }
 
 #[test]
-fn a_read_over_the_end_is_short_and_one_behind_it_is_empty() {
+fn a_read_across_the_end_is_short_and_one_after_it_is_empty() {
     everywhere(|entry, place, cache| {
         let Some(file) = scratch(place, cache, true) else { return };
         let Some(mut engine) = opened(spec(entry, vec![file], cache)) else { return };
@@ -262,9 +251,9 @@ fn a_read_over_the_end_is_short_and_one_behind_it_is_empty() {
 }
 
 #[test]
-fn a_failure_of_an_operation_is_its_errno_and_the_next_one_works() {
+fn a_failed_operation_returns_its_errno_and_the_next_one_works() {
     everywhere(|entry, place, cache| {
-        // Through a descriptor that cannot read, every interface fails in the same way; a mapping cannot even be made.
+        // Every interface fails in the same way on a write-only descriptor, which cannot even be mapped.
         let Some(file) = scratch(place, cache, true) else { return };
         let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
         let only_writes = File::options().write(true).open(again).unwrap_or_else(|e| panic!("{e}"));
@@ -285,7 +274,7 @@ fn a_failure_of_an_operation_is_its_errno_and_the_next_one_works() {
 }
 
 #[test]
-fn trims_give_blocks_back_and_answer_their_length() {
+fn trims_free_blocks_and_return_their_length() {
     everywhere(|entry, place, cache| {
         if !entry.kinds.contains(&Kind::Trim) {
             return;
@@ -300,7 +289,7 @@ fn trims_give_blocks_back_and_answer_their_length() {
         let what = format!("{} {place} {}", entry.name, cache.word());
         let blocks = || witness.metadata().map_or(0, |m| m.blocks());
         let before = blocks();
-        // More than a slot holds: a trim moves no bytes.
+        // Larger than a slot: a trim moves no bytes.
         assert_eq!(
             one_op(&mut *engine, op(Kind::Trim, 4096, 2 * SLOT_BYTES)),
             2 * SLOT_BYTES as i32,
@@ -314,7 +303,7 @@ fn trims_give_blocks_back_and_answer_their_length() {
 }
 
 #[test]
-fn every_call_that_makes_writes_stable_answers_zero_or_is_refused_by_name() {
+fn every_sync_call_returns_zero_or_is_refused_by_name() {
     everywhere(|entry, place, cache| {
         if !entry.kinds.contains(&Kind::Sync) {
             return;
@@ -336,13 +325,13 @@ fn every_call_that_makes_writes_stable_answers_zero_or_is_refused_by_name() {
 }
 
 #[test]
-fn what_would_block_is_done_by_a_second_call() {
+fn vsync_retries_operations_that_would_block() {
     let entry = super::find("vsync").unwrap_or_else(|| panic!("no engine vsync"));
     let Some(file) = scratch("/var/tmp", Cache::Buffered, true) else { return };
     let witness = witness(&file);
     witness.sync_all().unwrap_or_else(|e| panic!("{e}"));
     rustix::fs::fadvise(&witness, 0, None, rustix::fs::Advice::DontNeed).unwrap_or_else(|e| panic!("{e}"));
-    // One page is there and the next ones are not.
+    // One page is cached and the next ones are not.
     witness.read_exact_at(&mut [0], FILE_BYTES - 1).unwrap_or_else(|e| panic!("{e}"));
     let mut spec = spec(entry, vec![file], Cache::Buffered);
     spec.options.extend([("nowait".to_owned(), None), ("retry".to_owned(), None)]);
@@ -443,7 +432,7 @@ fn block_devices_are_written_read_trimmed_and_flushed_too() {
 }
 
 #[test]
-fn the_greatest_depth_is_reached_or_refused_in_words() {
+fn the_largest_depth_is_reached_or_refused_with_a_message() {
     for entry in ENGINES.iter().filter(|e| e.moves_bytes && e.max_depth > 1) {
         let Some(file) = scratch("/dev/shm", Cache::Buffered, true) else { return };
         let mut spec = spec(entry, vec![file], Cache::Buffered);
@@ -453,7 +442,7 @@ fn the_greatest_depth_is_reached_or_refused_in_words() {
                 let ops: Vec<Op> = (0..2 * u64::from(entry.max_depth))
                     .map(|i| op(Kind::Read, i % 1024 * 4096, 4096))
                     .collect();
-                let results = carry(&mut *engine, entry.max_depth, &ops, |_, _| (), |_, _, _| ());
+                let results = execute(&mut *engine, entry.max_depth, &ops, |_, _| (), |_, _, _| ());
                 assert!(results.iter().all(|r| *r == 4096), "{}", entry.name);
             }
             Err(e) => {
@@ -465,7 +454,7 @@ fn the_greatest_depth_is_reached_or_refused_in_words() {
 }
 
 #[test]
-fn no_two_lines_of_the_table_and_no_two_options_of_a_line_share_a_name() {
+fn names_of_engines_and_options_are_unique() {
     for (i, entry) in ENGINES.iter().enumerate() {
         assert!(ENGINES[..i].iter().all(|e| e.name != entry.name), "{}", entry.name);
         assert!(!entry.kinds.is_empty() && !entry.caches.is_empty(), "{}", entry.name);

@@ -1,13 +1,11 @@
-//! Options of engines: each works or is refused by its name, and what excludes each other is refused in words.
-//!
-//! For: what stands behind the colon of `--engine`. Not for: what all engines do without.
+//! Tests of the options of every engine.
 
 use super::{everywhere, one_op, op, open, round_trip, scratch, spec, witness};
 use crate::engines::find;
-use crate::facts::Number;
+use crate::spec::Number;
 use model::job::{Cache, Kind};
 
-/// What options do beside moving all bytes, where that is not so.
+/// Options with which an engine does not move all bytes.
 fn moves_all(option: &str) -> bool {
     !["nop", "discard", "nowait", "bare"].contains(&option)
 }
@@ -30,7 +28,7 @@ fn every_option_works_or_is_refused_by_its_name() {
             let what = format!("{}:{} {place} {}", entry.name, option.name, cache.word());
             match open(spec) {
                 Ok((mut engine, granted)) => {
-                    assert!(!granted.used.is_empty(), "{what}: granted and not said");
+                    assert!(!granted.used.is_empty(), "{what}: granted but not reported");
                     if moves_all(option.name) {
                         round_trip(&mut *engine, entry.max_depth.min(16), cache, &witness, &what);
                     } else {
@@ -59,7 +57,7 @@ fn refusal(engine: &str, cache: Cache, options: &[(&str, Option<u64>)]) -> Optio
 }
 
 #[test]
-fn options_that_exclude_each_other_or_name_what_is_not_there_are_refused_in_words() {
+fn conflicting_and_invalid_options_are_refused_with_a_message() {
     for (engine, cache, options) in [
         ("io_uring", Cache::Buffered, &[("deferred", None), ("interrupt", None)][..]),
         ("io_uring", Cache::Buffered, &[("sqpoll", None), ("deferred", None)]),

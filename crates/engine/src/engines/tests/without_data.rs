@@ -1,6 +1,4 @@
-//! Engines that change files and move no data: lengths, blocks, and what they are refused.
-//!
-//! For: what each operation does to a file. Not for: bytes, of which there are none.
+//! Tests of the engines that change files and move no data.
 
 use super::{FILE_BYTES, LoopDevice, one_op, op, open, opened, scratch, spec, witness};
 use crate::engines::{ENGINES, find};
@@ -23,9 +21,9 @@ fn after(engine: &str, ops: &[Op]) -> Option<(Vec<i32>, u64, u64)> {
 }
 
 #[test]
-fn the_table_says_of_the_same_engines_as_the_model_that_they_move_no_data() {
-    let told = ENGINES.iter().filter(|e| e.touches_targets() && !e.moves_bytes).map(|e| e.name);
-    assert_eq!(told.collect::<Vec<_>>(), WITHOUT_DATA);
+fn table_and_model_agree_on_the_engines_without_data() {
+    let engines = ENGINES.iter().filter(|e| e.touches_targets() && !e.moves_bytes).map(|e| e.name);
+    assert_eq!(engines.collect::<Vec<_>>(), WITHOUT_DATA);
     assert!(find("null").is_some_and(|null| !null.touches_targets()));
 }
 
@@ -39,18 +37,18 @@ fn a_write_of_ftruncate_sets_the_length_to_its_offset() {
     let Some((answers, length, _)) = after("ftruncate", &[to(u64::MAX), op(Kind::Sync, 0, 0)]) else {
         return;
     };
-    assert_eq!((answers[1], length), (0, FILE_BYTES), "an operation that fails is told as that: {answers:?}");
+    assert_eq!((answers[1], length), (0, FILE_BYTES), "a failed operation is reported: {answers:?}");
     assert!(answers[0] < 0);
 }
 
 #[test]
-fn fallocate_takes_and_gives_blocks_and_only_its_writes_make_a_file_longer() {
-    let behind = FILE_BYTES + (1 << 20);
-    let many = |kind| op(kind, behind, 1 << 20);
+fn fallocate_allocates_and_frees_blocks_and_only_writes_extend_the_file() {
+    let after_end = FILE_BYTES + (1 << 20);
+    let many = |kind| op(kind, after_end, 1 << 20);
     let Some((answers, length, blocks)) = after("fallocate", &[many(Kind::Read)]) else { return };
     assert_eq!((answers, length, blocks), (vec![1 << 20], FILE_BYTES, FILE_BYTES + (1 << 20)));
     let Some((_, length, blocks)) = after("fallocate", &[many(Kind::Write)]) else { return };
-    assert_eq!((length, blocks), (behind + (1 << 20), FILE_BYTES + (1 << 20)));
+    assert_eq!((length, blocks), (after_end + (1 << 20), FILE_BYTES + (1 << 20)));
     let Some((answers, length, blocks)) = after("fallocate", &[op(Kind::Trim, 0, 1 << 20)]) else { return };
     assert_eq!((answers, length, blocks), (vec![1 << 20], FILE_BYTES, FILE_BYTES - (1 << 20)));
     let Some((answers, ..)) = after("fallocate", &[op(Kind::Write, 0, 0)]) else { return };
@@ -58,7 +56,7 @@ fn fallocate_takes_and_gives_blocks_and_only_its_writes_make_a_file_longer() {
 }
 
 #[test]
-fn a_file_that_was_opened_for_reading_is_not_changed_even_by_reads() {
+fn reads_of_fallocate_need_a_writable_file() {
     for (engine, kind) in [("ftruncate", Kind::Write), ("fallocate", Kind::Read), ("fallocate", Kind::Trim)] {
         let entry = find(engine).unwrap_or_else(|| panic!("no engine {engine}"));
         let Some(file) = scratch("/dev/shm", Cache::Buffered, false) else { return };
@@ -71,7 +69,7 @@ fn a_file_that_was_opened_for_reading_is_not_changed_even_by_reads() {
 }
 
 #[test]
-fn a_device_is_refused_in_words() {
+fn a_device_is_refused_with_a_message() {
     let Some(device) = LoopDevice::new() else { return };
     for engine in WITHOUT_DATA {
         let entry = find(engine).unwrap_or_else(|| panic!("no engine {engine}"));

@@ -1,10 +1,10 @@
-//! Replay without a loop: what is due when, and what is told of a reader that is late.
+//! Replay without a loop: when operations are due, and what is counted if the reader is late.
 
 use super::*;
 
 const READ: Step = Step { offset: 0, wait_ns: 0, length: 4096, after: 0, lane: 0, file: 0, kind: Kind::Read };
 
-/// A replay of these, behind a reader that is done.
+/// Creates a replay of steps whose reader has ended.
 fn replay_of_steps(steps: &[Step], depth: u32) -> (Replay, Arc<Counts>) {
     let (mut to, from) = feed();
     for step in steps {
@@ -24,7 +24,7 @@ fn now(replay: &mut Replay, ns: u64) -> Op {
 }
 
 #[test]
-fn an_operation_is_due_so_long_after_the_one_it_waits_for() {
+fn an_operation_is_due_after_the_one_it_waits_for() {
     let steps = [
         Step { wait_ns: 100, ..READ },
         // While the first is in flight.
@@ -50,7 +50,7 @@ fn an_operation_is_due_so_long_after_the_one_it_waits_for() {
 }
 
 #[test]
-fn what_the_way_to_the_driver_takes_is_waited_for_no_second_time() {
+fn waits_are_shortened_by_the_time_outside_the_driver() {
     let after = |wait_ns| Step { wait_ns, after: 1, ..READ };
     let (mut replay, counts) =
         replay_of_steps(&[READ, after(100), after(20), Step { kind: Kind::Sync, ..after(100) }], 8);
@@ -60,23 +60,19 @@ fn what_the_way_to_the_driver_takes_is_waited_for_no_second_time() {
     assert_eq!(replay.choose(1000), Choice::At(1070));
     let second = now(&mut replay, 1070);
     replay.completed(&second, 2000);
-    // Not before it was seen: that is not late.
+    // Due when the completion is seen: that is not late.
     let Choice::Now(third, due_ns) = replay.choose(2001) else {
-        panic!("it waits for less than the way takes")
+        panic!("its wait is shorter than the time outside the driver")
     };
     assert_eq!(due_ns, 2000);
     counts.set_way(Kind::Read, 0);
     replay.completed(&third, 3000);
-    assert_eq!(
-        replay.choose(3000),
-        Choice::At(3090),
-        "the 10 that the way took longer than the wait are made up"
-    );
+    assert_eq!(replay.choose(3000), Choice::At(3090), "the wait makes up for the exceeding 10 ns");
     now(&mut replay, 3090);
 }
 
 #[test]
-fn of_what_waits_for_one_operation_its_way_is_counted_once() {
+fn only_one_wait_for_an_operation_is_shortened() {
     let after = |wait_ns, after| Step { wait_ns, after, ..READ };
     let (mut replay, counts) = replay_of_steps(&[READ, after(0, 1), after(0, 2), after(100, 1)], 8);
     counts.set_way(Kind::Read, 30);
@@ -89,13 +85,13 @@ fn of_what_waits_for_one_operation_its_way_is_counted_once() {
 }
 
 #[test]
-fn what_completed_before_the_next_was_read_is_known_all_the_same() {
+fn completions_before_the_next_read_are_remembered() {
     let (mut to, from) = feed();
     assert_eq!(to.give(READ), Given::Taken);
     let mut replay = Replay::new(from, 1, 8, true, Arc::default());
     let first = now(&mut replay, 0);
     replay.completed(&first, 500);
-    assert_eq!(replay.choose(510), Choice::At(510 + ASK_AGAIN_NS), "the reader is not done");
+    assert_eq!(replay.choose(510), Choice::At(510 + POLL_NS), "the reader has not ended");
     assert_eq!(to.give(Step { wait_ns: 40, after: 1, ..READ }), Given::Taken);
     drop(to);
     assert_eq!(replay.choose(520), Choice::At(540));
@@ -104,11 +100,11 @@ fn what_completed_before_the_next_was_read_is_known_all_the_same() {
 }
 
 #[test]
-fn what_is_read_too_late_and_what_finds_no_place_in_flight_is_counted() {
+fn late_reads_and_full_depth_are_counted() {
     let (mut to, from) = feed();
     let counts = Arc::<Counts>::default();
     let mut replay = Replay::new(from, 1, 1, true, Arc::clone(&counts));
-    assert_eq!(replay.choose(10), Choice::At(10 + ASK_AGAIN_NS));
+    assert_eq!(replay.choose(10), Choice::At(10 + POLL_NS));
     assert_eq!(to.give(Step { wait_ns: 20, ..READ }), Given::Taken);
     assert_eq!(to.give(Step { wait_ns: 950, ..READ }), Given::Taken);
     let first = now(&mut replay, 900);
@@ -124,7 +120,7 @@ fn what_is_read_too_late_and_what_finds_no_place_in_flight_is_counted() {
 }
 
 #[test]
-fn a_task_that_waits_does_not_hold_up_others_until_the_table_is_full_of_it() {
+fn a_waiting_task_blocks_others_only_if_the_table_is_full() {
     let (mut to, from) = feed();
     let counts = Arc::<Counts>::default();
     assert_eq!(to.give(READ), Given::Taken);
@@ -133,18 +129,18 @@ fn a_task_that_waits_does_not_hold_up_others_until_the_table_is_full_of_it() {
     let feed_on = |replay: &mut Replay, to: &mut Feed, step: Step, count: usize| {
         for _ in 0..count {
             while to.give(step) == Given::Full {
-                replay.take_over(1);
+                replay.take_from_ring(1);
             }
         }
-        while replay.take_over(1) > 0 {}
+        while replay.take_from_ring(1) > 0 {}
     };
     let waits = Step { after: 1, wait_ns: 5, ..READ };
-    feed_on(&mut replay, &mut to, waits, HELD - 1);
+    feed_on(&mut replay, &mut to, waits, TABLE_CAPACITY - 1);
     feed_on(&mut replay, &mut to, Step { lane: 1, wait_ns: 1, ..READ }, 1);
     assert_eq!(now(&mut replay, 1).at_ns >> NUMBER_BITS, 1);
     feed_on(&mut replay, &mut to, waits, 1);
     feed_on(&mut replay, &mut to, Step { lane: 1, wait_ns: 2, ..READ }, 1);
-    assert_eq!(replay.choose(100), Choice::Later, "the table is full, and its first waits");
+    assert_eq!(replay.choose(100), Choice::Later, "the table is full and its first operation waits");
     replay.completed(&first, 100);
     let second = now(&mut replay, 105);
     assert_eq!(second.at_ns >> NUMBER_BITS, 0);
@@ -153,7 +149,7 @@ fn a_task_that_waits_does_not_hold_up_others_until_the_table_is_full_of_it() {
 }
 
 #[test]
-fn stamps_reach_back_as_far_as_is_promised() {
+fn stamps_reach_back_to_the_limit() {
     let mut steps = vec![READ; REACH as usize - 1];
     steps.push(Step { after: REACH - 1, wait_ns: 7, ..READ });
     let (mut replay, _) = replay_of_steps(&steps, u32::MAX);
@@ -168,19 +164,19 @@ fn stamps_reach_back_as_far_as_is_promised() {
 }
 
 #[test]
-fn a_call_has_what_was_issued_together_and_nothing_that_the_kernel_would_merge() {
+fn a_call_contains_only_operations_issued_together_that_are_not_merged() {
     let at = |offset, wait_ns| Step { offset, wait_ns, ..READ };
     let write = |offset, wait_ns| Step { kind: Kind::Write, ..at(offset, wait_ns) };
     let steps = [
         at(0, 0),
-        // It goes on where the first ended.
+        // It begins where the first ends.
         at(4096, 10),
-        // It does too, in the other direction.
+        // Adjacent too, but in the other direction.
         write(8192, 20),
-        // It ends where that one began.
+        // It ends where the previous one begins.
         write(4096, 30),
         at(1 << 20, 3_030),
-        // Issued in a call of its own.
+        // Issued in its own call.
         at(1 << 30, 6_031),
     ];
     let (mut replay, _) = replay_of_steps(&steps, 8);

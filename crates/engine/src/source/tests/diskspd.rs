@@ -1,7 +1,5 @@
-//! Offsets as DISKSPD draws them.
-//!
-//! For: the expectations that DISKSPD publishes for its offsets (`UnitTests/IORequestGenerator`, MIT licence; as data), and what its
-//! language asks for that nothing else does. Not for: its language (crate `dialect`).
+//! Offsets as DISKSPD draws them: the expectations that DISKSPD publishes (`UnitTests/IORequestGenerator`, MIT licence; as data), and features
+//! that only its language has.
 
 use super::*;
 use model::job::Mix;
@@ -24,31 +22,31 @@ fn offsets(
 }
 
 #[test]
-fn threads_with_a_stride_of_their_own_go_around_to_where_their_steps_lead() {
-    let of = |thread, stride, size| offsets(size, Start::Every(stride), 0, (thread, 4), 7);
+fn threads_with_their_own_stride_wrap_to_their_own_places() {
+    let thread_offsets = |thread, stride, size| offsets(size, Start::Every(stride), 0, (thread, 4), 7);
     // Test_SequentialWithStrideInterleaved: -c3000 -T250 -s500 -b1000
-    assert_eq!(of(0, 250, (1000, 500)), [0, 500, 1000, 1500, 2000, 0, 500]);
-    assert_eq!(of(1, 250, (1000, 500))[..6], [250, 750, 1250, 1750, 250, 750]);
-    assert_eq!(of(3, 250, (1000, 500))[..6], [750, 1250, 1750, 250, 750, 1250]);
+    assert_eq!(thread_offsets(0, 250, (1000, 500)), [0, 500, 1000, 1500, 2000, 0, 500]);
+    assert_eq!(thread_offsets(1, 250, (1000, 500))[..6], [250, 750, 1250, 1750, 250, 750]);
+    assert_eq!(thread_offsets(3, 250, (1000, 500))[..6], [750, 1250, 1750, 250, 750, 1250]);
     // Test_SequentialWithStride: -c3000 -T500 -s250 -b1000
-    let of = |thread| offsets((1000, 250), Start::Every(500), 0, (thread, 2), 16);
+    let thread_offsets = |thread| offsets((1000, 250), Start::Every(500), 0, (thread, 2), 16);
     let around = [0, 250, 500, 750, 1000, 1250, 1500, 1750, 2000];
-    assert_eq!(of(0), [&around[..], &around[..7]].concat());
-    assert_eq!(of(1), [&around[2..], &around[..]].concat());
+    assert_eq!(thread_offsets(0), [&around[..], &around[..7]].concat());
+    assert_eq!(thread_offsets(1), [&around[2..], &around[..]].concat());
     // Test_SequentialWithStrideUneven: -c3000 -T500 -s200 -b200
-    let of = |thread, count| offsets((200, 200), Start::Every(500), 0, (thread, 2), count);
+    let thread_offsets = |thread, count| offsets((200, 200), Start::Every(500), 0, (thread, 2), count);
     let even: Vec<u64> = (0..15).map(|i| i * 200).chain([0, 200, 400]).collect();
-    assert_eq!(of(0, 18), even);
+    assert_eq!(thread_offsets(0, 18), even);
     let odd: Vec<u64> = (0..12).map(|i| 500 + i * 200).chain([100, 300, 500, 700, 900]).collect();
-    assert_eq!(of(1, 17), odd);
+    assert_eq!(thread_offsets(1, 17), odd);
 }
 
 #[test]
-fn threads_without_a_stride_begin_in_the_same_place_and_interlocked_ones_share_it() {
+fn threads_without_a_stride_begin_at_the_same_place_and_interlocked_ones_share_it() {
     for worker in 0..2 {
         // Test_GetNextFileOffsetSequential, Test_GetThreadBaseFileOffset
-        let of = offsets((1000, 500), Start::Same, 1000, (worker, 2), 5);
-        assert_eq!(of, [1000, 1500, 2000, 1000, 1500]);
+        let thread_offsets = offsets((1000, 500), Start::Same, 1000, (worker, 2), 5);
+        assert_eq!(thread_offsets, [1000, 1500, 2000, 1000, 1500]);
     }
     // Test_GetNextFileOffsetInterlockedSequential: threads 1, 1, 2, 1, 2
     let steps = Steps { stride_bytes: 500, start: Start::Interlocked, ..Steps::default() };
@@ -68,7 +66,7 @@ fn threads_without_a_stride_begin_in_the_same_place_and_interlocked_ones_share_i
 }
 
 #[test]
-fn parallel_operations_touch_each_place_as_often_as_there_are_of_them() {
+fn parallel_operations_visit_each_place_equally_often() {
     // Test_GetNextFileOffsetParallelAsyncIO, with three in flight: each goes 1000, 1500, 2000, 1000, 1500
     let mut stream = endless(Order::Sequential(Steps { stride_bytes: 500, ..Steps::default() }));
     (stream.access.offset_bytes, stream.access.lines[0].times) = (1000, 3);
@@ -116,7 +114,7 @@ fn shares(zones: &[(f64, ZoneSize)], blocks: u64) -> Vec<f64> {
 }
 
 #[test]
-fn parts_of_a_target_are_cut_at_whole_blocks_and_those_beyond_its_end_are_left_out() {
+fn parts_of_a_target_contain_whole_blocks_and_end_with_it() {
     let percent = |io, part| (io, ZoneSize::Percent(part));
     // Test_ThreadTargetStateEffectiveDistPct: 100 KiB of 4 KiB, 10/10:10/10:0/10:80/70
     let all =

@@ -1,8 +1,8 @@
-//! Stories told to whole lanes, as workers compile them.
-//!
-//! For: what operations come out of a stream. Not for: the parts, whose tests stand below them.
+//! Tests of whole lanes, as workers compile them.
 
 mod diskspd;
+#[cfg(test)]
+pub(super) mod goodness_of_fit;
 mod orders;
 mod passes;
 mod property;
@@ -38,8 +38,8 @@ fn endless(order: Order) -> Stream {
 
 /// All sizes of the first line.
 fn resize(stream: &mut Stream, sizes: &Sizes) {
-    let of = &mut stream.access.lines[0].sizes;
-    (of.read, of.write, of.trim) = (sizes.clone(), sizes.clone(), sizes.clone());
+    let line_sizes = &mut stream.access.lines[0].sizes;
+    (line_sizes.read, line_sizes.write, line_sizes.trim) = (sizes.clone(), sizes.clone(), sizes.clone());
 }
 
 fn share(worker: u32, workers: u32) -> Share {

@@ -1,10 +1,10 @@
-//! Stories about places, directions, sizes and targets.
+//! Tests of places, directions, sizes and targets.
 
-use super::super::theory;
 use super::*;
+use crate::source::tests::goodness_of_fit;
 
 #[test]
-fn sequential_visits_each_block_in_order_and_goes_around() {
+fn sequential_visits_each_block_in_order_and_wraps() {
     let mut stream = stream(Order::Sequential(Steps::default()));
     stream.workers = 4;
     let ops = taken(&mut *compiled(&stream, &share(1, 4))[0], 250);
@@ -21,7 +21,7 @@ fn the_offsets_of_diskspd_are_reproduced() {
     stream.access.offset_bytes = 1000;
     resize(&mut stream, &Sizes::Fixed(1000));
     let mut offsets = |mix, count: usize| -> Vec<u64> {
-        // A mix is drawn beside the offsets, which must not change for it.
+        // Drawing a mix must not change the offsets.
         stream.access.lines[0].mix = model::job::Mix::of_percents(mix, 0);
         let mut lanes = lanes(&stream, &[3000], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
         taken(&mut *lanes[0], count).iter().map(|o| o.offset).collect()
@@ -31,23 +31,23 @@ fn the_offsets_of_diskspd_are_reproduced() {
 }
 
 #[test]
-fn random_places_are_even_and_cut_to_the_target() {
-    theory::even(&hits(&drawn(&stream(Order::Random), 100_000), 100));
+fn random_places_are_uniform_and_limited_to_the_target() {
+    goodness_of_fit::assert_even(&hits(&drawn(&stream(Order::Random), 100_000), 100));
     let mut cut = endless(Order::Random);
     cut.access.offset_bytes = 8192;
     let mut lanes =
         lanes(&cut, &[8192 + 4096 * 3 + 100], &[512], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
-    theory::even(&hits(&taken(&mut *lanes[0], 10_000), 3));
+    goodness_of_fit::assert_even(&hits(&taken(&mut *lanes[0], 10_000), 3));
 }
 
 #[test]
-fn random_places_of_each_size_are_all_where_it_fits() {
+fn random_places_of_each_size_are_all_places_where_it_fits() {
     let mut stream = stream(Order::Random);
     resize(&mut stream, &Sizes::Split(vec![(4096, 50), (40_960, 50)]));
     let ops = drawn(&stream, 100_000);
     let of = |size| ops.iter().filter(|o| o.length == size).copied().collect::<Vec<_>>();
-    theory::even(&hits(&of(4096), 100));
-    theory::even(&hits(&of(40_960), 91));
+    goodness_of_fit::assert_even(&hits(&of(4096), 100));
+    goodness_of_fit::assert_even(&hits(&of(40_960), 91));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn mixed_runs_have_geometric_lengths() {
     }
     // Among 2^31 places a random one is as good as never the next one.
     let chances: Vec<f64> = (0..100).map(|k| 0.8_f64.powi(k) * 0.2).collect();
-    theory::fits(&lengths, &chances);
+    goodness_of_fit::assert_fit(&lengths, &chances);
     for (percent, jumps) in [(0.0, 0), (100.0, 9999)] {
         let ops = drawn(&endless(Order::Mixed(percent)), 10_000);
         let seen = ops.windows(2).filter(|w| w[1].offset != (w[0].offset + 4096) % (1 << 20)).count();
@@ -97,7 +97,7 @@ fn mixed_runs_have_geometric_lengths() {
 }
 
 #[test]
-fn hot_blocks_are_scattered_and_the_same_for_all_workers_and_runs() {
+fn hot_blocks_are_scattered_and_equal_for_all_workers_and_runs() {
     for order in [Order::Zipf(1.1), Order::Pareto(0.2)] {
         let order_of = |worker, common: u64| {
             let share = Share { common: Arc::new(Common::new(common)), ..share(worker, 4) };
@@ -124,12 +124,12 @@ fn ranks(ops: &[Op], blocks: u64, scatter_of: impl Fn(u64) -> u64) -> Vec<u64> {
 }
 
 #[test]
-fn zipf_and_pareto_follow_their_laws_on_the_blocks() {
+fn zipf_and_pareto_follow_their_laws() {
     let key = model::payload::split_mix(Common::new(3).seed(0) ^ 0x7363_6174);
-    let scatter = super::super::scatter::Scatter::new(100, key);
+    let scatter = crate::source::order::Scatter::new(100, key);
     for theta in [0.0, 0.8, 1.0, 1.5] {
         let seen = ranks(&drawn(&stream(Order::Zipf(theta)), 200_000), 100, |r| scatter.position(r));
-        theory::fits(&seen, &(1..=100).map(|k| f64::from(k).powf(-theta)).collect::<Vec<_>>());
+        goodness_of_fit::assert_fit(&seen, &(1..=100).map(|k| f64::from(k).powf(-theta)).collect::<Vec<_>>());
     }
     for h in [0.01, 0.1, 0.2, 0.4, 0.5_f64] {
         let ops = drawn(&stream(Order::Pareto(h)), 200_000);
@@ -139,30 +139,33 @@ fn zipf_and_pareto_follow_their_laws_on_the_blocks() {
         assert!((share(h) - (1.0 - h)).abs() < 1e-12);
         let weights: Vec<f64> =
             (0..100).map(|r| share(f64::from(r + 1) / 100.0) - share(f64::from(r) / 100.0)).collect();
-        theory::fits(&seen, &weights);
+        goodness_of_fit::assert_fit(&seen, &weights);
         let hot = seen[..(h * 100.0).round() as usize].iter().sum::<u64>();
-        theory::share(hot as usize, 200_000, 1.0 - h);
+        goodness_of_fit::assert_share(hot as usize, 200_000, 1.0 - h);
     }
 }
 
 #[test]
-fn normal_is_a_bell_around_the_middle_however_wide() {
+fn normal_is_a_bell_of_any_width_around_the_middle() {
     use statrs::distribution::{ContinuousCDF, Normal};
     for percent in [3.0, 20.0, 39.9, 40.0, 100.0, 1e9] {
         let bell = Normal::new(50.0, percent).unwrap_or_else(|e| panic!("{e}"));
         let seen = hits(&drawn(&stream(Order::Normal(percent)), 100_000), 100);
         let weights: Vec<f64> =
             (0..100).map(|b| bell.cdf(f64::from(b + 1)) - bell.cdf(f64::from(b))).collect();
-        theory::fits(&seen, &weights);
+        goodness_of_fit::assert_fit(&seen, &weights);
     }
 }
 
 #[test]
-fn zones_get_their_shares_and_are_even_inside() {
+fn zones_get_their_shares_and_are_uniform_inside() {
     let zone = |access_percent, size| Zone { access_percent, size };
     let percents = [zone(90.0, ZoneSize::Percent(10.0)), zone(10.0, ZoneSize::Percent(90.0))];
     let seen = hits(&drawn(&stream(Order::Zones(percents.to_vec())), 100_000), 100);
-    theory::fits(&seen, &(0..100).map(|b| if b < 10 { 9.0 } else { 1.0 / 9.0 }).collect::<Vec<_>>());
+    goodness_of_fit::assert_fit(
+        &seen,
+        &(0..100).map(|b| if b < 10 { 9.0 } else { 1.0 / 9.0 }).collect::<Vec<_>>(),
+    );
     let bytes = [
         zone(60.0, ZoneSize::Bytes(5 * 4096)),
         zone(0.0, ZoneSize::Percent(20.0)),
@@ -178,9 +181,9 @@ fn zones_get_their_shares_and_are_even_inside() {
             40.0 / 75.0
         }
     };
-    theory::fits(&seen, &(0..100).map(weight).collect::<Vec<_>>());
+    goodness_of_fit::assert_fit(&seen, &(0..100).map(weight).collect::<Vec<_>>());
     let thirds = vec![zone(100.0 / 3.0, ZoneSize::Percent(100.0 / 3.0)); 3];
-    theory::even(&hits(&drawn(&stream(Order::Zones(thirds)), 100_000), 100));
+    goodness_of_fit::assert_even(&hits(&drawn(&stream(Order::Zones(thirds)), 100_000), 100));
 }
 
 #[test]
@@ -192,15 +195,19 @@ fn directions_are_drawn_exactly() {
             let seen = counts(drawn(&stream, 100_000).iter().map(|o| o.kind));
             let share = |kind| seen.get(&kind).copied().unwrap_or(0);
             let chance = |percent: u8| f64::from(percent) / 100.0;
-            theory::share(share(Kind::Read), 100_000, chance(read_percent));
-            theory::share(share(Kind::Trim), 100_000, chance(trim_percent));
-            theory::share(share(Kind::Write), 100_000, chance(100 - read_percent - trim_percent));
+            goodness_of_fit::assert_share(share(Kind::Read), 100_000, chance(read_percent));
+            goodness_of_fit::assert_share(share(Kind::Trim), 100_000, chance(trim_percent));
+            goodness_of_fit::assert_share(
+                share(Kind::Write),
+                100_000,
+                chance(100 - read_percent - trim_percent),
+            );
         }
     }
 }
 
 #[test]
-fn sizes_are_those_of_the_direction_with_their_weights() {
+fn sizes_follow_the_weights_of_their_direction() {
     let mut stream = stream(Order::Random);
     stream.access.lines[0].mix = model::job::Mix::of_percents(50, 0);
     stream.access.lines[0].sizes.read = Sizes::Range(4096, 17_000);
@@ -210,8 +217,8 @@ fn sizes_are_those_of_the_direction_with_their_weights() {
     let (reads, writes) = (of(Kind::Read), of(Kind::Write));
     let seen: Vec<u64> = (1..=4).map(|k| reads[&(k * 4096)] as u64).collect();
     assert_eq!((reads.len(), writes.len()), (4, 2));
-    theory::even(&seen);
-    theory::fits(&[writes[&512] as u64, writes[&1024] as u64], &[1.0, 3.0]);
+    goodness_of_fit::assert_even(&seen);
+    goodness_of_fit::assert_fit(&[writes[&512] as u64, writes[&1024] as u64], &[1.0, 3.0]);
     // The alignment is the unit where there is one.
     stream.access.lines[0].align_bytes = 1024;
     stream.access.lines[0].mix = model::job::Mix::of_percents(100, 0);
@@ -220,7 +227,7 @@ fn sizes_are_those_of_the_direction_with_their_weights() {
 }
 
 #[test]
-fn offsets_keep_to_the_alignment_from_the_first_byte_of_the_span() {
+fn offsets_are_aligned_relative_to_the_span() {
     let mut unaligned = stream(Order::Random);
     resize(&mut unaligned, &Sizes::Fixed(1536));
     for (align_bytes, target_align, grid) in
@@ -250,7 +257,7 @@ fn lines_are_drawn_by_weight_and_share_one_position() {
     never.sizes.read = Sizes::Fixed(1 << 30);
     stream.access.lines.extend([random, never]);
     let ops = drawn(&stream, 100_000);
-    theory::share(ops.iter().filter(|o| o.length == 4096).count(), 100_000, 0.75);
+    goodness_of_fit::assert_share(ops.iter().filter(|o| o.length == 4096).count(), 100_000, 0.75);
     let goes_on = |w: &[Op]| {
         let end = w[0].offset + u64::from(w[0].length);
         w[1].offset == if end == 8192 + 100 * 4096 { 8192 } else { end }
@@ -283,11 +290,11 @@ fn bursts_begin_with_a_pause_and_keep_their_line() {
             at += 1;
         }
     }
-    theory::share(draws.iter().filter(|l| **l == 4096).count(), draws.len(), 0.5);
+    goodness_of_fit::assert_share(draws.iter().filter(|l| **l == 4096).count(), draws.len(), 0.5);
 }
 
 #[test]
-fn replies_go_the_other_way_right_behind() {
+fn replies_follow_in_the_opposite_direction() {
     let mut stream = stream(Order::Random);
     stream.access.lines[0].mix = model::job::Mix::of_percents(40, 20);
     stream.access.lines[0].reply_bytes = 512;
@@ -301,8 +308,8 @@ fn replies_go_the_other_way_right_behind() {
         let Some(reply) = requests.next() else { break };
         let opposite = if request.kind == Kind::Read { Kind::Write } else { Kind::Read };
         let end = request.offset + 4096;
-        let behind = if end == 8192 + 100 * 4096 { 8192 } else { end };
-        assert_eq!((reply.kind, reply.length, reply.offset), (opposite, 512, behind));
+        let expected = if end == 8192 + 100 * 4096 { 8192 } else { end };
+        assert_eq!((reply.kind, reply.length, reply.offset), (opposite, 512, expected));
     }
 }
 
@@ -321,9 +328,9 @@ fn a_write_of_the_same_bytes_follows_each_trim() {
                 assert_eq!((trim.kind, trim.flags), (Kind::Trim, flags));
                 assert_eq!(*write, Op { kind: Kind::Write, ..*trim });
             }
-            let behind = ops.windows(2).filter(|pair| pair[0].kind == Kind::Trim);
-            assert!(behind.clone().all(|pair| pair[1].kind == Kind::Write), "right behind it");
-            let mut sizes: Vec<u32> = behind.map(|pair| pair[1].length).collect();
+            let pairs = ops.windows(2).filter(|pair| pair[0].kind == Kind::Trim);
+            assert!(pairs.clone().all(|pair| pair[1].kind == Kind::Write), "directly after it");
+            let mut sizes: Vec<u32> = pairs.map(|pair| pair[1].length).collect();
             sizes.sort_unstable();
             sizes.dedup();
             assert!(sizes.len() == 8, "{sizes:?}");
@@ -332,7 +339,7 @@ fn a_write_of_the_same_bytes_follows_each_trim() {
 }
 
 #[test]
-fn sequential_requests_go_on_behind_the_replies() {
+fn sequential_requests_continue_after_the_replies() {
     let mut stream = endless(Order::Sequential(Steps::default()));
     stream.access.lines[0].reply_bytes = 512;
     let ops = drawn(&stream, 5);
@@ -341,7 +348,7 @@ fn sequential_requests_go_on_behind_the_replies() {
 }
 
 #[test]
-fn sizes_that_are_drawn_in_order_fill_each_pass_to_its_end() {
+fn drawn_sequential_sizes_fill_each_pass() {
     for sizes in [Sizes::Range(512, 16_384), Sizes::Split(vec![(512, 1), (4096, 70), (12_288, 29)])] {
         let mut stream = endless(Order::Sequential(Steps::default()));
         resize(&mut stream, &sizes);
@@ -358,7 +365,7 @@ fn sizes_that_are_drawn_in_order_fill_each_pass_to_its_end() {
 }
 
 #[test]
-fn directions_with_positions_of_their_own_visit_each_block_in_order() {
+fn directions_with_their_own_positions_visit_each_block_in_order() {
     for order in [Order::Sequential(Steps::default()), Order::Mixed(0.0)] {
         let mut stream = stream(order);
         let line = &mut stream.access.lines[0];
@@ -381,7 +388,7 @@ fn directions_with_positions_of_their_own_visit_each_block_in_order() {
 }
 
 #[test]
-fn rows_begin_at_random_places_and_go_on_in_order() {
+fn rows_begin_at_random_places_and_continue_in_order() {
     let rows = |order: Order| {
         let mut stream = stream(order);
         stream.access.lines[0].consecutive = 4;
@@ -393,7 +400,7 @@ fn rows_begin_at_random_places_and_go_on_in_order() {
         blocks.chunks_exact(4).map(|row| row[0]).collect::<Vec<_>>()
     };
     let firsts = rows(Order::Random);
-    theory::share(firsts.iter().filter(|b| **b < 50).count(), firsts.len(), 0.5);
+    goodness_of_fit::assert_share(firsts.iter().filter(|b| **b < 50).count(), firsts.len(), 0.5);
     // Each place begins one row of a pass, and each block is in four of them.
     let mut once = rows(Order::Once)[..100].to_vec();
     once.sort_unstable();
@@ -401,7 +408,7 @@ fn rows_begin_at_random_places_and_go_on_in_order() {
 }
 
 #[test]
-fn replies_go_on_behind_their_requests_where_directions_have_positions() {
+fn replies_follow_their_requests_with_separate_positions() {
     let mut stream = endless(Order::Sequential(Steps::default()));
     let line = &mut stream.access.lines[0];
     (line.positions, line.reply_bytes) = (Positions::Own, 512);
@@ -415,7 +422,7 @@ fn replies_go_on_behind_their_requests_where_directions_have_positions() {
 }
 
 #[test]
-fn targets_are_shared_as_asked_and_each_has_its_own_position() {
+fn targets_are_shared_as_requested_and_have_their_own_positions() {
     let mut stream = endless(Order::Sequential(Steps::default()));
     stream.targets = vec![4, 7, 9];
     let files = |sharing: Sharing| -> Vec<Vec<Op>> {
@@ -437,7 +444,7 @@ fn targets_are_shared_as_asked_and_each_has_its_own_position() {
     {
         let ops = &files(sharing)[0];
         let seen: Vec<u64> = (0..3).map(|f| ops.iter().filter(|o| o.file == f).count() as u64).collect();
-        theory::fits(&seen, &weights);
+        goodness_of_fit::assert_fit(&seen, &weights);
         for file in 0..3 {
             let own: Vec<u64> = ops.iter().filter(|o| o.file == file).map(|o| o.offset).collect();
             assert!(own.windows(2).all(|w| w[1] == (w[0] + 4096) % (1 << 20)));
@@ -446,7 +453,7 @@ fn targets_are_shared_as_asked_and_each_has_its_own_position() {
 }
 
 #[test]
-fn interlocked_workers_divide_each_target_among_them() {
+fn interlocked_workers_divide_each_target() {
     let steps = Steps { start: Start::Interlocked, ..Steps::default() };
     let mut stream = stream(Order::Sequential(steps));
     (stream.targets, stream.workers) = (vec![0, 1], 4);

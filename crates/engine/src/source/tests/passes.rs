@@ -1,4 +1,4 @@
-//! Where another pass over a file begins.
+//! Tests of passes over a file.
 
 use super::{Arc, Clones, Common, Op, Order, Share, Steps, Stream, compiled, endless, share, stream, taken};
 
@@ -17,11 +17,11 @@ fn borders(ops: &[Op]) -> Vec<usize> {
 }
 
 #[test]
-fn a_file_is_evicted_where_another_pass_over_it_begins() {
+fn a_file_is_evicted_before_each_further_pass() {
     let sequential = |steps| Order::Sequential(steps);
     let backwards = Steps { backwards: true, ..Steps::default() };
     let two_holes = Steps { hole_bytes: 4096, ..Steps::default() };
-    // A hundred blocks, of which every second one is touched where there are holes.
+    // A hundred blocks; with holes only every second one is used.
     for (order, pass) in [
         (sequential(Steps::default()), 100),
         (sequential(backwards), 100),
@@ -45,7 +45,7 @@ fn an_operation_on_the_whole_file_is_a_pass() {
 }
 
 #[test]
-fn workers_that_divide_the_blocks_have_shorter_passes_and_clones_have_whole_ones() {
+fn workers_that_divide_the_blocks_have_shorter_passes_than_clones() {
     let once = stream(Order::Once);
     assert_eq!(borders(&evicted(&once, &share(1, 4), 80)), [25, 50, 75]);
     let clones = Stream { workers: 4, clones: Some(Clones::Same), ..once };
@@ -56,7 +56,7 @@ fn workers_that_divide_the_blocks_have_shorter_passes_and_clones_have_whole_ones
 }
 
 #[test]
-fn each_file_has_passes_of_its_own_as_long_as_it_is() {
+fn each_file_has_passes_of_its_own_length() {
     let mut two = endless(Order::Sequential(Steps::default()));
     two.targets = vec![0, 1];
     two.sharing = model::job::Sharing::RoundRobin;

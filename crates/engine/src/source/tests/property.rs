@@ -1,15 +1,15 @@
-//! Whatever is asked for is refused, or stays inside its span, on its grid and within its sizes.
+//! Property test: every stream is refused, or its operations stay inside the span, on the grid and within the sizes.
 
 use super::*;
 use model::job::{Line, Mix, PerKind, Positions, Strided, ThinkLaw};
 use proptest::prelude::*;
 
-/// Bytes: mostly some of the units that the case counts in, at times anything.
+/// Sizes: usually a multiple of the unit, sometimes any number.
 fn some(unit: u32, most: u32) -> impl Strategy<Value = u32> {
     prop_oneof![200 => (1..=most).prop_map(move |k| k * unit), 1 => 0..100_000_u32, 1 => Just(u32::MAX)]
 }
 
-/// Bytes: mostly none, else some of the units that the case counts in, at times anything.
+/// Sizes: usually zero, else a multiple of the unit, sometimes any number.
 fn far(unit: u32) -> impl Strategy<Value = u64> {
     let some = (0..60_u64).prop_map(move |k| k * u64::from(unit));
     prop_oneof![100 => Just(0), 100 => some, 1 => 0..1_000_000_u64, 1 => any::<u64>()]
@@ -173,7 +173,7 @@ fn any_case() -> impl Strategy<Value = (Stream, Vec<u64>, u32)> {
     )
 }
 
-/// The alignments that lines ask for, from the job alone.
+/// The alignments of the lines, computed from the job.
 fn grids(stream: &Stream, target_align: u64) -> Vec<u64> {
     let grid = |l: &Line| {
         let align = match (l.align_bytes, &l.order) {
@@ -182,7 +182,7 @@ fn grids(stream: &Stream, target_align: u64) -> Vec<u64> {
                 [(Kind::Read, &l.sizes.read), (Kind::Write, &l.sizes.write), (Kind::Trim, &l.sizes.trim)]
                     .iter()
                     .filter(|(k, _)| Line { reply_bytes: 0, writes_after_trims: false, ..l.clone() }.does(*k))
-                    // Ranges and weights of zero make the smallest size drawn larger; such a line is looked at loosely.
+                    // Ranges and zero weights increase the smallest drawn size, so such lines are checked loosely.
                     .map(|(_, s)| if let Sizes::Fixed(size) = s { u64::from(*size) } else { 1 })
                     .min()
                     .unwrap_or(1)

@@ -1,21 +1,21 @@
-//! Stories about streams that mean nothing.
+//! Tests of invalid streams.
 
 use super::*;
 
-/// The sentence with which a stream is refused.
+/// Returns the message of a refused stream.
 fn refused(change: impl FnOnce(&mut Stream)) -> String {
     let mut stream = stream(Order::Random);
     stream.access.lines[0].mix = model::job::Mix::of_percents(50, 0);
     change(&mut stream);
     let count = stream.targets.len();
     match lanes(&stream, &vec![1 << 20; count], &vec![512; count], &share(0, 2)) {
-        Ok(_) => panic!("{stream:?} was taken"),
+        Ok(_) => panic!("{stream:?} was accepted"),
         Err(why) => why,
     }
 }
 
 #[test]
-fn what_means_nothing_is_refused_with_a_sentence() {
+fn invalid_streams_are_refused_with_a_message() {
     type Change = fn(&mut Stream);
     let cases: &[(&str, Change)] = &[
         ("fits into the 0 B", |s| s.access.offset_bytes = 2 << 20),
@@ -75,7 +75,7 @@ fn what_means_nothing_is_refused_with_a_sentence() {
 }
 
 #[test]
-fn a_worker_without_blocks_is_told_so() {
+fn a_worker_without_blocks_is_refused() {
     let stream = stream(Order::Once);
     let share = share(100, 101);
     let why = lanes(&stream, &[1 << 20], &[512], &share).err().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Stories about syncs and times.
+//! Tests of syncs and arrival times.
 
-use super::super::theory;
 use super::*;
+use crate::source::tests::goodness_of_fit;
 
 fn writing(order: Order, pace: Pace) -> Stream {
     let mut stream = stream(order);
@@ -9,7 +9,7 @@ fn writing(order: Order, pace: Pace) -> Stream {
     Stream { pace, ..stream }
 }
 
-/// Times of a whole stream of several workers, in their order.
+/// Returns the sorted times of a stream with several workers.
 fn times(stream: &Stream, workers: u32, count: usize) -> Vec<u64> {
     let lane = |worker| compiled(stream, &share(worker, workers));
     let mut times: Vec<u64> = (0..workers)
@@ -25,7 +25,7 @@ fn times(stream: &Stream, workers: u32, count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn a_sync_comes_after_so_many_writes() {
+fn a_sync_follows_every_nth_write() {
     for (every, drain, flags) in
         [(1, false, 0), (4, false, 0), (3, true, Op::DRAINED), (100, true, Op::DRAINED)]
     {
@@ -34,23 +34,23 @@ fn a_sync_comes_after_so_many_writes() {
         (stream.targets, stream.sharing) = (vec![0, 1], Sharing::Random);
         stream.flush = Some(Flush { call: SyncCall::Fsync, every, calls: 1, drain });
         let ops = drawn(&stream, 20_000);
-        let (mut writes, mut file, mut behind) = (0, 0, 0);
+        let (mut writes, mut file, mut next_flags) = (0, 0, 0);
         for op in &ops {
             if op.kind == Kind::Sync {
                 assert_eq!(writes, every);
                 assert_eq!(*op, Op { file, kind: Kind::Sync, flags, ..Op::NONE });
-                (writes, behind) = (0, flags);
+                (writes, next_flags) = (0, flags);
             } else {
                 assert_ne!(writes, every, "a sync is missing");
-                assert_eq!(op.flags, behind);
-                behind = 0;
+                assert_eq!(op.flags, next_flags);
+                next_flags = 0;
                 if op.kind == Kind::Write {
                     (writes, file) = (writes + 1, op.file);
                 }
             }
         }
         let syncs = ops.iter().filter(|o| o.kind == Kind::Sync).count();
-        super::super::theory::share(syncs * every as usize, 20_000 - syncs, 0.7);
+        goodness_of_fit::assert_share(syncs * every as usize, 20_000 - syncs, 0.7);
     }
 }
 
@@ -62,7 +62,7 @@ fn a_stream_without_writes_is_never_flushed() {
 }
 
 #[test]
-fn constant_arrivals_of_all_workers_are_evenly_spaced_for_ever() {
+fn constant_arrivals_of_all_workers_stay_evenly_spaced() {
     // A period of 142 857.142857... ns, which no sum of whole ns is.
     let mut stream = stream(Order::Random);
     stream.pace = Pace::Open { iops: 7000.0, arrivals: Arrivals::Constant };
@@ -88,7 +88,7 @@ fn poisson_arrivals_of_all_workers_are_one_poisson_process() {
     stream.targets = vec![0, 1];
     let count = 50_000;
     let times = times(&stream, 2, count);
-    // Where the slowest lane ends the others do not arrive any more.
+    // After the end of the slowest lane the stream is incomplete.
     let whole = &times[..4 * count * 9 / 10];
     let mut gaps: Vec<f64> = whole.windows(2).map(|w| (w[1] - w[0]) as f64 / 20_000.0).collect();
     let n = gaps.len() as f64;
@@ -108,7 +108,7 @@ fn poisson_arrivals_of_all_workers_are_one_poisson_process() {
 }
 
 #[test]
-fn a_limit_is_a_schedule_of_what_is_paid_for() {
+fn a_limit_schedules_operations_and_bytes() {
     let limited = |iops, bytes_per_s| writing(Order::Random, Pace::Limited { iops, bytes_per_s });
     let at = |stream: &Stream| drawn(stream, 1000).iter().map(|o| o.at_ns).collect::<Vec<_>>();
     assert_eq!(at(&limited(1000.0, 0.0))[..3], [0, 1_000_000, 2_000_000]);
@@ -152,7 +152,7 @@ fn a_sync_takes_the_time_of_the_write_before_it_and_costs_nothing() {
 }
 
 #[test]
-fn calls_behind_a_fraction_of_writes_are_evenly_spread() {
+fn syncs_after_a_fraction_of_writes_are_evenly_spread() {
     let mut stream = writing(Order::Random, Pace::Closed);
     for (every, calls) in [(29, 10), (3, 10), (7, 2), (5, 1)] {
         stream.flush = Some(Flush { call: SyncCall::Fdatasync, every, calls, drain: false });
@@ -164,15 +164,15 @@ fn calls_behind_a_fraction_of_writes_are_evenly_spread() {
             } else {
                 writes += 1;
             }
-            // Between two of them the calls are never one ahead, nor more than a write's behind.
+            // The calls are never early, and at most one write late.
             let due = writes * i64::from(calls) - syncs * i64::from(every);
             assert!((0..i64::from(every + calls)).contains(&due), "{every} {calls}: {writes} {syncs}");
         }
-        theory::share(syncs as usize, ops.len(), f64::from(calls) / f64::from(calls + every));
+        goodness_of_fit::assert_share(syncs as usize, ops.len(), f64::from(calls) / f64::from(calls + every));
     }
 }
 
-/// Index of dispersion of the arrivals in stretches of so many ns.
+/// Returns the index of dispersion of arrivals in intervals of a length in ns.
 fn dispersion(times: &[u64], stretch_ns: u64) -> f64 {
     let last = times.last().copied().unwrap_or(0) / stretch_ns;
     let mut counts = vec![0.0; last as usize];
@@ -185,7 +185,7 @@ fn dispersion(times: &[u64], stretch_ns: u64) -> f64 {
 }
 
 #[test]
-fn batches_and_times_off_have_the_rate_and_the_dispersion_of_theory() {
+fn bursty_arrivals_have_the_theoretical_rate_and_dispersion() {
     let mut stream = stream(Order::Random);
     let iops = 2000.0;
     let mut at = |arrivals| {

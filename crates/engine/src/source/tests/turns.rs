@@ -1,9 +1,9 @@
-//! Stories about turns.
+//! Tests of several accesses in turn.
 
 use super::*;
 use model::job::{ThinkLaw, Turn};
 
-/// Commits: a write one behind the other and a sync after each; then a checkpoint of writes anywhere, at once, and one sync.
+/// A database: commits are sequential writes with a sync after each; a checkpoint is a burst of random writes and one sync.
 fn database() -> Stream {
     let access = |offset_bytes, pattern| {
         let plain = Access::plain(pattern, 4096, 0);
@@ -23,15 +23,15 @@ fn database() -> Stream {
 }
 
 #[test]
-fn turns_come_one_behind_the_other_with_their_own_lengths_pauses_and_syncs() {
+fn turns_follow_each_other_with_their_own_lengths_pauses_and_syncs() {
     let ops = drawn(&database(), 3000);
     let (mut at, mut end, mut commits) = (0, 0, 0);
     for round in 0.. {
-        // 3 and 2 operations by turns: 5 in two turns, as early as they are due.
+        // 3 and 2 operations in turn: 5 in two turns.
         for _ in 0..if round % 2 == 0 { 3 } else { 2 } {
             let [write, sync] = ops[at..at + 2] else { panic!("two operations") };
             assert_eq!((write.kind, sync.kind), (Kind::Write, Kind::Sync), "at {at}");
-            assert_eq!((write.offset, write.at_ns), (end % (1 << 18), 5000), "each goes on where it was");
+            assert_eq!((write.offset, write.at_ns), (end % (1 << 18), 5000), "each continues where it was");
             assert_eq!(
                 write.flags & (Op::AFTER | Op::DRAINED),
                 Op::AFTER | if at > 0 { Op::DRAINED } else { 0 }
@@ -53,7 +53,7 @@ fn turns_come_one_behind_the_other_with_their_own_lengths_pauses_and_syncs() {
 }
 
 #[test]
-fn periods_go_on_from_turn_to_turn_by_one_clock() {
+fn periods_continue_across_turns_by_one_clock() {
     let mut stream = database();
     stream.turns.iter_mut().for_each(|turn| (turn.access.lines[0].by_period, turn.flush) = (true, None));
     stream.turns[1].access.lines[0].burst = 10;
@@ -75,7 +75,7 @@ fn periods_go_on_from_turn_to_turn_by_one_clock() {
 }
 
 #[test]
-fn turns_that_mean_nothing_are_refused() {
+fn invalid_turns_are_refused() {
     let refused = |change: fn(&mut Turn)| {
         let mut stream = database();
         change(&mut stream.turns[0]);

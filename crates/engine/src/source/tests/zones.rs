@@ -1,13 +1,11 @@
-//! Zones that are worked in one at a time.
-//!
-//! For: where operations are, and when the next zone begins. Not for: orders inside a zone, which are those of any span.
+//! Tests of zones that are used one at a time.
 
 use super::*;
 use model::job::{Mix, Strided};
 
 const BLOCK: u64 = 4096;
 
-/// An order in zones of so many blocks: moved in each, of each, left out behind each.
+/// An order in zones, with three numbers of blocks: moved per zone, in a zone, and skipped after it.
 fn zoned(order: Order, [bytes, range, skip]: [u64; 3]) -> Stream {
     let mut stream = stream(order);
     let (bytes, range_bytes, skip_bytes) = (bytes * BLOCK, range * BLOCK, skip * BLOCK);
@@ -19,33 +17,33 @@ fn sequential() -> Order {
     Order::Sequential(Steps::default())
 }
 
-/// The blocks of operations, counted from byte 8192 on.
+/// The blocks of operations, relative to byte 8192.
 fn blocks(ops: &[Op]) -> Vec<u64> {
     ops.iter().map(|op| (op.offset - 8192) / BLOCK).collect()
 }
 
-/// So many blocks from each of these on.
-fn from(firsts: &[u64], count: u64) -> Vec<u64> {
+/// Returns `count` blocks from each of the first ones.
+fn consecutive(firsts: &[u64], count: u64) -> Vec<u64> {
     firsts.iter().flat_map(|first| (0..count).map(move |n| first + n)).collect()
 }
 
 #[test]
-fn zones_in_order_are_gone_through_from_their_beginnings() {
-    let of = |zones, count| blocks(&drawn(&zoned(sequential(), zones), count));
-    // Of the hundred blocks the ninth zone has four.
-    let whole = from(&[0, 12, 24, 36, 48, 60, 72, 84], 8);
-    assert_eq!(of([8, 8, 4], 70), [whole, from(&[96], 4), vec![0, 1]].concat());
-    assert_eq!(of([3, 40, 10], 7), [0, 1, 2, 50, 51, 52, 0], "the rest of a zone is left out");
-    assert_eq!(of([5, 2, 8], 11), [0, 1, 0, 1, 0, 10, 11, 10, 11, 10, 20], "a zone is gone over again");
-    assert_eq!(of([1, 100, 0], 3), [0, 0, 0], "one zone");
+fn sequential_zones_are_visited_from_their_start() {
+    let visited = |zones, count| blocks(&drawn(&zoned(sequential(), zones), count));
+    // The ninth zone contains the last four of the hundred blocks.
+    let whole_zones = consecutive(&[0, 12, 24, 36, 48, 60, 72, 84], 8);
+    assert_eq!(visited([8, 8, 4], 70), [whole_zones, consecutive(&[96], 4), vec![0, 1]].concat());
+    assert_eq!(visited([3, 40, 10], 7), [0, 1, 2, 50, 51, 52, 0], "the rest of a zone is skipped");
+    assert_eq!(visited([5, 2, 8], 11), [0, 1, 0, 1, 0, 10, 11, 10, 11, 10, 20], "a zone is repeated");
+    assert_eq!(visited([1, 100, 0], 3), [0, 0, 0], "one zone");
     let mut several = zoned(sequential(), [8, 8, 4]);
     resize(&mut several, &Sizes::Split(vec![(4096, 1), (8192, 1)]));
-    assert!(blocks(&drawn(&several, 500)).iter().all(|block| *block < 92), "what is cut off could be left");
+    assert!(blocks(&drawn(&several, 500)).iter().all(|block| *block < 92), "the incomplete zone is not used");
     assert!(blocks(&drawn(&zoned(Order::Mixed(0.0), [8, 8, 4]), 500)).iter().all(|block| *block < 92));
 }
 
 #[test]
-fn random_blocks_are_those_of_the_present_zone() {
+fn random_blocks_stay_in_the_present_zone() {
     for order in [Order::Random, Order::Once, Order::Zipf(1.1), Order::Normal(10.0)] {
         let is_once = order == Order::Once;
         let ops = drawn(&zoned(order, [20, 10, 2]), 8 * 20 + 20);
@@ -55,11 +53,11 @@ fn random_blocks_are_those_of_the_present_zone() {
             for pass in ops.chunks_exact(10).filter(|_| is_once) {
                 let mut pass = blocks(pass);
                 pass.sort_unstable();
-                assert_eq!(pass, from(&[first], 10));
+                assert_eq!(pass, consecutive(&[first], 10));
             }
         }
     }
-    // Where a zone is left in the middle of a pass, the next one begins with a pass of its own.
+    // If a zone is left in the middle of a pass, the next zone begins a new pass.
     for sizes in [Sizes::Fixed(4096), Sizes::Range(2048, 4096)] {
         let mut stream = zoned(Order::Once, [7, 10, 0]);
         resize(&mut stream, &sizes);
@@ -100,22 +98,22 @@ fn the_halves_of_a_transaction_are_in_one_zone() {
 }
 
 #[test]
-fn workers_begin_in_zones_of_their_own_and_targets_each_have_theirs() {
+fn workers_begin_in_different_zones_and_targets_have_separate_ones() {
     let stream = zoned(sequential(), [10, 10, 0]);
     for (worker, first) in [(0, 0), (1, 20), (2, 50), (3, 70)] {
         let ops = taken(&mut *compiled(&stream, &share(worker, 4))[0], 11);
-        assert_eq!(blocks(&ops), from(&[first, first + 10], 10)[..11]);
+        assert_eq!(blocks(&ops), consecutive(&[first, first + 10], 10)[..11]);
     }
     let two = Stream { targets: vec![0, 1], ..stream };
     for (file, mut lane) in (0..).zip(compiled(&two, &share(0, 1))) {
         let ops = taken(&mut *lane, 20);
         assert!(ops.iter().all(|op| op.file == file));
-        assert_eq!(blocks(&ops), from(&[0], 20));
+        assert_eq!(blocks(&ops), consecutive(&[0], 20));
     }
 }
 
 #[test]
-fn zones_that_mean_nothing_are_refused_with_a_sentence() {
+fn invalid_zones_are_refused() {
     let refused = |bytes: [u64; 3], change: fn(&mut Stream)| {
         let mut stream = zoned(Order::Random, [1, 1, 0]);
         let [bytes, range_bytes, skip_bytes] = bytes;
@@ -138,10 +136,10 @@ fn zones_that_mean_nothing_are_refused_with_a_sentence() {
 }
 
 #[test]
-fn blocks_apart_by_their_alignment_do_not_reach_beyond_the_zone_that_the_end_cuts_off() {
+fn aligned_blocks_do_not_cross_the_end_of_the_last_zone() {
     const SPAN: u64 = 33 * 4096;
     for align_bytes in [0, 512, 1024, 3584, 4096, 12_288] {
-        // The end cuts the last zone at any place.
+        // The end of the span may cut the last zone anywhere.
         for short in (0..40).map(|n| n * 512) {
             let mut stream = endless(Order::Sequential(Steps::default()));
             resize(&mut stream, &Sizes::Fixed(512));

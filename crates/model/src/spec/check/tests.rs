@@ -13,7 +13,7 @@ fn parse_flags(flags: &str) -> JobSpec {
 }
 
 #[test]
-fn settings_that_go_together_are_let_through() {
+fn compatible_settings_are_accepted() {
     for flags in [
         "rw~randrw mix~70 bs~read=4k,write=8k fsync~1 drain compress~50 dedup~10",
         "rw~write dedup~30 dedup-set~64m",
@@ -52,7 +52,7 @@ fn settings_that_go_together_are_let_through() {
     }
 }
 
-/// Settings of which one contradicts another or changes nothing, and the keys that are named.
+/// Settings that contradict each other or change nothing, with the named keys.
 const CONTRADICTIONS: &[(&str, &str)] = &[
     ("mix~70 rw~read", "mix rw"),
     ("mix~70", "mix rw"),
@@ -137,7 +137,7 @@ const CONTRADICTIONS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn settings_that_contradict_or_change_nothing_are_named() {
+fn contradictory_and_useless_settings_are_rejected() {
     for (flags, keys) in CONTRADICTIONS {
         let found = parse_flags(flags).check();
         let [problem] = found.as_slice() else { panic!("{flags}: {found:?}") };
@@ -149,7 +149,7 @@ fn settings_that_contradict_or_change_nothing_are_named() {
 }
 
 #[test]
-fn targets_from_outside_are_counted_too() {
+fn targets_named_outside_the_job_are_counted() {
     let job = parse_flags("sharing~weighted:3,1");
     assert_eq!(job.check(), []);
     assert_eq!(job.check_targets(2), []);
@@ -158,7 +158,7 @@ fn targets_from_outside_are_counted_too() {
 }
 
 #[test]
-fn keys_are_spelt_for_the_reader() {
+fn keys_are_written_in_the_readers_syntax() {
     let found = parse_flags("mix~70 rw~read").check();
     let problem = &found[0];
     assert_eq!(

@@ -1,43 +1,457 @@
-//! DISKSPD's text and its XML, from results of fathom.
+//! The formats of DISKSPD: its text and its XML, from results of fathom.
 //!
-//! For: people and programs that read those. Not for: anything that DISKSPD has no word for but the verdict, which stands in an element
-//! of its own, and behind the text. Where fathom has no such figure the element is left out, and the text says N/A: a percentile that too
-//! few operations support, a power scheme.
-//!
-//! What was asked for (`profile_text`, `profile_xml`) stands before what came of it (`text`, `xml`), which is the same for both (`span`
-//! with `figures`), and the machine (`system`). Layout: DISKSPD 2.2, `ResultParser`, `XmlResultParser` and their tests (MIT licence).
+//! Both repeat the requested profile, then print the results of each time span, computed here: threads with their targets ([`Span`]), sums
+//! and percentiles ([`Figures`]), and the machine ([`Topology`]). fathom's verdict is a separate element, or follows the text. If fathom
+//! lacks a figure, as a percentile with too few operations or a power scheme, the element is left out, and the text has N/A. Linux has one
+//! processor group. Layout: DISKSPD 2.2, `ResultParser`, `XmlResultParser` and their tests (MIT licence).
 
-mod figures;
-mod profile_text;
-mod profile_xml;
-mod span;
-mod system;
 #[cfg(test)]
 mod tests;
 mod text;
 mod xml;
 
-pub(super) use span::groups;
-
+use self::xml::{Lines, escaped};
 use crate::format::{Content, Format};
-use model::diskspd::Profile;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use model::diskspd::{Profile, Target, TimeSpan};
+use model::evidence::{CORES, NODES, PACKAGES};
+use model::figures::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind};
+use model::histogram::Distribution;
+use model::job::{Kind, Line, Order, Stream};
+use model::record::Bucket;
+use model::report::{Measured, Report};
+use std::collections::BTreeMap;
 
-/// The version whose formats these are, as programs expect it, and its date.
+/// The version of DISKSPD whose formats these are, and its date.
 const VERSION: [&str; 2] = ["2.2.0", "2024/6/3"];
 
-/// The name of the format that is its text.
+/// The name of the text format.
 pub const NAME: &str = "diskspd";
-/// The name of the format that is its XML.
+/// The name of the XML format.
 pub const XML_NAME: &str = "diskspd-xml";
 
 pub(super) static TEXT: Format =
-    Format::of_measurements(NAME, "txt", Content::Text, "as DISKSPD prints it", text::write);
+    Format::of_measurements(NAME, "txt", Content::Text, "as DISKSPD prints it", text::write_text);
 pub(super) static XML: Format =
     Format::of_measurements(XML_NAME, "xml", Content::Text, "as DISKSPD's XML", |report, _, to| {
-        xml::write(report, to)
+        xml::write_xml(report, to)
     });
 
-/// What was asked for, as DISKSPD prints it for `-Rp`.
+/// Returns a profile as DISKSPD prints it for `-Rp`.
 pub fn profile(profile: &Profile) -> String {
-    if profile.xml { profile_xml::profile(profile, 0) } else { profile_text::profile(profile) }
+    if profile.xml { xml::profile_xml(profile, 0) } else { text::profile_text(profile) }
+}
+
+/// A time span and its results.
+#[derive(Debug)]
+struct Span {
+    /// The requested time span.
+    requested: TimeSpan,
+    /// Length of the measured window in s; 0 if nothing was measured.
+    seconds: f64,
+    /// What each thread did on each of its targets.
+    lanes: Vec<Lane>,
+    /// CPU times during the time span.
+    cpus: Vec<ObservedCpu>,
+}
+
+/// What a thread did on a target.
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    /// Thread id.
+    thread: u32,
+    /// Path of the target.
+    path: String,
+    /// Size of the target.
+    bytes: u64,
+    read: ObservedLaneKind,
+    write: ObservedLaneKind,
+}
+
+/// Returns the requested profile. For a report of another front end, as far as DISKSPD can express it.
+fn requested_profile(report: &Report) -> Profile {
+    let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.as_ref()?.profile.clone());
+    typed.unwrap_or_else(|| Profile {
+        command: report.command.get(1..).unwrap_or_default().join(" "),
+        spans: groups(report).values().map(|results| span_of_results(results)).collect(),
+        ..Profile::default()
+    })
+}
+
+/// The results of each job and phase, in order.
+pub(in crate::formats) fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<&Measured>> {
+    let mut all: BTreeMap<(usize, u32), Vec<&Measured>> = BTreeMap::new();
+    let (mut job, mut before) = (0, None);
+    for result in &report.results {
+        // Results of a job are ordered by phase and stream.
+        let at = (result.phase, result.stream);
+        job += usize::from(before.is_some_and(|(name, last)| name != &result.job.name || last >= at));
+        before = Some((&result.job.name, at));
+        all.entry((job, result.phase)).or_default().push(result);
+    }
+    all
+}
+
+/// Returns all time spans.
+fn measured_spans(report: &Report, profile: &Profile) -> Vec<Span> {
+    let groups: Vec<Vec<&Measured>> = groups(report).into_values().collect();
+    let span = |(at, requested): (usize, &TimeSpan)| {
+        let seen: Vec<&Observed> =
+            groups.get(at).into_iter().flatten().filter_map(|r| r.seen.as_ref()).collect();
+        Span {
+            requested: requested.clone(),
+            seconds: seen.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9,
+            lanes: thread_lanes(&seen, requested),
+            cpus: seen.first().map(|s| s.cpus.clone()).unwrap_or_default(),
+        }
+    };
+    profile.spans.iter().enumerate().map(span).collect()
+}
+
+/// Returns the threads in order, each with its targets in order.
+fn thread_lanes(seen: &[&Observed], requested: &TimeSpan) -> Vec<Lane> {
+    let mut out = Vec::new();
+    let pools = requested.pools();
+    let mut first = 0;
+    for (stream, seen) in seen.iter().enumerate() {
+        let pool = pools.get(stream);
+        if seen.lanes.is_empty() {
+            // Workers were not counted separately: they are one thread.
+            let thread = out.last().map_or(0, |lane: &Lane| lane.thread + 1);
+            out.push(combined_lane(seen, thread));
+        }
+        out.extend(seen.lanes.iter().map(|lane| {
+            // As typed: a stream is a pool of threads with its targets.
+            let typed = pool.and_then(|pool| requested.targets.get(pool.targets.get(lane.target)?.0));
+            let thread =
+                lane.worker.checked_sub(first).and_then(|of| pool?.threads.get(of as usize).copied());
+            Lane { thread: thread.unwrap_or(lane.worker), ..thread_lane(seen, lane, typed) }
+        }));
+        first += pool.map_or(0, |pool| pool.threads.len() as u32);
+    }
+    out.sort_by_key(|lane| lane.thread);
+    out
+}
+
+fn thread_lane(seen: &Observed, lane: &ObservedLane, typed: Option<&Target>) -> Lane {
+    let target = seen.targets.get(lane.target);
+    let kind_or_default = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
+    Lane {
+        thread: lane.worker,
+        path: typed.map(|t| &t.path).or(target.map(|t| &t.path)).cloned().unwrap_or_default(),
+        bytes: target.map_or(0, |t| t.bytes),
+        read: kind_or_default(Kind::Read),
+        write: kind_or_default(Kind::Write),
+    }
+}
+
+fn combined_lane(seen: &Observed, thread: u32) -> Lane {
+    let sum_of_kind = |kind| {
+        let of = seen.kinds.get(&kind);
+        of.map_or_else(ObservedLaneKind::default, |k| ObservedLaneKind {
+            bytes: k.bytes,
+            latency: k.latency.clone(),
+            course: Vec::new(),
+        })
+    };
+    let paths: Vec<&str> = seen.targets.iter().map(|t| t.path.as_str()).collect();
+    let bytes = seen.targets.iter().fold(0, |sum: u64, t| sum.saturating_add(t.bytes));
+    Lane {
+        thread,
+        path: paths.join(" "),
+        bytes,
+        read: sum_of_kind(Kind::Read),
+        write: sum_of_kind(Kind::Write),
+    }
+}
+
+/// Returns the time span for the results of another front end.
+fn span_of_results(results: &[&Measured]) -> TimeSpan {
+    let phase = results.first().and_then(|r| r.job.phases.get(r.phase as usize));
+    let seconds = |ns: u64| u32::try_from(ns / 1_000_000_000).unwrap_or(u32::MAX);
+    let target = |result: &&Measured| {
+        let stream = phase?.streams.get(result.stream as usize)?;
+        Some(target_of_stream(stream, result.seen.as_ref()))
+    };
+    TimeSpan {
+        duration_s: phase.map_or(0, |p| seconds(p.time_ns)),
+        warmup_s: phase.map_or(0, |p| seconds(p.warmup_ns)),
+        cooldown_s: phase.map_or(0, |p| seconds(p.cooldown_ns)),
+        latency: true,
+        targets: results.iter().filter_map(target).collect(),
+        ..TimeSpan::default()
+    }
+}
+
+fn target_of_stream(stream: &Stream, seen: Option<&Observed>) -> Target {
+    let order = stream.access.lines.first().map(|line: &Line| &line.order);
+    let paths: Vec<&str> =
+        seen.map(|s| s.targets.iter().map(|t| t.path.as_str()).collect()).unwrap_or_default();
+    let reads = stream.access.lines.first().map_or(100.0, |line| line.mix.read_percent.get());
+    Target {
+        path: paths.join(" "),
+        block: stream.access.largest_bytes(),
+        random_percent: match order {
+            Some(Order::Sequential(_)) | None => 0,
+            Some(Order::Mixed(percent)) => *percent as u32,
+            Some(_) => 100,
+        },
+        write_percent: (100.0 - reads) as u32,
+        requests: stream.depth,
+        threads: stream.workers,
+        base: stream.access.offset_bytes,
+        cache: if stream.cache.is_direct() {
+            model::diskspd::Cache::Off
+        } else {
+            model::diskspd::Cache::Cached
+        },
+        write_through: stream.cache.is_sync(),
+        mapped: stream.cache == model::job::Cache::Mmap,
+        ..Target::default()
+    }
+}
+
+/// Minimum number of operations above a percentile.
+const MIN_BEYOND: f64 = 10.0;
+
+/// Which directions to sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DirectionFilter {
+    /// Reads and writes.
+    Total,
+    Read,
+    Write,
+}
+
+/// Sums over the operations of one or several threads and targets.
+#[derive(Clone, Debug, Default)]
+struct Figures {
+    /// Bytes moved.
+    bytes: u64,
+    /// Latencies, which count the operations.
+    latency: Distribution,
+    /// Buckets of equal length; empty if not requested.
+    course: Vec<Bucket>,
+}
+
+impl Figures {
+    /// Sums some lanes, with at most `stretches` buckets: an incomplete last one is dropped.
+    fn from_lanes<'l>(
+        which: DirectionFilter,
+        lanes: impl IntoIterator<Item = &'l Lane>,
+        stretches: usize,
+    ) -> Self {
+        let kinds = |lane: &'l Lane| -> Vec<&'l ObservedLaneKind> {
+            match which {
+                DirectionFilter::Read => vec![&lane.read],
+                DirectionFilter::Write => vec![&lane.write],
+                DirectionFilter::Total => vec![&lane.read, &lane.write],
+            }
+        };
+        let all: Vec<&ObservedLaneKind> = lanes.into_iter().flat_map(kinds).collect();
+        let mut course: Vec<Bucket> = Vec::new();
+        for kind in &all {
+            let own = &kind.course[..kind.course.len().min(stretches)];
+            if course.len() < own.len() {
+                course.resize(own.len(), Bucket::default());
+            }
+            course.iter_mut().zip(own).for_each(|(sum, one)| *sum = sum.plus(*one));
+        }
+        Self {
+            bytes: all.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes)),
+            latency: all.iter().map(|k| &k.latency).collect(),
+            course,
+        }
+    }
+
+    /// Operations.
+    fn count(&self) -> u64 {
+        self.latency.count
+    }
+
+    /// Returns the mean latency in ms; 0 without operations, as in DISKSPD.
+    fn mean_ms(&self) -> f64 {
+        self.latency.mean_ns / 1e6
+    }
+
+    /// Returns the standard deviation of the latencies in ms.
+    fn deviation_ms(&self) -> f64 {
+        let count = self.count() as f64;
+        if count < 1.0 { 0.0 } else { self.latency.deviation_ns() * ((count - 1.0) / count).sqrt() / 1e6 }
+    }
+
+    /// Returns the standard deviation of the operations per second over the buckets; `None` without buckets.
+    fn iops_deviation(&self, bucket_ms: u32) -> Option<f64> {
+        let count = self.course.len() as f64;
+        if self.course.is_empty() {
+            return None;
+        }
+        let mean = self.course.iter().map(|b| b.0 as f64).sum::<f64>() / count;
+        let squares: f64 = self.course.iter().map(|b| (b.0 as f64 - mean).powi(2)).sum();
+        Some((squares / count).sqrt() / (f64::from(bucket_ms) / 1000.0))
+    }
+
+    /// Returns a percentile in ms; `None` if fewer than ten operations are above it.
+    fn percentile_ms(&self, share: f64) -> Option<f64> {
+        let supported = (1.0 - share) * self.count() as f64 >= MIN_BEYOND - 1e-9;
+        self.latency.quantile_ns(share).filter(|_| supported).map(|ns| ns as f64 / 1e6)
+    }
+
+    /// Returns the smallest latency in ms; `None` without operations.
+    fn min_ms(&self) -> Option<f64> {
+        (self.count() > 0).then_some(self.latency.min_ns as f64 / 1e6)
+    }
+
+    /// Returns the largest latency in ms; `None` without operations.
+    fn max_ms(&self) -> Option<f64> {
+        (self.count() > 0).then_some(self.latency.max_ns as f64 / 1e6)
+    }
+}
+
+/// Topology of the CPUs; empty if unknown.
+#[derive(Clone, Debug, Default)]
+struct Topology {
+    /// Core of each CPU, numbered from 0 over all packages.
+    cores: BTreeMap<u32, usize>,
+    /// Package of each CPU.
+    sockets: BTreeMap<u32, u32>,
+    /// Memory node of each CPU.
+    nodes: BTreeMap<u32, u32>,
+    /// Number of cores.
+    core_count: usize,
+}
+
+impl Topology {
+    fn from_report(report: &Report) -> Self {
+        let of_cpu = |fact: &str| -> BTreeMap<u32, u32> {
+            let text = report.machine.fact(fact).unwrap_or_default();
+            let pair = |line: &str| {
+                let (path, value) = line.split_once(": ")?;
+                let cpu = path.split("/cpu").last()?.split('/').next()?.parse().ok()?;
+                Some((cpu, value.trim().parse().ok()?))
+            };
+            text.lines().filter_map(pair).collect()
+        };
+        let (ids, sockets) = (of_cpu(CORES), of_cpu(PACKAGES));
+        let mut known: Vec<(u32, u32)> = Vec::new();
+        let mut cores = BTreeMap::new();
+        for (cpu, id) in ids {
+            // Core numbers are per package.
+            let core = (sockets.get(&cpu).copied().unwrap_or(0), id);
+            let at = known.iter().position(|k| *k == core).unwrap_or_else(|| {
+                known.push(core);
+                known.len() - 1
+            });
+            cores.insert(cpu, at);
+        }
+        Self { cores, sockets, nodes: memory_nodes(report), core_count: known.len() }
+    }
+
+    /// Returns the number of distinct values.
+    fn count(of: &BTreeMap<u32, u32>) -> usize {
+        let mut all: Vec<u32> = of.values().copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        all.len()
+    }
+
+    /// Whether a core has several CPUs.
+    fn has_threads(&self) -> bool {
+        self.core_count > 0 && self.cores.len() > self.core_count
+    }
+}
+
+/// Parses `path: 0-3,8` for each node.
+fn memory_nodes(report: &Report) -> BTreeMap<u32, u32> {
+    let mut out = BTreeMap::new();
+    for line in report.machine.fact(NODES).unwrap_or_default().lines() {
+        let Some((path, list)) = line.split_once(": ") else { continue };
+        let number = path.split("/node").last().and_then(|rest| rest.split('/').next()?.parse().ok());
+        let Some(node) = number else { continue };
+        for piece in list.trim().split(',') {
+            let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+            let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else { continue };
+            // Limits CPU numbers from a forged file.
+            out.extend((first..=last.min(first.saturating_add(8192))).map(|cpu| (cpu, node)));
+        }
+    }
+    out
+}
+
+/// Returns the start time, `2026/11/23 18:00:00 UTC`; empty if unknown.
+fn start_time(report: &Report) -> String {
+    let at: Option<Timestamp> = report.started.parse().ok();
+    at.map_or_else(String::new, |at| at.to_zoned(TimeZone::UTC).strftime("%Y/%m/%d %H:%M:%S UTC").to_string())
+}
+
+/// Returns the number of CPUs.
+fn cpu_count(report: &Report, cpus: &[ObservedCpu]) -> usize {
+    if cpus.is_empty() { report.machine.cpus as usize } else { cpus.len() }
+}
+
+/// Returns the lines of the text format.
+fn system_text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> String {
+    let mut out = format!(
+        "System information:\n\n\tcomputer name: {}\n\tstart time: {}\n\n\tcpu count:\t\t{}\n",
+        report.machine.host,
+        start_time(report),
+        cpu_count(report, seen)
+    );
+    if topology.core_count > 0 {
+        out += &format!("\tcore count:\t\t{}\n", topology.core_count);
+    }
+    out += "\tgroup count:\t\t1\n";
+    for (of, name) in [(&topology.nodes, "node"), (&topology.sockets, "socket")] {
+        if !of.is_empty() {
+            out += &format!("\t{name} count:\t\t{}\n", Topology::count(of));
+        }
+    }
+    out + "\n\tactive power scheme:\tN/A\n"
+}
+
+/// Returns the CPUs as a bit mask, as far as a number holds them.
+fn cpu_mask(cpus: impl Iterator<Item = u32>) -> String {
+    let bits = cpus.filter(|cpu| *cpu < 128).fold(0_u128, |bits, cpu| bits | 1 << cpu);
+    format!("0x{bits:x}")
+}
+
+/// Adds the element of the XML format.
+fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines: &mut Lines) {
+    lines.within("System", |lines| {
+        lines.value("ComputerName", &report.machine.host);
+        lines.within("Tool", |lines| {
+            lines.value("Version", VERSION[0]);
+            lines.value("VersionDate", VERSION[1]);
+        });
+        lines.value("RunTime", start_time(report));
+        lines.line("<PowerScheme Name=\"\" Guid=\"\"/>");
+        let count = cpu_count(report, seen);
+        lines.within("ProcessorTopology", |lines| {
+            let active = cpu_mask(seen.iter().map(|c| c.cpu));
+            lines.line(format_args!(
+                "<Group Group=\"0\" MaximumProcessors=\"{count}\" ActiveProcessors=\"{count}\" ActiveProcessorMask=\"{active}\"/>"
+            ));
+            for (of, name) in [(&topology.nodes, "Node"), (&topology.sockets, "Socket")] {
+                write_cpu_groups(of, name, lines);
+            }
+            for core in 0..topology.core_count {
+                let of_core = topology.cores.iter().filter(|(_, c)| **c == core).map(|(cpu, _)| *cpu);
+                lines.line(format_args!("<Core Group=\"0\" Core=\"{core}\" Mask=\"{}\"/>", escaped(&cpu_mask(of_core))));
+            }
+        });
+    });
+}
+
+/// Adds nodes or sockets, each with its CPUs.
+fn write_cpu_groups(of: &BTreeMap<u32, u32>, name: &str, lines: &mut Lines) {
+    let mut numbers: Vec<u32> = of.values().copied().collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    for number in numbers {
+        let mask = cpu_mask(of.iter().filter(|(_, n)| **n == number).map(|(cpu, _)| *cpu));
+        lines.with(name, &format!(" {name}=\"{number}\""), |lines| {
+            lines.line(format_args!("<Group Group=\"0\" Mask=\"{mask}\"/>"));
+        });
+    }
 }

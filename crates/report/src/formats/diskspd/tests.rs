@@ -1,21 +1,15 @@
-//! DISKSPD's formats against the text and the XML that its own tests publish.
-//!
-//! For: its layout to the byte where both have the same figures (`UnitTests/ResultParser`, `UnitTests/XmlResultParser`, MIT licence; as
-//! data), and the paths by which its readers look for figures. Not for: whether figures are true.
+//! Compares DISKSPD's formats with the text and the XML that its own tests publish (`UnitTests/ResultParser`, `UnitTests/XmlResultParser`,
+//! MIT licence), byte for byte if both have the same figures, and checks the paths that readers use.
 
-use super::figures::{Figures, Which};
-use super::profile_xml::{self, Lines};
-use super::span::{Lane, Span};
-use super::system::Topology;
-use super::{profile, profile_text, text as whole, xml};
+use super::xml::Lines;
+use super::{DirectionFilter, Figures, Lane, Span, Topology, profile, text, xml};
 use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
-use model::distribution::Distribution as Latencies;
-use model::histogram::Histogram;
+use model::figures::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind, ObservedTarget};
+use model::histogram::{Distribution as Latencies, Histogram};
 use model::job::Kind;
-use model::observed::{Observed, ObservedCpu, ObservedLane, ObservedLaneKind, ObservedTarget};
 use model::record::Bucket;
 use model::report::Report;
-use model::typed::TypedResult;
+use model::spec::TypedResult;
 use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
 
@@ -25,12 +19,12 @@ fn of_one(target: Target) -> Profile {
 }
 
 #[test]
-fn a_profile_is_repeated_in_text_as_there() {
+fn a_profile_in_text_equals_that_of_diskspd() {
     let expected = "\nCommand Line: \n\nInput parameters:\n\n\ttimespan:   1\n\t-------------\n\tduration: 10s\n\twarm up time: 5s\n\tcool down time: 0s\n\trandom seed: 0\n\tpath: ''\n\t\tthink time: 0ms\n\t\tburst size: 0\n\t\tusing software cache\n\t\tusing hardware write cache, writethrough off\n\t\tperforming read test\n\t\tblock size: 64KiB\n\t\tusing sequential I/O (stride: 64KiB)\n\t\tnumber of outstanding I/O operations per thread: 2\n\t\tthreads per file: 1\n\t\tusing I/O Completion Ports\n\t\tIO priority: normal\n\n";
     assert_eq!(profile(&of_one(Target::default())), expected);
 }
 
-/// What differs of a target, and the lines that say so, each in its place.
+/// A change of a target and the lines that express it.
 type Changed = (fn(&mut Target), &'static str);
 
 const LINES: &[Changed] = &[
@@ -103,14 +97,14 @@ fn each_setting_has_its_line_in_its_place() {
     for (change, lines) in LINES {
         let mut target = Target::default();
         change(&mut target);
-        let text = profile_text::of_target(&target, false, true, false);
+        let text = text::target_text(&target, false, true, false);
         let lines = lines.replace('|', "\n\t\t");
         assert!(text.contains(lines.trim_end_matches('\t')), "{lines}: {text}");
     }
 }
 
 #[test]
-fn parts_of_a_target_are_told_from_to() {
+fn parts_of_a_target_have_begin_and_end() {
     let ranges =
         |all: &[(u32, u64)]| all.iter().map(|(io, length)| Range { io: *io, length: *length }).collect();
     let percent = Target {
@@ -118,17 +112,17 @@ fn parts_of_a_target_are_told_from_to() {
         random_percent: 100,
         ..Target::default()
     };
-    let lines = profile_text::of_target(&percent, false, true, false);
+    let lines = text::target_text(&percent, false, true, false);
     let expected = "\t\tIO Distribution:\n\t\t    10% of IO => [ 0% -  10%) of target\n\t\t    10% of IO => [10% -  20%) of target\n\t\t     0% of IO => [20% -  30%) of target\n\t\t    80% of IO => [30% - 100%) of target\n";
     assert!(lines.ends_with(expected), "{lines}");
     let parts = Distribution::from_ranges(false, ranges(&[(10, 1 << 30), (0, 100 << 30)]));
     let absolute = Target { distribution: Some(parts), ..percent };
-    let lines = profile_text::of_target(&absolute, false, true, false);
+    let lines = text::target_text(&absolute, false, true, false);
     let expected = "\t\t    10% of IO => [     0    -      1GiB)\n\t\t     0% of IO => [     1GiB -    101GiB)\n\t\t    90% of IO => [   101GiB -       end)\n";
     assert!(lines.ends_with(expected), "{lines}");
 }
 
-/// The target of DISKSPD's test of its XML.
+/// The target in DISKSPD's test of its XML.
 fn of_test() -> Target {
     Target {
         path: "testfile1.dat".into(),
@@ -140,9 +134,9 @@ fn of_test() -> Target {
 }
 
 #[test]
-fn a_profile_is_repeated_in_xml_as_there() {
+fn a_profile_in_xml_equals_that_of_diskspd() {
     let mut lines = Lines::new(0);
-    profile_xml::of_target(&of_test(), &mut lines);
+    xml::profile_target(&of_test(), &mut lines);
     let expected = "<Target>\n  <Path>testfile1.dat</Path>\n  <BlockSize>65536</BlockSize>\n  <BaseFileOffset>0</BaseFileOffset>\n  <SequentialScan>false</SequentialScan>\n  <RandomAccess>false</RandomAccess>\n  <TemporaryFile>false</TemporaryFile>\n  <UseLargePages>false</UseLargePages>\n  <DisableOSCache>true</DisableOSCache>\n  <WriteThrough>true</WriteThrough>\n  <WriteBufferContent>\n    <Pattern>sequential</Pattern>\n  </WriteBufferContent>\n  <ParallelAsyncIO>false</ParallelAsyncIO>\n  <StrideSize>65536</StrideSize>\n  <InterlockedSequential>false</InterlockedSequential>\n  <ThreadStride>0</ThreadStride>\n  <MaxFileSize>0</MaxFileSize>\n  <RequestCount>2</RequestCount>\n  <WriteRatio>0</WriteRatio>\n  <Throughput unit=\"IOPS\">1000</Throughput>\n  <ThreadsPerFile>1</ThreadsPerFile>\n  <IOPriority>3</IOPriority>\n  <Weight>1</Weight>\n</Target>\n";
     assert_eq!(lines.text, expected);
     let whole = profile(&Profile { xml: true, ..of_one(Target::default()) });
@@ -153,7 +147,7 @@ fn a_profile_is_repeated_in_xml_as_there() {
     );
 }
 
-/// Operations of which so many completed, each in `ns`.
+/// Returns `count` completed operations of `ns` each.
 fn kind(bytes: u64, count: u64, ns: u64, course: Vec<Bucket>) -> ObservedLaneKind {
     let mut latency = Histogram::new();
     for _ in 0..count {
@@ -162,7 +156,7 @@ fn kind(bytes: u64, count: u64, ns: u64, course: Vec<Bucket>) -> ObservedLaneKin
     ObservedLaneKind { bytes, latency: Latencies::from(&latency), course }
 }
 
-/// What DISKSPD's test of its text has: 4 MiB read and 2 MiB written in 120 s, one read in each of ten seconds.
+/// The time span in DISKSPD's test of its text: 4 MiB read and 2 MiB written in 120 s, one read in each of ten seconds.
 fn of_test_span(latency: bool) -> Span {
     let second = |count| vec![Bucket(count, 100, 100, 100 * count, 10_000.0); 10];
     let lane = Lane {
@@ -172,19 +166,19 @@ fn of_test_span(latency: bool) -> Span {
         read: kind(4 << 20, 6, 2_000_000, second(1)),
         write: kind(2 << 20, 10, 4_000_000, second(0)),
     };
-    let said = TimeSpan { iops: !latency, latency, targets: vec![of_test()], ..TimeSpan::default() };
+    let requested = TimeSpan { iops: !latency, latency, targets: vec![of_test()], ..TimeSpan::default() };
     let cpus = vec![ObservedCpu { cpu: 0, user: 30, kernel: 25, idle: 45 }];
-    Span { said, seconds: 120.0, lanes: vec![lane], cpus }
+    Span { requested, seconds: 120.0, lanes: vec![lane], cpus }
 }
 
 fn text_of(span: &Span) -> String {
     let mut out = Vec::new();
-    whole::of_span(span, &Topology::default(), &mut out).unwrap_or_else(|e| panic!("{e}"));
+    text::write_span(span, &Topology::default(), &mut out).unwrap_or_else(|e| panic!("{e}"));
     String::from_utf8_lossy(&out).into_owned()
 }
 
 #[test]
-fn results_are_told_in_text_as_there() {
+fn results_in_text_equal_those_of_diskspd() {
     let border = "-".repeat(91);
     let head = format!(
         "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s | IopsStdDev |  file\n{border}\n"
@@ -196,7 +190,7 @@ fn results_are_told_in_text_as_there() {
 }
 
 #[test]
-fn latencies_have_columns_and_percentiles_that_too_few_support_have_none() {
+fn latencies_have_columns_and_unsupported_percentiles_are_missing() {
     let mut span = of_test_span(true);
     let text = text_of(&span);
     assert!(text.contains("|  I/O per s |  AvgLat  | LatStdDev |  file\n"), "{text}");
@@ -208,7 +202,7 @@ fn latencies_have_columns_and_percentiles_that_too_few_support_have_none() {
         ),
         "{text}"
     );
-    // Of a million the percentile with five nines is supported, and no other behind it.
+    // A million operations support the percentile with five nines, but none above it.
     span.lanes[0].read = kind(1 << 30, 1_000_000, 2_000_000, Vec::new());
     span.lanes[0].write = ObservedLaneKind::default();
     let text = text_of(&span);
@@ -217,7 +211,7 @@ fn latencies_have_columns_and_percentiles_that_too_few_support_have_none() {
         "{text}"
     );
     assert!(text.contains("Write IO") && text.contains(" |       N/A | testfile1.dat"), "{text}");
-    // Of two targets each has a table of its own.
+    // Each of two targets has its own table.
     let other = Lane { path: "b".into(), thread: 1, ..span.lanes[0].clone() };
     span.lanes.push(other);
     let text = text_of(&span);
@@ -232,22 +226,22 @@ fn latencies_have_columns_and_percentiles_that_too_few_support_have_none() {
 }
 
 #[test]
-fn deviations_of_the_rate_are_those_of_whole_stretches() {
+fn deviations_of_the_rate_use_complete_buckets() {
     let stretches = [10, 20, 30, 7].map(|count| Bucket(count, 1, 2, 3, 4.0)).to_vec();
     let lane = Lane { read: kind(0, 67, 1000, stretches), ..Lane::default() };
-    // The last one is behind the window's last whole stretch.
-    let figures = Figures::of(Which::Read, [&lane], 3);
+    // The last bucket is incomplete.
+    let figures = Figures::from_lanes(DirectionFilter::Read, [&lane], 3);
     let deviation = figures.iops_deviation(500).unwrap_or(0.0);
     assert!((deviation - 2.0 * (200.0_f64 / 3.0).sqrt()).abs() < 1e-9, "{deviation}");
-    assert_eq!(Figures::of(Which::Write, [&lane], 3).iops_deviation(500), None);
+    assert_eq!(Figures::from_lanes(DirectionFilter::Write, [&lane], 3).iops_deviation(500), None);
 }
 
 #[test]
-fn what_is_no_xml_does_not_get_into_it() {
-    assert_eq!(profile_xml::escaped("a<b>&\"c\"\n\u{1b}[0m\u{85}"), "a&lt;b&gt;&amp;&quot;c&quot; ?[0m?");
+fn characters_that_are_invalid_in_xml_are_replaced() {
+    assert_eq!(xml::escaped("a<b>&\"c\"\n\u{1b}[0m\u{85}"), "a&lt;b&gt;&amp;&quot;c&quot; ?[0m?");
 }
 
-/// A report of two threads on two files, each with a time span before it.
+/// Returns a report of two threads on two files, with two time spans.
 fn report() -> Report {
     let text = include_str!("../../../tests/golden/valid.json");
     let mut report = Report::from_json(text).unwrap_or_else(|e| panic!("{e}"));
@@ -287,7 +281,7 @@ fn report() -> Report {
     report
 }
 
-/// The elements that a path of children leads to.
+/// Returns the elements at a path.
 fn found<'a, 'i>(root: Node<'a, 'i>, path: &str) -> Vec<Node<'a, 'i>> {
     path.split('/').skip(1).fold(vec![root], |parts, name| {
         parts.iter().flat_map(|part| part.children().filter(|child| child.has_tag_name(name))).collect()
@@ -298,7 +292,7 @@ fn text<'a>(node: &Node<'a, '_>) -> &'a str {
     node.text().unwrap_or_default()
 }
 
-/// Paths that Process-DiskSpd.ps1 and VMFleet look for, how many they find, and what the first one says.
+/// Paths that Process-DiskSpd.ps1 and VMFleet use, the number of elements, and the text of the first one.
 const PATHS: &[(&str, usize, &str)] = &[
     ("Results/System/ComputerName", 1, ""),
     ("Results/TimeSpan/TestTimeSeconds", 1, "2.00"),
@@ -331,11 +325,11 @@ const PATHS: &[(&str, usize, &str)] = &[
 ];
 
 #[test]
-fn readers_of_the_xml_find_what_they_look_for() {
+fn readers_of_the_xml_find_their_elements() {
     let mut out = Vec::new();
-    xml::write(&report(), &mut out).unwrap_or_else(|e| panic!("{e}"));
+    xml::write_xml(&report(), &mut out).unwrap_or_else(|e| panic!("{e}"));
     let xml = String::from_utf8_lossy(&out).into_owned();
-    // Process-DiskSpd.ps1 looks at the first line before it reads on.
+    // Process-DiskSpd.ps1 checks the first line before it continues.
     assert_eq!((xml.lines().next(), xml.lines().last()), (Some("<Results>"), Some("</Results>")));
     let document = Document::parse(&xml).unwrap_or_else(|e| panic!("{e}"));
     let root = document.root_element();
@@ -344,7 +338,7 @@ fn readers_of_the_xml_find_what_they_look_for() {
         assert_eq!(found.len(), *count, "{path}");
         assert!(first.is_empty() || text(&found[0]) == *first, "{path}: {}", text(&found[0]));
     }
-    // VMFleet takes percentiles by their place: 0, 1 ... 99, and the nines.
+    // VMFleet reads percentiles by position: 0, 1 ... 99, and the nines.
     let ranks: Vec<&str> =
         found(root, "Results/TimeSpan/Latency/Bucket/Percentile").iter().map(text).collect();
     let nines = ["99.9", "99.99", "99.999", "99.9999", "99.99999", "99.999999", "99.9999999", "100"];

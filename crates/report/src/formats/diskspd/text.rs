@@ -1,16 +1,13 @@
-//! DISKSPD's text.
-//!
-//! For: the tables that people know and scripts look for, and fathom's verdict behind them. Not for: figures ([`super::figures`]).
+//! DISKSPD's text: the profile under "Input parameters", then the tables of results, followed by fathom's verdict.
 
-use super::figures::{Figures, Which};
-use super::profile_text::{profile as profile_lines, size};
-use super::span::{Lane, Span, profile, spans};
-use super::system::{self, Topology};
+use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
 use crate::format::{Detail, Style};
+use crate::formats::diskspd;
 use crate::formats::fio::verdict;
-use model::diskspd::TimeSpan;
-use model::observed::ObservedCpu;
+use model::diskspd::{Cache, Distribution, Profile, Target, Throughput, TimeSpan};
+use model::figures::ObservedCpu;
 use model::report::Report;
+use profile_text as profile_lines;
 use std::io::{self, Write};
 
 type Out<'o> = &'o mut dyn Write;
@@ -33,25 +30,25 @@ const PERCENTILES: [(f64, &str); 13] = [
     (0.999_999_999, "9-nines"),
 ];
 
-/// Writes it; in brief as DISKSPD does, without what fathom says of it.
-pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
-    let profile = profile(report);
-    let spans = spans(report, &profile);
+/// Writes DISKSPD's text; in brief without fathom's verdict.
+pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<()> {
+    let profile = requested_profile(report);
+    let spans = measured_spans(report, &profile);
     write!(to, "{}", profile_lines(&profile))?;
     let topology = Topology::from_report(report);
     let cpus = spans.first().map(|s| s.cpus.as_slice()).unwrap_or_default();
-    write!(to, "{}", system::text(report, &topology, cpus))?;
+    write!(to, "{}", diskspd::system_text(report, &topology, cpus))?;
     for (number, span) in (1..).zip(&spans) {
         writeln!(to, "\nResults for timespan {number}:\n{STARS}")?;
-        of_span(span, &topology, to)?;
+        write_span(span, &topology, to)?;
     }
     if spans.len() > 1 {
-        totals(&spans, to)?;
+        write_totals(&spans, to)?;
     }
     if style.detail == Detail::Brief { Ok(()) } else { write!(to, "\n{}", verdict(report)) }
 }
 
-pub(super) fn of_span(span: &Span, topology: &Topology, to: Out) -> io::Result<()> {
+pub(super) fn write_span(span: &Span, topology: &Topology, to: Out) -> io::Result<()> {
     if span.seconds <= 0.0 {
         return writeln!(
             to,
@@ -60,19 +57,23 @@ pub(super) fn of_span(span: &Span, topology: &Topology, to: Out) -> io::Result<(
     }
     writeln!(to, "\nactual test time:\t{:.2}s", span.seconds)?;
     writeln!(to, "thread count:\t\t{}", span.thread_count())?;
-    if span.said.threads > 0 && span.said.requests > 0 {
-        writeln!(to, "request count:\t\t{}", span.said.requests)?;
+    if span.requested.threads > 0 && span.requested.requests > 0 {
+        writeln!(to, "request count:\t\t{}", span.requested.requests)?;
     }
-    cpus(&span.cpus, topology, to)?;
-    for (which, name) in [(Which::Total, "Total"), (Which::Read, "Read"), (Which::Write, "Write")] {
+    write_cpus(&span.cpus, topology, to)?;
+    for (which, name) in [
+        (DirectionFilter::Total, "Total"),
+        (DirectionFilter::Read, "Read"),
+        (DirectionFilter::Write, "Write"),
+    ] {
         writeln!(to, "\n{name} IO")?;
-        section(which, span, to)?;
+        write_section(which, span, to)?;
     }
-    if span.said.latency { percentiles(span, to) } else { Ok(()) }
+    if span.requested.latency { write_percentiles(span, to) } else { Ok(()) }
 }
 
-/// CPUs, with columns for what there are several of.
-fn cpus(cpus: &[ObservedCpu], topology: &Topology, to: Out) -> io::Result<()> {
+/// Writes the CPUs, with columns for topology levels that have several members.
+fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, to: Out) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
     }
@@ -96,83 +97,88 @@ fn cpus(cpus: &[ObservedCpu], topology: &Topology, to: Out) -> io::Result<()> {
         for (at, place) in places.into_iter().enumerate().filter(|(at, _)| shown(*at)) {
             write!(to, "{:>width$}| ", place.unwrap_or_else(|| "N/A".into()), width = several[at].3)?;
         }
-        let shares = percents(cpu);
+        let shares = cpu_percents(cpu);
         sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
-        writeln!(to, "{:4}| {}", cpu.cpu, joined(shares))?;
+        writeln!(to, "{:4}| {}", cpu.cpu, join_shares(shares))?;
     }
     let means = sums.map(|sum| sum / cpus.len() as f64);
-    writeln!(to, "{border}\n{:width$}avg.| {}", "", joined(means))
+    writeln!(to, "{border}\n{:width$}avg.| {}", "", join_shares(means))
 }
 
-fn joined(shares: [f64; 4]) -> String {
+fn join_shares(shares: [f64; 4]) -> String {
     shares.map(|share| format!("{share:6.2}%")).join("| ")
 }
 
-/// Use, user, kernel and idle in percent of the time.
-pub(super) fn percents(cpu: &ObservedCpu) -> [f64; 4] {
+/// Returns total, user, kernel and idle time in percent.
+pub(super) fn cpu_percents(cpu: &ObservedCpu) -> [f64; 4] {
     let [user, kernel, idle] = [cpu.user, cpu.kernel, cpu.idle].map(|ticks| ticks as f64);
     let all = (user + kernel + idle).max(1.0);
     [user + kernel, user, kernel, idle].map(|part| 100.0 * part / all)
 }
 
 impl Span {
-    /// Threads that were asked for.
+    /// Returns the number of requested threads.
     pub(super) fn thread_count(&self) -> u64 {
-        if self.said.targets.is_empty() { self.lanes.len() as u64 } else { self.said.thread_count() }
+        if self.requested.targets.is_empty() {
+            self.lanes.len() as u64
+        } else {
+            self.requested.thread_count()
+        }
     }
 
-    /// Whole stretches of the course in the measured time.
+    /// Returns the number of complete buckets in the measured time.
     pub(super) fn stretches(&self) -> usize {
-        (u64::from(self.said.duration_s) * 1000 / u64::from(self.said.bucket_ms.max(1))) as usize
+        (u64::from(self.requested.duration_s) * 1000 / u64::from(self.requested.bucket_ms.max(1))) as usize
     }
 }
 
-/// What stands between the columns that are always there: for latencies, for deviations of the rate, for those of latencies.
-fn columns(said: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
-    let shown = [said.latency, said.iops, said.latency];
+/// Returns the optional columns: for latencies, for deviations of the rate, for those of latencies.
+fn optional_columns(requested: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
+    let shown = [requested.latency, requested.iops, requested.latency];
     std::array::from_fn(|at| if shown[at] { all[at] } else { "" })
 }
 
-fn section(which: Which, span: &Span, to: Out) -> io::Result<()> {
-    let [mean, iops, deviation] = columns(&span.said, ["|  AvgLat  ", "| IopsStdDev ", "| LatStdDev "]);
+fn write_section(which: DirectionFilter, span: &Span, to: Out) -> io::Result<()> {
+    let [mean, iops, deviation] =
+        optional_columns(&span.requested, ["|  AvgLat  ", "| IopsStdDev ", "| LatStdDev "]);
     writeln!(
         to,
         "thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s {mean}{iops}{deviation}|  file"
     )?;
-    let dashes = columns(&span.said, ["-----------", "-------------", "------------"]).concat();
+    let dashes = optional_columns(&span.requested, ["-----------", "-------------", "------------"]).concat();
     let border = format!("{}{dashes}------------", "-".repeat(66));
     writeln!(to, "{border}")?;
     for lane in &span.lanes {
-        let figures = Figures::of(which, [lane], span.stretches());
-        let row = row(&figures, span);
+        let figures = Figures::from_lanes(which, [lane], span.stretches());
+        let row = figure_row(&figures, span);
         writeln!(to, "{:6} | {row} | {} ({})", lane.thread, lane.path, size(lane.bytes))?;
     }
     writeln!(to, "{border}")?;
-    writeln!(to, "total:   {}", row(&Figures::of(which, &span.lanes, span.stretches()), span))
+    writeln!(to, "total:   {}", figure_row(&Figures::from_lanes(which, &span.lanes, span.stretches()), span))
 }
 
-fn row(figures: &Figures, span: &Span) -> String {
+fn figure_row(figures: &Figures, span: &Span) -> String {
     let (bytes, count, seconds) = (figures.bytes, figures.count(), span.seconds);
     let mib = bytes as f64 / 1_048_576.0 / seconds;
     let mut row = format!("{bytes:15} | {count:12} | {mib:10.2} | {:10.2}", count as f64 / seconds);
-    if span.said.latency {
+    if span.requested.latency {
         row += &if count > 0 { format!(" | {:8.3}", figures.mean_ms()) } else { format!(" | {:>8}", "N/A") };
     }
-    if span.said.iops {
-        row += &match figures.iops_deviation(span.said.bucket_ms) {
+    if span.requested.iops {
+        row += &match figures.iops_deviation(span.requested.bucket_ms) {
             Some(deviation) => format!(" | {deviation:10.2}"),
             None if count == 0 => format!(" | {:10.2}", 0.0),
             None => format!(" | {:>10}", "N/A"),
         };
     }
-    if span.said.latency {
+    if span.requested.latency {
         row += &if count > 0 { format!(" |  {:8.3}", figures.deviation_ms()) } else { " |       N/A".into() };
     }
     row
 }
 
-/// A table for each target where there are several, and one of all.
-fn percentiles(span: &Span, to: Out) -> io::Result<()> {
+/// Writes a table for each target if there are several, and one of all.
+fn write_percentiles(span: &Span, to: Out) -> io::Result<()> {
     let mut paths: Vec<&str> = Vec::new();
     for lane in &span.lanes {
         if !paths.contains(&lane.path.as_str()) {
@@ -182,19 +188,19 @@ fn percentiles(span: &Span, to: Out) -> io::Result<()> {
     for path in paths.iter().filter(|_| paths.len() > 1) {
         writeln!(to, "\nLatency distribution: {path}")?;
         let of_path: Vec<&Lane> = span.lanes.iter().filter(|lane| lane.path == *path).collect();
-        chart(&of_path, to)?;
+        write_percentile_table(&of_path, to)?;
     }
     writeln!(to, "\nTotal latency distribution:")?;
-    chart(&span.lanes.iter().collect::<Vec<_>>(), to)
+    write_percentile_table(&span.lanes.iter().collect::<Vec<_>>(), to)
 }
 
-fn chart(lanes: &[&Lane], to: Out) -> io::Result<()> {
+fn write_percentile_table(lanes: &[&Lane], to: Out) -> io::Result<()> {
     writeln!(
         to,
         "  %-ile |  Read (ms) | Write (ms) | Total (ms)\n----------------------------------------------"
     )?;
-    let all =
-        [Which::Read, Which::Write, Which::Total].map(|which| Figures::of(which, lanes.iter().copied(), 0));
+    let all = [DirectionFilter::Read, DirectionFilter::Write, DirectionFilter::Total]
+        .map(|which| Figures::from_lanes(which, lanes.iter().copied(), 0));
     let mut line = |name: &str, of: &dyn Fn(&Figures) -> Option<f64>| {
         let cell = |figures: &Figures| {
             of(figures).map_or_else(|| format!("{:>10}", "N/A"), |ms| format!("{ms:10.3}"))
@@ -209,8 +215,8 @@ fn chart(lanes: &[&Lane], to: Out) -> io::Result<()> {
     line("max", &Figures::max_ms)
 }
 
-/// All time spans together.
-fn totals(spans: &[Span], to: Out) -> io::Result<()> {
+/// Writes the totals of all time spans.
+fn write_totals(spans: &[Span], to: Out) -> io::Result<()> {
     writeln!(
         to,
         "\n\nTotals:\n{STARS}\n\ntype   |       bytes     |     I/Os     |    MiB/s   |  I/O per s\n{}",
@@ -218,17 +224,234 @@ fn totals(spans: &[Span], to: Out) -> io::Result<()> {
     )?;
     let seconds: f64 = spans.iter().map(|span| span.seconds).sum();
     let lanes = || spans.iter().flat_map(|span| &span.lanes);
-    for (which, name) in
-        [(Which::Write, "write  | "), (Which::Read, "read   | "), (Which::Total, "total  | ")]
-    {
-        if which == Which::Total {
+    for (which, name) in [
+        (DirectionFilter::Write, "write  | "),
+        (DirectionFilter::Read, "read   | "),
+        (DirectionFilter::Total, "total  | "),
+    ] {
+        if which == DirectionFilter::Total {
             writeln!(to, "{}", "-".repeat(79))?;
         }
-        let figures = Figures::of(which, lanes(), 0);
+        let figures = Figures::from_lanes(which, lanes(), 0);
         let (bytes, count) = (figures.bytes, figures.count());
         let rates =
             [bytes as f64 / 1_048_576.0, count as f64].map(|n| if seconds > 0.0 { n / seconds } else { 0.0 });
         writeln!(to, "{name}{bytes:15} | {count:12} | {:10.2} | {:10.2}", rates[0], rates[1])?;
     }
     writeln!(to, "\ntotal test time:\t{seconds:.2}s")
+}
+
+/// Units of sizes, the largest first.
+const SIZE_UNITS: [(u32, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+
+/// Returns the lines under "Input parameters".
+pub(super) fn profile_text(profile: &Profile) -> String {
+    let mut out = format!("\nCommand Line: {}\n\nInput parameters:\n\n", profile.command);
+    if profile.verbose {
+        out += "\tusing verbose mode\n";
+    }
+    for (number, span) in (1..).zip(&profile.spans) {
+        out += &format!("\ttimespan: {number:3}\n\t-------------\n");
+        out += &span_text(span);
+        out += "\n";
+    }
+    out
+}
+
+/// Formats a size in the largest unit that it reaches.
+pub(super) fn size(bytes: u64) -> String {
+    let unit = SIZE_UNITS.iter().find(|(shift, _)| bytes >= 1 << shift);
+    match unit {
+        None => bytes.to_string(),
+        Some((shift, name)) if bytes.is_multiple_of(1 << shift) => format!("{}{name}", bytes >> shift),
+        Some((shift, name)) => format!("{:.2}{name}", bytes as f64 / (1_u64 << shift) as f64),
+    }
+}
+
+/// Formats a size in the largest unit that it reaches, right-aligned to `width`, except plain bytes.
+fn size_in(bytes: u64, width: usize) -> String {
+    let unit = SIZE_UNITS.iter().find(|(shift, _)| bytes >= 1 << shift);
+    match unit {
+        None => bytes.to_string(),
+        Some((shift, name)) if bytes.is_multiple_of(1 << shift) => format!("{:width$}{name}", bytes >> shift),
+        Some((shift, name)) => format!("{:width$.2}{name}", bytes as f64 / (1_u64 << shift) as f64),
+    }
+}
+
+fn span_text(span: &TimeSpan) -> String {
+    let mut out = format!(
+        "\tduration: {}s\n\twarm up time: {}s\n\tcool down time: {}s\n",
+        span.duration_s, span.warmup_s, span.cooldown_s
+    );
+    let pooled = span.threads > 0;
+    let own = !pooled || span.requests == 0;
+    let lines = [
+        (span.disable_affinity, "\taffinity disabled\n".to_owned()),
+        (span.latency, "\tmeasuring latency\n".into()),
+        (span.iops, format!("\tgathering IOPS at intervals of {}ms\n", span.bucket_ms)),
+        (true, format!("\trandom seed: {}\n", span.seed)),
+        (
+            pooled,
+            format!(
+                "\tthread pool with {} threads\n\tnumber of outstanding I/O operations per thread: {}\n",
+                span.threads, span.requests
+            ),
+        ),
+        (!span.affinity.is_empty(), {
+            let cpus: Vec<String> = span.affinity.iter().map(|(group, cpu)| format!("{group}/{cpu}")).collect();
+            format!("\tadvanced affinity round robin (group/core): {}\n", cpus.join(", "))
+        }),
+        (
+            span.random_writes,
+            "\tgenerating random data for each write IO\n\t  WARNING: this increases the CPU cost of issuing writes and should only\n\t           be compared to other results using the -Zr flag\n"
+                .into(),
+        ),
+    ];
+    out.extend(lines.into_iter().filter(|(is_so, _)| *is_so).map(|(_, line)| line));
+    out.extend(span.targets.iter().map(|target| target_text(target, !pooled, own, span.completion_routines)));
+    out
+}
+
+/// Returns the lines of a target. The flags: whether it has its own threads, its own queue depth, and completion routines.
+pub(super) fn target_text(target: &Target, threads: bool, requests: bool, routines: bool) -> String {
+    let mut out = match target.path.strip_prefix('*') {
+        Some(number) => format!("\tpath: template target '{number}'\n"),
+        None => format!("\tpath: '{}'\n", target.path),
+    };
+    let mut say = |line: String| out += &format!("\t\t{line}\n");
+    say(format!("think time: {}ms", target.think_ms.unwrap_or(0)));
+    say(format!("burst size: {}", target.burst.unwrap_or(0)));
+    caching_text(target, &mut say);
+    data_text(target, &mut say);
+    if target.parallel {
+        say("using parallel async I/O".into());
+    }
+    say(match target.write_percent {
+        0 => "performing read test".into(),
+        100 => "performing write test".into(),
+        percent => format!("performing mix test (read/write ratio: {}/{percent})", 100 - percent.min(100)),
+    });
+    say(format!("block size: {}", size(target.block.into())));
+    say(order_text(target));
+    if requests {
+        say(format!("number of outstanding I/O operations per thread: {}", target.requests));
+    } else {
+        say(format!("relative IO weight in thread pool: {}", target.weight));
+    }
+    region_text(target, &mut say);
+    if threads {
+        say(format!("threads per file: {}", target.threads));
+        if target.requests > 1 {
+            let how = if routines {
+                "completion routines (ReadFileEx/WriteFileEx)"
+            } else {
+                "I/O Completion Ports"
+            };
+            say(format!("using {how}"));
+        }
+    }
+    say(format!(
+        "IO priority: {}",
+        match target.priority {
+            1 => "very low",
+            2 => "low",
+            3 => "normal",
+            _ => "unknown",
+        }
+    ));
+    match target.throughput {
+        Some(Throughput::Iops(iops)) => say(format!("throughput rate-limited to {iops} IOPS")),
+        Some(Throughput::BytesPerMs(bytes)) => say(format!("throughput rate-limited to {bytes} B/ms")),
+        None => {}
+    }
+    if let Some(parts) = &target.distribution {
+        say("IO Distribution:".into());
+        out += &distribution_text(parts, "\t\t");
+    }
+    out
+}
+
+/// Writes the region and the access order of a target.
+fn region_text(target: &Target, say: &mut dyn FnMut(String)) {
+    for (bytes, what) in [
+        (target.base, "base file offset"),
+        (target.end, "max file size"),
+        (target.thread_stride, "thread stride size"),
+    ] {
+        if bytes > 0 {
+            say(format!("{what}: {}", size(bytes)));
+        }
+    }
+    for (hint, name) in [
+        (target.sequential_hint, "FILE_FLAG_SEQUENTIAL_SCAN"),
+        (target.random_hint, "FILE_FLAG_RANDOM_ACCESS"),
+        (target.temporary_hint, "FILE_ATTRIBUTE_TEMPORARY"),
+    ] {
+        if hint {
+            say(format!("using {name} hint"));
+        }
+    }
+}
+
+fn caching_text(target: &Target, say: &mut dyn FnMut(String)) {
+    say(match target.cache {
+        Cache::Cached => "using software cache",
+        Cache::Remote => "local software cache disabled, remote cache enabled",
+        Cache::Off => "software cache disabled",
+    }
+    .into());
+    say(match (target.write_through, target.cache) {
+        (false, _) => "using hardware write cache, writethrough off",
+        (true, Cache::Off) => "hardware write cache disabled, writethrough on",
+        (true, _) => "hardware and software write caches disabled, writethrough on",
+    }
+    .into());
+    if target.mapped {
+        let flush =
+            target.flush.map_or_else(String::new, |flush| format!(", flush mode: {}", flush.names().1));
+        say(format!("memory mapped I/O enabled{flush}"));
+    }
+}
+
+fn data_text(target: &Target, say: &mut dyn FnMut(String)) {
+    if target.zeros {
+        say("zeroing write buffers".into());
+    }
+    if target.buffer > 0 {
+        say(format!("write buffer size: {}", size(target.buffer)));
+        say(match &target.buffer_file {
+            Some(file) => format!("write buffer source: '{file}'"),
+            None => "write buffer source: random fill".into(),
+        });
+    }
+}
+
+fn order_text(target: &Target) -> String {
+    let step = size(target.step());
+    match target.random_percent {
+        100 => format!("using random I/O (alignment: {step})"),
+        0 if target.interlocked => format!("using interlocked sequential I/O (stride: {step})"),
+        0 => format!("using sequential I/O (stride: {step})"),
+        percent => {
+            format!("using mixed random/sequential I/O ({percent}% random) (alignment/stride: {step})")
+        }
+    }
+}
+
+/// Returns the shares of operations by part of the target, one per line.
+fn distribution_text(parts: &Distribution, indent: &str) -> String {
+    let (mut out, mut at) = (String::new(), 0_u64);
+    for part in &parts.ranges {
+        let end = at.saturating_add(part.length);
+        out += indent;
+        if parts.percent {
+            out += &format!("   {:3}% of IO => [{at:2}% - {end:3}%) of target\n", part.io);
+        } else {
+            let from = if at == 0 { "     0   ".to_owned() } else { size_in(at, 6) };
+            let to = if part.length == 0 { "      end".to_owned() } else { size_in(end, 6) };
+            out += &format!("   {:3}% of IO => [{from} - {to})\n", part.io);
+        }
+        at = end;
+    }
+    out
 }

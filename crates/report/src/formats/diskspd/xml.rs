@@ -1,21 +1,18 @@
-//! DISKSPD's XML.
-//!
-//! For: the elements that its readers look for by their paths, and one of fathom's behind them. Not for: figures ([`super::figures`]),
-//! nor the profile that is repeated ([`super::profile_xml`]).
+//! DISKSPD's XML: the profile, which DISKSPD accepts with `-X`, then the results, followed by fathom's element.
 
-use super::figures::{Figures, Which};
-use super::profile_xml::{self, Lines};
-use super::span::{Lane, Span, profile, spans};
-use super::system::{self, Topology};
-use super::text::percents;
-use crate::worst::{first, rest};
+use super::text::cpu_percents;
+use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
+use crate::formats::diskspd;
+use crate::report_view::{rest_summary, worst_findings};
+use model::diskspd::{Cache, Profile, Target, Throughput, TimeSpan};
+use model::figures::ObservedCpu;
 use model::finding::Severity;
-use model::observed::ObservedCpu;
 use model::record::Bucket;
 use model::report::Report;
+use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Percentiles behind the whole ones, with their digits.
+/// Percentiles after the whole ones, with their digits.
 const NINES: [(f64, &str); 7] = [
     (0.999, "99.9"),
     (0.9999, "99.99"),
@@ -26,46 +23,46 @@ const NINES: [(f64, &str); 7] = [
     (0.999_999_999, "99.9999999"),
 ];
 
-/// Writes all of it.
-pub(super) fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
-    let profile = profile(report);
-    let spans = spans(report, &profile);
+/// Writes DISKSPD's XML.
+pub(super) fn write_xml(report: &Report, to: &mut dyn Write) -> io::Result<()> {
+    let profile = requested_profile(report);
+    let spans = measured_spans(report, &profile);
     let topology = Topology::from_report(report);
     let mut lines = Lines::new(0);
     lines.within("Results", |lines| {
         let cpus = spans.first().map(|s| s.cpus.as_slice()).unwrap_or_default();
-        system::xml(report, &topology, cpus, lines);
-        lines.text += &profile_xml::profile(&profile, 2);
+        diskspd::system_xml(report, &topology, cpus, lines);
+        lines.text += &profile_xml(&profile, 2);
         for span in &spans {
-            lines.within("TimeSpan", |lines| of_span(span, report, &topology, lines));
+            lines.within("TimeSpan", |lines| write_span(span, report, &topology, lines));
         }
-        lines.within("Fathom", |lines| of_fathom(report, lines));
+        lines.within("Fathom", |lines| write_fathom(report, lines));
     });
     to.write_all(lines.text.as_bytes())
 }
 
-/// What fathom makes of it.
-fn of_fathom(report: &Report, lines: &mut Lines) {
+/// Adds fathom's verdict.
+fn write_fathom(report: &Report, lines: &mut Lines) {
     lines.value("Verdict", report.verdict.word());
     lines.value("Reason", &report.verdict_reason);
     if let Some(session) = &report.session {
         lines.value("Session", session);
     }
-    for finding in first(report) {
+    for finding in worst_findings(report) {
         let severity = finding.severity.map_or("", Severity::word);
         lines.line(format_args!(
             "<Finding Id=\"{}\" Name=\"{}\" Severity=\"{severity}\">{}</Finding>",
             finding.id,
             finding.name,
-            profile_xml::escaped(&finding.sentence)
+            escaped(&finding.sentence)
         ));
     }
-    if let Some(rest) = rest(report) {
+    if let Some(rest) = rest_summary(report) {
         lines.value("Rest", rest);
     }
 }
 
-fn of_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines) {
+fn write_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines) {
     if span.seconds <= 0.0 {
         lines.value(
             "Error",
@@ -75,19 +72,19 @@ fn of_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines)
     }
     lines.value("TestTimeSeconds", format_args!("{:.2}", span.seconds));
     lines.value("ThreadCount", span.thread_count());
-    lines.value("RequestCount", span.said.requests);
+    lines.value("RequestCount", span.requested.requests);
     lines.value(
         "ProcCount",
         if span.cpus.is_empty() { report.machine.cpus as usize } else { span.cpus.len() },
     );
     if !span.cpus.is_empty() {
-        lines.within("CpuUtilization", |lines| cpus(&span.cpus, topology, lines));
+        lines.within("CpuUtilization", |lines| write_cpus(&span.cpus, topology, lines));
     }
-    if span.said.latency {
-        latencies(span, lines);
+    if span.requested.latency {
+        write_latencies(span, lines);
     }
-    if span.said.iops {
-        iops(span, &span.lanes.iter().collect::<Vec<_>>(), lines);
+    if span.requested.iops {
+        write_iops(span, &span.lanes.iter().collect::<Vec<_>>(), lines);
     }
     let mut threads: Vec<u32> = span.lanes.iter().map(|lane| lane.thread).collect();
     threads.dedup();
@@ -95,13 +92,13 @@ fn of_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines)
         lines.within("Thread", |lines| {
             lines.value("Id", thread);
             for lane in span.lanes.iter().filter(|lane| lane.thread == thread) {
-                lines.within("Target", |lines| of_target(lane, span, lines));
+                lines.within("Target", |lines| write_target(lane, span, lines));
             }
         });
     }
 }
 
-fn cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
+fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
     const NAMES: [&str; 4] = ["UsagePercent", "UserPercent", "KernelPercent", "IdlePercent"];
     let mut sums = [0.0; 4];
     let write = |shares: [f64; 4], lines: &mut Lines| {
@@ -110,7 +107,7 @@ fn cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
         }
     };
     for cpu in cpus {
-        let shares = percents(cpu);
+        let shares = cpu_percents(cpu);
         sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
         lines.within("CPU", |lines| {
             for (of, name) in [(&topology.sockets, "Socket"), (&topology.nodes, "Node")] {
@@ -129,14 +126,14 @@ fn cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
     lines.within("Average", |lines| write(sums.map(|sum| sum / cpus.len() as f64), lines));
 }
 
-/// Reads, writes and both, each with its name in elements.
-fn directions(lanes: &[&Lane], stretches: usize) -> [(&'static str, Figures); 3] {
-    [("Read", Which::Read), ("Write", Which::Write), ("Total", Which::Total)]
-        .map(|(name, which)| (name, Figures::of(which, lanes.iter().copied(), stretches)))
+/// Returns reads, writes and both, each with its name in the XML.
+fn figures_by_direction(lanes: &[&Lane], stretches: usize) -> [(&'static str, Figures); 3] {
+    [("Read", DirectionFilter::Read), ("Write", DirectionFilter::Write), ("Total", DirectionFilter::Total)]
+        .map(|(name, which)| (name, Figures::from_lanes(which, lanes.iter().copied(), stretches)))
 }
 
-fn latencies(span: &Span, lines: &mut Lines) {
-    let all = directions(&span.lanes.iter().collect::<Vec<_>>(), 0);
+fn write_latencies(span: &Span, lines: &mut Lines) {
+    let all = figures_by_direction(&span.lanes.iter().collect::<Vec<_>>(), 0);
     let buckets =
         all.each_ref().map(|(name, f)| format!(" {name}HistoBuckets=\"{}\"", f.latency.bins.len())).concat();
     lines.with("Latency", &buckets, |lines| {
@@ -167,10 +164,10 @@ fn latencies(span: &Span, lines: &mut Lines) {
     });
 }
 
-/// The rate by stretches of equal length.
-fn iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
-    let [(_, read), (_, write), (_, total)] = directions(lanes, span.stretches());
-    let bucket_ms = span.said.bucket_ms;
+/// Adds the rate in buckets of equal length.
+fn write_iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
+    let [(_, read), (_, write), (_, total)] = figures_by_direction(lanes, span.stretches());
+    let bucket_ms = span.requested.bucket_ms;
     lines.within("Iops", |lines| {
         for (name, figures) in
             [("ReadIopsStdDev", &read), ("WriteIopsStdDev", &write), ("IopsStdDev", &total)]
@@ -180,13 +177,13 @@ fn iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
             }
         }
         for at in 0..read.course.len().max(write.course.len()) {
-            let of = |figures: &Figures| figures.course.get(at).copied().unwrap_or_default();
-            lines.line(stretch(at, bucket_ms, of(&read), of(&write)));
+            let bucket_of = |figures: &Figures| figures.course.get(at).copied().unwrap_or_default();
+            lines.line(bucket_element(at, bucket_ms, bucket_of(&read), bucket_of(&write)));
         }
     });
 }
 
-fn stretch(at: usize, bucket_ms: u32, read: Bucket, write: Bucket) -> String {
+fn bucket_element(at: usize, bucket_ms: u32, read: Bucket, write: Bucket) -> String {
     let rate = |bucket: Bucket| bucket.0 as f64 / (f64::from(bucket_ms) / 1000.0);
     let latencies = |name: &str, bucket: Bucket| {
         let [min, max] = [bucket.1, bucket.2].map(|ns| ns as f64 / 1e6);
@@ -205,8 +202,8 @@ fn stretch(at: usize, bucket_ms: u32, read: Bucket, write: Bucket) -> String {
     )
 }
 
-fn of_target(lane: &Lane, span: &Span, lines: &mut Lines) {
-    let [(_, read), (_, write), (_, total)] = directions(&[lane], 0);
+fn write_target(lane: &Lane, span: &Span, lines: &mut Lines) {
+    let [(_, read), (_, write), (_, total)] = figures_by_direction(&[lane], 0);
     lines.value("Path", &lane.path);
     lines.value("BytesCount", total.bytes);
     lines.value("FileSize", lane.bytes);
@@ -215,7 +212,7 @@ fn of_target(lane: &Lane, span: &Span, lines: &mut Lines) {
     lines.value("ReadCount", read.count());
     lines.value("WriteBytes", write.bytes);
     lines.value("WriteCount", write.count());
-    if span.said.latency {
+    if span.requested.latency {
         for (name, figures) in [("Read", &read), ("Write", &write), ("", &total)] {
             if figures.count() > 0 {
                 lines.value(
@@ -226,7 +223,214 @@ fn of_target(lane: &Lane, span: &Span, lines: &mut Lines) {
             }
         }
     }
-    if span.said.iops {
-        iops(span, &[lane], lines);
+    if span.requested.iops {
+        write_iops(span, &[lane], lines);
+    }
+}
+
+/// Lines of XML, indented by two blanks for each level.
+pub(super) struct Lines {
+    pub(super) text: String,
+    indent: usize,
+}
+
+impl Lines {
+    pub(super) fn new(indent: usize) -> Self {
+        Self { text: String::new(), indent }
+    }
+
+    /// Adds a line unchanged.
+    pub(super) fn line(&mut self, line: impl Display) {
+        self.text += &format!("{:indent$}{line}\n", "", indent = self.indent);
+    }
+
+    /// Adds an element with a value.
+    pub(super) fn value(&mut self, name: &str, value: impl Display) {
+        self.line(format_args!("<{name}>{}</{name}>", escaped(&value.to_string())));
+    }
+
+    /// Adds an element around others.
+    pub(super) fn within(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
+        self.with(name, "", write);
+    }
+
+    /// Adds an element around others, with attributes, which begin with a blank.
+    pub(super) fn with(&mut self, name: &str, attributes: &str, write: impl FnOnce(&mut Self)) {
+        self.line(format_args!("<{name}{attributes}>"));
+        self.indent += 2;
+        write(self);
+        self.indent -= 2;
+        self.line(format_args!("</{name}>"));
+    }
+}
+
+/// Escapes text for XML. Control characters other than white space are not allowed in XML and become
+/// question marks.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\n' | '\t' => out.push(' '),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('?'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Returns the element Profile, indented by `indent` blanks.
+pub(super) fn profile_xml(profile: &Profile, indent: usize) -> String {
+    let mut lines = Lines::new(indent);
+    lines.within("Profile", |lines| {
+        lines.value("Progress", profile.progress);
+        lines.value("ResultFormat", if profile.xml { "xml" } else { "text" });
+        lines.value("Verbose", profile.verbose);
+        if let Some(rule) = &profile.precreate {
+            lines.value("PrecreateFiles", rule);
+        }
+        lines.within("TimeSpans", |lines| profile.spans.iter().for_each(|span| profile_span(span, lines)));
+    });
+    lines.text
+}
+
+fn profile_span(span: &TimeSpan, lines: &mut Lines) {
+    lines.within("TimeSpan", |lines| {
+        lines.value("CompletionRoutines", span.completion_routines);
+        lines.value("MeasureLatency", span.latency);
+        lines.value("CalculateIopsStdDev", span.iops);
+        lines.value("DisableAffinity", span.disable_affinity);
+        if span.random_writes {
+            lines.value("RandomWriteData", true);
+        }
+        lines.value("Duration", span.duration_s);
+        lines.value("Warmup", span.warmup_s);
+        lines.value("Cooldown", span.cooldown_s);
+        lines.value("ThreadCount", span.threads);
+        lines.value("RequestCount", span.requests);
+        lines.value("IoBucketDuration", span.bucket_ms);
+        lines.value("RandSeed", span.seed);
+        if !span.affinity.is_empty() {
+            lines.within("Affinity", |lines| {
+                for (group, cpu) in &span.affinity {
+                    lines.line(format_args!(
+                        "<AffinityGroupAssignment Group=\"{group}\" Processor=\"{cpu}\"/>"
+                    ));
+                }
+            });
+        }
+        lines.within("Targets", |lines| span.targets.iter().for_each(|target| profile_target(target, lines)));
+    });
+}
+
+/// Adds a target.
+pub(super) fn profile_target(target: &Target, lines: &mut Lines) {
+    lines.within("Target", |lines| {
+        lines.value("Path", &target.path);
+        lines.value("BlockSize", target.block);
+        lines.value("BaseFileOffset", target.base);
+        lines.value("SequentialScan", target.sequential_hint);
+        lines.value("RandomAccess", target.random_hint);
+        lines.value("TemporaryFile", target.temporary_hint);
+        lines.value("UseLargePages", target.large_pages);
+        profile_caching(target, lines);
+        profile_data(target, lines);
+        lines.value("ParallelAsyncIO", target.parallel);
+        if let Some(burst) = target.burst {
+            lines.value("BurstSize", burst);
+        }
+        if let Some(ms) = target.think_ms {
+            lines.value("ThinkTime", ms);
+        }
+        if let Some(bytes) = target.create {
+            lines.value("FileSize", bytes);
+        }
+        profile_order(target, lines);
+        lines.value("ThreadStride", target.thread_stride);
+        lines.value("MaxFileSize", target.end);
+        lines.value("RequestCount", target.requests);
+        lines.value("WriteRatio", target.write_percent);
+        match target.throughput {
+            Some(Throughput::Iops(iops)) => {
+                lines.line(format_args!("<Throughput unit=\"IOPS\">{iops}</Throughput>"));
+            }
+            Some(Throughput::BytesPerMs(bytes)) => lines.value("Throughput", bytes),
+            None => lines.value("Throughput", 0),
+        }
+        lines.value("ThreadsPerFile", target.threads);
+        lines.value("IOPriority", target.priority);
+        lines.value("Weight", target.weight);
+        if !target.thread_targets.is_empty() {
+            lines.within("ThreadTargets", |lines| {
+                for (thread, weight) in &target.thread_targets {
+                    lines.within("ThreadTarget", |lines| {
+                        lines.value("Thread", thread);
+                        if *weight > 0 {
+                            lines.value("Weight", weight);
+                        }
+                    });
+                }
+            });
+        }
+    });
+}
+
+/// Adds the cache settings; defaults are left out.
+fn profile_caching(target: &Target, lines: &mut Lines) {
+    match target.cache {
+        Cache::Cached => {}
+        Cache::Remote => lines.value("DisableLocalCache", true),
+        Cache::Off => lines.value("DisableOSCache", true),
+    }
+    if target.write_through {
+        lines.value("WriteThrough", true);
+    }
+    if target.mapped {
+        lines.value("MemoryMappedIo", true);
+    }
+    if let Some(flush) = target.flush {
+        lines.value("FlushType", flush.names().0);
+    }
+}
+
+fn profile_data(target: &Target, lines: &mut Lines) {
+    lines.within("WriteBufferContent", |lines| {
+        if target.zeros {
+            lines.value("Pattern", "zero");
+        } else if target.buffer == 0 {
+            lines.value("Pattern", "sequential");
+        } else {
+            lines.value("Pattern", "random");
+            lines.within("RandomDataSource", |lines| {
+                lines.value("SizeInBytes", target.buffer);
+                if let Some(file) = &target.buffer_file {
+                    lines.value("FilePath", file);
+                }
+            });
+        }
+    });
+}
+
+fn profile_order(target: &Target, lines: &mut Lines) {
+    if target.random_percent == 0 {
+        lines.value("StrideSize", target.step());
+        lines.value("InterlockedSequential", target.interlocked);
+        return;
+    }
+    lines.value("Random", target.step());
+    if target.random_percent != 100 {
+        lines.value("RandomRatio", target.random_percent);
+    }
+    if let Some(parts) = &target.distribution {
+        lines.within("Distribution", |lines| {
+            lines.within(if parts.percent { "Percent" } else { "Absolute" }, |lines| {
+                for part in &parts.ranges {
+                    lines.line(format_args!("<Range IO=\"{}\">{}</Range>", part.io, part.length));
+                }
+            });
+        });
     }
 }

@@ -1,33 +1,30 @@
 //! Bandwidth of all jobs together over time, as fio's `--bandwidth-log` writes it.
-//!
-//! For: the lines of one direction. Not for: logs of single jobs (`logs/`), nor where the files are.
 
-use super::course::{step_of, steps};
-use super::job::{DIRECTIONS, jobs};
+use super::job::{DIRECTIONS, jobs, step_length, steps};
+use model::figures::{Observed, Stretch};
 use model::job::Kind;
-use model::observed::{Observed, Stretch};
 use model::report::Report;
 
-/// Length of what a line is about, in ns: that of fio's progress.
+/// Time that a line covers, in ns: the interval of fio's progress.
 const STEP_NS: u64 = 500_000_000;
 const MS_NS: u64 = 1_000_000;
 
-/// The files that it is written to, each with its direction.
+/// The names of the files, each with its direction.
 pub const FILES: [(&str, Kind); 3] =
     [("agg-read_bw.log", Kind::Read), ("agg-write_bw.log", Kind::Write), ("agg-trim_bw.log", Kind::Trim)];
 
-/// Lines of a direction: ms since the first job began, KiB/s, number of the direction, and two zeros, as fio writes them.
+/// Returns the lines of a direction as fio writes them: ms since the first job began, KiB/s, number of the direction, and two zeros.
 pub fn lines(report: &Report, kind: Kind) -> String {
     let jobs = jobs(report);
     let all = || jobs.iter().flat_map(|job| &job.members).map(|member| member.seen);
-    let begin = all().map(began_ns).min().unwrap_or(0);
+    let begin = all().map(window_start_ns).min().unwrap_or(0);
     let course = |seen: &Observed| -> Vec<Stretch> {
-        let before = began_ns(seen) - begin;
-        let of = seen.kinds.get(&kind).map_or(&[][..], |of| &of.course);
-        of.iter().map(|s| Stretch { start_ns: s.start_ns.saturating_add(before), ..*s }).collect()
+        let before = window_start_ns(seen) - begin;
+        let time_series = seen.kinds.get(&kind).map_or(&[][..], |of| &of.course);
+        time_series.iter().map(|s| Stretch { start_ns: s.start_ns.saturating_add(before), ..*s }).collect()
     };
     let course: Vec<Stretch> = all().flat_map(course).collect();
-    let step_ns = step_of(&course, STEP_NS);
+    let step_ns = step_length(&course, STEP_NS);
     let direction = DIRECTIONS.iter().position(|known| *known == kind).unwrap_or_default();
     let end = all().map(|seen| seen.ended_ns).max().unwrap_or(0).saturating_sub(begin);
     let line = |until_ns: u64, bytes: f64, ns: u64| {
@@ -35,21 +32,21 @@ pub fn lines(report: &Report, kind: Kind) -> String {
         format!("{}, {}, {direction}, 0, 0\n", until_ns / MS_NS, kib as u64)
     };
     let steps = steps(&course, step_ns);
-    // One that is not over has no rate that could stand beside those of the others.
-    let whole = |at: u64| (at + 1).saturating_mul(step_ns);
+    // An unfinished step has no comparable rate.
+    let step_end_ns = |at: u64| (at + 1).saturating_mul(step_ns);
     let over: String = steps
         .iter()
-        .filter(|(at, _)| whole(**at) <= end)
-        .map(|(at, step)| line(whole(*at), step.bytes, step_ns))
+        .filter(|(at, _)| step_end_ns(**at) <= end)
+        .map(|(at, step)| line(step_end_ns(*at), step.bytes, step_ns))
         .collect();
     if over.is_empty() {
-        // As in fio there is a line in any case.
+        // As in fio, there is always a line.
         return line(end, steps.values().map(|step| step.bytes).sum(), end);
     }
     over
 }
 
-/// When its window began, in ns since the session did.
-fn began_ns(seen: &Observed) -> u64 {
+/// Returns the start of the measured window, in ns since the start of the session.
+fn window_start_ns(seen: &Observed) -> u64 {
     seen.ended_ns.saturating_sub(seen.window_ns)
 }

@@ -1,47 +1,55 @@
-//! Jobs as fio has them, out of the results of a report.
+//! Jobs and groups as fio reports them, computed from the results of a report, for all of fio's formats.
 //!
-//! For: what its three formats show alike of a job and of a group of them. Not for: how each writes it.
+//! - [`Job`] and [`Group`]: results that fio reports as one job, and jobs that ran at once.
+//! - [`Direction`]: rates and latencies of one direction, with samples of the rate over steps of equal length.
+//! - [`Depths`]: shares of operations by queue depth, and by the number submitted and completed at once. The workers of `fathom fio` count
+//!   them. Other commands only integrate the depth over time, so their tables are known only if they can have a single value.
+//! - [`LatencyShares`]: shares of operations by latency.
+//! - The time stamps of fio's formats, in the local time of the measurement.
 
-use super::direction::Direction;
-use model::distribution::Distribution;
-use model::fio_layout::FioLayout;
-use model::job::{Kind, LatencyTarget, Phase, Steadied, Steady, Stream};
-use model::observed::{Observed, ObservedDisk, ObservedWorkers};
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp, Zoned};
+use model::figures::{Observed, ObservedDisk, ObservedKind, ObservedWorkers, Stretch};
+use model::histogram::Distribution;
+use model::job::{IoPriority, Kind, LatencyTarget, Phase, Steadied, Steady, Stream};
+pub(super) use model::record::stream::COLUMNS;
+use model::record::stream::DepthCounts;
 use model::report::{Measured, Report};
-use model::typed::Idle;
+use model::spec::{FioLayout, Idle};
 use std::collections::BTreeMap;
 
-/// The directions that have figures, in fio's order.
+/// The directions, in fio's order.
 pub(super) const DIRECTIONS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-/// What stands for the error of a job that ended early without an error number.
-const NO_NUMBER: i64 = -1;
+/// The error number of a job that ended early without one.
+const NO_ERRNO: i64 = -1;
 
-/// Results that are told as one: a single one, unless more was typed.
+/// A job of fio: a single result, or several that fio reports as one.
 pub(super) struct Job<'r> {
-    /// In their order; the first gives it its name.
+    /// Members in order; the first one names the job.
     pub(super) members: Vec<Member<'r>>,
-    /// Number of its group: jobs that ran at once, unless something else was typed.
+    /// Number of the group: jobs that ran at once, unless the user set another grouping.
     pub(super) group: usize,
-    /// Whether directions are told as one.
+    /// Whether directions are reported as one.
     pub(super) mixed: bool,
 }
 
-/// A result.
+/// A result of a job.
 #[derive(Clone, Copy)]
 pub(super) struct Member<'r> {
-    /// What it is.
+    /// Figures of the stream over all runs.
     pub(super) result: &'r Measured,
-    /// How it was carried out.
+    /// The stream that ran.
     pub(super) stream: &'r Stream,
-    /// For how long.
+    /// The phase that ran.
     pub(super) phase: &'r Phase,
-    /// What was seen of it.
+    /// The observation.
     pub(super) seen: &'r Observed,
-    /// Which of the phases of the report it is of.
+    /// Index of the phase in the report.
     at: usize,
 }
 
-/// The results of a report as jobs; without those of which nothing is known but their figures, as in a report that was read from JSON.
+/// Returns the results of a report as jobs. Results without observations, as in a report read from JSON, are left out.
 pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
     let mut out: Vec<Job> = Vec::new();
     for member in members(report) {
@@ -78,21 +86,21 @@ fn members(report: &Report) -> Vec<Member<'_>> {
 }
 
 impl<'r> Member<'r> {
-    /// Whether it reads what that one wrote.
+    /// Whether this member reads back what `of` wrote.
     fn reads_back(&self, of: &Self) -> bool {
         self.result.job == of.result.job
             && of.result.phase.checked_add(1) == Some(self.result.phase)
             && self.stream.reads_back() == usize::try_from(of.result.stream).ok()
     }
 
-    /// Its own name where it was given one: fio calls jobs by that alone, whatever runs before or beside.
+    /// Returns the job's own name, if it has one: fio uses it alone.
     pub(super) fn name(&self) -> &'r str {
         if self.stream.name.is_empty() { &self.result.name } else { &self.stream.name }
     }
 }
 
 impl<'r> Job<'r> {
-    /// How fio prints it: percentiles by the last of its results, description and units by the first.
+    /// Returns how fio prints the job: percentiles from the last result, description and units from the first.
     pub(super) fn layout(&self) -> FioLayout {
         let layout = |member: Option<&Member>| {
             let typed = member.and_then(|member| member.seen.typed.as_ref());
@@ -102,17 +110,17 @@ impl<'r> Job<'r> {
         FioLayout { description, decimal_first, bits, ..layout(self.members.last()) }
     }
 
-    /// The member that says how it was carried out.
+    /// Returns the first member.
     pub(super) fn first(&self) -> Member<'r> {
         self.members[0]
     }
 
-    /// What it is called.
+    /// Returns the name.
     pub(super) fn name(&self) -> &'r str {
         self.first().name()
     }
 
-    /// Operations in flight per worker: of the last, as in fio.
+    /// Returns the queue depth per worker of the last member, as in fio.
     pub(super) fn depth(&self) -> u32 {
         self.members.last().map_or(0, |member| member.seen.found_depth.unwrap_or(member.stream.depth))
     }
@@ -121,39 +129,39 @@ impl<'r> Job<'r> {
         self.members.iter().map(|member| member.seen).collect()
     }
 
-    /// Whether nothing completed.
+    /// Whether no operation completed.
     pub(super) fn is_empty(&self) -> bool {
         self.members.iter().all(|member| member.seen.kinds.is_empty())
     }
 
-    /// Threads of all.
+    /// Returns the number of threads of all members.
     pub(super) fn workers(&self) -> u64 {
         self.members.iter().map(|member| u64::from(member.stream.workers)).sum()
     }
 
-    /// When its last run ended, in ns since the session began.
+    /// Returns the end of the last run, in ns since the start of the session.
     pub(super) fn ended_ns(&self) -> u64 {
         self.members.iter().map(|member| member.seen.ended_ns).max().unwrap_or(0)
     }
 
-    /// Figures of each direction that is told, by its word.
+    /// Returns the figures of each reported direction by its name.
     pub(super) fn directions(&self) -> Vec<(&'static str, Direction)> {
         let kinds: Vec<(&'static str, &[Kind])> = named_directions(self.mixed);
         kinds.into_iter().map(|(word, kinds)| (word, Direction::from_observed(&self.seen(), kinds))).collect()
     }
 
-    /// Latencies of all directions, from the submission to the completion.
+    /// Returns the latencies of all directions, from submission to completion.
     pub(super) fn latencies(&self) -> Vec<Distribution> {
         self.directions().into_iter().map(|(_, direction)| direction.clat).collect()
     }
 
-    /// Latencies of the calls between writes; empty where there was none.
+    /// Returns the latencies of sync calls between writes; empty without any.
     pub(super) fn sync(&self) -> Distribution {
         let all = self.members.iter().filter_map(|member| member.seen.kinds.get(&Kind::Sync));
         all.map(|kind| &kind.latency).collect()
     }
 
-    /// Errors by errno.
+    /// Returns the number of errors by errno.
     pub(super) fn errors(&self) -> BTreeMap<i32, u64> {
         let mut out: BTreeMap<i32, u64> = BTreeMap::new();
         for (errno, count) in self.members.iter().flat_map(|member| &member.seen.errors) {
@@ -163,37 +171,37 @@ impl<'r> Job<'r> {
         out
     }
 
-    /// The first error by its number; 0 where there was none.
+    /// Returns the first error number; 0 without an error.
     pub(super) fn error(&self) -> i64 {
         let in_order = self.members.iter().all(|member| member.seen.in_order);
         let sync = self.members.iter().find_map(|member| member.seen.sync_error);
         let first = self.errors().keys().next().copied().or(sync);
-        first.map_or(if in_order { 0 } else { NO_NUMBER }, i64::from)
+        first.map_or(if in_order { 0 } else { NO_ERRNO }, i64::from)
     }
 
-    /// What decided about its depth; that of the last where several are one.
+    /// Returns the latency target of the last member.
     pub(super) fn latency_target(&self) -> Option<LatencyTarget> {
         self.members.last().and_then(|member| member.stream.latency_target)
     }
 
-    /// Whether it became steady, where it ends by that; of several as one nothing is told.
+    /// Returns the steady-state rule and its outcome, if the job has a single member with such a rule.
     pub(super) fn steadied(&self) -> Option<(&Steady, &Steadied)> {
         let [member] = self.members.as_slice() else { return None };
         member.seen.steadied.as_ref().map(|(rule, seen)| (rule, seen))
     }
 
-    /// Costs of all workers.
+    /// Returns the costs of all workers.
     pub(super) fn costs(&self) -> ObservedWorkers {
         self.members.iter().fold(ObservedWorkers::NONE, |sum, member| sum.plus(&member.seen.workers))
     }
 }
 
-/// CPU time in user space and in the kernel, in percent of the time of the workers.
+/// Returns the CPU time in user space and in the kernel, in percent of the time of the workers.
 pub(super) fn cpu_percent(costs: &ObservedWorkers) -> [f64; 2] {
     [costs.user_ns, costs.system_ns].map(|ns| 100.0 * ns as f64 / (costs.wall_ns as f64).max(1.0))
 }
 
-/// Directions by their words, each with the kinds that it has.
+/// Returns the names of directions, each with its kinds.
 pub(super) fn named_directions(mixed: bool) -> Vec<(&'static str, &'static [Kind])> {
     const EACH: [(&str, &[Kind]); 3] =
         [("read", &[Kind::Read]), ("write", &[Kind::Write]), ("trim", &[Kind::Trim])];
@@ -203,22 +211,22 @@ pub(super) fn named_directions(mixed: bool) -> Vec<(&'static str, &'static [Kind
 /// Rates of a direction over the jobs of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Group {
-    /// Bytes of all.
+    /// Bytes of all jobs.
     pub(super) bytes: u64,
-    /// Bytes per second of all together.
+    /// Bytes per second of all jobs together.
     pub(super) bytes_per_s: f64,
-    /// Least and most bytes per second of a job.
+    /// Minimum and maximum bytes per second of a job.
     pub(super) of_jobs: [f64; 2],
-    /// Least and most ms of a job.
+    /// Minimum and maximum duration of a job in ms.
     pub(super) runtime_ms: [u64; 2],
 }
 
 impl Group {
-    /// `None` where no job of it moved anything in this direction.
+    /// Returns `None` if no job of the group moved data in this direction.
     pub(super) fn from_jobs(jobs: &[Job], group: usize, word: &str) -> Option<Self> {
         let all = jobs.iter().filter(|j| j.group == group).flat_map(Job::directions);
         let all: Vec<Direction> =
-            all.filter(|(told, d)| *told == word && d.runtime_ms > 0).map(|(_, d)| d).collect();
+            all.filter(|(name, d)| *name == word && d.runtime_ms > 0).map(|(_, d)| d).collect();
         let rates = || all.iter().map(|d| d.bytes_per_s);
         let times = || all.iter().map(|d| d.runtime_ms);
         Some(Self {
@@ -230,8 +238,8 @@ impl Group {
     }
 }
 
-/// What each disk did in all phases; the jobs of a phase have it in common.
-pub(super) fn disks(jobs: &[Job]) -> Vec<ObservedDisk> {
+/// Returns the sum over all phases of what each disk did. The jobs of a phase share it.
+pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
     let members = jobs.iter().flat_map(|job| &job.members);
     let phases: BTreeMap<usize, &Observed> = members.map(|member| (member.at, member.seen)).collect();
     let mut out: Vec<ObservedDisk> = Vec::new();
@@ -247,8 +255,8 @@ pub(super) fn disks(jobs: &[Job]) -> Vec<ObservedDisk> {
     out
 }
 
-/// Time without work of the CPUs in percent, over all phases: of all, and of each where that was asked for; `None` where nothing was, or
-/// the kernel did not say.
+/// Returns the idle time of the CPUs in percent over all phases: of all CPUs, and of each if requested; `None` if not requested, or if
+/// the kernel did not report it.
 pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
     let members = || jobs.iter().flat_map(|job| &job.members);
     let asked = members().find_map(|member| member.seen.typed.as_ref()?.idle)?;
@@ -265,7 +273,452 @@ pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
     (!each.is_empty()).then(|| (mean, if asked == Idle::Each { each } else { Vec::new() }))
 }
 
-/// How much of the time a disk had a request in flight, in percent.
+/// Returns the time in which a disk had a request in flight, in percent.
 pub(super) fn util_percent(disk: &ObservedDisk) -> f64 {
     (100.0 * disk.stat.busy_ms as f64 * 1e6 / (disk.ns as f64).max(1.0)).min(100.0)
+}
+
+const KIB: f64 = 1024.0;
+/// Minimum length of a sample of a rate, as in fio.
+const SAMPLE_NS: u64 = 500_000_000;
+/// Tolerance at the end of the last sample: an interval ends with an operation.
+const SAMPLE_SLACK_NS: u64 = 5_000_000;
+
+/// Figures of one direction; all zero if no operation completed, as in fio.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Direction {
+    /// Bytes moved.
+    pub(super) bytes: u64,
+    /// Bytes moved per second.
+    pub(super) bytes_per_s: f64,
+    /// Operations.
+    pub(super) ops: u64,
+    /// Operations per second.
+    pub(super) iops: f64,
+    /// Length of the measured windows in ms.
+    pub(super) runtime_ms: u64,
+    /// Operations that moved fewer bytes than requested.
+    pub(super) short: u64,
+    /// Latencies from submission to completion.
+    pub(super) clat: Distribution,
+    /// Latencies from submission to completion; in an open loop from the intended start.
+    pub(super) lat: Distribution,
+    /// The first latencies by priority class and level, if there are several.
+    pub(super) priorities: Vec<([u32; 2], Distribution)>,
+    /// Samples of the rate in KiB/s.
+    pub(super) bw: RateSamples,
+    /// Samples of operations per second.
+    pub(super) iops_samples: RateSamples,
+}
+
+impl Direction {
+    /// Sums these kinds over all results of a job.
+    pub(super) fn from_observed(all: &[&Observed], kinds: &[Kind]) -> Self {
+        let own: Vec<&ObservedKind> =
+            all.iter().flat_map(|seen| kinds.iter().filter_map(|kind| seen.kinds.get(kind))).collect();
+        let moved = |seen: &&&Observed| kinds.iter().any(|kind| seen.kinds.contains_key(kind));
+        let Some(window_ns) = all.iter().filter(moved).map(|seen| seen.window_ns).max() else {
+            return Self::default();
+        };
+        let seconds = (window_ns as f64 / 1e9).max(1e-9);
+        let lat: Distribution = own.iter().map(|k| &k.latency).collect();
+        let bytes = own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes));
+        let course: Vec<&Stretch> = own.iter().flat_map(|k| &k.course).collect();
+        Self {
+            bytes,
+            bytes_per_s: bytes as f64 / seconds,
+            ops: lat.count,
+            iops: lat.count as f64 / seconds,
+            runtime_ms: (window_ns / 1_000_000).max(1),
+            short: own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.short)),
+            clat: own.iter().map(|k| k.service.as_ref().unwrap_or(&k.latency)).collect(),
+            lat,
+            priorities: latencies_by_priority(&own),
+            bw: RateSamples::from_intervals(&course, |step| step.bytes / KIB),
+            iops_samples: RateSamples::from_intervals(&course, |step| step.ops),
+        }
+    }
+}
+
+/// Returns latencies by priority class and level; empty if all operations have the same priority.
+fn latencies_by_priority(own: &[&ObservedKind]) -> Vec<([u32; 2], Distribution)> {
+    let mut all: Vec<([u32; 2], Vec<&Distribution>)> = Vec::new();
+    for (priority, latency) in own.iter().flat_map(|kind| &kind.priorities) {
+        let number = priority.map_or(0, IoPriority::number);
+        let number = [number >> 13, number & 7];
+        match all.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, latencies)) => latencies.push(latency),
+            None => all.push((number, vec![latency])),
+        }
+    }
+    if all.len() < 2 {
+        return Vec::new();
+    }
+    all.into_iter().map(|(number, latencies)| (number, latencies.into_iter().collect())).collect()
+}
+
+/// Samples of a rate over the steps of a time series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct RateSamples {
+    /// Number of samples.
+    pub(super) count: u64,
+    /// Minimum.
+    pub(super) min: u64,
+    /// Maximum.
+    pub(super) max: u64,
+    /// Arithmetic average, in the unit of the rate; 0 without samples.
+    pub(super) mean: f64,
+    /// Standard deviation.
+    pub(super) deviation: f64,
+}
+
+impl RateSamples {
+    /// Samples a rate in steps of at least half a second; a shorter rest is dropped.
+    fn from_intervals(course: &[&Stretch], of: impl Fn(&Step) -> f64) -> Self {
+        let all = || course.iter().copied();
+        let step_ns = step_length(all(), SAMPLE_NS);
+        let end = all().map(|s| s.start_ns.saturating_add(s.ns)).max().unwrap_or(0);
+        let rate = |step: &Step| of(step) / (step_ns as f64 / 1e9);
+        let rates: Vec<f64> = steps(all(), step_ns)
+            .range(..end.saturating_add(SAMPLE_SLACK_NS) / step_ns)
+            .map(|(_, step)| rate(step))
+            .collect();
+        if rates.is_empty() {
+            return Self::default();
+        }
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        let squares: f64 = rates.iter().map(|r| (r - mean).powi(2)).sum();
+        Self {
+            count: rates.len() as u64,
+            min: rates.iter().copied().fold(f64::INFINITY, f64::min) as u64,
+            max: rates.iter().copied().fold(0.0, f64::max) as u64,
+            mean,
+            deviation: if rates.len() > 1 { (squares / (rates.len() - 1) as f64).sqrt() } else { 0.0 },
+        }
+    }
+
+    /// Returns the mean in percent of the group's rate in bytes per second.
+    pub(super) fn percent_of(&self, group_bytes_per_s: f64) -> f64 {
+        if self.count == 0 || group_bytes_per_s <= 0.0 {
+            return 0.0;
+        }
+        (100.0 * self.mean * KIB / group_bytes_per_s).min(100.0)
+    }
+}
+
+/// Limits the steps of a time series; later data is left out.
+const MAX_STEPS: u64 = 1 << 20;
+
+/// Operations that completed in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Step {
+    /// Operations; a stretch across two steps is divided by time.
+    pub(super) ops: f64,
+    /// Bytes, divided in the same way.
+    pub(super) bytes: f64,
+}
+
+/// Divides a time series into steps of equal length. Returns the non-empty steps by number.
+pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: u64) -> BTreeMap<u64, Step> {
+    let step_ns = step_ns.max(1);
+    let mut out: BTreeMap<u64, Step> = BTreeMap::new();
+    for stretch in course.into_iter().filter(|s| s.ns > 0) {
+        let end = stretch.start_ns.saturating_add(stretch.ns);
+        for at in stretch.start_ns / step_ns..=((end - 1) / step_ns).min(MAX_STEPS) {
+            let (begin, end_ns) = (at.saturating_mul(step_ns), (at + 1).saturating_mul(step_ns));
+            let (from, to) = (stretch.start_ns.max(begin), end.min(end_ns));
+            let share = to.saturating_sub(from) as f64 / stretch.ns as f64;
+            let step = out.entry(at).or_default();
+            step.ops += share * stretch.ops as f64;
+            step.bytes += share * stretch.bytes as f64;
+        }
+    }
+    out
+}
+
+/// Returns the step length: the most common length of a stretch, or the smallest multiple of it that is at least `least_ns`.
+pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_ns: u64) -> u64 {
+    let mut lengths: Vec<u64> = course.into_iter().map(|s| s.ns).collect();
+    lengths.sort_unstable();
+    let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0).max(1);
+    usual.saturating_mul(least_ns.div_ceil(usual))
+}
+
+/// Minimum share of a non-empty column, as in fio.
+const MIN_DEPTH_SHARE: f64 = 0.1;
+/// Names of the columns of queue depths.
+pub(super) const DEPTH_LEVELS: [&str; COLUMNS] = ["1", "2", "4", "8", "16", "32", ">=64"];
+/// Names of the columns of operations per call.
+pub(super) const CALL_LEVELS: [&str; COLUMNS] = ["0", "4", "8", "16", "32", "64", ">=64"];
+/// Maximum number of operations per call in the column `4`.
+const SMALLEST_CALL: u64 = 4;
+
+/// The three tables in percent, as far as known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Depths {
+    /// Operations in flight when another was submitted, by [`DEPTH_LEVELS`].
+    pub(super) level: Option<[f64; COLUMNS]>,
+    /// Operations that a call submitted, by [`CALL_LEVELS`].
+    pub(super) submit: Option<[f64; COLUMNS]>,
+    /// Operations that were reaped at once, by [`CALL_LEVELS`].
+    pub(super) complete: Option<[f64; COLUMNS]>,
+}
+
+impl Depths {
+    /// Returns the tables of a job from the counts of all its workers, or else weighted by the operations of each result.
+    pub(super) fn from_job(job: &Job) -> Self {
+        if let Some(counts) = job.costs().depth_counts.filter(|counts| *counts != DepthCounts::NONE) {
+            return Self::from_counts(&counts);
+        }
+        let mut ops = 0.0;
+        let mut sum: Option<Self> = None;
+        for member in &job.members {
+            let kinds = member.seen.kinds.values();
+            let own = kinds.fold(0, |sum: u64, k| sum.saturating_add(k.latency.count)) as f64;
+            let one = Self::of_member(member);
+            sum = Some(sum.map_or(one, |sum| sum.and(&one, own / (ops + own).max(1.0))));
+            ops += own;
+        }
+        sum.unwrap_or_default()
+    }
+
+    /// Returns the mean with other tables, which have the weight `share`.
+    fn and(&self, others: &Self, share: f64) -> Self {
+        let both = |a: Option<[f64; COLUMNS]>, b: Option<[f64; COLUMNS]>| {
+            a.zip(b).map(|(a, b)| std::array::from_fn(|at| (1.0 - share) * a[at] + share * b[at]))
+        };
+        Self {
+            level: both(self.level, others.level),
+            submit: both(self.submit, others.submit),
+            complete: both(self.complete, others.complete),
+        }
+    }
+
+    fn of_member(member: &Member) -> Self {
+        let counts = member.seen.workers.depth_counts.filter(|counts| *counts != DepthCounts::NONE);
+        counts.map_or_else(|| Self::of_stream(member.stream), |counts| Self::from_counts(&counts))
+    }
+
+    fn from_counts(counts: &DepthCounts) -> Self {
+        let shares = |counts: &[u64; COLUMNS]| {
+            let all: u64 = counts.iter().fold(0, |sum, count| sum.saturating_add(*count));
+            let share = |count: u64| match count {
+                0 => 0.0,
+                count => (100.0 * count as f64 / all as f64).max(MIN_DEPTH_SHARE),
+            };
+            Some(counts.map(share))
+        };
+        Self {
+            level: shares(&counts.level),
+            submit: shares(&counts.submit),
+            complete: shares(&counts.complete),
+        }
+    }
+
+    /// Returns the tables of a stream with completed operations.
+    fn of_stream(stream: &Stream) -> Self {
+        let per_worker = u64::from(stream.depth).saturating_mul(stream.lanes());
+        let all_in = |column: usize, known: bool| {
+            known.then(|| std::array::from_fn(|at| if at == column { 100.0 } else { 0.0 }))
+        };
+        Self {
+            level: all_in(0, per_worker == 1),
+            submit: all_in(1, u64::from(stream.batch.submit).min(per_worker) <= SMALLEST_CALL),
+            complete: all_in(1, per_worker <= SMALLEST_CALL),
+        }
+    }
+}
+
+/// Number of percentiles in a terse line.
+pub(super) const TERSE_PERCENTILES: usize = 20;
+
+/// Upper limits of the latency columns. Nanoseconds and microseconds lack the last column; milliseconds have one
+/// more.
+pub(super) const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
+
+/// Shares of latencies in percent, by unit and [`LATENCY_LIMITS`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct LatencyShares {
+    /// Latencies below a microsecond.
+    pub(super) ns: [f64; 10],
+    /// Latencies below a millisecond.
+    pub(super) us: [f64; 10],
+    /// The other latencies.
+    pub(super) ms: [f64; 12],
+}
+
+impl LatencyShares {
+    /// Computes the shares of several distributions together.
+    pub(super) fn from_distributions(all: &[&Distribution]) -> Self {
+        let total: u64 = all.iter().fold(0, |sum, d| sum.saturating_add(d.count));
+        let share = |from: u64, to: u64| {
+            let count = all.iter().fold(0, |sum: u64, d| sum.saturating_add(d.between(from, to)));
+            visible_percent(count, total, MIN_LATENCY_SHARE)
+        };
+        let row = |unit: u64, at: usize| {
+            // Shorter latencies are in the row above.
+            let from =
+                if at == 0 && unit == 1 { 0 } else { at.checked_sub(1).map_or(1, |at| LATENCY_LIMITS[at]) };
+            share(
+                from.saturating_mul(unit),
+                LATENCY_LIMITS.get(at).map_or(u64::MAX, |to| to.saturating_mul(unit)),
+            )
+        };
+        Self {
+            ns: std::array::from_fn(|at| row(1, at)),
+            us: std::array::from_fn(|at| row(1_000, at)),
+            ms: std::array::from_fn(|at| row(1_000_000, at)),
+        }
+    }
+}
+
+/// Minimum printed share of a non-empty column.
+const MIN_LATENCY_SHARE: f64 = 0.01;
+
+fn visible_percent(part: u64, whole: u64, least: f64) -> f64 {
+    if part == 0 || whole == 0 { 0.0 } else { (100.0 * part as f64 / whole as f64).max(least) }
+}
+
+/// The format of `ctime`.
+const CTIME: &str = "%a %b %e %H:%M:%S %Y";
+
+/// Returns the end of the last run; `None` if the report lacks its start.
+pub(super) fn end_time(report: &Report, jobs: &[Job]) -> Option<Zoned> {
+    let began: Timestamp = report.started.parse().ok()?;
+    let offset = Pieces::parse(&report.started).ok()?.to_numeric_offset().unwrap_or(Offset::UTC);
+    let took = SignedDuration::from_millis((elapsed_ns(jobs) / 1_000_000) as i64);
+    Some(began.checked_add(took).ok()?.to_zoned(TimeZone::fixed(offset)))
+}
+
+/// `Sun Nov 22 17:37:37 2026`.
+pub(super) fn ctime(at: &Zoned) -> String {
+    at.strftime(CTIME).to_string()
+}
+
+/// Returns the time from the start of the session to the end of its last run, in ns.
+pub(super) fn elapsed_ns(jobs: &[Job]) -> u64 {
+    jobs.iter().map(Job::ended_ns).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+fn example_observed(kinds: &[Kind]) -> Observed {
+    let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
+    let stretch = |start_ns, ops| Stretch { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
+    let course = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
+    let one = ObservedKind { bytes: 409_600, short: 0, latency, course, ..ObservedKind::default() };
+    let kinds: BTreeMap<Kind, ObservedKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
+    Observed { kinds, window_ns: 1_000_000_000, ..Observed::default() }
+}
+
+#[cfg(test)]
+fn stretch(start_ns: u64, ns: u64, ops: u64) -> Stretch {
+    Stretch { start_ns, ns, ops, bytes: ops * 512 }
+}
+
+#[test]
+fn rates_cover_the_window_and_samples_the_time_series() {
+    let d = Direction::from_observed(&[&example_observed(&[Kind::Read])], &[Kind::Read]);
+    assert_eq!((d.ops, d.iops, d.bytes_per_s, d.runtime_ms), (100, 100.0, 409_600.0, 1000));
+    let RateSamples { count, min, max, mean, deviation } = d.iops_samples;
+    assert_eq!((count, min, max, mean), (2, 60, 100, 80.0));
+    assert!((deviation - 28.284).abs() < 0.001 && d.bw.max == 400);
+    assert!((d.bw.percent_of(409_600.0) - 80.0).abs() < 1e-9);
+    let none = Direction::from_observed(&[&example_observed(&[Kind::Read])], &[Kind::Write]);
+    assert_eq!((none.ops, none.runtime_ms, none.bw), (0, 0, RateSamples::default()));
+}
+
+#[test]
+fn results_reported_as_one_are_summed_over_time() {
+    let (one, mut other) = (example_observed(&[Kind::Read]), example_observed(&[Kind::Read, Kind::Write]));
+    other.window_ns = 2_000_000_000;
+    let d = Direction::from_observed(&[&one, &other], &[Kind::Read]);
+    assert_eq!((d.ops, d.bytes, d.runtime_ms, d.iops), (200, 819_200, 2000, 100.0));
+    assert_eq!((d.iops_samples.count, d.iops_samples.min, d.iops_samples.max), (2, 120, 200));
+    let mixed = Direction::from_observed(&[&one, &other], &[Kind::Read, Kind::Write, Kind::Trim]);
+    assert_eq!((mixed.ops, mixed.iops_samples.max), (300, 300));
+}
+
+#[test]
+fn a_stretch_across_two_steps_is_divided_without_loss() {
+    let course = [stretch(0, 10, 7), stretch(10, 20, 40), stretch(30, 10, 1), stretch(0, 10, 3)];
+    let steps = steps(&course, 20);
+    assert_eq!(steps.values().map(|s| s.ops).collect::<Vec<_>>(), [30.0, 21.0]);
+    assert_eq!(steps.values().map(|s| s.bytes).collect::<Vec<_>>(), [30.0 * 512.0, 21.0 * 512.0]);
+    assert_eq!([50, 20, 3].map(|least| step_length(&course, least)), [50, 20, 10]);
+    assert_eq!(step_length(&[], 5), 5);
+}
+
+#[test]
+fn very_long_times_are_limited() {
+    let course = [stretch(u64::MAX - 5, u64::MAX, 7), stretch(0, u64::MAX, 1)];
+    assert!(steps(&course, 1).len() <= 2 + MAX_STEPS as usize);
+    assert_eq!(step_length(&course, 9), u64::MAX);
+    let half = (1 << 63) + 1;
+    assert_eq!(steps(&[stretch(half, half, 7)], half).len(), 1);
+}
+
+#[test]
+fn tables_with_a_single_possible_value_are_known() {
+    use model::job::{Access, Pattern};
+    let stream = |depth| Stream::plain(Access::plain(Pattern::Random, 4096, 100), depth, 3, "io_uring");
+    let known = |s: &Stream| {
+        let d = Depths::of_stream(s);
+        [d.level, d.submit, d.complete].map(|table| table.map(|t| t.iter().position(|share| *share > 0.0)))
+    };
+    assert_eq!(known(&stream(1)), [Some(Some(0)), Some(Some(1)), Some(Some(1))]);
+    assert_eq!(known(&stream(32)), [None, Some(Some(1)), None]);
+    let mut batches = stream(32);
+    batches.batch.submit = 8;
+    assert_eq!(known(&batches), [None; 3]);
+    batches.targets = vec![0, 1];
+    batches.depth = 1;
+    assert_eq!(known(&batches), [None, Some(Some(1)), Some(Some(1))]);
+}
+
+#[test]
+fn a_table_of_several_results_is_known_if_all_are() {
+    let table = |column: usize| Some(std::array::from_fn(|at| if at == column { 100.0 } else { 0.0 }));
+    let one = Depths { level: table(0), submit: table(1), complete: None };
+    let both = one.and(&Depths { level: table(2), ..one }, 0.25);
+    assert_eq!(both.level, Some([75.0, 0.0, 25.0, 0.0, 0.0, 0.0, 0.0]));
+    assert_eq!((both.submit, both.complete), (table(1), None));
+}
+
+#[test]
+fn shares_of_counts_total_100_percent_and_rare_ones_are_visible() {
+    let mut counts = DepthCounts::default();
+    (0..9999).for_each(|_| counts.submitted(1, 32));
+    counts.submitted(1, 1);
+    counts.completed(6);
+    let Depths { level, submit, complete } = Depths::from_counts(&counts);
+    assert_eq!(level, Some([MIN_DEPTH_SHARE, 0.0, 0.0, 0.0, 0.0, 99.99, 0.0]));
+    assert_eq!(submit.map(|shares| shares[1]), Some(100.0));
+    assert_eq!(complete.map(|shares| shares[2]), Some(100.0));
+}
+
+#[test]
+fn each_latency_is_in_one_share() {
+    let bins: Vec<(u64, u64)> =
+        [0, 1, 3, 999, 1_000, 1_999, 2_000, 999_999, 1_000_000, 1_999_999_999, 2_000_000_000, u64::MAX - 1]
+            .map(|ns| (ns, 1))
+            .to_vec();
+    let d = Distribution { count: bins.len() as u64, bins, ..Distribution::default() };
+    let LatencyShares { ns, us, ms } = LatencyShares::from_distributions(&[&d, &d]);
+    let sum: f64 = ns.iter().chain(&us).chain(&ms).sum();
+    assert!((sum - 100.0).abs() < 1e-9, "{ns:?} {us:?} {ms:?}");
+    let one = 100.0 / 12.0;
+    let twelfths = |shares: &[f64]| shares.iter().map(|s| (s / one).round() as u32).collect::<Vec<_>>();
+    assert_eq!(twelfths(&ns), [2, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(twelfths(&us), [2, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(twelfths(&ms), [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2]);
+}
+
+#[test]
+fn rare_latencies_are_visible_and_absent_ones_are_zero() {
+    let d =
+        Distribution { count: 1_000_001, bins: vec![(60, 1_000_000), (5_000, 1)], ..Distribution::default() };
+    assert_eq!(
+        (LatencyShares::from_distributions(&[&d]).us[2], LatencyShares::from_distributions(&[]).us[2]),
+        (0.01, 0.0)
+    );
 }

@@ -1,38 +1,33 @@
-//! fio's JSON: `json`, and `json+` with all latencies.
-//!
-//! For: its keys, its types and its layout, which scripts look for with text tools too. Not for: figures ([`super::direction`]).
+//! fio's JSON: `json`, and `json+` with all latency bins. Keys, types and layout equal fio's, because scripts also read it with text tools.
 
-use super::depths::{AT_ONCE, COLUMNS, Depths, LEVELS};
-use super::direction::Direction;
-use super::ended::{ctime, elapsed_ns, ended};
-use super::job::{Group, Job, cpu_percent, disks, idleness, jobs, util_percent};
-use super::layout::{BELOW, Shares};
+use super::job::{
+    CALL_LEVELS, COLUMNS, DEPTH_LEVELS, Depths, Direction, Group, Job, LATENCY_LIMITS, LatencyShares,
+    cpu_percent, ctime, disk_totals, elapsed_ns, end_time, idleness, jobs, util_percent,
+};
 use super::{VERSION, options};
-use model::distribution::Distribution;
+use model::figures::ObservedDisk;
 use model::finding::Outcome;
-use model::fio_layout::FioLayout;
+use model::histogram::Distribution;
 use model::job::{Quantity, Steadied, Steady};
-use model::observed::ObservedDisk;
-use model::report::Report;
-use model::typed::Options;
-use model::verdict::Verdict;
+use model::report::{Report, Verdict};
+use model::spec::{FioLayout, Options};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::{Map, Serializer, Value, json};
 use std::io::{self, Write};
 
-/// Writes it; `plus` with all latencies.
+/// Writes fio's JSON; with `plus`, adds all latency bins.
 pub(super) fn write(report: &Report, plus: bool, to: &mut dyn Write) -> io::Result<()> {
     let jobs = jobs(report);
     let mut all = Map::new();
     all.insert("fio version".into(), VERSION.into());
-    all.extend(times(report, &jobs));
-    let defaults = options::defaults(&jobs);
+    all.extend(end_time_keys(report, &jobs));
+    let defaults = options::default_options(&jobs);
     if !defaults.is_empty() {
-        all.insert("global options".into(), of_options(defaults));
+        all.insert("global options".into(), options_json(defaults));
     }
-    all.insert("jobs".into(), jobs.iter().map(|job| of_job(job, &jobs, plus)).collect());
-    let disks: Vec<Value> = disks(&jobs).iter().map(of_disk).collect();
+    all.insert("jobs".into(), jobs.iter().map(|job| job_json(job, &jobs, plus)).collect());
+    let disks: Vec<Value> = disk_totals(&jobs).iter().map(disk_json).collect();
     if !disks.is_empty() {
         all.insert("disk_util".into(), disks.into());
     }
@@ -41,15 +36,15 @@ pub(super) fn write(report: &Report, plus: bool, to: &mut dyn Write) -> io::Resu
         let all_cpus = std::iter::once(("system".to_owned(), system.into()));
         all.insert("cpu_idleness".into(), all_cpus.chain(each).collect::<Map<_, _>>().into());
     }
-    all.insert("fathom".into(), verdict(report));
-    Value::Object(all).serialize(&mut Serializer::with_formatter(&mut *to, Layout::default()))?;
+    all.insert("fathom".into(), verdict_json(report));
+    Value::Object(all).serialize(&mut Serializer::with_formatter(&mut *to, FioFormatter::default()))?;
     to.write_all(b"\n")
 }
 
-/// When the last run ended, as numbers and as people read it.
-fn times(report: &Report, jobs: &[Job]) -> Map<String, Value> {
+/// Returns the end of the last run as numbers and as text.
+fn end_time_keys(report: &Report, jobs: &[Job]) -> Map<String, Value> {
     let mut out = Map::new();
-    if let Some(at) = ended(report, jobs) {
+    if let Some(at) = end_time(report, jobs) {
         out.insert("timestamp".into(), at.timestamp().as_second().into());
         out.insert("timestamp_ms".into(), at.timestamp().as_millisecond().into());
         out.insert("time".into(), ctime(&at).into());
@@ -57,27 +52,27 @@ fn times(report: &Report, jobs: &[Job]) -> Map<String, Value> {
     out
 }
 
-fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
+fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
     let mut out = Map::new();
     out.insert("jobname".into(), job.name().to_owned().into());
     out.insert("groupid".into(), job.group.into());
     out.insert("error".into(), job.error().into());
-    // Nothing is left to do.
+    // A finished job has no time left.
     out.insert("eta".into(), 0.into());
     out.insert("elapsed".into(), elapsed_ns(all).div_ceil(1_000_000_000).into());
-    out.insert("job options".into(), of_options(options::options(job)));
+    out.insert("job options".into(), options_json(options::job_options(job)));
     let layout = job.layout();
     for (word, direction) in job.directions() {
         let group = Group::from_jobs(all, job.group, word).unwrap_or_default();
-        out.insert(word.into(), of_direction(&direction, &group, &layout, plus));
+        out.insert(word.into(), direction_json(&direction, &group, &layout, plus));
     }
     let sync = job.sync();
     let has_percentiles = layout.clat_percentiles || layout.lat_percentiles;
-    let lat = of_latencies(&sync, has_percentiles.then_some(&layout), plus);
+    let lat = latency_json(&sync, has_percentiles.then_some(&layout), plus);
     out.insert("sync".into(), json!({ "total_ios": sync.count, "lat_ns": lat }));
-    out.extend(costs(job));
-    out.extend(depths(job));
-    out.extend(shares(job));
+    out.extend(cost_keys(job));
+    out.extend(depth_keys(job));
+    out.extend(share_keys(job));
     let errors = job.errors();
     if !errors.is_empty() {
         let total = errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
@@ -85,7 +80,7 @@ fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
         out.insert("first_error".into(), job.error().into());
     }
     out.insert("latency_depth".into(), job.depth().into());
-    // As in fio one is in ns and the other in us.
+    // As in fio, one is in ns and the other in us.
     let [target, window] = job.latency_target().map_or([0, 0], |t| [t.ns, t.window_ns / 1000]);
     let percent = job.latency_target().map_or(100.0, |t| t.percent);
     out.insert("latency_target".into(), target.into());
@@ -95,28 +90,28 @@ fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
         out.insert("desc".into(), layout.description.clone().into());
     }
     if let Some((rule, seen)) = job.steadied() {
-        out.insert("steadystate".into(), of_steadied(rule, seen));
+        out.insert("steadystate".into(), steadied_json(rule, seen));
     }
-    let own = own(job);
+    let own = fathom_json(job);
     out.insert("fathom".into(), own);
     out.into()
 }
 
-/// Whether it became steady, and the values by which that was decided.
-fn of_steadied(rule: &Steady, seen: &Steadied) -> Value {
+/// Returns whether the job became steady, and the values that decided it.
+fn steadied_json(rule: &Steady, seen: &Steadied) -> Value {
     let spread = seen.spread(rule.quantity);
     let sign = if rule.percent { "%" } else { "" };
-    let whole = |values: &[f64]| -> Vec<u64> { values.iter().map(|v| *v as u64).collect() };
+    let integers = |values: &[f64]| -> Vec<u64> { values.iter().map(|v| *v as u64).collect() };
     let (bw, iops) = (seen.spread(Quantity::Bandwidth).mean as u64, seen.spread(Quantity::Iops).mean as u64);
     let mut data = json!({
         "bw_mean": bw,
         "iops_mean": iops,
-        "iops": whole(&seen.iops),
-        "bw": whole(&seen.bytes_per_s),
+        "iops": integers(&seen.iops),
+        "bw": integers(&seen.bytes_per_s),
     });
     if rule.quantity == Quantity::Latency {
         data["lat_mean"] = (seen.spread(Quantity::Latency).mean as u64).into();
-        data["lat"] = whole(&seen.latency_ns).into();
+        data["lat"] = integers(&seen.latency_ns).into();
     }
     json!({
         "ss": format!("{}:{:.6}{sign}", rule.name(), rule.limit),
@@ -129,12 +124,12 @@ fn of_steadied(rule: &Steady, seen: &Steadied) -> Value {
     })
 }
 
-fn of_options(options: Options) -> Value {
+fn options_json(options: Options) -> Value {
     Value::Object(options.into_iter().map(|(name, value)| (name, value.into())).collect())
 }
 
-/// What fathom says of it: of several as one the worst, with all their names.
-fn own(job: &Job) -> Value {
+/// Returns fathom's keys of a job: the worst verdict of its results, with all their names.
+fn fathom_json(job: &Job) -> Value {
     let results = || job.members.iter().map(|member| member.result);
     let verdict = results().map(|result| result.verdict).max().map(Verdict::word);
     let mut names: Vec<&str> = results().map(|result| result.true_name.as_str()).collect();
@@ -147,7 +142,7 @@ fn own(job: &Job) -> Value {
     })
 }
 
-fn of_direction(of: &Direction, group: &Group, layout: &FioLayout, plus: bool) -> Value {
+fn direction_json(of: &Direction, group: &Group, layout: &FioLayout, plus: bool) -> Value {
     let clat = layout.clat_percentiles.then_some(layout);
     let lat = layout.lat_percentiles.then_some(layout);
     let (bw, iops) = (&of.bw, &of.iops_samples);
@@ -160,17 +155,17 @@ fn of_direction(of: &Direction, group: &Group, layout: &FioLayout, plus: bool) -
         "runtime": of.runtime_ms,
         "total_ios": of.ops,
         "short_ios": of.short,
-        // fathom drops none.
+        // fathom drops no samples.
         "drop_ios": 0,
-        // The time in the call that submits is in that of the completion.
-        "slat_ns": of_latencies(&Distribution::default(), None, plus),
-        "clat_ns": of_latencies(&of.clat, clat, plus),
-        "lat_ns": of_latencies(&of.lat, lat, plus),
+        // The time in the submit call is part of the completion latency.
+        "slat_ns": latency_json(&Distribution::default(), None, plus),
+        "clat_ns": latency_json(&of.clat, clat, plus),
+        "lat_ns": latency_json(&of.lat, lat, plus),
     });
     if !of.priorities.is_empty() {
         let kind = if layout.lat_percentiles { "lat_ns" } else { "clat_ns" };
         let one = |([class, level], latencies): &([u32; 2], Distribution)| {
-            let latencies = of_latencies(latencies, lat.or(clat), plus);
+            let latencies = latency_json(latencies, lat.or(clat), plus);
             json!({ "prioclass": class, "prio": level, kind: latencies })
         };
         out["prios"] = of.priorities.iter().map(one).collect();
@@ -195,7 +190,7 @@ fn of_direction(of: &Direction, group: &Group, layout: &FioLayout, plus: bool) -
 }
 
 /// Latencies, with percentiles if their kind has any, and in `json+` with all bins next to these.
-fn of_latencies(of: &Distribution, percentiles: Option<&FioLayout>, plus: bool) -> Value {
+fn latency_json(of: &Distribution, percentiles: Option<&FioLayout>, plus: bool) -> Value {
     let mut out = Map::new();
     out.insert("min".into(), of.min_ns.into());
     out.insert("max".into(), of.max_ns.into());
@@ -213,8 +208,8 @@ fn of_latencies(of: &Distribution, percentiles: Option<&FioLayout>, plus: bool) 
     out.into()
 }
 
-/// What the job cost. What no worker says is left out.
-fn costs(job: &Job) -> Map<String, Value> {
+/// Returns the costs of a job. Unknown costs are left out.
+fn cost_keys(job: &Job) -> Map<String, Value> {
     let workers = job.costs();
     let mut out = Map::new();
     if workers.wall_ns == 0 {
@@ -232,8 +227,8 @@ fn costs(job: &Job) -> Map<String, Value> {
     out
 }
 
-/// Shares by depth, as far as they are known.
-fn depths(job: &Job) -> Map<String, Value> {
+/// Returns the shares by depth, as far as they are known.
+fn depth_keys(job: &Job) -> Map<String, Value> {
     let table = |names: [&str; COLUMNS], shares: [f64; COLUMNS]| -> Value {
         Value::Object(
             names.into_iter().zip(shares).map(|(name, share)| (name.to_owned(), share.into())).collect(),
@@ -241,25 +236,26 @@ fn depths(job: &Job) -> Map<String, Value> {
     };
     let Depths { level, submit, complete } = Depths::from_job(job);
     let all = [
-        ("iodepth_level", LEVELS, level),
-        ("iodepth_submit", AT_ONCE, submit),
-        ("iodepth_complete", AT_ONCE, complete),
+        ("iodepth_level", DEPTH_LEVELS, level),
+        ("iodepth_submit", CALL_LEVELS, submit),
+        ("iodepth_complete", CALL_LEVELS, complete),
     ];
     all.into_iter().filter_map(|(key, names, shares)| Some((key.to_owned(), table(names, shares?)))).collect()
 }
 
-fn shares(job: &Job) -> Map<String, Value> {
+fn share_keys(job: &Job) -> Map<String, Value> {
     let latencies = job.latencies();
-    let Shares { ns, us, ms } = Shares::from_distributions(&latencies.iter().collect::<Vec<_>>());
+    let LatencyShares { ns, us, ms } =
+        LatencyShares::from_distributions(&latencies.iter().collect::<Vec<_>>());
     let table = |shares: &[f64]| -> Value {
-        let names = BELOW.iter().map(u64::to_string).chain([">=2000".to_owned()]);
+        let names = LATENCY_LIMITS.iter().map(u64::to_string).chain([">=2000".to_owned()]);
         Value::Object(names.zip(shares).map(|(name, share)| (name, (*share).into())).collect())
     };
     let all = [("latency_ns", table(&ns)), ("latency_us", table(&us)), ("latency_ms", table(&ms))];
     all.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-fn of_disk(disk: &ObservedDisk) -> Value {
+fn disk_json(disk: &ObservedDisk) -> Value {
     let stat = &disk.stat;
     json!({
         "name": disk.name,
@@ -274,8 +270,8 @@ fn of_disk(disk: &ObservedDisk) -> Value {
     })
 }
 
-/// What fathom says of all that: the first lines of its own report, and each finding.
-fn verdict(report: &Report) -> Value {
+/// Returns fathom's verdict: the first lines of its own report, and each finding.
+fn verdict_json(report: &Report) -> Value {
     let findings: Vec<Value> = report
         .findings
         .iter()
@@ -309,11 +305,11 @@ fn verdict(report: &Report) -> Value {
     })
 }
 
-/// fio's layout: a blank before each colon too, and six decimals.
+/// fio's layout: a blank before each colon, and six decimals.
 #[derive(Default)]
-struct Layout(PrettyFormatter<'static>);
+struct FioFormatter(PrettyFormatter<'static>);
 
-impl Formatter for Layout {
+impl Formatter for FioFormatter {
     fn write_f64<W: ?Sized + Write>(&mut self, to: &mut W, value: f64) -> io::Result<()> {
         write!(to, "{value:.6}")
     }

@@ -1,35 +1,34 @@
-//! A job in the options of fio that say the same.
+//! A job as equivalent fio options, for the key `job options` and the first lines of the text.
 //!
-//! For: the key `job options` and the first lines of the text, which readers tell jobs apart by; where options were typed, those. Not for: a job file to run: what fio
-//! has no word for is not in it, and `fathom` reads its own job files.
+//! If the user typed options, these are printed. Otherwise the job is translated; what fio has no option for is left out.
 
 use super::job::{Job, Member};
 use model::job::{
     Access, Arrivals, Cache, Kind, Line, Order, Pace, Pattern, PerKind, Sizes, SyncCall, ZoneSize,
 };
-use model::typed::Options;
+use model::spec::Options;
 use model::units::show_block;
 
-/// An option by its name, with its value.
-type Named = (&'static str, String);
+/// The name and value of an option.
+type NamedOption = (&'static str, String);
 
-/// The options of a job: of several as one those of the last, as in fio.
-pub(super) fn options(job: &Job) -> Options {
+/// Returns the options of a job: those of its last member, as in fio.
+pub(super) fn job_options(job: &Job) -> Options {
     let typed = job.members.last().and_then(|member| member.seen.typed.as_ref());
     typed.map_or_else(
-        || same(job).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        || equivalent_options(job).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         |typed| typed.stream.options.clone(),
     )
 }
 
-/// The options that were typed for all jobs.
-pub(super) fn defaults(jobs: &[Job]) -> Options {
+/// Returns the options that the user typed for all jobs.
+pub(super) fn default_options(jobs: &[Job]) -> Options {
     let typed = jobs.first().and_then(|job| job.first().seen.typed.as_ref());
     typed.map(|typed| typed.defaults.clone()).unwrap_or_default()
 }
 
-/// The options that say the same as a job.
-fn same(job: &Job) -> Vec<Named> {
+/// Returns fio options that are equivalent to a job.
+fn equivalent_options(job: &Job) -> Vec<NamedOption> {
     let one = job.first();
     let stream = one.stream;
     let mut out = vec![
@@ -39,12 +38,12 @@ fn same(job: &Job) -> Vec<Named> {
         ("iodepth", stream.depth.to_string()),
         ("numjobs", stream.workers.to_string()),
     ];
-    out.extend(sizes(&stream.access));
-    out.extend(cache(stream.cache));
-    out.extend(order(&stream.access));
-    out.extend(place(&one));
-    out.extend(pace(&one));
-    out.extend(ends(&one));
+    out.extend(size_options(&stream.access));
+    out.extend(cache_options(stream.cache));
+    out.extend(order_options(&stream.access));
+    out.extend(target_options(&one));
+    out.extend(rate_options(&one));
+    out.extend(runtime_options(&one));
     let plain = (stream.batch.submit, stream.batch.complete);
     if plain != (1, 1) {
         out.push(("iodepth_batch_submit", plain.0.to_string()));
@@ -63,7 +62,7 @@ fn same(job: &Job) -> Vec<Named> {
     out
 }
 
-/// The word of `rw`.
+/// Returns the value of `rw`.
 pub(super) fn rw(access: &Access) -> &'static str {
     let kinds: Vec<Kind> = access.kinds().collect();
     let sequential = access.pattern() == Some(Pattern::Sequential);
@@ -81,7 +80,7 @@ pub(super) fn rw(access: &Access) -> &'static str {
     }
 }
 
-/// The word of `ioengine`; the name here where fio has none like it.
+/// Returns the value of `ioengine`, or fathom's name if fio has no such engine.
 pub(super) fn engine(name: &str) -> &str {
     match name {
         "sync" => "psync",
@@ -92,45 +91,48 @@ pub(super) fn engine(name: &str) -> &str {
     }
 }
 
-/// `4k`, as fio's users type it.
-fn size(bytes: u64) -> String {
+/// `4k`, as users of fio type it.
+fn size_text(bytes: u64) -> String {
     show_block(bytes).to_ascii_lowercase()
 }
 
-/// Sizes of the operations, where one line says them.
-fn sizes(access: &Access) -> Option<Named> {
+/// Returns the block sizes, if a single option expresses them.
+fn size_options(access: &Access) -> Option<NamedOption> {
     let [line] = access.lines.as_slice() else { return None };
     if let Some(bytes) = access.block_bytes() {
-        return Some(("bs", size(bytes.into())));
+        return Some(("bs", size_text(bytes.into())));
     }
     let PerKind { read, write, trim } = &line.sizes;
     let all = [read, write, trim];
     let same = line.drawn_sizes().all(|sizes| Some(sizes) == line.drawn_sizes().next());
     if same {
-        return line.drawn_sizes().next().map(one_size);
+        return line.drawn_sizes().next().map(block_size_option);
     }
-    let fixed: Option<Vec<String>> =
-        all.iter().map(|s| if let Sizes::Fixed(b) = s { Some(size((*b).into())) } else { None }).collect();
+    let fixed: Option<Vec<String>> = all
+        .iter()
+        .map(|s| if let Sizes::Fixed(b) = s { Some(size_text((*b).into())) } else { None })
+        .collect();
     fixed.map(|sizes| ("bs", sizes.join(",")))
 }
 
-fn one_size(sizes: &Sizes) -> Named {
+fn block_size_option(sizes: &Sizes) -> NamedOption {
     match sizes {
-        Sizes::Fixed(bytes) => ("bs", size((*bytes).into())),
+        Sizes::Fixed(bytes) => ("bs", size_text((*bytes).into())),
         Sizes::Range(least, most) => {
-            ("bsrange", format!("{}-{}", size((*least).into()), size((*most).into())))
+            ("bsrange", format!("{}-{}", size_text((*least).into()), size_text((*most).into())))
         }
         Sizes::Split(split) => {
             let all: u64 = split.iter().map(|(_, weight)| u64::from(*weight)).sum();
             let share = |weight: u32| (f64::from(weight) * 100.0 / all.max(1) as f64).round();
-            let words =
-                split.iter().map(|(bytes, weight)| format!("{}/{}", size((*bytes).into()), share(*weight)));
+            let words = split
+                .iter()
+                .map(|(bytes, weight)| format!("{}/{}", size_text((*bytes).into()), share(*weight)));
             ("bssplit", words.collect::<Vec<_>>().join(":"))
         }
     }
 }
 
-fn cache(cache: Cache) -> Vec<Named> {
+fn cache_options(cache: Cache) -> Vec<NamedOption> {
     let mut out = vec![("direct", u8::from(cache.is_direct()).to_string())];
     let sync = match (cache.is_sync(), cache.is_full_sync()) {
         (_, true) => Some("sync"),
@@ -141,26 +143,26 @@ fn cache(cache: Cache) -> Vec<Named> {
     out
 }
 
-/// The mix of directions and the order of offsets, where one line says them.
-fn order(access: &Access) -> Vec<Named> {
+/// Returns the mix of directions and the order of offsets, if options express them.
+fn order_options(access: &Access) -> Vec<NamedOption> {
     let [line] = access.lines.as_slice() else { return Vec::new() };
     let mut out = Vec::new();
     if line.does(Kind::Read) && line.does(Kind::Write) {
         out.push(("rwmixread", line.mix.read_percent.to_string()));
     }
-    out.extend(distribution(line));
+    out.extend(distribution_option(line));
     if let Some(zones) = access.strided {
         out.push(("zonemode", "strided".into()));
-        out.push(("zonesize", size(zones.bytes)));
-        out.push(("zonerange", size(zones.range_bytes)));
-        out.push(("zoneskip", size(zones.skip_bytes)));
+        out.push(("zonesize", size_text(zones.bytes)));
+        out.push(("zonerange", size_text(zones.range_bytes)));
+        out.push(("zoneskip", size_text(zones.skip_bytes)));
     }
     out
 }
 
-fn distribution(line: &Line) -> Option<Named> {
+fn distribution_option(line: &Line) -> Option<NamedOption> {
     match &line.order {
-        // fio visits each block once unless it is told not to.
+        // By default, fio accesses each block once.
         Order::Sequential(_) | Order::Once => None,
         Order::Random => Some(("norandommap", "1".into())),
         Order::Mixed(percent) => Some(("percentage_random", percent.to_string())),
@@ -175,7 +177,7 @@ fn distribution(line: &Line) -> Option<Named> {
             let words = zones.iter().map(|z| match z.size {
                 ZoneSize::Percent(percent) => format!("{}/{percent}", z.access_percent),
                 ZoneSize::Bytes(bytes) | ZoneSize::UpTo(bytes) => {
-                    format!("{}/{}", z.access_percent, size(bytes))
+                    format!("{}/{}", z.access_percent, size_text(bytes))
                 }
             });
             let word = if absolute { "zoned_abs" } else { "zoned" };
@@ -184,8 +186,8 @@ fn distribution(line: &Line) -> Option<Named> {
     }
 }
 
-/// What is touched.
-fn place(job: &Member) -> Vec<Named> {
+/// Returns the options of the target and its region.
+fn target_options(job: &Member) -> Vec<NamedOption> {
     let targets = &job.seen.targets;
     let names = |made: bool| -> Option<String> {
         let names = targets.iter().filter(|t| t.is_made == made).map(|t| t.path.replace(':', "\\:"));
@@ -193,19 +195,19 @@ fn place(job: &Member) -> Vec<Named> {
         (!names.is_empty()).then_some(names)
     };
     let access = &job.stream.access;
-    let mut out: Vec<Named> = Vec::new();
+    let mut out: Vec<NamedOption> = Vec::new();
     out.extend(names(false).map(|names| ("filename", names)));
     out.extend(names(true).map(|names| ("directory", names)));
     let there = targets.iter().map(|t| t.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes));
     let bytes = there.fold(0, u64::saturating_add);
-    out.extend((bytes > 0).then(|| ("size", size(bytes))));
-    out.extend((access.offset_bytes > 0).then(|| ("offset", size(access.offset_bytes))));
+    out.extend((bytes > 0).then(|| ("size", size_text(bytes))));
+    out.extend((access.offset_bytes > 0).then(|| ("offset", size_text(access.offset_bytes))));
     out
 }
 
-/// What holds operations back.
-fn pace(job: &Member) -> Vec<Named> {
-    let mut out: Vec<Named> = Vec::new();
+/// Returns the options that limit the rate.
+fn rate_options(job: &Member) -> Vec<NamedOption> {
+    let mut out: Vec<NamedOption> = Vec::new();
     match job.stream.pace {
         Pace::Closed => {}
         Pace::Limited { iops, bytes_per_s } => {
@@ -214,14 +216,14 @@ fn pace(job: &Member) -> Vec<Named> {
         }
         Pace::Each { iops, bytes_per_s } => {
             let limits = [("rate_iops", iops), ("rate", bytes_per_s)];
-            let said = limits.into_iter().filter(|(_, each)| each.named().next().is_some());
-            out.extend(said.map(|(option, each)| {
+            let limited = limits.into_iter().filter(|(_, each)| each.named().next().is_some());
+            out.extend(limited.map(|(option, each)| {
                 (option, format!("{:.0},{:.0},{:.0}", each.read, each.write, each.trim))
             }));
         }
         Pace::Open { iops, arrivals } => {
             out.push(("rate_iops", format!("{iops:.0}")));
-            // fio has no word for bursts.
+            // fio has no option for bursts.
             let word = match arrivals {
                 Arrivals::Poisson => Some("poisson"),
                 Arrivals::Constant => Some("linear"),
@@ -244,24 +246,24 @@ fn pace(job: &Member) -> Vec<Named> {
     out
 }
 
-/// For how long, and what ends it before.
-fn ends(job: &Member) -> Vec<Named> {
+/// Returns the options that end the job.
+fn runtime_options(job: &Member) -> Vec<NamedOption> {
     let limit = job.stream.limit;
-    let mut out = vec![("runtime", time(limit.time_ns.unwrap_or(job.phase.time_ns)))];
-    out.extend((job.phase.warmup_ns > 0).then(|| ("ramp_time", time(job.phase.warmup_ns))));
-    out.extend((job.stream.delay_ns > 0).then(|| ("startdelay", time(job.stream.delay_ns))));
+    let mut out = vec![("runtime", time_text(limit.time_ns.unwrap_or(job.phase.time_ns)))];
+    out.extend((job.phase.warmup_ns > 0).then(|| ("ramp_time", time_text(job.phase.warmup_ns))));
+    out.extend((job.stream.delay_ns > 0).then(|| ("startdelay", time_text(job.stream.delay_ns))));
     match (limit.operations, limit.bytes) {
         (None, None) => out.push(("time_based", "1".into())),
         (operations, bytes) => {
             out.extend(operations.map(|n| ("number_ios", n.to_string())));
-            out.extend(bytes.map(|n| ("io_size", size(n))));
+            out.extend(bytes.map(|n| ("io_size", size_text(n))));
         }
     }
     out
 }
 
-/// Seconds without a unit, as fio's users type them, else the largest unit that leaves nothing over.
-fn time(ns: u64) -> String {
+/// Formats seconds without a unit, as users of fio type them, or else the largest unit that divides the time.
+fn time_text(ns: u64) -> String {
     match ns {
         ns if ns.is_multiple_of(1_000_000_000) => (ns / 1_000_000_000).to_string(),
         ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),

@@ -1,21 +1,21 @@
-//! The page around everything: one file that needs nothing else and runs nothing but its own script.
-//!
-//! For: the shell, cards and folded parts that every kind of report puts its content in. Not for: content.
+//! The parts of every page: the shell with style and script, cards, folded parts, tables, and number formats.
 
 use super::filters;
-use super::words::micro;
+use crate::page::Table;
 use askama::Template;
+use model::units::{show_ns, show_rate};
+use std::borrow::Cow;
 
-/// The looks, light, dark and printed.
+/// The style for light and dark screens and for print.
 const STYLE: &str = include_str!("page.css");
-/// Crosshairs, zoom and copying, which nothing needs.
+/// The script for crosshairs, zoom and copying; the page works without it.
 const SCRIPT: &str = include_str!("page.js");
-/// The only script that a browser may run here: SHA-256 of [`SCRIPT`]. A test holds it.
+/// SHA-256 of [`SCRIPT`], the only script that the page allows. A test checks it.
 const SCRIPT_HASH: &str = "sha256-UHHBN3xVgeyxBs/QM0s8nhBDX3iA52L/R1vfbMs57w4=";
 
 #[derive(Template)]
 #[template(path = "page.html")]
-struct Shell<'p> {
+struct PageTemplate<'p> {
     version: &'p str,
     title: &'p str,
     eye: &'p [String],
@@ -25,83 +25,102 @@ struct Shell<'p> {
     script_hash: &'static str,
 }
 
-/// A whole page: what its tab is called, what stands above it, and its sections as HTML.
+/// Returns a complete page from the title of its tab, the line at the top (`eye`), and its sections as HTML.
 pub(super) fn page(version: &str, title: &str, eye: &[String], sections: &[String]) -> String {
-    let shell =
-        Shell { version, title, eye, sections, style: STYLE, script: SCRIPT, script_hash: SCRIPT_HASH };
+    let shell = PageTemplate {
+        version,
+        title,
+        eye,
+        sections,
+        style: STYLE,
+        script: SCRIPT,
+        script_hash: SCRIPT_HASH,
+    };
     shell.render().unwrap_or_default()
 }
 
 #[derive(Template)]
 #[template(path = "card.html")]
-struct Section<'p> {
+struct CardTemplate<'p> {
     heading: &'p str,
     lead: Vec<String>,
     body: &'p str,
 }
 
-/// A section with its heading, sentences below it, and a body of HTML.
+/// Returns a section with a heading, sentences below it, and an HTML body.
 pub(super) fn card<W: AsRef<str>>(heading: &str, lead: &[W], body: &str) -> String {
-    let lead = lead.iter().map(|words| micro(words.as_ref())).filter(|words| !words.is_empty()).collect();
-    Section { heading, lead, body }.render().unwrap_or_default()
+    let lead =
+        lead.iter().map(|words| with_micro_sign(words.as_ref())).filter(|words| !words.is_empty()).collect();
+    CardTemplate { heading, lead, body }.render().unwrap_or_default()
 }
 
 #[derive(Template)]
 #[template(path = "details.html")]
-struct Details<'p> {
+struct DetailsTemplate<'p> {
     summary: &'p str,
     body: &'p str,
     is_open: bool,
 }
 
-/// What is folded away until somebody wants it, of HTML; nothing where there is none.
+/// Returns an HTML body that is folded until the user opens it; empty without a body.
 pub(super) fn folded(summary: &str, body: &str) -> String {
     if body.is_empty() {
         return String::new();
     }
-    Details { summary, body, is_open: false }.render().unwrap_or_default()
+    DetailsTemplate { summary, body, is_open: false }.render().unwrap_or_default()
 }
 
 #[derive(Template)]
 #[template(path = "small.html")]
-struct Small<'p> {
+struct SmallTemplate<'p> {
     heading: &'p str,
     body: &'p str,
 }
 
-/// Small multiples: headings with bodies of HTML, as many beside each other as there is room for; `looks` says what they hold, for the style.
-/// Those without a body are left out.
+/// Returns small multiples: headings with HTML bodies, side by side as far as there is room. `looks` is their CSS class.
+/// Entries without a body are left out.
 pub(super) fn multiples(looks: &str, all: impl Iterator<Item = (String, String)>) -> String {
     let small = all
         .filter(|(_, body)| !body.is_empty())
-        .map(|(heading, body)| Small { heading: &heading, body: &body }.render().unwrap_or_default());
+        .map(|(heading, body)| SmallTemplate { heading: &heading, body: &body }.render().unwrap_or_default());
     let small: String = small.collect();
     if small.is_empty() { small } else { format!("<div class=\"cards {looks}\">{small}</div>") }
 }
 
 #[derive(Template)]
 #[template(path = "key.html")]
-struct Key<'p> {
+struct KeyTemplate<'p> {
     items: &'p [(&'static str, &'p str)],
 }
 
-/// What the lines of plots mean: looks, and words.
+/// Returns the key of a plot from CSS classes and descriptions.
 pub(super) fn key(items: &[(&'static str, &str)]) -> String {
-    Key { items }.render().unwrap_or_default()
+    KeyTemplate { items }.render().unwrap_or_default()
+}
+
+#[derive(Template)]
+#[template(path = "repeat.html")]
+struct RepeatCommands {
+    commands: Vec<(&'static str, String)>,
+}
+
+/// Returns the card of commands to copy, each with its purpose.
+pub(super) fn repeat_card(commands: Vec<(&'static str, String)>) -> String {
+    RepeatCommands { commands }.render().unwrap_or_default()
 }
 
 #[derive(Template)]
 #[template(path = "list.html")]
-struct Facts<'p> {
+struct FactsTemplate<'p> {
     items: &'p [(String, String)],
 }
 
-/// Names with their values; nothing where there are none.
+/// Returns a list of names and values; empty without entries.
 pub(super) fn facts(items: &[(String, String)]) -> String {
-    if items.is_empty() { String::new() } else { Facts { items }.render().unwrap_or_default() }
+    if items.is_empty() { String::new() } else { FactsTemplate { items }.render().unwrap_or_default() }
 }
 
-/// The icon of a verdict, as SVG: its form says what its colour says. A word that judges nothing has none.
+/// Returns the icon of a verdict as SVG; its shape repeats the meaning of its colour. A word that is not a verdict has no icon.
 pub(super) fn icon(word: &str) -> &'static str {
     match word {
         "" => "",
@@ -117,8 +136,126 @@ pub(super) fn icon(word: &str) -> &'static str {
     }
 }
 
+/// Formats a time: `85.3 µs`.
+pub(crate) fn time(ns: f64) -> String {
+    with_micro_sign(&show_ns(ns))
+}
+
+/// Formats a time, `85.3 µs`, or `-` if it is missing.
+pub(crate) fn time_or_dash(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "-".into(), time)
+}
+
+/// Formats a time for an axis, without trailing zeros: `50 µs`.
+pub(crate) fn time_tick(ns: f64) -> String {
+    let (value, unit) = match ns {
+        n if n < 999.5 => (n, "ns"),
+        n if n < 999.5e3 => (n / 1e3, "µs"),
+        n if n < 999.5e6 => (n / 1e6, "ms"),
+        n => (n / 1e9, "s"),
+    };
+    format!("{} {unit}", short_number(value))
+}
+
+/// Formats a rate for an axis: `80k`.
+pub(crate) fn rate_tick(value: f64) -> String {
+    match value.abs() {
+        v if v >= 999.5e6 => format!("{}G", short_number(value / 1e9)),
+        v if v >= 999.5e3 => format!("{}M", short_number(value / 1e6)),
+        v if v >= 10e3 => format!("{}k", short_number(value / 1e3)),
+        v if v >= 1e3 => show_rate(value),
+        _ => short_number(value),
+    }
+}
+
+/// Formats up to three digits, without zeros after the point.
+pub(crate) fn short_number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".into() } else { text.into() }
+}
+
+/// Replaces `us` by `µs`. Reports use `us` because terminals may lack the micro sign.
+pub(crate) fn with_micro_sign(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 4);
+    let mut rest = text;
+    while let Some(at) = rest.find(" us") {
+        let (before, after) = (&rest[..at], &rest[at + 3..]);
+        out += before;
+        let is_unit =
+            before.ends_with(|c: char| c.is_ascii_digit()) && !after.starts_with(char::is_alphanumeric);
+        out += if is_unit { " µs" } else { " us" };
+        rest = after;
+    }
+    out + rest
+}
+
+#[derive(Template)]
+#[template(path = "table.html")]
+struct TableTemplate<'t> {
+    caption: &'t str,
+    columns: Vec<Column<'t>>,
+    rows: Vec<TableRow>,
+}
+
+struct Column<'t> {
+    heading: Cow<'t, str>,
+    left: bool,
+}
+
+struct TableRow {
+    cells: Vec<TableCell>,
+    /// Whether the row is a title of the following rows.
+    is_title: bool,
+    /// Whether the row is part of the row above.
+    is_part: bool,
+}
+
+struct TableCell {
+    text: String,
+    left: bool,
+}
+
+/// Returns the table with all non-empty columns; empty without rows.
+pub(super) fn table(caption: &str, of: &Table) -> String {
+    let shown = of.filled_columns();
+    // A table of titles only is empty.
+    if of.rows().iter().all(|cells| is_title(&shown, cells)) {
+        return String::new();
+    }
+    let columns = shown.iter().map(|at| Column { heading: heading(of.heading(*at)), left: of.is_left(*at) });
+    let rows = of.rows().iter().map(|cells| table_row(of, &shown, cells));
+    TableTemplate { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
+}
+
+/// Replaces `us` by the micro sign, which terminals may lack.
+fn heading(words: &str) -> Cow<'_, str> {
+    words.strip_suffix(" us").map_or(words.into(), |words| format!("{words} µs").into())
+}
+
+fn table_row(of: &Table, shown: &[usize], cells: &[String]) -> TableRow {
+    let text = |at: usize| cells.get(at).map_or("", String::as_str);
+    let is_title = is_title(shown, cells);
+    let kept = if is_title { 1 } else { shown.len() };
+    let cell = |at: &usize| {
+        let words = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
+        TableCell { text: with_micro_sign(words.trim()), left: of.is_left(*at) }
+    };
+    TableRow {
+        cells: shown.iter().take(kept).map(cell).collect(),
+        is_title,
+        is_part: text(0).starts_with(' '),
+    }
+}
+
+/// Whether a row is a title of other rows.
+fn is_title(shown: &[usize], cells: &[String]) -> bool {
+    let rest = |at: &usize| cells.get(*at).is_none_or(String::is_empty);
+    cells.first().is_some_and(|name| name.ends_with(':')) && shown.iter().skip(1).all(rest)
+}
+
 #[test]
-fn a_browser_may_run_this_script_and_no_other() {
+fn the_page_allows_only_its_own_script() {
     use base64::Engine;
     use sha2::{Digest, Sha256};
     let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(SCRIPT));
@@ -130,4 +267,30 @@ fn a_browser_may_run_this_script_and_no_other() {
     );
     assert!(!html.contains("<t>") && !html.contains("<i>"));
     assert!(!SCRIPT.contains("</script") && !STYLE.contains("</style") && !STYLE.contains("url("));
+}
+
+#[test]
+fn only_the_unit_us_gets_a_micro_sign() {
+    assert_eq!(
+        with_micro_sign("366 us of the 392 us; trust us, 3 users"),
+        "366 µs of the 392 µs; trust us, 3 users"
+    );
+    assert_eq!((time(85_312.0), time_or_dash(None)), ("85.3 µs".into(), "-".into()));
+}
+
+#[test]
+fn ticks_have_no_superfluous_digits() {
+    assert_eq!([50e3, 1e6, 200e6, 1e9, 500.0].map(time_tick), ["50 µs", "1 ms", "200 ms", "1 s", "500 ns"]);
+    assert_eq!([0.0, 80e3, 2.5e6, 5000.0, 0.25].map(rate_tick), ["0", "80k", "2.5M", "5,000", "0.25"]);
+}
+
+#[test]
+fn titles_span_the_table_and_foreign_text_is_escaped() {
+    let mut of = Table::new(&["test", "p99", "empty"], &[]).aligned(1, false);
+    of.add(["<b>work</b>:", "", ""].map(str::to_owned));
+    of.add(["  part & whole", "12 us", ""].map(str::to_owned));
+    let html = table("it's", &of);
+    assert!(html.contains("scope=\"colgroup\"") && html.contains("colspan=\"2\""), "{html}");
+    assert!(html.contains("12 µs") && !html.contains("<b>") && !html.contains("empty"), "{html}");
+    assert_eq!(table("none", &Table::new(&["a"], &[])), "");
 }

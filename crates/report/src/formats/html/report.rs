@@ -1,41 +1,45 @@
-//! The page of a measurement: which parts it has, and in which order.
-//!
-//! For: verdict and number first, then what changes its meaning, then the pictures, at last how it came about. Not for: the parts.
+//! The page of a measurement, in its order: verdict and headline, findings that affect numbers, plots, other findings, and how to repeat
+//! it.
 
-use super::page::{card, page};
-use super::words::time;
-use super::{findings, foot, grid, head, hosts, limit, results, studies, sweep, table};
+use super::page::{card, facts, folded, icon, page, repeat_card, time, with_micro_sign};
+use super::plot::{Axis, Label, Plot, SIDE};
+use super::time_series::{Direction, Events, result_directions};
+use super::{filters, page, plot, results, studies};
 use crate::format::Style;
-use crate::formats::text::replay;
-use crate::formats::text::report::table as text_table;
-use crate::rows;
-use crate::table::Table;
-use crate::worst;
-use model::report::{Measured, Report};
+use crate::formats::text::report::{ending, headline, table as text_table};
+use crate::formats::text::results::{heading, replay_table};
+use crate::page::{Table, accepted, supported};
+use crate::{comparison_rows, report_view};
+use askama::Template;
+use model::finding::{Finding, Outcome, Severity};
+use model::machine::Place;
+use model::report::{CountsAs, Figures, Measured, Quick, Report, Verdict};
 use model::study::Studied;
-use model::units::show_rate;
+use model::units::{show_bytes, show_count, show_rate, show_share};
+use serde_json::Value;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Writes it.
-pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let told = worst::shown_findings(report);
-    let (study, below) = study(report);
-    let mut sections = vec![head::hero(report, &told)];
-    sections.extend(gates(report));
+/// Writes the page of a measurement.
+pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let shown = report_view::shown_findings(report);
+    let (study, below) = study_cards(report);
+    let mut sections = vec![hero_card(report, &shown)];
+    sections.extend(gate_card(report));
     sections.push(study);
-    sections.extend(report.results.iter().filter(|result| !result.void).filter_map(replayed));
-    sections.push(findings::acting(report, &told));
+    sections.extend(report.results.iter().filter(|result| !result.void).filter_map(replay_card));
+    sections.push(acting_card(report, &shown));
     sections.push(below);
-    sections.extend(hosts::hosts(report));
-    sections.extend(against(report));
-    sections.push(findings::others(report, &told));
-    sections.push(foot::foot(report));
+    sections.extend(studies::hosts_card(report));
+    sections.extend(rerun_card(report));
+    sections.push(other_cards(report, &shown));
+    sections.push(foot_cards(report));
     sections.retain(|section| !section.is_empty());
-    to.write_all(page(&report.fathom.version, &title(report), &eye(report), &sections).as_bytes())
+    to.write_all(page(&report.fathom.version, &tab_title(report), &eyebrow(report), &sections).as_bytes())
 }
 
-/// The name of the tab: what is known from its first words alone.
-fn title(report: &Report) -> String {
+/// Returns the title of the tab, with the most important words first.
+fn tab_title(report: &Report) -> String {
     let number = report
         .headline
         .value
@@ -43,51 +47,54 @@ fn title(report: &Report) -> String {
     format!("{} · {number} · {} · fathom", report.verdict.word(), report.headline.name)
 }
 
-/// What stands above everything.
-fn eye(report: &Report) -> Vec<String> {
+/// Returns the line at the top of the page.
+fn eyebrow(report: &Report) -> Vec<String> {
     let mut chains: Vec<String> = report.machine.places.iter().map(model::machine::Place::chain).collect();
     chains.dedup();
     [vec![report.title.clone()], chains, vec![report.started.clone()], report.words.tags.clone()].concat()
 }
 
-/// What the measurement was for: the picture that answers it, and what belongs below the findings.
-fn study(report: &Report) -> (String, String) {
+/// Returns the cards of a study: the picture that answers it, and the cards below the findings.
+fn study_cards(report: &Report) -> (String, String) {
     match &report.study {
         Studied::Jobs | Studied::Profile(_) => {
             let is_one = report.results.len() == 1;
-            let all = if is_one { String::new() } else { every(report) };
-            (if is_one { only(report) } else { tests(report) }, format!("{}{all}", results::results(report)))
+            let all = if is_one { String::new() } else { all_results_table(report) };
+            (
+                if is_one { single_result_tiles(report) } else { grid_card(report) },
+                format!("{}{all}", results::result_cards(report)),
+            )
         }
         Studied::Layers(layers) => {
             let figures =
-                card::<&str>("All figures", &[], &table::table("Every layer", &text_table(report, true)));
-            (studies::layers(report, layers), format!("{}{figures}", results::results(report)))
+                card::<&str>("All figures", &[], &page::table("Every layer", &text_table(report, true)));
+            (studies::layers_card(report, layers), format!("{}{figures}", results::result_cards(report)))
         }
-        Studied::Limit(curve) => (limit::limit(report, curve), String::new()),
+        Studied::Limit(curve) => (studies::load_curve_card(report, curve), String::new()),
         Studied::Sweep(of) if of.is_in_order() || of.rounds.is_some() => {
-            let cells = table::table("Every cell", &text_table(report, true));
-            (card::<&str>("Every cell", &[], &cells), sweep::sweep(report, of))
+            let cells = page::table("Every cell", &text_table(report, true));
+            (card::<&str>("Every cell", &[], &cells), studies::sweep_cards(report, of))
         }
-        Studied::Sweep(of) => (sweep::sweep(report, of), String::new()),
-        Studied::Interfaces(api) => (studies::interfaces(report, api), String::new()),
-        Studied::Targets(targets) => (studies::targets(report, targets), results::results(report)),
+        Studied::Sweep(of) => (studies::sweep_cards(report, of), String::new()),
+        Studied::Interfaces(api) => (studies::interfaces_card(report, api), String::new()),
+        Studied::Targets(targets) => (studies::targets_card(report, targets), results::result_cards(report)),
         Studied::Commands(results) => {
             let lead: Vec<&str> = results.commands.iter().map(|one| one.sentence.as_str()).collect();
-            let runs = table::table("Every run", &text_table(report, true));
+            let runs = page::table("Every run", &text_table(report, true));
             (card("Commands", &lead, &runs), String::new())
         }
-        Studied::Hosts(scaling) => (hosts::scaling(report, scaling), results::results(report)),
+        Studied::Hosts(scaling) => (studies::host_count_card(report, scaling), results::result_cards(report)),
     }
 }
 
-/// The grid of reads and writes, and what a well-known tool would show.
-fn tests(report: &Report) -> String {
-    let mut body = grid::grid(&report.results);
+/// Returns the grid of reads and writes, and the results as a well-known tool shows them.
+fn grid_card(report: &Report) -> String {
+    let mut body = test_grid(&report.results);
     let mut lead = vec!["MB/s = 10^6 bytes per second; the bar is its share of the fastest.".to_owned()];
     if let Studied::Profile(shown) = &report.study {
         lead.extend(shown.differs.iter().cloned());
         if let Some(score) = &shown.score {
-            let points = |p: &model::tool_layout::Points| p.value.map_or_else(|| "-".into(), show_rate);
+            let points = |p: &model::profile::Points| p.value.map_or_else(|| "-".into(), show_rate);
             lead.push(format!(
                 "Score of {}: read {}, write {}, total {}.",
                 shown.tool,
@@ -99,39 +106,39 @@ fn tests(report: &Report) -> String {
     }
     if body.is_empty() {
         lead.clear();
-        body = table::table("Every result", &text_table(report, true));
+        body = page::table("Every result", &text_table(report, true));
     }
     card("Every test", &lead, &body)
 }
 
-/// Figures of the only result.
-fn only(report: &Report) -> String {
-    report.results.first().map_or_else(String::new, head::tiles)
+/// Returns the figures of a single result.
+fn single_result_tiles(report: &Report) -> String {
+    report.results.first().map_or_else(String::new, tiles)
 }
 
-fn every(report: &Report) -> String {
+fn all_results_table(report: &Report) -> String {
     let lead = [
         "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
     ];
-    card("All figures", &lead, &table::table("Every result", &text_table(report, true)))
+    card("All figures", &lead, &page::table("Every result", &text_table(report, true)))
 }
 
-/// A replay beside its original.
-fn replayed(result: &Measured) -> Option<String> {
-    let of = result.replay.as_deref()?;
-    let heading = replay::heading(of);
-    Some(card(&heading, &of.differs, &table::table("Every figure of both", &replay::table(of))))
+/// Returns the comparison of a replay with its original.
+fn replay_card(result: &Measured) -> Option<String> {
+    let replay = result.replay.as_deref()?;
+    let heading = heading(replay);
+    Some(card(&heading, &replay.differs, &page::table("Every figure of both", &replay_table(replay))))
 }
 
-/// Each condition with what came of it.
-fn gates(report: &Report) -> Option<String> {
-    let mut of = Table::new(&["condition", "answer", "result", "measured", "limit", "sentence"], &[])
+/// Returns each condition of `--fail-if` with its answer.
+fn gate_card(report: &Report) -> Option<String> {
+    let mut table = Table::new(&["condition", "answer", "result", "measured", "limit", "sentence"], &[])
         .aligned(1, true)
         .aligned(2, true);
     for gate in &report.gates {
         let show =
             |v: f64| if gate.unit == "ns" { time(v) } else { format!("{} {}", show_rate(v), gate.unit) };
-        of.add([
+        table.add([
             gate.condition.clone(),
             gate.word.word().into(),
             gate.result.clone(),
@@ -140,20 +147,533 @@ fn gates(report: &Report) -> Option<String> {
             gate.sentence.clone(),
         ]);
     }
-    (!of.is_empty())
-        .then(|| card::<&str>("Conditions", &[], &table::table("Every condition and its answer", &of)))
+    (!table.is_empty())
+        .then(|| card::<&str>("Conditions", &[], &page::table("Every condition and its answer", &table)))
 }
 
-/// An earlier session that was measured again beside this one.
-fn against(report: &Report) -> Option<String> {
+/// Returns the comparison with an earlier session that was measured again.
+fn rerun_card(report: &Report) -> Option<String> {
     let rerun = report.against.as_ref()?;
-    let lead =
-        [format!("{}: {}", rerun.beside.answer.word(), rerun.beside.sentence), rows::LEGEND.to_owned()];
+    let lead = [
+        format!("{}: {}", rerun.beside.answer.word(), rerun.beside.sentence),
+        comparison_rows::PAIR_LEGEND.to_owned(),
+    ];
     let heading = format!("Against {}, measured again in turns", rerun.session);
     let body = format!(
         "{}{}",
-        super::comparison::ratios(&rerun.beside.pairs),
-        table::table("Every number of both", &rows::table(&rerun.beside.pairs, true))
+        super::sessions::ratios(&rerun.beside.pairs),
+        page::table("Every number of both", &comparison_rows::pair_table(&rerun.beside.pairs, true))
     );
     Some(card(&heading, &lead, &body))
+}
+
+/// Up to this many runs, dots are at different heights.
+const MAX_STAGGERED_RUNS: usize = 12;
+
+#[derive(Template)]
+#[template(path = "hero.html")]
+struct Hero {
+    answers: Vec<(String, String, String)>,
+    verdict: &'static str,
+    icon: &'static str,
+    counted: String,
+    /// The verdict of the number itself. Empty without a number and with a single result, whose verdict is the session's.
+    own_verdict: &'static str,
+    own_icon: &'static str,
+    number: String,
+    raw: String,
+    unit: String,
+    name: String,
+    sentences: Vec<String>,
+    runs: String,
+    runs_say: String,
+}
+
+/// Returns the result of the headline, if it has a single one.
+pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
+    let is_it =
+        |r: &&Measured| r.true_name == report.headline.name && r.quoted_rate().value == report.headline.value;
+    match report.results.as_slice() {
+        [only] => Some(only),
+        all => match &report.study {
+            Studied::Limit(curve) => all.get(*curve.rests_on.first()?),
+            Studied::Sweep(sweep) => all.get(sweep.winner.values().next()?.result?),
+            _ => all.iter().find(is_it),
+        },
+    }
+}
+
+/// Returns the first card: answers, verdict, headline and the plot of runs.
+pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
+    let value = report.headline.value;
+    let full_headline = headline(&report.headline, report);
+    let number = value.map_or_else(|| "no number".to_owned(), show_rate);
+    let beyond =
+        full_headline.strip_prefix(&format!("{number} {}", report.headline.unit)).unwrap_or("").trim();
+    let beyond = beyond.trim_start_matches(['(', ',']).trim_end_matches(')').trim();
+    let reason = report_view::verdict_reason(report, shown).map(str::to_owned);
+    let accepted = as_sentence(accepted(&report.headline.accepted).trim_start_matches(", "));
+    let busy = report.busy_machine.iter().map(|sentence| as_sentence(sentence));
+    let sentences = [Some(as_sentence(beyond)), Some(accepted), reason].into_iter().flatten().chain(busy);
+    let sentences = sentences.chain(ending(report)).chain([report_view::describe_limiter(report, shown)]);
+    let sentences = sentences.filter(|s| !s.is_empty()).map(|s| with_micro_sign(&s));
+    let runs =
+        headline_result(report).filter(|_| !matches!(report.study, Studied::Limit(_) | Studied::Sweep(_)));
+    let drawn = runs.and_then(|result| draw_runs(report, result));
+    let has_own = report.results.len() > 1 && value.is_some();
+    let own = headline_result(report).filter(|_| has_own).map_or("", |result| result.verdict.word());
+    let hero = Hero {
+        own_verdict: own,
+        own_icon: icon(own),
+        answers: answer_lines(report),
+        verdict: report.verdict.word(),
+        icon: icon(report.verdict.word()),
+        counted: report.counts.sentence.clone().unwrap_or_default(),
+        raw: value.map_or_else(String::new, |v| v.to_string()),
+        unit: if value.is_some() { report.headline.unit.replace("us", "µs") } else { String::new() },
+        number,
+        name: with_micro_sign(&report.headline.name),
+        sentences: sentences.collect(),
+        runs_say: if drawn.is_some() { runs.map_or_else(String::new, headline_text) } else { String::new() },
+        runs: drawn.map_or_else(String::new, |plot| {
+            plot.html().replacen("class=\"plot\"", "class=\"plot narrow\"", 1)
+        }),
+    };
+    hero.render().unwrap_or_default()
+}
+
+/// Makes a sentence: adds a capital and a full stop. Empty for empty text.
+fn as_sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| {
+        format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.'))
+    })
+}
+
+/// Returns the note of a quick run, and the answer to the user's condition.
+fn answer_lines(report: &Report) -> Vec<(String, String, String)> {
+    let quick = report
+        .quick
+        .as_ref()
+        .map(|q| (Quick::WORD.to_owned(), String::new(), with_micro_sign(&q.sentence())));
+    let answer = report.answer.as_ref().map(|answer| {
+        let remark = report.counts_as.map_or("", CountsAs::remark);
+        (answer.word.word().to_owned(), remark.to_owned(), with_micro_sign(&answer.sentence))
+    });
+    let against = report.against.as_ref().map(|rerun| {
+        let words = format!("against {}, measured again in turns: {}", rerun.session, rerun.beside.sentence);
+        (rerun.beside.answer.word().to_owned(), String::new(), with_micro_sign(&words))
+    });
+    quick.into_iter().chain(answer).chain(against).collect()
+}
+
+fn headline_text(result: &Measured) -> String {
+    let count = result.runs.len();
+    let events =
+        if result.disturbed.iter().any(|d| d.counts) { " Hollow: a run that others disturbed." } else { "" };
+    let first = if count <= MAX_STAGGERED_RUNS { ", the first at the top" } else { "" };
+    let band = if result.quoted_rate().interval.is_some() { "; band: its 95 % interval" } else { "" };
+    format!("{count} runs{first}. Line: their mean{band}.{events}")
+}
+
+/// Draws every run with the mean and its interval; `None` with one run or without a number.
+fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
+    let quoted = result.quoted_rate();
+    let value = quoted.value.filter(|_| result.runs.len() > 1)?;
+    let rate = |r: &model::report::RunFigures| if quoted.unit == "IOPS" { r.iops } else { r.mb_per_s };
+    let rates: Vec<f64> = result.runs.iter().map(rate).collect();
+    let (low, high) = rates.iter().fold((value, value), |(l, h), v| (l.min(*v), h.max(*v)));
+    // Three runs can have an absurd interval: limit it to a multiple of their range.
+    let room = (4.0 * (high - low)).max(0.02 * value);
+    let [from, to] = quoted.interval.map_or([low, high], |[l, h]| [l.max(low - room), h.min(high + room)]);
+    let around = 0.08 * (to.max(high) - from.min(low)).max(1e-9 * value);
+    let x = Axis::linear(from.min(low) - around, to.max(high) + around);
+    let events = Events::from_result(report, result);
+    let height = |at: usize| {
+        if rates.len() > MAX_STAGGERED_RUNS { 500.0 } else { SIDE * (at as f64 + 0.5) / rates.len() as f64 }
+    };
+    let mut plot = Plot {
+        title: "Each run beside their mean".into(),
+        says: format!(
+            "Runs {}; mean {}",
+            rates.iter().take(20).map(|v| show_rate(*v)).collect::<Vec<_>>().join(", "),
+            show_rate(value)
+        ),
+        height: if rates.len() > MAX_STAGGERED_RUNS { 56 } else { 26 + 13 * rates.len() as u32 },
+        ..Plot::default()
+    };
+    if let Some([low, high]) = quoted.interval {
+        plot.draw("band", &plot::full_height(x.within(low), x.within(high)));
+    }
+    plot.draw("ours", &plot::line([(x.along(value), 0.0), (x.along(value), SIDE)]));
+    let places = || rates.iter().enumerate().map(|(at, v)| (x.along(*v), height(at)));
+    plot.draw("dot", &plot::dots(places()));
+    let hollow =
+        places().zip(&result.runs).filter(|(_, run)| events.is_disturbed(run.run)).map(|(place, _)| place);
+    plot.draw("hollow-in", &plot::dots(hollow));
+    let mark = |v: f64, label: String| plot::Tick { at: x.within(v), label };
+    let ends = quoted.interval.map(|[low, high]| {
+        let cut = |v: f64, sign: &str| {
+            if (0.0..=SIDE).contains(&x.along(v)) { show_rate(v) } else { format!("{sign} {}", show_rate(v)) }
+        };
+        [mark(low, cut(low, "◂")), mark(high, cut(high, "▸"))]
+    });
+    plot.labels = Vec::<Label>::new();
+    plot.x = ends.into_iter().flatten().collect();
+    plot.x.retain(|tick| (tick.at - x.along(value)).abs() > 60.0);
+    Some(plot)
+}
+
+#[derive(Template)]
+#[template(path = "tiles.html")]
+struct Tiles {
+    tiles: Vec<Tile>,
+}
+
+struct Tile {
+    name: String,
+    value: String,
+    note: String,
+}
+
+/// Returns a row of figures of a result: latencies, rate, cost, and the kernel's counts.
+pub(super) fn tiles(result: &Measured) -> String {
+    if result.void {
+        return String::new();
+    }
+    let main = [&result.read, &result.write, &result.trim].into_iter().flatten().max_by_key(|f| f.ops);
+    let tiles: Vec<Tile> =
+        main.map(|f| latency_tiles(f, result)).into_iter().flatten().chain(rate_tiles(result)).collect();
+    if tiles.is_empty() { String::new() } else { Tiles { tiles }.render().unwrap_or_default() }
+}
+
+fn latency_tiles(figures: &Figures, result: &Measured) -> Vec<Tile> {
+    let is_direction = |d: Direction| d.figures(result).is_some_and(|f| std::ptr::eq(f, figures));
+    let several = result_directions(result).count() > 1;
+    let word = result_directions(result).find(|d| is_direction(*d)).map_or("", |d| d.word);
+    let prefix = if several { format!("{word} ") } else { String::new() };
+    let value = |rank: &str| figures.latency_ns.percentiles.get(rank).copied().flatten();
+    let last = ["99.99", "99.9"].into_iter().find(|rank| value(rank).is_some()).unwrap_or("99.9");
+    let names = [
+        ("50", "Median latency".to_owned()),
+        ("99", "99 % within".into()),
+        (last, format!("{last} % within")),
+    ];
+    let tile = |(rank, name): (&str, String)| Tile {
+        name,
+        value: page::time_or_dash(value(rank).map(|ns| ns as f64)),
+        note: if value(rank).is_some() { format!("{prefix}p{rank}") } else { "not enough operations".into() },
+    };
+    names.into_iter().map(tile).collect()
+}
+
+fn rate_tiles(result: &Measured) -> Vec<Tile> {
+    let mut out = Vec::new();
+    if let Some(total) = &result.total {
+        let (value, note) = if result.quoted_rate().unit == "IOPS" {
+            (format!("{} MB/s", show_rate(total.mb_per_s)), format!("{} MiB/s", show_rate(total.mib_per_s)))
+        } else {
+            (format!("{} IOPS", show_rate(total.iops)), format!("{} MiB/s", show_rate(total.mib_per_s)))
+        };
+        out.push(Tile { name: "Throughput".into(), value, note });
+    }
+    if let Some(cost) = &result.cost {
+        let note = format!("{} in user space", time(cost.user_ns));
+        out.push(Tile { name: "CPU per operation".into(), value: time(cost.user_ns + cost.system_ns), note });
+    }
+    let mut accounts = result.ledger.iter().flat_map(|l| [l.read.as_ref(), l.write.as_ref()]).flatten();
+    if let Some(entry) = accounts.find_map(|a| a.layers.first()) {
+        let counted = entry.with_sync.or(entry.counted);
+        let value = entry.difference.map_or_else(
+            || "not counted".into(),
+            |d| format!("{}{}", if d >= 0.0 { "+" } else { "" }, show_share(d)),
+        );
+        let note = counted.map_or_else(
+            || entry.word.clone(),
+            |m| format!("bytes on {}, in {} requests", entry.name, show_count(m.ios as f64)),
+        );
+        out.push(Tile { name: "Device against ours".into(), value, note });
+    }
+    out
+}
+
+#[derive(Template)]
+#[template(path = "grid.html")]
+struct TestGrid {
+    rows: Vec<GridRow>,
+}
+
+struct GridRow {
+    name: String,
+    cells: [Option<GridCell>; 2],
+}
+
+struct GridCell {
+    number: String,
+    raw: Option<String>,
+    note: String,
+    verdict: &'static str,
+    /// Width in 1/1000 of the fastest.
+    width: u32,
+}
+
+/// Returns the grid of reads and writes; empty if the results have neither.
+pub(super) fn test_grid(results: &[Measured]) -> String {
+    let both = |r: &Measured| [r.read.as_ref(), r.write.as_ref()].map(|f| f.map(|f| f.mb_per_s));
+    let most = results.iter().filter(|r| !r.void).flat_map(both).flatten().fold(0.0, f64::max);
+    let mut rows: Vec<GridRow> = Vec::new();
+    for result in results.iter().filter(|r| r.trim.is_none()) {
+        let name = [" read", " write"].iter().find_map(|end| result.name.strip_suffix(end));
+        let name = name.unwrap_or(&result.name);
+        let cells = [&result.read, &result.write].map(|f| f.as_ref().map(|f| grid_cell(result, f, most)));
+        let is_free = |row: &GridRow| row.cells.iter().zip(&cells).all(|(a, b)| a.is_none() || b.is_none());
+        match rows.iter_mut().find(|row| row.name == name && is_free(row)) {
+            Some(row) => {
+                for (known, new) in row.cells.iter_mut().zip(cells) {
+                    *known = known.take().or(new);
+                }
+            }
+            None => rows.push(GridRow { name: name.to_owned(), cells }),
+        }
+    }
+    rows.retain(|row| row.cells.iter().any(Option::is_some));
+    if rows.is_empty() { String::new() } else { TestGrid { rows }.render().unwrap_or_default() }
+}
+
+fn grid_cell(result: &Measured, figures: &Figures, most: f64) -> GridCell {
+    let verdict = if result.void { Verdict::Invalid } else { result.verdict };
+    if result.void {
+        return GridCell {
+            number: "void".into(),
+            raw: None,
+            note: String::new(),
+            verdict: verdict.word(),
+            width: 0,
+        };
+    }
+    let mut note = format!("{} IOPS", supported(figures.iops, figures.iops_interval));
+    if let Some(ns) = figures.latency_ns.percentiles.get("50").copied().flatten() {
+        let _ = write!(note, ", p50 {}", time(ns as f64));
+    }
+    let part = if most > 0.0 { figures.mb_per_s / most } else { 0.0 };
+    GridCell {
+        number: supported(figures.mb_per_s, figures.mb_per_s_interval),
+        raw: Some(figures.mb_per_s.to_string()),
+        note: with_micro_sign(&note),
+        verdict: verdict.word(),
+        width: (1000.0 * part.clamp(0.0, 1.0)) as u32,
+    }
+}
+
+#[derive(Template)]
+#[template(path = "findings.html")]
+struct FindingList {
+    findings: Vec<FindingItem>,
+}
+
+struct FindingItem {
+    class: &'static str,
+    id: String,
+    severity: String,
+    about: String,
+    sentence: String,
+    cure: String,
+}
+
+/// Returns the card of findings that affect numbers; empty without any.
+pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
+    let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
+    let found = merge_repeated(findings.iter().filter(acts));
+    if found.is_empty() {
+        return String::new();
+    }
+    card::<&str>("What changes what the numbers mean", &[], &finding_list(&found, report.results.len()))
+}
+
+/// Returns the cards of notes and of every check with its answer.
+pub(super) fn other_cards(report: &Report, findings: &[Finding]) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let is_note =
+        |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_none_or(|s| s == Severity::Note);
+    let notes = merge_repeated(findings.iter().filter(is_note));
+    let unchecked = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::NotChecked));
+    let held = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::Holds));
+    let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+    let lead = [
+        count(notes.len(), "note", "notes"),
+        count(unchecked.len(), "check could not be made", "checks could not be made"),
+        count(held.len(), "check passed", "checks passed"),
+    ];
+    let mut body = if notes.is_empty() { String::new() } else { finding_list(&notes, report.results.len()) };
+    let not_made =
+        if unchecked.is_empty() { String::new() } else { finding_list(&unchecked, report.results.len()) };
+    body += &folded("What could not be checked, and why", &not_made);
+    body += &folded("Every check and its answer", &check_table(findings));
+    card("What was checked", &[format!("{}.", lead.join(", "))], &body)
+}
+
+/// Merges findings with the same check and severity into one for all their results.
+fn merge_repeated<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Finding> {
+    let mut out: Vec<Finding> = Vec::new();
+    for finding in findings {
+        match out.iter_mut().find(|known| (known.id, known.severity) == (finding.id, finding.severity)) {
+            Some(known) => {
+                let new: Vec<String> =
+                    finding.about.iter().filter(|name| !known.about.contains(name)).cloned().collect();
+                known.about.extend(new);
+            }
+            None => out.push(finding.clone()),
+        }
+    }
+    out.sort_by_key(|f| (f.accepted, f.severity));
+    out
+}
+
+fn finding_list(findings: &[Finding], results: usize) -> String {
+    let item = |f: &Finding| {
+        let (class, word) = match (f.outcome, f.severity) {
+            (Outcome::NotChecked, _) => ("unchecked", "not checked"),
+            (_, Some(Severity::Void)) => ("void", Severity::Void.effect()),
+            (_, Some(Severity::Rename)) => ("rename", Severity::Rename.effect()),
+            (_, Some(Severity::Biased)) => ("biased", Severity::Biased.effect()),
+            (_, Some(Severity::Note) | None) => ("note", Severity::Note.effect()),
+        };
+        let accepted = if f.accepted { ", accepted" } else { "" };
+        FindingItem {
+            class,
+            id: f.id.to_string(),
+            severity: format!("{word}{accepted}"),
+            about: report_view::results_suffix(f, results),
+            sentence: with_micro_sign(&f.sentence),
+            cure: with_micro_sign(&f.cure),
+        }
+    };
+    FindingList { findings: findings.iter().map(item).collect() }.render().unwrap_or_default()
+}
+
+/// Returns a row for each check and answer, with its first result if there are many.
+fn check_table(findings: &[Finding]) -> String {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut table = Table::new(&["check", "name", "answer", "about", "sentence"], &[])
+        .aligned(1, true)
+        .aligned(2, true)
+        .aligned(3, true);
+    for f in findings.iter().filter(|f| seen.insert((f.id, f.outcome, f.severity))) {
+        let answer = match f.outcome {
+            Outcome::Finding => f.severity.unwrap_or(Severity::Note).effect(),
+            Outcome::NotChecked => "not checked",
+            Outcome::Holds => "passed",
+        };
+        let same = findings.iter().filter(|g| (g.id, g.outcome, g.severity) == (f.id, f.outcome, f.severity));
+        let about = match same.map(|g| g.about.len()).sum::<usize>() {
+            0 => String::new(),
+            1 => f.about.first().cloned().unwrap_or_default(),
+            n => format!("{} and {} more", f.about.first().map_or("", String::as_str), n - 1),
+        };
+        table.add([f.id.to_string(), f.name.clone(), answer.into(), about, f.sentence.clone()]);
+    }
+    page::table("Every check and its answer", &table)
+}
+
+/// Limits the results whose settings are listed.
+const MAX_JOBS: usize = 12;
+
+/// Returns the cards below the checks.
+pub(super) fn foot_cards(report: &Report) -> String {
+    let mut out = String::new();
+    let derived = report.deductions.iter().map(|d| (d.name.clone(), with_micro_sign(&d.sentence)));
+    let derived = facts(&derived.collect::<Vec<_>>());
+    if !derived.is_empty() {
+        out += &card::<&str>("Derived from these results", &[], &derived);
+    }
+    let commands = repeat_commands(report);
+    if !commands.is_empty() {
+        out += &card::<&str>("Repeat it", &[], &repeat_card(commands));
+    }
+    out + &card::<&str>(
+        "Where and how",
+        &[],
+        &format!("{}{}", facts(&machine_facts(report)), folded("Settings", &settings_table(report))),
+    )
+}
+
+/// Returns the commands that repeat the measurement and show it.
+fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
+    let mut commands = Vec::new();
+    let measured = report_view::command_line(&report.command);
+    if !measured.is_empty() {
+        commands.push(("Measure it again:", measured));
+    }
+    if let Some(id) = report_view::session_id(report) {
+        let words = |rest: &[&str]| {
+            model::name::line(
+                &[&["fathom"], rest].concat().iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(),
+            )
+        };
+        commands.push(("Check and show this session again:", words(&["show", &id, "--verbose"])));
+        commands.push(("Compare a later session with it:", words(&["compare", &id, "last"])));
+    }
+    commands
+}
+
+/// Returns the target, the machine, and the user's notes.
+fn machine_facts(report: &Report) -> Vec<(String, String)> {
+    let m = &report.machine;
+    let unknown = || "unknown".to_owned();
+    let mut out: Vec<(String, String)> = Vec::new();
+    let mut add = |name: &str, value: String| {
+        if !value.is_empty() && out.last().is_none_or(|last| (last.0.as_str(), &last.1) != (name, &value)) {
+            out.push((name.to_owned(), value));
+        }
+    };
+    for place in &m.places {
+        add("Target", Place::chain(place));
+    }
+    add("Host", m.host.clone());
+    add("Kernel", m.kernel.clone());
+    add("CPU", format!("{}, {} CPUs", m.cpu.clone().unwrap_or_else(|_| unknown()), m.cpus));
+    add("Memory", m.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b)));
+    add("Measured", format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title));
+    for note in &report.notes {
+        add("Note", with_micro_sign(note));
+    }
+    add("Tags", report.words.tags.join(" "));
+    for note in &report.words.notes {
+        add("Comment", format!("{}: {}", note.at, note.text));
+    }
+    add("Session", report.session.clone().unwrap_or_else(|| "not kept".into()));
+    out
+}
+
+/// Returns the job of each result as it ran: the values of the JSON, one per line.
+fn settings_table(report: &Report) -> String {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for result in report.results.iter().take(MAX_JOBS) {
+        rows.push((result.name.clone(), result.true_name.clone()));
+        if let Ok(job) = serde_json::to_value(&result.job) {
+            flatten("", &job, &mut rows);
+        }
+    }
+    let rest = report.results.len().saturating_sub(MAX_JOBS);
+    if rest > 0 {
+        rows.push(("more".into(), format!("{rest} more results are in the JSON")));
+    }
+    facts(&rows)
+}
+
+/// Flattens nested values into rows with dotted names.
+fn flatten(name: &str, value: &Value, rows: &mut Vec<(String, String)>) {
+    let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
+    match value {
+        Value::Object(all) => all.iter().for_each(|(key, value)| flatten(&below(key), value, rows)),
+        Value::Array(all) if all.iter().any(|v| v.is_object() || v.is_array()) => {
+            all.iter().enumerate().for_each(|(at, value)| flatten(&below(&at.to_string()), value, rows));
+        }
+        Value::Array(all) if all.is_empty() => {}
+        Value::Null => {}
+        Value::String(text) => rows.push((name.to_owned(), text.clone())),
+        other => rows.push((name.to_owned(), other.to_string())),
+    }
 }

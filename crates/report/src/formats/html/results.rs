@@ -1,30 +1,30 @@
-//! Results one by one: each with its latencies, its course and its ledger.
+//! Results one by one, each with its latencies, its time series and its ledger.
 //!
-//! For: reports whose results are what was asked for. Not for: studies, which draw their own pictures.
+//! - Latencies: their distribution, and below it the rarity of slow operations on the same axis.
+//! - The ledger as a picture: the width of each stage shows what was issued, what was charged, and what each layer completed. Merges,
+//!   splits, caches and the legs of a RAID are visible at once.
 
-use super::course::course;
-use super::events::Events;
-use super::latency::latency;
-use super::ledger::ledger;
-use super::page::{card, folded};
-use super::words::micro;
-use crate::page::{accepted, supported};
-use model::report::{Measured, Report, Verdict};
+use super::page::{card, folded, key, time, time_tick, with_micro_sign};
+use super::plot::{Axis, Flow, Label, Plot, SIDE, Tick, flow, spread_labels};
+use super::time_series::{Direction, Events, result_directions, time_series};
+use super::{page, plot};
+use crate::page::{Table, accepted, supported};
+use askama::Template;
+use model::figures::{Account, Entry, Moved};
+use model::report::{LatencyBuckets, Measured, Report, Verdict};
+use model::units::{show_bytes, show_count, show_share};
 
-/// Results that have pictures of their own: beyond these the page would be too large, and nobody reads them all.
-const MOST_PICTURES: usize = 16;
+/// Limits the results with plots, to keep the page small.
+const MAX_PICTURES: usize = 16;
 
-/// All of them: one has a card for each picture, several have a card each.
-pub(super) fn results(report: &Report) -> String {
+/// Returns the cards of all results: a single result has a card for each plot, several results have one card each.
+pub(super) fn result_cards(report: &Report) -> String {
     match report.results.as_slice() {
-        [only] => alone(report, only),
+        [only] => single_result(report, only),
         all => {
-            let drawn = all
-                .iter()
-                .take(MOST_PICTURES)
-                .enumerate()
-                .map(|(at, result)| one_of_several(report, result, at));
-            let rest = all.len().saturating_sub(MOST_PICTURES);
+            let drawn =
+                all.iter().take(MAX_PICTURES).enumerate().map(|(at, result)| result_card(report, result, at));
+            let rest = all.len().saturating_sub(MAX_PICTURES);
             let more = (rest > 0).then(|| {
                 card::<String>(
                     "More results",
@@ -39,32 +39,32 @@ pub(super) fn results(report: &Report) -> String {
     }
 }
 
-fn alone(report: &Report, result: &Measured) -> String {
+fn single_result(report: &Report, result: &Measured) -> String {
     let mut out = String::new();
-    let latency = latency(result, "r0");
+    let latency = latency_drawings(result, "r0");
     if !latency.is_empty() {
         let lead = [
             "Above, where operations lie; below, how rare the slow ones are. Percentiles with fewer than ten operations beyond are not drawn.",
         ];
         out += &card("Latency", &lead, &latency);
     }
-    let course = course(result, &Events::from_result(report, result), "r0");
+    let course = time_series(result, &Events::from_result(report, result), "r0");
     if !course.is_empty() {
-        out += &card("Over time", &over_time(result), &course);
+        out += &card("Over time", &plot_notes(result), &course);
     }
-    let ledger = ledger(result);
+    let ledger = ledger_pictures(result);
     if !ledger.is_empty() {
-        out += &card("What each layer counted", &[LEDGER], &ledger);
+        out += &card("What each layer counted", &[LEDGER_EXPLAINED], &ledger);
     }
     out
 }
 
-/// What the picture of a ledger shows.
-const LEDGER: &str = "From what fathom issued, over what the kernel charged to it, down to what each block device completed, warm-up \
+/// Explains the picture of a ledger.
+const LEDGER_EXPLAINED: &str = "From what fathom issued, over what the kernel charged to it, down to what each block device completed, warm-up \
                       and drain included. Narrower operations at equal bytes are merged, wider ones split; fewer bytes were answered by a cache.";
 
-/// What there is to know beside the plots.
-fn over_time(result: &Measured) -> Vec<String> {
+/// Returns the notes on the plots.
+fn plot_notes(result: &Measured) -> Vec<String> {
     let steady = result.steadiness.as_ref().map(|s| format!("{}: {}", s.state.word(), s.sentence));
     let axis = "All runs on one axis, in the order in which they ran. Drag to zoom, Escape to see all; arrow keys move the crosshair.";
     let disturbed = result.disturbed.iter().filter(|d| !d.counts).filter_map(|d| {
@@ -78,7 +78,7 @@ fn over_time(result: &Measured) -> Vec<String> {
     std::iter::once(axis.to_owned()).chain(steady).chain(disturbed).collect()
 }
 
-fn one_of_several(report: &Report, result: &Measured, at: usize) -> String {
+fn result_card(report: &Report, result: &Measured, at: usize) -> String {
     let link = format!("r{at}");
     let rate = result.quoted_rate();
     let number = rate.value.map(|v| format!("{} {}", supported(v, rate.interval), rate.unit));
@@ -91,22 +91,564 @@ fn one_of_several(report: &Report, result: &Measured, at: usize) -> String {
     };
     let lead = [
         format!("{}{name}.", number.map_or_else(String::new, |n| format!("{n}, "))),
-        micro(&format!("Limited by: {}. {}", result.limiter.name, result.limiter.sentence)),
+        with_micro_sign(&format!("Limited by: {}. {}", result.limiter.name, result.limiter.sentence)),
     ];
-    let latency = latency(result, &link);
-    let course = course(result, &Events::from_result(report, result), &link);
-    let ledger = ledger(result);
-    // Direction by direction it has headings of its own, which stand below this one.
+    let latency = latency_drawings(result, &link);
+    let course = time_series(result, &Events::from_result(report, result), &link);
+    let ledger = ledger_pictures(result);
+    // The ledger has its own headings for each direction, below this one.
     let ledger = if ledger.is_empty() { ledger } else { format!("<h3>What each layer counted</h3>{ledger}") };
     let ledger = folded("What each layer counted", &ledger);
     let body = if latency.is_empty() && course.is_empty() {
         ledger
     } else {
-        // The runs of several hosts have no course together; each has its own in its session.
+        // The runs of several hosts have no common time series; each session has its own.
         let course =
             if course.is_empty() { course } else { format!("<div><h3>Over time</h3>{course}</div>") };
-        // Below the latencies, where there is room beside the longer course.
+        // Below the latencies, next to the longer time series.
         format!("<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div>{course}</div>")
     };
     card(&result.name, &lead, &body)
+}
+
+/// Share of the fastest operations that the axis omits.
+const OMITTED_SHARE: f64 = 1e-4;
+/// Percentiles that are labelled in the plot.
+const NAMED_RANKS: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];
+/// Percentiles that are labelled in a small plot, by the start of the label.
+const NAMED_RANKS_SMALL: [&str; 2] = ["p50 ", "p99 "];
+/// Limits the ticks of a small plot.
+const MAX_TICKS_SMALL: usize = 3;
+/// Percentiles in the table.
+const TABLE_RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
+/// Limits the runs whose percentiles are separate dots.
+const MAX_RUN_DOTS: usize = 40;
+
+/// Draws the latencies of a result; empty without a histogram.
+pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
+    let all = histograms(result);
+    if all.is_empty() {
+        return percentile_table(result);
+    }
+    let axis = Axis::log(all.iter().flat_map(|(_, of)| histogram_range(of)));
+    let device = device_mean(result).filter(|_| result.runs.iter().any(|r| r.device.is_some()));
+    let mut out = key(&key_items(&all, result, device.is_some()));
+    out += &draw_densities(&all, &axis, device, link).html();
+    out += &draw_tails(&all, (&axis, decades(&all, result)), result, link).html();
+    out + &folded("Percentiles as a table", &percentile_table(result))
+}
+
+/// Common axes for the tails of several results.
+pub(super) struct CommonAxes {
+    latency: Axis,
+    deepest: f64,
+}
+
+impl CommonAxes {
+    /// Computes the axes of several results; `None` if none has a histogram.
+    pub(super) fn from_results(results: &[&Measured]) -> Option<Self> {
+        let all: Vec<_> = results.iter().map(|result| (*result, histograms(result))).collect();
+        let ranges: Vec<f64> =
+            all.iter().flat_map(|(_, of)| of).flat_map(|(_, of)| histogram_range(of)).collect();
+        let deepest = all.iter().map(|(result, of)| decades(of, result)).fold(1.0, f64::max);
+        (!ranges.is_empty()).then(|| Self { latency: Axis::log(ranges.into_iter()), deepest })
+    }
+}
+
+/// Draws the tail of a result on common axes; `None` without a histogram.
+pub(super) fn draw_tail_on(result: &Measured, link: &str, axes: &CommonAxes) -> Option<Plot> {
+    let all = histograms(result);
+    let small = || {
+        let plot = draw_tails(&all, (&axes.latency, axes.deepest), result, link);
+        // There is no room for more labels; the table has the numbers.
+        let is_named = |label: &Label| NAMED_RANKS_SMALL.iter().any(|rank| label.text.starts_with(rank));
+        Plot {
+            height: 130,
+            title: "Share that took longer".into(),
+            x: axes.latency.few_ticks(MAX_TICKS_SMALL, time_tick),
+            x_title: "Latency (logarithmic)".into(),
+            right: spread_labels(plot.right.iter().filter(|l| is_named(l)).cloned().collect(), 110.0),
+            ..plot
+        }
+    };
+    (!all.is_empty()).then(small)
+}
+
+/// Returns the histogram of each direction that has one.
+fn histograms(result: &Measured) -> Vec<(Direction, &LatencyBuckets)> {
+    result_directions(result)
+        .filter_map(|d| Some((d, result.latencies.get(d.word).filter(|l| l.count() > 0)?)))
+        .collect()
+}
+
+fn key_items(
+    all: &[(Direction, &LatencyBuckets)],
+    result: &Measured,
+    device: bool,
+) -> Vec<(&'static str, &'static str)> {
+    let mut items: Vec<(&str, &str)> = all.iter().map(|(d, _)| (d.line, d.words)).collect();
+    if result.runs.len() > 1 {
+        let has_tails = result.runs.iter().any(|run| !run.tails_ns.is_empty());
+        items.push(if has_tails {
+            ("ours thin", "each run, with its percentiles as dots")
+        } else {
+            ("dot small", "percentiles of each run")
+        });
+    }
+    if device {
+        items.push(("device", "mean of the device below"));
+    }
+    items
+}
+
+/// Returns the values that the axis must include.
+fn histogram_range(of: &LatencyBuckets) -> impl Iterator<Item = f64> {
+    let all = of.count() as f64;
+    let mut below = 0;
+    let first = of.from_ns.iter().zip(&of.ops).find(|(_, ops)| {
+        below += **ops;
+        below as f64 > OMITTED_SHARE * all
+    });
+    let last = of.from_ns.last().map(|from| LatencyBuckets::end_ns(*from));
+    [first.map(|(from, _)| *from), last].into_iter().flatten()
+}
+
+/// Returns the mean time of a request in the topmost device, over all runs.
+fn device_mean(result: &Measured) -> Option<f64> {
+    let devices = || result.runs.iter().filter_map(|r| r.device);
+    let ios: f64 = devices().map(|d| d.ios as f64).sum();
+    let busy: f64 = devices().map(|d| d.busy_ms as f64).sum();
+    (ios > 0.0 && busy > 0.0).then(|| busy * 1e6 / ios)
+}
+
+fn draw_densities(
+    all: &[(Direction, &LatencyBuckets)],
+    axis: &Axis,
+    device: Option<f64>,
+    link: &str,
+) -> Plot {
+    let shares: Vec<_> = all.iter().map(|(d, of)| (*d, bucket_shares(of))).collect();
+    let y = Axis::from_zero(shares.iter().flat_map(|(_, s)| s.iter().map(|b| b.2)));
+    let says = all.iter().map(|(d, of)| format!("{} {}", show_count(of.count() as f64), d.words));
+    let mut plot = Plot {
+        title: "Share of operations by latency (50 logarithmic buckets a decade)".into(),
+        says: format!("Distribution of latency of {}", says.collect::<Vec<_>>().join(", ")),
+        height: 150,
+        y: y.ticks_down(|v| format!("{} %", page::short_number(100.0 * v))),
+        x: axis.ticks(time_tick),
+        link: format!("{link}-latency"),
+        ..Plot::default()
+    };
+    let mut stops: Vec<(f64, String)> = Vec::new();
+    for (direction, shares) in &shares {
+        let steps =
+            || shares.iter().map(|(from, to, share)| (axis.along(*from), axis.along(*to), y.down(*share)));
+        let outline = plot::steps(steps());
+        if let Some((first, last)) = shares.first().zip(shares.last()) {
+            let ground = |ns: f64| (axis.along(ns), axis.along(ns), SIDE);
+            let around = [ground(first.0)].into_iter().chain(steps()).chain([ground(last.1)]);
+            plot.draw(direction.area, &format!("{}Z", plot::steps(around)));
+        }
+        plot.draw(direction.line, &outline);
+        stops.extend(shares.iter().filter(|s| s.2 > 0.0).map(|(from, to, share)| {
+            let words =
+                format!("{} to {}\n{} of {}", time(*from), time(*to), show_share(*share), direction.words);
+            (axis.along((from * to).sqrt()), words)
+        }));
+    }
+    if let Some(ns) = device {
+        let at = axis.along(ns);
+        plot.draw("device", &plot::line([(at, 0.0), (at, SIDE)]));
+        let class = if at > 500.0 { "of-device end" } else { "of-device" };
+        plot.labels.push(Label { at, text: format!("device mean {}", time(ns)), class });
+    }
+    stops.sort_by(|a, b| a.0.total_cmp(&b.0));
+    plot.stop_at(&stops);
+    plot
+}
+
+/// Returns the decades of rarity to draw: as many as the operations of some direction support.
+fn decades(all: &[(Direction, &LatencyBuckets)], result: &Measured) -> f64 {
+    let percentiles = |d: &Direction| d.figures(result).map(|f| &f.latency_ns.percentiles);
+    let ranks = all.iter().filter_map(|(d, _)| percentiles(d)).flatten().filter(|(_, ns)| ns.is_some());
+    let rarest = all.iter().flat_map(|(_, of)| rarity_tail(of)).map(|(_, share)| share);
+    let rarest = rarest.chain(ranks.map(|(rank, _)| share_above(rank))).fold(1.0, f64::min);
+    // A value slightly below a whole power counts as that power.
+    (-rarest.log10() - 1e-6).ceil().max(1.0)
+}
+
+/// Returns the share of operations above a percentile.
+fn share_above(rank: &str) -> f64 {
+    rank.parse::<f64>().map_or(f64::NAN, |p| 1.0 - p / 100.0)
+}
+
+fn draw_tails(
+    all: &[(Direction, &LatencyBuckets)],
+    (axis, deepest): (&Axis, f64),
+    result: &Measured,
+    link: &str,
+) -> Plot {
+    let y = Axis::linear(0.0, deepest);
+    let down = |share: f64| y.along(-share.log10());
+    let mut plot = Plot {
+        title: "Share that took longer (each step down is ten times rarer)".into(),
+        says: format!("Tail of latency: {}", percentiles_sentence(result)),
+        height: 210,
+        y: (0..=deepest as i32).map(|zeros| rarity(zeros, y.along(f64::from(zeros)))).collect(),
+        x: axis.ticks(time_tick),
+        x_title: "Latency, from submission to completion (logarithmic)".into(),
+        link: format!("{link}-latency"),
+        ..Plot::default()
+    };
+    let mut stops = Vec::new();
+    // Single runs are drawn below the line of all runs together.
+    for (direction, _) in all {
+        for run in result.runs.iter().filter(|_| result.runs.len() > 1) {
+            let places = rarity_tail_of_run(run.tails_ns.get(direction.word).map_or(&[], Vec::as_slice));
+            let places = places.map(|(ns, share)| (axis.along(ns), down(share)));
+            plot.draw(&format!("{} thin", direction.line), &plot::line(places));
+        }
+    }
+    for (direction, of) in all {
+        let tail = rarity_tail(of);
+        plot.draw(
+            direction.line,
+            &plot::line(tail.iter().map(|(ns, share)| (axis.along(*ns), down(*share)))),
+        );
+        stops.extend(tail.iter().map(|(ns, share)| {
+            (
+                axis.along(*ns),
+                format!("{} of {} took longer than {}", describe_share(*share), direction.words, time(*ns)),
+            )
+        }));
+        percentile_dots(&mut plot, *direction, result, axis, &down);
+    }
+    plot.right = spread_labels(std::mem::take(&mut plot.right), 72.0);
+    stops.sort_by(|a, b| a.0.total_cmp(&b.0));
+    plot.stop_at(&stops);
+    plot
+}
+
+fn percentile_dots(
+    plot: &mut Plot,
+    direction: Direction,
+    result: &Measured,
+    axis: &Axis,
+    down: &dyn Fn(f64) -> f64,
+) {
+    let Some(figures) = direction.figures(result) else { return };
+    if (2..=MAX_RUN_DOTS).contains(&result.runs.len()) {
+        let of_runs = result.runs.iter().filter_map(|run| run.percentiles_ns.get(direction.word));
+        let small = of_runs.flat_map(|run| {
+            NAMED_RANKS.iter().filter_map(|rank| Some((run.get(*rank).copied().flatten()?, *rank)))
+        });
+        let small = small.map(|(ns, rank)| (axis.along(ns as f64), down(share_above(rank))));
+        plot.draw(if direction.is_first() { "dot small" } else { "dot small of-third" }, &plot::dots(small));
+    }
+    let named = || {
+        NAMED_RANKS
+            .iter()
+            .filter_map(|rank| Some((*rank, figures.latency_ns.percentiles.get(*rank).copied().flatten()?)))
+    };
+    let places = named().map(|(rank, ns)| (axis.along(ns as f64), down(share_above(rank))));
+    plot.draw(if direction.is_first() { "dot" } else { "dot of-third" }, &plot::dots(places));
+    plot.right.extend(named().map(|(rank, ns)| Label {
+        at: down(share_above(rank)),
+        text: format!("p{rank} {}", time(ns as f64)),
+        class: direction.ink,
+    }));
+}
+
+/// `1 in 10³`, from the number of zeros.
+fn rarity(zeros: i32, at: f64) -> Tick {
+    const RAISED: [&str; 10] = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"];
+    let label = match usize::try_from(zeros).unwrap_or(0) {
+        0 => "all".into(),
+        1 => "1 in 10".into(),
+        2 => "1 in 100".into(),
+        more => format!("1 in 10{}", RAISED.get(more).unwrap_or(&"ⁿ")),
+    };
+    Tick { at, label }
+}
+
+fn describe_share(share: f64) -> String {
+    if share >= 0.1 { show_share(share) } else { format!("1 in {}", show_count(1.0 / share)) }
+}
+
+/// Describes the percentiles in a sentence.
+fn percentiles_sentence(result: &Measured) -> String {
+    let describe = |d: Direction| {
+        let figures = d.figures(result)?;
+        let named = NAMED_RANKS.iter().filter_map(|rank| {
+            let ns = figures.latency_ns.percentiles.get(*rank).copied().flatten()?;
+            Some(format!("p{rank} {}", time(ns as f64)))
+        });
+        Some(format!("{}: {}", d.words, named.collect::<Vec<_>>().join(", ")))
+    };
+    result_directions(result).filter_map(describe).collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the percentiles of all runs together and of each run; withheld ones are a dash.
+fn percentile_table(result: &Measured) -> String {
+    let mut of =
+        Table::new(&["latency", "min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"], &[]);
+    of = of.aligned(9, false);
+    for direction in result_directions(result) {
+        let Some(figures) = direction.figures(result) else { continue };
+        let latency = &figures.latency_ns;
+        let cell = |ns: Option<u64>| page::time_or_dash(ns.map(|ns| ns as f64));
+        let ranks = |of: &std::collections::BTreeMap<String, Option<u64>>| {
+            TABLE_RANKS.map(|rank| cell(of.get(rank).copied().flatten()))
+        };
+        let ends = [direction.words.to_owned(), time(latency.min as f64), time(latency.mean)];
+        of.add(ends.into_iter().chain(ranks(&latency.percentiles)).chain([time(latency.max as f64)]));
+        for run in result.runs.iter().take(MAX_RUN_DOTS) {
+            let Some(own) = run.percentiles_ns.get(direction.word) else { continue };
+            let name = format!("  run {}", run.run.saturating_add(1));
+            of.add([name, String::new(), String::new()].into_iter().chain(ranks(own)).chain([String::new()]));
+        }
+    }
+    page::table(
+        "Percentiles of latency, all runs together and each; - where fewer than ten operations lie beyond",
+        &of,
+    )
+}
+
+/// Number of operations above a latency that its rarity requires, as for percentiles.
+const MIN_BEYOND: u64 = 10;
+
+/// Returns the share of operations in each bucket: `(from, to, share)`, including empty buckets between others.
+pub(crate) fn bucket_shares(of: &LatencyBuckets) -> Vec<(f64, f64, f64)> {
+    let all = of.count().max(1) as f64;
+    let mut out: Vec<(f64, f64, f64)> = Vec::new();
+    for (from, ops) in of.from_ns.iter().zip(&of.ops) {
+        if let Some((_, end, _)) = out.last().copied()
+            && *from > 1.001 * end
+        {
+            out.push((end, *from, 0.0));
+        }
+        out.push((*from, LatencyBuckets::end_ns(*from), *ops as f64 / all));
+    }
+    out
+}
+
+/// Returns the share of operations that took longer than each latency: `(latency, share)`, as far as enough operations are above.
+pub(crate) fn rarity_tail(of: &LatencyBuckets) -> Vec<(f64, f64)> {
+    let all = of.count();
+    let mut remaining = all;
+    let mut out = Vec::new();
+    if let Some(first) = of.from_ns.first() {
+        out.push((*first, 1.0));
+    }
+    for (from, ops) in of.from_ns.iter().zip(&of.ops) {
+        remaining = remaining.saturating_sub(*ops);
+        if remaining < MIN_BEYOND {
+            break;
+        }
+        out.push((LatencyBuckets::end_ns(*from), remaining as f64 / all as f64));
+    }
+    out
+}
+
+/// Returns the same for a run: `(latency, share)`, from the latencies that one operation in 10^(k/10) exceeds; NaN if a latency is
+/// withheld.
+pub(crate) fn rarity_tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = (f64, f64)> {
+    let share = |at: usize| 10_f64.powf(-(at as f64 + 1.0) / 10.0);
+    tail_ns.iter().enumerate().map(move |(at, ns)| (ns.map_or(f64::NAN, |ns| ns as f64), share(at)))
+}
+
+/// Height of a stage in pixels.
+const STAGE_HEIGHT: usize = 46;
+
+#[derive(Template)]
+#[template(path = "ledger.html")]
+struct LedgerPicture<'l> {
+    direction: &'l str,
+    stages: Vec<Named>,
+    sides: Vec<Side>,
+    height: usize,
+    table: String,
+}
+
+/// Label in the middle of a stage's bar.
+struct Named {
+    name: String,
+    percent: String,
+}
+
+struct Side {
+    says: String,
+    flow: Flow,
+    labels: Vec<Words>,
+}
+
+struct Words {
+    text: String,
+    percent: String,
+}
+
+/// A stage: its name, the data moved by its parts, and its note.
+struct Stage {
+    name: String,
+    parts: Vec<Moved>,
+    word: String,
+}
+
+/// Draws the ledgers of both directions; empty if no device was observed.
+pub(super) fn ledger_pictures(result: &Measured) -> String {
+    let Some(ledger) = &result.ledger else { return String::new() };
+    let both = [("Reads", &ledger.read), ("Writes", &ledger.write)];
+    both.into_iter()
+        .filter_map(|(direction, account)| Some(draw_ledger(direction, account.as_ref()?)))
+        .collect()
+}
+
+fn draw_ledger(direction: &str, account: &Account) -> String {
+    let stages = stages(account);
+    // The bar is in the upper half of the stage.
+    let middle = |at: usize| format!("{:.1}", 100.0 * (at as f64 + 0.25) / stages.len() as f64);
+    let named = stages.iter().enumerate().map(|(at, s)| Named { name: s.name.clone(), percent: middle(at) });
+    let side = |of: fn(&Moved) -> u64, show: fn(u64) -> String| {
+        let sum = |s: &Stage| s.parts.iter().map(|m| of(m) as f64).sum::<f64>() as u64;
+        let text = |s: &Stage| if s.parts.is_empty() { "not counted".into() } else { show(sum(s)) };
+        let descriptions: Vec<String> = stages.iter().map(|s| format!("{} {}", s.name, text(s))).collect();
+        let parts: Vec<Vec<f64>> =
+            stages.iter().map(|s| s.parts.iter().map(|m| of(m) as f64).collect()).collect();
+        let labels = stages.iter().enumerate().map(|(at, s)| Words { text: text(s), percent: middle(at) });
+        Side { says: descriptions.join(", "), flow: flow(&parts), labels: labels.collect() }
+    };
+    let sides = vec![side(|m| m.ios, |n| show_count(n as f64)), side(|m| m.bytes, show_bytes)];
+    let picture = LedgerPicture {
+        direction,
+        stages: named.collect(),
+        sides,
+        height: STAGE_HEIGHT * stages.len(),
+        table: ledger_table(direction, account, &stages),
+    };
+    picture.render().unwrap_or_default()
+}
+
+/// Returns the stages: issued, charged, and each level of the stack.
+fn stages(account: &Account) -> Vec<Stage> {
+    let counted = |entry: &Entry| entry.with_sync.or(entry.counted);
+    let mut stages =
+        vec![Stage { name: "issued by fathom".into(), parts: vec![account.issued], word: String::new() }];
+    let charged = &account.charged;
+    stages.push(Stage {
+        name: "charged by the kernel".into(),
+        parts: counted(charged).into_iter().collect(),
+        word: charged.word.clone(),
+    });
+    for step in account.layers.chunk_by(|a, b| a.step == b.step) {
+        let names: Vec<&str> = step.iter().map(|e| e.name.as_str()).collect();
+        let words: Vec<&str> = step.iter().map(|e| e.word.as_str()).collect();
+        let all: Option<Vec<Moved>> = step.iter().map(counted).collect();
+        stages.push(Stage {
+            name: names.join(" + "),
+            parts: all.unwrap_or_default(),
+            word: words.first().copied().unwrap_or_default().to_owned(),
+        });
+    }
+    stages
+}
+
+fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String {
+    let mut table = Table::new(
+        &["counted by", "operations", "bytes", "merged before", "mean size", "against issued"],
+        &[],
+    );
+    for stage in stages {
+        let ios: u64 = stage.parts.iter().fold(0, |sum, m| sum.saturating_add(m.ios));
+        let bytes: u64 = stage.parts.iter().fold(0, |sum, m| sum.saturating_add(m.bytes));
+        let merges: Vec<u64> = stage.parts.iter().filter_map(|m| m.merges).collect();
+        let is_known = !stage.parts.is_empty();
+        let or_dash = |text: String| if is_known { text } else { "-".into() };
+        table.add([
+            stage.name.clone(),
+            or_dash(show_count(ios as f64)),
+            or_dash(show_bytes(bytes)),
+            if merges.is_empty() { String::new() } else { show_count(merges.iter().sum::<u64>() as f64) },
+            bytes.checked_div(ios).map_or_else(|| "-".into(), show_bytes),
+            stage.word.clone(),
+        ]);
+    }
+    let has_sync = account.layers.iter().any(|e| e.with_sync.is_some());
+    let with = if has_sync { ", the final sync included" } else { "" };
+    page::table(&format!("{direction} at each layer{with}"), &table)
+}
+
+#[cfg(test)]
+fn example_buckets() -> LatencyBuckets {
+    LatencyBuckets { from_ns: vec![100.0, 1000.0, 100_000.0], ops: vec![900, 90, 10] }
+}
+
+#[test]
+fn the_tail_of_each_run_is_drawn_below_that_of_all_runs() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/valid.json");
+    let report: model::report::Report = serde_json::from_str(golden)?;
+    let mut result = report.results.first().ok_or("no result")?.clone();
+    let word = result_directions(&result).next().ok_or("no direction")?.word;
+    let of = LatencyBuckets { from_ns: vec![1000.0, 10_000.0], ops: vec![900, 100] };
+    result.latencies = [(word.to_owned(), of)].into();
+    let first = result.runs.first().ok_or("no run")?.clone();
+    let run = |ns: u64| {
+        // A tenth of the operations took longer than this.
+        let tail = (1..=10).map(|k| (k == 1 || k == 10).then_some(ns)).collect();
+        model::report::RunFigures { tails_ns: [(word.to_owned(), tail)].into(), ..first.clone() }
+    };
+    result.runs = vec![run(2000), run(3000)];
+    let (all, axis) = (histograms(&result), Axis::log([1000.0, 11_000.0].into_iter()));
+    let plot = draw_tails(&all, (&axis, 2.0), &result, "x");
+    let paths: Vec<&str> = plot.marks.split("<path ").skip(1).collect();
+    let is =
+        |at: usize, class: &str| paths.get(at).is_some_and(|p| p.starts_with(&format!("class=\"{class}\"")));
+    assert!(is(0, "ours thin") && is(1, "ours thin") && is(2, "ours"), "{paths:?}");
+    // Single points, because the values between them are withheld: at a tenth, in the middle of two decades.
+    for (at, ns) in [(0, 2000.0), (1, 3000.0)] {
+        let place = format!(
+            "M{} 500h.01",
+            plot::line([(axis.along(ns), 0.0)]).trim_start_matches('M').split(' ').next().ok_or("")?
+        );
+        assert!(paths[at].contains(&place), "{place}: {}", paths[at]);
+    }
+    Ok(())
+}
+
+#[test]
+fn shares_add_up_and_gaps_are_zero() {
+    let drawn = bucket_shares(&example_buckets());
+    assert_eq!(drawn.iter().map(|s| s.2).collect::<Vec<_>>(), [0.9, 0.0, 0.09, 0.0, 0.01]);
+    assert!(drawn.windows(2).all(|w| (w[0].1 / w[1].0 - 1.0).abs() < 1e-9), "{drawn:?}");
+}
+
+#[test]
+fn the_tail_ends_when_fewer_than_ten_operations_are_above() {
+    let drawn = rarity_tail(&example_buckets());
+    let shares: Vec<f64> = drawn.iter().map(|t| t.1).collect();
+    assert_eq!(shares, [1.0, 0.1, 0.01]);
+    assert!(drawn[0].0 < drawn[1].0 && (drawn[1].0 - 104.71).abs() < 0.01);
+    assert_eq!(rarity_tail(&LatencyBuckets::default()), []);
+}
+
+#[test]
+fn the_tail_of_a_run_has_ten_steps_per_decade() {
+    let ns: Vec<Option<u64>> = (1..=20).map(|k| (k != 5).then_some(100 * k)).collect();
+    let drawn: Vec<(f64, f64)> = rarity_tail_of_run(&ns).collect();
+    assert!((drawn[9].1 - 0.1).abs() < 1e-12 && (drawn[19].1 - 0.01).abs() < 1e-12, "{drawn:?}");
+    assert!((drawn[9].0 - 1000.0).abs() < 1e-9 && drawn[4].0.is_nan(), "a gap where it is withheld");
+    assert_eq!(rarity_tail_of_run(&[]).count(), 0);
+}
+
+#[test]
+fn every_stage_has_its_number_in_picture_and_table() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/pieces/ledger.json");
+    let ledger: model::figures::Ledger = serde_json::from_str(golden)?;
+    let read = ledger.read.as_ref().ok_or("no reads")?;
+    let html = draw_ledger("Reads", read);
+    for number in ["55,000", "55,165", "0.3 % more", "loop0", "vda", "agrees"] {
+        assert!(html.contains(number), "{number}: {html}");
+    }
+    let stages = stages(read);
+    assert_eq!(stages.iter().map(|s| s.parts.len()).collect::<Vec<_>>(), [1, 1, 1, 1]);
+    Ok(())
 }

@@ -1,49 +1,57 @@
-//! Layers, interfaces and targets: the same work in several ways, on one axis for each work.
+//! The cards of studies: layers, interfaces, targets, hosts, load curves and sweeps.
 //!
-//! For: what is compared within one measurement. Not for: sessions compared with each other ([`super::comparison`]).
+//! A study of the same work in several ways is a row with its interval for each way, on one axis. A load curve is latency over load with
+//! knee, target and overloads. A sweep is maps with a shade for each cell.
 
-use super::intervals::{Row, Words, intervals};
-use super::page::card;
-use super::table;
-use super::words::{mark_of_rate, mark_of_time, micro, time, time_or_dash};
+use super::page::{
+    card, facts, folded, key, multiples, rate_tick, short_number, time, time_or_dash, time_tick,
+    with_micro_sign,
+};
+use super::plot::{
+    Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
+};
+use super::{page, plot};
 use crate::formats::text::report::table as text_table;
+use crate::formats::text::sweep::{labels, sides};
 use crate::page::supported;
-use model::api::Api;
-use model::ledger::{LayerRow, Layers, Pace};
-use model::not_measured::by_reason;
+use askama::Template;
+use model::figures::{LayerRow, Layers, Pace, by_reason};
+use model::fleet::{FleetFigures, HostFigures, HostRate};
 use model::report::{Report, Verdict};
-use model::targets::Targets;
-use model::units::{show_change, show_count, show_rate};
+use model::study::{Api, LoadCurve, LoadPoint, LoadState, Scaling, Targets};
+use model::sweep::{CellFigures, Chosen, Measure, Sweep, Work};
+use model::units::{show_change, show_count, show_ns, show_rate, show_share};
+use std::collections::BTreeMap;
 
 fn is_qualified(report: &Report, result: usize) -> bool {
     report.results.get(result).is_none_or(|r| r.void || r.verdict != Verdict::Valid)
 }
 
 /// `1,000 - 1,200`.
-fn between(interval: Option<[f64; 2]>) -> String {
+fn format_interval(interval: Option<[f64; 2]>) -> String {
     interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
-/// What each layer costs.
-pub(super) fn layers(report: &Report, layers: &Layers) -> String {
-    let rows = |of: fn(&LayerRow) -> Row| -> Vec<Row> {
+/// Returns the card of the costs of each layer.
+pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
+    let rows = |of: fn(&LayerRow) -> IntervalRow| -> Vec<IntervalRow> {
         let mut before = "";
         let mut out = Vec::new();
         for row in &layers.rows {
             let title = if row.work == before { String::new() } else { row.work.clone() };
             before = &row.work;
             let name = row.name.clone();
-            out.push(Row { title, name, hollow: is_qualified(report, row.result), ..of(row) });
+            out.push(IntervalRow { title, name, hollow: is_qualified(report, row.result), ..of(row) });
         }
         out
     };
-    let rates = Words {
+    let rates = IntervalHeadings {
         caption: "Operations per second at each layer, with the device's own count",
         first: "Layer",
         axis: "IOPS with its 95 % interval, logarithmic",
         headings: &["IOPS", "95 %", "Device", "Against the layer below"],
     };
-    let latencies = Words {
+    let latencies = IntervalHeadings {
         caption: "Mean latency at each layer, with the device's own",
         first: "Layer",
         axis: "Mean latency with its 95 % interval, logarithmic",
@@ -55,29 +63,29 @@ pub(super) fn layers(report: &Report, layers: &Layers) -> String {
     let lead: Vec<String> = std::iter::once(explained.to_owned()).chain(missing).collect();
     let body = format!(
         "<h3>Operations per second</h3>{}<h3>Mean latency</h3>{}",
-        intervals(&rates, rows(rate_of), mark_of_rate),
-        intervals(&latencies, rows(latency_of), mark_of_time)
+        draw_intervals(&rates, rows(layer_rate_row), rate_tick),
+        draw_intervals(&latencies, rows(layer_latency_row), time_tick)
     );
     card("What each layer costs", &lead, &body)
 }
 
-fn rate_of(row: &LayerRow) -> Row {
+fn layer_rate_row(row: &LayerRow) -> IntervalRow {
     let iops = |pace: Option<Pace>| pace.map_or_else(|| "-".into(), |p| show_count(p.iops));
     let against = row.against.as_ref().map(|d| format!("{}: {}", d.name, show_change(d.factor)));
-    Row {
+    IntervalRow {
         value: row.tool.map(|t| (t.iops, row.iops_interval)),
         device: row.device.map(|d| d.iops),
         cells: vec![
             iops(row.tool),
-            between(row.iops_interval),
+            format_interval(row.iops_interval),
             iops(row.device),
             against.unwrap_or_default(),
         ],
-        ..Row::default()
+        ..IntervalRow::default()
     }
 }
 
-fn latency_of(row: &LayerRow) -> Row {
+fn layer_latency_row(row: &LayerRow) -> IntervalRow {
     let latency = |pace: Option<Pace>| pace.and_then(|p| p.latency_ns);
     let ends = row.latency_interval_ns.map(|[low, high]| format!("{} to {}", time(low), time(high)));
     let cells = [
@@ -85,16 +93,16 @@ fn latency_of(row: &LayerRow) -> Row {
         ends.unwrap_or_else(|| "-".into()),
         time_or_dash(latency(row.device)),
     ];
-    Row {
+    IntervalRow {
         value: latency(row.tool).map(|ns| (ns, row.latency_interval_ns)),
         device: latency(row.device),
         cells: cells.to_vec(),
-        ..Row::default()
+        ..IntervalRow::default()
     }
 }
 
-/// Which interface is the fastest.
-pub(super) fn interfaces(report: &Report, api: &Api) -> String {
+/// Returns the card that compares interfaces.
+pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     let mut out = String::new();
     for rows in api.rows.chunk_by(|a, b| a.work == b.work) {
         let Some(first) = rows.first() else { continue };
@@ -102,44 +110,45 @@ pub(super) fn interfaces(report: &Report, api: &Api) -> String {
         let drawn = rows.iter().map(|row| {
             let star = if advice.is_some_and(|a| a.interface == row.interface) { "★ " } else { "" };
             let ns = |ns: Option<u64>| time_or_dash(ns.map(|ns| ns as f64));
-            Row {
+            IntervalRow {
                 name: format!("{star}{}", row.interface),
                 value: row.mb_per_s.map(|v| (v, row.mb_per_s_interval)),
                 hollow: is_qualified(report, row.result),
                 cells: vec![
                     row.mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.mb_per_s_interval)),
-                    between(row.mb_per_s_interval),
+                    format_interval(row.mb_per_s_interval),
                     ns(row.p50_ns),
                     ns(row.p99_ns),
                 ],
-                ..Row::default()
+                ..IntervalRow::default()
             }
         });
-        let words = Words {
+        let words = IntervalHeadings {
             caption: &format!("{} through each interface", first.work),
             first: "Interface",
             axis: "MB/s with its 95 % interval, logarithmic",
             headings: &["MB/s", "95 %", "p50", "p99"],
         };
-        let told = advice.map(|a| a.sentence.clone()).or_else(|| {
+        let advice_text = advice.map(|a| a.sentence.clone()).or_else(|| {
             let none = api.no_advice.iter().find(|n| n.work == first.work)?;
             Some(format!("No recommendation, because {}.", none.why))
         });
         let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it goes on; hollow: a finding qualifies it; ★ the one to use.";
-        let lead: Vec<String> = told.into_iter().chain([marks.to_owned()]).collect();
-        out += &card(&first.work, &lead, &intervals(&words, drawn.collect(), mark_of_rate));
+        let lead: Vec<String> = advice_text.into_iter().chain([marks.to_owned()]).collect();
+        out += &card(&first.work, &lead, &draw_intervals(&words, drawn.collect(), rate_tick));
     }
-    let missing = by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), micro(why)));
-    let mut body = table::table("All figures of all interfaces", &text_table(report, true));
-    body += &super::page::facts(&missing.collect::<Vec<_>>());
+    let missing =
+        by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), with_micro_sign(why)));
+    let mut body = page::table("All figures of all interfaces", &text_table(report, true));
+    body += &page::facts(&missing.collect::<Vec<_>>());
     let lead = [
         "synced: MB/s with the final sync in the time; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
     ];
     out + &card("All figures", &lead, &body)
 }
 
-/// Which target is faster.
-pub(super) fn targets(report: &Report, targets: &Targets) -> String {
+/// Returns the card that compares targets.
+pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
     let mut out = String::new();
     let name = |at: usize| targets.names.get(at).cloned().unwrap_or_default();
     let mut rows = Vec::new();
@@ -147,7 +156,7 @@ pub(super) fn targets(report: &Report, targets: &Targets) -> String {
         for (at, row) in test.iter().enumerate() {
             let rate = report.results.get(row.result).map(model::report::Measured::quoted_rate);
             let metric = row.against.as_ref().and_then(|pair| pair.metrics.first());
-            rows.push(Row {
+            rows.push(IntervalRow {
                 title: if at == 0 { row.test.clone() } else { String::new() },
                 name: name(row.target),
                 value: rate.and_then(|r| Some((r.value?, r.interval))),
@@ -158,21 +167,690 @@ pub(super) fn targets(report: &Report, targets: &Targets) -> String {
                     metric.map_or_else(String::new, |m| show_change(m.ratio)),
                     metric.map_or_else(String::new, |m| m.answer.word().into()),
                 ],
-                ..Row::default()
+                ..IntervalRow::default()
             });
         }
     }
-    let words = Words {
+    let words = IntervalHeadings {
         caption: "Every test on every target",
         first: "Target",
         axis: "Rate with its 95 % interval, logarithmic",
         headings: &["Rate", "Against the first", "Answer"],
     };
     let lead = ["Dot: the rate; line: its 95 % interval; hollow: a finding qualifies it."];
-    out += &card("Which target is faster", &lead, &intervals(&words, rows, mark_of_rate));
+    out += &card("Which target is faster", &lead, &draw_intervals(&words, rows, rate_tick));
     out + &card::<&str>(
         "All figures",
         &[],
-        &table::table("Every test on every target, with its intervals", &text_table(report, true)),
+        &page::table("Every test on every target, with its intervals", &text_table(report, true)),
     )
+}
+
+/// Limits the hosts drawn for a result: the slowest come first.
+const MAX_HOSTS: usize = 64;
+
+/// Draws every host of every result.
+pub(super) fn hosts_card(report: &Report) -> Option<String> {
+    let fleet = report.fleet.as_ref()?;
+    let mut body = String::new();
+    for result in &report.results {
+        let mut of: Vec<(&HostFigures, &HostRate)> = fleet
+            .hosts
+            .iter()
+            .filter_map(|host| Some((host, host.results.iter().find(|r| r.name == result.name)?)))
+            .collect();
+        if of.is_empty() {
+            continue;
+        }
+        let all = of.len();
+        of.sort_by(|a, b| a.1.iops.unwrap_or(0.0).total_cmp(&b.1.iops.unwrap_or(0.0)));
+        of.truncate(MAX_HOSTS);
+        of.sort_by_key(|(host, _)| host.rank);
+        let of_all =
+            if all > of.len() { format!(", the {} slowest of {all}", of.len()) } else { String::new() };
+        let rates = IntervalHeadings {
+            caption: &format!("{}: the rate of each host{of_all}", result.name),
+            first: "Host",
+            axis: "IOPS, logarithmic",
+            headings: &["IOPS", "Share", "Limited by"],
+        };
+        let latencies = IntervalHeadings {
+            caption: &format!("{}: the latency of each host{of_all}", result.name),
+            first: "Host",
+            axis: "Dot: median latency; line: to the 99th percentile; logarithmic",
+            headings: &["p50", "p99"],
+        };
+        let of_rates = of.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
+        let of_latencies = of.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
+        body += &draw_intervals(&rates, with_title(&result.name, of_rates), rate_tick);
+        body += &draw_intervals(
+            &latencies,
+            with_title(&format!("{}, latency", result.name), of_latencies),
+            time_tick,
+        );
+    }
+    body += &facts(&fleet_rows(fleet));
+    Some(card(
+        "Every host",
+        &["All hosts of a result on one axis; hollow: a finding on that host qualifies it."],
+        &body,
+    ))
+}
+
+/// Adds a title above the first row.
+fn with_title(title: &str, mut rows: Vec<IntervalRow>) -> Vec<IntervalRow> {
+    rows.iter_mut().take(1).for_each(|row| title.clone_into(&mut row.title));
+    rows
+}
+
+fn host_rate_row(host: &HostFigures, rate: &HostRate) -> IntervalRow {
+    IntervalRow {
+        name: host.name.clone(),
+        value: rate.iops.map(|iops| (iops, None)),
+        hollow: rate.verdict != Verdict::Valid,
+        cells: vec![
+            rate.iops.map_or_else(|| "-".into(), show_rate),
+            rate.share.map_or_else(|| "-".into(), show_share),
+            rate.limiter.clone(),
+        ],
+        ..IntervalRow::default()
+    }
+}
+
+/// Returns a row for each direction.
+fn host_latency_rows<'r>(
+    host: &'r HostFigures,
+    rate: &'r HostRate,
+) -> impl Iterator<Item = IntervalRow> + 'r {
+    let several = rate.p50_ns.len() > 1;
+    rate.p50_ns.iter().map(move |(kind, p50)| {
+        let p99 = rate.p99_ns.get(kind).copied().flatten();
+        let number = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        IntervalRow {
+            name: if several { format!("{}, {kind}", host.name) } else { host.name.clone() },
+            value: number(*p50).map(|p50| (p50, number(p99).map(|p99| [p50, p99]))),
+            hollow: rate.verdict != Verdict::Valid,
+            cells: vec![time_or_dash(number(*p50)), time_or_dash(number(p99))],
+            ..IntervalRow::default()
+        }
+    })
+}
+
+/// Returns the facts about all hosts together.
+fn fleet_rows(fleet: &FleetFigures) -> Vec<(String, String)> {
+    let fair = fleet.fairness.iter().map(|fair| {
+        let slowest = format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
+        (fair.name.clone(), if fair.sentence.is_empty() { slowest } else { fair.sentence.clone() })
+    });
+    let kept = fleet
+        .hosts
+        .iter()
+        .take(MAX_HOSTS)
+        .filter_map(|host| Some((format!("Session of {}", host.name), host.session.clone()?)));
+    let more = fleet.hosts.len().saturating_sub(MAX_HOSTS);
+    let more =
+        (more > 0).then(|| ("More sessions".into(), format!("of {more} other hosts, in the JSON report")));
+    fair.chain(kept).chain(more).collect()
+}
+
+/// Returns the card of results by number of hosts.
+pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
+    let rows = scaling.rows.iter().map(|row| {
+        let result = report.results.get(row.result).filter(|r| !r.void);
+        let total = result.and_then(|r| r.total.as_ref());
+        let is_knee = scaling.knee.is_some_and(|knee| knee.reached && knee.hosts == row.hosts);
+        let is_valid = result.is_some_and(|r| r.verdict == Verdict::Valid);
+        IntervalRow {
+            name: format!("{}{}", row.hosts, if is_knee { ", the knee" } else { "" }),
+            value: total.map(|t| (t.iops, t.iops_interval)),
+            hollow: !is_valid,
+            cells: vec![
+                total.map_or_else(|| "-".into(), |t| supported(t.iops, t.iops_interval)),
+                row.iops_per_host.map_or_else(|| "-".into(), show_rate),
+                row.efficiency.map_or_else(|| "-".into(), show_share),
+            ],
+            ..IntervalRow::default()
+        }
+    });
+    let words = IntervalHeadings {
+        caption: "Growing numbers of hosts",
+        first: "Hosts",
+        axis: "IOPS of all with its 95 % interval, logarithmic",
+        headings: &["IOPS", "Per host", "Efficiency"],
+    };
+    let lead = [
+        "Dot: operations per second of all; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: the rate of a host beside \
+         that of a host among the fewest.",
+    ];
+    card("What more hosts bring", &lead, &draw_intervals(&words, rows.collect(), rate_tick))
+        + &card::<&str>("All figures", &[], &page::table("Every number of hosts", &text_table(report, true)))
+}
+
+/// Half the width of the end of an error bar.
+const BAR_END: f64 = 4.0;
+
+/// Returns the card of a load curve.
+pub(super) fn load_curve_card(report: &Report, curve: &LoadCurve) -> String {
+    let mut lead = Vec::new();
+    if report.answer.as_ref().is_none_or(|answer| answer.sentence != curve.sentence) {
+        lead.push(curve.sentence.clone());
+    }
+    if let Some(capacity) = curve.capacity_iops {
+        let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
+            format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
+        });
+        lead.push(format!("Capacity: {} operations per second in a closed loop{interval}. Latency counts from the intended start.", show_rate(capacity)));
+    }
+    let drawn = CurveDrawing::from_curve(curve);
+    let mut body = drawn.key();
+    body += &drawn.plot(&common_curve_axes(&[&drawn])).html();
+    body += &folded(
+        "Every load as a table",
+        &page::table("Every load that was offered", &text_table(report, true)),
+    );
+    card("Latency against load", &lead, &body)
+}
+
+/// Draws the load curves of several sessions by name, on common axes.
+pub(super) fn draw_load_curves(curves: &[(String, &LoadCurve)]) -> Vec<(String, String)> {
+    let mut all: Vec<CurveDrawing> =
+        curves.iter().map(|(_, curve)| CurveDrawing::from_curve(curve)).collect();
+    // As a share of its own capacity, a device with half the capacity would look the same.
+    for drawn in &mut all {
+        drawn.in_shares = false;
+    }
+    let axes = common_curve_axes(&all.iter().collect::<Vec<_>>());
+    let html =
+        |drawn: &CurveDrawing| format!("{}{}", drawn.key(), Plot { height: 220, ..drawn.plot(&axes) }.html());
+    curves.iter().zip(&all).map(|((name, _), drawn)| (name.clone(), html(drawn))).collect()
+}
+
+/// Returns axes of load and latency that include all points of these curves.
+fn common_curve_axes(all: &[&CurveDrawing]) -> (Axis, Axis) {
+    let loads = all.iter().flat_map(|drawn| drawn.curve.points.iter().map(|p| drawn.load(p)));
+    let most = loads.fold(0.0, f64::max);
+    let in_shares = all.iter().any(|drawn| drawn.in_shares);
+    let x = Axis::linear(0.0, 1.04 * most.max(if in_shares { 100.0 } else { 1.0 }));
+    (x, Axis::log(all.iter().flat_map(|drawn| drawn.latencies())))
+}
+
+struct CurveDrawing<'c> {
+    curve: &'c LoadCurve,
+    rank: &'c str,
+    /// Whether loads are drawn in percent of the capacity.
+    in_shares: bool,
+}
+
+impl<'c> CurveDrawing<'c> {
+    fn from_curve(curve: &'c LoadCurve) -> Self {
+        Self { curve, rank: curve.percentile(), in_shares: curve.points.iter().all(|p| p.share.is_some()) }
+    }
+
+    fn key(&self) -> String {
+        let rank = format!("p{}", self.rank);
+        let has = |state| self.curve.points.iter().any(|p| p.state == state);
+        let mut items = vec![
+            ("ours", "p50"),
+            ("third", rank.as_str()),
+            ("mean", "mean"),
+            ("bar", "95 % interval over runs"),
+        ];
+        if has(LoadState::Overload) {
+            items.push(("mark", "overload: more came than was served"));
+        }
+        key(&items)
+    }
+
+    /// Returns a load in percent of the capacity, if that is known, or in IOPS.
+    fn load(&self, point: &LoadPoint) -> f64 {
+        let share = point.share.filter(|_| self.in_shares);
+        share.map_or(point.offered_iops as f64, |share| 100.0 * share)
+    }
+
+    fn value(point: &LoadPoint, rank: &str) -> f64 {
+        point.percentiles_ns.get(rank).copied().flatten().map_or(f64::NAN, |ns| ns as f64)
+    }
+
+    /// Returns the latencies that the axis must include.
+    fn latencies(&self) -> Vec<f64> {
+        let points = &self.curve.points;
+        let values = points.iter().flat_map(|p| {
+            let known = [Self::value(p, "50"), Self::value(p, self.rank), p.mean_ns.unwrap_or(f64::NAN)];
+            known.into_iter().chain(p.percentile_intervals_ns.get(self.rank).copied().into_iter().flatten())
+        });
+        let target = self.curve.latency_target.as_ref().map(|t| t.latency_ns as f64);
+        // Three runs can have an absurd interval: limit it to ten times the values.
+        let bounds: Vec<f64> =
+            points.iter().flat_map(|p| [Self::value(p, "50"), Self::value(p, self.rank)]).collect();
+        let (low, high) = bounds
+            .iter()
+            .filter(|v| v.is_finite())
+            .fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), v| (l.min(*v), h.max(*v)));
+        values.filter(|v| *v >= low / 3.0 && *v <= 3.0 * high).chain(target).collect()
+    }
+
+    fn plot(&self, (x, y): &(Axis, Axis)) -> Plot {
+        let percent = |v: f64| format!("{} %", short_number(v));
+        let capacity = self.curve.capacity_iops.map_or_else(|| "?".into(), show_rate);
+        let mut plot = Plot {
+            title: "Latency (logarithmic)".into(),
+            says: self.describe(),
+            height: 300,
+            y: y.ticks_down(time_tick),
+            x: if self.in_shares { x.ticks(percent) } else { x.ticks(rate_tick) },
+            x_title: if self.in_shares {
+                format!("Offered load, of the capacity ({capacity} operations per second)")
+            } else {
+                "Offered load, operations per second".into()
+            },
+            ..Plot::default()
+        };
+        self.ground(&mut plot, x, y);
+        self.lines(&mut plot, x, y);
+        plot.right = spread_labels(std::mem::take(&mut plot.right), 52.0);
+        let stops = self.curve.points.iter().map(|p| (x.along(self.load(p)), self.describe_point(p)));
+        plot.stop_at(&stops.collect::<Vec<_>>());
+        plot
+    }
+
+    /// Draws the zone of the latency target, the knee and the overloads.
+    fn ground(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
+        if let Some(target) = &self.curve.latency_target {
+            let at = y.down(target.latency_ns as f64);
+            plot.draw("over", &plot::full_width(0.0, at));
+            plot.draw("target", &plot::line([(0.0, at), (SIDE, at)]));
+            let text = format!("p{} <= {}", target.percentile, time(target.latency_ns as f64));
+            plot.right.push(Label { at, text, class: "of-mark" });
+        }
+        if let Some(knee) = &self.curve.knee {
+            let load = knee.share.filter(|_| self.in_shares).map_or(knee.iops, |share| 100.0 * share);
+            let at = x.along(load);
+            plot.draw("knee", &plot::line([(at, 0.0), (at, SIDE)]));
+            let word = if knee.reached { "knee" } else { "knee, or above" };
+            let class = if at > 600.0 { "end" } else { "" };
+            plot.labels.push(Label { at, text: format!("{word}: {}/s", show_rate(knee.iops)), class });
+        }
+        for point in self.curve.points.iter().filter(|p| p.state == LoadState::Overload) {
+            let at = x.along(self.load(point));
+            // A cross at the upper edge: an overload has no latency.
+            let cross = [[(at - 7.0, 20.0), (at + 7.0, 60.0)], [(at - 7.0, 60.0), (at + 7.0, 20.0)]];
+            for stroke in cross {
+                plot.draw("mark", &plot::line(stroke));
+            }
+        }
+    }
+
+    fn lines(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
+        let points = &self.curve.points;
+        let through = |of: &dyn Fn(&LoadPoint) -> f64| {
+            points.iter().map(|p| (x.along(self.load(p)), y.down(of(p)))).collect::<Vec<_>>()
+        };
+        let mean = through(&|p| p.mean_ns.unwrap_or(f64::NAN));
+        plot.draw("mean", &plot::line(mean));
+        for (rank, class, dot, bar, ink) in [
+            ("50", "ours", "dot", "bar", "of-ours"),
+            (self.rank, "third", "dot of-third", "bar of-third", "of-third"),
+        ] {
+            let places = through(&|p| Self::value(p, rank));
+            plot.draw(class, &plot::line(places.iter().copied()));
+            for (point, (at, _)) in points.iter().zip(&places) {
+                if let Some([low, high]) = point.percentile_intervals_ns.get(rank) {
+                    let [top, bottom] = [y.down(*high), y.down(*low)].map(|v| v.clamp(0.0, SIDE));
+                    plot.draw(bar, &plot::line([(*at, top), (*at, bottom)]));
+                    for end in [top, bottom] {
+                        plot.draw(bar, &plot::line([(at - BAR_END, end), (at + BAR_END, end)]));
+                    }
+                }
+            }
+            plot.draw(dot, &plot::dots(places.iter().copied()));
+            if let Some((_, at)) = places.iter().rev().find(|(_, v)| v.is_finite()) {
+                plot.right.push(Label { at: *at, text: format!("p{rank}"), class: ink });
+            }
+        }
+    }
+
+    fn describe_point(&self, point: &LoadPoint) -> String {
+        let state = match point.state {
+            LoadState::Served => "",
+            LoadState::Late => "\nlate: more than a tenth of a percentile is fathom's own lateness",
+            LoadState::Overload => "\noverload: more came than was served",
+            LoadState::Void => "\nvoid",
+        };
+        let ns = |rank: &str| page::time_or_dash(Some(Self::value(point, rank)).filter(|v| v.is_finite()));
+        let share = point.share.map_or_else(String::new, |s| format!(" ({})", show_share(s)));
+        format!(
+            "{}/s{share}\np50 {}, p{} {}{state}",
+            show_rate(point.offered_iops as f64),
+            ns("50"),
+            self.rank,
+            ns(self.rank)
+        )
+    }
+
+    fn describe(&self) -> String {
+        let all: Vec<String> =
+            self.curve.points.iter().map(|p| self.describe_point(p).replace('\n', ", ")).collect();
+        format!("Latency against offered load: {}", all.join("; "))
+    }
+}
+
+/// Limits the maps of a work; the JSON has all cells.
+const MAX_MAPS: usize = 12;
+/// Number of runs from which a cell counts as repeated.
+const REPEATED_FROM: usize = 3;
+
+#[derive(Template)]
+#[template(path = "map.html")]
+struct SweepMap {
+    title: String,
+    corner: String,
+    columns: Vec<String>,
+    rows: Vec<MapRow>,
+    legend: String,
+}
+
+struct MapRow {
+    name: String,
+    cells: Vec<Option<MapCell>>,
+}
+
+struct MapCell {
+    value: String,
+    /// Tooltip.
+    title: String,
+    shade: usize,
+    best: bool,
+    cheapest: bool,
+    repeated: bool,
+}
+
+/// Returns a card for each work, and one for the cells that were not measured.
+pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
+    let mut out: String = sweep.works.iter().map(|work| work_card(sweep, work)).collect();
+    if sweep.works.is_empty() {
+        out += &card::<&str>(
+            "Cells",
+            &[],
+            &draw_work_maps(&sweep.cells.iter().collect::<Vec<_>>(), Measure::Bandwidth, (None, None), None),
+        );
+    }
+    let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
+    let lead = [format!("The {} search took {:.0} s{budget}.", sweep.search, sweep.seconds)];
+    // Cells in a fixed order are not ranked: none of them wins.
+    let (heading, caption) = if sweep.is_in_order() {
+        ("All cells", "Each cell, in the order of the grid")
+    } else {
+        ("The best settings", "The best of each work, and what it is compared with")
+    };
+    let best = page::table(caption, &text_table(report, true));
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    sweep.skipped.iter().for_each(|cell| *reasons.entry(&cell.why).or_default() += 1);
+    let skipped: Vec<_> =
+        reasons.iter().map(|(why, times)| (format!("Skipped {times}"), with_micro_sign(why))).collect();
+    out + &card(heading, &lead, &format!("{best}{}", folded("What was not measured", &facts(&skipped))))
+}
+
+fn work_card(sweep: &Sweep, work: &Work) -> String {
+    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
+    let winner = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
+    let cheapest = sweep.cheapest.get(&work.name);
+    let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
+    let knees = work.knees.iter().map(|knee| knee.sentence.clone());
+    let lead: Vec<String> = std::iter::once(format!("{word}{}", work.sentence)).chain(knees).collect();
+    let heading = winner.filter(|_| work.chosen == Chosen::Fastest).map_or_else(
+        || work.name.clone(),
+        |w| format!("{}: {} {}", work.name, w.setting.shape(), w.setting.way()),
+    );
+    card(&heading, &lead, &draw_work_maps(&mine, work.by, (winner, cheapest), None))
+}
+
+/// Draws the maps of several sessions by name, with a common scale of shades for each work.
+pub(super) fn draw_maps(sweeps: &[(String, &Sweep)]) -> String {
+    let mut works: Vec<&Work> = Vec::new();
+    for work in sweeps.iter().flat_map(|(_, sweep)| &sweep.works) {
+        if works.iter().all(|known| known.name != work.name) {
+            works.push(work);
+        }
+    }
+    works.iter().map(|work| work_maps_of_sessions(sweeps, work)).collect()
+}
+
+fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
+    let best = best_value(sweeps.iter().flat_map(|(_, sweep)| cells_of_work(sweep, work)), work.by);
+    let small = sweeps.iter().map(|(name, sweep)| {
+        let cells: Vec<&CellFigures> = cells_of_work(sweep, work).collect();
+        let winner = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
+        let marked = (winner, sweep.cheapest.get(&work.name));
+        let body = if cells.is_empty() {
+            String::new()
+        } else {
+            draw_work_maps(&cells, work.by, marked, Some(best))
+        };
+        (name.clone(), body)
+    });
+    let lead = ["Shades are shares of the best cell of all sessions."];
+    card(&format!("{}: every cell", work.name), &lead, &multiples("tables", small))
+}
+
+fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> impl Iterator<Item = &'s CellFigures> {
+    sweep.cells.iter().filter(|cell| cell.setting.work() == work.name)
+}
+
+/// Returns the best value of these cells.
+fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
+    let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
+    if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
+}
+
+/// Describes a cell with all known values.
+fn describe_cell(cell: &CellFigures, by: Measure) -> String {
+    let named_value = |name: &str, value: Option<String>| value.map(|v| format!("{name} {v}"));
+    let interval = cell.interval_of(by).map(|ends| ends.map(|end| by.show(end)).join(" to "));
+    let parts = [
+        Some(cell.setting.describe()),
+        named_value("MB/s", cell.mb_per_s.map(show_rate)),
+        named_value("IOPS", cell.iops.map(show_rate)),
+        named_value("p99", cell.latency_p99_ns.map(show_ns)),
+        named_value("95 % interval", interval),
+        Some(format!("{} runs", cell.runs)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Draws a map for each combination of the settings that are on neither side. Shades are relative to `best`, or to the best of these cells.
+fn draw_work_maps(
+    cells: &[&CellFigures],
+    by: Measure,
+    (winner, cheapest): (Option<&CellFigures>, Option<&CellFigures>),
+    of_all: Option<f64>,
+) -> String {
+    let (rows, columns) = sides(cells);
+    let way = |c: &CellFigures| columns.left_open(&rows.left_open(&c.setting)).way();
+    let mut ways: Vec<String> = Vec::new();
+    // Start with the map of the best cell.
+    for name in winner.into_iter().map(way).chain(cells.iter().map(|c| way(c))) {
+        if !ways.contains(&name) {
+            ways.push(name);
+        }
+    }
+    let best = of_all.unwrap_or_else(|| best_value(cells.iter().copied(), by));
+    let share = |v: f64| if by.is_latency() { best / v } else { v / best };
+    let mut out = String::new();
+    for name in ways.iter().take(MAX_MAPS) {
+        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| way(c) == *name).collect();
+        let (down, across) = (labels(&these, rows), labels(&these, columns));
+        let cell = |row: &String, column: &String| {
+            let found = these
+                .iter()
+                .find(|c| rows.label_of(&c.setting) == *row && columns.label_of(&c.setting) == *column)?;
+            let is = |marked: Option<&CellFigures>| marked.is_some_and(|m| m.setting == found.setting);
+            let value = found.value(by);
+            Some(MapCell {
+                title: with_micro_sign(&describe_cell(found, by)),
+                value: value.map_or_else(|| "-".into(), |v| with_micro_sign(&by.show_short(v))),
+                shade: value.map_or(0, |v| map_shade(share(v))),
+                best: is(winner),
+                cheapest: is(cheapest) && !is(winner),
+                repeated: found.runs >= REPEATED_FROM,
+            })
+        };
+        let lines = down
+            .iter()
+            .map(|row| MapRow { name: row.clone(), cells: across.iter().map(|c| cell(row, c)).collect() });
+        let map = SweepMap {
+            corner: format!("{} \\ {}", rows.name(), columns.name()),
+            title: format!("{name}: {} by {} and {}", by.heading(), rows.name(), columns.name()),
+            rows: lines.collect(),
+            columns: across.clone(),
+            legend: format!(
+                "shares of the best, {}; ★ best; = cheapest setting with similar speed; bold: measured {REPEATED_FROM} times or more",
+                with_micro_sign(&by.show(best))
+            ),
+        };
+        out += &map.render().unwrap_or_default();
+    }
+    if ways.len() > MAX_MAPS {
+        out +=
+            &format!("<p class=\"sub\">{} more maps are in the JSON, as cells.</p>", ways.len() - MAX_MAPS);
+    }
+    out
+}
+
+/// Limits the ticks of the axis next to the columns.
+const MAX_TICKS: usize = 6;
+
+/// A row to draw.
+#[derive(Default)]
+pub(super) struct IntervalRow {
+    /// Title above the row, at the start of a group.
+    pub(super) title: String,
+    pub(super) name: String,
+    /// The value and its interval; `None` without a number.
+    pub(super) value: Option<(f64, Option<[f64; 2]>)>,
+    /// The device's count of the same value.
+    pub(super) device: Option<f64>,
+    /// Whether a finding qualifies the value.
+    pub(super) hollow: bool,
+    /// The range that counts as no difference.
+    pub(super) margin: Option<[f64; 2]>,
+    /// Cells of the columns next to the plot.
+    pub(super) cells: Vec<String>,
+}
+
+#[derive(Template)]
+#[template(path = "whiskers.html")]
+struct IntervalTable<'w> {
+    caption: &'w str,
+    first: &'w str,
+    axis_title: &'w str,
+    headings: &'w [&'w str],
+    ticks: Vec<Tick>,
+    rows: Vec<DrawnRow>,
+}
+
+struct DrawnRow {
+    title: String,
+    name: String,
+    whisker: Option<Whisker>,
+    device: Option<Whisker>,
+    hollow: bool,
+    margin: Option<[f64; 2]>,
+    cells: Vec<String>,
+}
+
+impl IntervalTable<'_> {
+    /// Returns the ticks of the axis, each with the CSS class that hides its label if there is too little room.
+    fn marks_above(&self) -> impl Iterator<Item = (&Tick, &'static str)> {
+        self.ticks.iter().zip(tick_classes(&self.ticks))
+    }
+}
+
+/// Headings of a table of intervals.
+pub(super) struct IntervalHeadings<'w> {
+    /// Caption of the table.
+    pub(super) caption: &'w str,
+    /// Heading of the first column.
+    pub(super) first: &'w str,
+    /// Quantity and unit of the axis.
+    pub(super) axis: &'w str,
+    /// Headings of the columns next to the plot.
+    pub(super) headings: &'w [&'w str],
+}
+
+/// Returns a logarithmic axis that includes all values.
+pub(super) fn common_axis(rows: &[IntervalRow]) -> Axis {
+    let known: Vec<(f64, Option<[f64; 2]>)> = rows.iter().filter_map(|r| r.value).collect();
+    let devices = rows.iter().filter_map(|r| r.device);
+    Axis::log(interval_range(&known).chain(devices).chain(rows.iter().filter_map(|r| r.margin).flatten()))
+}
+
+/// Draws the rows on their own axis.
+pub(super) fn draw_intervals(
+    words: &IntervalHeadings,
+    rows: Vec<IntervalRow>,
+    show: impl Fn(f64) -> String,
+) -> String {
+    draw_intervals_on(&common_axis(&rows), words, rows, show)
+}
+
+/// Draws the rows on a given axis, which other tables may share.
+pub(super) fn draw_intervals_on(
+    axis: &Axis,
+    words: &IntervalHeadings,
+    rows: Vec<IntervalRow>,
+    show: impl Fn(f64) -> String,
+) -> String {
+    let place = |v: f64| axis.within(v) / 10.0;
+    let drawn = rows.into_iter().map(|row| DrawnRow {
+        whisker: row.value.map(|(value, interval)| whisker(axis, value, interval)),
+        device: row.device.filter(|v| *v > 0.0).map(|v| whisker(axis, v, None)),
+        margin: row.margin.map(|[low, high]| [place(low), place(high) - place(low)]),
+        title: row.title,
+        name: row.name,
+        hollow: row.hollow,
+        cells: row.cells,
+    });
+    let html = IntervalTable {
+        caption: words.caption,
+        first: words.first,
+        axis_title: words.axis,
+        headings: words.headings,
+        rows: drawn.collect(),
+        ticks: axis.few_ticks(MAX_TICKS, show),
+    };
+    html.render().unwrap_or_default()
+}
+
+#[test]
+fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/pieces/limit.json");
+    let one: LoadCurve = serde_json::from_str(golden)?;
+    let mut slower = one.clone();
+    for point in &mut slower.points {
+        point.percentiles_ns.values_mut().for_each(|ns| *ns = ns.map(|ns| ns * 4));
+        point.percentile_intervals_ns.clear();
+    }
+    let drawn = [CurveDrawing::from_curve(&one), CurveDrawing::from_curve(&slower)];
+    let axes = common_curve_axes(&drawn.iter().collect::<Vec<_>>());
+    let plots = drawn.iter().map(|d| d.plot(&axes)).collect::<Vec<_>>();
+    assert_eq!((&plots[0].x, &plots[0].y), (&plots[1].x, &plots[1].y));
+    let first = |curve: &LoadCurve| {
+        curve.points.first().map_or(f64::NAN, |p| axes.1.down(CurveDrawing::value(p, "50")))
+    };
+    assert!(first(&slower) < first(&one), "four times as long lies further up");
+    assert_eq!(draw_load_curves(&[("a".into(), &one), ("b".into(), &slower)]).len(), 2);
+    Ok(())
+}
+
+#[test]
+fn values_are_placed_on_the_shared_axis() {
+    let row = |value: f64| vec![IntervalRow { value: Some((value, None)), ..IntervalRow::default() }];
+    let words = IntervalHeadings { caption: "", first: "", axis: "", headings: &[] };
+    let axis = common_axis(&row(1.0).into_iter().chain(row(100.0)).collect::<Vec<_>>());
+    let place = |value: f64| {
+        let html = draw_intervals_on(&axis, &words, row(value), |v| v.to_string());
+        html.split("class=\"pt\" style=\"left:").nth(1).and_then(|r| r.split('%').next()?.parse::<f64>().ok())
+    };
+    assert!(place(1.0) < place(10.0) && place(10.0) < place(100.0), "{:?}", place(10.0));
+    assert!(place(10.0).is_some_and(|at| (at - 50.0).abs() < 0.2), "{:?}", place(10.0));
 }

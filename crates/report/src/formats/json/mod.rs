@@ -1,16 +1,21 @@
 //! The format `json`: every report with the names of its type, for programs.
 //!
 //! The names are a contract (format 1): they stay, and more may be added. A report carries the number of the format in `fathom.format`, all
-//! other documents in `format`. [`SCHEMAS`] describes the documents that scripts read most.
-
-mod verified;
-mod watch;
+//! other documents in `format`. [`SCHEMAS`] describes the documents that scripts read most. A watched interval is lines of JSON, one object
+//! each for the CPUs, each device, each process and each remark: `docs/reference/watch.md` explains the keys.
 
 use crate::format::{Content, Format, Style, Writer};
-use model::entry::{Entry, Listing};
+use crate::report_view::{describe_failure, verification_notes};
+use model::history::{Entry, Listing, SessionTable};
+use model::machine::LayerKind;
 use model::report::FORMAT as CONTRACT;
-use model::session_table::SessionTable;
+use model::stamp::Damage;
+use model::verification::{Failures, OnHost, Verifications, Verified};
+use model::watch::{
+    Conclusion, CpuShares, DeviceInterval, Latencies, Load, Watched, WatchedDevice, WatchedProcess,
+};
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::io::{self, Write};
 
 pub(super) static FORMAT: Format = Format {
@@ -27,14 +32,17 @@ pub(super) static FORMAT: Format = Format {
     pages: Some(Writer { about: "whole pages, for programs", write }),
     diagnosis: Some(Writer { about: "everything, for programs", write }),
     devices: Some(Writer { about: "everything, for programs", write }),
-    verified: Some(Writer { about: "for programs", write: verified::write }),
-    watched: Some(Writer { about: "an object a line: each device, process and remark", write: watch::write }),
+    verified: Some(Writer { about: "for programs", write: write_verification }),
+    watched: Some(Writer {
+        about: "an object a line: each device, process and remark",
+        write: write_watched,
+    }),
     load_over_time: None,
     captured: Some(Writer { about: "everything, for programs", write }),
     fitted: Some(Writer { about: "everything, for programs", write }),
 };
 
-/// The JSON schemas (draft 2020-12) of documents, by the name that `fathom export --schema=NAME` takes. A test generates each from the
+/// The JSON schemas (draft 2020-12) of documents, by the name for `fathom export --schema=NAME`. A test generates each from the
 /// types.
 pub const SCHEMAS: [(&str, &str); 4] = [
     ("report", include_str!("schema.json")),
@@ -73,6 +81,225 @@ fn write_table(table: &SessionTable, style: Style, to: &mut dyn Write) -> io::Re
     write(&Numbered::new(table), style, to)
 }
 
+fn write_verification(all: &Verifications, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut value = json!({ "fathom": all.fathom, "verdict": all.verdict().word() });
+    match all.only() {
+        Some(of) => add_members(&mut value, verification_json(of)),
+        None => {
+            add_members(&mut value, json!({ "hosts": all.hosts.iter().map(host_json).collect::<Vec<_>>() }));
+        }
+    }
+    write(&value, style, to)
+}
+
+fn host_json(on: &OnHost) -> Value {
+    let mut value = json!({ "host": on.host });
+    match &on.outcome {
+        Ok(of) => {
+            add_members(&mut value, json!({ "verdict": of.verdict().word() }));
+            add_members(&mut value, verification_json(of));
+        }
+        Err(why) => add_members(&mut value, json!({ "verdict": null, "reason": why })),
+    }
+    value
+}
+
+/// Adds the members of another object.
+fn add_members(value: &mut Value, by: Value) {
+    if let (Value::Object(value), Value::Object(by)) = (value, by) {
+        value.extend(by);
+    }
+}
+
+fn verification_json(of: &Verified) -> Value {
+    let v = &of.verification;
+    let read = of.read.as_ref().map(|(r, _)| r);
+    let damage: Vec<Value> = read.iter().flat_map(|r| &r.damage).map(|(o, d)| damage_json(*o, d)).collect();
+    let first =
+        |f: &Failures| -> Vec<Value> { f.first.iter().map(|f| describe_failure(of, f).into()).collect() };
+    json!({
+        "target": of.target,
+        "place": of.place.chain(),
+        "verification": {
+            "id": format!("{:016x}", v.id),
+            "seed": v.seed,
+            "offset_bytes": v.offset_bytes,
+            "block_bytes": v.block_bytes,
+            "blocks": v.blocks,
+            "passes": v.passes,
+            "sync_every": v.sync_every,
+            "synced": of.mark.synced,
+            "begun": of.mark.begun,
+        },
+        "written": of.written.as_ref().map(|(w, took)| json!({
+            "bytes": of.bytes_of(of.mark.begun),
+            "seconds": took.as_secs_f64(),
+            "ending": w.ending,
+            "failures": w.failures.counts,
+            "first_failures": first(&w.failures),
+        })),
+        "read": of.read.as_ref().map(|(r, took)| json!({
+            "from": of.source,
+            "written_by": of.read_of,
+            "blocks": r.blocks,
+            "bytes": of.bytes_of(r.blocks),
+            "seconds": took.as_secs_f64(),
+            "unwritten": r.unwritten,
+            "newer_than_synced": r.newer,
+            "torn_in_flight": r.partials,
+            "torn_in_flight_offsets": r.partial,
+            "failures": r.failures.counts,
+            "first_failures": first(&r.failures),
+            "interrupted": r.interrupted,
+            "lost": r.lost,
+        })),
+        "damaged": of.damaged(),
+        "damage": damage,
+        "notes": verification_notes(of),
+        "state": of.state,
+    })
+}
+
+fn damage_json(offset: u64, damage: &Damage) -> Value {
+    let mut value = json!({ "offset": offset, "sentence": damage.to_string() });
+    add_members(&mut value, serde_json::to_value(damage).unwrap_or_default());
+    value
+}
+
+/// What a line is about, with the end of its interval.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Line<'w> {
+    /// What a device did in the interval.
+    Device {
+        time: &'w str,
+        #[serde(flatten)]
+        device: Device<'w>,
+    },
+    /// What the CPUs did in the interval.
+    Cpu {
+        time: &'w str,
+        #[serde(flatten)]
+        shares: CpuShares,
+    },
+    /// What a process did in the interval.
+    Process {
+        time: &'w str,
+        seconds: f64,
+        #[serde(flatten)]
+        process: &'w WatchedProcess,
+    },
+    /// What appeared, disappeared or is not known.
+    Remark { time: &'w str, text: &'w str },
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Device<'w> {
+    #[serde(rename = "device")]
+    name: &'w str,
+    volume: Option<&'w str>,
+    number: &'w str,
+    layer: LayerKind,
+    level: usize,
+    below: &'w [String],
+    /// Its figures; absent where they are not known.
+    #[serde(flatten)]
+    figures: Option<&'w DeviceInterval>,
+    /// Why they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_known: Option<&'w str>,
+    load: Option<&'w Load>,
+    /// Why the load is not told; absent where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_unknown: Option<&'w str>,
+    /// Conclusions that the figures support.
+    conclusions: &'w [Conclusion],
+    /// `null` if it is not known or was not observed.
+    latency: Option<&'w Latencies>,
+    /// Why it is not; absent where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_not_known: Option<&'w str>,
+}
+
+fn write_watched(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let time = watched.time.as_str();
+    let mut line = |line: &Line<'_>| -> io::Result<()> {
+        serde_json::to_writer(&mut *to, &Numbered::new(line))?;
+        to.write_all(b"\n")
+    };
+    for text in &watched.remarks {
+        line(&Line::Remark { time, text })?;
+    }
+    if let Some(shares) = watched.cpu {
+        line(&Line::Cpu { time, shares })?;
+    }
+    for device in watched.devices.iter().filter(|d| !watched.layout.active_only || d.is_active()) {
+        line(&Line::Device { time, device: to_json(device) })?;
+    }
+    let Some(processes) = &watched.processes else { return Ok(()) };
+    if let Some(why) = &processes.calls_not_known {
+        line(&Line::Remark { time, text: &format!("calls not known: {why}") })?;
+    }
+    for process in &processes.most {
+        line(&Line::Process { time, seconds: processes.seconds, process })?;
+    }
+    Ok(())
+}
+
+fn to_json(device: &WatchedDevice) -> Device<'_> {
+    Device {
+        name: &device.name,
+        volume: device.volume.as_deref(),
+        number: &device.number,
+        layer: device.kind,
+        level: device.level,
+        below: &device.below,
+        figures: device.figures.as_ref().ok(),
+        not_known: device.figures.as_ref().err().map(String::as_str),
+        load: device.load.as_ref().and_then(|load| load.as_ref().ok()),
+        limit_unknown: device.load.as_ref().and_then(|load| load.as_ref().err()).map(String::as_str),
+        conclusions: &device.conclusions,
+        latency: device.latency.as_ref().and_then(|l| l.as_ref().ok()),
+        latency_not_known: device.latency.as_ref().and_then(|l| l.as_ref().err()).map(String::as_str),
+    }
+}
+
+#[test]
+fn every_line_is_an_object_and_unknown_values_are_null_or_have_a_reason() {
+    let mut bytes = Vec::new();
+    write_watched(&crate::fixture::watched(), Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
+    let kinds: Vec<&str> = lines.iter().filter_map(|l| l["kind"].as_str()).collect();
+    assert_eq!(kinds, ["remark", "cpu", "device", "device", "process", "process"]);
+    assert!(lines.iter().all(|line| line["format"] == 1), "{text}");
+    assert_eq!((&lines[1]["iowait_percent"], &lines[1]["idle_percent"]), (&1.7.into(), &96.4.into()));
+    let lines = &lines[1..];
+    let (known, unknown) = (&lines[1], &lines[2]);
+    assert_eq!((&known["device"], &known["read"]["per_s"]), (&"loop0".into(), &500.0.into()));
+    assert!(known["write"]["await_ms"].is_null() && known["flush"].is_null() && known["util_percent"] == 4.0);
+    assert_eq!(known["load"]["at_most_percent"], 40.0);
+    assert_eq!(known["load"]["sessions"][0]["session"], "20261123-1");
+    assert_eq!(known["latency"]["read"]["p99_ms"], 0.31);
+    assert!(known["latency"]["write"].is_null() && known["latency"]["flush"]["p99_ms"].is_null());
+    assert!(unknown["latency"].is_null() && lines[4]["requests"].is_null());
+    let read = &lines[3]["requests"]["read"];
+    assert_eq!((&read["p50_bytes"], &read["sequential_percent"]), (&4096.into(), &2.0.into()));
+    let calls = &lines[3]["calls"];
+    assert_eq!(
+        (&calls["calls"][0]["name"], &calls["calls"][0]["count"]),
+        (&"io_uring_enter".into(), &500.into())
+    );
+    assert!(calls["faults"]["minor_per_s"] == 12.0 && lines[4]["calls"].is_null());
+    assert!(
+        unknown.get("read").is_none() && unknown["not_known"].as_str().is_some_and(|w| w.contains("jumped"))
+    );
+    assert_eq!((&lines[3]["open"]["direct"], &lines[3]["seconds"]), (&true.into(), &1.0.into()));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,7 +310,7 @@ mod tests {
 
     /// The schema of the report is checked in `tests/schema.rs`.
     #[test]
-    fn the_schemas_of_lists_tables_and_watch_are_those_of_the_types() -> Tried {
+    fn schemas_of_lists_tables_and_watch_match_the_types() -> Tried {
         let schemas: [(&str, &str, Schema); 3] = [
             ("list", "Sessions as `fathom list` prints them", schemars::schema_for!(Vec<Numbered<Entry>>)),
             (
@@ -91,7 +318,7 @@ mod tests {
                 "A table of sessions as `fathom list --table` prints it",
                 schemars::schema_for!(Numbered<SessionTable>),
             ),
-            ("watch", "A line of `fathom watch`", schemars::schema_for!(Numbered<watch::Line<'static>>)),
+            ("watch", "A line of `fathom watch`", schemars::schema_for!(Numbered<Line<'static>>)),
         ];
         for (name, title, mut schema) in schemas {
             schema.insert("title".into(), format!("{title}, format {CONTRACT}").into());
@@ -112,11 +339,11 @@ mod tests {
     }
 
     #[test]
-    fn a_list_stays_an_array_and_each_session_and_table_has_the_number_of_the_format() -> Tried {
+    fn a_list_is_an_array_and_each_session_and_table_has_the_format_number() -> Tried {
         let listing = Listing { entries: vec![crate::fixture::entry("x")], ..Listing::default() };
         let list: serde_json::Value = serde_json::from_slice(&FORMAT.bytes(&listing, Style::default())?)?;
         assert_eq!((&list[0]["format"], &list[0]["id"]), (&1.into(), &"x".into()), "{list:#}");
-        // The index keeps entries without it.
+        // The index stores entries without the format number.
         let entry: Entry = serde_json::from_value(list[0].clone())?;
         assert_eq!(entry, listing.entries[0]);
         let table: serde_json::Value =

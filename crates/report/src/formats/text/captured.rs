@@ -1,23 +1,21 @@
-//! A capture as text: whether it is complete, then the profile of the load.
-//!
-//! For: a part for each thing that one asks of a load. Not for: JSON, which is the data itself.
+//! A capture as text: whether it is complete, then the profile of the load; and a fitted job next to its capture.
 
 use crate::format::Style;
-use crate::page::{Page, short_bytes};
-use crate::table::Table;
+use crate::page::{Page, Table, short_bytes};
 use model::captured::{
     Arrivals, Captured, Depth, Flushes, Footprint, Latency, Op, Operation, Origin, Profile, Restriction,
     Sequence, Sizes, Task, Unit,
 };
+use model::replay::{Figure, FitCheck};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 use std::io::{self, Write};
 
-/// Columns before what is told of a part, and before further lines.
-const FURTHER: &str = "          ";
-/// Tasks that have a line; the JSON has more.
-const TASKS: usize = 10;
+/// Indent of further lines of a part.
+const CONTINUATION: &str = "          ";
+/// Limits the lines of tasks; the JSON has more tasks.
+const MAX_TASKS: usize = 10;
 
-pub(super) fn write(of: &Captured, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_capture(of: &Captured, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     let word = of.completeness.word.to_uppercase();
     if let Some(damage) = &of.damage {
@@ -38,14 +36,14 @@ pub(super) fn write(of: &Captured, style: Style, to: &mut dyn Write) -> io::Resu
         return out.write(to);
     }
     out.line("");
-    out.table_of(&operations(&profile.operations));
+    out.table(&operations(&profile.operations));
     out.line("");
-    for (what, said) in parts(of) {
-        out.prose(&format!("{what:<10}"), FURTHER, &said);
+    for (what, text) in parts(of) {
+        out.prose(&format!("{what:<10}"), CONTINUATION, &text);
     }
     if !profile.tasks.is_empty() {
         out.line("");
-        out.table_of(&tasks(&profile.tasks));
+        out.table(&tasks(&profile.tasks));
         let others = other_tasks(profile);
         if !others.is_empty() {
             out.prose("", "  ", &others);
@@ -54,40 +52,38 @@ pub(super) fn write(of: &Captured, style: Style, to: &mut dyn Write) -> io::Resu
     out.write(to)
 }
 
-/// What is told of each side of the load: its name, and a sentence.
+/// Returns each aspect of the load as a name and a sentence.
 pub(in crate::formats) fn parts(of: &Captured) -> Vec<(&'static str, String)> {
     let profile = &of.profile;
     let mut out: Vec<(&str, String)> = Vec::new();
     let sized = profile.operations.iter().filter(|of| of.op != Op::Flush);
-    out.extend(
-        sized.filter_map(|of| Some(("sizes", format!("{}: {}", of.op.word(), sizes(of.sizes.as_ref()?))))),
-    );
+    out.extend(sized.filter_map(|of| {
+        Some(("sizes", format!("{}: {}", of.op.word(), describe_sizes(of.sizes.as_ref()?))))
+    }));
     let ordered = profile.operations.iter();
-    out.extend(
-        ordered.filter_map(|of| {
-            Some(("order", format!("{}: {}", of.op.word(), sequence(of.sequence.as_ref()?))))
-        }),
-    );
-    out.push(("footprint", footprint(&profile.footprint)));
+    out.extend(ordered.filter_map(|of| {
+        Some(("order", format!("{}: {}", of.op.word(), describe_sequence(of.sequence.as_ref()?))))
+    }));
+    out.push(("footprint", describe_footprint(&profile.footprint)));
     let unknown = || "not known: no completion is in the file".to_owned();
-    out.push(("depth", profile.depth.as_ref().map_or_else(unknown, depth)));
-    out.extend(queued(&profile.operations).map(|said| ("queue", said)));
-    out.extend(profile.arrivals.iter().map(|of| ("arrivals", arrivals(of))));
-    out.extend(flushes(&profile.flushes).map(|said| ("flushes", said)));
-    out.extend(remarks(profile).into_iter().map(|said| ("note", said)));
+    out.push(("depth", profile.depth.as_ref().map_or_else(unknown, describe_depth)));
+    out.extend(describe_queueing(&profile.operations).map(|text| ("queue", text)));
+    out.extend(profile.arrivals.iter().map(|of| ("arrivals", describe_arrivals(of))));
+    out.extend(describe_flushes(&profile.flushes).map(|text| ("flushes", text)));
+    out.extend(capture_remarks(profile).into_iter().map(|text| ("note", text)));
     let of_files = of.ending.as_ref().and_then(|ending| ending.of_files);
     out.extend(of_files.map(|of| ("note", of.describe())));
     let unseen = of.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0);
     out.extend(unseen.map(|n| {
         let n = show_count(n as f64);
-        let said =
+        let text =
             "requests whose issue was not seen are not in the file, most of them in flight when it began";
-        ("note", format!("{n} {said}"))
+        ("note", format!("{n} {text}"))
     }));
     out
 }
 
-/// What was captured, where and for how long.
+/// Describes the device, the machine and the duration of the capture.
 pub(in crate::formats) fn origin(of: &Captured) -> String {
     let Origin { device, partition, unit, imported, .. } = &of.origin;
     let mut words = match (partition, device, imported) {
@@ -114,7 +110,7 @@ pub(in crate::formats) fn origin(of: &Captured) -> String {
     words.join(", ")
 }
 
-/// Which requests are shown.
+/// Describes the filter on the requests.
 pub(in crate::formats) fn restricted(by: &Restriction) -> String {
     let mut words = Vec::new();
     words.extend(by.from_ns.map(|ns| format!("from {}", show_ns(ns as f64))));
@@ -123,7 +119,7 @@ pub(in crate::formats) fn restricted(by: &Restriction) -> String {
     format!("Shown: only requests {}", words.join(", "))
 }
 
-/// The table of what was done.
+/// Returns the table of operations.
 pub(in crate::formats) fn operations(all: &[Operation]) -> Table {
     let headings = ["", "requests", "share", "IOPS", "MB/s", "size", "p50", "p99", "p99.9", "max"];
     let mut table = Table::new(&headings, &[5, 2, 8, 9]).aligned(9, false);
@@ -147,12 +143,12 @@ pub(in crate::formats) fn operations(all: &[Operation]) -> Table {
     table
 }
 
-/// `-` where too few requests support it.
+/// `-` if too few requests support the percentile.
 fn percentile(of: &Latency, name: &str) -> String {
     of.percentiles.get(name).copied().flatten().map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
 }
 
-fn sizes(of: &Sizes) -> String {
+fn describe_sizes(of: &Sizes) -> String {
     let frequent: Vec<String> = of
         .frequent
         .iter()
@@ -172,12 +168,12 @@ fn sizes(of: &Sizes) -> String {
     }
 }
 
-fn sequence(of: &Sequence) -> String {
-    let mut said =
+fn describe_sequence(of: &Sequence) -> String {
+    let mut text =
         format!("{} sequential ({} of the bytes)", show_share(of.share), show_share(of.byte_share));
     if of.runs > 0 {
         let [mean, median, most] = of.run_requests.map(number);
-        said += &format!(
+        text += &format!(
             "; {} {} of {mean} requests in the mean, median {median}, longest {most} ({})",
             show_count(of.runs as f64),
             if of.runs == 1 { "run" } else { "runs" },
@@ -185,18 +181,18 @@ fn sequence(of: &Sequence) -> String {
         );
     }
     if of.streams[1] > 0.0 {
-        said += &format!("; streams at once {:.1}, at most {}", of.streams[0], of.streams[1]);
+        text += &format!("; streams at once {:.1}, at most {}", of.streams[0], of.streams[1]);
     }
-    said
+    text
 }
 
-/// A mean with decimals, a whole number without.
+/// Formats a mean with decimals and a whole number without.
 fn number(figure: f64) -> String {
     if figure.fract() == 0.0 { show_count(figure) } else { show_rate(figure) }
 }
 
-fn footprint(of: &Footprint) -> String {
-    let mut said = format!(
+fn describe_footprint(of: &Footprint) -> String {
+    let mut text = format!(
         "{}{} distinct in blocks of {} ({} read, {} written) within {}; each block touched {} times",
         if of.is_least { "at least " } else { "" },
         show_bytes(of.bytes),
@@ -207,12 +203,12 @@ fn footprint(of: &Footprint) -> String {
         show_rate(of.reuse)
     );
     if let Some(half) = of.half_in {
-        said += &format!("; half of the requests in {} of the device", show_share(half));
+        text += &format!("; half of the requests in {} of the device", show_share(half));
     }
-    said
+    text
 }
 
-fn depth(of: &Depth) -> String {
+fn describe_depth(of: &Depth) -> String {
     let shares: Vec<String> = of
         .shares
         .iter()
@@ -232,8 +228,8 @@ fn depth(of: &Depth) -> String {
     )
 }
 
-fn queued(all: &[Operation]) -> Option<String> {
-    let told = |of: &Operation| {
+fn describe_queueing(all: &[Operation]) -> Option<String> {
+    let describe = |of: &Operation| {
         let latency = of.queued_ns.as_ref()?;
         let [p50, p99] = ["50", "99"].map(|name| percentile(latency, name));
         Some(format!(
@@ -242,11 +238,11 @@ fn queued(all: &[Operation]) -> Option<String> {
             show_count(latency.count as f64)
         ))
     };
-    let said: Vec<String> = all.iter().filter_map(told).collect();
-    (!said.is_empty()).then(|| said.join("; "))
+    let text: Vec<String> = all.iter().filter_map(describe).collect();
+    (!text.is_empty()).then(|| text.join("; "))
 }
 
-fn arrivals(of: &Arrivals) -> String {
+fn describe_arrivals(of: &Arrivals) -> String {
     let idc = |figure: Option<f64>| figure.map_or_else(|| "-".into(), show_rate);
     format!(
         "{}: every {} in the mean, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
@@ -259,34 +255,34 @@ fn arrivals(of: &Arrivals) -> String {
     )
 }
 
-fn flushes(of: &Flushes) -> Option<String> {
+fn describe_flushes(of: &Flushes) -> Option<String> {
     if of.at_device + of.asked + of.with_data == 0 {
         return None;
     }
     let count = |n: u64| show_count(n as f64);
-    let mut said = format!("{} at the device", count(of.at_device));
+    let mut text = format!("{} at the device", count(of.at_device));
     if of.asked + of.with_data > 0 {
-        said += &format!(
+        text += &format!(
             ", asked for {} times alone and {} times with a write",
             count(of.asked),
             count(of.with_data)
         );
     }
     if let Some(latency) = &of.asked_ns {
-        said += &format!("; p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"));
+        text += &format!("; p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"));
     }
     let owner = |of: &model::captured::Owner| {
         format!("{}:{} {} (one per {} writes)", of.name, of.tid, count(of.asked), show_rate(of.writes_each))
     };
     let owners: Vec<String> = of.owners.iter().map(owner).collect();
     if !owners.is_empty() {
-        said += &format!("; by {}", owners.join(", "));
+        text += &format!("; by {}", owners.join(", "));
     }
-    Some(said)
+    Some(text)
 }
 
-/// What spoils a figure, or is of nobody.
-fn remarks(of: &Profile) -> Vec<String> {
+/// Returns the numbers of requests that distort figures or have no known owner.
+fn capture_remarks(of: &Profile) -> Vec<String> {
     let share = |part: u64| {
         format!("{} requests ({})", show_count(part as f64), show_share(part as f64 / of.requests as f64))
     };
@@ -305,12 +301,12 @@ fn remarks(of: &Profile) -> Vec<String> {
     all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", share(n))).collect()
 }
 
-/// The table of who did it.
+/// Returns the table of tasks.
 pub(in crate::formats) fn tasks(all: &[Task]) -> Table {
     let headings =
         ["task", "requests", "share", "reads", "MB read", "writes", "MB written", "overlap", "think p50"];
     let mut table = Table::new(&headings, &[7, 4, 6, 8]).stacked().aligned(8, false);
-    for task in all.iter().take(TASKS) {
+    for task in all.iter().take(MAX_TASKS) {
         let mb = |bytes: u64| show_rate(bytes as f64 / 1e6);
         table.add([
             format!("{}:{}", task.name, task.tid),
@@ -327,14 +323,65 @@ pub(in crate::formats) fn tasks(all: &[Task]) -> Table {
     table
 }
 
-/// What the table of tasks leaves out.
+/// Returns how many tasks the table leaves out.
 pub(in crate::formats) fn other_tasks(of: &Profile) -> String {
-    let listed = of.tasks.get(TASKS..).unwrap_or_default();
+    let listed = of.tasks.get(MAX_TASKS..).unwrap_or_default();
     let tasks = of.other_tasks.tasks + listed.len() as u64;
     let requests = of.other_tasks.requests + listed.iter().map(|task| task.requests).sum::<u64>();
     match tasks {
         0 => String::new(),
         n => format!("and {} more tasks with {} requests", show_count(n as f64), show_count(requests as f64)),
+    }
+}
+
+const FIT_HEADINGS: [&str; 6] = ["figure", "original", "fit", "difference", "goal", "met"];
+/// Numbers from this value on have no decimals.
+const NO_DECIMALS_FROM: f64 = 1000.0;
+
+pub(super) fn write_fit_check(of: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    out.prose("", "  ", &format!("{}: {}", of.word.word(), of.sentence));
+    let job = of.job.as_ref().map_or_else(|| "the job fitted to it".into(), |job| format!("the job {job}"));
+    out.prose("", "  ", &format!("{} and {job}, run on {}", of.capture, of.target));
+    out.line("");
+    let mut table = Table::new(&FIT_HEADINGS, &[]);
+    table.add_all(of.figures.iter().map(fit_row));
+    out.table(&table);
+    for figure in &of.figures {
+        if let Some(why) = &figure.why {
+            out.prose("- ", "  ", &format!("{}: {why}", figure.name));
+        }
+    }
+    for note in &of.notes {
+        out.prose("- ", "  ", note);
+    }
+    out.write(to)
+}
+
+fn fit_row(of: &Figure) -> [String; 6] {
+    let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format_figure(of, value));
+    let is_distance = of.unit == "ks";
+    let difference = of.difference.map_or_else(
+        || "-".into(),
+        |difference| {
+            if is_distance { format!("KS {difference:.4}") } else { format!("{:+.1} %", 100.0 * difference) }
+        },
+    );
+    let goal = if is_distance { format!("<= {}", of.goal) } else { format!("+-{:.0} %", 100.0 * of.goal) };
+    let met = match of.met {
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "?",
+    };
+    [of.name.clone(), shown(of.original), shown(of.fit), difference, goal, met.into()]
+}
+
+fn format_figure(of: &Figure, value: f64) -> String {
+    match of.unit.as_str() {
+        "ns" => show_ns(value),
+        "bytes_per_s" => format!("{}/s", show_bytes(value.round() as u64)),
+        _ if value >= NO_DECIMALS_FROM => show_count(value),
+        _ => show_rate(value),
     }
 }
 
@@ -435,13 +482,13 @@ pub(in crate::formats) fn captured() -> Captured {
 }
 
 #[test]
-fn a_capture_fits_any_width_and_what_is_not_known_is_not_zero() {
+fn captures_fit_any_width_and_unknown_figures_are_not_zero() {
     for width in [40, 80, 120] {
         let mut out = Vec::new();
-        let written = write(&captured(), Style { width, ..Style::default() }, &mut out);
+        let written = write_capture(&captured(), Style { width, ..Style::default() }, &mut out);
         let text = String::from_utf8(out).unwrap_or_default();
         assert!(
-            written.is_ok() && text.lines().all(|line| crate::prose::columns(line) <= width),
+            written.is_ok() && text.lines().all(|line| crate::page::display_width(line) <= width),
             "{width}\n{text}"
         );
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -461,4 +508,33 @@ fn a_capture_fits_any_width_and_what_is_not_known_is_not_zero() {
             assert!(flat.contains(words), "{words}\n{text}");
         }
     }
+}
+
+#[test]
+fn missed_goals_and_unknown_figures_are_shown() {
+    let figures = vec![
+        Figure::share("operations", "per_s", [Some(2150.0), Some(2140.0)], 0.02),
+        Figure::share("flushes", "per_s", [Some(200.0), Some(150.0)], 0.05),
+        Figure::share("read p50", "ns", [None, Some(1e5)], 0.1),
+        Figure::distance("sizes", Ok(0.0123), 0.02),
+    ];
+    let (word, sentence) = FitCheck::answer(&figures);
+    let (capture, target, notes) =
+        ("x.capture".into(), "/dev/loop3".into(), vec!["3 requests were of others".into()]);
+    let of = FitCheck { format: 1, capture, job: None, target, word, sentence, figures, notes };
+    let mut text = Vec::new();
+    write_fit_check(&of, Style::default(), &mut text).unwrap_or_else(|e| panic!("{e}"));
+    let text = String::from_utf8(text).unwrap_or_default();
+    for words in [
+        "MISSED: 2 of 4 goals",
+        "-25.0 %",
+        "NO",
+        "KS 0.0123",
+        "<= 0.02",
+        "- read p50: the capture does not say",
+        "3 requests",
+    ] {
+        assert!(text.contains(words), "{words}:\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

@@ -1,7 +1,6 @@
 //! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
 
-use crate::page::Page;
-use crate::table::Table;
+use crate::page::{Page, Table};
 use model::Known;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
 use model::finding::{Finding, Outcome, Severity};
@@ -10,16 +9,16 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 const HEADINGS: [&str; 10] =
     ["command", "run", "time", "user", "system", "read", "from cache", "written", "sync", "stable MB/s"];
-/// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 4] = [3, 4, 8, 6];
-/// Devices that have a line.
+/// Columns to drop if the width is too small, in this order.
+const DROP_ORDER: [usize; 4] = [3, 4, 8, 6];
+/// Limits the lines of devices.
 const MAX_DEVICES: usize = 1;
-/// Findings that are named.
+/// Limits the findings that are named.
 const MAX_NAMES: usize = 2;
-/// Commands whose runs have a line each.
+/// Limits the commands whose runs have a line each.
 const MAX_COMMANDS: usize = 4;
 
-/// The lines of a report. With `all` every finding, every run and what could not be checked follow.
+/// Prints the report. With `all`, adds every finding, every run and the checks that were not possible.
 pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, all: bool) {
     if let Some(answer) = &report.answer {
         let word = out.paint(answer.word.word(), "1");
@@ -35,12 +34,12 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
             if several.len() > MAX_COMMANDS {
                 out.line(&format!("  and {} more (--verbose)", several.len() - MAX_COMMANDS));
             }
-            found(out, report);
+            show_verdict(out, report);
         }
     }
     if all {
         out.line("");
-        out.table_of(&table(results));
+        out.table(&table(results));
         out.line("");
         for finding in &report.findings {
             let word = match finding.outcome {
@@ -50,10 +49,11 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
             };
             out.prose(&format!("  {} {} ({word})  ", finding.id, finding.name), "    ", &finding.sentence);
         }
-        for (what, value) in results.commands.iter().filter_map(|one| one.runs.last()).flat_map(further) {
+        for (what, value) in results.commands.iter().filter_map(|one| one.runs.last()).flat_map(detail_rows) {
             out.prose(&format!("  {what}  "), "    ", &value);
         }
-        for (what, why) in results.commands.iter().filter_map(|one| one.runs.last()).flat_map(not_known) {
+        for (what, why) in results.commands.iter().filter_map(|one| one.runs.last()).flat_map(unknown_figures)
+        {
             out.prose("  Not known  ", "    ", &format!("{what}: {why}"));
         }
         for note in &report.notes {
@@ -65,7 +65,7 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
     }
 }
 
-/// A command by its last run, which is the most like those that follow.
+/// Prints a command by its last run, which resembles future runs most.
 fn one_command(out: &mut Page, report: &Report, command: &CommandResult) {
     let sentence = out.paint(&command.sentence, "1");
     out.prose("", "  ", &sentence);
@@ -84,24 +84,24 @@ fn one_command(out: &mut Page, report: &Report, command: &CommandResult) {
     out.line(&format!("  calls    {}; {}", calls(run), syncs(run)));
     let moved = |device: &&DeviceUse| device.read_bytes + device.written_bytes > 0;
     for device in run.devices.iter().flatten().filter(moved).take(MAX_DEVICES) {
-        out.line(&format!("  {:7}  {}", device.name, device_words(device)));
+        out.line(&format!("  {:7}  {}", device.name, describe_device(device)));
     }
     out.line(&format!("  limiter  {}: {}", command.limiter.name, command.limiter.sentence));
-    found(out, report);
+    show_verdict(out, report);
 }
 
-/// A time without digits that say nothing.
+/// Formats a time without meaningless digits.
 fn time(seconds: f64) -> String {
     if seconds == 0.0 { "0 s".into() } else { show_ns(seconds * 1e9) }
 }
 
-/// The verdict with the findings that it rests on, and how many checks could not be asked.
-fn found(out: &mut Page, report: &Report) {
+/// Prints the verdict, the findings that decide it, and the number of checks that were not possible.
+fn show_verdict(out: &mut Page, report: &Report) {
     let acting =
         |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
     let mut names: Vec<String> =
         report.findings.iter().filter(acting).map(|f| format!("{} {}", f.id, f.name)).collect();
-    // Several commands may have the same.
+    // Several commands may have the same finding.
     names.dedup();
     let word = report.verdict.word();
     let blind = report.findings.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
@@ -148,14 +148,14 @@ fn syncs(run: &CommandRun) -> String {
 /// `1,024 x 1 MiB read, 1,024 x 1 MiB written, direct`.
 fn calls(run: &CommandRun) -> String {
     let Ok(moved) = &run.moved else { return "not known".into() };
-    let of = |calls: u64, bytes: Option<f64>, word: &str| match bytes {
+    let describe_calls = |calls: u64, bytes: Option<f64>, word: &str| match bytes {
         None => format!("0 {word}"),
-        Some(bytes) => format!("{} x {} {word}", show_count(calls as f64), about(bytes)),
+        Some(bytes) => format!("{} x {} {word}", show_count(calls as f64), mean_size(bytes)),
     };
     let mut out = format!(
         "{}, {}",
-        of(moved.read_calls, run.interface.read_call_bytes, "read"),
-        of(moved.write_calls, run.interface.write_call_bytes, "written")
+        describe_calls(moved.read_calls, run.interface.read_call_bytes, "read"),
+        describe_calls(moved.write_calls, run.interface.write_call_bytes, "written")
     );
     if run.interface.direct == Ok(true) {
         out += ", direct";
@@ -167,7 +167,7 @@ fn calls(run: &CommandRun) -> String {
 }
 
 /// A mean size in its unit without decimals: `1004 KiB`, `512 B`.
-fn about(bytes: f64) -> String {
+fn mean_size(bytes: f64) -> String {
     match bytes {
         b if b < 10_240.0 => format!("{b:.0} B"),
         b if b < 10_485_760.0 => format!("{:.0} KiB", b / 1024.0),
@@ -176,11 +176,11 @@ fn about(bytes: f64) -> String {
 }
 
 /// `read 1,024 x 512 KiB, wrote 0; depth 2.0, busy 87 %`.
-fn device_words(device: &DeviceUse) -> String {
+fn describe_device(device: &DeviceUse) -> String {
     // Flushes count as requests, and move nothing.
     let flow = |bytes: u64, requests: u64| match bytes.checked_div(requests) {
         None | Some(0) => "0".to_owned(),
-        Some(mean) => format!("{} x {}", show_count(requests as f64), about(mean as f64)),
+        Some(mean) => format!("{} x {}", show_count(requests as f64), mean_size(mean as f64)),
     };
     format!(
         "read {}, wrote {}; depth {:.1}, busy {}",
@@ -191,8 +191,8 @@ fn device_words(device: &DeviceUse) -> String {
     )
 }
 
-/// Figures that the eight lines leave out.
-fn further(run: &CommandRun) -> Vec<(&'static str, String)> {
+/// Returns the figures that the eight lines leave out.
+fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     let mut out = Vec::new();
     if let Ok(syncs) = &run.syncs
         && syncs.count() > 0
@@ -257,8 +257,8 @@ fn further(run: &CommandRun) -> Vec<(&'static str, String)> {
     out
 }
 
-/// Figures that are not known, each with the reason.
-fn not_known(run: &CommandRun) -> Vec<(&'static str, String)> {
+/// Returns each unknown figure with its reason.
+fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
     let all: [(&str, Option<String>); 8] = [
         ("what the devices did", run.devices.as_ref().err().cloned()),
         ("what it moved", run.moved.as_ref().err().cloned()),
@@ -274,7 +274,7 @@ fn not_known(run: &CommandRun) -> Vec<(&'static str, String)> {
 
 /// A row for each run.
 pub(super) fn table(results: &CommandResults) -> Table {
-    let mut table = Table::new(&HEADINGS, &LEAVING);
+    let mut table = Table::new(&HEADINGS, &DROP_ORDER);
     for command in &results.commands {
         for (at, run) in command.runs.iter().enumerate() {
             let name = if at == 0 { command.command.clone() } else { String::new() };

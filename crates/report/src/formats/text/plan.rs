@@ -1,33 +1,28 @@
-//! A plan as text: what would be measured, with the origin of every setting.
-//!
-//! For: `--explain` of whatever measures. Not for: planning.
+//! A plan as text: what would be measured, with the origin of every setting (`--explain`).
 
 use crate::format::Style;
-use crate::page::Page;
-use crate::prose::columns;
-use model::api::InterfaceComparison;
-use model::explained::Explained;
+use crate::page::{Page, display_width};
 use model::job::Job;
-use model::plan::{LayerComparison, Plan, Strategy};
-use model::study::Study;
+use model::plan::{Explained, LayerComparison, Plan, Strategy};
+use model::study::{InterfaceComparison, Study};
 use model::sweep::{Search, Until};
 use model::units::show_share;
 use std::io::{self, Write};
 
-pub(super) fn write(explained: &Explained, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_plan(explained: &Explained, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let Explained { plan, machine, cost } = explained;
     let mut out = Page::new(style);
-    out.prose("", "  ", &headline(plan));
+    out.prose("", "  ", &plan_headline(plan));
     out.prose("", "  ", &cost.sentence());
     out.line("");
-    settings(&mut out, plan);
+    show_settings(&mut out, plan);
     out.line("");
-    workloads(&mut out, plan);
+    show_workloads(&mut out, plan);
     if let Study::Profile(form) = &plan.study {
         out.line("");
         out.line(&format!("not as {} does it:", form.tool));
     }
-    for words in remarks(&plan.study) {
+    for words in plan_remarks(&plan.study) {
         out.prose("  ", "    ", &words);
     }
     for place in &machine.places {
@@ -37,21 +32,21 @@ pub(super) fn write(explained: &Explained, style: Style, to: &mut dyn Write) -> 
     out.write(to)
 }
 
-/// What would be measured, and how often.
-pub(in crate::formats) fn headline(plan: &Plan) -> String {
+/// Describes what would be measured, and how often.
+pub(in crate::formats) fn plan_headline(plan: &Plan) -> String {
     let jobs = match plan.jobs.len() {
         1 => "1 workload".to_owned(),
         n => format!("{n} workloads"),
     };
-    format!("{}: {jobs}; each {}", plan.title, repeats(plan))
+    format!("{}: {jobs}; each {}", plan.title, describe_repeats(plan))
 }
 
-fn settings(out: &mut Page, plan: &Plan) {
-    let width = plan.origins.iter().map(|o| columns(&o.setting)).max().unwrap_or(0);
-    let values = plan.origins.iter().map(|o| columns(&o.value)).max().unwrap_or(0).min(60);
+fn show_settings(out: &mut Page, plan: &Plan) {
+    let width = plan.origins.iter().map(|o| display_width(&o.setting)).max().unwrap_or(0);
+    let values = plan.origins.iter().map(|o| display_width(&o.value)).max().unwrap_or(0).min(60);
     for o in &plan.origins {
         let row = format!("{:width$}  {:values$}  {}", o.setting, o.value, o.from);
-        if columns(&row) <= out.width() {
+        if display_width(&row) <= out.width() {
             out.line(&row);
         } else {
             let setting = format!("{:width$}  ", o.setting);
@@ -60,7 +55,7 @@ fn settings(out: &mut Page, plan: &Plan) {
     }
 }
 
-fn workloads(out: &mut Page, plan: &Plan) {
+fn show_workloads(out: &mut Page, plan: &Plan) {
     for (i, job) in plan.jobs.iter().enumerate() {
         let mark = if i == plan.headline { "  (headline)" } else { "" };
         out.line(&format!("{}{mark}", job.name));
@@ -68,7 +63,7 @@ fn workloads(out: &mut Page, plan: &Plan) {
     }
 }
 
-/// What a job does, a line for each stream.
+/// Returns a line for each stream of a job.
 pub(in crate::formats) fn streams(job: &Job) -> impl Iterator<Item = String> {
     job.phases.iter().flat_map(|p| &p.streams).map(|stream| {
         format!(
@@ -82,8 +77,8 @@ pub(in crate::formats) fn streams(job: &Job) -> impl Iterator<Item = String> {
     })
 }
 
-/// What a study does otherwise than its name says, and what it leaves out.
-pub(in crate::formats) fn remarks(study: &Study) -> Vec<String> {
+/// Returns how a study deviates from its name, and what it leaves out.
+pub(in crate::formats) fn plan_remarks(study: &Study) -> Vec<String> {
     match study {
         Study::Profile(form) => form.differs.clone(),
         Study::Interfaces(InterfaceComparison { missing, .. })
@@ -99,8 +94,8 @@ pub(in crate::formats) fn remarks(study: &Study) -> Vec<String> {
     }
 }
 
-/// How often each job is measured, in words.
-fn repeats(plan: &Plan) -> String {
+/// Describes how often each job is measured.
+fn describe_repeats(plan: &Plan) -> String {
     match plan.study.grid().map(|g| g.search) {
         Some(Search::Adaptive { .. }) => return "as often as the search asks".into(),
         Some(Search::InOrder(Until::Slow)) => return "once".into(),

@@ -1,42 +1,45 @@
 //! A report as text: the page that an engineer reads first and pastes.
 //!
 //! It begins with the answer or the verdict and the headline. The counts, the table, findings, and the target with the session follow. A
-//! report of jobs fits a terminal of [`SCREEN_LINES`] lines: findings give way first. `--verbose` prints everything.
+//! report of jobs fits a terminal of [`SCREEN_LINES`] lines: findings give way first. It then prints the worst three findings, as far as
+//! there is room. `--verbose` prints everything, each check once for all its results. An earlier session that was measured again has a
+//! table too.
 
-use super::{
-    api, commands, course, findings, fleet, hosts, iops, layers, ledger, limit, pts, rerun, results, sweep,
-    targets, tool_results,
-};
-use crate::command::{how_to_see_all, id};
+use super::{commands, results, studies, sweep};
+use crate::comparison_rows::{PAIR_LEGEND, pair_table};
 use crate::format::{Detail, Style};
-use crate::page::{Page, accepted, mark};
-use crate::table::Table;
-use crate::worst;
-use model::finding::Finding;
+use crate::page::{Page, Table, accepted, verdict_mark};
+use crate::report_view;
+use crate::report_view::{
+    how_to_see_all, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
+    worst_findings,
+};
+use model::comparison::{Answer, Comparison};
+use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::machine::Place;
-use model::quick::Quick;
-use model::report::{CountsAs, Ending, Headline, Report, Verdict};
+use model::report::{CountsAs, Ending, Headline, Quick, Report, Rerun, Verdict};
 use model::study::Studied;
+use model::sweep::Sweep;
 use model::units::{show_bytes, show_count, show_rate};
 use std::io::{self, Write};
 
 /// Lines of a small terminal.
 const SCREEN_LINES: usize = 24;
-/// The limiter of a short run.
+/// The limiter of a short run, which is not judged.
 const NOT_JUDGED: &str = "not judged";
 
-pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     let all = style.detail == Detail::All;
     if style.detail == Detail::Brief {
-        quick(&mut out, "", report);
+        show_quick(&mut out, "", report);
         // A condition or a comparison needs its answer above the table.
         if !report.gates.is_empty() {
-            answer(&mut out, report);
+            show_answer(&mut out, report);
         }
-        out.table_of(&table(report, false));
+        out.table(&table(report, false));
         if let Some(against) = &report.against {
-            rerun::show_brief(&mut out, against);
+            show_rerun_brief(&mut out, against);
         }
         return out.write(to);
     }
@@ -45,25 +48,25 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
         return out.write(to);
     }
     if all {
-        return everything(out, report, style, to);
+        return write_verbose(out, report, style, to);
     }
-    let reason = worst::of_headline(report);
-    let shown: Vec<Finding> = reason.iter().cloned().chain(worst::first(report)).collect();
-    head(&mut out, report, &shown, reason.as_ref(), all);
-    study(&mut out, report, &shown, all);
+    let reason = report_view::headline_finding(report);
+    let shown: Vec<Finding> = reason.iter().cloned().chain(report_view::worst_findings(report)).collect();
+    show_head(&mut out, report, &shown, reason.as_ref(), all);
+    show_study(&mut out, report, &shown, all);
     if report.fleet.is_some() || report.against.is_some() || style.course || style.ledger {
         out.gap();
     }
-    fleet::show(&mut out, report, all);
+    results::show_hosts(&mut out, report, all);
     if let Some(against) = &report.against {
-        rerun::show(&mut out, against);
+        show_rerun(&mut out, against);
     }
-    details(&mut out, report, style);
+    show_details(&mut out, report, style);
     let mut foot = out.empty();
-    short_foot(&mut foot, report);
+    show_short_foot(&mut foot, report);
     let most = if is_of_jobs(report) { SCREEN_LINES } else { usize::MAX };
     let lines = most.saturating_sub(out.lines() + foot.lines());
-    findings::show_first(&mut out, (report, reason.as_ref()), lines, &how_to_see_all(report));
+    show_worst_findings(&mut out, (report, reason.as_ref()), lines, &how_to_see_all(report));
     if out.lines() + foot.lines() < most {
         out.gap();
     }
@@ -71,24 +74,25 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
     out.write(to)
 }
 
-/// The report of `--verbose`.
-fn everything(mut out: Page, report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    // Of hundreds of rows only what is worth reading; the JSON has it all.
-    let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::worth_reading(report));
-    let shown = worst::shown_findings(less.as_ref().unwrap_or(report));
-    head(&mut out, report, &shown, worst::of_headline(report).as_ref(), true);
-    study(&mut out, report, &shown, true);
-    fleet::show(&mut out, report, true);
+/// Writes the report of `--verbose`.
+fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    // Hundreds of rows repeat their findings; the JSON has all of them.
+    let less =
+        matches!(report.study, Studied::Interfaces(_)).then(|| studies::with_distinct_findings(report));
+    let shown = report_view::shown_findings(less.as_ref().unwrap_or(report));
+    show_head(&mut out, report, &shown, report_view::headline_finding(report).as_ref(), true);
+    show_study(&mut out, report, &shown, true);
+    results::show_hosts(&mut out, report, true);
     if let Some(against) = &report.against {
-        rerun::show(&mut out, against);
+        show_rerun(&mut out, against);
     }
-    details(&mut out, report, style);
+    show_details(&mut out, report, style);
     if less.is_none() {
-        deductions(&mut out, report);
+        show_deductions(&mut out, report);
     }
     let shown = less.as_ref().unwrap_or(report);
-    findings::show(&mut out, shown);
-    whole_foot(&mut out, shown);
+    show_all_findings(&mut out, shown);
+    show_full_foot(&mut out, shown);
     out.write(to)
 }
 
@@ -97,54 +101,54 @@ fn is_of_jobs(report: &Report) -> bool {
     matches!(report.study, Studied::Jobs | Studied::Profile(_))
 }
 
-/// The time series and the ledger, where they are wanted.
-fn details(out: &mut Page, report: &Report, style: Style) {
+/// Prints the time series and the ledger, if wanted.
+fn show_details(out: &mut Page, report: &Report, style: Style) {
     if style.course {
-        report.results.iter().for_each(|result| course::show(out, result));
+        report.results.iter().for_each(|result| results::show_seconds(out, result));
     }
     if style.ledger {
-        ledger::show(out, &report.results);
+        results::show_ledger(out, &report.results);
     }
 }
 
-/// The one table of a report, in which each row has its verdict; with all rows, or with those that matter most.
+/// Prints the main table, in which each row has its verdict, with all rows or those that matter most.
 pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
     match &report.study {
-        Studied::Layers(layers) => layers::table(layers, &report.results),
-        Studied::Limit(curve) => limit::table(curve, &report.results, all),
-        Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::first_table(report, sweep),
-        Studied::Sweep(sweep) if sweep.is_in_order() => iops::table(report, sweep),
-        Studied::Sweep(sweep) => sweep::table(sweep, report),
-        Studied::Interfaces(api) => api::table(api, &report.results),
-        Studied::Targets(of) => targets::table(of, &report.results),
-        Studied::Hosts(scaling) => hosts::table(scaling, &report.results),
+        Studied::Layers(layers) => studies::layer_table(layers, &report.results),
+        Studied::Limit(curve) => studies::load_table(curve, &report.results, all),
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => sweep::first_round_table(report, sweep),
+        Studied::Sweep(sweep) if sweep.is_in_order() => sweep::iops_table(report, sweep),
+        Studied::Sweep(sweep) => sweep::sweep_table(sweep, report),
+        Studied::Interfaces(api) => studies::interface_table(api, &report.results),
+        Studied::Targets(of) => studies::target_table(of, &report.results),
+        Studied::Hosts(scaling) => studies::host_count_table(scaling, &report.results),
         Studied::Commands(results) => commands::table(results),
-        Studied::Jobs | Studied::Profile(_) => results::table(&report.results),
+        Studied::Jobs | Studied::Profile(_) => results::result_table(&report.results),
     }
 }
 
-fn study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
+fn show_study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
     match &report.study {
-        Studied::Layers(layers) => layers::show(out, layers, &report.results),
-        Studied::Limit(curve) => limit::show(out, curve, report, all),
-        Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::show(out, report, sweep),
-        Studied::Sweep(sweep) if sweep.is_in_order() => iops::show(out, report, sweep),
-        Studied::Sweep(sweep) => sweep::show(out, sweep, report, all),
-        Studied::Interfaces(api) => api::show(out, api, report, all),
-        Studied::Targets(of) => targets::show(out, of, &report.results, all),
-        Studied::Hosts(scaling) => hosts::show(out, scaling, &report.results, all),
+        Studied::Layers(layers) => studies::show_layers(out, layers, &report.results),
+        Studied::Limit(curve) => studies::show_load_curve(out, curve, report, all),
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => sweep::show_pts_rounds(out, report, sweep),
+        Studied::Sweep(sweep) if sweep.is_in_order() => sweep::show_iops_preset(out, report, sweep),
+        Studied::Sweep(sweep) => sweep::show_sweep(out, sweep, report, all),
+        Studied::Interfaces(api) => studies::show_interfaces(out, api, report, all),
+        Studied::Targets(of) => studies::show_targets(out, of, &report.results, all),
+        Studied::Hosts(scaling) => studies::show_host_counts(out, scaling, &report.results, all),
         Studied::Commands(results) => commands::show(out, report, results, all),
-        Studied::Jobs => results::show(out, &report.results, shown, all),
+        Studied::Jobs => results::show_results(out, &report.results, shown, all),
         Studied::Profile(card) => {
-            results::show(out, &report.results, shown, all);
+            results::show_results(out, &report.results, shown, all);
             out.gap();
-            tool_results::show(out, card);
+            results::show_card(out, card);
         }
     }
 }
 
-/// What was asked, in a word and its reason.
-fn answer(out: &mut Page, report: &Report) {
+/// Prints the answer to the user's condition and its reason.
+fn show_answer(out: &mut Page, report: &Report) {
     if let Some(answer) = &report.answer {
         let word = out.paint(answer.word.word(), "1");
         let remark = report.counts_as.map_or("", CountsAs::remark);
@@ -152,17 +156,17 @@ fn answer(out: &mut Page, report: &Report) {
     }
 }
 
-/// The first lines: the answer, the verdict with the headline, the counts, and why the verdict is not better.
-fn head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<&Finding>, all: bool) {
+/// Prints the first lines: the answer, the verdict with the headline, the counts, and why the verdict is not better.
+fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<&Finding>, all: bool) {
     let code = match report.verdict {
         Verdict::Valid => "1;32",
         Verdict::Suspect => "1;33",
         Verdict::Invalid => "1;31",
     };
     let verdict = out.paint(report.verdict.word(), code);
-    match sweep::ranked(report) {
-        Some(sweep) => sweep::answer(out, sweep, report),
-        None => answer(out, report),
+    match sweep::ranked_sweep(report) {
+        Some(sweep) => sweep::show_ranking(out, sweep, report),
+        None => show_answer(out, report),
     }
     out.prose(&format!("{verdict}  "), "    ", &quoted(report, |number| out.paint(number, "1")));
     if let Some(counted) = &report.counts.sentence {
@@ -170,11 +174,15 @@ fn head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<&Find
     }
     let has_rows = is_of_jobs(report) && report.results.len() > 1;
     match reason {
-        Some(finding) => findings::show_reason(out, finding, report.results.len(), has_rows || all),
-        None => worst::reason(report, shown).into_iter().for_each(|why| out.prose("  ", "  ", why)),
+        Some(finding) => show_deciding_finding(out, finding, report.results.len(), has_rows || all),
+        None => {
+            if let Some(why) = report_view::verdict_reason(report, shown) {
+                out.prose("  ", "  ", why);
+            }
+        }
     }
-    quick(out, "  ", report);
-    // The sentences say the same at more length: what was busy, that repeating stopped, and what to do.
+    show_quick(out, "  ", report);
+    // The sentences explain in full what was busy, why repeating stopped, and what to do.
     for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
         out.prose_within(if all { usize::MAX } else { 2 }, "  ", "  ", sentence);
     }
@@ -185,12 +193,12 @@ fn head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<&Find
     match reason.filter(|f| f.sentence == limiter.sentence) {
         _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
         Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
-        None => out.prose("  ", "  ", &worst::limited(report, shown)),
+        None => out.prose("  ", "  ", &report_view::describe_limiter(report, shown)),
     }
     out.line("");
 }
 
-/// The headline with its number. In a table of several jobs the row has the interval, and the line has the row's verdict.
+/// Returns the headline with its number. With several jobs, the table row has the interval, and this line has the row's verdict.
 pub(in crate::formats) fn quoted(report: &Report, paint: impl Fn(&str) -> String) -> String {
     let Headline { name, value, unit, .. } = &report.headline;
     let row = report.headline_result().filter(|_| is_of_jobs(report) && report.results.len() > 1);
@@ -200,22 +208,22 @@ pub(in crate::formats) fn quoted(report: &Report, paint: impl Fn(&str) -> String
     };
     let name = if row.renamed { format!("{}, in fact {name}", row.name) } else { row.name.clone() };
     let number = value.map_or_else(|| "no number".into(), |value| format!("{} {unit}", show_rate(value)));
-    format!("{name}: {} ({})", paint(&number), mark(row))
+    format!("{name}: {} ({})", paint(&number), verdict_mark(row))
 }
 
-/// What a quick look leaves out.
-fn quick(out: &mut Page, indent: &str, report: &Report) {
+/// Prints what a quick run leaves out.
+fn show_quick(out: &mut Page, indent: &str, report: &Report) {
     if let Some(quick) = &report.quick {
         out.prose(indent, "  ", &format!("{} {}", Quick::WORD, quick.sentence()));
     }
 }
 
-/// How it ended, where not as planned.
+/// Returns how the session ended, unless as planned.
 pub(in crate::formats) fn ending(report: &Report) -> Option<String> {
     match &report.ending {
         Ending::Complete => None,
         Ending::Interrupted => Some("Interrupted: these are the results up to that point.".into()),
-        // The reason of the verdict says why.
+        // The reason of the verdict explains it.
         Ending::NotMeasured(_) => Some("Nothing was measured.".into()),
         Ending::Failed(why) => Some(format!("Ended by an error: {why}.")),
         Ending::Cut => Some(
@@ -226,7 +234,7 @@ pub(in crate::formats) fn ending(report: &Report) -> Option<String> {
     }
 }
 
-fn deductions(out: &mut Page, report: &Report) {
+fn show_deductions(out: &mut Page, report: &Report) {
     if report.deductions.is_empty() {
         return;
     }
@@ -237,7 +245,7 @@ fn deductions(out: &mut Page, report: &Report) {
     out.line("");
 }
 
-fn whole_foot(out: &mut Page, report: &Report) {
+fn show_full_foot(out: &mut Page, report: &Report) {
     let m = &report.machine;
     let unknown = || "unknown".to_owned();
     let memory = m.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b));
@@ -248,20 +256,20 @@ fn whole_foot(out: &mut Page, report: &Report) {
     for chain in &chains {
         out.prose("Target  ", "        ", chain);
     }
-    remarks(out, report);
+    show_remarks(out, report);
     let when = format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title);
     out.prose("When    ", "        ", &when);
     match &report.session {
         Some(session) => out.prose("Session ", "        ", session),
         None => out.line("Session not kept"),
     }
-    if let Some(id) = id(report) {
+    if let Some(id) = session_id(report) {
         out.line(&format!("        (to check and print it again: fathom show {id})"));
     }
 }
 
-/// What was changed against the request, and what the user says about the session.
-fn remarks(out: &mut Page, report: &Report) {
+/// Prints deviations from the request, and the user's notes on the session.
+fn show_remarks(out: &mut Page, report: &Report) {
     for note in &report.notes {
         out.prose("Note    ", "        ", note);
     }
@@ -273,17 +281,17 @@ fn remarks(out: &mut Page, report: &Report) {
     }
 }
 
-/// The remarks, and one line with the session and its targets.
-fn short_foot(out: &mut Page, report: &Report) {
-    remarks(out, report);
+/// Prints the remarks, and one line with the session and its targets.
+fn show_short_foot(out: &mut Page, report: &Report) {
+    show_remarks(out, report);
     let mut targets: Vec<String> = report.machine.places.iter().map(Place::short_chain).collect();
     targets.dedup();
-    let session = id(report).unwrap_or_else(|| "not kept".into());
+    let session = session_id(report).unwrap_or_else(|| "not kept".into());
     let on = if targets.is_empty() { String::new() } else { format!(", target {}", targets.join("; ")) };
     out.prose("Session ", "        ", &format!("{session}{on}"));
 }
 
-/// The number of the headline with its interval, or why it has none.
+/// Returns the headline's number with its interval, or why it has none.
 pub(in crate::formats) fn headline(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
     let of_grid = report.study.sweep().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
@@ -306,4 +314,262 @@ pub(in crate::formats) fn headline(headline: &Headline, report: &Report) -> Stri
         None if runs == 1 => format!("{number} (one run: no interval)"),
         None => format!("{number} ({runs} runs: no interval)"),
     }
+}
+
+pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
+    let comparison = &against.beside;
+    out.prose(
+        "",
+        "  ",
+        &format!("Against {} (A), measured again, alternating with this one (B)", against.session),
+    );
+    show_rerun_brief(out, against);
+    if !comparison.pairs.is_empty() {
+        out.prose("", "", PAIR_LEGEND);
+    }
+    out.prose("  ", "    ", &describe_machine_changes(&against.since));
+    out.line("");
+}
+
+/// Prints only the answer and its table.
+pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
+    let comparison = &against.beside;
+    out.prose(&format!("  {}  ", comparison.answer.word()), "    ", &comparison.sentence);
+    if !comparison.pairs.is_empty() {
+        out.table(&pair_table(&comparison.pairs, false));
+    }
+}
+
+/// Describes whether the machine changed.
+fn describe_machine_changes(since: &Comparison) -> String {
+    let Some(pair) = since.headline() else { return format!("A then: {}", since.sentence) };
+    let Some(metric) = pair.metrics.first() else { return format!("A then: {}", since.sentence) };
+    let numbers = format!("A then: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
+    let word = match metric.answer {
+        Answer::Same => "the machine has not changed".to_owned(),
+        Answer::NoDifferenceSeen => {
+            let bound = metric.bound().unwrap_or_default();
+            format!("no change of the machine was seen: it is {bound} now")
+        }
+        Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
+            format!("whether the machine has changed cannot be told: {}", metric.why)
+        }
+        other => format!("{}: the machine has changed", other.word()),
+    };
+    let different: Vec<String> =
+        pair.differences.iter().map(|d| format!("{} {} -> {}", d.aspect, d.a, d.b)).collect();
+    let different = if different.is_empty() { String::new() } else { format!(" ({})", different.join("; ")) };
+    format!("{numbers}; {word}{different}.")
+}
+
+/// Limits the results for which a finding is printed individually: `--profile mix` has this many.
+const MANY_RESULTS: usize = 12;
+
+pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
+    if report.findings.is_empty() {
+        return;
+    }
+    let shown = shown_findings(report);
+    let all = report.results.len();
+    // Findings about single loads, or about one of many results, differ only in their numbers.
+    let brief = has_many_results(report) || all > MANY_RESULTS;
+    show_found(out, &shown, all, brief);
+    show_not_checked(out, &shown, all, brief);
+    show_passed(out, &shown);
+    if shown.len() < report.findings.len() {
+        out.line("What was found about other cells is in the JSON.");
+    }
+    out.line("");
+}
+
+fn with_outcome(shown: &[Finding], outcome: Outcome) -> impl Iterator<Item = &Finding> {
+    shown.iter().filter(move |f| f.outcome == outcome)
+}
+
+fn show_found(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
+    let mut findings = with_outcome(shown, Outcome::Finding).peekable();
+    if findings.peek().is_some() {
+        out.line("Findings");
+    }
+    while let Some(f) = findings.next() {
+        let severity = f.severity.unwrap_or(Severity::Note);
+        show_finding(out, f, all);
+        // Notes about the other results differ only in their numbers too; the JSON has all of them.
+        let mut alike: Vec<String> = Vec::new();
+        while (severity == Severity::Note || brief)
+            && let Some(next) = findings.next_if(|n| n.id == f.id && n.severity == f.severity)
+        {
+            alike.extend(next.about.iter().cloned());
+        }
+        if !alike.is_empty() {
+            let more = alike.len().saturating_sub(if brief { MANY_RESULTS } else { alike.len() });
+            let named = join_names(&alike[..alike.len() - more]);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            out.prose("      also ", "           ", &(named + &more));
+        }
+        show_fix(out, f);
+    }
+}
+
+/// Prints which check found what about which results.
+fn show_finding(out: &mut Page, f: &Finding, all: usize) {
+    let severity = f.severity.unwrap_or(Severity::Note);
+    let accepted = if f.accepted { ", accepted" } else { "" };
+    let mark = out.paint(&format!("{} {}", f.id, f.name), severity_colour(severity));
+    let head = match severity {
+        Severity::Note => format!("{mark} (note{accepted}){}", results_suffix(f, all)),
+        _ => format!("{mark} {} {}{accepted}", severity.effect(), describe_subject(f, all)),
+    };
+    out.prose("  ", "      ", &format!("{head}: {}", f.sentence));
+}
+
+fn severity_colour(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Void => "1;31",
+        Severity::Rename | Severity::Biased => "1;33",
+        Severity::Note => "1",
+    }
+}
+
+/// The results that a finding is about: `SEQ1M Q8T1 read`, `SEQ1M Q8T1 read and 4 more`, `all results`.
+fn describe_subject(f: &Finding, all: usize) -> String {
+    match f.about.as_slice() {
+        _ if all <= 1 => "the result".into(),
+        about if about.len() == all => "all results".into(),
+        [] => "the results".into(),
+        [one] => one.clone(),
+        [one, two] if ![one, two].iter().any(|name| name.contains(',')) => format!("{one} and {two}"),
+        [one, others @ ..] => format!("{one} and {} more", others.len()),
+    }
+}
+
+fn show_fix(out: &mut Page, f: &Finding) {
+    if !f.cure.is_empty() {
+        out.prose("      -> ", "         ", &f.cure);
+    }
+}
+
+/// How much of each finding is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// The sentence and what to do.
+    Whole,
+    /// Without what to do.
+    Sentence,
+    /// The first sentence, in at most two lines.
+    TwoLines,
+}
+
+/// Prints the finding that decides the verdict of the headline, with what to do about it.
+pub(super) fn show_deciding_finding(out: &mut Page, f: &Finding, all: usize, is_short: bool) {
+    let severity = f.severity.unwrap_or(Severity::Note);
+    let others = match f.about.len().saturating_sub(1) {
+        0 => String::new(),
+        others if others + 1 == all => " and the other results".into(),
+        1 => " and 1 other result".into(),
+        others => format!(" and {others} other results"),
+    };
+    let accepted = if f.accepted { " (accepted)" } else { "" };
+    let mark = out.paint(&format!("{} {}", f.id, f.name), severity_colour(severity));
+    let effect = severity.effect();
+    let text = format!("{mark} {effect} it{others}{accepted}: {}", f.sentence);
+    if is_short {
+        out.prose_within(2, "  ", "    ", &text);
+    } else {
+        out.prose("  ", "    ", &text);
+        if !f.cure.is_empty() {
+            out.prose("    -> ", "       ", &f.cure);
+        }
+    }
+}
+
+/// Prints the worst findings and how many other answers there are, within `lines`. If there is too little room, it omits what to do,
+/// then all but two lines of each finding, then the last findings.
+pub(super) fn show_worst_findings(
+    out: &mut Page,
+    (report, reason): (&Report, Option<&Finding>),
+    lines: usize,
+    all_of_it: &str,
+) {
+    let of_reason = |f: &&Finding| reason.is_some_and(|r| (r.id, r.severity) == (f.id, f.severity));
+    let all: Vec<Finding> = worst_findings(report).into_iter().filter(|f| !of_reason(&f)).collect();
+    let draw = |count: usize, extent: Extent, is_apart: bool| {
+        let mut part = out.empty();
+        if is_apart && !out.ends_with_gap() {
+            part.line("");
+        }
+        for f in all.iter().take(count) {
+            match extent {
+                Extent::TwoLines => show_two_lines(&mut part, f, report.results.len()),
+                Extent::Whole | Extent::Sentence => show_finding(&mut part, f, report.results.len()),
+            }
+            if extent == Extent::Whole {
+                show_fix(&mut part, f);
+            }
+        }
+        if let Some(words) =
+            rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
+        {
+            part.prose("", "  ", &format!("{words}: {all_of_it}"));
+        }
+        part
+    };
+    let most = all.len();
+    let extents = [Extent::Whole, Extent::Sentence, Extent::TwoLines].map(|extent| (most, extent, true));
+    let fewer = (1..=most).rev().flat_map(|n| [true, false].map(|apart| (n, Extent::TwoLines, apart)));
+    let mut parts = extents.into_iter().chain(fewer).map(|(n, extent, apart)| draw(n, extent, apart));
+    let fitting = parts.find(|part| part.lines() <= lines);
+    out.append(&fitting.unwrap_or_else(|| draw(most, Extent::TwoLines, true)));
+}
+
+/// The first sentence of a finding, in at most two lines.
+fn show_two_lines(out: &mut Page, f: &Finding, all: usize) {
+    let severity = f.severity.unwrap_or(Severity::Note);
+    let mark = out.paint(&f.id.to_string(), severity_colour(severity));
+    let accepted = if f.accepted { ", accepted" } else { "" };
+    let effect = severity.effect();
+    let first =
+        f.sentence.split_once(". ").map_or_else(|| f.sentence.clone(), |(first, _)| format!("{first}."));
+    out.prose_within(
+        2,
+        "  ",
+        "      ",
+        &format!("{mark} {effect} {}{accepted}: {first}", describe_subject(f, all)),
+    );
+}
+
+/// Prints a reason that several checks share once.
+fn show_not_checked(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
+    let mut unchecked = with_outcome(shown, Outcome::NotChecked).peekable();
+    if unchecked.peek().is_some() {
+        out.line("Not checked");
+    }
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    while let Some(f) = unchecked.next() {
+        let why = format!("{}: {}", results_suffix(f, all), f.sentence);
+        let name = format!("{} {}", f.id, f.name);
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+        while brief && unchecked.next_if(|n| n.id == f.id).is_some() {}
+    }
+    for (why, names) in &reasons {
+        out.prose("  ", "      ", &format!("{}{why}", names.join(", ")));
+    }
+}
+
+/// Prints the checks that passed. A check with a finding about one result did not pass.
+fn show_passed(out: &mut Page, shown: &[Finding]) {
+    let silent = |f: &&Finding| !shown.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+    let mut held: Vec<CheckId> = with_outcome(shown, Outcome::Holds).filter(silent).map(|f| f.id).collect();
+    held.dedup();
+    if !held.is_empty() {
+        out.prose("Passed  ", "        ", &CheckId::list(&held, " "));
+    }
+}
+
+/// Whether a report has many similar results, whose findings differ only in their numbers.
+fn has_many_results(report: &Report) -> bool {
+    matches!(report.study, Studied::Limit(_)) || report.study.sweep().is_some_and(Sweep::is_in_order)
 }

@@ -1,64 +1,72 @@
-//! A list of sessions as text: a table, and below it what is not shown and how much space the sessions take.
+//! Several sessions as text: lists, tables and comparisons.
 //!
-//! From 60 columns on every row has time, verdict, value and target. Where room is short, targets are cut, then what was measured, the
-//! interval, tags and at last the id are left out.
+//! From 60 columns on, every row of a list has time, verdict, value and target. If the width is small, targets are shortened, then what was
+//! measured, the interval, tags and finally the id are dropped.
 
-use crate::format::Style;
-use crate::page::Page;
-use crate::table::Table;
-use model::entry::{Entry, Listing};
-use model::report::Headline;
+use super::report::ending;
+use crate::comparison_rows;
+use crate::comparison_rows::{
+    PAIR_LEGEND, describe_source, hidden_numbers, left_out_notes, pair_table, shown_gate,
+};
+use crate::format::{Detail, Style};
+use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, supported, with_suspect_mark};
+use crate::report_view::{rest_summary_of, worst_of};
+use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
+use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::history::{Column, Entry, Figure, Listing, Row, RowsOf, SessionTable};
+use model::name::visible;
+use model::report::{CountsAs, Headline, Report, Verdict};
 use model::units::{GIB, show_bytes, show_count, show_rate, show_share};
-use model::visible::visible;
 use std::io::{self, Write};
 
-/// Space from which it is said how much the sessions take.
+/// Disk usage of sessions from which it is printed.
 const MUCH_BYTES: u64 = GIB;
 /// Headings of the table. The last column is shown only if an entry has tags.
-const HEADINGS: [&str; 8] = ["id", "when", "verdict", "measured", "value", "±95 %", "target", "tags"];
-const VERDICT: usize = 2;
-const TARGET: usize = 6;
-/// Columns that are left out in this order if there is too little room.
-const LEAVING: [usize; 4] = [3, 5, 7, 0];
+const LIST_HEADINGS: [&str; 8] = ["id", "when", "verdict", "measured", "value", "±95 %", "target", "tags"];
+const VERDICT_COLUMN: usize = 2;
+const TARGET_COLUMN: usize = 6;
+/// Columns to drop if the width is too small, in this order.
+const LIST_DROP_ORDER: [usize; 4] = [3, 5, 7, 0];
 /// The fewest columns of the terminal that a target is cut to.
-const TARGET_LEAST: usize = 10;
+const MIN_TARGET_WIDTH: usize = 10;
 /// Below this width a verdict with a remark, as `SUSPECT, interrupted`, takes two lines.
-const NARROW: usize = 80;
+const NARROW_WIDTH: usize = 80;
 
-pub(super) fn write(listing: &Listing, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     if !listing.entries.is_empty() {
-        let mut table = table(&listing.entries);
-        if style.width < NARROW {
-            table.edit(VERDICT, |verdict| verdict.replace(", ", ",\n"));
+        let mut table = list_table(&listing.entries);
+        if style.width < NARROW_WIDTH {
+            table.edit(VERDICT_COLUMN, |verdict| verdict.replace(", ", ",\n"));
         }
-        out.table_of(&table);
-        if table.lines(style.width).1.contains(&HEADINGS[0]) {
+        out.table(&table);
+        if table.lines(style.width).1.contains(&LIST_HEADINGS[0]) {
             out.prose("", "  ", "`COLUMNS=120 fathom list` shows the ids.");
         }
     }
     for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
         out.prose(&format!("{}: ", printable(&entry.id)), "    ", &printable(why));
     }
-    for words in foot(listing) {
+    for words in list_foot(listing) {
         out.prose("", "  ", &words);
     }
     out.write(to)
 }
 
-/// A row for each session; tags where one has some.
-pub(in crate::formats) fn table(entries: &[Entry]) -> Table {
+/// Returns a row for each session, with a column of tags if a session has tags.
+pub(in crate::formats) fn list_table(entries: &[Entry]) -> Table {
     let tagged = entries.iter().any(|e| !e.words.tags.is_empty());
-    let columns = if tagged { HEADINGS.len() } else { HEADINGS.len() - 1 };
-    let mut table = Table::new(&HEADINGS[..columns], &LEAVING).cut_to(TARGET, TARGET_LEAST);
-    for words in [1, 2, 3, TARGET] {
+    let columns = if tagged { LIST_HEADINGS.len() } else { LIST_HEADINGS.len() - 1 };
+    let mut table =
+        Table::new(&LIST_HEADINGS[..columns], &LIST_DROP_ORDER).cut_to(TARGET_COLUMN, MIN_TARGET_WIDTH);
+    for words in [1, 2, 3, TARGET_COLUMN] {
         table = table.aligned(words, true);
     }
-    table.add_all(entries.iter().map(|entry| row(entry).into_iter().take(columns)));
+    table.add_all(entries.iter().map(|entry| list_row(entry).into_iter().take(columns)));
     table
 }
 
-fn row(e: &Entry) -> [String; HEADINGS.len()] {
+fn list_row(e: &Entry) -> [String; LIST_HEADINGS.len()] {
     let or_dash = |text: String| if text.is_empty() { "-".to_owned() } else { printable(&text) };
     let name = e.headline.as_ref().map(|h| h.name.clone());
     [
@@ -73,7 +81,7 @@ fn row(e: &Entry) -> [String; HEADINGS.len()] {
     ]
 }
 
-/// Day, hour and minute where it was measured.
+/// Returns day, hour and minute in the local time of the measurement.
 fn when(started: &str) -> String {
     started.chars().take(16).collect::<String>().replace('T', " ")
 }
@@ -89,13 +97,13 @@ fn half_interval(headline: &Headline) -> Option<String> {
     headline.interval.map(|[low, high]| show_share((high - low) / 2.0 / value))
 }
 
-/// What a file holds must not move the cursor of a terminal, nor end a row.
+/// Removes control characters, which could move the cursor or end a row.
 fn printable(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
-/// What is not shown, and what all of them take.
-pub(in crate::formats) fn foot(listing: &Listing) -> Vec<String> {
+/// Returns how many sessions are hidden, and the disk usage of all.
+pub(in crate::formats) fn list_foot(listing: &Listing) -> Vec<String> {
     let Listing { entries, asked_for, sessions, bytes } = listing;
     let mut out = Vec::new();
     if *sessions == 0 {
@@ -118,12 +126,363 @@ pub(in crate::formats) fn foot(listing: &Listing) -> Vec<String> {
     out
 }
 
+pub(super) fn write_session_table(
+    sessions: &SessionTable,
+    style: Style,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    let mut out = Page::new(style);
+    if !sessions.rows.is_empty() {
+        let table = session_table(sessions);
+        out.table(&table);
+        out.prose("", "  ", &session_table_legend(&table));
+    }
+    for words in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
+        out.prose("", "  ", &words);
+    }
+    out.write(to)
+}
+
+/// Returns a row for each session or device. If the width is too small, the other one is dropped first, then figures from the last on.
+pub(in crate::formats) fn session_table(sessions: &SessionTable) -> Table {
+    let first = match sessions.rows_of {
+        RowsOf::Sessions => ["session", "device"],
+        RowsOf::Devices => ["device", "session"],
+    };
+    let figures = sessions.columns.iter().map(|column| format!("{} {}", column.name, column.unit));
+    let headings: Vec<String> = first.map(str::to_owned).into_iter().chain(figures).collect();
+    let figures_leave = (3..headings.len()).rev();
+    let leaving: Vec<usize> = std::iter::once(1).chain(figures_leave).collect();
+    let mut table = Table::new(&headings, &leaving).stacked().aligned(1, true);
+    if headings.len() > 2 {
+        table = table.aligned(headings.len() - 1, false);
+    }
+    table.add_all(sessions.rows.iter().map(|row| session_cells(row, sessions.rows_of)));
+    table
+}
+
+fn session_cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
+    let device = row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
+    // The user's tags are more informative than the id.
+    let session = called(row);
+    let first = match rows_of {
+        RowsOf::Sessions => [session, device],
+        RowsOf::Devices => [device, session],
+    };
+    let first = first.map(|text| visible(&text).replace('\n', "\\n"));
+    first.into_iter().chain(row.figures.iter().map(|figure| figure_cell(figure.as_ref()))).collect()
+}
+
+fn figure_cell(figure: Option<&Figure>) -> String {
+    match figure {
+        Some(Figure { value: Some(value), interval, verdict, .. }) => {
+            with_suspect_mark(supported(*value, *interval), *verdict)
+        }
+        Some(_) => "void".into(),
+        None => "-".into(),
+    }
+}
+
+/// Explains the marks that the table contains.
+pub(in crate::formats) fn session_table_legend(table: &Table) -> String {
+    let marks = [
+        (table.has("~"), "~ = rounded, since the interval is wide"),
+        (table.has(SUSPECT_MARK) || table.has("void"), SUSPECT_MARK_MEANING),
+    ];
+    let marks = marks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words);
+    let all: Vec<&str> = std::iter::once("MB/s = 10^6 bytes/s; - = not measured").chain(marks).collect();
+    all.join("; ") + "."
+}
+
+/// Returns the name of a session that was judged for the table.
+pub(in crate::formats) fn called(row: &Row) -> String {
+    if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") }
+}
+
+/// For sessions that were judged for the table: what a session measured if the column does not name it, the answer to its condition, how
+/// it ended, and why it is not VALID.
+pub(in crate::formats) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
+    let is_main = sessions.columns.iter().any(|column| column.name == Column::MAIN);
+    let remark = |(row, report): (&Row, &Report)| {
+        let name = is_main.then(|| format!(": {}.", report.headline.name));
+        let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
+        let ended = ending(report).map(|words| format!(": {words}"));
+        let qualified = report.verdict != Verdict::Valid;
+        let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
+        let parts = [name, answer, ended, why].into_iter().flatten();
+        parts
+            .map(|words| visible(&format!("{}{words}", called(row))).replace('\n', "\\n"))
+            .collect::<Vec<_>>()
+    };
+    sessions.rows.iter().zip(&sessions.reports).flat_map(remark).collect()
+}
+
+/// Returns what the table leaves out.
+pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
+    let count =
+        |n: u64, what: &str| format!("{} {what}{}", show_count(n as f64), if n == 1 { "" } else { "s" });
+    let mut out = Vec::new();
+    if sessions.rows.is_empty() {
+        out.push(
+            "No session that was asked for has results to stand side by side; `fathom bench` makes one."
+                .into(),
+        );
+    }
+    let others: Vec<String> = sessions
+        .other_work
+        .iter()
+        .map(|o| format!("{} of {}", show_count(o.sessions as f64), o.title))
+        .collect();
+    let all: u64 = sessions.other_work.iter().map(|o| o.sessions).sum();
+    if all > 0 {
+        let words = visible(&others.join(", ")).replace('\n', "\\n");
+        let advice = if sessions.is_job_chosen {
+            "a longer part of its name after --job chooses one work"
+        } else {
+            "--job NAME chooses the work"
+        };
+        out.push(format!("Left out: {} of other work ({words}); {advice}.", count(all, "session")));
+    }
+    if sessions.older > 0 {
+        out.push(format!("Left out: {} of the same devices.", count(sessions.older, "older session")));
+    }
+    if sessions.beyond_limit > 0 {
+        let more = count(sessions.beyond_limit, "older session");
+        out.push(format!("Not looked at: {more}; --limit 0 takes all."));
+    }
+    out
+}
+
+/// How to see hidden rows: a comparison has no session to name.
+const TO_SEE_ALL: &str = "--verbose shows them";
+
+pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    let all = style.detail == Detail::All;
+    let rows = pair_table(&comparison.pairs, all);
+    show_gate(&mut out, shown_gate(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
+    if style.detail == Detail::Brief {
+        out.table(&rows);
+        return out.write(to);
+    }
+    show_answer(&mut out, comparison);
+    out.line("");
+    if !comparison.pairs.is_empty() {
+        out.table(&rows);
+        out.prose("", "", PAIR_LEGEND);
+        if let Some(words) = hidden_numbers(&comparison.pairs, all) {
+            out.prose("", "  ", &words);
+        }
+    }
+    for words in left_out_notes(comparison, "B") {
+        out.prose("  ", "    ", &format!("Left out: {words}."));
+    }
+    out.line("");
+    show_findings(&mut out, &comparison.findings, comparison.pairs.len(), all);
+    show_side(&mut out, "A", &comparison.a);
+    show_side(&mut out, "B", &comparison.b);
+    out.write(to)
+}
+
+pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    let all = style.detail == Detail::All;
+    let table = |joined| comparison_rows::sides_table(comparisons, all, joined);
+    let fits = [table(true), table(false)].into_iter().find(|table| table.is_table_in(style.width));
+    let rows = fits.unwrap_or_else(|| table(true));
+    let words = comparisons.others.iter().map(|other| other.comparison.answer);
+    show_gate(&mut out, shown_gate(comparisons.gate.as_ref(), words));
+    if style.detail == Detail::Brief {
+        out.table(&rows);
+        return out.write(to);
+    }
+    for other in &comparisons.others {
+        show_answer(&mut out, &other.comparison);
+    }
+    out.line("");
+    if !rows.is_empty() {
+        out.table(&rows);
+        out.prose("", "", comparison_rows::SIDES_LEGEND);
+        if let Some(words) = comparison_rows::hidden_side_numbers(comparisons, all) {
+            out.prose("", "  ", &words);
+        }
+    }
+    for other in &comparisons.others {
+        for words in left_out_notes(&other.comparison, &other.name) {
+            out.prose("  ", "    ", &format!("Left out of {}: {words}.", other.name));
+        }
+    }
+    out.line("");
+    show_findings(&mut out, &comparison_rows::side_findings(comparisons), usize::MAX, all);
+    if let Some(first) = comparisons.others.first() {
+        show_side(&mut out, "A", &first.comparison.a);
+    }
+    comparisons.others.iter().for_each(|other| show_side(&mut out, &other.name, &other.comparison.b));
+    out.write(to)
+}
+
+/// Prints the gate, if the user requested one.
+fn show_gate(out: &mut Page, gate: Option<&Gate>) {
+    let Some(gate) = gate else { return };
+    let code = match gate.outcome {
+        Passing::Passed => "1;32",
+        Passing::Undecided => "1;33",
+        Passing::Invalid | Passing::Failed => "1;31",
+    };
+    let word = out.paint(gate.outcome.word().word(), code);
+    let remark = gate.counts_as.map_or("", CountsAs::remark);
+    out.prose(&format!("{word}{remark}  "), "  ", &gate.sentence);
+}
+
+fn show_answer(out: &mut Page, comparison: &Comparison) {
+    let code = match comparison.answer {
+        Answer::Faster | Answer::Same => "1;32",
+        Answer::NoDifferenceSeen | Answer::CannotTell => "1;33",
+        Answer::Slower | Answer::Incomparable | Answer::Invalid => "1;31",
+    };
+    let word = out.paint(comparison.answer.word(), code);
+    out.prose(&format!("{word}  "), "  ", &comparison.sentence);
+}
+
+/// Prints the sessions of a side.
+fn show_side(out: &mut Page, name: &str, side: &Side) {
+    for of in &side.sessions {
+        out.prose(&format!("{name:<8}"), "        ", &describe_source(of));
+    }
+}
+
+/// Prints all findings, or the worst ones and the number of the others. `results` is the number of results.
+fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool) {
+    if !all {
+        let first = worst_of(findings.to_vec());
+        list_findings(out, first.iter(), results);
+        if let Some(rest) = rest_summary_of(findings) {
+            out.prose("", "  ", &format!("{rest}: {TO_SEE_ALL}"));
+        }
+        return;
+    }
+    let with_outcome = |outcome| findings.iter().filter(move |f| f.outcome == outcome);
+    list_findings(out, with_outcome(Outcome::Finding), results);
+    if with_outcome(Outcome::NotChecked).next().is_some() {
+        out.line("Not checked");
+    }
+    for f in with_outcome(Outcome::NotChecked) {
+        out.prose(
+            "  ",
+            "      ",
+            &format!("{} {}{}: {}", f.id, f.name, results_suffix(f, results), f.sentence),
+        );
+    }
+    let silent = |f: &&Finding| !findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+    let mut held: Vec<CheckId> = with_outcome(Outcome::Holds).filter(silent).map(|f| f.id).collect();
+    held.dedup();
+    if !held.is_empty() {
+        out.prose("Passed  ", "        ", &CheckId::list(&held, " "));
+    }
+}
+
+fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, results: usize) {
+    let mut findings = findings.peekable();
+    if findings.peek().is_some() {
+        out.line("Findings");
+    }
+    for f in findings {
+        let severity = f.severity.unwrap_or(Severity::Note);
+        let accepted = if f.accepted { ", accepted" } else { "" };
+        let mark = out.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.effect()), "1");
+        out.prose("  ", "      ", &format!("{mark}{}: {}", results_suffix(f, results), f.sentence));
+        if !f.cure.is_empty() {
+            out.prose("      -> ", "         ", &f.cure);
+        }
+    }
+}
+
+/// Names the results of a finding, unless it covers all of them.
+fn results_suffix(finding: &Finding, results: usize) -> String {
+    let all = finding.about.is_empty() || finding.about.len() >= results;
+    if all { String::new() } else { format!(" [{}]", finding.about.join(", ")) }
+}
+
+#[cfg(test)]
+fn example() -> SessionTable {
+    use model::history::OtherWork;
+    let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
+    let figure = |value: Option<f64>, verdict| {
+        let interval = value.map(|v| [0.97 * v, 1.03 * v]);
+        Some(Figure { name: String::new(), unit: String::new(), value, interval, verdict })
+    };
+    let row = |session: &str, tags: &[&str], device: Option<&str>, figures| Row {
+        session: session.into(),
+        started: Some("2026-11-21T16:12:26+01:00".into()),
+        verdict: Some(Verdict::Suspect),
+        device: device.map(str::to_owned),
+        targets: vec!["/data".into()],
+        tags: tags.iter().map(|tag| (*tag).into()).collect(),
+        figures,
+    };
+    SessionTable {
+        rows_of: RowsOf::Sessions,
+        columns: vec![column("SEQ1M Q8T1 read", "MB/s"), column("RND4K Q1T1 read", "IOPS")],
+        rows: vec![
+            row("2", &["new"], Some("sda Disk"), vec![figure(Some(512.0), Verdict::Valid), None]),
+            row("1", &[], None, vec![figure(Some(86.0), Verdict::Suspect), figure(None, Verdict::Invalid)]),
+        ],
+        other_work: vec![OtherWork { title: "bench six".into(), sessions: 3 }],
+        beyond_limit: 2,
+        ..SessionTable::default()
+    }
+}
+
+#[test]
+fn headings_are_stacked_and_each_figure_has_its_mark() -> io::Result<()> {
+    let mut bytes = Vec::new();
+    write_session_table(&example(), Style::default(), &mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let expected = "\
+session  device    SEQ1M  RND4K
+                    Q8T1   Q1T1
+                    read   read
+                    MB/s   IOPS
+--------------------------------
+new      sda Disk    512      -
+1        /data     86.0*   void
+MB/s = 10^6 bytes/s; - = not measured; * = suspect; void = withheld, a finding
+  invalidates it.
+Left out: 3 sessions of other work (3 of bench six); --job NAME chooses the
+  work.
+Not looked at: 2 older sessions; --limit 0 takes all.
+";
+    assert_eq!(text, expected);
+    let chosen = session_table_foot(&SessionTable { is_job_chosen: true, ..example() });
+    assert!(!chosen.iter().any(|line| line.contains("--job NAME")), "{chosen:?}");
+    let by_device = SessionTable { rows_of: RowsOf::Devices, ..example() };
+    assert!(
+        session_table(&by_device).lines(80).0[5].starts_with("sda Disk  new"),
+        "{:?}",
+        session_table(&by_device).lines(80)
+    );
+    assert!(session_table(&example()).markdown().contains("| SEQ1M Q8T1 read MB/s |"));
+    Ok(())
+}
+
+#[test]
+fn a_judged_session_has_a_reason_only_if_it_is_not_valid() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/invalid.json");
+    let invalid: Report = serde_json::from_str(golden)?;
+    let valid: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
+    let table = SessionTable { reports: vec![valid, invalid.clone()], ..example() };
+    let remarks = session_remarks(&table);
+    assert_eq!(remarks.last(), Some(&format!("1, INVALID: {}", invalid.verdict_reason)), "{remarks:?}");
+    assert!(remarks.iter().all(|words| !words.starts_with("new, VALID")), "{remarks:?}");
+    assert!(session_remarks(&example()).is_empty(), "of the index nothing more is known");
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::entry;
-    use model::annotations::Annotations;
-    use model::report::Ending;
+    use model::report::{Annotations, Ending};
 
     fn listing(entries: Vec<Entry>, asked_for: u64, bytes: u64) -> Listing {
         Listing { entries, asked_for, sessions: 1, bytes }
@@ -131,12 +490,12 @@ mod tests {
 
     fn text(listing: &Listing) -> io::Result<String> {
         let mut bytes = Vec::new();
-        write(listing, Style { width: 110, ..Style::default() }, &mut bytes)?;
+        write_list(listing, Style { width: 110, ..Style::default() }, &mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     #[test]
-    fn the_table_has_a_line_per_entry_and_tags_where_there_are_some() -> io::Result<()> {
+    fn the_table_has_a_line_per_entry_and_a_column_of_tags_if_any() -> io::Result<()> {
         let mut all = vec![entry("20261121-161226-1"), entry("2")];
         let expected = "\
 id                 when              verdict  measured             value  ±95 %  target
@@ -156,9 +515,9 @@ id                 when              verdict  measured             value  ±95 %
     }
 
     #[test]
-    fn an_entry_that_does_not_say_is_told_from_one_that_says_zero() {
+    fn an_unknown_value_differs_from_zero() {
         let mut cut = Entry { ending: Some(Ending::Cut), ..Entry::default() };
-        assert_eq!(row(&cut)[1..7], ["-", "cut", "-", "-", "", "-"].map(str::to_owned));
+        assert_eq!(list_row(&cut)[1..7], ["-", "cut", "-", "-", "", "-"].map(str::to_owned));
         cut.running = true;
         assert_eq!(cut.word(), "running");
         assert_eq!(Entry::default().word(), "unreadable");
@@ -167,11 +526,14 @@ id                 when              verdict  measured             value  ±95 %
             headline.value = None;
         }
         void.ending = Some(Ending::Interrupted);
-        assert_eq!((row(&void)[4].as_str(), void.word().as_str()), ("no number", "SUSPECT, interrupted"));
+        assert_eq!(
+            (list_row(&void)[4].as_str(), void.word().as_str()),
+            ("no number", "SUSPECT, interrupted")
+        );
     }
 
     #[test]
-    fn every_width_from_60_columns_on_has_time_verdict_value_and_target() -> io::Result<()> {
+    fn from_60_columns_every_row_has_time_verdict_value_and_target() -> io::Result<()> {
         let mut all = vec![entry("20261121-161226-12345"), entry("20261121-161226-12346")];
         all[0].targets = vec!["/var/lib/postgresql/16/main/base".into()];
         all[1].targets = vec!["/dev/nvme0n1".into()];
@@ -184,7 +546,7 @@ id                 when              verdict  measured             value  ±95 %
             let listing = listing(all.clone(), 2, 0);
             for width in 60..=140 {
                 let mut bytes = Vec::new();
-                write(&listing, Style { width, ..Style::default() }, &mut bytes)?;
+                write_list(&listing, Style { width, ..Style::default() }, &mut bytes)?;
                 let shown = String::from_utf8_lossy(&bytes).into_owned();
                 let head = shown.lines().next().unwrap_or_default();
                 for heading in ["when", "verdict", "value", "target"] {
@@ -201,7 +563,7 @@ id                 when              verdict  measured             value  ±95 %
     }
 
     #[test]
-    fn what_a_file_holds_does_not_reach_the_terminal_as_it_is() -> io::Result<()> {
+    fn control_characters_of_a_file_do_not_reach_the_terminal() -> io::Result<()> {
         let mut evil = entry("x");
         evil.targets = vec!["/a\u{1b}[2J".into()];
         evil.problem = Some("bad\u{7}".into());
@@ -211,14 +573,14 @@ id                 when              verdict  measured             value  ±95 %
     }
 
     #[test]
-    fn the_foot_says_what_is_not_shown_and_how_much_space_it_takes() {
-        assert_eq!(foot(&listing(vec![entry("x")], 1, MUCH_BYTES)), [""; 0]);
-        assert!(foot(&listing(vec![entry("x")], 1, MUCH_BYTES + 1))[0].contains("fathom delete"));
+    fn the_foot_counts_hidden_sessions_and_their_disk_usage() {
+        assert_eq!(list_foot(&listing(vec![entry("x")], 1, MUCH_BYTES)), [""; 0]);
+        assert!(list_foot(&listing(vec![entry("x")], 1, MUCH_BYTES + 1))[0].contains("fathom delete"));
         assert_eq!(
-            foot(&listing(vec![entry("x")], 1234, 0)),
+            list_foot(&listing(vec![entry("x")], 1234, 0)),
             ["The newest 1 of 1,234; --limit 0 shows all."]
         );
-        assert_eq!(foot(&listing(Vec::new(), 0, 0)), ["None of 1 sessions is like that."]);
-        assert!(foot(&Listing::default())[0].contains("fathom bench"));
+        assert_eq!(list_foot(&listing(Vec::new(), 0, 0)), ["None of 1 sessions is like that."]);
+        assert!(list_foot(&Listing::default())[0].contains("fathom bench"));
     }
 }

@@ -1,19 +1,24 @@
-//! The sweep as text: who wins each work, who is as fast for less, what well-known programs lose, and the map of the rest.
+//! Sweeps as text, in place of the table of results.
 //!
-//! For: a report about a grid; it stands in place of the table of results. Not for: other reports.
+//! - The best cell of each work, the cheapest one with similar speed, the loss with the settings of well-known programs, and maps: one
+//!   number of every cell by two of the settings that differ, as shades, or as bars if only one differs.
+//! - `--preset iops`: one line per size in the form of the article that made it known (Stärk and Schweizer, "Fundamentals of I/O
+//!   benchmarking", listings 3 and 4), then latencies, the device's counts and the limiter of each size.
+//! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in the SNIA's test specification, as tables of means over
+//!   the window, and the tracked variable.
 
-use super::map::{self, Marks};
-use crate::page::{Page, half_width, mark, supported};
-use crate::table::Table;
+use crate::page::{
+    Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, device_rate, display_width, half_width, percentile,
+    supported, verdict_mark, with_suspect_mark, worst_verdict_mark,
+};
+use model::figures::Estimate;
 use model::finding::{Finding, Outcome, Severity};
-use model::measure::Measure;
-use model::report::{AnswerWord, Report};
-use model::spec::presets::IOMETER;
-use model::steadiness::Estimate;
-use model::sweep::{CellFigures, Chosen, Loss, Setting, Sweep, Work};
-use model::units::{show_bytes, show_ns, show_share};
+use model::report::{AnswerWord, Measured, Report, Verdict};
+use model::spec::axes::IOMETER;
+use model::sweep::{CellFigures, Chosen, Loss, Measure, Rounds, Setting, Sweep, Variable, Work};
+use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};
 
-const HEADINGS: [&str; 13] = [
+const SWEEP_HEADINGS: [&str; 13] = [
     "",
     "setting",
     "verdict",
@@ -28,38 +33,38 @@ const HEADINGS: [&str; 13] = [
     "CPU/MiB",
     "against the fastest",
 ];
-/// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 8] = [11, 10, 2, 5, 9, 8, 7, 4];
-/// Reasons for skipping that are told; `--skipped` and the JSON have all.
-const REASONS: usize = 4;
-/// Rows of a work that are shown where each of its cells has one; `--verbose` has all.
-const MOST_ROWS: usize = 24;
+/// Columns to drop if the width is too small, in this order.
+const SWEEP_DROP_ORDER: [usize; 8] = [11, 10, 2, 5, 9, 8, 7, 4];
+/// Limits the reasons for skipped cells; `--skipped` and the JSON have all of them.
+const MAX_REASONS: usize = 4;
+/// Limits the rows of a work if each cell has a row; `--verbose` prints all of them.
+const MAX_WORK_ROWS: usize = 24;
 
-/// What stands below a table of all cells.
+/// Legend of a table of all cells.
 const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, 100 % is one CPU the whole time.";
 
-type Row = [String; HEADINGS.len()];
+type SweepRow = [String; SWEEP_HEADINGS.len()];
 
-/// The sweep of a report whose answer is a setting for each work.
-pub(super) fn ranked(report: &Report) -> Option<&Sweep> {
+/// Returns the sweep of a report if its answer is a setting for each work.
+pub(super) fn ranked_sweep(report: &Report) -> Option<&Sweep> {
     let word = report.answer.as_ref()?.word;
     let is_choice = matches!(word, AnswerWord::Fastest | AnswerWord::Tied | AnswerWord::CannotTell);
     let sweep = report.study.sweep().filter(|s| !s.is_in_order() && s.rounds.is_none());
     sweep.filter(|_| is_choice && report.gates.is_empty())
 }
 
-/// Prints the answer: a line for each work, after the word of the first.
-pub(super) fn answer(out: &mut Page, sweep: &Sweep, report: &Report) {
+/// Prints the answer, a line for each work.
+pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
     let word = report.answer.as_ref().map_or("", |answer| answer.word.word());
     let mut first = format!("{}  ", out.paint(word, "1"));
     for work in &sweep.works {
-        out.prose(&first, "    ", &best_of(sweep, work));
+        out.prose(&first, "    ", &describe_best(sweep, work));
         "  ".clone_into(&mut first);
     }
 }
 
 /// `Reads: depth 4, 4 MiB, direct, io_uring: 3,558 MB/s (18 other settings may be as fast)`.
-fn best_of(sweep: &Sweep, work: &Work) -> String {
+fn describe_best(sweep: &Sweep, work: &Work) -> String {
     let name = match work.name.as_str() {
         "read" => "Reads",
         "write" => "Writes",
@@ -88,7 +93,7 @@ fn best_of(sweep: &Sweep, work: &Work) -> String {
     format!("{name}: depth {}, {size}, {}: {value}{unit} ({sure})", setting.depth, setting.way())
 }
 
-pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
+pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
     for work in &sweep.works {
         show_work(out, sweep, work, report, all);
     }
@@ -105,11 +110,11 @@ pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
                 "Reference: {}, measured {} times, changed by {} over the sweep: {word}.",
                 reference.setting.describe(),
                 reference.runs,
-                changed(reference.change.value, reference.change.interval)
+                describe_change(reference.change.value, reference.change.interval)
             ),
         );
     }
-    skipped(out, sweep);
+    show_skipped(out, sweep);
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let luck = if sweep.budget_seconds.is_some() {
         " Most cells were measured only once or twice, briefly, and the winner again at the end, so a higher value in a map may be \
@@ -125,30 +130,30 @@ pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
     out.line("");
 }
 
-/// The best of each work, and below it what it is compared with.
-pub(super) fn table(sweep: &Sweep, report: &Report) -> Table {
-    let mut all = Table::new(&HEADINGS, &LEAVING).aligned(1, true).aligned(2, true);
+/// Returns the best cell of each work, followed by the cells that it is compared with.
+pub(super) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
+    let mut all = Table::new(&SWEEP_HEADINGS, &SWEEP_DROP_ORDER).aligned(1, true).aligned(2, true);
     for work in &sweep.works {
-        let mut title: [String; HEADINGS.len()] = std::array::from_fn(|_| String::new());
+        let mut title: [String; SWEEP_HEADINGS.len()] = std::array::from_fn(|_| String::new());
         title[0] = format!("{}:", work.name);
         all.add(title);
-        all.add_all(rows(sweep, work, report));
+        all.add_all(work_rows(sweep, work, report));
     }
     all
 }
 
-/// Whether each cell is an answer of its own, and not only the best: the loads of a test type, positions, targets.
-fn tells_each(sweep: &Sweep) -> bool {
+/// Whether every cell is an answer, not only the best one: the loads of a test type, positions, targets.
+fn shows_each_cell(sweep: &Sweep) -> bool {
     let apart = |s: &Setting| s.offset_bytes.is_some() || s.target.is_some();
     sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| apart(&c.setting))
 }
 
-/// A row for each cell of a work, by what sets it apart from the others.
-fn each_row(sweep: &Sweep, work: &Work, report: &Report) -> Vec<Row> {
+/// Returns a row for each cell of a work, named by what distinguishes it from the others.
+fn cell_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let parts = |c: &CellFigures| -> Vec<String> {
         let way = c.setting.way();
-        // One worker needs no word but beside several.
+        // One worker is named only if other cells have several.
         let alone = (c.setting.workers == 1).then(|| "1 worker".to_owned());
         let words = way.split(", ").map(str::to_owned).chain(alone);
         std::iter::once(c.setting.shape()).chain(words).collect()
@@ -157,11 +162,11 @@ fn each_row(sweep: &Sweep, work: &Work, report: &Report) -> Vec<Row> {
     let winner = sweep.winner.get(&work.name);
     let row = |cell: &&CellFigures| {
         let is_best = winner.is_some_and(|w| w.setting == cell.setting);
-        // What was measured again at the end is told by that.
+        // A cell that was repeated at the end is named by that.
         let cell = winner.filter(|_| is_best).unwrap_or(cell);
         let apart: Vec<String> = parts(cell).into_iter().filter(|part| !common(part)).collect();
-        let name = if is_best { best_word(work) } else { "" };
-        let mut row = row(name, cell, work.by, "", report);
+        let name = if is_best { first_row_name(work) } else { "" };
+        let mut row = sweep_row(name, cell, work.by, "", report);
         row[1] = apart.join(", ");
         row[3] = cell.iops.map_or_else(none, |v| supported(v, cell.interval_of(Measure::Iops)));
         row[4] = cell.mb_per_s.map_or_else(none, |v| supported(v, cell.interval_of(Measure::Bandwidth)));
@@ -174,28 +179,30 @@ fn each_row(sweep: &Sweep, work: &Work, report: &Report) -> Vec<Row> {
     mine.iter().map(row).collect()
 }
 
-/// Rows of a work: the best, the cheapest where that is another one, and settings of well-known programs; or all of its cells.
-fn rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<Row> {
-    if tells_each(sweep) {
-        return each_row(sweep, work, report);
+/// Returns the rows of a work: the best, the cheapest if it differs, and the settings of well-known programs; or all cells.
+fn work_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
+    if shows_each_cell(sweep) {
+        return cell_rows(sweep, work, report);
     }
     let only = sweep.only_cell(&work.name);
     let Some(winner) = sweep.winner.get(&work.name).or(only) else { return Vec::new() };
-    let against = |estimate: &Option<Estimate>| estimate.as_ref().map(by).unwrap_or_default();
+    let against = |estimate: &Option<Estimate>| estimate.as_ref().map(describe_estimate).unwrap_or_default();
     let by = work.by;
-    let mut rows = vec![row(if only.is_some() { "" } else { best_word(work) }, winner, by, "", report)];
+    let mut rows =
+        vec![sweep_row(if only.is_some() { "" } else { first_row_name(work) }, winner, by, "", report)];
     if let Some(cheapest) = sweep.cheapest.get(&work.name).filter(|c| c.setting != winner.setting) {
-        rows.push(row("cheapest", cheapest, by, &against(&work.cheapest_by_winner), report));
+        rows.push(sweep_row("cheapest", cheapest, by, &against(&work.cheapest_by_winner), report));
     }
     let of_programs = work.baselines.iter();
-    let of_program = |l: &Loss| row(&format!("as {}", l.name), &l.cell, by, &against(&l.by_winner), report);
+    let of_program =
+        |l: &Loss| sweep_row(&format!("as {}", l.name), &l.cell, by, &against(&l.by_winner), report);
     rows.extend(of_programs.map(of_program));
     rows
 }
 
 fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: bool) {
     let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
-    // Bytes per second are what sequential work is about, and need no word.
+    // Sequential work is always ranked by bytes per second, so the unit is omitted.
     let by = Some(work.by).filter(|by| *by != Measure::Bandwidth);
     let by = by.map_or_else(String::new, |by| format!(" by {}", by.heading()));
     out.prose("", "  ", &format!("{}{by}: {word}{}", work.name, work.sentence));
@@ -204,27 +211,28 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
         out.line("");
         return;
     };
-    if !tells_each(sweep) && sweep.cheapest.get(&work.name).is_some_and(|c| c.setting == winner.setting) {
+    if !shows_each_cell(sweep) && sweep.cheapest.get(&work.name).is_some_and(|c| c.setting == winner.setting)
+    {
         out.line("  No cell that costs less looks as fast.");
     }
-    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true).aligned(2, true);
-    let mut rows = rows(sweep, work, report);
+    let mut table = Table::new(&SWEEP_HEADINGS, &SWEEP_DROP_ORDER).aligned(1, true).aligned(2, true);
+    let mut rows = work_rows(sweep, work, report);
     let has = rows.len();
-    rows.truncate(if all { has } else { MOST_ROWS });
+    rows.truncate(if all { has } else { MAX_WORK_ROWS });
     table.add_all(rows);
-    out.table_of(&table);
-    if has > MOST_ROWS && !all {
-        out.line(&format!("  {} more rows: --verbose shows them.", has - MOST_ROWS));
+    out.table(&table);
+    if has > MAX_WORK_ROWS && !all {
+        out.line(&format!("  {} more rows: --verbose shows them.", has - MAX_WORK_ROWS));
     }
-    if tells_each(sweep) {
+    if shows_each_cell(sweep) {
         out.prose("  ", "    ", EACH_LEGEND);
     }
     if !work.baselines.is_empty() {
         let names: Vec<String> = work.baselines.iter().map(|loss| format!("as {}", loss.name)).collect();
-        out.prose("  ", "    ", &format!("{}: {}.", names.join(", "), half(&work.name)));
+        out.prose("  ", "    ", &format!("{}: {}.", names.join(", "), copy_half(&work.name)));
     }
     for loss in &work.baselines {
-        if let Some(name) = loss.cell.result.and_then(|at| renamed(report, at)) {
+        if let Some(name) = loss.cell.result.and_then(|at| relabelled_name(report, at)) {
             out.prose("  ", "    ", &format!("What is called as {} here is {name}.", loss.name));
         }
     }
@@ -233,16 +241,16 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     }
     out.line("");
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
-    // Positions are told to be seen as a line.
+    // Positions are drawn as a line.
     if all || mine.iter().any(|c| c.setting.offset_bytes.is_some()) {
-        // Where each cell is an answer nobody asks which of them is cheap.
-        let cheapest = sweep.cheapest.get(&work.name).filter(|_| !tells_each(sweep)).map(|c| &c.setting);
-        map::show(out, &mine, work.by, Marks { best: Some(&winner.setting), cheapest });
+        // If each cell is an answer, the cheapest one does not matter.
+        let cheapest = sweep.cheapest.get(&work.name).filter(|_| !shows_each_cell(sweep)).map(|c| &c.setting);
+        show_maps(out, &mine, work.by, Marks { best: Some(&winner.setting), cheapest });
     }
 }
 
-/// Which half of a copy a baseline does.
-fn half(work: &str) -> &'static str {
+/// Returns which half of a copy a baseline performs.
+fn copy_half(work: &str) -> &'static str {
     if work == "write" {
         "writing a file that is new and grows until it is stable, the half of a copy"
     } else {
@@ -250,8 +258,8 @@ fn half(work: &str) -> &'static str {
     }
 }
 
-/// What the first row of the table is called: what was not shown to be the fastest is only the best that was seen.
-fn best_word(work: &Work) -> &'static str {
+/// Names the first row of the table: a cell that is not proven fastest is only the best observed one.
+fn first_row_name(work: &Work) -> &'static str {
     match work.chosen {
         Chosen::Fastest if work.by.is_latency() => "lowest",
         Chosen::Fastest => "fastest",
@@ -259,8 +267,8 @@ fn best_word(work: &Work) -> &'static str {
     }
 }
 
-/// The true name of a result, where a finding gave it another than was asked for: the sentences of those are not shown.
-fn renamed(report: &Report, at: usize) -> Option<&str> {
+/// Returns the true name of a result that a finding relabelled, because the sentences of such findings are not shown.
+fn relabelled_name(report: &Report, at: usize) -> Option<&str> {
     let result = report.results.get(at)?;
     let renames = |f: &&Finding| f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename);
     let is_about = |f: &Finding| f.about.contains(&result.name);
@@ -271,28 +279,28 @@ fn none() -> String {
     "-".into()
 }
 
-/// The number that it is ranked by, and beside IOPS or a latency the rates.
-fn row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Report) -> Row {
+/// Returns the ranking number of a cell; for IOPS or a latency, also the rates.
+fn sweep_row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Report) -> SweepRow {
     let result = cell.result.and_then(|at| report.results.get(at));
     let interval = cell.interval_of(by);
-    let told = |measure: Measure| {
+    let measured = |measure: Measure| {
         let interval = if measure == by { interval } else { cell.interval_of(measure) };
         cell.value(measure).map_or_else(none, |v| {
             if measure.is_latency() { measure.show(v) } else { supported(v, interval) }
         })
     };
-    let mut row: Row = std::array::from_fn(|_| String::new());
+    let mut row: SweepRow = std::array::from_fn(|_| String::new());
     name.clone_into(&mut row[0]);
     row[1] = format!("{} {}", cell.setting.shape(), cell.setting.way());
-    row[2] = result.map_or_else(String::new, mark);
+    row[2] = result.map_or_else(String::new, verdict_mark);
     if by != Measure::Bandwidth {
-        row[3] = told(Measure::Iops);
+        row[3] = measured(Measure::Iops);
     }
-    row[4] = told(Measure::Bandwidth);
+    row[4] = measured(Measure::Bandwidth);
     row[5] = half_width(cell.value(by).unwrap_or(0.0), interval);
     match by {
-        Measure::P99 => row[6] = told(by),
-        Measure::Latency => row[7] = told(by),
+        Measure::P99 => row[6] = measured(by),
+        Measure::Latency => row[7] = measured(by),
         Measure::Iops | Measure::Bandwidth => {}
     }
     row[10] = show_bytes(cell.memory_bytes);
@@ -302,11 +310,11 @@ fn row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Repo
 }
 
 /// `-2.1 % (-3.0 to -1.2)`.
-fn by(estimate: &Estimate) -> String {
-    changed(estimate.value - 1.0, estimate.interval.map(|v| v - 1.0))
+fn describe_estimate(estimate: &Estimate) -> String {
+    describe_change(estimate.value - 1.0, estimate.interval.map(|v| v - 1.0))
 }
 
-fn changed(share: f64, [low, high]: [f64; 2]) -> String {
+fn describe_change(share: f64, [low, high]: [f64; 2]) -> String {
     format!("{} ({:+.1} to {:+.1})", percent(share), 100.0 * low, 100.0 * high)
 }
 
@@ -314,8 +322,8 @@ fn percent(share: f64) -> String {
     format!("{:+.1} %", 100.0 * share)
 }
 
-/// What was not measured, by reason.
-pub(super) fn skipped(out: &mut Page, sweep: &Sweep) {
+/// Prints the cells that were not measured, by reason.
+pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for cell in &sweep.skipped {
         match reasons.iter_mut().find(|(why, _)| *why == cell.why) {
@@ -323,17 +331,767 @@ pub(super) fn skipped(out: &mut Page, sweep: &Sweep) {
             None => reasons.push((&cell.why, 1)),
         }
     }
-    for (why, times) in reasons.iter().take(REASONS) {
+    for (why, times) in reasons.iter().take(MAX_REASONS) {
         out.prose("  ", "    ", &format!("Skipped {times}: {why}."));
     }
-    let more: usize = reasons.iter().skip(REASONS).map(|r| r.1).sum();
+    let more: usize = reasons.iter().skip(MAX_REASONS).map(|r| r.1).sum();
     if more > 0 {
         out.line(&format!("  Skipped {more} for other reasons: --skipped names them."));
     }
 }
 
+/// Shades of a map, from a small share of the best to all of it.
+const MAP_SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
+/// Limits the maps of a work: usually one for each cache mode.
+const MAX_MAPS: usize = 4;
+/// Maximum number of map columns.
+const MAX_MAP_COLUMNS: usize = 10;
+/// Minimum width of a value and of a row name.
+const VALUE_WIDTH: usize = 7;
+const ROW_NAME_WIDTH: usize = 6;
+/// Maximum width of a bar.
+const BAR_WIDTH: usize = 40;
+
+/// Cells that get a mark.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Marks<'s> {
+    /// The best cell.
+    pub(super) best: Option<&'s Setting>,
+    /// The cheapest cell with similar speed.
+    pub(super) cheapest: Option<&'s Setting>,
+}
+
+/// One side of a map.
+#[derive(Clone, Copy)]
+pub(in crate::formats) struct Side {
+    name: &'static str,
+    /// Returns the label of a setting on this side.
+    label: fn(&Setting) -> String,
+    /// Sort key; ties keep the order of the grid.
+    rank: fn(&Setting) -> u64,
+    /// Returns the setting without this side's value.
+    without: fn(&Setting) -> Setting,
+}
+
+impl Side {
+    /// Returns the name, such as `depth`.
+    pub(in crate::formats) fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the label of a setting on this side.
+    pub(in crate::formats) fn label_of(self, setting: &Setting) -> String {
+        (self.label)(setting)
+    }
+
+    /// Returns the setting without this side's value.
+    pub(in crate::formats) fn left_open(self, setting: &Setting) -> Setting {
+        (self.without)(setting)
+    }
+}
+
+const SIZE: Side = Side {
+    name: "size",
+    label: |s| show_block(u64::from(s.block_bytes)),
+    rank: |s| u64::from(s.block_bytes),
+    without: |s| Setting { block_bytes: 0, ..s.clone() },
+};
+const DEPTH: Side = Side {
+    name: "depth",
+    label: |s| s.depth.to_string(),
+    rank: |s| u64::from(s.depth),
+    without: |s| Setting { depth: 0, ..s.clone() },
+};
+const WORKERS: Side = Side {
+    name: "workers",
+    label: |s| s.workers.to_string(),
+    rank: |s| u64::from(s.workers),
+    without: |s| Setting { workers: 1, ..s.clone() },
+};
+/// A setting without a target count uses one target.
+const TARGETS: Side = Side {
+    name: "targets",
+    label: |s| s.targets.unwrap_or(1).to_string(),
+    rank: |s| u64::from(s.targets.unwrap_or(1)),
+    without: |s| Setting { targets: None, ..s.clone() },
+};
+/// For workers that get one target after another.
+const QUEUES: Side = Side {
+    name: "targets of all workers",
+    label: |s| s.queues().to_string(),
+    rank: Setting::queues,
+    without: |s| Setting { workers: 1, targets: None, targets_of_last: None, ..s.clone() },
+};
+const TARGET: Side = Side {
+    name: "target",
+    label: |s| s.target.clone().unwrap_or_default(),
+    rank: |_| 0,
+    without: |s| Setting { target: None, ..s.clone() },
+};
+const POSITION: Side = Side {
+    name: "position",
+    label: |s| s.position().unwrap_or_default(),
+    rank: |s| s.offset_percent.map_or(s.offset_bytes.unwrap_or(0), u64::from),
+    without: Setting::at_no_position,
+};
+
+/// Draws a map for each combination of the other settings, starting with that of the best cell. Cache modes that were measured as one
+/// share a map.
+pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: Marks) {
+    let sides = sides(cells);
+    let way = |s: &Setting| (sides.1.without)(&(sides.0.without)(s)).way();
+    let mut ways: Vec<(Vec<String>, Vec<&CellFigures>)> = Vec::new();
+    for name in marks.best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(way) {
+        if ways.iter().any(|(known, _)| known.contains(&name)) {
+            continue;
+        }
+        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| way(&c.setting) == name).collect();
+        let results = |all: &[&CellFigures]| all.iter().map(|c| c.result).collect::<Vec<_>>();
+        match ways.iter_mut().find(|(_, known)| results(known) == results(&these)) {
+            Some((known, _)) => known.push(name),
+            None => ways.push((vec![name], these)),
+        }
+    }
+    for (names, these) in ways.iter().take(MAX_MAPS) {
+        Map::from_cells(these, sides, by, marks).show(out, &names.join("; "));
+    }
+    if ways.len() > MAX_MAPS {
+        out.line(&format!("  {} more maps are in the JSON, as cells.", ways.len() - MAX_MAPS));
+        out.line("");
+    }
+}
+
+/// Chooses rows and columns: the settings that differ between cells, otherwise size and depth.
+pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> (Side, Side) {
+    let differ = |side: &Side| labels(cells, *side).len() > 1;
+    if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
+        return (QUEUES, DEPTH);
+    }
+    // An access specification has random sizes.
+    let plain = cells.iter().all(|c| c.setting.spec.is_none());
+    let sizes = Some(SIZE).filter(|_| plain);
+    let all = sizes.into_iter().chain([TARGET, POSITION, TARGETS, WORKERS, DEPTH]);
+    let through: Vec<Side> = all.filter(differ).collect();
+    let (rows, columns) = match through.as_slice() {
+        [first, .., last] if first.name == SIZE.name => (*first, *last),
+        [.., rows, columns] => (*rows, *columns),
+        [side] if side.name != DEPTH.name => (*side, DEPTH),
+        _ => (if plain { SIZE } else { WORKERS }, DEPTH),
+    };
+    // The number of rows is unlimited, and row names have more room.
+    let long = labels(cells, columns).len() > MAX_MAP_COLUMNS || columns.name == TARGET.name;
+    if long { (columns, rows) } else { (rows, columns) }
+}
+
+/// Returns the distinct labels of cells on a side.
+pub(in crate::formats) fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
+    let mut all: Vec<&Setting> = cells.iter().map(|c| &c.setting).collect();
+    all.sort_by_key(|s| (side.rank)(s));
+    let mut out: Vec<String> = Vec::new();
+    for label in all.into_iter().map(side.label) {
+        if !out.contains(&label) {
+            out.push(label);
+        }
+    }
+    out
+}
+
+/// A map to draw.
+struct Map<'c> {
+    cells: &'c [&'c CellFigures],
+    rows: Side,
+    columns: Side,
+    by: Measure,
+    best: f64,
+    marks: Marks<'c>,
+}
+
+impl<'c> Map<'c> {
+    fn from_cells(
+        cells: &'c [&'c CellFigures],
+        (rows, columns): (Side, Side),
+        by: Measure,
+        marks: Marks<'c>,
+    ) -> Self {
+        let values = || cells.iter().filter_map(|c| c.value(by)).filter(|v| v.is_finite());
+        let best = if by.is_latency() {
+            values().fold(f64::INFINITY, f64::min)
+        } else {
+            values().fold(0.0, f64::max)
+        };
+        Self { cells, rows, columns, by, best, marks }
+    }
+
+    fn show(&self, out: &mut Page, way: &str) {
+        let (rows, columns) = (labels(self.cells, self.rows), labels(self.cells, self.columns));
+        if columns.len() * rows.len() < 2 {
+            return;
+        }
+        let title = format!("  {way}: {} by {} and {}", self.by.heading(), self.rows.name, self.columns.name);
+        let drawn = if columns.len() == 1 {
+            out.line(&format!("  {way}: {} by {}", self.by.heading(), self.rows.name));
+            self.bars(out, &rows);
+            "bars"
+        } else {
+            out.line(&title);
+            self.grid(out, &rows, columns);
+            "shades"
+        };
+        let marks = match (self.marks.best, self.marks.cheapest) {
+            (Some(_), Some(_)) => "* best, = cheapest setting with similar speed; ",
+            (Some(_), None) => "* best; ",
+            (None, _) => "",
+        };
+        out.line(&format!("  {marks}{drawn} are shares of the best"));
+        out.line("");
+    }
+
+    /// Draws one value in each row with a bar relative to the best.
+    fn bars(&self, out: &mut Page, rows: &[String]) {
+        let name = row_name_width(rows);
+        let value = self.value_columns();
+        let room = out.width().saturating_sub(name + value + 5).min(BAR_WIDTH);
+        for row in rows {
+            let cell = self.cells.iter().find(|c| (self.rows.label)(&c.setting) == *row);
+            let bar = "█".repeat((self.share(cell) * room as f64).round() as usize);
+            let (mark, shown) = (self.mark(cell, ' '), self.shown(cell));
+            out.line(format!("  {row:>name$} {mark}{shown:>value$} {bar}").trim_end());
+        }
+    }
+
+    fn grid(&self, out: &mut Page, rows: &[String], mut columns: Vec<String>) {
+        let name = row_name_width(rows);
+        let widest = columns.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+        let value = self.value_columns().max(widest);
+        let has = columns.len();
+        let room = out.width().saturating_sub(name + 2) / (value + 2);
+        columns.truncate(MAX_MAP_COLUMNS.min(room).max(1));
+        let width = value + 2;
+        let head = columns.iter().fold(String::new(), |head, label| head + &format!("{label:>width$}"));
+        out.line(&format!("  {:>name$}{head}", ""));
+        for row in rows {
+            let mut line = format!("  {row:>name$}");
+            for column in &columns {
+                let at = |c: &&&CellFigures| {
+                    (self.rows.label)(&c.setting) == *row && (self.columns.label)(&c.setting) == *column
+                };
+                let Some(cell) = self.cells.iter().find(at) else {
+                    line += &" ".repeat(width);
+                    continue;
+                };
+                let mark = self.mark(Some(cell), map_shade(self.share(Some(cell))));
+                line += &format!(" {mark}{:>value$}", self.shown(Some(cell)));
+            }
+            out.line(line.trim_end());
+        }
+        if columns.len() < has {
+            out.line(&format!("  {} more columns are in the JSON, as cells", has - columns.len()));
+        }
+    }
+
+    /// Returns the value as a share of the best; for latencies the inverse.
+    fn share(&self, cell: Option<&&CellFigures>) -> f64 {
+        let value = cell.and_then(|c| c.value(self.by)).unwrap_or(0.0);
+        let share = if self.by.is_latency() { self.best / value } else { value / self.best };
+        if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    fn mark(&self, cell: Option<&&CellFigures>, other: char) -> char {
+        let is = |marked: Option<&Setting>| cell.is_some_and(|c| marked == Some(&c.setting));
+        match () {
+            () if is(self.marks.best) => '*',
+            () if is(self.marks.cheapest) => '=',
+            () => other,
+        }
+    }
+
+    fn shown(&self, cell: Option<&&CellFigures>) -> String {
+        cell.and_then(|c| c.value(self.by)).map_or_else(|| "-".into(), |v| self.by.show_short(v))
+    }
+
+    fn value_columns(&self) -> usize {
+        let widths = self.cells.iter().map(|c| self.shown(Some(c)).chars().count());
+        widths.max().unwrap_or(0).max(VALUE_WIDTH)
+    }
+}
+
+/// Returns the width of the row names.
+fn row_name_width(rows: &[String]) -> usize {
+    rows.iter().map(|row| display_width(row)).max().unwrap_or(0).max(ROW_NAME_WIDTH)
+}
+
+fn map_shade(share: f64) -> char {
+    MAP_SHADES.get((share * MAP_SHADES.len() as f64) as usize).or(MAP_SHADES.last()).copied().unwrap_or(' ')
+}
+
+const IOPS_HEADINGS: [&str; 9] =
+    ["size", "threads", "verdict", "IOPS", "MB/s", "p50", "p99", "device IOPS", "limited by"];
+/// Columns to drop if the width is too small, in this order.
+const IOPS_DROP_ORDER: [usize; 5] = [7, 5, 8, 4, 6];
+
+pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
+    let threads = thread_counts(sweep);
+    for workers in &threads {
+        for line in article_lines(report, sweep, *workers) {
+            out.line(&line);
+        }
+        out.line("");
+    }
+    if threads.len() > 1 {
+        let void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_none_or(|r| r.void);
+        let cells: Vec<&CellFigures> = sweep.cells.iter().filter(|c| !void(c)).collect();
+        for measure in [Measure::Iops, Measure::Bandwidth] {
+            show_maps(out, &cells, measure, Marks::default());
+        }
+    }
+    let table = iops_table(report, sweep);
+    if !table.is_empty() {
+        out.table(&table);
+    }
+    for knee in sweep.works.iter().flat_map(|w| &w.knees) {
+        out.prose("  ", "    ", &format!("{} Each size was measured once.", knee.sentence));
+    }
+    show_skipped(out, sweep);
+    out.line(&format!("  The sweep took {:.0} s.", sweep.seconds));
+    out.line("");
+}
+
+/// Returns the thread counts in the order of the grid.
+fn thread_counts(sweep: &Sweep) -> Vec<u32> {
+    let mut all: Vec<u32> = sweep.cells.iter().map(|c| c.setting.workers).collect();
+    all.dedup();
+    all
+}
+
+/// Returns the article's lines for a thread count.
+fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
+    let mine = || sweep.cells.iter().filter(|c| c.setting.workers == threads);
+    let place = sweep.place.as_ref().map_or_else(
+        || sweep.cells.first().map_or_else(String::new, |c| c.setting.engine.clone()),
+        |place| {
+            let (value, unit) = scaled(place.bytes as f64, 1000.0);
+            format!("{}, {value:6.2} {unit}B", place.path)
+        },
+    );
+    let numbers: Vec<Result<f64, String>> = mine().map(|c| rate_or_reason(report, c)).collect();
+    // The article right-aligns its numbers to the widest one.
+    let widest = numbers.iter().flatten().map(|iops| format!("{iops:.1}").len()).max().unwrap_or(0).max(6);
+    let mut out = vec![format!("{place}, {threads} threads:")];
+    for (cell, number) in mine().zip(numbers) {
+        let bytes = cell.setting.block_bytes;
+        out.push(match number {
+            Ok(iops) => article_line(bytes, iops, widest),
+            Err(why) => format!(" {} blocks: {why}", padded_size(bytes)),
+        });
+    }
+    out
+}
+
+/// `printf(" %3d %3s blocks: %6.1f IO/s, %5.1f %3s/s (%5.1f %4s/s)")`: binary units of bytes, decimal ones of bits.
+fn article_line(block_bytes: u32, iops: f64, widest: usize) -> String {
+    let bytes = iops * f64::from(block_bytes);
+    let (binary, prefix) = scaled(bytes, 1024.0);
+    let binary_unit = if prefix.is_empty() { "B".into() } else { format!("{}iB", prefix.to_uppercase()) };
+    let (decimal, prefix) = scaled(8.0 * bytes, 1000.0);
+    let bits = format!("{prefix}bit");
+    let size = padded_size(block_bytes);
+    format!(
+        " {size} blocks: {iops:widest$.1} IO/s, {binary:5.1} {binary_unit:>3}/s ({decimal:5.1} {bits:>4}/s)"
+    )
+}
+
+/// Returns the rate of a cell, or why it has none.
+fn rate_or_reason(report: &Report, cell: &CellFigures) -> Result<f64, String> {
+    let result = cell.result.and_then(|at| report.results.get(at));
+    if let Some(result) = result.filter(|r| r.void) {
+        let is_reason = |f: &&model::finding::Finding| {
+            f.outcome == Outcome::Finding
+                && f.severity == Some(Severity::Void)
+                && f.about.contains(&result.name)
+        };
+        let ids: Vec<String> =
+            report.findings.iter().filter(is_reason).map(|f| format!("{} {}", f.id, f.name)).collect();
+        return Err(format!("no number ({})", ids.join(", ")));
+    }
+    cell.iops.ok_or_else(|| "no number (no run of it has ended)".into())
+}
+
+/// `512   B`, `  4 KiB`.
+fn padded_size(bytes: u32) -> String {
+    const UNITS: [(&str, u32); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+    let (unit, scale) = UNITS.into_iter().find(|(_, u)| bytes.is_multiple_of(*u)).unwrap_or(("B", 1));
+    format!("{:>3} {unit:>3}", bytes / scale)
+}
+
+/// Scales a value below the base and returns the letter of the power: `kMGTP`.
+fn scaled(mut value: f64, base: f64) -> (f64, &'static str) {
+    let mut prefix = "";
+    for next in ["k", "M", "G", "T", "P"] {
+        if value < base {
+            break;
+        }
+        value /= base;
+        prefix = next;
+    }
+    (value, prefix)
+}
+
+/// Returns a row for each size with what the article's lines lack: latencies, the device's counts and the limiter.
+pub(super) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
+    let mut table = Table::new(&IOPS_HEADINGS, &IOPS_DROP_ORDER).aligned(2, true);
+    let several = thread_counts(sweep).len() > 1;
+    let measured = sweep.cells.iter().filter(|c| c.iops.is_some());
+    let with_results = measured.filter_map(|c| Some((c, report.results.get(c.result?)?)));
+    for (cell, result) in with_results.filter(|(_, r)| !r.void) {
+        table.add(iops_row(cell, result, several));
+    }
+    table
+}
+
+/// Returns a row, which names the threads only if they differ.
+fn iops_row(cell: &CellFigures, result: &Measured, several: bool) -> [String; IOPS_HEADINGS.len()] {
+    let figures = result.read.as_ref().or(result.write.as_ref());
+    let at = |p: &str| figures.map_or_else(|| "-".into(), |f| percentile(&f.latency_ns, p));
+    [
+        show_block(u64::from(cell.setting.block_bytes)),
+        if several { cell.setting.workers.to_string() } else { String::new() },
+        verdict_mark(result),
+        cell.iops.map_or_else(|| "-".into(), show_rate),
+        cell.mb_per_s.map_or_else(|| "-".into(), show_rate),
+        at("50"),
+        at("99"),
+        device_rate(result),
+        result.limiter.name.clone(),
+    ]
+}
+
+/// Limits the rounds that are printed; the JSON has all of them.
+const MAX_ROUNDS: usize = 25;
+
+/// Formats a number of a cell.
+type CellValue = fn(&CellFigures) -> Option<String>;
+
+pub(super) fn show_pts_rounds(out: &mut Page, report: &Report, sweep: &Sweep) {
+    let Some(rounds) = &sweep.rounds else { return };
+    let when = match rounds.window {
+        Some([first, last]) => format!("means of rounds {first} to {last}"),
+        None => "no five rounds were measured, so these are means of what there is and no result".into(),
+    };
+    for (name, value) in round_tables(rounds.variable) {
+        out.prose("", "  ", &format!("{name} by size and reads/writes ({when})"));
+        let table = round_table(report, sweep, *value);
+        out.table(&table);
+        if table.has(SUSPECT_MARK) || table.has("void") {
+            out.line(&format!("{SUSPECT_MARK_MEANING}."));
+        }
+        out.line("");
+    }
+    show_tracked(out, rounds);
+    show_conformance(out, report, sweep, rounds);
+    show_skipped(out, sweep);
+    out.line(&format!("  The rounds took {:.0} s.", sweep.seconds));
+    out.line("");
+}
+
+/// Returns the titles and values of the tables for a tracked variable.
+fn round_tables(variable: Variable) -> &'static [(&'static str, CellValue)] {
+    const IOPS: &[(&str, CellValue)] = &[("IOPS", |c| c.iops.map(show_count))];
+    const MB_PER_S: &[(&str, CellValue)] = &[("MB/s", |c| c.mb_per_s.map(show_rate))];
+    const LATENCY: &[(&str, CellValue)] = &[
+        ("mean latency", |c| c.latency_mean_ns.map(show_ns)),
+        ("longest latency", |c| c.latency_max_ns.map(|ns| show_ns(ns as f64))),
+    ];
+    match variable {
+        Variable::Iops => IOPS,
+        Variable::MbPerS => MB_PER_S,
+        Variable::LatencyMeanNs => LATENCY,
+    }
+}
+
+/// Returns the table for Markdown and `--brief`: the means of the tracked variable.
+pub(super) fn first_round_table(report: &Report, sweep: &Sweep) -> Table {
+    let variable = sweep.rounds.as_ref().map_or(Variable::Iops, |rounds| rounds.variable);
+    let value: CellValue = round_tables(variable).first().map_or(|_| None, |(_, value)| *value);
+    round_table(report, sweep, value)
+}
+
+/// Returns a table of sizes and works; each row has the worst verdict of its cells. An invalidated value shows its mark and no number.
+fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> Table {
+    let mut works: Vec<&Setting> = Vec::new();
+    let mut sizes: Vec<u32> = Vec::new();
+    for setting in sweep.cells.iter().map(|c| &c.setting) {
+        if works.iter().all(|known| known.work() != setting.work()) {
+            works.push(setting);
+        }
+        if !sizes.contains(&setting.block_bytes) {
+            sizes.push(setting.block_bytes);
+        }
+    }
+    let first = ["size".to_owned(), "verdict".to_owned()];
+    let headings: Vec<String> =
+        first.into_iter().chain(works.iter().map(|work| read_write_shares(work))).collect();
+    let mut table = Table::new(&headings, &[]).aligned(1, true).aligned(headings.len() - 1, false);
+    let result = |cell: &CellFigures| report.results.get(cell.result?);
+    for size in sizes {
+        let cells = sweep.cells.iter().filter(|c| c.setting.block_bytes == size);
+        let mut row = vec![show_block(u64::from(size)), worst_verdict_mark(cells.clone().filter_map(result))];
+        for work in &works {
+            let cell = cells.clone().find(|c| c.setting.work() == work.work());
+            row.push(cell.map_or_else(|| "-".into(), |c| marked_value(c, result(c), value)));
+        }
+        table.add(row);
+    }
+    table
+}
+
+/// Returns a value of a cell with its mark.
+fn marked_value(cell: &CellFigures, result: Option<&Measured>, value: CellValue) -> String {
+    match value(cell) {
+        _ if result.is_some_and(|r| r.void) => "void".into(),
+        Some(number) => with_suspect_mark(number, result.map_or(Verdict::Suspect, |r| r.verdict)),
+        None => "-".into(),
+    }
+}
+
+/// Names a work by its percentages of reads and writes, as the specification does.
+fn read_write_shares(setting: &Setting) -> String {
+    let named_by = setting.spec.as_deref().or(setting.mix.as_deref()).unwrap_or(&setting.rw);
+    match named_by {
+        "read" | "randread" => "100/0".into(),
+        "write" | "randwrite" => "0/100".into(),
+        other => other.into(),
+    }
+}
+
+fn format_tracked(variable: Variable, value: f64) -> String {
+    match variable {
+        Variable::Iops => show_count(value),
+        Variable::MbPerS => show_rate(value),
+        Variable::LatencyMeanNs => show_ns(value),
+    }
+}
+
+/// `IOPS of randrw write 1 x 4K ...`.
+fn tracked_name(variable: Variable, setting: &Setting) -> String {
+    let what = match variable {
+        Variable::Iops => "IOPS",
+        Variable::MbPerS => "MB/s",
+        Variable::LatencyMeanNs => "mean latency",
+    };
+    format!("{what} of {}", setting.describe())
+}
+
+fn show_tracked(out: &mut Page, rounds: &Rounds) {
+    out.prose("", "  ", &format!("Tracked: {}", tracked_name(rounds.variable, &rounds.tracked)));
+    let tracked_or_dash =
+        |value: Option<f64>| value.map_or_else(|| "-".into(), |v| format_tracked(rounds.variable, v));
+    let from = rounds.by_round.len().saturating_sub(MAX_ROUNDS);
+    let rounds_shown = rounds.by_round.iter().enumerate().skip(from);
+    let rounds_text: Vec<String> =
+        rounds_shown.map(|(at, v)| format!("{}: {}", at + 1, tracked_or_dash(*v))).collect();
+    let before = if from > 0 { format!(" ({from} before them are in the JSON)") } else { String::new() };
+    out.prose("  ", "    ", &format!("By round{before}: {}.", rounds_text.join("; ")));
+    out.prose("  ", "    ", &describe_steady_state(rounds));
+}
+
+fn describe_steady_state(rounds: &Rounds) -> String {
+    let done = rounds.by_round.len();
+    let (Some(rule), Some([first, last]), Some(mean)) = (rounds.rule, rounds.window, rounds.window_mean)
+    else {
+        return format!(
+            "Steady state: not reached; {done} rounds were complete and five with that value are needed."
+        );
+    };
+    let word = if rule.met { "reached" } else { "NOT reached" };
+    let end = if !rule.met && rounds.bytes_wanted.is_none() && done >= rounds.at_most as usize {
+        format!(" within the {} rounds that the specification allows", rounds.at_most)
+    } else {
+        String::new()
+    };
+    format!(
+        "Steady state: {word}{end}; window rounds {first} to {last}, mean {}, excursion {} (20 % allowed), slope \
+         excursion {} (10 % allowed).",
+        format_tracked(rounds.variable, mean),
+        show_share(rule.excursion),
+        show_share(rule.slope)
+    )
+}
+
+/// Prints how the run deviates from the specification.
+fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rounds) {
+    let filled = match &report.preconditioned {
+        Some(done) => format!("Before the first round {} were written", show_bytes(done.filled_bytes)),
+        None => "Before the first round nothing was written".into(),
+    };
+    let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
+    out.prose(
+        "  ",
+        "    ",
+        &format!(
+            "After SNIA SSS PTS 2.0; no conformance is claimed. It would need a purge before it (sanitize, format or secure \
+             erase), which fathom does not do; the drive itself as the target and all of it active (here: {place}); the \
+             state of its write cache told; a test system as specified. {filled}; in the rounds, {}.",
+            show_bytes(rounds.bytes_written)
+        ),
+    );
+}
+
 #[test]
-fn a_change_has_its_sign_and_its_interval() {
+fn a_change_has_a_sign_and_an_interval() {
     assert_eq!(percent(-0.021), "-2.1 %");
-    assert_eq!(changed(0.091, [-0.16, 0.418]), "+9.1 % (-16.0 to +41.8)");
+    assert_eq!(describe_change(0.091, [-0.16, 0.418]), "+9.1 % (-16.0 to +41.8)");
+}
+
+#[test]
+fn shades_range_from_none_to_full() {
+    assert_eq!((map_shade(0.0), map_shade(0.5), map_shade(1.0)), (' ', '▒', '█'));
+    let fast = with_rate(example_cell(1, None, 1), Some(100.0));
+    let (none, odd) = (with_rate(fast.clone(), None), with_rate(fast.clone(), Some(f64::NAN)));
+    let cells = [&fast, &none, &odd];
+    let map = Map::from_cells(&cells, (SIZE, DEPTH), Measure::Bandwidth, Marks::default());
+    assert!((map.share(Some(&cells[0])) - 1.0).abs() < 1e-9);
+    assert!(map.share(Some(&cells[1])).abs() < 1e-9 && map.share(Some(&cells[2])).abs() < 1e-9);
+}
+
+#[cfg(test)]
+fn with_rate(cell: CellFigures, mb_per_s: Option<f64>) -> CellFigures {
+    CellFigures { mb_per_s, ..cell }
+}
+
+#[cfg(test)]
+fn example_cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
+    let spec = Some("Database".into());
+    let setting = Setting { workers, spec, targets, ..Setting::plain("", 4096, depth) };
+    CellFigures {
+        setting,
+        mib_per_s: None,
+        mb_per_s: None,
+        iops: None,
+        interval: None,
+        latency_p99_ns: None,
+        latency_p99_interval_ns: None,
+        latency_interval_ns: None,
+        latency_mean_ns: None,
+        latency_max_ns: None,
+        runs: 0,
+        memory_bytes: 0,
+        cpu_ns_per_mib: None,
+        result: None,
+    }
+}
+
+#[cfg(test)]
+fn side_names(all: &[CellFigures]) -> (&'static str, &'static str) {
+    let (rows, columns) = sides(&all.iter().collect::<Vec<_>>());
+    (rows.name, columns.name)
+}
+
+#[test]
+fn a_map_has_the_varied_settings_as_sides() {
+    assert_eq!(side_names(&[example_cell(2, None, 1), example_cell(2, None, 8)]), ("workers", "depth"));
+    assert_eq!(side_names(&[example_cell(2, Some(1), 1), example_cell(2, Some(2), 1)]), ("targets", "depth"));
+    assert_eq!(
+        side_names(&[example_cell(2, Some(1), 1), example_cell(1, Some(2), 1)]),
+        ("targets", "workers")
+    );
+    assert_eq!(side_names(&[example_cell(2, Some(1), 1), example_cell(2, Some(2), 8)]), ("targets", "depth"));
+    let mut last = example_cell(2, Some(2), 1);
+    last.setting.targets_of_last = Some(1);
+    assert_eq!(side_names(&[example_cell(1, Some(2), 1), last]), ("targets of all workers", "depth"));
+    let many: Vec<CellFigures> = (1..=16).map(|depth| example_cell(1, None, depth)).collect();
+    assert_eq!(side_names(&many), ("depth", "workers"), "rows have no end");
+}
+
+#[test]
+fn sizes_are_mapped_against_the_other_varied_setting() {
+    let plain = |block_bytes: u32, workers: u32, depth: u32| {
+        let setting = Setting { workers, ..Setting::plain("randread", block_bytes, depth) };
+        CellFigures { setting, ..example_cell(1, None, 1) }
+    };
+    assert_eq!(side_names(&[plain(512, 1, 1)]), ("size", "depth"));
+    assert_eq!(side_names(&[plain(512, 1, 1), plain(1024, 8, 1)]), ("size", "workers"));
+    assert_eq!(
+        side_names(&[plain(512, 1, 1), plain(1024, 8, 4)]),
+        ("size", "depth"),
+        "one map for each other number"
+    );
+    assert_eq!(side_names(&[plain(512, 1, 1), plain(512, 8, 1)]), ("workers", "depth"));
+    let mut on = [plain(512, 1, 1), plain(1024, 1, 1)];
+    on[0].setting.target = Some("/mnt/a".into());
+    on[1].setting.target = Some("/mnt/b".into());
+    assert_eq!(side_names(&on), ("target", "size"), "paths are rows");
+    let at = |percent: u32| {
+        let mut cell = plain(512, 1, 1);
+        cell.setting.offset_percent = Some(percent);
+        cell
+    };
+    assert_eq!(side_names(&[at(0), at(50)]), ("position", "depth"));
+    let cells = [&at(50), &at(5)];
+    assert_eq!(labels(&cells, POSITION), ["5 %", "50 %"], "by where they are and not by letters");
+}
+
+#[test]
+fn the_title_of_a_map_names_each_cache_mode_once() {
+    let of = |mode: &str, block_bytes: u32, result: usize| {
+        let setting = Setting { mode: Some(mode.into()), ..Setting::plain("read", block_bytes, 1) };
+        CellFigures { setting, mib_per_s: Some(1.0), result: Some(result), ..example_cell(1, None, 1) }
+    };
+    // Twenty sizes of two cache modes that are measured as one.
+    let all: Vec<CellFigures> = (0..20)
+        .flat_map(|at| ["unbuffered", "unbuffered-sequential"].map(|mode| of(mode, 512 << at, at as usize)))
+        .collect();
+    let mut page = Page::new(crate::Style { width: 200, ..crate::Style::default() });
+    show_maps(&mut page, &all.iter().collect::<Vec<_>>(), Measure::Bandwidth, Marks::default());
+    let mut text = Vec::new();
+    page.write(&mut text).unwrap_or_else(|e| panic!("{e}"));
+    let text = String::from_utf8_lossy(&text);
+    let titles = text.lines().filter(|line| line.contains(" by size")).count();
+    assert_eq!((titles, text.matches("unbuffered-sequential").count()), (1, 1), "{text}");
+}
+
+#[test]
+fn lines_equal_those_of_the_article() {
+    // Listing 3. Its leading blank is missing if a size has three digits; its rates had more digits than it prints.
+    for (bytes, iops, expected) in [
+        (512, 76.68, " 512   B blocks:   76.7 IO/s,  38.3 KiB/s (314.1 kbit/s)"),
+        (1 << 10, 84.447, "   1 KiB blocks:   84.4 IO/s,  84.4 KiB/s (691.8 kbit/s)"),
+        (16 << 10, 79.2, "  16 KiB blocks:   79.2 IO/s,   1.2 MiB/s ( 10.4 Mbit/s)"),
+        (128 << 10, 76.0, " 128 KiB blocks:   76.0 IO/s,   9.5 MiB/s ( 79.7 Mbit/s)"),
+        (2 << 20, 25.325, "   2 MiB blocks:   25.3 IO/s,  50.6 MiB/s (424.9 Mbit/s)"),
+    ] {
+        assert_eq!(article_line(bytes, iops, 6), expected);
+    }
+    // Listing 4. Its widest rate has seven characters.
+    for (bytes, iops, expected) in [
+        (512, 21556.8, " 512   B blocks: 21556.8 IO/s,  10.5 MiB/s ( 88.3 Mbit/s)"),
+        (32 << 10, 7621.1, "  32 KiB blocks:  7621.1 IO/s, 238.2 MiB/s (  2.0 Gbit/s)"),
+        (512 << 10, 448.7, " 512 KiB blocks:   448.7 IO/s, 224.3 MiB/s (  1.9 Gbit/s)"),
+    ] {
+        assert_eq!(article_line(bytes, iops, 7), expected);
+    }
+}
+
+#[test]
+fn sizes_use_the_largest_unit_that_divides_them() {
+    assert_eq!(
+        (padded_size(512), padded_size(1 << 10), padded_size(16 << 20)),
+        ("512   B".into(), "  1 KiB".into(), " 16 MiB".into())
+    );
+    assert_eq!(padded_size(1536), "1536   B");
+    assert_eq!(scaled(999.0, 1000.0), (999.0, ""));
+    let (value, prefix) = scaled(1.00e12, 1000.0);
+    assert!((value - 1.0).abs() < 1e-12 && prefix == "T");
+}
+
+#[test]
+fn works_are_named_by_their_shares_of_reads_and_writes() {
+    let of = |rw: &str, mix: Option<&str>| {
+        read_write_shares(&Setting { mix: mix.map(str::to_owned), ..Setting::plain(rw, 4096, 1) })
+    };
+    assert_eq!(of("randrw", Some("read")), "100/0");
+    assert_eq!(of("randrw", Some("write")), "0/100");
+    assert_eq!(of("randrw", Some("95/5")), "95/5");
+    assert_eq!((of("write", None), of("read", None)), ("0/100".into(), "100/0".into()));
+    let spec = Setting { spec: Some("File Server".into()), ..Setting::plain("", 4096, 1) };
+    assert_eq!(read_write_shares(&spec), "File Server");
 }

@@ -1,31 +1,33 @@
-//! What came of a verification as text: the verdict first, then every damage with its place.
-//!
-//! For: people. Not for: finding anything out.
+//! A verification as text: the verdict first, then every damage with its place.
 
 use crate::format::Style;
 use crate::page::Page;
-use crate::verified::{failure, notes};
+use crate::report_view::{describe_failure, verification_notes};
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
-use model::verified::{LISTED, Lost, Verdict, Verifications, Verified};
+use model::verification::{LISTED, Lost, Verdict, Verifications, Verified};
 use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
-pub(super) fn write(all: &Verifications, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn write_verification(
+    all: &Verifications,
+    style: Style,
+    to: &mut dyn io::Write,
+) -> io::Result<()> {
     let mut out = Page::new(style);
     if let Some(of) = all.only() {
-        out.prose("", "  ", &headline(of));
-        details(of, &mut out);
+        out.prose("", "  ", &verification_headline(of));
+        show_host_details(of, &mut out);
         return out.write(to);
     }
-    out.prose("", "  ", &together(all));
+    out.prose("", "  ", &verdict_on_all_hosts(all));
     for on in &all.hosts {
         let host = format!("{}: ", on.host.as_deref().unwrap_or_default());
         match &on.outcome {
             Ok(of) => {
-                out.prose(&host, "  ", &headline(of));
-                details(of, &mut out);
+                out.prose(&host, "  ", &verification_headline(of));
+                show_host_details(of, &mut out);
             }
             Err(why) => out.prose(&host, "  ", why),
         }
@@ -33,21 +35,21 @@ pub(super) fn write(all: &Verifications, style: Style, to: &mut dyn io::Write) -
     out.write(to)
 }
 
-/// What there is to know of a host beside its verdict.
-fn details(of: &Verified, out: &mut Page) {
-    for line in damage(of) {
+/// Prints the facts of a host other than its verdict.
+fn show_host_details(of: &Verified, out: &mut Page) {
+    for line in damage_items(of) {
         out.prose("  ", "    ", &line);
     }
-    for note in notes(of) {
+    for note in verification_notes(of) {
         out.prose("  Note: ", "    ", &format!("{note}."));
     }
-    if let Some(words) = rates(of) {
+    if let Some(words) = verification_rates(of) {
         out.prose("  ", "    ", &words);
     }
 }
 
-/// The verdict on all hosts, on which of them it is, and how much it is about.
-pub(in crate::formats) fn together(all: &Verifications) -> String {
+/// Returns the verdict on all hosts, which hosts decided it, and how much data it covers.
+pub(in crate::formats) fn verdict_on_all_hosts(all: &Verifications) -> String {
     let (verdict, hosts) = (all.verdict(), all.hosts.len());
     let on = match verdict {
         Verdict::Verified => format!("on {hosts} hosts"),
@@ -70,12 +72,12 @@ pub(in crate::formats) fn together(all: &Verifications) -> String {
     format!("{} {on}, {damaged}{written}{} read back", verdict.word(), show_bytes(read))
 }
 
-/// What is damaged or failed, as far as it is told one by one, and how many more there are.
-pub(in crate::formats) fn damage(of: &Verified) -> Vec<String> {
-    let mut lines = troubles(of);
+/// Returns the recorded damage and failures, and how many more there are.
+pub(in crate::formats) fn damage_items(of: &Verified) -> Vec<String> {
+    let mut lines = damage_lines(of);
     lines.truncate(LISTED);
-    // One line is about all blocks that are lost.
-    let lost = lost(of).map_or(0, |lost| lost.blocks.saturating_sub(1));
+    // One line covers all lost blocks.
+    let lost = lost_writes(of).map_or(0, |lost| lost.blocks.saturating_sub(1));
     let more = (of.damaged() + of.failed_writes()).saturating_sub(lines.len() as u64 + lost);
     if more > 0 {
         lines.push(format!("and {} more", show_count(more as f64)));
@@ -83,8 +85,8 @@ pub(in crate::formats) fn damage(of: &Verified) -> Vec<String> {
     lines
 }
 
-/// The verdict, how much it is about, and where.
-pub(in crate::formats) fn headline(of: &Verified) -> String {
+/// Returns the verdict, how much data it covers, and where.
+pub(in crate::formats) fn verification_headline(of: &Verified) -> String {
     let v = &of.verification;
     let blocks = show_count(v.blocks as f64);
     let size = show_bytes(u64::from(v.block_bytes));
@@ -136,12 +138,12 @@ pub(in crate::formats) fn headline(of: &Verified) -> String {
             show_bytes(of.bytes_of(read.as_ref().map_or(0, |(r, _)| r.blocks)))
         ),
     });
-    parts.push(place_words(&of.place));
+    parts.push(describe_place(&of.place));
     out + ", " + &parts.join(", ")
 }
 
 /// `ext4 on vda1 on vda (virtio_blk)`.
-fn place_words(place: &Place) -> String {
+fn describe_place(place: &Place) -> String {
     let tops: Vec<&str> =
         place.tops.iter().filter_map(|t| Some(place.layers.get(*t)?.name.as_str())).collect();
     let leaves: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
@@ -162,20 +164,20 @@ fn place_words(place: &Place) -> String {
     out
 }
 
-fn lost(of: &Verified) -> Option<Lost> {
+fn lost_writes(of: &Verified) -> Option<Lost> {
     of.read.as_ref().and_then(|(read, _)| read.lost)
 }
 
-/// A line for each damage and failure, as far as they were kept: writing first, then by offset.
-fn troubles(of: &Verified) -> Vec<String> {
+/// Returns a line for each recorded damage and failure: writing first, then by offset.
+fn damage_lines(of: &Verified) -> Vec<String> {
     let mut lines: Vec<String> =
-        of.written.iter().flat_map(|(w, _)| &w.failures.first).map(|f| failure(of, f)).collect();
+        of.written.iter().flat_map(|(w, _)| &w.failures.first).map(|f| describe_failure(of, f)).collect();
     let mut read: Vec<(u64, String)> = Vec::new();
     if let Some((r, _)) = &of.read {
         read.extend(r.damage.iter().map(|(offset, d)| (*offset, format!("offset {offset}: {d}"))));
-        read.extend(r.failures.first.iter().map(|f| (f.at, failure(of, f))));
+        read.extend(r.failures.first.iter().map(|f| (f.at, describe_failure(of, f))));
     }
-    lines.extend(lost(of).map(|lost| {
+    lines.extend(lost_writes(of).map(|lost| {
         format!(
             "bytes {} to {} ({}) are lost: {} ends at {0}",
             lost.from_bytes,
@@ -189,8 +191,8 @@ fn troubles(of: &Verified) -> Vec<String> {
     lines
 }
 
-/// How fast it went; `None` where nothing was moved.
-pub(in crate::formats) fn rates(of: &Verified) -> Option<String> {
+/// Returns the rates; `None` if no data was moved.
+pub(in crate::formats) fn verification_rates(of: &Verified) -> Option<String> {
     let rate = |blocks: u64, took: &Duration| {
         let rate = of.bytes_of(blocks) as f64 / took.as_secs_f64().max(1e-9);
         format!("{:.0} MB/s ({:.0} MiB/s)", rate / 1e6, rate / MIB as f64)

@@ -1,0 +1,453 @@
+//! The ledger of a case: what fathom issued, what the kernel charged, and what each device completed.
+//!
+//! The kernel may charge a direct operation twice. io_uring first submits without waiting (`REQ_NOWAIT`). The kernel charges the request
+//! to the cgroup (`submit_bio`) before it knows whether the request can pass. If it cannot, the kernel returns it, and an io_uring thread
+//! submits it again with waiting, which is charged again. Two cases are known, both measured on Linux 6.18 with cgroup v1. v2 counts at
+//! the same place.
+//!
+//! 1. The request is larger than the device accepts and must be split. The charged bytes are exactly twice the completed bytes. The charged
+//!    requests are those of the device plus one for each operation.
+//! 2. All requests of the device's queue are in use (`nr_requests`). A loop device has 128: up to 128 in flight the charges are exact. With
+//!    256 in flight, about every second operation is charged twice. With `nr_requests` 1024, charges are exact again at 512. libaio waits
+//!    in the call instead, and its charges are exact at any depth.
+//!
+//! Each operation has at most one refused attempt, so the ledger subtracts no more than io_uring issued.
+
+use crate::case;
+use crate::case::{Case, CaseRun, asked_depth, no_run, share};
+use model::Known;
+use model::evidence::{BlockFlow, BlockStat, CgroupIo, Moment};
+use model::figures::{Account, Entry, Ledger, Moved};
+use model::job::{Kind, Stream};
+use model::machine::{Layer, Place};
+use model::units::show_share;
+
+/// Difference up to which two counts agree: a quiet disk's housekeeping. The report shows a larger one, and the checks judge it.
+const AGREES_WITHIN: f64 = 0.001;
+
+/// Bytes per run that a file system reads for itself.
+const ODD_BYTES: u64 = 1 << 20;
+
+/// The ledger of a case; `None` without storage or a complete run.
+pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
+    if !case.has_storage() || case.runs.is_empty() {
+        return None;
+    }
+    // The ledger shows plain counters, so those of all streams that share the devices.
+    let case = &case.with_sharers();
+    let layers = layers(case);
+    Some(Ledger {
+        runs: case.runs.len() as u32,
+        read: account(case, &layers, Kind::Read),
+        write: account(case, &layers, Kind::Write),
+    })
+}
+
+/// A layer of the stack and what it counted.
+struct Counted<'a> {
+    layer: &'a Layer,
+    step: u32,
+    until_stop: Known<BlockStat>,
+    until_synced: Known<BlockStat>,
+    /// Requests in flight at the snapshots.
+    in_flight: u64,
+}
+
+fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
+    let issued = case.issued(kind);
+    if issued.ops == 0 && !unrequested_traffic(case, layers, kind) {
+        return None;
+    }
+    let size = u64::from(case.largest_bytes());
+    let judge = |counted: Known<u64>, in_flight: u64| {
+        let tolerance_bytes = in_flight.saturating_mul(size);
+        let (difference, word) = compare(issued.bytes, counted, tolerance_bytes);
+        (difference, tolerance_bytes, word)
+    };
+    let charged = charged(case, kind);
+    let (difference, tolerance_bytes, word) = judge(charged.clone().map(|m| m.bytes), 0);
+    let word = match refused(case, kind).filter(|_| is_charged_twice(case, kind)) {
+        Some(Refused::Split) => format!("{word}: operations that had to be split were charged twice"),
+        Some(Refused::QueueFull(_)) => {
+            format!("{word}: operations that found the device's queue full were charged twice")
+        }
+        None => word,
+    };
+    let charged = Entry {
+        name: "fathom's cgroup".into(),
+        step: 0,
+        counted: charged.ok(),
+        with_sync: None,
+        difference,
+        tolerance_bytes,
+        word,
+    };
+    let entry = |one: &Counted| {
+        let (others, counted, in_flight) = step_totals(layers, one, kind);
+        let (difference, tolerance_bytes, word) = judge(counted, in_flight);
+        let with_sync = one.until_synced.as_ref().ok().filter(|_| kind == Kind::Write);
+        Entry {
+            name: one.layer.name.clone(),
+            step: one.step,
+            counted: one.until_stop.as_ref().ok().map(|s| moved(flow(s, kind))),
+            with_sync: with_sync.map(|s| moved(flow(s, kind))),
+            difference,
+            tolerance_bytes,
+            word: if others.is_empty() { word } else { format!("{word} with {}", others.join(", ")) },
+        }
+    };
+    let mut entries: Vec<Entry> = layers.iter().map(entry).collect();
+    if let (true, Err(why)) = (entries.is_empty(), case.tops()) {
+        let word = not_counted(&why);
+        let (name, counted) = ("device".into(), None);
+        entries.push(Entry {
+            name,
+            step: 0,
+            counted,
+            with_sync: None,
+            difference: None,
+            tolerance_bytes: 0,
+            word,
+        });
+    }
+    let issued = Moved { ios: issued.ops, bytes: issued.bytes, merges: None, ms: None };
+    Some(Account { issued, charged, layers: entries })
+}
+
+/// Whether the tops moved more in a direction that no stream has than a file system does for itself. The columns of the devices show it,
+/// so the ledger must as well.
+fn unrequested_traffic(case: &Case, layers: &[Counted], kind: Kind) -> bool {
+    let tops = layers.iter().filter(|c| c.step == 0).filter_map(|c| c.until_stop.as_ref().ok());
+    let done = tops.fold(0_u64, |sum, stat| sum.saturating_add(flow(stat, kind).bytes));
+    kind == Kind::Read && done > ODD_BYTES.saturating_mul(case.runs.len() as u64)
+}
+
+/// The layers that share the bytes of one step: those of that step and the leaves above it. Returns the names of the others, the bytes of
+/// all, and requests in flight at the snapshots.
+fn step_totals(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
+    let in_cut = |c: &&Counted| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
+    let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);
+    let bytes = layers.iter().filter(in_cut).try_fold(0_u64, |sum, c| {
+        let stat = c.until_stop.as_ref().map_err(Clone::clone)?;
+        Ok(sum.saturating_add(flow(stat, kind).bytes))
+    });
+    let in_flight = layers.iter().filter(in_cut).fold(0_u64, |sum, c| sum.saturating_add(c.in_flight));
+    (others.map(|c| c.layer.name.clone()).collect(), bytes, in_flight)
+}
+
+/// What the kernel charged to us.
+fn charged(case: &Case, kind: Kind) -> Known<Moved> {
+    let version = case.machine.and_then(|m| m.cgroup.as_ref().ok()).map(|c| c.version);
+    if version == Some(1) && kind == Kind::Write && !case.is_direct() {
+        return Err("version 1 of cgroups charges pages that are written back to nobody".into());
+    }
+    let own = case.charged()?;
+    let i = usize::from(kind == Kind::Write);
+    Ok(Moved { ios: own.ios[i], bytes: own.bytes[i], merges: None, ms: None })
+}
+
+/// Whether the charge is larger because the kernel also charged refused attempts.
+fn is_charged_twice(case: &Case, kind: Kind) -> bool {
+    let slot = usize::from(kind == Kind::Write);
+    let twice = case.charged().map_or(0, |counted| charged_twice(case, &counted).bytes[slot]);
+    twice as f64 > AGREES_WITHIN * case.issued(kind).bytes as f64
+}
+
+/// The difference as a share of the issued bytes, and its word.
+fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, String) {
+    let counted = match counted {
+        Ok(counted) => counted,
+        Err(why) => return (None, not_counted(&why)),
+    };
+    if issued == 0 && counted > tolerance {
+        return (None, "not asked for".into());
+    }
+    let difference = share(counted as f64 - issued as f64, issued as f64);
+    let word = if counted.abs_diff(issued) <= tolerance || difference.abs() <= AGREES_WITHIN {
+        "agrees".to_owned()
+    } else if difference > 0.0 {
+        format!("{} more", show_share(difference))
+    } else {
+        format!("{} less", show_share(-difference))
+    };
+    (Some(difference), word)
+}
+
+fn not_counted(why: &str) -> String {
+    format!("not counted: {why}")
+}
+
+fn flow(stat: &BlockStat, kind: Kind) -> BlockFlow {
+    if kind == Kind::Write { stat.write } else { stat.read }
+}
+
+fn moved(flow: BlockFlow) -> Moved {
+    Moved { ios: flow.ios, bytes: flow.bytes, merges: Some(flow.merges), ms: Some(flow.ms) }
+}
+
+/// Every layer below the targets once, from the top down.
+fn layers<'a>(case: &Case<'a>) -> Vec<Counted<'a>> {
+    let mut out: Vec<Counted> = Vec::new();
+    for place in case.places() {
+        for (layer, step) in place.layers.iter().zip(distances_from_top(place)) {
+            match out.iter_mut().find(|c| c.layer.stat_file == layer.stat_file) {
+                Some(known) => known.step = known.step.max(step),
+                None => out.push(count(case, place, layer, step)),
+            }
+        }
+    }
+    out.sort_by_key(|c| c.step);
+    out
+}
+
+/// The distance of each layer of a place from its top. Layers come before the layers below them.
+fn distances_from_top(place: &Place) -> Vec<u32> {
+    let mut steps = vec![0_u32; place.layers.len()];
+    for (at, layer) in place.layers.iter().enumerate() {
+        let next = steps.get(at).map_or(0, |s| s.saturating_add(1));
+        for below in layer.below.iter().filter(|b| **b > at) {
+            if let Some(step) = steps.get_mut(*below) {
+                *step = next.max(*step);
+            }
+        }
+    }
+    steps
+}
+
+fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Counted<'a> {
+    let until = |moment| -> Known<BlockStat> {
+        if let Some(why) = case::blind(place, layer) {
+            return Err(why);
+        }
+        if case.runs.is_empty() {
+            return Err(no_run());
+        }
+        case.runs.iter().try_fold(BlockStat::default(), |sum, ran| {
+            let one = BlockStat::between(ran.at(Moment::Start)?, ran.at(moment)?, &layer.stat_file)?;
+            Ok(sum.plus(&one))
+        })
+    };
+    let in_flight = |ran: &CaseRun| -> u64 {
+        let at = |moment| BlockStat::parse(ran.at(moment)?.text(&layer.stat_file)?).map(|s| s.in_flight);
+        [Moment::Start, Moment::Stop].iter().fold(0, |sum, m| sum.saturating_add(at(*m).unwrap_or(0)))
+    };
+    Counted {
+        layer,
+        step,
+        until_stop: until(Moment::Stop),
+        until_synced: until(Moment::Synced),
+        in_flight: case.runs.iter().fold(0, |sum, ran| sum.saturating_add(in_flight(ran))),
+    }
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+/// Requests per operation from which operations were split: an operation in a hundred crosses the border of two extents.
+const SPLIT_FROM: f64 = 1.01;
+
+/// The engine that submits without waiting and tries again.
+const TRIES_AGAIN: &str = "io_uring";
+
+/// Why an attempt was charged and refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The operation had to be split.
+    Split,
+    /// The device's queue was full. It takes this number of requests (`nr_requests`).
+    QueueFull(u64),
+}
+
+/// Returns why attempts of this kind may have been refused after they were charged, or `None` if none were.
+pub(crate) fn refused(case: &Case, kind: Kind) -> Option<Refused> {
+    if !case.is_direct() {
+        return None;
+    }
+    let device = case.device().ok()?;
+    let done = if kind == Kind::Write { device.write } else { device.read };
+    if share(done.ios as f64, case.issued(kind).ops as f64) > SPLIT_FROM {
+        return Some(Refused::Split);
+    }
+    let depth: f64 = retrying_streams(case).map(asked_depth).sum();
+    let queues = case.shared().ok()?.into_iter().map(|disk| disk.queue_number("nr_requests"));
+    let least = queues.filter_map(Result::ok).min()?;
+    (depth > least as f64).then_some(Refused::QueueFull(least))
+}
+
+/// Streams of the phase whose refused attempts are submitted again.
+fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
+    let phase = case.job.phases.get(case.phase).into_iter();
+    phase.flat_map(|phase| &phase.streams).filter(|s| s.engine == TRIES_AGAIN && s.cache.is_direct())
+}
+
+/// The part of `counted` that was refused: at most the issued amount, and nothing if no attempt can have been refused.
+pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
+    let mut twice = CgroupIo::default();
+    for (slot, kind) in Kind::MOVING.into_iter().enumerate() {
+        if refused(case, kind).is_none() {
+            continue;
+        }
+        let issued = case.issued(kind);
+        let bytes = counted.bytes[slot].saturating_sub(issued.bytes).min(issued.bytes);
+        let attempts = share(bytes as f64 * issued.ops as f64, issued.bytes as f64);
+        (twice.bytes[slot], twice.ios[slot]) = (bytes, attempts as u64);
+    }
+    twice
+}
+
+/// An honest record whose operations became `parts` requests each and were charged several times.
+#[cfg(test)]
+pub(crate) fn split(requests: u64, times_charged: f64) -> model::record::Record {
+    let mut record = crate::fixture::Fixture::honest().record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        for (name, text) in &mut snapshot.files {
+            let Ok(text) = text else { continue };
+            if name.ends_with("/stat") && name.starts_with("/sys/block") {
+                let (ios, rest) = text.split_once(' ').unwrap();
+                *text = format!("{} {rest}", ios.parse::<u64>().unwrap() * requests);
+            } else if name.ends_with("io_service_bytes") {
+                let read = text.split_whitespace().nth(2).unwrap().parse::<f64>().unwrap();
+                *text = format!("254:0 Read {}\n254:0 Write 0\n", (read * times_charged) as u64);
+            }
+        }
+    }
+    record
+}
+
+#[cfg(test)]
+fn own_bytes(record: &model::record::Record) -> u64 {
+    crate::case::cases(record)[0].own().unwrap().bytes[0]
+}
+
+#[cfg(test)]
+fn ledger_from(record: &model::record::Record) -> Ledger {
+    ledger(&case::cases(record)[0]).unwrap()
+}
+
+#[test]
+fn double_charges_of_split_operations_count_once() {
+    let issued = 55_000 * 4096;
+    assert_eq!(own_bytes(&split(4, 2.0)), issued);
+    assert_eq!(own_bytes(&split(4, 1.0)), issued);
+    assert_eq!(own_bytes(&split(4, 3.0)), 2 * issued, "only one attempt is made again");
+    assert_eq!(own_bytes(&split(1, 2.0)), 2 * issued, "nothing was split");
+    let record = split(4, 2.0);
+    let case = &crate::case::cases(&record)[0];
+    assert_eq!(case.charged().unwrap().bytes[0], 2 * issued, "as the kernel counts it");
+}
+
+/// An honest record at this depth on a device with this `nr_requests`, whose operations were charged `times_charged` times.
+#[cfg(test)]
+pub(crate) fn deep(depth: u32, nr_requests: &str, times_charged: f64) -> model::record::Record {
+    let mut record = split(1, times_charged);
+    record.header.plan.jobs[0].phases[0].streams[0].depth = depth;
+    let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
+    queue.insert("nr_requests".into(), nr_requests.into());
+    record
+}
+
+#[test]
+fn double_charges_from_a_full_queue_count_once() {
+    let issued = 55_000 * 4096;
+    assert_eq!(own_bytes(&deep(256, "128", 1.3)), issued);
+    assert_eq!(own_bytes(&deep(256, "128", 1.0)), issued);
+    assert_eq!(own_bytes(&deep(128, "128", 2.0)), 2 * issued);
+    assert_eq!(own_bytes(&deep(256, "1024", 2.0)), 2 * issued);
+    let mut waits = deep(256, "128", 2.0);
+    waits.header.plan.jobs[0].phases[0].streams[0].engine = "libaio".into();
+    assert_eq!(own_bytes(&waits), 2 * issued, "libaio waits in the call");
+}
+
+#[test]
+fn issued_charged_and_completed_agree_on_every_layer() {
+    let ledger = ledger_from(&Fixture::honest_loop().record());
+    let read = ledger.read.unwrap();
+    assert_eq!((ledger.runs, ledger.write), (5, None));
+    assert_eq!((read.issued.ios, read.issued.bytes), (55_000, 55_000 * 4096));
+    assert_eq!((read.charged.word.as_str(), read.charged.counted.unwrap().ios), ("agrees", 55_000));
+    let names: Vec<_> = read.layers.iter().map(|e| (e.name.as_str(), e.step, e.word.as_str())).collect();
+    assert_eq!(names, [("loop0", 0, "agrees"), ("vda", 1, "agrees")]);
+    assert!(read.layers[0].with_sync.is_none() && read.layers[0].counted.unwrap().ms.unwrap() > 0);
+}
+
+#[test]
+fn missing_counts_are_not_counted_and_never_zero() {
+    let read = ledger_from(&Fixture { stat_unreadable: true, cgroup: false, ..Fixture::honest() }.record())
+        .read
+        .unwrap();
+    for entry in read.layers.iter().chain([&read.charged]) {
+        assert!(entry.word.starts_with("not counted: "), "{entry:?}");
+        assert!(entry.counted.is_none() && entry.difference.is_none());
+    }
+    let fuse = ledger_from(&Fixture { nothing_below: true, ..Fixture::honest() }.record()).read.unwrap();
+    assert!(fuse.layers[0].word.contains("fuse"), "{:?}", fuse.layers);
+    let off = ledger_from(&Fixture { iostats_off: true, ..Fixture::honest() }.record()).read.unwrap();
+    assert!(off.layers[0].counted.is_none() && off.layers[0].word.contains("iostats"));
+}
+
+#[test]
+fn differences_are_given_in_percent() {
+    let more = ledger_from(&Fixture { foreign_ios: 33, ..Fixture::honest() }.record()).read.unwrap();
+    assert_eq!(more.layers[0].word, "0.3 % more");
+    assert!((more.layers[0].difference.unwrap() - 0.003).abs() < 1e-6);
+    let less = ledger_from(&Fixture { delivered: 0.5, ..Fixture::honest() }.record()).read.unwrap();
+    assert_eq!(less.layers[0].word, "50 % less");
+    let tiny = ledger_from(&Fixture { foreign_ios: 9, ..Fixture::honest() }.record()).read.unwrap();
+    assert_eq!(tiny.layers[0].word, "agrees");
+}
+
+#[test]
+fn requests_in_flight_at_a_snapshot_are_tolerated() {
+    let mut record = Fixture { foreign_ios: 33, ..Fixture::honest() }.record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = snapshot.files["/sys/block/vda/stat"].clone().unwrap();
+        let mut fields: Vec<&str> = text.split_whitespace().collect();
+        fields[8] = "17";
+        snapshot.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
+    }
+    let entry = ledger_from(&record).read.unwrap().layers.remove(0);
+    // 17 at each of two snapshots of five runs.
+    assert_eq!((entry.tolerance_bytes, entry.word.as_str()), (170 * 4096, "agrees"));
+}
+
+#[test]
+fn double_charges_are_mentioned_next_to_the_kernels_count() {
+    let read = ledger_from(&split(4, 2.0)).read.unwrap();
+    assert!(read.charged.word.starts_with("100 % more: operations that"), "{}", read.charged.word);
+    assert_eq!(read.charged.counted.unwrap().bytes, 2 * read.issued.bytes);
+    assert_eq!(read.layers[0].word, "agrees");
+}
+
+#[test]
+fn parallel_layers_are_added_up() {
+    let mut record = Fixture::honest_loop().record();
+    let place = &mut record.header.hosts[0].places[0];
+    let twin =
+        Layer { name: "vdb".into(), stat_file: "/sys/block/vdb/stat".into(), ..place.layers[1].clone() };
+    place.layers.push(twin);
+    place.layers[0].below = vec![1, 2];
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = snapshot.files["/sys/block/vda/stat"].clone();
+        snapshot.files.insert("/sys/block/vdb/stat".into(), text);
+    }
+    let layers = ledger_from(&record).read.unwrap().layers;
+    assert_eq!(layers[1].word, "100 % more with vdb");
+    assert_eq!((layers[2].step, layers[2].word.as_str()), (1, "100 % more with vda"));
+}
+
+#[test]
+fn writes_are_followed_into_the_final_sync_and_their_charge_needs_direct_io() {
+    let write = ledger_from(&Fixture::honest_write().record()).write.unwrap();
+    assert_eq!(write.layers[0].with_sync.map(|m| m.ios), Some(55_000));
+    assert_eq!(write.charged.word, "agrees");
+    let late = Fixture { cache: model::job::Cache::Buffered, delivered: 0.0, ..Fixture::honest_write() };
+    let write = ledger_from(&late.record()).write.unwrap();
+    assert!(write.charged.word.contains("written back"), "{}", write.charged.word);
+    assert_eq!(write.layers[0].word, "100 % less");
+}
+
+#[test]
+fn without_storage_there_is_no_ledger() {
+    let null = Fixture { role: model::plan::Role::None, engine: "null", ..Fixture::honest() }.record();
+    assert_eq!(ledger(&case::cases(&null)[0]), None);
+}

@@ -1,0 +1,615 @@
+//! Deductions from several figures: what a person would conclude by hand from a table of results.
+//!
+//! 1. Between results: the cost of a seek, scaling with depth, the write cache, the highest rates, and what limits each row ("IO
+//!    Performance Benchmarking 101"). Figures that a finding invalidates or relabels are left out.
+//! 2. Within a result: a burst, that is how many bytes the storage wrote fast before it fell to the rate that lasts.
+
+use crate::case::{Case, CaseRun, asked_depth};
+#[cfg(test)]
+use crate::checks::shaped;
+use crate::checks::{Evidence, evidence};
+use crate::figures::kernel_text::sensors;
+use crate::figures::steadiness::steps;
+use crate::figures::time_series::{courses, rows_of};
+use crate::findings::{CaseAnswers, about};
+use model::evidence::{BlockStat, Moment, TEMPERATURES};
+use model::job::{Kind, Pattern, Percent, Stream};
+use model::machine::{Layer, LayerKind};
+use model::record::Interval;
+#[cfg(test)]
+use model::record::Record;
+use model::report::{Deduction, Measured, Rates};
+use model::units::{show_block, show_bytes, show_ns, show_rate};
+use stats::change::Step;
+use stats::comparison::Ratio;
+use stats::series::Series;
+use std::collections::BTreeMap;
+
+/// The ratio from which two rates count as different. A smaller one would change no decision.
+const DIFFERENT: f64 = 1.1;
+
+/// A result that measured what its name claims.
+struct ResultRow<'a> {
+    name: &'a str,
+    stream: &'a Stream,
+    rates: &'a Rates,
+    /// Operations per second of each run.
+    runs: Vec<f64>,
+}
+
+impl ResultRow<'_> {
+    fn is(&self, pattern: Pattern, read_percent: u8) -> bool {
+        let access = &self.stream.access;
+        access.pattern() == Some(pattern) && access.read_percent() == Some(Percent::whole(read_percent))
+    }
+
+    /// The block size, if there is one.
+    fn block_bytes(&self) -> Option<u32> {
+        self.stream.access.block_bytes()
+    }
+
+    fn is_alone(&self) -> bool {
+        asked_depth(self.stream) <= 1.0
+    }
+
+    /// `4K random read`.
+    fn describe_work(&self) -> String {
+        self.stream.access.describe()
+    }
+}
+
+/// Every deduction that the figures allow, in a fixed order.
+pub(crate) fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
+    let rows: Vec<ResultRow> = answered.iter().zip(results).filter_map(|(a, m)| row(a, m)).collect();
+    let mut out = Vec::new();
+    for read_percent in [100, 0] {
+        out.extend(seek(&rows, read_percent));
+    }
+    for read_percent in [100, 0] {
+        out.extend(scaling(&rows, read_percent));
+    }
+    out.extend(write_cache(&rows));
+    out.extend(throughput(&rows));
+    out.extend(processing(&rows));
+    out.extend(limits(results));
+    out
+}
+
+/// A row is a stream that ran alone. Concurrent streams explain nothing about an idle device.
+fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRow<'a>> {
+    let phase = answered.case.job.phases.get(answered.case.phase)?;
+    let alone = phase.streams.len() == 1 && answered.case.has_storage();
+    let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
+    // A job that limits its own rate does not show what the storage can do.
+    (alone && answered.is_sound() && answered.case.stream.is_unheld()).then_some(ResultRow {
+        name: &measured.name,
+        stream: &answered.case.stream,
+        rates,
+        runs: measured.runs.iter().map(|r| r.iops).collect(),
+    })
+}
+
+/// The cost of a random operation beyond its transfer.
+fn seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
+    let random = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone())?;
+    let sequential =
+        best(rows.iter().filter(|r| r.is(Pattern::Sequential, read_percent)), |r| r.rates.mb_per_s)?;
+    let time_ns = 1e9 / random.rates.iops;
+    let transfer_ns = f64::from(random.block_bytes()?) / sequential.rates.mb_per_s * 1e3;
+    let seek_ns = time_ns - transfer_ns;
+    // The sequential rate in operations of the size of the random ones.
+    let per_operation = sequential.rates.mb_per_s * 1e6 / sequential.rates.iops;
+    let scale = per_operation / f64::from(random.block_bytes()?);
+    let moved: Vec<f64> = sequential.runs.iter().map(|iops| iops * scale).collect();
+    Ratio::from_rates(&random.runs, &moved).is_some_and(|r| r.is_below(1.0)).then(|| {
+        deduction(
+            "cost of a seek",
+            format!(
+                "A {} at depth 1 takes {}; moving its bytes at the sequential rate of {} MB/s takes {}. The remaining {} is access latency.",
+                random.describe_work(),
+                show_ns(time_ns),
+                show_rate(sequential.rates.mb_per_s),
+                show_ns(transfer_ns),
+                show_ns(seek_ns)
+            ),
+            evidence([("time_ns", time_ns), ("transfer_ns", transfer_ns), ("seek_ns", seek_ns)]),
+        )
+    })
+}
+
+/// The gain of a queue over one operation at a time.
+fn scaling(rows: &[ResultRow], read_percent: u8) -> Vec<Deduction> {
+    let Some(alone) = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone()) else {
+        return Vec::new();
+    };
+    let same_block = |r: &&ResultRow| r.block_bytes() == alone.block_bytes();
+    let queued =
+        rows.iter().filter(|r| r.is(Pattern::Random, read_percent) && !r.is_alone()).filter(same_block);
+    queued.filter_map(|r| scaled(alone, r)).collect()
+}
+
+fn scaled(alone: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
+    let depth = asked_depth(queued.stream);
+    let ratio = queued.rates.iops / alone.rates.iops;
+    let surely = Ratio::from_rates(&queued.runs, &alone.runs)?;
+    let meaning = match surely {
+        r if r.is_below(1.0 / DIFFERENT) => " Queueing costs more than it gains here.",
+        r if r.is_one(DIFFERENT) => " 1.0 means no queueing: the operations are done one after another.",
+        r if r.is_above(depth / 2.0) => " Operations are carried out in parallel.",
+        r if r.is_above(1.0) => "",
+        _ => " The runs vary too much to say whether a queue gains anything.",
+    };
+    Some(deduction(
+        "scaling with depth",
+        format!(
+            "{}: {} IOPS with {depth:.0} in flight against {} with one, {ratio:.1} times as many.{meaning}",
+            queued.describe_work(),
+            show_rate(queued.rates.iops),
+            show_rate(alone.rates.iops)
+        ),
+        evidence([
+            ("depth", depth),
+            ("ratio", ratio),
+            ("iops", queued.rates.iops),
+            ("iops_alone", alone.rates.iops),
+        ]),
+    ))
+}
+
+/// Whether a write cache acknowledges writes, by comparing writes with reads.
+fn write_cache(rows: &[ResultRow]) -> Option<Deduction> {
+    let find = |p: u8| rows.iter().find(|r| r.is(Pattern::Random, p) && r.is_alone());
+    let (read, write) = (find(100)?, find(0)?);
+    let bytes = read.block_bytes().filter(|b| write.block_bytes() == Some(*b))?;
+    let ratio = write.rates.iops / read.rates.iops;
+    let block = show_block(u64::from(bytes));
+    let surely = Ratio::from_rates(&write.runs, &read.runs)?;
+    let meaning = if surely.is_above(DIFFERENT) {
+        format!(
+            "are {ratio:.1} times as fast as reads: a write cache acknowledges them before they are on the medium"
+        )
+    } else if surely.is_below(1.0 / DIFFERENT) {
+        format!("take {:.1} times as long as reads: no write cache hides the cost of writing", 1.0 / ratio)
+    } else if surely.is_one(DIFFERENT) {
+        "are as fast as reads: a write cache makes no difference that can be seen".to_owned()
+    } else {
+        "cannot be distinguished from reads in these runs, so whether a write cache helps them is not known"
+            .to_owned()
+    };
+    Some(deduction(
+        "write cache",
+        format!(
+            "Random {block} writes at depth 1 {meaning} ({} against {} IOPS).",
+            show_rate(write.rates.iops),
+            show_rate(read.rates.iops)
+        ),
+        evidence([("ratio", ratio), ("write_iops", write.rates.iops), ("read_iops", read.rates.iops)]),
+    ))
+}
+
+fn throughput(rows: &[ResultRow]) -> Option<Deduction> {
+    let top = best(rows.iter().filter(|r| r.stream.access.pattern() == Some(Pattern::Sequential)), |r| {
+        r.rates.mb_per_s
+    })?;
+    let rate = top.rates.mb_per_s;
+    Some(deduction(
+        "throughput ceiling",
+        format!("Highest throughput measured: {} MB/s ({}).", show_rate(rate), top.name),
+        evidence([("mb_per_s", rate)]),
+    ))
+}
+
+fn processing(rows: &[ResultRow]) -> Option<Deduction> {
+    let top =
+        best(rows.iter().filter(|r| r.stream.access.pattern() == Some(Pattern::Random)), |r| r.rates.iops)?;
+    let iops = top.rates.iops;
+    Some(deduction(
+        "highest IOPS",
+        format!("Highest rate measured: {} IOPS ({}).", show_rate(iops), top.name),
+        evidence([("iops", iops)]),
+    ))
+}
+
+/// Which limiter holds back which rows. Relabelled rows are included: their limiter is the reason for the label.
+fn limits(results: &[Measured]) -> Option<Deduction> {
+    let mut by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for result in results.iter().filter(|r| r.total.is_some() && !r.void) {
+        by.entry(&result.limiter.name).or_default().push(result.name.clone());
+    }
+    let total: usize = by.values().map(Vec::len).sum();
+    if total < 2 {
+        return None;
+    }
+    let parts: Vec<String> = by
+        .iter()
+        .map(|(limiter, names)| match names.len() {
+            n if n == total => format!("{limiter} (all {n})"),
+            _ => format!("{limiter} ({})", about(names)),
+        })
+        .collect();
+    Some(deduction(
+        "what limits each row",
+        format!("{}.", parts.join("; ")),
+        by.iter().map(|(limiter, names)| ((*limiter).to_owned(), names.len() as f64)).collect(),
+    ))
+}
+
+fn best<'r, 'a>(
+    rows: impl Iterator<Item = &'r ResultRow<'a>>,
+    of: fn(&ResultRow) -> f64,
+) -> Option<&'r ResultRow<'a>>
+where
+    'a: 'r,
+{
+    rows.max_by(|a, b| of(a).total_cmp(&of(b)))
+}
+
+fn deduction(name: &str, sentence: String, evidence: Evidence) -> Deduction {
+    Deduction { name: name.into(), sentence, evidence }
+}
+
+/// A run's writes before and after its cliff.
+struct Burst<'a> {
+    ran: &'a CaseRun<'a>,
+    /// Bytes since the first operation of the run, with its warm-up: the device does not distinguish it.
+    bytes: f64,
+    /// Seconds of the measured window until the cliff.
+    until_s: f64,
+    /// Bytes per second right before it.
+    before: f64,
+    /// Bytes per second on each level after the cliff, in order.
+    after: Vec<f64>,
+}
+
+/// The burst of every result that has one.
+pub(crate) fn bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
+    answered.iter().filter(|a| !a.is_void()).filter_map(|a| burst_of_case(&a.case)).collect()
+}
+
+fn burst_of_case(case: &Case) -> Option<Deduction> {
+    let streams = &case.job.phases.get(case.phase)?.streams;
+    // A device does not count by stream: concurrent writes filled it too.
+    if streams.len() > 1 || case.stream.load_changes() || !case.does(Kind::Write) || !case.has_storage() {
+        return None;
+    }
+    let courses = courses(case).ok()?;
+    let of_run = |(ran, course)| burst(case, ran, course, steps(course).steps());
+    let all: Vec<Burst> = case.runs.iter().zip(&courses).filter_map(of_run).collect();
+    // The first run had the most room.
+    let first = all.first()?;
+    let mb = |rate: &f64| rate / 1e6;
+    let then: Vec<String> = first.after.iter().map(|r| format!("then {} MB/s", show_rate(mb(r)))).collect();
+    let through = if case.stream.cache.is_direct() { "" } else { ", through the page cache" };
+    let numbers = evidence([
+        ("burst_bytes", first.bytes),
+        ("until_s", first.until_s),
+        ("before_mb_per_s", mb(&first.before)),
+        ("after_mb_per_s", first.after.last().map_or(f64::NAN, mb)),
+        ("runs_with_a_burst", all.len() as f64),
+    ]);
+    let (context, more) = drive_state(case, first);
+    let sentence = format!(
+        "{}: {} at {} MB/s, {}{through}{}. {context}",
+        case.name,
+        show_bytes(first.bytes as u64),
+        show_rate(mb(&first.before)),
+        then.join(", "),
+        other_runs_sentence(case, &all),
+    );
+    Some(Deduction { name: "burst".into(), sentence, evidence: numbers.into_iter().chain(more).collect() })
+}
+
+/// The burst of a run; `None` if its rate did not fall, or ended no lower.
+fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> Option<Burst<'a>> {
+    let fall = steps.iter().position(|s| s.after < s.before)?;
+    let edge = |at: usize| course.from_ns + course.step_ns * at as f64;
+    let mut edges = vec![edge(0)];
+    edges.extend(steps.iter().map(|s| edge(s.at)));
+    edges.push(edge(course.rates.len()));
+    let levels: Vec<[f64; 2]> =
+        edges.windows(2).map(|e| [bytes_written(ran, e[0], e[1]), (e[1] - e[0]) / 1e9]).collect();
+    let (head, tail) = levels.split_at(fall + 1);
+    let rate = |[bytes, seconds]: &[f64; 2]| bytes / seconds;
+    let (before, after) = (rate(head.last()?), tail.iter().map(rate).collect::<Vec<_>>());
+    let last = *after.last()?;
+    // Bytes outside the window belong to the warm-up, except those after the window.
+    let inside: f64 = levels.iter().map(|l| l[0]).sum();
+    let cooldown = last * case.job.phases.get(case.phase)?.cooldown_ns as f64 / 1e9;
+    let issued = ran.stream.issued.get(&Kind::Write).map_or(0.0, |i| i.bytes as f64);
+    let warm_up = (issued - inside - cooldown).max(0.0);
+    let bytes = warm_up + head.iter().map(|l| l[0]).sum::<f64>();
+    let until_s = head.iter().map(|l| l[1]).sum();
+    (last < before).then_some(Burst { ran, bytes, until_s, before, after })
+}
+
+/// Bytes written between two times in ns since the workers began.
+fn bytes_written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
+    let bytes_within = |row: &Interval| {
+        let (a, b) = (row.start_ns as f64, row.end_ns as f64);
+        let inside = (b.min(to_ns) - a.max(from_ns)).max(0.0) / (b - a);
+        row.cells.get(&Kind::Write).map_or(0.0, |c| c.1 as f64 * inside)
+    };
+    rows_of(ran).map(bytes_within).sum()
+}
+
+/// ` (run 1; 3 of 5 runs fell so, after 5.10 GiB to 5.80 GiB)`; empty for a single run.
+fn other_runs_sentence(case: &Case, all: &[Burst]) -> String {
+    let (runs, Some(first)) = (case.runs.len(), all.first()) else { return String::new() };
+    if runs == 1 {
+        return String::new();
+    }
+    let number = first.ran.run.start.repeat.saturating_add(1);
+    let (least, most) = all.iter().fold((f64::MAX, 0.0_f64), |(l, m), b| (l.min(b.bytes), m.max(b.bytes)));
+    let span = match all.len() {
+        1 => String::new(),
+        _ => format!(", after {} to {}", show_bytes(least as u64), show_bytes(most as u64)),
+    };
+    format!(" (run {number}; {} of {runs} runs fell so{span})", all.len())
+}
+
+/// The drive's state in that run: its temperature, and the bytes written to it before.
+fn drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
+    let mut numbers = Evidence::new();
+    let heat = match drive_temperatures(burst.ran) {
+        Some([start, stop]) => {
+            numbers.extend(evidence([("degrees_at_start", start), ("degrees_at_stop", stop)]));
+            format!("The drive had {start:.0} degrees at the start of the run and {stop:.0} at its end")
+        }
+        None => "No drive here shows its temperature".to_owned(),
+    };
+    let wear = match written_before(case, burst.ran) {
+        Some((bytes, names, since)) => {
+            numbers.insert("device_written_before_bytes".into(), bytes as f64);
+            format!("{} had been written to {names} since {since}", show_bytes(bytes))
+        }
+        None => "what had been written to the device is not known".to_owned(),
+    };
+    (
+        format!("{heat}; {wear}; how worn it is the kernel does not show (smartctl -a asks the drive)."),
+        numbers,
+    )
+}
+
+/// Degrees of the drive that was hottest at the end, at start and stop of a run.
+fn drive_temperatures(ran: &CaseRun) -> Option<[f64; 2]> {
+    let at = |moment| Some(sensors(ran.at(moment).ok()?.text(TEMPERATURES).ok()?));
+    let (start, stop) = (at(Moment::Start)?, at(Moment::Stop)?);
+    let both = stop.iter().filter_map(|(place, sensor)| Some([start.get(place)?.now?, sensor.now?]));
+    both.max_by_key(|[_, stop]| *stop).map(|pair| pair.map(|t| t as f64 / 1e3))
+}
+
+/// Bytes that the target's own devices had received when the run started, with their names and since when they are counted. Disks below a
+/// loop device do not count: they hold much else.
+fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static str)> {
+    let start = ran.at(Moment::Start).ok()?;
+    let written_bytes =
+        |layer: &&Layer| Some(BlockStat::parse(start.text(&layer.stat_file).ok()?).ok()?.write.bytes);
+    let devices = case.shared().ok()?;
+    let bytes =
+        devices.iter().map(written_bytes).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))?;
+    let names: Vec<&str> = devices.iter().map(|l| l.name.as_str()).collect();
+    let from_start = devices.iter().all(|l| l.kind == LayerKind::Disk);
+    Some((bytes, names.join(" and "), if from_start { "the machine started" } else { "it was set up" }))
+}
+
+/// Ten seconds of 4 KiB writes: 20,000 per second in the first 60 %, then 5,000, after a warm-up of 2,000 operations.
+#[cfg(test)]
+fn falling(runs: u32) -> Record {
+    let fixture = Fixture { runs, ops: 10_000, ..Fixture::honest_write() };
+    let mut record = shaped(&fixture, (100, 10), |_, t| if t < 0.6 { 20_000.0 } else { 5_000.0 });
+    for issued in record.runs.iter_mut().flat_map(|r| &mut r.end.as_mut().unwrap().streams) {
+        let window = issued.kinds[&Kind::Write].bytes;
+        issued.issued.get_mut(&Kind::Write).unwrap().bytes = window + 2_000 * 4096;
+    }
+    record
+}
+
+#[cfg(test)]
+fn deductions(record: &Record) -> Vec<Deduction> {
+    crate::case::cases(record).iter().filter_map(burst_of_case).collect()
+}
+
+#[cfg(test)]
+use crate::{Judging, fixture, fixture::Fixture, judge};
+
+/// Six rows as in the article: sequential and random at depth 1 and 32, reads and writes.
+#[cfg(test)]
+fn six_rows(change: impl Fn(&str, Fixture) -> Fixture) -> Vec<Deduction> {
+    let mut fixtures = Vec::new();
+    for read_percent in [100, 0] {
+        let fixture_with = |pattern, block_bytes, depth, ops| Fixture {
+            name: format!("{pattern:?} {read_percent} {depth}"),
+            pattern,
+            block_bytes,
+            depth,
+            depth_seen: f64::from(depth) * 0.97,
+            ops,
+            read_percent,
+            ..Fixture::honest()
+        };
+        fixtures.push(fixture_with(Pattern::Sequential, 512 << 10, 1, 1_000));
+        fixtures.push(fixture_with(
+            Pattern::Random,
+            4096,
+            1,
+            if read_percent == 0 { 25_000 } else { 10_000 },
+        ));
+        fixtures.push(fixture_with(Pattern::Random, 4096, 32, 80_000));
+    }
+    let fixtures: Vec<Fixture> = fixtures.into_iter().map(|f| change(&f.name.clone(), f)).collect();
+    judge(&fixture::together(&fixtures), &Judging::default()).deductions
+}
+
+#[test]
+fn the_article_is_deduced_with_its_numbers() {
+    let all = six_rows(|_, f| f);
+    let names: Vec<&str> = all.iter().map(|d| d.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "cost of a seek",
+            "cost of a seek",
+            "scaling with depth",
+            "scaling with depth",
+            "write cache",
+            "throughput ceiling",
+            "highest IOPS",
+            "what limits each row"
+        ]
+    );
+    // 100 us each, 4096 B at 524.288 MB/s are 7.8 us.
+    assert!((all[0].evidence["seek_ns"] - (100_000.0 - 7_812.5)).abs() < 1.0, "{}", all[0].sentence);
+    assert!((all[2].evidence["ratio"] - 8.0).abs() < 1e-6 && all[2].sentence.contains("8.0 times"));
+    assert!(all[4].sentence.contains("2.5 times as fast"), "{}", all[4].sentence);
+    assert!((all[5].evidence["mb_per_s"] - 524.288).abs() < 1e-6);
+    assert!((all[6].evidence["iops"] - 80_000.0).abs() < 1e-6);
+}
+
+#[test]
+fn relabelled_and_invalid_figures_allow_no_deduction() {
+    let cached =
+        six_rows(|name, f| if name == "Random 100 1" { Fixture { cpu_share: 0.99, ..f } } else { f });
+    assert!(cached.iter().filter(|d| d.name == "cost of a seek").all(|d| d.sentence.contains("write")));
+    assert!(!cached.iter().any(|d| d.name == "write cache"));
+    let failed = six_rows(|_, f| Fixture { errors: 1, ..f });
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn noisy_runs_allow_no_deduction() {
+    // Single runs vary by a factor of three around a mean that is 13 % lower.
+    let mut fixtures = Vec::new();
+    for (read_percent, ops) in [(100, 14_500), (0, 12_700)] {
+        let name = format!("{read_percent}");
+        fixtures.push(Fixture { name, depth: 1, depth_seen: 0.97, ops, read_percent, ..Fixture::honest() });
+    }
+    let mut record = fixture::together(&fixtures);
+    let write_cache_sentence = |record: &model::record::Record| {
+        let all = judge(record, &Judging::default()).deductions;
+        all.into_iter().find(|d| d.name == "write cache").map(|d| d.sentence).unwrap_or_default()
+    };
+    assert!(
+        write_cache_sentence(&record).contains("no write cache hides"),
+        "{}",
+        write_cache_sentence(&record)
+    );
+    for run in record.runs.iter_mut().filter(|r| r.start.job == 1) {
+        let window = &mut run.end.as_mut().unwrap().streams[0].window_ns;
+        *window = *window * (2 + 3 * u64::from(run.start.repeat)) / 8;
+    }
+    assert!(
+        write_cache_sentence(&record).contains("cannot be distinguished from reads"),
+        "{}",
+        write_cache_sentence(&record)
+    );
+    record.runs.retain(|r| r.start.repeat < 2);
+    assert!(
+        write_cache_sentence(&record).contains("cannot be distinguished from reads"),
+        "two runs say nothing: {}",
+        write_cache_sentence(&record)
+    );
+}
+
+#[test]
+fn a_queue_without_gain_is_reported() {
+    let flat = six_rows(|name, f| if name.ends_with(" 32") { Fixture { ops: 10_000, ..f } } else { f });
+    assert!(flat.iter().any(|d| d.name == "scaling with depth" && d.sentence.contains("no queueing")));
+}
+
+#[test]
+fn a_cliff_of_writes_is_a_burst_with_its_bytes_and_two_rates() {
+    let all = deductions(&falling(1));
+    let [burst] = all.as_slice() else { panic!("{all:?}") };
+    let known = 4096.0 * (2_000.0 + 20_000.0 * 6.0);
+    assert!((burst.evidence["burst_bytes"] / known - 1.0).abs() < 0.01, "{burst:?}");
+    assert!((burst.evidence["before_mb_per_s"] - 81.92).abs() < 0.1, "{burst:?}");
+    assert!((burst.evidence["after_mb_per_s"] - 20.48).abs() < 0.1, "{burst:?}");
+    assert!(
+        burst.sentence.starts_with("RND4K Q32T1 write: 476.56 MiB at 81.9 MB/s, then 20.5 MB/s. "),
+        "{}",
+        burst.sentence
+    );
+    assert!(
+        burst.sentence.contains(
+            "No drive here shows its temperature; 48 GiB had been written to vda since the machine started"
+        ),
+        "{}",
+        burst.sentence
+    );
+}
+
+#[test]
+fn the_burst_of_the_first_run_is_reported_with_the_number_of_others() {
+    let mut record = falling(3);
+    // The second stayed on its level.
+    let flat = shaped(&Fixture { runs: 3, ..Fixture::honest_write() }, (100, 10), |_, _| 20_000.0);
+    record.runs[1].intervals.clone_from(&flat.runs[1].intervals);
+    let all = deductions(&record);
+    assert!(
+        all[0].sentence.contains("(run 1; 2 of 3 runs fell so, after 476.56 MiB to 476.56 MiB)"),
+        "{all:?}"
+    );
+}
+
+#[test]
+fn a_second_cliff_is_a_third_rate_and_a_recovery_is_no_burst() {
+    let shape = |rate: fn(f64) -> f64| {
+        deductions(&shaped(&Fixture { runs: 1, ..Fixture::honest_write() }, (100, 10), |_, t| rate(t)))
+    };
+    let twice = shape(|t| {
+        if t < 0.4 {
+            20_000.0
+        } else if t < 0.7 {
+            8_000.0
+        } else {
+            2_000.0
+        }
+    });
+    assert!(twice[0].sentence.contains("at 81.9 MB/s, then 32.8 MB/s, then 8.19 MB/s. "), "{twice:?}");
+    assert!((twice[0].evidence["until_s"] - 4.0).abs() < 1e-6, "{twice:?}");
+    assert!((twice[0].evidence["after_mb_per_s"] - 8.192).abs() < 0.1, "{twice:?}");
+    let back = shape(|t| if (0.4..0.7).contains(&t) { 2_000.0 } else { 20_000.0 });
+    assert_eq!(back, []);
+}
+
+#[test]
+fn a_loop_device_quotes_its_own_bytes_not_those_of_its_disk() {
+    let mut record =
+        shaped(&Fixture { runs: 1, leaf_share: Some(1.0), ..Fixture::honest_write() }, (100, 10), |_, t| {
+            if t < 0.6 { 20_000.0 } else { 5_000.0 }
+        });
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = snapshot.files["/sys/block/loop0/stat"].clone().unwrap();
+        let mut fields: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        // 1 GiB in sectors.
+        fields[6] = (fields[6].parse::<u64>().unwrap() % 1_000 + (1 << 21)).to_string();
+        snapshot.files.insert("/sys/block/loop0/stat".into(), Ok(fields.join(" ")));
+    }
+    let all = deductions(&record);
+    assert!(all[0].sentence.contains("1.00 GiB had been written to loop0 since it was set up"), "{all:?}");
+}
+
+#[test]
+fn temperatures_are_reported_if_the_drive_has_a_sensor() {
+    let mut record = falling(1);
+    for (snapshot, degrees) in record.runs[0].evidence.iter_mut().zip([38_000, 71_000]) {
+        let text =
+            format!("/sys/class/hwmon/hwmon3/name: nvme\n/sys/class/hwmon/hwmon3/temp1_input: {degrees}\n");
+        snapshot.files.insert(TEMPERATURES.into(), Ok(text));
+    }
+    let all = deductions(&record);
+    assert!(all[0].sentence.contains("38 degrees at the start of the run and 71 at its end"), "{all:?}");
+}
+
+#[test]
+fn reads_and_rates_that_do_not_fall_are_no_burst() {
+    let shape =
+        |fixture: &Fixture, rate: fn(f64) -> f64| deductions(&shaped(fixture, (100, 10), |_, t| rate(t)));
+    let fall = |t| if t < 0.6 { 20_000.0 } else { 5_000.0 };
+    let rise = |t| if t < 0.6 { 5_000.0 } else { 20_000.0 };
+    let write = Fixture { runs: 1, ..Fixture::honest_write() };
+    assert_eq!(shape(&Fixture { runs: 1, ..Fixture::honest() }, fall), []);
+    assert_eq!(shape(&write, rise), []);
+    assert_eq!(shape(&write, |_| 20_000.0), []);
+    assert_eq!(shape(&write, fall).len(), 1);
+}

@@ -1,0 +1,424 @@
+//! Reads numbers from the kernel's text files: CPU times, pressure, temperatures of drives, links of devices, and the host's load in a run.
+//!
+//! Pressure (`/proc/pressure/*`) is a second witness of waiting. It counts no processes, and only tasks that sleep for I/O in the kernel,
+//! not those that wait for a program in user space.
+
+use crate::case::{Case, CaseRun, share};
+use model::Known;
+use model::evidence::{CPU_STAT, Moment, Snapshot};
+use model::figures::ObservedCpu;
+use model::machine::Layer;
+use model::report::HostFigures;
+use std::collections::BTreeMap;
+
+/// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Later fields are part of the
+/// first two.
+const FIELDS: usize = 8;
+
+/// Which of them CPUs spend without work.
+const IDLE: usize = 3;
+
+const WAITING: usize = 4;
+
+/// The number after a key, in text with one key a line (`/proc/vmstat`, `cpu.stat`).
+///
+/// # Errors
+/// That the key is missing, or has no number.
+pub(crate) fn keyed(text: &str, key: &str) -> Known<u64> {
+    let mut lines = text.lines().map(str::split_ascii_whitespace);
+    let value = lines.find_map(|mut words| (words.next() == Some(key)).then(|| words.next()));
+    let value = value.flatten().ok_or_else(|| format!("the kernel shows no {key}"))?;
+    value.parse().map_err(|_| format!("{key} is no number: '{value}'"))
+}
+
+/// The total of a line (`some`, `full`) of a pressure file, in us.
+///
+/// # Errors
+/// That the line is missing, or has no number.
+pub(crate) fn pressure_us(text: &str, line: &str) -> Known<u64> {
+    let values = text.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(' '));
+    let total = values.and_then(|w| w.split_ascii_whitespace().find_map(|w| w.strip_prefix("total=")));
+    total.and_then(|t| t.parse().ok()).ok_or_else(|| format!("a pressure file has no total of '{line}'"))
+}
+
+/// Paths and values of text that has a line `path: value` for each file.
+pub(crate) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|l| l.split_once(": ")).map(|(path, value)| (path.trim(), value.trim()))
+}
+
+/// Stolen ticks and all ticks of all CPUs since the machine started.
+///
+/// # Errors
+/// That the kernel does not count them.
+pub(crate) fn stolen_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
+    let fields = cpu_ticks(snapshot.text("/proc/stat")?)?;
+    let steal = fields.get(FIELDS - 1).ok_or("/proc/stat has no stolen time")?;
+    Ok([*steal, fields.iter().fold(0, |sum, n| sum.saturating_add(*n))])
+}
+
+/// Ticks in which CPUs worked, neither idle nor waiting for I/O, and all ticks of all CPUs since the machine started.
+///
+/// # Errors
+/// That the kernel does not count them.
+pub(crate) fn busy_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
+    let fields = cpu_ticks(snapshot.text("/proc/stat")?)?;
+    let all = fields.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
+    let [idle, waiting] = [IDLE, WAITING].map(|at| fields.get(at).copied());
+    let idle = idle.zip(waiting).ok_or("/proc/stat has no idle time")?;
+    Ok([all.saturating_sub(idle.0.saturating_add(idle.1)), all])
+}
+
+/// The first line of `/proc/stat`.
+pub(crate) fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
+    let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
+    let fields = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
+    Ok(fields.take(FIELDS).filter_map(|w| w.parse().ok()).collect())
+}
+
+/// The times of each CPU since the machine started; empty if the kernel does not count them.
+pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
+    let text = snapshot.text("/proc/stat").unwrap_or_default();
+    let cpu = |line: &str| {
+        let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let ticks: Vec<u64> =
+            rest.split_ascii_whitespace().take(FIELDS).map_while(|w| w.parse().ok()).collect();
+        // The time of guests is part of user and nice. Stolen time belongs to no program here.
+        let [user, nice, system, idle, waiting, irq, softirq, ..] = ticks[..] else { return None };
+        let sum = |all: &[u64]| all.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
+        let (user, kernel, idle) = (sum(&[user, nice]), sum(&[system, irq, softirq]), sum(&[idle, waiting]));
+        Some(ObservedCpu { cpu: number.parse().ok()?, user, kernel, idle })
+    };
+    text.lines().filter_map(cpu).collect()
+}
+
+/// How often a quota paused our cgroup, and for how long in ns, all threads together, since it was made.
+///
+/// # Errors
+/// That the kernel does not count it.
+pub(crate) fn pauses(snapshot: &Snapshot) -> Known<(u64, u64)> {
+    let text = snapshot.text(CPU_STAT)?;
+    let value = |key: &str| {
+        let mut lines = text.lines().filter_map(|l| l.trim().rsplit_once(' '));
+        // A line may start with the path of its file.
+        lines.find(|(name, _)| name.split_ascii_whitespace().next_back() == Some(key))?.1.parse::<u64>().ok()
+    };
+    let missing = || format!("{CPU_STAT} counts no pauses");
+    let ns = value("throttled_usec").map(|us| us.saturating_mul(1000)).or_else(|| value("throttled_time"));
+    Ok((value("nr_throttled").ok_or_else(missing)?, ns.ok_or_else(missing)?))
+}
+
+/// How far a counter went from the start to the stop of a run.
+///
+/// # Errors
+/// Why it could not be read at one of the two, or that it went backwards.
+pub(crate) fn grown(ran: &CaseRun, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
+    let at = |moment| read(ran.at(moment)?.text(file)?);
+    let (before, after) = (at(Moment::Start)?, at(Moment::Stop)?);
+    after.checked_sub(before).ok_or_else(|| format!("{file}: a counter went backwards"))
+}
+
+/// Drivers of the sensors of drives.
+const DRIVES: &[&str] = &["nvme", "drivetemp"];
+
+/// A sensor in thousandths of a degree.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sensor {
+    /// Its driver, if the text has it.
+    pub(crate) name: Option<String>,
+    /// Its reading.
+    pub(crate) now: Option<i64>,
+    /// The limit that the drive itself gives.
+    pub(crate) most: Option<i64>,
+}
+
+/// The sensors of drives, by their place: `hwmon3`.
+pub(crate) fn sensors(text: &str) -> BTreeMap<String, Sensor> {
+    let mut out: BTreeMap<String, Sensor> = BTreeMap::new();
+    for (path, value) in entries(text) {
+        let mut parts = path.rsplit('/');
+        let (Some(file), Some(place)) = (parts.next(), parts.next()) else { continue };
+        let sensor = out.entry(place.to_owned()).or_default();
+        match file {
+            "name" => sensor.name = Some(value.to_owned()),
+            "temp1_input" => sensor.now = value.parse().ok(),
+            "temp1_max" => sensor.most = value.parse().ok(),
+            _ => {}
+        }
+    }
+    // Sensors without a name were selected as those of drives when they were read.
+    out.retain(|_, s| s.name.as_deref().is_none_or(|n| DRIVES.contains(&n)));
+    out
+}
+
+/// Pressure of block devices and network file systems.
+pub(crate) const IO: &str = "/proc/pressure/io";
+
+/// Pressure of CPUs.
+pub(crate) const CPU: &str = "/proc/pressure/cpu";
+
+/// Pressure of memory.
+pub(crate) const MEMORY: &str = "/proc/pressure/memory";
+
+/// Share of the runs' time in which at least one task of the machine waited for this.
+///
+/// # Errors
+/// Why that was not counted.
+pub(crate) fn waited(case: &Case, file: &str) -> Known<f64> {
+    let (mut stalled_us, mut passed_ns) = (0.0, 0.0);
+    for ran in &case.runs {
+        let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
+        stalled_us += grown(ran, file, |text| pressure_us(text, "some"))? as f64;
+        passed_ns += stop.at_ns.saturating_sub(start.at_ns) as f64;
+    }
+    if passed_ns > 0.0 {
+        Ok(share(stalled_us * 1e3, passed_ns))
+    } else {
+        Err("no time passed in the runs".into())
+    }
+}
+
+/// Data share of a link's bits with 10 bits for a byte: SATA, and PCI Express up to 5 GT/s.
+const TEN_BITS: f64 = 0.8;
+
+/// Data share of a link's bits with 130 bits for 128: PCI Express with lanes faster than 5 GT/s.
+const OF_130_BITS: f64 = 128.0 / 130.0;
+
+/// Up to this rate per lane, GT/s, ten bits carry a byte.
+const TEN_BITS_UP_TO: f64 = 5.0;
+
+/// More lanes than this are the kernel's word for "unknown".
+const MOST_LANES: f64 = 64.0;
+
+/// A link as it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Link {
+    /// Bytes per second that fit through, before packets' headers.
+    pub(crate) bytes_per_s: f64,
+    /// Whether both directions share them.
+    pub(crate) shared: bool,
+    /// `a link of 4 lanes at 8 GT/s`.
+    pub(crate) words: String,
+    /// What is below its best, `on 2 of 4 lanes`; `None` if nothing is, a reason if its best is unknown.
+    pub(crate) below: Known<Option<String>>,
+}
+
+/// The link of a drive. A SATA link is the narrower one if its controller also has a link.
+///
+/// # Errors
+/// That the kernel shows no link, or no number for it.
+pub(crate) fn link(layer: &Layer) -> Known<Link> {
+    let text = |key: &str| layer.device.get(key).map(|t| t.trim());
+    if let Some(now) = text("sata_spd").and_then(leading) {
+        let limits =
+            ["sata_spd_limit", "hw_sata_spd_limit"].into_iter().filter_map(|key| leading(text(key)?));
+        let best = limits.max_by(f64::total_cmp).filter(|best| now < *best);
+        return Ok(Link {
+            bytes_per_s: now * 1e9 * TEN_BITS / 8.0,
+            shared: true,
+            words: format!("a SATA link of {now} Gbit/s"),
+            below: Ok(best.map(|best| format!("at {now} Gbit/s of {best}"))),
+        });
+    }
+    let read = |key: &str| {
+        let text = text(key).ok_or_else(|| format!("the kernel shows no link to {}", layer.name))?;
+        leading(text).ok_or_else(|| format!("{}/{key} is no number: '{text}'", layer.name))
+    };
+    let (speed, lanes) = (read("current_link_speed")?, read("current_link_width")?);
+    if lanes > MOST_LANES {
+        let name = &layer.name;
+        return Err(format!("the link to {name} has {lanes} lanes by the kernel's word, which none has"));
+    }
+    let below = || {
+        let (best_speed, most_lanes) = (read("max_link_speed")?, read("max_link_width")?);
+        let slow = (speed < best_speed).then(|| format!("at {speed} GT/s of {best_speed}"));
+        let narrow = (lanes < most_lanes).then(|| format!("on {lanes} of {most_lanes} lanes"));
+        let both: Vec<String> = slow.into_iter().chain(narrow).collect();
+        Ok((!both.is_empty()).then(|| both.join(" and ")))
+    };
+    let payload = if speed <= TEN_BITS_UP_TO { TEN_BITS } else { OF_130_BITS };
+    Ok(Link {
+        bytes_per_s: speed * 1e9 * payload / 8.0 * lanes,
+        shared: false,
+        words: format!("a link of {lanes} lanes at {speed} GT/s"),
+        below: below(),
+    })
+}
+
+/// The positive number that a text begins with: `8.0 GT/s PCIe`, `6.0 Gbps`, `4`.
+fn leading(text: &str) -> Option<f64> {
+    let number: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    (number.is_finite() && number > 0.0).then_some(number)
+}
+
+/// Ticks of 10 ms on all CPUs below which a share of them is rounding.
+const LEAST_TICKS: u64 = 20;
+
+/// The host's load in a run. A value that was not counted is `None`.
+pub(crate) fn host_figures(case: &Case, ran: &CaseRun) -> HostFigures {
+    let Ok(passed) = passed_ns(ran) else { return HostFigures::default() };
+    let waited = |file: &str| {
+        let us = grown(ran, file, |text| pressure_us(text, "some")).ok()?;
+        Some(share(us as f64 * 1e3, passed).min(1.0))
+    };
+    HostFigures {
+        worker_cpu: busiest(case, ran, passed),
+        cpu: cpu(ran).ok(),
+        io_pressure: waited(IO),
+        cpu_pressure: waited(CPU),
+        memory_pressure: waited(MEMORY),
+        quota_paused: paused_ns(ran).ok().map(|ns| share(ns, passed)),
+    }
+}
+
+fn passed_ns(ran: &CaseRun) -> Known<f64> {
+    let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
+    let passed = stop.at_ns.checked_sub(start.at_ns).filter(|ns| *ns > 0);
+    Ok(passed.ok_or("no time passed in the run")? as f64)
+}
+
+/// The CPU share of the busiest worker; `None` without times, or if workers have a virtual clock (engine `sim`).
+fn busiest(case: &Case, ran: &CaseRun, passed: f64) -> Option<f64> {
+    let workers = ran.end.workers.iter().filter(|w| w.stream == case.index && w.wall_ns > 0);
+    let shares = workers
+        .map(|w| (w.wall_ns as f64, share(w.user_ns.saturating_add(w.system_ns) as f64, w.wall_ns as f64)));
+    let busiest = shares.filter(|(wall, _)| *wall <= passed).map(|(_, share)| share).max_by(f64::total_cmp);
+    // A thread is on one CPU at a time; a bit more is the rounding of two clocks.
+    busiest.filter(|share| *share > 0.0 && *share < 1.05).map(|share| share.min(1.0))
+}
+
+fn cpu(ran: &CaseRun) -> Known<f64> {
+    let (before, after) = (busy_ticks(ran.at(Moment::Start)?)?, busy_ticks(ran.at(Moment::Stop)?)?);
+    // Times of CPUs that are idle may go back by a tick.
+    let [busy, all] = [0, 1].map(|at| after[at].saturating_sub(before[at]));
+    if all < LEAST_TICKS {
+        return Err("the kernel counts in ticks of 10 ms, and too few passed".into());
+    }
+    Ok(share(busy as f64, all as f64).min(1.0))
+}
+
+fn paused_ns(ran: &CaseRun) -> Known<f64> {
+    let (before, after) = (pauses(ran.at(Moment::Start)?)?, pauses(ran.at(Moment::Stop)?)?);
+    after.1.checked_sub(before.1).map(|ns| ns as f64).ok_or_else(|| "the counters went backwards".into())
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+/// Gives every run of a record this share of waiting.
+#[cfg(test)]
+pub(crate) fn fixture(record: &mut model::record::Record, file: &str, part: f64) {
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let us = (snapshot.at_ns as f64 / 1e3 * part) as u64;
+        let text = format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\nfull avg10=0.00 total=0\n");
+        snapshot.files.insert(file.into(), Ok(text));
+    }
+}
+
+#[cfg(test)]
+fn parse_width(files: &[(&str, &str)]) -> Known<f64> {
+    let device = files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    link(&Layer { device, ..Layer::default() }).map(|l| (l.bytes_per_s / 1e6).round())
+}
+
+#[cfg(test)]
+fn host_figures_from(record: &model::record::Record) -> HostFigures {
+    let case = &crate::case::cases(record)[0];
+    host_figures(case, &case.runs[1])
+}
+
+#[cfg(test)]
+fn with_ticks(fields: &str) -> model::record::Record {
+    let mut record = Fixture::honest().record();
+    for run in &mut record.runs {
+        for snapshot in &mut run.evidence {
+            let text = if snapshot.moment == Moment::Stop { fields } else { "cpu  0 0 0 0 0 0 0 0 0 0\n" };
+            snapshot.files.insert("/proc/stat".into(), Ok(text.into()));
+        }
+    }
+    record
+}
+
+#[test]
+fn keys_pressures_and_entries_are_read_and_missing_ones_are_errors() {
+    assert_eq!(keyed("pswpin 7\npswpout 12\n", "pswpout"), Ok(12));
+    assert!(keyed("pswpin 7\n", "pswp").is_err() && keyed("pswpin x\n", "pswpin").is_err());
+    let psi =
+        "some avg10=0.00 avg60=0.10 avg300=0.00 total=4711\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
+    assert_eq!((pressure_us(psi, "some"), pressure_us(psi, "full")), (Ok(4711), Ok(9)));
+    assert!(pressure_us("", "some").is_err() && pressure_us("some total=x", "some").is_err());
+    let lines: Vec<_> = entries("/sys/a: 1\nnothing\n/sys/b: two words\n").collect();
+    assert_eq!(lines, [("/sys/a", "1"), ("/sys/b", "two words")]);
+}
+
+#[test]
+fn each_cpu_line_gives_times_and_other_lines_none() {
+    let (files, targets) = (std::collections::BTreeMap::new(), Vec::new());
+    let mut snapshot = Snapshot { moment: Moment::Start, at_ns: 0, files, targets };
+    let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu11 1 0 0 1 0 0 0\ncpu2 x\nctxt 5\n";
+    snapshot.files.insert("/proc/stat".into(), Ok(stat.into()));
+    let all = each_cpu(&snapshot);
+    let of = |cpu, user, kernel, idle| ObservedCpu { cpu, user, kernel, idle };
+    assert_eq!(all, [of(0, 3, 16, 9), of(11, 1, 0, 1)]);
+}
+
+#[test]
+fn sensors_of_drives_are_selected_and_bad_numbers_are_unknown() {
+    let text = "/sys/class/hwmon/hwmon1/name: coretemp\n/sys/class/hwmon/hwmon1/temp1_input: 99000\n\
+                /sys/class/hwmon/hwmon3/name: nvme\n/sys/class/hwmon/hwmon3/temp1_input: 41850\n\
+                /sys/class/hwmon/hwmon3/temp1_max: hot\n";
+    let seen = sensors(text);
+    assert_eq!(seen.keys().collect::<Vec<_>>(), ["hwmon3"]);
+    assert_eq!((seen["hwmon3"].now, seen["hwmon3"].most), (Some(41_850), None));
+}
+
+#[test]
+fn pressure_is_a_share_of_the_runs_and_missing_files_are_errors() {
+    let mut record = crate::fixture::Fixture::honest().record();
+    assert_eq!(waited(&crate::case::cases(&record)[0], IO), Ok(0.0));
+    fixture(&mut record, IO, 0.25);
+    assert!(waited(&crate::case::cases(&record)[0], IO).is_ok_and(|s| (s - 0.25).abs() < 1e-3));
+    record.runs[1].evidence[0].files.insert(IO.into(), Ok("some avg10=0.00\n".into()));
+    assert!(waited(&crate::case::cases(&record)[0], IO).is_err());
+}
+
+#[test]
+fn links_are_read_as_the_kernel_writes_them() {
+    let pci = |speed, width| parse_width(&[("current_link_speed", speed), ("current_link_width", width)]);
+    assert_eq!(pci("8.0 GT/s PCIe\n", "4\n"), Ok(3_938.0));
+    assert_eq!(pci("5.0 GT/s PCIe", "1"), Ok(500.0));
+    assert_eq!(parse_width(&[("sata_spd", "6.0 Gbps\n"), ("current_link_speed", "8.0 GT/s")]), Ok(600.0));
+    for bad in [
+        pci("Unknown", "4"),
+        pci("8.0 GT/s PCIe", "0"),
+        pci("8.0", "255"),
+        pci("nan", "inf"),
+        parse_width(&[]),
+    ] {
+        assert!(bad.is_err());
+    }
+}
+
+#[test]
+fn host_shares_refer_to_the_run_and_iowait_is_idle() {
+    let mut record = with_ticks("cpu  30 0 20 100 40 5 5 0 0 0\n");
+    fixture(&mut record, IO, 0.25);
+    let host = host_figures_from(&record);
+    assert!(host.cpu.is_some_and(|share| (share - 0.3).abs() < 1e-9), "{host:?}");
+    assert!(host.io_pressure.is_some_and(|share| (share - 0.25).abs() < 1e-3), "{host:?}");
+    assert!(host.worker_cpu.is_some_and(|share| share > 0.0 && share <= 1.0), "{host:?}");
+}
+
+#[test]
+fn uncounted_host_figures_are_none() {
+    let mut record = with_ticks("cpu  1 0 1 2 0 0 0 0 0 0\n");
+    assert_eq!(host_figures_from(&record).cpu, None, "four ticks are rounding");
+    for run in &mut record.runs {
+        run.evidence.iter_mut().for_each(|snapshot| snapshot.files.clear());
+        for worker in run.end.iter_mut().flat_map(|end| &mut end.workers) {
+            worker.wall_ns = worker.wall_ns.saturating_mul(1000);
+        }
+    }
+    assert!(host_figures_from(&record).is_unknown(), "{:?}", host_figures_from(&record));
+    record.runs.iter_mut().for_each(|run| run.evidence.clear());
+    assert!(host_figures_from(&record).is_unknown());
+}

@@ -1,0 +1,372 @@
+//! Compares a replay with the capture that it replays: the figures of both, where they differ and why.
+
+use crate::case::{Case, CaseRun};
+use crate::figures::is_late;
+use model::Known;
+use model::job::{Kind, Original, Replay, ReplayPace};
+use model::record::{AtDriver, Replayed};
+use model::replay::{Compared, ReplayComparison};
+use model::units::{show_count, show_ns, show_share};
+
+/// Relative difference of times and rates up to which two runs of a load usually differ.
+const ELAPSED_WITHIN: f64 = 0.1;
+
+/// Relative difference of median latencies and depths up to which two runs of a load usually differ.
+const LATENCY_WITHIN: f64 = 0.15;
+
+/// Share of the operations by which the driver's requests may differ: the last ones may be missing.
+const SAME_WITHIN: f64 = 0.01;
+
+/// Compares the replay of a case with its original; `None` if it is no replay, or no run has ended.
+pub(crate) fn compared(case: &Case) -> Option<ReplayComparison> {
+    let replay = case.stream.replay.as_deref()?;
+    let runs = case.runs.len() as f64;
+    let elapsed_ns = (runs > 0.0).then(|| case.window_ns() / runs).filter(|ns| *ns > 0.0)?;
+    let driver = at_driver(case);
+    let figures = figures(case, replay, (elapsed_ns, driver.as_ref().ok()));
+    let counted = counted(&case.runs);
+    let differs = differs(case, replay, &figures, (counted.as_ref(), &driver));
+    Some(ReplayComparison {
+        capture: replay.file.clone(),
+        pace: replay.pace.word().into(),
+        speed: replay.speed,
+        seen_at: if driver.is_ok() { "driver" } else { "program" }.into(),
+        figures,
+        counted,
+        differs,
+    })
+}
+
+/// All runs at the driver, or why its requests are not known to be those of the replay.
+fn at_driver(case: &Case) -> Known<AtDriver> {
+    let mut sum = AtDriver::default();
+    let mut depths = Vec::new();
+    for run in &case.runs {
+        let one =
+            run.stream.at_driver.as_ref().ok_or("it was not recorded")?.as_ref().map_err(String::clone)?;
+        depths.push(one.depth);
+        for (kind, (requests, latency)) in &one.kinds {
+            let at_kind = sum.kinds.entry(*kind).or_default();
+            at_kind.0 += requests;
+            at_kind.1.merge(latency);
+        }
+    }
+    for kind in Kind::ALL {
+        let asked = case.in_windows(kind).ops;
+        let got = sum.kinds.get(&kind).map_or(0, |(requests, _)| *requests);
+        if asked.abs_diff(got) as f64 > SAME_WITHIN * asked as f64 {
+            let [asked, got] = [asked, got].map(|count| show_count(count as f64));
+            let word = kind.word();
+            return Err(format!("{asked} {word} operations came to {got} requests of its workers there"));
+        }
+    }
+    let all: Option<Vec<f64>> = depths.into_iter().collect();
+    sum.depth = all.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<f64>() / all.len() as f64);
+    Ok(sum)
+}
+
+fn figures(case: &Case, replay: &Replay, (elapsed_ns, driver): (f64, Option<&AtDriver>)) -> Vec<Compared> {
+    let original = &replay.original;
+    let runs = case.runs.len() as f64;
+    let amount = |kind: Kind| case.in_windows(kind);
+    let ops = |kinds: &[Kind]| kinds.iter().map(|k| amount(*k).ops).sum::<u64>() as f64 / runs;
+    let bytes: f64 = Kind::MOVING.iter().map(|k| amount(*k).bytes as f64).sum::<f64>() / runs;
+    let (seconds, then) = (elapsed_ns / 1e9, original.elapsed_ns as f64 / 1e9);
+    let per_second = |amount: f64| (then > 0.0).then(|| amount / then);
+    let moved: u64 = Kind::MOVING.iter().filter_map(|k| original.for_kind(*k)).map(|k| k.bytes).sum();
+    let all = original.operations() as f64;
+    let depth = driver.map_or_else(|| case.depth_mean().ok(), |driver| driver.depth);
+    let mut out = vec![
+        Compared::from_figures("elapsed", "ns", Some(original.elapsed_ns as f64), Some(elapsed_ns)),
+        Compared::from_figures("operations", "", Some(all), Some(ops(&Kind::ALL))),
+        Compared::from_figures("IOPS", "", per_second(all), Some(ops(&Kind::ALL) / seconds)),
+        Compared::from_figures("MB/s", "", per_second(moved as f64 / 1e6), Some(bytes / 1e6 / seconds)),
+        Compared::from_figures("depth", "", original.depth_mean, depth),
+    ];
+    for of in &original.kinds {
+        let (kind, word) = (of.kind, of.kind.word());
+        let amount = amount(kind);
+        let now = ops(&[kind]);
+        let share = Compared::from_figures(
+            &format!("{word} share"),
+            "share",
+            Some(of.operations as f64 / all),
+            Some(now / ops(&Kind::ALL).max(1.0)),
+        );
+        out.push(share);
+        if kind != Kind::Sync {
+            let size = (amount.ops > 0).then(|| amount.bytes as f64 / amount.ops as f64);
+            out.push(Compared::from_figures(
+                &format!("{word} size"),
+                "bytes",
+                Some(of.bytes as f64 / of.operations.max(1) as f64),
+                size,
+            ));
+        }
+        for (rank, q, then) in [("p50", 0.5, of.p50_ns), ("p99", 0.99, of.p99_ns)] {
+            let now = driver.map_or_else(
+                || at(case, kind, q),
+                |driver| driver.kinds.get(&kind)?.1.supported_quantile_ns(q).map(|ns| ns as f64),
+            );
+            out.push(Compared::from_figures(&format!("{word} {rank}"), "ns", then.map(|ns| ns as f64), now));
+        }
+    }
+    out
+}
+
+/// A percentile of a kind; `None` with too few operations, or if it is mostly fathom's lateness.
+fn at(case: &Case, kind: Kind, q: f64) -> Option<f64> {
+    let value = case.latency(kind)?.supported_quantile_ns(q)?;
+    let late = case.open_loop(kind).is_some_and(|open| is_late(value, &open.lateness, q));
+    (!late).then_some(value as f64)
+}
+
+/// The counts of all runs.
+fn counted(runs: &[CaseRun]) -> Option<Replayed> {
+    let all: Vec<&Replayed> = runs.iter().filter_map(|run| run.stream.replayed.as_ref()).collect();
+    let sum = |of: fn(&Replayed) -> u64| all.iter().map(|one| of(one)).sum();
+    (!all.is_empty()).then(|| Replayed {
+        starved: sum(|one| one.starved),
+        starved_ns: all.iter().map(|one| one.starved_ns).max().unwrap_or(0),
+        held_by_depth: sum(|one| one.held_by_depth),
+        held_by_order: sum(|one| one.held_by_order),
+        outside: all.iter().map(|one| one.outside).max().unwrap_or(0),
+        is_whole: all.iter().all(|one| one.is_whole),
+    })
+}
+
+/// The differences and their reasons, the clearest first.
+fn differs(
+    case: &Case,
+    replay: &Replay,
+    figures: &[Compared],
+    (counted, driver): (Option<&Replayed>, &Known<AtDriver>),
+) -> Vec<String> {
+    let mut out = of_the_capture(&replay.original);
+    out.push(match driver {
+        Ok(_) => "Latencies and depth, of both, are from issue to completion at the driver.".into(),
+        Err(why) => format!(
+            "Latencies and depth of the replay are those that a program sees, with its system calls and wake-ups, and those of the capture are the driver's: {why}."
+        ),
+    });
+    out.extend(counted.into_iter().flat_map(|counted| of_the_run(case, replay, counted)));
+    if replay.dense {
+        out.push("What the capture touched was moved together on the target, in its order: distances on the device are shorter than they were.".into());
+    }
+    match replay.pace {
+        ReplayPace::Fast => out.push("Nothing waited for its time (--pace fast), so rates, depth and latencies are those of the target at its limit.".into()),
+        _ if (replay.speed - 1.0).abs() > f64::EPSILON => out.push(format!(
+            "Times were divided by {} (--speed), so rates and depth are meant to differ.",
+            replay.speed
+        )),
+        ReplayPace::Dependent | ReplayPace::Timed => out.extend(of_the_figures(replay, figures, driver.is_ok())),
+    }
+    out
+}
+
+/// Differences that come from the capture.
+fn of_the_capture(original: &Original) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(damage) = &original.damage {
+        out.push(format!("The capture was read up to where it is {damage}."));
+    }
+    if original.completeness == "incomplete" {
+        out.push("The capture is incomplete: requests of the original are missing from it.".into());
+    }
+    if original.left_out > 0 {
+        out.push(format!(
+            "{} requests have no counterpart and were left out (commands to the device, operations on zones).",
+            show_count(original.left_out as f64)
+        ));
+    }
+    out
+}
+
+/// Differences that come from the runs.
+fn of_the_run(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut say = |count: u64, words: String| {
+        if count > 0 {
+            out.push(format!("{} {words}", show_count(count as f64)));
+        }
+    };
+    say(
+        counted.starved,
+        format!(
+            "operations were read from the capture too late, by up to {}: their times are those of the reader.",
+            show_ns(counted.starved_ns as f64)
+        ),
+    );
+    say(
+        counted.held_by_depth,
+        format!(
+            "times an operation was due and all {} places were taken; use a larger --depth.",
+            case.stream.depth
+        ),
+    );
+    say(counted.held_by_order, "operations came late, because those before them in the capture, which wait for others, filled the table of 65,536.".into());
+    say(counted.outside, "discards lay wholly outside what was read or written, and were left out.".into());
+    if !counted.is_whole && replay.pace != ReplayPace::Fast {
+        out.push("It ended before all of the capture was submitted.".into());
+    }
+    out
+}
+
+/// Differences between the figures.
+fn of_the_figures(replay: &Replay, figures: &[Compared], at_driver: bool) -> Vec<String> {
+    let change = |name: &str| figures.iter().find(|f| f.name == name).and_then(|f| f.change);
+    let by =
+        |change: f64| format!("{}{}", show_share(change.abs()), if change > 0.0 { " more" } else { " less" });
+    let mut out = Vec::new();
+    if let Some(elapsed) = change("elapsed").filter(|change| change.abs() > ELAPSED_WITHIN) {
+        let why = match replay.pace {
+            ReplayPace::Dependent if elapsed > 0.0 => {
+                "operations that others wait for took longer here, or their tasks had waited for each other, which a capture does not tell"
+            }
+            ReplayPace::Dependent => "operations that others wait for took less time here",
+            _ => "the last operations completed at another time",
+        };
+        out.push(format!("It took {} time than the original: {why}.", by(elapsed)));
+    }
+    if let Some(depth) = change("depth").filter(|change| change.abs() > LATENCY_WITHIN) {
+        let why = if replay.pace == ReplayPace::Timed && depth > 0.0 {
+            "submissions do not wait for completions, so what is late piles up"
+        } else {
+            "it is the rate times the latency, which differ"
+        };
+        out.push(format!("Mean depth is {} than it was: {why}.", by(depth)));
+    }
+    for kind in Kind::ALL {
+        let Some(p50) =
+            change(&format!("{} p50", kind.word())).filter(|change| change.abs() > LATENCY_WITHIN)
+        else {
+            continue;
+        };
+        let why = match kind {
+            _ if at_driver => "the device has another state, or other load, than it had",
+            Kind::Sync => "a sync here is an fdatasync of the target, which the kernel hands to a thread",
+            _ => {
+                "the capture counts from the driver, a replay from its system call, and the state of the device is another one"
+            }
+        };
+        out.push(format!("The median {} takes {} than it did: {why}.", kind.word(), by(p50)));
+    }
+    out
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+/// A record of the replay of a thousand reads in a second.
+#[cfg(test)]
+pub(crate) fn replaying(
+    pace: ReplayPace,
+    change: impl FnOnce(&mut Replay),
+    counted: Option<&Replayed>,
+) -> model::record::Record {
+    let mut record = Fixture::honest().record();
+    make_replay(&mut record, pace, change);
+    for stream in record.runs.iter_mut().filter_map(|run| run.end.as_mut()).flat_map(|end| &mut end.streams) {
+        stream.replayed = counted.cloned();
+    }
+    record
+}
+
+/// Makes the first stream of a record a replay of a second of reads.
+#[cfg(test)]
+pub(crate) fn make_replay(
+    record: &mut model::record::Record,
+    pace: ReplayPace,
+    change: impl FnOnce(&mut Replay),
+) {
+    let read = model::job::OriginalKind {
+        kind: Kind::Read,
+        operations: 1000,
+        bytes: 4_096_000,
+        sizes: [4096; 2],
+        p50_ns: Some(1),
+        p99_ns: None,
+    };
+    let original = Original {
+        elapsed_ns: 1_000_000_000,
+        depth_mean: Some(1.0),
+        kinds: vec![read],
+        ..Original::default()
+    };
+    let mut replay = Replay {
+        file: "x.capture".into(),
+        pace,
+        speed: 1.0,
+        dense: false,
+        stable_writes: false,
+        largest_bytes: 4096,
+        original,
+        changes: model::job::Changes::default(),
+    };
+    change(&mut replay);
+    record.header.plan.jobs[0].phases[0].streams[0].replay = Some(Box::new(replay));
+}
+
+#[cfg(test)]
+fn compare_replay(
+    pace: ReplayPace,
+    change: impl FnOnce(&mut Replay),
+    counted: Option<&Replayed>,
+) -> ReplayComparison {
+    let record = replaying(pace, change, counted);
+    compared(&crate::case::cases(&record)[0]).unwrap_or_else(|| panic!("no comparison"))
+}
+
+#[test]
+fn figures_of_replay_and_original_are_compared_with_reasons() {
+    let same = compare_replay(ReplayPace::Dependent, |_| {}, None);
+    let figure =
+        |name: &str| same.figures.iter().find(|f| f.name == name).unwrap_or_else(|| panic!("{name}"));
+    assert_eq!((figure("IOPS").original, figure("read size").change), (Some(1000.0), Some(0.0)));
+    assert_eq!((figure("read p99").original, figure("read p99").change), (None, None));
+    assert!(same.differs.iter().any(|why| why.contains("median read")), "{:?}", same.differs);
+    assert!(compared(&crate::case::cases(&Fixture::honest().record())[0]).is_none());
+    let counted = Replayed {
+        starved: 3,
+        starved_ns: 5_000_000,
+        held_by_depth: 7,
+        is_whole: true,
+        ..Replayed::default()
+    };
+    let held = compare_replay(ReplayPace::Timed, |replay| replay.dense = true, Some(&counted));
+    // Of all five runs.
+    for words in ["15 operations were read", "35 times an operation was due", "moved together"] {
+        assert!(held.differs.iter().any(|why| why.contains(words)), "{words}: {:?}", held.differs);
+    }
+    let fast = compare_replay(ReplayPace::Fast, |replay| replay.original.left_out = 2, None);
+    assert!(fast.differs.len() == 3 && fast.differs[0].starts_with("2 requests"), "{:?}", fast.differs);
+}
+
+#[test]
+fn latencies_come_from_the_driver_if_its_requests_match_the_operations() {
+    let seen_by = |driver: &dyn Fn(u64) -> Known<AtDriver>| {
+        let mut record = replaying(ReplayPace::Dependent, |_| {}, None);
+        for end in record.runs.iter_mut().filter_map(|run| run.end.as_mut()) {
+            let ops = end.streams[0].kinds[&Kind::Read].latency.count();
+            end.streams[0].at_driver = Some(driver(ops));
+        }
+        compared(&crate::case::cases(&record)[0]).unwrap_or_else(|| panic!("no comparison"))
+    };
+    let at_driver = |requests: u64| {
+        let mut latency = model::histogram::Histogram::default();
+        (0..requests).for_each(|_| latency.record(1));
+        Ok(AtDriver { depth: Some(0.5), kinds: [(Kind::Read, (requests, latency))].into() })
+    };
+    let figure = |of: &ReplayComparison, name: &str| {
+        of.figures.iter().find(|f| f.name == name).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    let seen = seen_by(&at_driver);
+    assert_eq!(seen.seen_at, "driver");
+    assert_eq!((figure(&seen, "read p50").change, figure(&seen, "depth").replay), (Some(0.0), Some(0.5)));
+    // Requests of another number are not its operations: split, merged, or made by the page cache.
+    let split = seen_by(&|ops| at_driver(2 * ops));
+    assert_eq!((split.seen_at.as_str(), figure(&split, "depth").replay == Some(0.5)), ("program", false));
+    assert!(split.differs[0].contains("read operations came to"), "{:?}", split.differs);
+    let lost = seen_by(&|_| Err("the kernel's tracer lost 7 events".into()));
+    assert!(lost.differs[0].ends_with("the kernel's tracer lost 7 events."), "{:?}", lost.differs);
+}

@@ -1,0 +1,554 @@
+//! Time series of a case.
+//!
+//! 1. [`series`]: operations per second of a run in steps of equal length. Questions about warm-up, steps, drift and independence use it.
+//! 2. [`Course`]: what the devices had completed at each snapshot of a run, interpolated between snapshots.
+//! 3. [`per_second`]: the table of the report, fathom and the device second by second.
+//! 4. [`course`]: the intervals as finely as the record has them, and latencies in buckets, for drawings.
+
+use crate::case::{Case, CaseRun, no_run};
+use crate::figures::is_late;
+use model::evidence::{BlockStat, Moment};
+use model::figures::Observed;
+use model::job::Kind;
+use model::machine::Layer;
+use model::record::{Cell, Interval, KindEnd};
+use model::report::{CourseOf, DeviceSecond, LatencyBuckets, RunFigures, Second};
+use model::{Known, report};
+use stats::series::{FEWEST_STEPS, Series};
+use std::collections::BTreeMap;
+
+/// The most steps of a series: more add nothing, and the quadratic search for a change gets slow.
+const MOST_STEPS: usize = 120;
+
+/// Mean operations in a step. With fewer, counting whole operations adds more noise than the storage has.
+const OPS_PER_STEP: f64 = 10.0;
+
+/// Minimum length of a step in mean latencies. In a shorter step a full queue completes at once or not at all.
+const LATENCIES_PER_STEP: f64 = 2.0;
+
+/// Operations and bytes of an interval without syncs: these are the price of writes, not a rate.
+pub(crate) fn moved(row: &Interval) -> (u64, u64) {
+    let cells = row.cells.iter().filter(|(kind, _)| **kind != Kind::Sync);
+    cells.fold((0, 0), |(ops, bytes), (_, c)| (ops.saturating_add(c.0), bytes.saturating_add(c.1)))
+}
+
+/// The intervals of a stream that have a length.
+pub(crate) fn rows_of<'a>(ran: &CaseRun<'a>) -> impl Iterator<Item = &'a Interval> {
+    let stream = ran.stream.stream;
+    ran.run.intervals.iter().filter(move |r| r.stream == stream && r.end_ns > r.start_ns)
+}
+
+/// The series of every run.
+///
+/// # Errors
+/// If there is no run, or a run has no series.
+pub(crate) fn courses(case: &Case) -> Known<Vec<Series>> {
+    if case.runs.is_empty() { Err(no_run()) } else { case.runs.iter().map(series).collect() }
+}
+
+/// The series of a run.
+///
+/// # Errors
+/// If the record has no intervals of it, or it is too short for any conclusion.
+pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
+    let rows: Vec<&Interval> = rows_of(ran).collect();
+    let from = rows.iter().map(|r| r.start_ns).min().ok_or("the course of the run is not in the record")?;
+    let to = rows.iter().map(|r| r.end_ns).max().unwrap_or(from);
+    let span_ns = (to - from) as f64;
+    let ops: f64 = rows.iter().map(|r| moved(r).0 as f64).sum();
+    let latencies = || ran.stream.kinds.values().map(|k| &k.latency);
+    let counted: f64 = latencies().map(|h| h.count() as f64).sum();
+    let mean_ns = latencies().map(|h| h.sum_ns() as f64).sum::<f64>() / counted.max(1.0);
+    let steps = (rows.len() as f64)
+        .min(ops / OPS_PER_STEP)
+        .min(span_ns / (LATENCIES_PER_STEP * mean_ns).max(1.0))
+        .min(MOST_STEPS as f64) as usize;
+    if steps < FEWEST_STEPS {
+        return Err(format!(
+            "the run is too short for that: stretches of time with enough operations in them are {steps}, and {FEWEST_STEPS} are needed"
+        ));
+    }
+    Ok(spread(&rows, from as f64, span_ns / steps as f64, steps))
+}
+
+/// Divides the operations of each row among the steps that it overlaps.
+fn spread(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Series {
+    let mut rates = vec![0.0; steps];
+    for row in rows {
+        let (a, b) = (row.start_ns as f64 - from_ns, row.end_ns as f64 - from_ns);
+        let per_ns = moved(row).0 as f64 / (b - a).max(1.0);
+        let first = (a / step_ns) as usize;
+        for (i, rate) in rates.iter_mut().enumerate().skip(first) {
+            let (begin, end) = (i as f64 * step_ns, (i + 1) as f64 * step_ns);
+            if begin >= b {
+                break;
+            }
+            *rate += (b.min(end) - a.max(begin)).max(0.0) * per_ns;
+        }
+    }
+    for rate in &mut rates {
+        *rate *= 1e9 / step_ns;
+    }
+    Series { from_ns, step_ns, rates }
+}
+
+/// What the layers had completed since the start of a run, at each snapshot.
+pub(crate) struct Course {
+    /// ns since the workers started, and the counters, in the order of time. At least two.
+    points: Vec<(f64, BlockStat)>,
+}
+
+/// What the layers completed in a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stretch {
+    /// Its length, as far as snapshots cover it.
+    pub seconds: f64,
+    /// Completed reads and writes.
+    pub ios: f64,
+    /// Bytes of these.
+    pub bytes: f64,
+    /// Mean time of a request in ns; `None` without requests.
+    pub latency_ns: Option<f64>,
+    /// Mean requests in flight.
+    pub in_flight: f64,
+}
+
+impl Course {
+    /// Reads the snapshots of a run.
+    ///
+    /// # Errors
+    /// Why a layer was not counted.
+    pub(crate) fn from_run(ran: &CaseRun, layers: &[&Layer]) -> Known<Self> {
+        let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
+        let parse = |text: &str| BlockStat::parse(text);
+        let mut first = Vec::new();
+        for layer in layers {
+            first.push(parse(start.text(&layer.stat_file)?)?);
+        }
+        let zero = began_ns(ran)?;
+        let mut now = first.clone();
+        let mut points = vec![(start.at_ns as f64 - zero, BlockStat::default())];
+        let during = ran.run.evidence.iter().filter(|s| s.moment == Moment::During);
+        for snapshot in during.chain([stop]) {
+            for (layer, stat) in layers.iter().zip(&mut now) {
+                // A file is missing from a snapshot if it has not changed.
+                if snapshot.files.contains_key(&layer.stat_file) {
+                    *stat = parse(snapshot.text(&layer.stat_file)?)?;
+                }
+            }
+            let mut sum = BlockStat::default();
+            for ((stat, before), layer) in now.iter().zip(&first).zip(layers) {
+                let passed = stat.since(before);
+                let backwards = || format!("{}: the counters went backwards", layer.stat_file);
+                sum = sum.plus(&passed.ok_or_else(backwards)?);
+            }
+            let at = snapshot.at_ns as f64 - zero;
+            if points.last().is_some_and(|(last, _)| at > *last) {
+                points.push((at, sum));
+            }
+        }
+        if points.len() < 2 {
+            Err("no time passed between the snapshots at start and stop".into())
+        } else {
+            Ok(Self { points })
+        }
+    }
+
+    /// What was completed between two times in ns since the workers started; `None` if that is empty or outside the snapshots.
+    pub(crate) fn between(&self, from_ns: f64, to_ns: f64) -> Option<Stretch> {
+        let (first, last) = (self.points.first()?.0, self.points.last()?.0);
+        let (from_ns, to_ns) = (from_ns.max(first), to_ns.min(last));
+        if to_ns <= from_ns {
+            return None;
+        }
+        let (a, b) = (self.at(from_ns)?, self.at(to_ns)?);
+        let [ios, bytes, ms, queue_ms] = std::array::from_fn(|i| b[i] - a[i]);
+        Some(Stretch {
+            seconds: (to_ns - from_ns) / 1e9,
+            ios,
+            bytes,
+            latency_ns: (ios >= 0.5).then(|| ms * 1e6 / ios),
+            in_flight: queue_ms * 1e6 / (to_ns - from_ns),
+        })
+    }
+
+    /// What was completed between the first and the last snapshot within two times; `None` with fewer than two.
+    pub(crate) fn within(&self, from_ns: f64, to_ns: f64) -> Option<Stretch> {
+        let mut inside = self.points.iter().map(|p| p.0).filter(|at| (from_ns..=to_ns).contains(at));
+        let first = inside.next()?;
+        self.between(first, inside.next_back()?)
+    }
+
+    /// Requests, bytes, ms and queue ms at a time, interpolated.
+    fn at(&self, ns: f64) -> Option<[f64; 4]> {
+        let numbers = |s: &BlockStat| {
+            let t = s.total();
+            [t.ios, t.bytes, t.ms, s.queue_ms].map(|n| n as f64)
+        };
+        let after = self.points.iter().position(|p| p.0 >= ns)?;
+        let (at, counted) = self.points.get(after)?;
+        let Some((before, earlier)) = after.checked_sub(1).and_then(|i| self.points.get(i)) else {
+            return Some(numbers(counted));
+        };
+        let part = (ns - before) / (at - before);
+        let (a, b) = (numbers(earlier), numbers(counted));
+        Some(std::array::from_fn(|i| a[i] + (b[i] - a[i]) * part))
+    }
+}
+
+/// When the workers of a run started, in ns since the session started. They end right before the stop snapshot and know how long they
+/// ran. The time from the start snapshot to their start is unknown.
+fn began_ns(ran: &CaseRun) -> Known<f64> {
+    let (start, stop) = (ran.at(Moment::Start)?.at_ns, ran.at(Moment::Stop)?.at_ns);
+    let longest = ran.end.workers.iter().map(|w| w.wall_ns).max().filter(|ns| *ns > 0);
+    Ok(longest.map_or(start, |ns| stop.saturating_sub(ns).max(start)) as f64)
+}
+
+/// The most rows per run. Rows of a longer run cover several seconds, so that the report of a week has a readable size.
+const MOST_ROWS: f64 = 3600.0;
+
+const SECOND_NS: f64 = 1e9;
+
+/// A shorter rest at the end, in seconds, is rounding and gets no row.
+const SHORTEST_REST: f64 = 0.01;
+
+/// The rows of all runs of a case.
+pub(crate) fn per_second(case: &Case) -> Vec<Second> {
+    case.runs.iter().flat_map(|ran| seconds_of_run(case, ran)).collect()
+}
+
+fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
+    let (from, to) = rows_of(ran).fold((u64::MAX, 0), |(a, b), r| (a.min(r.start_ns), b.max(r.end_ns)));
+    if to <= from {
+        return Vec::new();
+    }
+    let span = (to - from) as f64;
+    let step = SECOND_NS * (span / SECOND_NS / MOST_ROWS).ceil().max(1.0);
+    let count = (span / step - SHORTEST_REST).ceil().max(1.0) as usize;
+    // A device does not count by stream. Its rows are shown with each stream.
+    let device = case.has_storage().then(|| Course::from_run(ran, &case.tops().ok()?).ok()).flatten();
+    let end_of = |i: usize| if i + 1 == count { span } else { step * (i + 1) as f64 };
+    let ours = own_work_by_row(ran, from, count, step);
+    let moved = |bytes: f64| if case.stream.moves_no_data() { 0.0 } else { bytes };
+    let second = |(i, ours): (usize, OwnWork)| {
+        let (begin, end) = (step * i as f64, end_of(i));
+        let seconds = (end - begin) / SECOND_NS;
+        let zero = from as f64;
+        Second {
+            run: ran.run.start.repeat,
+            start_s: begin / SECOND_NS,
+            seconds,
+            iops: ours.ops / seconds,
+            mb_per_s: moved(ours.bytes) / seconds / 1e6,
+            p99_at_most_ns: ours.p99_ns,
+            device: device.as_ref().and_then(|d| d.between(zero + begin, zero + end)).map(|d| DeviceSecond {
+                iops: d.ios / d.seconds,
+                mb_per_s: d.bytes / d.seconds / 1e6,
+                latency_ns: d.latency_ns,
+                in_flight: d.in_flight,
+            }),
+        }
+    };
+    ours.into_iter().enumerate().map(second).collect()
+}
+
+/// Fathom's part of a row.
+#[derive(Clone, Default)]
+struct OwnWork {
+    ops: f64,
+    bytes: f64,
+    p99_ns: Option<u64>,
+}
+
+/// Divides every interval among the rows that it overlaps. The last row includes everything after it.
+fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<OwnWork> {
+    let mut out = vec![OwnWork::default(); count];
+    for row in rows_of(ran) {
+        let (a, b) = ((row.start_ns - from) as f64, (row.end_ns - from) as f64);
+        let (ops, bytes) = moved(row);
+        let p99 = row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.3).max();
+        let first = ((a / step) as usize).min(count.saturating_sub(1));
+        for (i, ours) in out.iter_mut().enumerate().skip(first) {
+            let begin = step * i as f64;
+            let end = if i + 1 == count { b } else { begin + step };
+            let part = (b.min(end) - a.max(begin)) / (b - a);
+            if part <= 0.0 && i > first {
+                break;
+            }
+            ours.ops += part.max(0.0) * ops as f64;
+            ours.bytes += part.max(0.0) * bytes as f64;
+            ours.p99_ns = ours.p99_ns.max(p99);
+        }
+    }
+    out
+}
+
+/// The most points of a result: what a page can draw, in a report of readable size.
+const MOST_POINTS: usize = 3000;
+
+/// The most runs with tails of their own. A drawing cannot distinguish more.
+const MOST_TAILS: usize = 40;
+
+/// Entries of a tail for each factor of ten.
+const STEPS_A_DECADE: f64 = 10.0;
+
+/// The intervals of all complete runs; `None` if the record has none.
+pub(crate) fn course(case: &Case) -> Option<report::Course> {
+    let rows: usize = case.runs.iter().map(|ran| rows_of(ran).count()).sum();
+    let joined = rows.div_ceil(MOST_POINTS).max(1);
+    let mut out = report::Course { joined: joined as u32, ..report::Course::default() };
+    for kind in case.runs.iter().flat_map(|ran| ran.stream.kinds.keys()) {
+        out.directions.entry(kind.word().into()).or_default();
+    }
+    for ran in &case.runs {
+        let mut rows: Vec<&Interval> = rows_of(ran).collect();
+        rows.sort_by_key(|row| row.start_ns);
+        let from = rows.first().map_or(0, |row| row.start_ns);
+        for part in rows.chunks(joined) {
+            add(&mut out, ran.run.start.repeat, from, part);
+        }
+    }
+    (!out.run.is_empty()).then_some(out)
+}
+
+/// Adds neighbouring intervals up to one point.
+fn add(out: &mut report::Course, run: u32, from: u64, part: &[&Interval]) {
+    let (Some(first), Some(last)) = (part.first(), part.last()) else { return };
+    let ns: f64 = part.iter().map(|row| (row.end_ns - row.start_ns) as f64).sum();
+    let depth: f64 = part.iter().map(|row| row.depth_ns as f64).sum();
+    let span_ns = last.end_ns.saturating_sub(first.start_ns).max(1) as f64;
+    out.run.push(run);
+    out.start_s.push(rounded((first.start_ns - from) as f64 / 1e9, 1e4));
+    out.seconds.push(rounded(span_ns / 1e9, 1e4));
+    out.depth_mean.push(rounded(depth / ns.max(1.0), 1e2));
+    for (word, of) in &mut out.directions {
+        let of_kind =
+            |row: &&Interval| row.cells.iter().find(|(kind, _)| kind.word() == word).map(|(_, cell)| *cell);
+        add_direction(of, span_ns / 1e9, &part.iter().filter_map(of_kind).collect::<Vec<Cell>>());
+    }
+}
+
+fn add_direction(out: &mut CourseOf, seconds: f64, cells: &[Cell]) {
+    let ops: f64 = cells.iter().map(|cell| cell.0 as f64).sum();
+    let bytes: f64 = cells.iter().map(|cell| cell.1 as f64).sum();
+    let medians: f64 = cells.iter().map(|cell| cell.0 as f64 * cell.2 as f64).sum();
+    out.iops.push(rounded(ops / seconds, 10.0));
+    out.mb_per_s.push(rounded(bytes / seconds / 1e6, 1e2));
+    let some = |ns: Option<u64>| ns.filter(|_| ops > 0.0);
+    out.p50_ns.push(some(Some((medians / ops.max(1.0)).round() as u64)));
+    out.p99_ns.push(some(cells.iter().map(|cell| cell.3).max()));
+    out.max_ns.push(some(cells.iter().map(|cell| cell.4).max()));
+}
+
+/// Further digits would only enlarge the report.
+fn rounded(value: f64, scale: f64) -> f64 {
+    (value * scale).round() / scale
+}
+
+/// Latencies of all complete runs, by direction.
+pub(crate) fn latencies(seen: Option<&Observed>) -> BTreeMap<String, LatencyBuckets> {
+    let kinds = seen.into_iter().filter(|seen| !seen.is_cut).flat_map(|seen| &seen.kinds);
+    kinds.map(|(kind, of): (&Kind, _)| (kind.word().into(), LatencyBuckets::from(&of.latency))).collect()
+}
+
+/// Adds the tails of the runs, unless there are too many runs.
+pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
+    if runs.len() > MOST_TAILS {
+        return;
+    }
+    for run in runs {
+        let Some(ran) = case.runs.iter().find(|ran| ran.run.start.repeat == run.run) else { continue };
+        let kinds = ran.stream.kinds.iter().filter(|(_, end)| end.latency.count() > 0);
+        run.tails_ns = kinds.map(|(kind, end)| (kind.word().into(), tail(end))).collect();
+    }
+}
+
+/// The latency that one operation in 10^(k/10) exceeds. If ten operations lie beyond an entry, they do so for all entries before it.
+fn tail(end: &KindEnd) -> Vec<Option<u64>> {
+    let quantile = |k: u32| 1.0 - 10_f64.powf(-f64::from(k) / STEPS_A_DECADE);
+    let quantiles = (1..).map(|k| (quantile(k), end.latency.supported_quantile_ns(quantile(k))));
+    let late = |q: f64, ns: u64| end.open.as_ref().is_some_and(|open| is_late(ns, &open.lateness, q));
+    quantiles.map_while(|(q, ns)| Some((q, ns?))).map(|(q, ns)| (!late(q, ns)).then_some(ns)).collect()
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+/// Adds a snapshot every half second to runs that have none. `done` is the completed share by then, and `ms_per_io` the time of a
+/// request.
+#[cfg(test)]
+pub(crate) fn look_inside(
+    record: &mut model::record::Record,
+    ms_per_io: impl Fn(f64) -> f64,
+    done: impl Fn(f64) -> f64,
+) {
+    const FILE: &str = "/sys/block/vda/stat";
+    for run in &mut record.runs {
+        let (start, stop) = (run.evidence[0].clone(), run.evidence[1].clone());
+        let span = run.end.as_ref().map_or(0, |e| e.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0));
+        let from = stop.at_ns - span;
+        let parse = |s: &model::evidence::Snapshot| BlockStat::parse(s.text(FILE).unwrap()).unwrap();
+        let (a, b) = (parse(&start), parse(&stop));
+        let ios = (b.total().ios - a.total().ios) as f64;
+        let mut ms = a.read.ms as f64;
+        let mut before = 0.0;
+        let steps = span / 500_000_000;
+        for step in 1..=steps {
+            let part = step as f64 / steps as f64;
+            let at = (a.read.ios as f64 + ios * done(part)) as u64;
+            ms += ios * (done(part) - before) * ms_per_io(part);
+            before = done(part);
+            let w = a.write;
+            let text = format!(
+                "{at} 0 {} {} {} 0 {} {} 0 0 {} 0 0 0 0 0 0\n",
+                at * 8,
+                ms as u64,
+                w.ios,
+                w.bytes / 512,
+                w.ms,
+                a.queue_ms + ms as u64 - a.read.ms
+            );
+            let files = [(FILE.to_owned(), Ok(text))].into();
+            let moment = if step == steps { Moment::Stop } else { Moment::During };
+            let snapshot = model::evidence::Snapshot {
+                moment,
+                at_ns: from + step * 500_000_000,
+                files,
+                targets: Vec::new(),
+            };
+            if step == steps {
+                run.evidence[1].files.insert(FILE.to_owned(), snapshot.files[FILE].clone());
+            } else {
+                let last = run.evidence.len();
+                run.evidence.insert(last, snapshot);
+            }
+        }
+    }
+}
+
+#[test]
+fn intervals_of_any_length_become_steps_without_losing_operations() {
+    let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
+    for (i, row) in record.runs[0].intervals.iter_mut().enumerate() {
+        row.end_ns += (i as u64 % 3) * 7_000_000;
+    }
+    let case = &crate::case::cases(&record)[0];
+    let s = series(&case.runs[0]).unwrap();
+    assert_eq!(s.rates.len(), 10);
+    let ops: f64 = s.rates.iter().sum::<f64>() * s.step_ns / 1e9;
+    assert!((ops - 10_000.0).abs() < 1e-6, "{ops}");
+}
+
+#[test]
+fn a_missing_or_short_series_gives_a_reason() {
+    let mut record = Fixture { runs: 1, ops: 80, latency_ns: Some(1000), ..Fixture::honest() }.record();
+    assert!(series(&crate::case::cases(&record)[0].runs[0]).is_err_and(|why| why.contains("too short")));
+    record.runs[0].intervals.clear();
+    assert!(series(&crate::case::cases(&record)[0].runs[0]).is_err_and(|why| why.contains("record")));
+}
+
+#[test]
+fn counters_are_interpolated_between_snapshots() {
+    let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
+    look_inside(&mut record, |part| if part <= 0.5 { 1.0 } else { 3.0 }, |part| part);
+    let case = &crate::case::cases(&record)[0];
+    let course = Course::from_run(&case.runs[0], &case.tops().unwrap()).unwrap();
+    let first = course.between(0.0, 0.5e9).unwrap();
+    let second = course.between(0.5e9, 1e9).unwrap();
+    assert!((second.ios - 5_500.0).abs() < 2.0 && (second.bytes - 5_500.0 * 4096.0).abs() < 8192.0);
+    assert!(first.latency_ns < second.latency_ns.map(|l| l * 0.6), "{first:?} {second:?}");
+    assert!((course.between(0.5e9, 0.75e9).unwrap().ios - 2_750.0).abs() < 2.0);
+    assert_eq!((course.between(2e9, 3e9), course.within(0.6e9, 0.9e9)), (None, None));
+}
+
+#[test]
+fn a_run_without_counters_has_no_device_series_but_a_reason() {
+    let record = Fixture { stat_unreadable: true, ..Fixture::honest() }.record();
+    let case = &crate::case::cases(&record)[0];
+    assert!(
+        Course::from_run(&case.runs[0], &case.tops().unwrap()).is_err_and(|why| why.contains("Permission"))
+    );
+}
+
+#[test]
+fn each_second_has_fathoms_and_the_devices_figures() {
+    let mut record = Fixture { runs: 2, ..Fixture::honest() }.record();
+    let case = &crate::case::cases(&record)[0];
+    let rows = per_second(case);
+    assert!(rows.iter().all(|r| (r.seconds - 1.0).abs() < 1e-9));
+    assert_eq!(rows.len(), 2, "two runs of a second");
+    assert!((rows[0].iops - 10_000.0).abs() < 1.0 && (rows[0].mb_per_s - 40.96).abs() < 0.01);
+    let device = rows[1].device.unwrap();
+    assert!(device.iops > 9_500.0 && device.iops < 11_500.0 && device.latency_ns.is_some(), "{device:?}");
+    assert!(rows[1].p99_at_most_ns.is_some_and(|ns| ns > 3_000_000));
+    for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
+        (row.start_ns, row.end_ns) = (row.start_ns * 25, row.end_ns * 25);
+    }
+    let rows = per_second(&crate::case::cases(&record)[0]);
+    assert_eq!(rows.len(), 50);
+    assert!(rows[30].device.is_none(), "the last snapshot was earlier");
+}
+
+#[test]
+fn a_run_of_days_has_few_rows_and_a_run_without_intervals_none() {
+    let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
+    for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
+        (row.start_ns, row.end_ns) = (row.start_ns * 500_000, row.end_ns * 500_000);
+    }
+    let rows = per_second(&crate::case::cases(&record)[0]);
+    assert!(rows.len() <= 3600 && rows[0].seconds > 100.0, "{}", rows.len());
+    record.runs[0].intervals.clear();
+    assert!(per_second(&crate::case::cases(&record)[0]).is_empty());
+}
+
+#[test]
+fn every_operation_is_in_the_series_and_in_the_buckets() {
+    let record = Fixture { runs: 2, ..Fixture::honest() }.record();
+    let case = &crate::case::cases(&record)[0];
+    let course = course(case).unwrap();
+    let reads = &course.directions["read"];
+    let ops: f64 = reads.iops.iter().zip(&course.seconds).map(|(iops, s)| iops * s).sum();
+    assert!((ops - 20_000.0).abs() < 20.0, "{ops}");
+    assert_eq!((course.joined, course.run.first(), course.run.last()), (1, Some(&0), Some(&1)));
+    assert!(reads.p50_ns.iter().zip(&reads.max_ns).all(|(p50, max)| p50 <= max && p50.is_some()));
+    assert!(course.depth_mean.iter().all(|depth| (depth - 31.5).abs() < 2.0), "{:?}", course.depth_mean);
+    let latencies = latencies(Some(&crate::figures::observed(case)));
+    assert_eq!(latencies["read"].count(), 20_000);
+}
+
+#[test]
+fn missing_intervals_give_no_series_and_too_many_are_joined() {
+    let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
+    let rows = record.runs[0].intervals.clone();
+    let span = rows.iter().map(|r| r.end_ns).max().unwrap();
+    record.runs[0].intervals = (0..800_u64)
+        .flat_map(|i| {
+            rows.iter().cloned().map(move |r| Interval {
+                start_ns: r.start_ns + i * span,
+                end_ns: r.end_ns + i * span,
+                ..r
+            })
+        })
+        .collect();
+    let many = course(&crate::case::cases(&record)[0]).unwrap();
+    assert!(many.run.len() <= MOST_POINTS && many.joined > 1, "{} of {}", many.run.len(), many.joined);
+    record.runs[0].intervals.clear();
+    assert_eq!(course(&crate::case::cases(&record)[0]), None);
+}
+
+#[test]
+fn a_tail_ends_with_ten_operations_beyond_and_only_few_runs_have_tails() {
+    let record = Fixture { runs: 3, ..Fixture::honest() }.record();
+    let case = &crate::case::cases(&record)[0];
+    let mut runs = crate::figures::figures(case).runs;
+    add_tails(case, &mut runs);
+    let tail = &runs[1].tails_ns["read"];
+    // 10,000 operations: one in a thousand has ten beyond it.
+    assert_eq!(tail.len(), 30, "{tail:?}");
+    assert_eq!(tail[19], runs[1].percentiles_ns["read"]["99"], "one in a hundred");
+    assert!(tail.is_sorted());
+    let mut many = vec![runs[0].clone(); MOST_TAILS + 1];
+    many.iter_mut().for_each(|run| run.tails_ns.clear());
+    add_tails(case, &mut many);
+    assert!(many.iter().all(|run| run.tails_ns.is_empty()));
+}

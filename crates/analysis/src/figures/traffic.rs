@@ -1,0 +1,461 @@
+//! Traffic of other processes: requests and bytes on the disks below the targets that were not fathom's. It covers the disks of the targets
+//! and every disk below: a loop device, a volume and an array share the disks they are on.
+//!
+//! The kernel charges a request to the process that caused it on every disk that it passes, even if a thread of a loop device forwards it.
+//! Late write-back and the journal below a loop device are charged to no process. So writes below are judged only if the session writes
+//! nothing, not even a test file. Read-ahead that no operation used is fathom's own traffic.
+
+pub(crate) use crate::case::AMPLIFICATION;
+use crate::case::{Amount, COUNTS_AT_ALL, Case, grown, share};
+use model::Known;
+use model::evidence::{BlockFlow, CgroupIo, Moment};
+use model::job::{Advice, Kind, Pattern, Stream};
+use model::machine::{Layer, LayerKind, Place};
+use model::plan::Role;
+use model::units::show_bytes;
+use std::collections::BTreeSet;
+
+/// Bytes per run that are never counted as traffic of others: a journal commit, fathom's own session file, a log line.
+pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
+
+/// Largest operation whose requests are comparable one to one. The device's limits split larger ones.
+const COUNTED_TO_BYTES: u32 = 64 << 10;
+
+/// File systems that write no more for themselves than [`AMPLIFICATION`] allows.
+const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
+
+/// Arrays that do not read for themselves.
+const PLAIN_ARRAYS: &[&str] = &["raid0", "raid1", "raid10", "linear"];
+
+/// Traffic of other processes on some disks in all runs of a case, and the total traffic of these disks.
+pub(crate) struct Traffic {
+    /// The disks: `vda`, or `vda and vdb`.
+    pub(crate) disks: String,
+    pub(crate) read: Amount,
+    pub(crate) write: Amount,
+    /// Bytes written beyond fathom's that other processes may have written, or the file system and its journal for fathom. `write` has
+    /// none of them.
+    pub(crate) unattributed_bytes: u64,
+    /// All traffic of the disks.
+    pub(crate) total: BlockFlow,
+    /// Whether fathom's part is what fathom issued, since the kernel charged nothing.
+    pub(crate) inferred: bool,
+    /// Share of the runs' time in which a request was in flight, on the busiest disk.
+    pub(crate) busy_share: f64,
+}
+
+impl Traffic {
+    /// Reads and writes of other processes together.
+    pub(crate) fn all(&self) -> Amount {
+        self.read.plus(self.write)
+    }
+}
+
+/// Fathom's part of the traffic of a disk.
+struct OwnTraffic {
+    read: Amount,
+    write: Amount,
+    inferred: bool,
+}
+
+/// Returns the traffic of other processes on the disks of the targets, then on each disk below.
+///
+/// # Errors
+/// For each disk: why it was not counted, or why fathom's part cannot be separated.
+pub(crate) fn of_others(case: &Case) -> Vec<Known<Traffic>> {
+    // A device does not count by stream, so the traffic of all streams is fathom's.
+    let case = &case.with_sharers();
+    std::iter::once(traffic_of_shared_disks(case))
+        .chain(lower_disks(case).iter().map(|disk| disk.traffic(case)))
+        .collect()
+}
+
+fn traffic_of_shared_disks(case: &Case) -> Known<Traffic> {
+    let disks = case.shared()?;
+    let device = case.counted(&disks)?;
+    let ours = own_traffic(case)?;
+    let names: Vec<&str> = disks.iter().map(|l| l.name.as_str()).collect();
+    let (write, more) = (foreign_writes(case, device.write, ours.write), excess(device.write, ours.write));
+    Ok(Traffic {
+        disks: names.join(" and "),
+        read: excess(device.read, ours.read),
+        write,
+        unattributed_bytes: more.bytes.saturating_sub(write.bytes),
+        total: device.total(),
+        inferred: ours.inferred,
+        busy_share: busy_share(case, &disks)?,
+    })
+}
+
+/// Share of the runs' time in which a request was in flight, on the busiest of these disks.
+fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
+    let mut ms = 0.0;
+    for ran in &case.runs {
+        ms += ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns) as f64 / 1e6;
+    }
+    let busy = disks.iter().map(|disk| Ok(case.counted(&[disk])?.busy_ms as f64));
+    let busiest = busy.collect::<Known<Vec<f64>>>()?.into_iter().fold(0.0, f64::max);
+    Ok(share(busiest, ms))
+}
+
+/// Whether each request of fathom is one request of the device, so that requests of others can be counted.
+pub(crate) fn comparable(case: &Case) -> bool {
+    case.largest_bytes() <= COUNTED_TO_BYTES
+}
+
+/// Whether all file systems are in [`MODEST`].
+pub(crate) fn is_modest(case: &Case) -> bool {
+    case.places().all(|p| MODEST.contains(&p.kind()))
+}
+
+/// Whether any job of the session writes.
+pub(crate) fn session_writes(case: &Case) -> bool {
+    let phases = case.record.header.plan.jobs.iter().flat_map(|j| &j.phases);
+    phases.flat_map(|p| &p.streams).any(model::job::Stream::changes_targets)
+}
+
+fn own_traffic(case: &Case) -> Known<OwnTraffic> {
+    let issued = (case.issued(Kind::Read), case.issued(Kind::Write));
+    match case.own() {
+        // In v1 the write-back of fathom's pages is charged to the root group, hence the larger of the two.
+        Ok(own) => Ok(OwnTraffic {
+            read: Amount { ops: own.ios[0], bytes: own.bytes[0] },
+            write: Amount { ops: own.ios[1].max(issued.1.ops), bytes: own.bytes[1].max(issued.1.bytes) },
+            inferred: false,
+        }),
+        Err(_) if case.is_direct() => Ok(OwnTraffic { read: issued.0, write: issued.1, inferred: true }),
+        Err(why) => Err(format!("buffered I/O cannot be told from that of others: {why}")),
+    }
+}
+
+/// Writes beyond those that fathom's own explain. Synchronous writes and copy-on-write file systems multiply writes without a known
+/// bound, so only reads are judged there.
+fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
+    if !case.does(Kind::Write) {
+        return excess(device, ours);
+    }
+    if case.any_sync() || !is_modest(case) {
+        return Amount::default();
+    }
+    excess(device, Amount { ops: grown(ours.ops), bytes: grown(ours.bytes) })
+}
+
+fn excess(device: BlockFlow, ours: Amount) -> Amount {
+    Amount { ops: device.ios.saturating_sub(ours.ops), bytes: device.bytes.saturating_sub(ours.bytes) }
+}
+
+/// A disk below the disks of the targets.
+struct LowerDisk<'a> {
+    disk: &'a Layer,
+    /// The layers directly above it.
+    above: Vec<&'a Layer>,
+    /// A layer above it that reads and writes for itself.
+    busy: Option<&'a Layer>,
+}
+
+/// Every such disk once, from the top down. Empty if the disks above are unknown.
+fn lower_disks<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
+    let shared = case.shared().unwrap_or_default();
+    let mut out: Vec<LowerDisk> = Vec::new();
+    if shared.is_empty() {
+        return out;
+    }
+    for place in case.places() {
+        for (at, disk) in place.layers.iter().enumerate() {
+            // A partition's disk counts its traffic.
+            if disk.kind == LayerKind::Partition || shared.iter().any(|l| l.stat_file == disk.stat_file) {
+                continue;
+            }
+            let above = place.layers.iter().filter(|l| l.below.contains(&at));
+            let busy = independent_layer_above(place, at);
+            if let Some(known) = out.iter_mut().find(|l| l.disk.stat_file == disk.stat_file) {
+                let new = |l: &&Layer| known.above.iter().all(|k| k.stat_file != l.stat_file);
+                let more: Vec<&Layer> = above.filter(new).collect();
+                known.above.extend(more);
+                known.busy = known.busy.or(busy);
+            } else {
+                out.push(LowerDisk { disk, above: above.collect(), busy });
+            }
+        }
+    }
+    out
+}
+
+/// The layer above the one at this index that reads or writes for itself.
+fn independent_layer_above(place: &Place, at: usize) -> Option<&Layer> {
+    let mut over = BTreeSet::from([at]);
+    // Layers come before the layers below them.
+    for (i, layer) in place.layers.iter().enumerate().take(at).rev() {
+        if layer.below.iter().any(|below| over.contains(below)) {
+            if !only_forwards(place, layer) {
+                return Some(layer);
+            }
+            over.insert(i);
+        }
+    }
+    None
+}
+
+/// Whether a layer only forwards its requests: no parity, no copies, no tables.
+fn only_forwards(place: &Place, layer: &Layer) -> bool {
+    let device_file = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
+    let hidden = |uuid: &str| uuid.strip_prefix("LVM-").is_some_and(|id| id.contains('-'));
+    match layer.kind {
+        LayerKind::Disk | LayerKind::Partition | LayerKind::Loop => true,
+        LayerKind::Raid => PLAIN_ARRAYS.contains(&device_file(layer, "md/level").as_str()),
+        LayerKind::DeviceMapper => {
+            // A volume on hidden volumes is thin, cached, mirrored or has a snapshot.
+            let parts = layer.below.iter().filter_map(|i| place.layers.get(*i));
+            let uuid = device_file(layer, "dm/uuid");
+            let crypt = uuid.strip_prefix("CRYPT-").is_some_and(|kind| !kind.starts_with("VERITY-"));
+            let plain = crypt || uuid.starts_with("mpath-") || uuid.starts_with("LVM-");
+            plain && !hidden(&uuid) && !parts.into_iter().any(|part| hidden(&device_file(part, "dm/uuid")))
+        }
+        LayerKind::Zram | LayerKind::Ram | LayerKind::Virtual => false,
+    }
+}
+
+impl LowerDisk<'_> {
+    fn traffic(&self, case: &Case) -> Known<Traffic> {
+        let name = &self.disk.name;
+        if let Some(why) = self.disk.blind() {
+            return Err(why);
+        }
+        if let Some(busy) = self.busy {
+            return Err(format!("{} reads and writes for itself on {name} below it", busy.name));
+        }
+        let done = case.counted(&[self.disk])?;
+        let carried = case.counted(&self.above)?;
+        let charged = case.charged_on(&[self.disk]);
+        let charged = charged.and_then(|own| self.refuse_zero_charges(case, (done.read, carried.read), own));
+        let (ours, inferred) = match charged {
+            Ok(own) => (own, false),
+            // A file system and perhaps a cache between a loop device and its disk are not visible.
+            Err(why) if self.above.iter().any(|l| l.kind == LayerKind::Loop) => {
+                return Err(format!("what others did on {name} cannot be told from what is ours: {why}"));
+            }
+            Err(_) => {
+                let flows = [carried.read, carried.write];
+                // Requests are split and merged on the way down.
+                (CgroupIo { bytes: flows.map(|f| f.bytes), ios: [done.read.ios, done.write.ios] }, true)
+            }
+        };
+        let beyond_ours =
+            |flow: BlockFlow, i: usize| excess(flow, Amount { ops: ours.ios[i], bytes: ours.bytes[i] });
+        let made = case.record.header.plan.targets.iter().any(|t| t.role == Role::Made);
+        let (read, mut write, mut unattributed_bytes) =
+            (beyond_ours(done.read, 0), beyond_ours(done.write, 1), 0);
+        if made || session_writes(case) {
+            unattributed_bytes = write.bytes.min(done.write.bytes.saturating_sub(carried.write.bytes));
+            write = Amount::default();
+        }
+        let busy_share = busy_share(case, &[self.disk])?;
+        Ok(Traffic {
+            disks: name.clone(),
+            read,
+            write,
+            unattributed_bytes,
+            total: done.total(),
+            inferred,
+            busy_share,
+        })
+    }
+
+    /// Refuses charges near zero although both the disk and the layers above it read.
+    fn refuse_zero_charges(
+        &self,
+        case: &Case,
+        (done, carried): (BlockFlow, BlockFlow),
+        own: CgroupIo,
+    ) -> Known<CgroupIo> {
+        let possible = done.bytes.min(carried.bytes);
+        let matters = done.bytes > FLOOR_BYTES.saturating_mul(case.runs.len() as u64);
+        if matters && (own.bytes[0] as f64) < COUNTS_AT_ALL * possible as f64 {
+            let read = show_bytes(done.bytes);
+            return Err(format!(
+                "{} read {read}, and nothing of that was charged to fathom's cgroup",
+                self.disk.name
+            ));
+        }
+        Ok(own)
+    }
+}
+
+/// Read-ahead windows for each file that is read: the current one and the next.
+pub(crate) const WINDOWS: u64 = 2;
+
+/// Factor of the read-ahead after `POSIX_FADV_SEQUENTIAL` (`mm/fadvise.c`).
+const ADVISED: u64 = 2;
+
+/// The largest read-ahead setting of the disks, in bytes; 0 if none is known.
+pub(crate) fn setting_bytes(case: &Case) -> u64 {
+    largest(case, "read_ahead_kb")
+}
+
+fn largest(case: &Case, file: &str) -> u64 {
+    let layers = case.shared().unwrap_or_default();
+    layers.iter().filter_map(|l| l.queue_number(file).ok()).max().unwrap_or(0).saturating_mul(1024)
+}
+
+/// Bytes that may be read ahead and not used when a run ends.
+pub(crate) fn unread_bytes(case: &Case) -> u64 {
+    let streams = case.member_streams();
+    let (setting, request) = (setting_bytes(case), largest(case, "max_sectors_kb"));
+    let of_stream = |s: &Stream| {
+        let lanes = u64::from(s.workers.max(1)).saturating_mul(s.lanes());
+        let advised = if s.advice == Some(Advice::Sequential) { ADVISED } else { 1 };
+        // A large read makes the window as large as the largest request.
+        let window = setting.saturating_mul(advised).max(request);
+        WINDOWS.saturating_mul(lanes).saturating_mul(window)
+    };
+    streams.into_iter().filter(|s| reads_ahead(s)).map(of_stream).fold(0, u64::saturating_add)
+}
+
+/// Whether its reads go through the page cache in sequence.
+fn reads_ahead(stream: &Stream) -> bool {
+    // A mixed order has sequential stretches.
+    stream.access.pattern() != Some(Pattern::Random)
+        && !stream.cache.is_direct()
+        && stream.kinds().any(|k| k == Kind::Read)
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+#[cfg(test)]
+use model::record::Record;
+
+/// A record of a loop device on a disk that completed `ios_per_run` more requests in each run.
+#[cfg(test)]
+pub(crate) fn with_foreign_requests(fixture: &Fixture, slot: usize, ios_per_run: u64) -> Record {
+    let mut record = fixture.record();
+    let mut done = 0;
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        if snapshot.moment == model::evidence::Moment::Stop {
+            done += ios_per_run;
+        }
+        let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+        let mut fields: Vec<u64> = text.split_ascii_whitespace().map(|w| w.parse().unwrap()).collect();
+        fields[slot] += done;
+        fields[slot + 2] += done * 8;
+        *text = fields.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    }
+    record
+}
+
+/// Traffic of others below the loop device, per run.
+#[cfg(test)]
+fn seen_below(record: &Record) -> Known<(Amount, Amount, bool)> {
+    let cases = crate::case::cases(record);
+    let mut all = of_others(&cases[0]);
+    assert_eq!(all.len(), 2, "the loop device and its disk");
+    let per_run = |a: Amount| Amount { ops: a.ops / 5, bytes: a.bytes / 5 };
+    all.remove(1).map(|t| (per_run(t.read), per_run(t.write), t.inferred))
+}
+
+#[cfg(test)]
+const NOTHING: Amount = Amount { ops: 0, bytes: 0 };
+
+#[cfg(test)]
+const THOUSAND: Amount = Amount { ops: 1_000, bytes: 4_096_000 };
+
+#[test]
+fn uncharged_reads_below_a_loop_device_belong_to_others() {
+    let honest = Fixture::honest_loop();
+    assert_eq!(seen_below(&honest.record()), Ok((NOTHING, NOTHING, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&honest, 0, 1_000)), Ok((THOUSAND, NOTHING, false)));
+    let of_the_user = Fixture { role: Role::File, ..Fixture::honest_loop() };
+    assert_eq!(seen_below(&with_foreign_requests(&of_the_user, 4, 1_000)), Ok((NOTHING, THOUSAND, false)));
+    // A new test file is still written back.
+    assert_eq!(seen_below(&with_foreign_requests(&honest, 4, 1_000)), Ok((NOTHING, NOTHING, false)));
+    let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
+    assert_eq!(seen_below(&with_foreign_requests(&cached, 0, 1_000)), Ok((THOUSAND, NOTHING, false)));
+}
+
+#[test]
+fn writes_below_a_loop_device_are_not_judged_if_the_session_writes() {
+    let writes = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
+    assert_eq!(seen_below(&with_foreign_requests(&writes, 4, 1_000)), Ok((NOTHING, NOTHING, false)));
+    assert_eq!(seen_below(&with_foreign_requests(&writes, 0, 1_000)), Ok((THOUSAND, NOTHING, false)));
+}
+
+#[test]
+fn traffic_below_a_loop_device_is_unknown_without_charges() {
+    let without = Fixture { cgroup: false, ..Fixture::honest_loop() };
+    assert!(seen_below(&without.record()).is_err_and(|why| why.contains("vda cannot be told")));
+    let mut only_above = Fixture::honest_loop().record();
+    for snapshot in only_above.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        for text in snapshot.files.values_mut().filter_map(|t| t.as_mut().ok()) {
+            if text.contains("254:0 Read") {
+                let above = text.lines().filter(|l| !l.starts_with("254:0"));
+                *text = above.chain(["254:0 Read 0", "254:0 Write 0"]).collect::<Vec<_>>().join("\n");
+            }
+        }
+    }
+    assert!(seen_below(&only_above).is_err_and(|why| why.contains("nothing of that was charged")));
+}
+
+/// A record of a layer of this kind with these sysfs files, on a disk that completed 1,000 more requests in each run.
+#[cfg(test)]
+fn on(kind: LayerKind, files: &[(&str, &str)], fixture: &Fixture) -> Record {
+    let mut record = with_foreign_requests(fixture, 0, 1_000);
+    let top = &mut record.header.hosts[0].places[0].layers[0];
+    top.kind = kind;
+    top.device = files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    record
+}
+
+#[test]
+fn plain_volumes_and_arrays_forward_requests_and_others_do_not() {
+    let (charged, without) = (Fixture::honest_loop(), Fixture { cgroup: false, ..Fixture::honest_loop() });
+    let volume = format!("LVM-{}", "a".repeat(64));
+    let hidden = format!("{volume}-tpool");
+    for (kind, file, content, passes) in [
+        (LayerKind::Raid, "md/level", "raid1", true),
+        (LayerKind::Raid, "md/level", "raid5", false),
+        (LayerKind::DeviceMapper, "dm/uuid", volume.as_str(), true),
+        (LayerKind::DeviceMapper, "dm/uuid", hidden.as_str(), false),
+        (LayerKind::DeviceMapper, "dm/uuid", "CRYPT-LUKS2-0-x", true),
+        (LayerKind::DeviceMapper, "dm/uuid", "CRYPT-VERITY-0-x", false),
+        (LayerKind::DeviceMapper, "dm/uuid", "", false),
+        (LayerKind::Virtual, "dm/uuid", "", false),
+    ] {
+        let seen = |fixture: &Fixture| seen_below(&on(kind, &[(file, content)], fixture));
+        if passes {
+            assert_eq!(seen(&charged), Ok((THOUSAND, NOTHING, false)), "{content}");
+            let bytes = Amount { ops: 0, ..THOUSAND };
+            assert_eq!(
+                seen(&without),
+                Ok((bytes, NOTHING, true)),
+                "{content}: bytes suffice without charges"
+            );
+        } else {
+            assert!(seen(&charged).is_err_and(|why| why.contains("for itself on vda")), "{content}");
+        }
+    }
+}
+
+#[test]
+fn a_volume_on_hidden_volumes_does_its_own_io() {
+    let volume = format!("LVM-{}", "a".repeat(64));
+    let mut record = on(LayerKind::DeviceMapper, &[("dm/uuid", &volume)], &Fixture::honest_loop());
+    let lower = &mut record.header.hosts[0].places[0].layers[1];
+    lower.kind = LayerKind::DeviceMapper;
+    lower.device.insert("dm/uuid".into(), format!("{volume}-real"));
+    assert!(seen_below(&record).is_err());
+}
+
+#[test]
+fn sequential_advice_doubles_the_read_ahead() {
+    let mut record = crate::fixture::Fixture {
+        cache: model::job::Cache::Buffered,
+        pattern: Pattern::Sequential,
+        ..crate::fixture::Fixture::honest()
+    }
+    .record();
+    let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
+    queue.insert("read_ahead_kb".into(), "8192\n".into());
+    let unread = |record: &model::record::Record| unread_bytes(&crate::case::cases(record)[0]);
+    let before = unread(&record);
+    record.header.plan.jobs[0].phases[0].streams[0].advice = Some(Advice::Sequential);
+    assert!(before > 0 && unread(&record) == ADVISED * before, "{before}");
+}

@@ -1,0 +1,320 @@
+//! What a plan takes: the time of all its runs, the time that is left, and the bytes that it writes. One estimate serves the lines before the
+//! first run, the progress and `--explain`. The speed of the storage is unknown, so writes without a limit have no estimate in bytes.
+
+use crate::strategy::sweep::Going;
+use crate::strategy::{self, Budget, Summary};
+use model::job::{Filling, Job, Kind, Pace, Phase, Stream};
+use model::plan::{Cost, MadeFor, Plan, Role, Strategy, Target};
+use model::spec::number::MAX_TIME_NS;
+use model::study::Study;
+use model::sweep::{Grid, Search};
+
+/// Estimated cost of a run outside its window, in ns.
+pub const OVERHEAD_NS: u64 = 120_000_000;
+/// Estimated time of a phase that ends by its operations.
+const COUNTED_GUESS_NS: u64 = 300_000_000;
+
+/// The time that is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLeft {
+    /// ns, as far as the plan determines them.
+    pub ns: u64,
+    /// Whether it may be over before.
+    pub at_most: bool,
+}
+
+/// The time of the remaining runs.
+pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
+    if let Some(grid) = plan.study.grid() {
+        let TimeLeft { ns, at_most } = search_left(&Going::after(grid, plan, &[]), plan);
+        let before_ns = if has_budget(grid) { plan.baseline_ns } else { 0 };
+        return TimeLeft { ns: ns.saturating_sub(before_ns), at_most };
+    }
+    let budget = Budget::from_plan(plan);
+    let strategy::Left { runs, at_most, .. } = strategy::left(done, &budget);
+    let repeats = strategy::disturbed::expected_repeats(done, &budget);
+    let ns: u64 = plan
+        .jobs
+        .iter()
+        .map(run_ns)
+        .zip(runs)
+        .map(|(ns, runs)| ns.saturating_mul(runs.into()))
+        .fold(0, u64::saturating_add);
+    let ns = ns.saturating_add((ns as f64 * repeats) as u64);
+    let Some(budget_ns) = plan.budget_ns else { return TimeLeft { ns, at_most } };
+    let spent_ns = done.last().map_or(plan.baseline_ns, |last| last.ended_ns);
+    // Tests that vary take all of the time.
+    let ns = if ns > 0 && matches!(plan.strategy, Strategy::Targets(_)) { u64::MAX } else { ns };
+    TimeLeft { ns: ns.min(budget_ns.saturating_sub(spent_ns)), at_most: true }
+}
+
+/// Whether all that a sweep does, test files included, is within a budget.
+fn has_budget(grid: &Grid) -> bool {
+    matches!(grid.search, Search::Adaptive { .. })
+}
+
+/// The time left of a search. An adaptive search may end earlier.
+pub fn search_left(search: &Going, plan: &Plan) -> TimeLeft {
+    let at_most = plan.study.grid().is_some_and(|g| g.search != Search::Exhaustive);
+    let phase_ns = |p: &Phase| whole_ns(p).saturating_add(OVERHEAD_NS);
+    let round = plan.jobs.iter().flat_map(|j| &j.phases).map(phase_ns).fold(0, u64::saturating_add);
+    TimeLeft { ns: search.left_ns(round / (plan.jobs.len() as u64).max(1)), at_most }
+}
+
+/// The time of one run of a job with everything around it, in ns.
+pub fn run_ns(job: &Job) -> u64 {
+    job.phases.iter().map(guess_ns).fold(0, u64::saturating_add)
+}
+
+/// Bytes of a made file that this host writes before the first run; `None` if it writes none.
+fn written_here(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
+    if target.role != Role::Made {
+        return None;
+    }
+    match (plan.common(at), plan.part) {
+        (Some(_), Some(part)) if target.made_for == MadeFor::All => {
+            Some(target.bytes / u64::from(part.hosts.max(1)))
+        }
+        (Some(common), _) if !plan.is_rank(common.maker) => None,
+        _ => Some(target.bytes),
+    }
+}
+
+/// The cost of a whole plan.
+pub fn cost(plan: &Plan) -> Cost {
+    let TimeLeft { ns, at_most } = time_left(plan, &[]);
+    let made: Vec<u64> =
+        plan.targets.iter().enumerate().filter_map(|(at, target)| written_here(plan, at, target)).collect();
+    let kept =
+        plan.targets.iter().filter_map(|t| t.create).filter(|c| c.filling == Filling::Data).map(|c| c.bytes);
+    // Within a budget, making files and repeating runs take the time of other runs.
+    let in_budget = plan.budget_ns.is_some() || plan.study.grid().is_some_and(has_budget);
+    let mut cost = Cost {
+        time_ns: plan.baseline_ns.saturating_add(ns),
+        at_most,
+        again: plan.attempts > 1 && !in_budget,
+        made_bytes: made.iter().copied().chain(kept).fold(0, u64::saturating_add),
+        making_ns: if in_budget { 0 } else { plan.making_ns.saturating_mul(made.len() as u64) },
+        ..Cost::default()
+    };
+    match plan.study.grid() {
+        // The results decide which cells get how many runs.
+        Some(_) if plan.jobs.iter().any(|j| j.phases.iter().any(|p| writers(plan, p).next().is_some())) => {
+            cost.unbounded_ns = ns;
+        }
+        Some(_) => {}
+        None => of_runs(plan, &mut cost),
+    }
+    precondition(plan, &mut cost);
+    cost
+}
+
+/// Adds the runs that end by their operations, and the bytes that all runs write.
+fn of_runs(plan: &Plan, cost: &mut Cost) {
+    // Each interface has a trial before its first run, with at most the work of one run.
+    let tried = u64::from(matches!(plan.study, Study::Interfaces(_)));
+    for (job, runs) in plan.jobs.iter().zip(strategy::left(&[], &Budget::from_plan(plan)).runs) {
+        let times = u64::from(runs).saturating_add(tried);
+        for phase in &job.phases {
+            if is_counted(phase) {
+                cost.counted = true;
+                // No more than a guess, which is not worth saying.
+                cost.time_ns = cost.time_ns.saturating_sub(guess_ns(phase).saturating_mul(runs.into()));
+            }
+            add_writes(plan, phase, times, cost);
+        }
+    }
+}
+
+/// Adds the bytes written before the first run, and the rounds that end by their time.
+fn precondition(plan: &Plan, cost: &mut Cost) {
+    let Some(meant) = &plan.precondition else { return };
+    for fill in &meant.fills {
+        let span = |at: &usize| {
+            let there = plan.targets.get(*at).map_or(0, |t| t.bytes);
+            there.saturating_sub(fill.access.offset_bytes).min(fill.access.span_bytes)
+        };
+        let once = fill.targets.iter().map(span).fold(0, u64::saturating_add);
+        cost.filled_bytes = cost.filled_bytes.saturating_add(once.saturating_mul(meant.passes.into()));
+    }
+    let jobs: Vec<&Job> = meant.jobs.iter().filter_map(|at| plan.jobs.get(*at)).collect();
+    cost.at_most |= !jobs.is_empty();
+    let rounds = u64::from(meant.rounds_at_most);
+    for phase in jobs.iter().flat_map(|j| &j.phases) {
+        if is_counted(phase) {
+            cost.counted = true;
+        } else {
+            cost.time_ns = cost.time_ns.saturating_add(whole_ns(phase).saturating_mul(rounds));
+        }
+        add_writes(plan, phase, rounds, cost);
+    }
+}
+
+/// Adds the bytes that a phase writes when it runs `times` times.
+fn add_writes(plan: &Plan, phase: &Phase, times: u64, cost: &mut Cost) {
+    let mut unbounded = 0;
+    for stream in writers(plan, phase) {
+        match most_bytes(stream, phase) {
+            Some(bytes) => {
+                cost.bounded_bytes = cost.bounded_bytes.saturating_add(bytes.saturating_mul(times));
+            }
+            None => unbounded = whole_ns(phase).saturating_mul(times),
+        }
+    }
+    cost.unbounded_ns = cost.unbounded_ns.saturating_add(unbounded);
+}
+
+/// The streams of a phase that write to something.
+fn writers<'p>(plan: &'p Plan, phase: &'p Phase) -> impl Iterator<Item = &'p Stream> {
+    let real =
+        |s: &&Stream| s.targets.iter().any(|t| plan.targets.get(*t).is_some_and(|t| t.role != Role::None));
+    let writes = |s: &&Stream| s.access.kinds().any(|k| k == Kind::Write) && !s.moves_no_data();
+    phase.streams.iter().filter(writes).filter(real)
+}
+
+/// The most bytes that a stream writes in a phase; `None` if only the target limits them.
+fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
+    let largest = u64::from(stream.access.largest_bytes());
+    let seconds = whole_ns(phase) as f64 / 1e9;
+    let in_flight = stream.total_depth().saturating_mul(largest);
+    // Arrivals are drawn: five deviations above their mean is never seen.
+    let of_rate = |iops: f64| (iops * seconds + 5.0 * (iops * seconds).sqrt()) as u64;
+    let by_pace = match stream.pace {
+        Pace::Open { iops, .. } if iops > 0.0 => Some(of_rate(iops).saturating_mul(largest)),
+        Pace::Limited { .. } | Pace::Each { .. } => {
+            let (iops, bytes_per_s) = most_written(&stream.pace);
+            let operations = (iops > 0.0).then(|| of_rate(iops).saturating_mul(largest));
+            let bytes = (bytes_per_s > 0.0).then_some((bytes_per_s * seconds) as u64);
+            operations.into_iter().chain(bytes).min()
+        }
+        Pace::Closed | Pace::Open { .. } => None,
+    };
+    // The warm-up does not count for a stop rule.
+    let ends = phase.warmup_ns == 0;
+    let by_count = stream.limit.operations.filter(|_| ends).map(|n| n.saturating_mul(largest));
+    let by_bytes = stream.limit.bytes.filter(|_| ends);
+    let least = [by_pace, by_count, by_bytes].into_iter().flatten().min()?;
+    Some(least.saturating_add(in_flight))
+}
+
+/// Writes per second, and their bytes, that a pace allows; 0 for any number.
+fn most_written(pace: &Pace) -> (f64, f64) {
+    match pace {
+        Pace::Limited { iops, bytes_per_s } => (*iops, *bytes_per_s),
+        Pace::Each { iops, bytes_per_s } => (iops.write, bytes_per_s.write),
+        Pace::Closed | Pace::Open { .. } => (0.0, 0.0),
+    }
+}
+
+/// Whether only its streams' operations end a phase.
+fn is_counted(phase: &Phase) -> bool {
+    phase.time_ns >= MAX_TIME_NS && ends_by_count(phase)
+}
+
+fn ends_by_count(phase: &Phase) -> bool {
+    phase.streams.iter().all(|s| !s.limit.is_none() || s.reads_back().is_some())
+}
+
+/// The time of a phase with everything around it. A phase that ends by its operations ends long before its time.
+fn guess_ns(phase: &Phase) -> u64 {
+    let most = if ends_by_count(phase) { COUNTED_GUESS_NS } else { u64::MAX };
+    whole_ns(phase).min(most).saturating_add(OVERHEAD_NS)
+}
+
+fn whole_ns(phase: &Phase) -> u64 {
+    phase.warmup_ns.saturating_add(phase.time_ns).saturating_add(phase.cooldown_ns)
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[cfg(test)]
+fn plan_of(fixture: &Fixture) -> Plan {
+    let mut plan = fixture.record().header.plan;
+    for phase in plan.jobs.iter_mut().flat_map(|j| &mut j.phases) {
+        (phase.warmup_ns, phase.time_ns, phase.cooldown_ns) = (0, 2_000_000_000, 0);
+    }
+    (plan.runs, plan.attempts, plan.baseline_ns) = (5, 1, 1_000_000_000);
+    plan
+}
+
+#[test]
+fn reads_write_nothing_and_take_their_runs_plus_the_idle_watch() {
+    let plan = plan_of(&Fixture::honest());
+    let cost = cost(&plan);
+    assert_eq!(cost.time_ns, 1_000_000_000 + 5 * (2_000_000_000 + OVERHEAD_NS));
+    assert_eq!((cost.unbounded_ns, cost.bounded_bytes, cost.filled_bytes), (0, 0, 0));
+    assert!(!cost.at_most && !cost.again && !cost.counted);
+}
+
+#[test]
+fn writes_are_bounded_by_rate_or_count_or_unbounded() {
+    let mut plan = plan_of(&Fixture::honest_write());
+    assert_eq!((cost(&plan).unbounded_ns, cost(&plan).bounded_bytes), (10_000_000_000, 0));
+    let in_flight = 32 * 4096;
+    plan.jobs[0].phases[0].streams[0].limit.operations = Some(1_000);
+    assert_eq!((cost(&plan).unbounded_ns, cost(&plan).bounded_bytes), (0, 5 * (1_000 * 4096 + in_flight)));
+    // Operations before the window are not in the count.
+    plan.jobs[0].phases[0].warmup_ns = 1;
+    assert_eq!((cost(&plan).bounded_bytes, cost(&plan).unbounded_ns), (0, 10_000_000_005));
+    plan.jobs[0].phases[0].streams[0].pace = Pace::Limited { iops: 0.0, bytes_per_s: 1e6 };
+    assert_eq!(cost(&plan).bounded_bytes, 5 * (2_000_000 + in_flight));
+    // The load of an open loop is not known before its capacity is.
+    plan.jobs[0].phases[0].streams[0].pace = Pace::Closed.offering(0.0);
+    assert!(cost(&plan).unbounded_ns > 0);
+    plan.jobs[0].phases[0].streams[0].pace = Pace::Closed.offering(50.0);
+    assert_eq!(cost(&plan).bounded_bytes, 5 * (150 * 4096 + in_flight));
+    plan.targets[0].role = Role::None;
+    assert_eq!((cost(&plan).unbounded_ns, cost(&plan).bounded_bytes), (0, 0), "nothing is touched");
+}
+
+#[test]
+fn phases_that_end_by_count_have_no_time_and_test_files_have_theirs() {
+    let mut plan = plan_of(&Fixture::honest_write());
+    plan.jobs[0].phases[0].time_ns = MAX_TIME_NS;
+    plan.jobs[0].phases[0].streams[0].limit.bytes = Some(1 << 20);
+    plan.targets[0].role = Role::Made;
+    let cost = cost(&plan);
+    assert!(cost.counted);
+    assert_eq!((cost.time_ns, cost.made_bytes), (plan.baseline_ns, plan.targets[0].bytes));
+    assert_eq!(cost.making_ns, model::plan::MAKING_NS);
+    // Files that are kept are written too, unless nothing is put into them.
+    plan.targets[0].role = Role::File;
+    for (filling, bytes) in [(Filling::Data, 1 << 20), (Filling::Blocks, 0), (Filling::Nothing, 0)] {
+        plan.targets[0].create = Some(model::job::Create { bytes: 1 << 20, filling, unlink: false });
+        assert_eq!(super::cost::cost(&plan).made_bytes, bytes, "{filling:?}");
+    }
+}
+
+#[test]
+fn preconditioning_counts_its_fills_and_at_most_its_rounds() {
+    let mut plan = plan_of(&Fixture::honest_write());
+    let fill = plan.jobs[0].phases[0].streams[0].clone();
+    let before = cost(&plan);
+    plan.precondition =
+        Some(model::plan::Precondition { fills: vec![fill], passes: 2, jobs: vec![0], rounds_at_most: 25 });
+    let cost = cost(&plan);
+    assert_eq!(cost.filled_bytes, 2 * plan.targets[0].bytes);
+    assert_eq!(cost.time_ns - before.time_ns, 25 * 2_000_000_000);
+    assert_eq!(cost.unbounded_ns - before.unbounded_ns, 25 * 2_000_000_000);
+    assert!(cost.at_most);
+}
+
+#[test]
+fn the_budget_of_a_search_holds_from_its_start_to_its_end() {
+    let mut plan = plan_of(&Fixture::honest());
+    (plan.targets[0].role, plan.attempts) = (Role::Made, 3);
+    plan.study = Study::Sweep(Grid {
+        preset: None,
+        cells: vec![model::sweep::Cell { setting: model::sweep::Setting::plain("read", 4096, 1), job: 0 }],
+        skipped: Vec::new(),
+        baselines: Vec::new(),
+        search: Search::Adaptive { budget_ns: 60_000_000_000 },
+        tolerance: model::sweep::TOLERANCE,
+        measures: std::collections::BTreeMap::new(),
+    });
+    let cost = cost(&plan);
+    assert_eq!((cost.time_ns, cost.making_ns, cost.again, cost.at_most), (60_000_000_000, 0, false, true));
+    let sentence = cost.sentence();
+    assert!(sentence.starts_with("It takes at most 60 s. It writes at most "), "{sentence}");
+}

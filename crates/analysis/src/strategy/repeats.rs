@@ -1,0 +1,473 @@
+//! Strategies that repeat jobs: a fixed number of rounds, until the interval is narrow, until the rate is steady, or as many as a gate needs.
+//!
+//! 1. Rounds (`Fixed`): every job once in each round, in an order drawn anew. A slow drift of the device affects all jobs alike, and no job
+//!    always follows the same neighbour.
+//! 2. `Precision`: a job is measured until its interval is narrow enough. Stopping at the first narrow interval would stop too often by
+//!    luck, and the interval would cover the truth less often than it claims (Anscombe 1953; Law and Kelton, Simulation Modeling and
+//!    Analysis, section 9.4.1). So there is a minimum number of runs, and the interval must be narrow twice: after the last run and after
+//!    the one before. A simulation below checks the remaining error.
+//! 3. `Steady`: a job is measured round after round until its rate no longer drifts (`stats::rounds`).
+//! 4. `Settle`: once, after the first runs, as many more as these call for to decide the gates (C. Stein, "A Two-Sample Test for a Linear
+//!    Hypothesis Whose Power is Independent of the Variance", Annals of Mathematical Statistics 16, 1945). Asking after every run would
+//!    say yes by luck sooner or later. So a gate is asked at most twice, and may err half as often each time.
+
+use crate::strategy::{Budget, Next, Summary, jobs_in_words, rates};
+use model::comparison::{Comparison, Passing};
+use model::payload::split_mix;
+use model::plan::{Plan, Strategy};
+use model::report::{AnswerWord, Report};
+use model::units::{show_rate, show_share};
+use stats::intervals;
+use stats::sample::variance;
+use stats::steady_state::{DRIFT, WINDOW, is_steady};
+
+/// The first run of the order that is not done yet.
+pub(super) fn next_in_rounds(done: &[Summary], budget: &Budget) -> Next {
+    next_among(done, budget, |rates| (rates.len() as u32) < budget.runs).unwrap_or_else(|| {
+        Next::Done(format!("{} jobs were measured {} times each", budget.jobs, budget.runs))
+    })
+}
+
+/// The next run among the jobs whose rates are open; `None` without one. The jobs with the fewest runs come first.
+pub(super) fn next_among(
+    done: &[Summary],
+    budget: &Budget,
+    is_open: impl Fn(&[f64]) -> bool,
+) -> Option<Next> {
+    let open: Vec<(usize, u32)> = (0..budget.jobs)
+        .map(|job| (job, crate::strategy::rates(done, job)))
+        .filter(|(_, rates)| is_open(rates))
+        .map(|(job, rates)| (job, rates.len() as u32))
+        .collect();
+    let repeat = open.iter().map(|(_, times)| *times).min()?;
+    let job = order(budget, repeat).into_iter().find(|job| open.contains(&(*job, repeat)))?;
+    Some(Next::Measure { job, repeat, attempt: 0, offered_iops: None })
+}
+
+/// The numbers below `count` in the random order of a round (Fisher and Yates).
+pub(super) fn shuffled(count: usize, seed: u64, round: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    let mut state = split_mix(seed ^ split_mix(u64::from(round)));
+    for last in (1..order.len()).rev() {
+        state = split_mix(state);
+        // The bias of the remainder is below 2^-50 for any list of jobs that fits in memory.
+        order.swap(last, (state % (last as u64 + 1)) as usize);
+    }
+    order
+}
+
+/// The jobs in the order of a round. Jobs of a block stay together, in the order of the first of each.
+pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
+    let mut order = shuffled(budget.jobs, budget.seed, repeat);
+    if !budget.blocks.is_empty() {
+        let shuffled = order.clone();
+        let block = |job: usize| budget.blocks.get(job);
+        order.sort_by_key(|job| shuffled.iter().position(|first| block(*first) == block(*job)));
+    }
+    order
+}
+
+/// The most rates that a note lists.
+const SHOWN: usize = 25;
+
+/// The next round of the first job that is not steady. One job after another: rounds of other jobs in between would let the device rest.
+pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32) -> Next {
+    let open = |job: &usize| is_unsteady(&rates(done, *job), at_most);
+    if let Some(job) = order(budget, 0).into_iter().find(open) {
+        let repeat = rates(done, job).len() as u32;
+        return Next::Measure { job, repeat, attempt: 0, offered_iops: None };
+    }
+    let (steady, never): (Vec<usize>, Vec<usize>) =
+        (0..budget.jobs).partition(|job| is_steady(&rates(done, *job), at_most));
+    Next::Done(match (steady.as_slice(), never.as_slice()) {
+        (_, []) => format!("all {} jobs are steady", budget.jobs),
+        (steady, never) => format!(
+            "{} became steady; {} did not within {at_most} rounds",
+            jobs_in_words(steady),
+            jobs_in_words(never)
+        ),
+    })
+}
+
+/// Whether a job with these rates needs another round.
+pub(super) fn is_unsteady(rates: &[f64], at_most: u32) -> bool {
+    (rates.len() as u32) < at_most && !is_steady(rates, at_most)
+}
+
+/// How a job ended; `None` without a run.
+pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<String> {
+    if rates.is_empty() {
+        return None;
+    }
+    let rounds = rates.len();
+    let shown: Vec<String> = rates.iter().take(SHOWN).map(|r| show_rate(*r)).collect();
+    let more = if rounds > SHOWN { "; ..." } else { "" };
+    let way = format!("IOPS by round: {}{more}", shown.join("; "));
+    Some(if is_steady(rates, at_most) {
+        format!("{job}: steady after {rounds} rounds, of which the last {WINDOW} count. {way}")
+    } else {
+        format!(
+            "{job}: not steady within {rounds} rounds: it is not sure that the rate drifts by less than {} % over {WINDOW} of them. \
+             The last {} are shown. {way}",
+            DRIFT * 100.0,
+            rounds.min(WINDOW)
+        )
+    })
+}
+
+/// The number of last runs after each of which the interval must be narrow.
+const IN_A_ROW: usize = 2;
+
+/// The next run of the jobs whose interval is too wide.
+pub(super) fn next_until_precise(done: &[Summary], budget: &Budget, share: f64, at_most: u32) -> Next {
+    next_among(done, budget, |rates| needs_runs_for_precision(rates, budget.runs, share, at_most))
+        .unwrap_or_else(|| {
+            let (reached, missed): (Vec<usize>, Vec<usize>) =
+                (0..budget.jobs).partition(|job| is_reached(&rates(done, *job), share));
+            let asked = show_share(share);
+            Next::Done(match (reached.as_slice(), missed.as_slice()) {
+                (_, []) => format!("all {} jobs reached {asked}", budget.jobs),
+                (reached, missed) => format!(
+                    "{} reached {asked}; {} did not within {at_most} runs",
+                    jobs_in_words(reached),
+                    jobs_in_words(missed)
+                ),
+            })
+        })
+}
+
+/// Whether a job with these rates needs another run.
+pub(super) fn needs_runs_for_precision(rates: &[f64], at_least: u32, share: f64, at_most: u32) -> bool {
+    let runs = rates.len() as u32;
+    runs < at_least || (runs < at_most && !is_reached(rates, share))
+}
+
+/// Whether the interval of these rates is narrow enough, and was so before the last one.
+fn is_reached(rates: &[f64], share: f64) -> bool {
+    let narrow = |runs: usize| half_share(rates.get(..runs).unwrap_or_default()).is_some_and(|h| h <= share);
+    rates.len() >= IN_A_ROW && (0..IN_A_ROW).all(|back| narrow(rates.len() - back))
+}
+
+/// Half the 95 % interval of the mean of these rates as a share of it; `None` without an interval.
+fn half_share(rates: &[f64]) -> Option<f64> {
+    let mean = intervals::mean(rates)?;
+    let [low, high] = mean.interval?;
+    (mean.value > 0.0).then(|| (high - low) / 2.0 / mean.value)
+}
+
+/// How a job ended; `None` without a run.
+pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<String> {
+    let (runs, asked) = (rates.len(), show_share(share));
+    let Some(half) = half_share(rates) else {
+        return (runs > 0).then(|| format!("{job}: {runs} runs have no interval, and {asked} was asked for"));
+    };
+    let reached = show_share(half);
+    if is_reached(rates, share) {
+        return Some(format!(
+            "{job}: adaptive: stopped after {runs} runs, when the interval was {reached} to either side ({asked} was asked for)"
+        ));
+    }
+    let more = match needed(rates, share) {
+        Some(needed) if needed > runs as u32 => format!("about {needed} would do, if they vary as these do"),
+        // Narrow once and not yet twice, or interrupted.
+        Some(_) => "one or two more would tell".into(),
+        None => {
+            format!("more than {} would be needed; longer ones may vary less (--time)", intervals::MOST_RUNS)
+        }
+    };
+    Some(format!(
+        "{job}: the interval is {reached} to either side after {runs} runs, and {asked} was asked for; {more}"
+    ))
+}
+
+/// Runs that would make the interval narrow enough with the same variation; `None` if they are too many.
+fn needed(rates: &[f64], share: f64) -> Option<u32> {
+    intervals::runs(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
+}
+
+/// The total number of runs of each workload that should decide the gates, at most `at_most` of the plan. `None` if the first runs
+/// decided, if more runs would not help, or if the plan does not settle.
+pub fn runs(report: &Report, plan: &Plan) -> Option<u32> {
+    let Strategy::Settle { at_most } = plan.strategy else { return None };
+    report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
+    // If even a thousand runs seem too few, a few more may show otherwise.
+    let near = report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
+    let slower = report.against.as_ref().and_then(|against| runs_for_sides(&against.beside, at_most));
+    let needed = near.chain(slower).max()?;
+    Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
+}
+
+/// The runs that a gate between two sides calls for; `None` if more runs would not give it a number.
+fn runs_for_sides(beside: &Comparison, at_most: u32) -> Option<u32> {
+    let gate = beside.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
+    let has_number = beside.headline().is_some_and(|pair| pair.refused.is_none() && !pair.metrics.is_empty());
+    has_number.then(|| gate.runs_needed.unwrap_or(at_most))
+}
+
+/// The note that a second round was needed; `None` if the first runs decided.
+pub(super) fn settle_note(plan: &Plan, measured: u32) -> Option<String> {
+    let first = plan.runs;
+    (measured > first).then(|| {
+        format!(
+            "settle: {first} runs could not decide, so {measured} were measured in all, as many as the \
+             first ones called for; the 95 % confidence covers both rounds"
+        )
+    })
+}
+
+#[cfg(test)]
+use crate::Judging;
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[cfg(test)]
+use crate::judge;
+
+#[cfg(test)]
+use crate::strategy::left;
+
+#[cfg(test)]
+use crate::strategy::played;
+
+#[cfg(test)]
+use stats::series::Noise;
+
+#[cfg(test)]
+use std::collections::BTreeSet;
+
+/// The runs that the first runs of an honest record call for, with a condition.
+#[cfg(test)]
+fn asked(condition: &str, strategy: Strategy, runs_first: u32) -> Option<u32> {
+    let mut record = Fixture { runs: runs_first, ..Fixture::honest() }.record();
+    let plan = &mut record.header.plan;
+    plan.fail_if = model::spec::pace::conditions(condition).unwrap();
+    (plan.strategy, plan.runs) = (strategy, runs_first);
+    runs(&judge(&record, &Judging::default()), &record.header.plan)
+}
+
+#[cfg(test)]
+const AT_MOST: u32 = 25;
+
+#[cfg(test)]
+fn budget(jobs: usize, share: f64) -> Budget {
+    Budget {
+        jobs,
+        runs: 5,
+        strategy: Strategy::Precision { share, at_most: 10 },
+        seed: 3,
+        paired: false,
+        attempts: 3,
+        ends_ns: None,
+        blocks: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+fn fixed(jobs: usize, runs: u32, seed: u64) -> Budget {
+    Budget {
+        jobs,
+        runs,
+        strategy: Strategy::Fixed,
+        seed,
+        paired: false,
+        attempts: 3,
+        ends_ns: None,
+        blocks: Vec::new(),
+    }
+}
+
+#[test]
+fn jobs_of_a_block_stay_together_in_an_order_that_changes() {
+    let budget = Budget { blocks: vec![0, 0, 0, 1, 1, 2, 2, 2], ..fixed(8, 3, 5) };
+    let orders: Vec<Vec<usize>> = (0..20).map(|repeat| order(&budget, repeat)).collect();
+    for order in &orders {
+        let mut blocks: Vec<usize> = order.iter().map(|job| budget.blocks[*job]).collect();
+        blocks.dedup();
+        assert_eq!(blocks.len(), 3, "{order:?}");
+        assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), 8, "{order:?}");
+    }
+    let firsts: BTreeSet<usize> = orders.iter().map(|order| order[0]).collect();
+    assert!(firsts.len() > 5, "any job may be the first: {firsts:?}");
+}
+
+#[cfg(test)]
+fn order_of(budget: &Budget) -> Vec<(usize, u32)> {
+    played(budget, |_, _| 1.0).iter().map(|s| (s.job, s.repeat)).collect()
+}
+
+#[test]
+fn every_job_is_measured_once_per_round_and_rounds_follow_one_another() {
+    let order = order_of(&fixed(8, 5, 7));
+    assert_eq!(order.len(), 40);
+    for (r, round) in order.chunks(8).enumerate() {
+        assert!(round.iter().all(|s| s.1 == r as u32));
+        assert_eq!(round.iter().map(|s| s.0).collect::<BTreeSet<_>>().len(), 8);
+    }
+    let first: Vec<usize> = order[..8].iter().map(|s| s.0).collect();
+    assert!(order.chunks(8).any(|c| c.iter().map(|s| s.0).ne(first.iter().copied())), "rounds differ");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_order_and_another_seed_another() {
+    assert_eq!(order_of(&fixed(6, 3, 1)), order_of(&fixed(6, 3, 1)));
+    assert_ne!(order_of(&fixed(6, 3, 1)), order_of(&fixed(6, 3, 2)));
+}
+
+#[test]
+fn a_replay_of_the_summaries_continues_where_it_stopped() {
+    let budget = fixed(4, 3, 9);
+    let complete = played(&budget, |_, _| 1.0);
+    for cut in 0..complete.len() {
+        let Next::Measure { job, repeat, .. } = next_in_rounds(&complete[..cut], &budget) else {
+            panic!("not done")
+        };
+        assert_eq!((job, repeat), (complete[cut].job, complete[cut].repeat));
+        assert_eq!(left(&complete[..cut], &budget).runs.iter().sum::<u32>(), (complete.len() - cut) as u32);
+    }
+    assert!(matches!(next_in_rounds(&complete, &budget), Next::Done(_)));
+    assert!(matches!(next_in_rounds(&[], &fixed(0, 3, 9)), Next::Done(_)));
+}
+
+#[test]
+fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
+    let budget = Budget {
+        jobs: 3,
+        runs: 5,
+        strategy: Strategy::Steady { at_most: AT_MOST },
+        seed: 3,
+        paired: false,
+        attempts: 3,
+        ends_ns: None,
+        blocks: Vec::new(),
+    };
+    let rate = |job: usize, repeat: u32| match job {
+        0 => 100.0,
+        1 => 100.0 * 0.95_f64.powi(repeat.min(8) as i32),
+        _ => 100.0 * 0.95_f64.powi(repeat as i32),
+    };
+    let done = played(&budget, rate);
+    let counts: Vec<usize> = (0..3).map(|job| rates(&done, job).len()).collect();
+    assert_eq!(counts, [5, 13, 25]);
+    assert_eq!(done.chunk_by(|a, b| a.job == b.job).count(), 3, "no rounds in between");
+    let Next::Done(why) = crate::strategy::next(&done, &budget) else { panic!("goes on") };
+    assert_eq!(why, "jobs 1 and 2 became steady; job 3 did not within 25 rounds");
+    for cut in 0..done.len() {
+        let Next::Measure { job, repeat, .. } = crate::strategy::next(&done[..cut], &budget) else {
+            panic!("not done")
+        };
+        assert_eq!((job, repeat), (done[cut].job, done[cut].repeat));
+    }
+}
+
+#[test]
+fn a_note_lists_the_rates_by_round() {
+    let sentence = steady_note("4K", &[300.0, 200.0, 100.0, 100.0, 100.0, 100.0, 100.0], AT_MOST).unwrap();
+    assert!(sentence.contains("after 7 rounds") && sentence.contains("300; 200; 100"), "{sentence}");
+    let sentence = steady_note("4K", &[300.0, 200.0], AT_MOST).unwrap();
+    assert!(sentence.contains("not steady within 2 rounds") && sentence.contains("last 2"), "{sentence}");
+    assert_eq!(steady_note("4K", &[], AT_MOST), None);
+}
+
+#[test]
+fn quiet_jobs_stop_early_and_loud_ones_at_the_limit() {
+    let shaking = |job: usize, repeat: u32| match (job, repeat % 2) {
+        (1, 0) => 80.0,
+        (1, _) => 120.0,
+        _ => 100.0 + f64::from(repeat % 3) / 10.0,
+    };
+    let done = played(&budget(3, 0.025), shaking);
+    let runs: Vec<usize> = (0..3).map(|job| rates(&done, job).len()).collect();
+    assert_eq!(runs, [5, 10, 5]);
+    let Next::Done(why) = crate::strategy::next(&done, &budget(3, 0.025)) else { panic!("goes on") };
+    assert_eq!(why, "jobs 1 and 3 reached 2.5 %; job 2 did not within 10 runs");
+    // The loud job is alone in its last rounds.
+    assert!(done[15..].iter().all(|s| s.job == 1));
+    assert!(matches!(
+        crate::strategy::next(&done[..15], &budget(3, 0.025)),
+        Next::Measure { job: 1, repeat: 5, .. }
+    ));
+}
+
+#[test]
+fn a_job_without_operations_ends_at_the_limit() {
+    assert_eq!(played(&budget(1, 0.025), |_, _| 0.0).len(), 10);
+}
+
+#[test]
+fn a_note_has_the_reached_precision_and_the_needed_runs() {
+    let note = |rates: &[f64], share| precision_note("4K", rates, share).unwrap();
+    assert!(note(&[100.0; 5], 0.025).contains("stopped after 5 runs"));
+    // The deviation on logarithms is 0.0837: t(9) = 2.262 gives 6.0 %, and 47 runs with t(46) = 2.013 give 2.46 %.
+    let loud: Vec<f64> = (0..10).map(|i| if i % 2 == 0 { 108.265 } else { 92.366 }).collect();
+    let sentence = note(&loud, 0.025);
+    assert!(
+        sentence.contains("6.0 % to either side after 10 runs") && sentence.contains("about 47 would do"),
+        "{sentence}"
+    );
+    assert!(note(&[1.0, 1000.0, 1.0], 0.001).contains("more than 100 would be needed"));
+    assert!(note(&[1.0], 0.025).contains("no interval"));
+    assert_eq!(precision_note("4K", &[], 0.025), None);
+}
+
+/// Of `sessions` with a spread of the runs: how many cover the truth, how many reach the precision, and the mean number of runs.
+#[cfg(test)]
+fn simulated(sessions: u64, deviation: f64, share: f64, at_most: u32) -> (f64, f64, f64) {
+    let (mut covered, mut reached, mut runs) = (0.0, 0.0, 0.0);
+    for seed in 0..sessions {
+        let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(17));
+        let mut rates = Vec::new();
+        while needs_runs_for_precision(&rates, 5, share, at_most) {
+            rates.push((deviation * noise.normal()).exp());
+        }
+        let [low, high] = intervals::mean(&rates).and_then(|m| m.interval).unwrap();
+        covered += f64::from(u8::from(low <= 1.0 && 1.0 <= high));
+        reached += f64::from(u8::from(is_reached(&rates, share)));
+        runs += rates.len() as f64;
+    }
+    let n = sessions as f64;
+    (covered / n, reached / n, runs / n)
+}
+
+#[test]
+fn intervals_of_jobs_that_stopped_when_they_were_narrow_still_cover_the_truth() {
+    for at_most in [10, 40] {
+        for deviation in [0.005, 0.01, 0.02, 0.03, 0.05, 0.08] {
+            let (covered, reached, runs) = simulated(1000, deviation, 0.025, at_most);
+            assert!(
+                (0.92..=0.98).contains(&covered),
+                "{deviation} to {at_most}: {covered}, {reached}, {runs}"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_undecided_conditions_call_for_more_runs() {
+    let settle = Strategy::Settle { at_most: 50 };
+    // The runs of the record are equal, so only their own rate is near.
+    assert_eq!(asked("iops<10000", settle, 5), None, "at the limit and within it");
+    assert_eq!(asked("iops<1", settle, 5), None, "decided");
+    assert_eq!(asked("iops<1m", settle, 5), None, "decided");
+    assert_eq!(asked("p99>1h", settle, 5), None, "no runs that follow make these a number");
+    assert_eq!(asked("other: iops<1", settle, 5), None);
+    assert_eq!(asked("iops<1", Strategy::Fixed, 5), None);
+}
+
+#[test]
+fn remaining_runs_include_those_that_may_be_called_for() {
+    let mut plan = Fixture::honest().record().header.plan;
+    plan.strategy = Strategy::Settle { at_most: 50 };
+    let left = crate::strategy::left(&[], &crate::strategy::Budget::from_plan(&plan));
+    assert_eq!((left.runs, left.at_most), (vec![50], true));
+}
+
+#[test]
+fn a_note_mentions_the_second_round() {
+    let plan = Fixture::honest().record().header.plan;
+    assert_eq!(settle_note(&plan, plan.runs), None);
+    assert!(
+        settle_note(&plan, 23)
+            .is_some_and(|words| words.contains("5 runs could not decide, so 23 were measured in all"))
+    );
+}

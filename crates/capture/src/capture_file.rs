@@ -1,0 +1,575 @@
+//! The capture file: written while rows come in, and read block by block as far as it is intact.
+//!
+//! 1. The file begins with a line `fathom capture 1`, then frames follow: a letter (`H` header, `B` block,
+//!    `E` end), the length and the CRC-32 of the content as little-endian 32-bit numbers, and the content.
+//! 2. Header and end are JSON. A block has up to [`BLOCK_ROWS`] rows in columns, compressed with LZ4. Each
+//!    block is complete in itself, so a truncated file is readable up to its last complete block.
+//! 3. A block lists its tasks and flags. Its columns are, for each row: task and flags by their index in
+//!    these lists; time since the last issue; latency + 1, or 0 for none; sectors; for rows with sectors
+//!    their distance from the end of the row before, in the largest unit that divides all; time in the queue
+//!    + 1 if it was traced. Similar numbers next to each other compress well.
+//! 4. Numbers have as many bytes as they need: seven bits each, the lowest first.
+
+use crate::row::{Flags, Names, Row, RowKind, Task};
+use model::captured::{Ending, Origin};
+use std::collections::HashMap;
+use std::io;
+use std::io::{Read, Write};
+
+/// Most rows of a block.
+pub const BLOCK_ROWS: usize = 1 << 14;
+/// Most bytes of an uncompressed block, more than [`BLOCK_ROWS`] rows ever need.
+const MAX_BLOCK_BYTES: usize = 4 << 20;
+/// Most bytes of a name. Longer names are cut.
+const MAX_NAME_BYTES: usize = 256;
+/// Flags of a block: rows are ordered by issue; rows have a time in the queue.
+const IN_ORDER: u64 = 1;
+const HAS_QUEUE: u64 = 2;
+const IS_KERNEL: u64 = 1;
+
+/// Encodes rows as a block.
+pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(rows.len() * 12 + 256);
+    let in_order = rows.windows(2).all(|pair| pair[0].issue_ns <= pair[1].issue_ns);
+    let common_shift = common_shift(rows);
+    put(&mut out, rows.len() as u64);
+    put(&mut out, if in_order { IN_ORDER } else { 0 } | if has_queue { HAS_QUEUE } else { 0 });
+    put(&mut out, u64::from(common_shift));
+    let tasks = list(rows.iter().map(|row| row.task));
+    put(&mut out, tasks.len() as u64);
+    tasks.0.iter().for_each(|number| put_task(&mut out, names.task_at(*number)));
+    let flags = list(rows.iter().map(|row| row.flags));
+    put(&mut out, flags.len() as u64);
+    flags.0.iter().for_each(|number| put_flags(&mut out, names.flags_at(*number)));
+    for row in rows {
+        put(&mut out, tasks.place(row.task));
+    }
+    for row in rows {
+        put(&mut out, flags.place(row.flags));
+    }
+    let mut last = 0;
+    for row in rows {
+        let since = row.issue_ns.wrapping_sub(last);
+        put(&mut out, if in_order { since } else { zigzag(since as i64) });
+        last = row.issue_ns;
+    }
+    for row in rows {
+        put(&mut out, option_code(row.latency_ns));
+    }
+    for row in rows {
+        put(&mut out, u64::from(row.sectors) >> common_shift);
+    }
+    let mut end = 0_u64;
+    for row in rows.iter().filter(|row| row.sectors > 0) {
+        let distance = (row.sector >> common_shift).wrapping_sub(end >> common_shift);
+        put(&mut out, zigzag(distance as i64));
+        end = row.end();
+    }
+    if has_queue {
+        for row in rows {
+            put(&mut out, option_code(row.queued_ns));
+        }
+    }
+    compress(&out)
+}
+
+/// Decodes a block, and appends its rows.
+///
+/// # Errors
+/// Why the block is invalid.
+pub fn decode(block: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Result<(), &'static str> {
+    let plain = decompress(block)?;
+    decode_rows(&plain, names, into).ok_or("its columns end too early, or hold what fathom does not write")
+}
+
+fn decode_rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<()> {
+    let mut bytes = Bytes { rest: plain };
+    let count = usize::try_from(bytes.number()?).ok().filter(|count| *count <= BLOCK_ROWS)?;
+    let block_flags = bytes.number()?;
+    let common_shift = u32::try_from(bytes.number()?).ok().filter(|common_shift| *common_shift < 32)?;
+    let mut tasks = Vec::new();
+    for _ in 0..list_length(&mut bytes, count)? {
+        tasks.push(names.task(&task(&mut bytes)?));
+    }
+    let mut all_flags = Vec::new();
+    for _ in 0..list_length(&mut bytes, count)? {
+        all_flags.push(names.flags(&flags(&mut bytes)?));
+    }
+    let start = into.len();
+    for _ in 0..count {
+        let task = *tasks.get(usize::try_from(bytes.number()?).ok()?)?;
+        into.push(Row { task, ..Row::default() });
+    }
+    let new = &mut into[start..];
+    for row in &mut *new {
+        row.flags = *all_flags.get(usize::try_from(bytes.number()?).ok()?)?;
+    }
+    let mut last = 0_u64;
+    for row in &mut *new {
+        let number = bytes.number()?;
+        let since = if block_flags & IN_ORDER != 0 { number } else { unzigzag(number) as u64 };
+        last = last.wrapping_add(since);
+        row.issue_ns = last;
+    }
+    for row in &mut *new {
+        row.latency_ns = bytes.number()?.checked_sub(1);
+    }
+    for row in &mut *new {
+        row.sectors = u32::try_from(bytes.number()?.checked_shl(common_shift)?).ok()?;
+    }
+    let mut end = 0_u64;
+    for row in new.iter_mut().filter(|row| row.sectors > 0) {
+        let distance = unzigzag(bytes.number()?);
+        row.sector = (end >> common_shift).wrapping_add(distance as u64).wrapping_shl(common_shift);
+        end = row.end();
+    }
+    if block_flags & HAS_QUEUE != 0 {
+        for row in &mut *new {
+            row.queued_ns = bytes.number()?.checked_sub(1);
+        }
+    }
+    bytes.rest.is_empty().then_some(())
+}
+
+/// Reads the length of a list, at most the number of rows that could refer to it.
+fn list_length(bytes: &mut Bytes<'_>, rows: usize) -> Option<usize> {
+    usize::try_from(bytes.number()?).ok().filter(|count| *count <= rows)
+}
+
+/// Returns by how many bits all sectors can be shifted.
+fn common_shift(rows: &[Row]) -> u32 {
+    let all = rows.iter().fold(0, |all, row| all | row.sector | u64::from(row.sectors));
+    if all == 0 { 0 } else { all.trailing_zeros().min(31) }
+}
+
+/// Encodes an optional number: 0 for none, else the number + 1.
+fn option_code(value: Option<u64>) -> u64 {
+    value.map_or(0, |value| value.saturating_add(1))
+}
+
+/// Distinct numbers in the order of their first occurrence, and the index of each.
+struct List(Vec<u32>, HashMap<u32, u64>);
+
+impl List {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn place(&self, number: u32) -> u64 {
+        self.1.get(&number).copied().unwrap_or(0)
+    }
+}
+
+fn list(numbers: impl Iterator<Item = u32>) -> List {
+    let mut list = List(Vec::new(), HashMap::new());
+    for number in numbers {
+        list.1.entry(number).or_insert_with(|| {
+            list.0.push(number);
+            list.0.len() as u64 - 1
+        });
+    }
+    list
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    let mut end = text.len().min(MAX_NAME_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let text = &text[..end];
+    put(out, text.len() as u64);
+    out.extend(text.as_bytes());
+}
+
+fn text(bytes: &mut Bytes<'_>) -> Option<String> {
+    let length = usize::try_from(bytes.number()?).ok().filter(|length| *length <= MAX_NAME_BYTES)?;
+    String::from_utf8(bytes.take(length)?.to_vec()).ok()
+}
+
+fn put_task(out: &mut Vec<u8>, task: Option<&Task>) {
+    let unknown_task = Task::default();
+    let task = task.unwrap_or(&unknown_task);
+    put(out, u64::from(task.tid));
+    put(out, task.pid.map_or(0, |pid| u64::from(pid) + 1));
+    put(out, u64::from(task.kernel) * IS_KERNEL);
+    put_text(out, &task.name);
+}
+
+fn task(bytes: &mut Bytes<'_>) -> Option<Task> {
+    let tid = u32::try_from(bytes.number()?).ok()?;
+    let pid = match bytes.number()? {
+        0 => None,
+        above => Some(u32::try_from(above - 1).ok()?),
+    };
+    Some(Task { tid, pid, kernel: bytes.number()? & IS_KERNEL != 0, name: text(bytes)? })
+}
+
+fn put_flags(out: &mut Vec<u8>, flags: Option<&Flags>) {
+    let none = Flags::default();
+    let flags = flags.unwrap_or(&none);
+    put(out, u64::from(flags.kind == RowKind::Asked));
+    put(out, zigzag(i64::from(flags.error)));
+    put_text(out, &flags.rwbs);
+}
+
+fn flags(bytes: &mut Bytes<'_>) -> Option<Flags> {
+    let kind = match bytes.number()? {
+        0 => RowKind::Request,
+        1 => RowKind::Asked,
+        _ => return None,
+    };
+    let error = i32::try_from(unzigzag(bytes.number()?)).ok()?;
+    Some(Flags { kind, error, rwbs: text(bytes)? })
+}
+
+/// Compresses a block: its length, then LZ4.
+fn compress(plain: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put(&mut out, plain.len() as u64);
+    out.extend(lz4_flex::block::compress(plain));
+    out
+}
+
+fn decompress(block: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let mut bytes = Bytes { rest: block };
+    let length = bytes.number().and_then(|length| usize::try_from(length).ok());
+    let length =
+        length.filter(|length| *length <= MAX_BLOCK_BYTES).ok_or("its length is none that a block has")?;
+    let plain = lz4_flex::block::decompress(bytes.rest, length).map_err(|_| "it cannot be decompressed")?;
+    if plain.len() == length { Ok(plain) } else { Err("it is shorter than it says") }
+}
+
+/// Appends a number.
+fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Encodes a signed difference as an unsigned number: small differences give small numbers.
+fn zigzag(difference: i64) -> u64 {
+    ((difference << 1) ^ (difference >> 63)) as u64
+}
+
+/// Decodes a difference.
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
+}
+
+/// Bytes that are read from the front.
+#[derive(Debug)]
+struct Bytes<'b> {
+    rest: &'b [u8],
+}
+
+impl<'b> Bytes<'b> {
+    /// Reads the next number; `None` if there is none or it is invalid.
+    #[inline]
+    fn number(&mut self) -> Option<u64> {
+        let (&first, rest) = self.rest.split_first()?;
+        if first < 0x80 {
+            self.rest = rest;
+            return Some(u64::from(first));
+        }
+        let mut number = u64::from(first & 0x7f);
+        for (at, &byte) in rest.iter().enumerate().take(9) {
+            number |= u64::from(byte & 0x7f) << (7 * (at + 1));
+            if byte < 0x80 {
+                self.rest = &rest[at + 1..];
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Reads `count` bytes.
+    fn take(&mut self, count: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(taken)
+    }
+}
+
+/// The first line of a capture file. Its number is the format version.
+pub const MAGIC: &[u8] = b"fathom capture 1\n";
+/// Bytes of a frame before its content.
+const FRAME_HEAD_BYTES: usize = 9;
+/// Most bytes in a frame, far more than any block has. Limits the memory that a hostile length can take.
+const MAX_FRAME_BYTES: usize = 4 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FrameKind {
+    Header,
+    Block,
+    End,
+}
+
+impl FrameKind {
+    fn letter(self) -> u8 {
+        match self {
+            Self::Header => b'H',
+            Self::Block => b'B',
+            Self::End => b'E',
+        }
+    }
+
+    fn from_letter(letter: u8) -> Option<Self> {
+        [Self::Header, Self::Block, Self::End].into_iter().find(|kind| kind.letter() == letter)
+    }
+}
+
+fn write_frame(to: &mut impl Write, kind: FrameKind, content: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(content.len()).ok().filter(|length| *length as usize <= MAX_FRAME_BYTES);
+    let length = length.ok_or_else(|| io::Error::other("a block of the capture is too long"))?;
+    let mut head = [0; FRAME_HEAD_BYTES];
+    head[0] = kind.letter();
+    head[1..5].copy_from_slice(&length.to_le_bytes());
+    head[5..9].copy_from_slice(&crc32fast::hash(content).to_le_bytes());
+    to.write_all(&head)?;
+    to.write_all(content)
+}
+
+/// The result of reading a frame.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    /// The frame is intact, and in the buffer.
+    Frame(FrameKind),
+    /// The file ends before it.
+    Nothing,
+    /// The file ends within it.
+    Cut,
+    /// It is not a frame, or damaged.
+    Damaged(String),
+}
+
+/// Reads the next frame into the buffer.
+fn read_frame(from: &mut impl Read, content: &mut Vec<u8>) -> Next {
+    let mut head = [0; FRAME_HEAD_BYTES];
+    match read_full(from, &mut head) {
+        Ok(0) => return Next::Nothing,
+        Ok(FRAME_HEAD_BYTES) => {}
+        Ok(_) => return Next::Cut,
+        Err(e) => return Next::Damaged(format!("it cannot be read: {e}")),
+    }
+    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let Some(kind) = FrameKind::from_letter(head[0]) else {
+        return Next::Damaged("what stands there is no block of a capture".into());
+    };
+    let length = word(1) as usize;
+    if length > MAX_FRAME_BYTES {
+        return Next::Damaged(format!(
+            "a block of {length} bytes, of which none has more than {MAX_FRAME_BYTES}"
+        ));
+    }
+    content.clear();
+    match from.take(length as u64).read_to_end(content) {
+        Ok(got) if got == length => {}
+        Ok(_) => return Next::Cut,
+        Err(e) => return Next::Damaged(format!("it cannot be read: {e}")),
+    }
+    if crc32fast::hash(content) == word(5) {
+        Next::Frame(kind)
+    } else {
+        Next::Damaged("the checksum does not match".into())
+    }
+}
+
+/// Fills the buffer; fewer bytes only at the end of the file.
+fn read_full(from: &mut impl Read, mut room: &mut [u8]) -> io::Result<usize> {
+    let all = room.len();
+    while !room.is_empty() {
+        match from.read(room) {
+            Ok(0) => break,
+            Ok(got) => room = &mut room[got..],
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(all - room.len())
+}
+
+/// A capture file that is being written.
+#[derive(Debug)]
+pub struct Writer<W: Write> {
+    to: W,
+    rows: Vec<Row>,
+    has_queue: bool,
+    written: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the header.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    pub fn new(mut to: W, origin: &Origin) -> io::Result<Self> {
+        to.write_all(MAGIC)?;
+        write_frame(&mut to, FrameKind::Header, &serde_json::to_vec(origin)?)?;
+        to.flush()?;
+        Ok(Self { to, rows: Vec::with_capacity(BLOCK_ROWS), has_queue: origin.queue, written: 0 })
+    }
+
+    /// Adds a row, and writes a block when [`BLOCK_ROWS`] are waiting.
+    ///
+    /// # Errors
+    /// Why they cannot be written.
+    pub fn push(&mut self, row: &Row, names: &Names) -> io::Result<()> {
+        self.rows.push(*row);
+        if self.rows.len() < BLOCK_ROWS { Ok(()) } else { self.flush(names) }
+    }
+
+    /// Returns the number of rows so far.
+    pub fn rows(&self) -> u64 {
+        self.written + self.rows.len() as u64
+    }
+
+    /// Writes the waiting rows.
+    ///
+    /// # Errors
+    /// Why they cannot be written.
+    pub fn flush(&mut self, names: &Names) -> io::Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        write_frame(&mut self.to, FrameKind::Block, &encode(&self.rows, names, self.has_queue))?;
+        self.written += self.rows.len() as u64;
+        self.rows.clear();
+        self.to.flush()
+    }
+
+    /// Writes the waiting rows and the end.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    pub fn finish(mut self, names: &Names, ending: &Ending) -> io::Result<W> {
+        self.flush(names)?;
+        let ending = Ending { rows: self.written, ..ending.clone() };
+        write_frame(&mut self.to, FrameKind::End, &serde_json::to_vec(&ending)?)?;
+        self.to.flush()?;
+        Ok(self.to)
+    }
+}
+
+/// Why a file is not a readable capture.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// It does not begin like a capture.
+    #[error("it is no capture of fathom's")]
+    NoCapture,
+    /// Its format version is unknown.
+    #[error("it is a capture of format {0}, and this fathom reads format 1; use the fathom that wrote it")]
+    Version(String),
+    /// Its header is missing or damaged.
+    #[error("it is a capture whose header is {0}, so nothing in it can be read")]
+    Header(String),
+}
+
+/// A capture file that is being read.
+#[derive(Debug)]
+pub struct Reader<R: Read> {
+    from: R,
+    at: u64,
+    content: Vec<u8>,
+    rows: Vec<Row>,
+    at_end: bool,
+    /// Its header.
+    pub origin: Origin,
+    /// Tasks and flags of the rows so far.
+    pub names: Names,
+    /// Its end, once it was read.
+    pub ending: Option<Ending>,
+    /// Why it cannot be read up to its end, once that was noticed.
+    pub damage: Option<String>,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// Why it is not a readable capture.
+    pub fn new(mut from: R) -> Result<Self, Unreadable> {
+        let mut magic = Vec::new();
+        let line = MAGIC.len() as u64;
+        let read = from.by_ref().take(line).read_to_end(&mut magic);
+        if read.is_err() || magic != MAGIC {
+            return Err(unreadable(&magic));
+        }
+        let mut content = Vec::new();
+        let header = |why: &str| Unreadable::Header(why.into());
+        match read_frame(&mut from, &mut content) {
+            Next::Frame(FrameKind::Header) => {}
+            Next::Frame(_) | Next::Damaged(_) => return Err(header("damaged")),
+            Next::Nothing | Next::Cut => return Err(header("cut off")),
+        }
+        let origin = serde_json::from_slice(&content).map_err(|_| header("damaged"))?;
+        let at = line + (FRAME_HEAD_BYTES + content.len()) as u64;
+        let (rows, names) = (Vec::new(), Names::default());
+        Ok(Self { from, at, content, rows, at_end: false, origin, names, ending: None, damage: None })
+    }
+
+    /// Returns the rows of the last block, with the names that they refer to.
+    pub fn last(&self) -> (&[Row], &Names) {
+        (&self.rows, &self.names)
+    }
+
+    /// Reads the next block and returns its rows; `None` at the end or at damage.
+    pub fn block(&mut self) -> Option<&[Row]> {
+        if self.at_end {
+            return None;
+        }
+        let why = match read_frame(&mut self.from, &mut self.content) {
+            Next::Frame(FrameKind::Block) => {
+                self.rows.clear();
+                match decode(&self.content, &mut self.names, &mut self.rows) {
+                    Ok(()) => {
+                        self.at += (FRAME_HEAD_BYTES + self.content.len()) as u64;
+                        return Some(&self.rows);
+                    }
+                    Err(why) => Some(format!("damaged at byte {}: {why}", self.at)),
+                }
+            }
+            Next::Frame(FrameKind::End) => match serde_json::from_slice(&self.content) {
+                Ok(ending) => {
+                    self.ending = Some(ending);
+                    None
+                }
+                Err(_) => Some(format!("damaged at byte {}: its end is not understood", self.at)),
+            },
+            Next::Frame(FrameKind::Header) => Some(format!("damaged at byte {}: a second header", self.at)),
+            Next::Nothing => Some(format!("cut off at byte {}: its end is missing", self.at)),
+            Next::Cut => Some(format!("cut off within the block at byte {}", self.at)),
+            Next::Damaged(why) => Some(format!("damaged at byte {}: {why}", self.at)),
+        };
+        self.damage = why;
+        self.at_end = true;
+        None
+    }
+}
+
+/// Returns why a file with this beginning is not readable.
+fn unreadable(magic: &[u8]) -> Unreadable {
+    let same = MAGIC.len() - 2;
+    match magic.strip_prefix(&MAGIC[..same]) {
+        Some(version) => Unreadable::Version(String::from_utf8_lossy(version).trim().to_owned()),
+        None => Unreadable::NoCapture,
+    }
+}
+
+#[test]
+fn numbers_come_back_and_what_is_cut_off_is_none() {
+    for number in [0, 1, 127, 128, 300, 1 << 35, u64::MAX - 1, u64::MAX] {
+        let mut out = Vec::new();
+        put(&mut out, number);
+        assert_eq!(Bytes { rest: &out }.number(), Some(number));
+        assert_eq!(Bytes { rest: &out[..out.len() - 1] }.number(), None, "{number}");
+    }
+    for difference in [0, -1, 1, i64::MIN, i64::MAX] {
+        assert_eq!(unzigzag(zigzag(difference)), difference);
+    }
+    assert_eq!(Bytes { rest: &[0xff; 20] }.number(), None);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! Whether a capture contains all requests that the device completed: its events compared with the device's
+//! own counters.
+//!
+//! The kernel counts completed reads, writes, discards and flushes (`Documentation/block/stat.rst`). A flush
+//! without data also counts as a write (`Documentation/admin-guide/iostats.rst`). A partition has its own
+//! writes and no flushes.
+
+use model::Known;
+use model::captured::{Completeness, Counter, Ending, Origin, Unit};
+use model::evidence::BlockStat;
+use model::units::show_count;
+
+/// Index of the discards among the numbers of a `stat` file.
+const DISCARDS: usize = 11;
+
+/// Returns how complete a capture is.
+pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
+    let unknown = |sentence: String| Completeness { word: "unknown".into(), sentence, counters: Vec::new() };
+    if let Some(tool) = &origin.imported {
+        return unknown(format!(
+            "imported from {tool}: there are no counters of the device to compare it with"
+        ));
+    }
+    let Some(ending) = ending else {
+        return unknown("the file ends before the capture did, so what was lost is not known".into());
+    };
+    match counters(origin, ending) {
+        Ok(counters) => judge(origin, ending, counters),
+        Err(why) if ending.lost_events == 0 => {
+            unknown(format!("no event was lost, but the device's counters cannot be asked: {why}"))
+        }
+        Err(why) => Completeness {
+            word: "incomplete".into(),
+            sentence: format!("{}; the device's counters cannot be asked: {why}", loss_sentence(ending)),
+            counters: Vec::new(),
+        },
+    }
+}
+
+/// Returns the kernel's counts along with the captured ones.
+fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
+    let text =
+        |stat: &Option<Known<String>>| stat.clone().unwrap_or_else(|| Err("they were not read".into()));
+    let (before, after) = (text(&origin.stat)?, text(&ending.stat)?);
+    let queue = origin.device.as_ref().and_then(|device| device.queue.get("iostats"));
+    // Bios are counted even if requests are not.
+    if origin.unit == Unit::Requests && queue.is_some_and(|text| text.trim() == "0") {
+        return Err("it does not count (iostats is 0)".into());
+    }
+    let counted = BlockStat::parse(&after)?.since(&BlockStat::parse(&before)?);
+    let counted = counted.ok_or("they went backwards")?;
+    let done = ending.completed;
+    let counter = |name: &str, counted, captured| Counter { name: name.into(), counted, captured };
+    let mut all = vec![
+        counter("reads", counted.read.ios, done.reads),
+        counter("writes", counted.write.ios, done.writes + done.empty_flushes),
+    ];
+    // Kernels before 4.18 do not count discards.
+    if let Some((before, after)) = discards(&before).zip(discards(&after)) {
+        all.push(counter("discards", after.saturating_sub(before), done.discards));
+    }
+    if origin.partition.is_none() {
+        all.push(counter("flushes", counted.flushes, done.flushes));
+    } else if let Some(writes) = all.get_mut(1) {
+        // Flushes without data have no sector, so which of them are this partition's is unknown: at most all
+        // of them.
+        writes.captured = writes.counted.clamp(done.writes, done.writes + done.empty_flushes);
+    }
+    Ok(all)
+}
+
+fn discards(stat: &str) -> Option<u64> {
+    stat.split_ascii_whitespace().nth(DISCARDS)?.parse().ok()
+}
+
+fn judge(origin: &Origin, ending: &Ending, counters: Vec<Counter>) -> Completeness {
+    let edges = ending.completed.at_edges;
+    let differs = |more: u64, less: u64| more.saturating_sub(less) > edges;
+    let missing: Vec<String> = counters
+        .iter()
+        .filter(|c| differs(c.counted, c.captured))
+        .map(|c| format_count(c.counted - c.captured, &c.name))
+        .collect();
+    let beyond: Vec<String> = counters
+        .iter()
+        .filter(|c| differs(c.captured, c.counted))
+        .map(|c| format_count(c.captured - c.counted, &c.name))
+        .collect();
+    let (word, sentence) = if !missing.is_empty() {
+        let loss_sentence = loss_sentence(ending);
+        ("incomplete", format!("by {}, by the device's own counters; {loss_sentence}", missing.join(", ")))
+    } else if ending.lost_events > 0 {
+        ("incomplete", format!("{}; all completions were seen", loss_sentence(ending)))
+    } else if !beyond.is_empty() {
+        let more = beyond.join(", ");
+        ("unknown", format!("the events have {more} more than the device counted"))
+    } else {
+        ("complete", agreement_sentence(origin, ending, &counters))
+    };
+    Completeness { word: word.into(), sentence, counters }
+}
+
+fn agreement_sentence(origin: &Origin, ending: &Ending, counters: &[Counter]) -> String {
+    let parts: Vec<String> =
+        counters.iter().filter(|c| c.counted > 0).map(|c| format_count(c.counted, &c.name)).collect();
+    let all = if parts.is_empty() { "nothing completed".to_owned() } else { parts.join(", ") };
+    let exact = counters.iter().all(|c| c.counted == c.captured);
+    let mut sentence = format!("{all}, as the device counted");
+    if ending.completed.empty_flushes > 0 && origin.partition.is_none() {
+        let empty = ending.completed.empty_flushes;
+        let are = if empty == 1 { "is a flush" } else { "are flushes" };
+        sentence += &format!(" ({} of the writes {are} without data)", show_count(empty as f64));
+    }
+    if !exact {
+        let edges = show_count(ending.completed.at_edges as f64);
+        sentence += &format!(", but for some of the {edges} that completed while the counters were read");
+    }
+    sentence
+}
+
+/// Formats a count: `1 discard`, `12 discards`.
+fn format_count(count: u64, name: &str) -> String {
+    let name = match (count, name) {
+        (1, "flushes") => "flush",
+        (1, many) => many.strip_suffix('s').unwrap_or(many),
+        (_, many) => many,
+    };
+    format!("{} {name}", show_count(count as f64))
+}
+
+fn loss_sentence(ending: &Ending) -> String {
+    match ending.lost_events {
+        0 => "the kernel says that no event was lost".into(),
+        loss_sentence => format!(
+            "the kernel wrote over {} of {} events before they were read: use a larger --buffer",
+            show_count(loss_sentence as f64),
+            show_count((ending.events + loss_sentence) as f64)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::captured::{Completed, Partition};
+
+    fn origin() -> Origin {
+        Origin { stat: Some(Ok("100 0 800 1 50 0 400 1 0 2 2 3 0 0 0 9 1".into())), ..Origin::default() }
+    }
+
+    fn ending(completed: Completed, lost_events: u64) -> Ending {
+        let stat = Some(Ok("110 0 800 1 60 0 400 1 0 2 2 4 0 0 0 12 1".into()));
+        Ending { completed, lost_events, events: 26, stat, ..Ending::default() }
+    }
+
+    const ALL: Completed =
+        Completed { reads: 10, writes: 8, empty_flushes: 2, discards: 1, flushes: 3, at_edges: 0 };
+
+    #[test]
+    fn counters_that_agree_are_complete_and_others_are_told_by_how_many() {
+        let whole = completeness(&origin(), Some(&ending(ALL, 0)));
+        assert_eq!(whole.word, "complete");
+        assert!(whole.sentence.contains("10 reads, 10 writes, 1 discard, 3 flushes"), "{}", whole.sentence);
+        assert!(whole.sentence.contains("2 of the writes are flushes"), "{}", whole.sentence);
+        let some = completeness(&origin(), Some(&ending(Completed { reads: 7, ..ALL }, 6)));
+        assert_eq!(some.word, "incomplete");
+        assert!(some.sentence.starts_with("by 3 reads") && some.sentence.contains("6 of 32 events"));
+        let edge = Completed { reads: 9, at_edges: 1, ..ALL };
+        assert_eq!(completeness(&origin(), Some(&ending(edge, 0))).word, "complete");
+        let more = completeness(&origin(), Some(&ending(Completed { reads: 12, ..ALL }, 0)));
+        assert_eq!(more.word, "unknown");
+        assert_eq!(completeness(&origin(), Some(&ending(ALL, 1))).word, "incomplete");
+    }
+
+    #[test]
+    fn where_nothing_can_be_held_against_it_is_unknown_and_why() {
+        let uncounted = Origin { stat: Some(Err("no such file".into())), ..origin() };
+        let told = completeness(&uncounted, Some(&ending(ALL, 0)));
+        assert_eq!(told.word, "unknown");
+        assert!(told.sentence.contains("no such file"));
+        assert_eq!(completeness(&uncounted, Some(&ending(ALL, 5))).word, "incomplete");
+        assert_eq!(completeness(&origin(), None).word, "unknown");
+        let imported = Origin { imported: Some("fio iolog v3".into()), ..origin() };
+        assert_eq!(completeness(&imported, Some(&ending(ALL, 0))).word, "unknown");
+    }
+
+    #[test]
+    fn a_partition_has_its_writes_with_any_of_the_flushes() {
+        let part = Origin { partition: Some(Partition::default()), ..origin() };
+        for (writes, word) in [(8, "complete"), (10, "complete"), (7, "incomplete")] {
+            let told = completeness(&part, Some(&ending(Completed { writes, ..ALL }, 0)));
+            assert_eq!(told.word, word, "{}", told.sentence);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Selects the requests of files: those within the byte ranges that the files had when a capture began and
+//! when it ended.
+//!
+//! The crate `machine` finds the ranges. A request without sectors belongs to no file.
+
+use crate::SECTOR;
+use crate::row::Row;
+use model::captured::OfFiles;
+
+/// Byte ranges at both times. Each list is ordered, and no two ranges touch.
+#[derive(Debug)]
+pub struct Within {
+    /// Ranges at either time, and at both times.
+    ever: Vec<(u64, u64)>,
+    always: Vec<(u64, u64)>,
+    /// Counts so far.
+    pub seen: OfFiles,
+}
+
+impl Within {
+    /// Combines the ranges when the capture began and when it ended.
+    pub fn new(begin: &[(u64, u64)], end: &[(u64, u64)], of: OfFiles) -> Self {
+        Self { ever: union(begin, end), always: intersection(begin, end), seen: of }
+    }
+
+    /// Counts a request, and returns whether it belongs to the files.
+    pub fn keeps(&mut self, row: &Row) -> bool {
+        if row.sectors == 0 {
+            self.seen.without_place += 1;
+            return false;
+        }
+        let (begin, end) = (row.sector.saturating_mul(SECTOR), row.end().saturating_mul(SECTOR));
+        match overlap(&self.ever, begin, end) {
+            Overlap::None => self.seen.elsewhere += 1,
+            Overlap::Part => self.seen.partly += 1,
+            Overlap::All => {
+                self.seen.moved += u64::from(overlap(&self.always, begin, end) != Overlap::All);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// How much of a range is within others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Overlap {
+    None,
+    Part,
+    All,
+}
+
+fn overlap(stretches: &[(u64, u64)], begin: u64, end: u64) -> Overlap {
+    let at = stretches.partition_point(|(_, behind)| *behind <= begin);
+    match stretches.get(at) {
+        Some((from, to)) if *from <= begin && end <= *to => Overlap::All,
+        Some((from, _)) if *from < end => Overlap::Part,
+        _ => Overlap::None,
+    }
+}
+
+/// Returns what is in either list.
+fn union(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = a.iter().chain(b).copied().collect();
+    all.sort_unstable();
+    let mut out: Vec<(u64, u64)> = Vec::with_capacity(all.len());
+    for (begin, end) in all {
+        match out.last_mut() {
+            Some(last) if begin <= last.1 => last.1 = last.1.max(end),
+            _ => out.push((begin, end)),
+        }
+    }
+    out
+}
+
+/// Returns what is in both lists.
+fn intersection(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let (mut out, mut i, mut j) = (Vec::new(), 0, 0);
+    while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
+        let (begin, end) = (x.0.max(y.0), x.1.min(y.1));
+        if begin < end {
+            out.push((begin, end));
+        }
+        if x.1 <= y.1 {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    out
+}
+
+#[test]
+fn requests_are_told_by_where_they_are_at_both_times() {
+    let of = |all: &[(u64, u64)]| all.iter().map(|(a, b)| (a * SECTOR, b * SECTOR)).collect::<Vec<_>>();
+    let mut within = Within::new(&of(&[(10, 20), (40, 50)]), &of(&[(15, 30), (40, 50)]), OfFiles::default());
+    let mut keeps = |sector, sectors| within.keeps(&Row { sector, sectors, ..Row::default() });
+    assert!(keeps(15, 5) && keeps(40, 10), "theirs all the time");
+    assert!(keeps(10, 10) && keeps(20, 8) && keeps(10, 20), "theirs at one of the times");
+    assert!(!keeps(0, 10) && !keeps(30, 10) && !keeps(50, 1), "beside them");
+    assert!(!keeps(5, 10) && !keeps(29, 2) && !keeps(0, 100), "over the edge");
+    assert!(!keeps(0, 0) && !keeps(15, 0), "nowhere");
+    assert!(!keeps(u64::MAX, u32::MAX));
+    let OfFiles { moved, elsewhere, partly, without_place, .. } = within.seen;
+    assert_eq!((moved, elsewhere, partly, without_place), (3, 4, 3, 2));
+}

@@ -1,0 +1,803 @@
+//! The job file of a fit: streams with their keys, each with its origin and how well it fits.
+//!
+//! 1. Each part becomes one or more streams: an open loop has a stream for each direction and kind of runs, a
+//!    closed loop is one stream, and a task that does two things in turn is one stream with `turn` tables.
+//! 2. Flushes of tasks that write nothing are added to the writes of the task that writes most.
+//! 3. [`Fitted::toml`] writes the text, with comments for people.
+
+use crate::fit::distributions;
+use crate::fit::distributions::Law;
+use crate::fit::pace::{Loop, Pacing, Side, Signs};
+use crate::fit::shape::{Shape, format_number};
+use crate::fit::survey::{
+    Class, DATA_KINDS, Gathered, Gathering, KindFigures, LONG_RUN, Load, Part, Surveyed, align,
+};
+use model::job::{Arrivals, Kind, ThinkLaw};
+use model::spec::number::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
+use model::spec::pace::of_think;
+use model::spec::parsers::of_arrivals;
+use model::units::{show_bytes, show_count, show_ns};
+use std::fmt::Write as _;
+
+/// Least operations for a dispersion.
+const MIN_OPERATIONS: u64 = 50;
+/// Shares of a part's operations and bytes below which a direction has no stream of its own.
+const RARE_SHARE: f64 = 0.02;
+/// A part that begins later or ends earlier than the span by less than a slack counts as active in all of it.
+/// The slack is the last factor times its mean gap, within these shares of the span: chance leaves that much
+/// empty.
+const MIN_SLACK: f64 = 0.005;
+const MAX_SLACK: f64 = 0.05;
+const SLACK_GAPS: f64 = 10.0;
+/// Shortest active time of a part.
+const MIN_ACTIVE_NS: u64 = 1_000_000;
+/// Shares of operations and bytes below which one kind of runs is not separate.
+const FEW_SHARE: f64 = 0.05;
+/// Share of operations in long runs, beyond that of runs of one mean length, from which there are two kinds
+/// of runs.
+const EXTRA_LONG_SHARE: f64 = 0.15;
+/// Share of operations in long runs from which the order may be sequential.
+pub(super) const MOSTLY_LONG_SHARE: f64 = 0.8;
+/// Depth of an open loop: this multiple of the operations in flight, at least the second, and with at most
+/// this much memory.
+const DEPTH_FACTOR: u32 = 2;
+const MIN_DEPTH: u32 = 32;
+const MAX_DEPTH_BYTES: u64 = 256 << 20;
+/// Share of stable writes, with as many flushes, from which all writes are stable.
+const STABLE_SHARE: f64 = 0.9;
+
+/// A stream of the job file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct StreamText {
+    pub(super) name: String,
+    /// Comments on its origin.
+    pub(super) about: Vec<String>,
+    pub(super) entries: Vec<Entry>,
+    /// Its turns, each with its keys.
+    pub(super) turns: Vec<Vec<Entry>>,
+}
+
+/// The fitted job.
+#[derive(Clone, Debug, Default)]
+pub struct Fitted {
+    pub(super) streams: Vec<StreamText>,
+    /// Remarks on what the streams leave out.
+    pub(super) remarks: Vec<String>,
+    pub(super) operations: u64,
+    pub(super) tasks: u32,
+    pub(super) span_ns: u64,
+    pub(super) writes: bool,
+    /// The byte after the last touched one.
+    pub(super) end_bytes: u64,
+}
+
+/// Operations of one direction that become a stream.
+struct Flow<'a> {
+    kind: Kind,
+    of: &'a KindFigures,
+    class: Class,
+    /// Whether they are in long runs.
+    long: bool,
+}
+
+/// Properties common to the streams of a part.
+pub(super) struct LoadOfPart<'a> {
+    part: &'a Part,
+    pub(super) load: &'a Load,
+    /// Distinguishes it from the rest of its part.
+    what: &'static str,
+    pub(super) active_ns: u64,
+    pub(super) times: Vec<Entry>,
+    /// Syncs, and those that other tasks requested.
+    syncs: u64,
+    of_others: u64,
+}
+
+impl Gathering {
+    /// Returns the fitted job.
+    pub fn finish(mut self) -> Fitted {
+        self.parts.iter_mut().for_each(Gathered::end_busy_interval);
+        Fitted::from_survey(&self.surveyed, &self.parts)
+    }
+}
+
+impl Fitted {
+    /// Returns the sector after the last touched one.
+    pub fn end_sector(&self) -> u64 {
+        self.end_bytes / crate::SECTOR
+    }
+
+    /// Whether any stream waits for its own operations, without a clock.
+    pub fn has_closed_loops(&self) -> bool {
+        let is_held = |entry: &Entry| ["rate", "limit-iops"].contains(&entry.key);
+        self.streams.iter().any(|stream| !stream.entries.iter().any(is_held))
+    }
+
+    pub(super) fn from_survey(surveyed: &Surveyed, gathered: &[Gathered]) -> Self {
+        let all = &surveyed.all;
+        let first_ns = all.first_ns.unwrap_or(0);
+        let span_ns = all.last_ns.saturating_sub(first_ns).min(MAX_TIME_NS);
+        let mut fitted = Self {
+            operations: all.data + all.syncs,
+            tasks: surveyed.parts.iter().map(|part| part.tasks).sum(),
+            span_ns,
+            writes: gathered.iter().any(|of| of.whole.kinds[1..].iter().any(|kind| kind.count() > 0)),
+            end_bytes: all.span.map_or(0, |(_, end)| end.saturating_mul(crate::SECTOR)),
+            ..Self::default()
+        };
+        // Flushes of tasks that write nothing are added to the writes of the task that writes most.
+        let foreign_syncs: u64 =
+            surveyed.parts.iter().filter(|part| part.seen.writes == 0).map(|part| part.seen.syncs).sum();
+        let writer = (0..surveyed.parts.len()).max_by_key(|at| surveyed.parts[*at].seen.writes);
+        let writer = writer.filter(|at| surveyed.parts[*at].seen.writes > 0);
+        for (at, (part, gathered)) in surveyed.parts.iter().zip(gathered).enumerate() {
+            let (active_ns, times) = active(part, first_ns, span_ns);
+            let loads = gathered.loads(part.tasks);
+            // Flushes of the task's other load, without writes, too.
+            let bare: u64 =
+                loads.iter().filter(|(load, _)| load.kinds[1].count() == 0).map(|(load, _)| load.syncs).sum();
+            let by_syncs = |at: &usize| (loads[*at].0.syncs, loads[*at].0.kinds[1].count());
+            let host = (0..loads.len()).filter(|at| loads[*at].0.kinds[1].count() > 0).max_by_key(by_syncs);
+            let about = |(of, (load, what)): (usize, (_, _))| {
+                let load: &Load = load;
+                let (writes, is_host) = (load.kinds[1].count(), host == Some(of));
+                let of_others = if is_host && writer == Some(at) { foreign_syncs } else { 0 };
+                let own = load.syncs + if is_host { bare } else { 0 };
+                let syncs = if writes > 0 { own + of_others } else { 0 };
+                let times = times.clone();
+                LoadOfPart { part, load, what, active_ns, times, syncs, of_others }
+            };
+            let abouts: Vec<LoadOfPart<'_>> = loads.iter().copied().enumerate().map(about).collect();
+            match abouts.as_slice() {
+                [few, many] if gathered.goes_by_turns() && !few.is_stable() && !many.is_stable() => {
+                    let whole = LoadOfPart { load: &gathered.whole, what: "", times, ..*few };
+                    let [of_few, of_many] = &gathered.sides;
+                    fitted.streams.push(whole.by_turns([(few, of_few), (many, of_many)]));
+                }
+                all => fitted.streams.extend(all.iter().flat_map(LoadOfPart::streams)),
+            }
+        }
+        let more = fitted.streams.len().saturating_sub(MAX_STREAMS);
+        fitted.streams.truncate(MAX_STREAMS);
+        if more > 0 {
+            fitted.remarks.push(format!("{more} streams are left out: a job has {MAX_STREAMS} at most."));
+        }
+        fitted.remark(surveyed, if writer.is_none() { foreign_syncs } else { 0 });
+        fitted
+    }
+
+    fn remark(&mut self, surveyed: &Surveyed, lost_syncs: u64) {
+        let mut say = |count: u64, what: &str| {
+            if count > 0 {
+                self.remarks.push(format!("{} {what}", show_count(count as f64)));
+            }
+        };
+        say(surveyed.left_out, "requests are left out: a job has no operation for them.");
+        say(lost_syncs, "flushes are left out: nothing is written that they could stand behind.");
+        say(surveyed.large, "operations are larger than 1 GiB, and count as that.");
+        say(
+            surveyed.unfinished,
+            "operations have no known completion: think times and depths of their tasks are not known.",
+        );
+    }
+}
+
+/// Returns how long a part is active, and the keys for it if that is not the whole time.
+fn active(part: &Part, first_ns: u64, span_ns: u64) -> (u64, Vec<Entry>) {
+    let begin = part.seen.first_ns.unwrap_or(first_ns).saturating_sub(first_ns);
+    let end = part.seen.last_ns.saturating_sub(first_ns).min(span_ns);
+    let operations = (part.seen.data + part.seen.syncs).max(1) as f64;
+    let slack = (span_ns as f64 * (SLACK_GAPS / operations).clamp(MIN_SLACK, MAX_SLACK)) as u64;
+    // A part of the last moment begins early enough to run.
+    let latest = span_ns.saturating_sub(MIN_ACTIVE_NS);
+    let delay = if begin > slack { begin.min(latest) } else { 0 };
+    let stops = end + slack < span_ns;
+    let until = if stops { end } else { span_ns };
+    let active_ns = until.saturating_sub(delay).max(MIN_ACTIVE_NS);
+    let mut times = Vec::new();
+    if delay > 0 {
+        times.push(Entry::text("delay", &format_duration(delay), "its first operation".into()));
+    }
+    if stops {
+        times.push(Entry::text("stop-after", &format_duration(active_ns), "its last operation".into()));
+    }
+    (active_ns, times)
+}
+
+/// Formats a duration, in us if that is exact enough.
+fn format_duration(ns: u64) -> String {
+    if ns >= 1_000_000_000 { format!("{}us", ns / 1000) } else { format!("{ns}ns") }
+}
+
+impl KindFigures {
+    pub(super) fn count(&self) -> u64 {
+        self.classes.iter().map(Class::operations).sum()
+    }
+
+    /// Returns all operations as one class.
+    pub(super) fn whole(&self) -> Class {
+        let [scattered, long] = &self.classes;
+        let mut both = scattered.clone();
+        both.join(long);
+        // Long runs begin as short ones.
+        both.begun = scattered.begun;
+        both
+    }
+
+    /// Returns its operations as one class, or as two if there are enough both inside and outside of long
+    /// runs.
+    fn divided(&self) -> Vec<(Class, bool)> {
+        let [scattered, long] = &self.classes;
+        let both = self.whole();
+        let operations = both.operations().max(1) as f64;
+        let is_few = |class: &Class| {
+            (class.operations() as f64) < FEW_SHARE * operations
+                && class.sizes.bytes() < FEW_SHARE * both.sizes.bytes()
+        };
+        let share = long.operations() as f64 / operations;
+        // The share of operations after seven others, if all runs are alike.
+        let expected = (1.0 - 1.0 / both.run_length()).powi(LONG_RUN as i32 - 1);
+        if share <= expected + EXTRA_LONG_SHARE || is_few(long) || is_few(scattered) {
+            return vec![(both, share >= MOSTLY_LONG_SHARE)];
+        }
+        vec![(scattered.clone(), false), (long.clone(), true)]
+    }
+}
+
+impl LoadOfPart<'_> {
+    fn streams(&self) -> Vec<StreamText> {
+        let pacing = &self.load.pacing;
+        let signs = pacing.signs(self.active_ns);
+        match pacing.choose(self.part.tasks, self.active_ns) {
+            // If a task does two things, neither waits for itself alone.
+            _ if !self.what.is_empty() => self.open(),
+            Loop::Open => self.open(),
+            chosen => vec![self.closed(&chosen, signs)],
+        }
+    }
+
+    pub(super) fn named(&self, what: &str) -> StreamText {
+        let Part { name, tasks, .. } = self.part;
+        let whose = match tasks {
+            1 => String::new(),
+            n => format!("{n} tasks, "),
+        };
+        let name = if name.is_empty() { "task" } else { name };
+        let mut about = vec![format!(
+            "{name}{}: {whose}{} operations, {} flushes",
+            self.what,
+            show_count(self.load.data() as f64),
+            show_count(self.load.syncs as f64)
+        )];
+        if name == "other tasks" {
+            about.push("Each of them did less than 1 % of the operations, 2 % of the bytes and 5 % of the flushes, or came behind 16 others".into());
+        }
+        let full: String =
+            format!("{name}{}{what}", self.what).chars().take(model::spec::number::MAX_NAME).collect();
+        StreamText { name: full, about, entries: Vec::new(), turns: Vec::new() }
+    }
+
+    /// Returns a stream for each direction, and a separate one for long runs.
+    fn open(&self) -> Vec<StreamText> {
+        let sectors = align(self.load.kinds.iter().fold(0, |bits, of| bits | of.bits));
+        let (flows, rare) = self.flows();
+        let writes = |flow: &Flow<'_>| if flow.kind == Kind::Write { flow.class.operations() } else { 0 };
+        let most_writes =
+            (0..flows.len()).max_by_key(|at| writes(&flows[*at])).filter(|at| writes(&flows[*at]) > 0);
+        let largest = (0..flows.len()).max_by_key(|at| flows[*at].class.operations());
+        let mut out = Vec::new();
+        for (at, flow) in flows.iter().enumerate() {
+            let what = match (flows.len(), flow.long) {
+                (1, _) => String::new(),
+                (_, false) => format!(" {}s", flow.kind.word()),
+                (_, true) => format!(" {}s in long runs", flow.kind.word()),
+            };
+            let mut stream = self.named(&what);
+            let mut kinds = vec![(flow.kind, &flow.class)];
+            if largest == Some(at) {
+                kinds.extend(rare.iter().map(|(kind, class)| (*kind, class)));
+                kinds.sort_by_key(|(kind, _)| *kind as usize);
+            }
+            let shape = Shape::from_classes(kinds, sectors, flow.long);
+            stream.entries.extend(shape.entries());
+            self.arrive(&mut stream, flow, shape.operations());
+            let depth = self.open_loop_depth(&shape);
+            let most = self.load.pacing.most;
+            stream.entries.push(Entry::bare(
+                "depth",
+                &depth.to_string(),
+                format!("room; {most} were in flight at most"),
+            ));
+            stream.entries.extend(Self::calls(&self.load.pacing, &shape, depth));
+            let host =
+                if self.load.kinds[1].count() > 0 && most_writes.is_none() { largest } else { most_writes };
+            if host == Some(at) {
+                let writes = shape.of_kind(Kind::Write);
+                stream.entries.extend(self.flushes(writes, self.load.pacing.is_serial()));
+            }
+            if shape.of_kind(Kind::Write) > 0 {
+                stream.entries.extend(self.stable_entry());
+            }
+            stream.entries.extend(self.times.iter().cloned());
+            out.push(stream);
+        }
+        out
+    }
+
+    /// Returns the directions and kinds of runs with a stream each, and rare directions, which join the
+    /// largest stream.
+    fn flows(&self) -> (Vec<Flow<'_>>, Vec<(Kind, Class)>) {
+        let (mut flows, mut rare) = (Vec::new(), Vec::new());
+        let (data, bytes) = (self.load.data() as f64, self.load.bytes());
+        for (kind, of) in DATA_KINDS.into_iter().zip(&self.load.kinds).filter(|(_, of)| of.count() > 0) {
+            let whole = of.whole();
+            let is_rare = (of.count() as f64) < RARE_SHARE * data && whole.sizes.bytes() < RARE_SHARE * bytes;
+            if is_rare && kind != Kind::Trim {
+                rare.push((kind, whole));
+                continue;
+            }
+            flows.extend(of.divided().into_iter().map(|(class, long)| Flow { kind, of, class, long }));
+        }
+        (flows, rare)
+    }
+
+    fn arrive(&self, stream: &mut StreamText, flow: &Flow<'_>, count: u64) {
+        let of = flow.of;
+        let rate = count as f64 / (self.active_ns as f64 / 1e9);
+        let seen = of.arriving.dispersion(self.active_ns);
+        let share = (flow.class.operations() as f64 / of.count().max(1) as f64).min(1.0);
+        // Few operations do not determine their arrivals.
+        let idc = seen
+            .map(|idc| distributions::dispersion_of_share(idc, share).filter(|_| count >= MIN_OPERATIONS));
+        let fit = distributions::fit_bursts(rate, &of.arriving.gaps, idc);
+        let signs = self.load.pacing.signs(self.active_ns);
+        stream.entries.push(Entry::bare(
+            "rate",
+            &format_number(rate.min(MAX_RATE)),
+            format!(
+                "{} in {}; open loop: {:.1} % overlap, IDC {} in 10 ms",
+                show_count(count as f64),
+                show_ns(self.active_ns as f64),
+                100.0 * signs.overlapping,
+                format_figure(signs.idc[0])
+            ),
+        ));
+        let near = fit
+            .distance
+            .filter(|_| share >= 1.0)
+            .map_or_else(String::new, |d| format!("; KS of the times between {d:.3}"));
+        let [short, long] =
+            [0, 1].map(|at| format!("{} (fit {})", format_figure(idc[at]), format_figure(Some(fit.idc[at]))));
+        let comment = format!("IDC {short} in 10 ms, {long} in 100 ms{near}");
+        stream.entries.push(Entry::text("arrivals", &format_arrivals(fit.arrivals), comment));
+    }
+
+    /// Returns the depth for an open loop.
+    fn open_loop_depth(&self, shape: &Shape<'_>) -> u32 {
+        self.load.pacing.most.saturating_mul(DEPTH_FACTOR).max(MIN_DEPTH).min(max_depth_in_memory(shape))
+    }
+
+    /// Returns `batch`, the operations of one call, if they came that way and none continues another: the
+    /// kernel would merge those into one request.
+    pub(super) fn calls(pacing: &Pacing, shape: &Shape<'_>, depth: u32) -> Option<Entry> {
+        let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
+        let comment = format!("{} were issued at once in the mean", format_number(mean));
+        let batch = (mean.round() as u32).min(depth);
+        (batch > 1).then(|| Entry::text("batch", &batch.to_string(), comment))
+    }
+
+    pub(super) fn flushes(&self, writes: u64, drain: bool) -> Vec<Entry> {
+        if self.syncs == 0 || writes == 0 {
+            return Vec::new();
+        }
+        // A stable write has its own flush.
+        let syncs =
+            if self.is_stable() { self.syncs.saturating_sub(self.load.kinds[1].count()) } else { self.syncs };
+        if (syncs as f64) < FEW_SHARE * writes as f64 && self.is_stable() {
+            return Vec::new();
+        }
+        let every = writes as f64 / syncs.max(1) as f64;
+        // One more or less at the edges is not a fraction.
+        let whole = every.round();
+        let every = if (writes as f64 - whole * syncs as f64).abs() <= 1.0 { whole } else { every };
+        let mut comment =
+            format!("{} writes, {} flushes", show_count(writes as f64), show_count(syncs as f64));
+        if self.of_others > 0 {
+            comment += &format!(
+                ", {} of them asked for by tasks that write nothing",
+                show_count(self.of_others as f64)
+            );
+        }
+        let text = if every > 9999.0 {
+            every.round().min(f64::from(u32::MAX)).to_string()
+        } else {
+            format_fraction(every)
+        };
+        let mut out = vec![Entry::bare("fdatasync", &text, comment)];
+        if drain {
+            out.push(Entry { key: "drain", value: "true".into(), comment: "it waits for its writes".into() });
+        }
+        out
+    }
+
+    /// Returns the key that makes single writes stable.
+    pub(super) fn stable_entry(&self) -> Option<Entry> {
+        let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
+        let comment = format!(
+            "{} of {} writes are stable at once, with a flush",
+            show_count(stable as f64),
+            show_count(writes as f64)
+        );
+        self.is_stable().then(|| Entry::text("cache", "direct-dsync", comment))
+    }
+
+    pub(super) fn is_stable(&self) -> bool {
+        let writes = self.load.kinds[1].count();
+        let many = |count: u64| count as f64 >= STABLE_SHARE * writes as f64 && count > 0;
+        many(self.load.stable) && many(self.load.syncs)
+    }
+}
+
+/// Returns the most operations within the memory limit.
+pub(super) fn max_depth_in_memory(shape: &Shape<'_>) -> u32 {
+    (MAX_DEPTH_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32
+}
+
+/// Formats arrivals, with rounded means.
+fn format_arrivals(arrivals: Arrivals) -> String {
+    match arrivals {
+        Arrivals::Batch { mean } => of_arrivals(Arrivals::Batch { mean: (mean * 1000.0).round() / 1000.0 }),
+        Arrivals::OnOff { on_ns, off_ns } => {
+            format!("on-off:{}us/{}us", on_ns.div_ceil(1000), off_ns.div_ceil(1000))
+        }
+        other => of_arrivals(other),
+    }
+}
+
+/// Formats a number with up to four decimals.
+pub(super) fn format_fraction(number: f64) -> String {
+    let number = (number * 1e4).round().max(1.0) / 1e4;
+    number.to_string()
+}
+
+pub(super) fn format_figure(figure: Option<f64>) -> String {
+    figure.map_or_else(|| "unknown".into(), |figure| format!("{figure:.2}"))
+}
+
+impl LoadOfPart<'_> {
+    /// Returns a stream that waits for its own operations.
+    pub(super) fn closed(&self, chosen: &Loop, signs: Signs) -> StreamText {
+        let classes = self.classes();
+        let shape = self.shape(&classes);
+        let mut stream = self.named("");
+        stream.entries.extend(shape.entries());
+        let burst = self.wait(chosen, signs, &shape, &mut stream);
+        let writes = self.load.kinds[1].count();
+        stream.entries.extend(self.flushes(writes, burst > 1));
+        if writes > 0 {
+            stream.entries.extend(self.stable_entry());
+        }
+        stream.entries.extend(self.times.iter().cloned());
+        stream
+    }
+
+    /// Returns each direction as one class.
+    pub(super) fn classes(&self) -> Vec<Class> {
+        self.load.kinds.iter().map(KindFigures::whole).collect()
+    }
+
+    /// Returns the shape of all directions together.
+    pub(super) fn shape<'c>(&self, classes: &'c [Class]) -> Shape<'c> {
+        let kinds = &self.load.kinds;
+        let long: u64 = kinds.iter().map(|of| of.classes[1].operations()).sum();
+        let all: u64 = kinds.iter().map(KindFigures::count).sum();
+        let directions = kinds.iter().filter(|of| of.count() > 0).count();
+        let sequential = directions == 1 && long as f64 >= MOSTLY_LONG_SHARE * all as f64;
+        let of = DATA_KINDS.into_iter().zip(classes).collect();
+        Shape::from_classes(of, align(kinds.iter().fold(0, |bits, of| bits | of.bits)), sequential)
+    }
+
+    /// Returns the most operations in flight within the memory limit.
+    pub(super) fn max_depth(&self) -> u32 {
+        max_depth_in_memory(&self.shape(&self.classes()))
+    }
+
+    /// Adds the keys for what it waits for. Returns the operations of a burst.
+    fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape<'_>, stream: &mut StreamText) -> u32 {
+        let why = format!(
+            "closed loop: {:.1} % overlap, IDC {} in 10 ms",
+            100.0 * signs.overlapping,
+            format_figure(signs.idc[0])
+        );
+        let most = self.load.pacing.most.clamp(1, max_depth_in_memory(shape));
+        let mut say = |entry: Entry| stream.entries.push(entry);
+        match chosen {
+            Loop::Open => 1,
+            Loop::Full => {
+                say(Entry::bare("depth", &most.to_string(), "its queue was kept full".into()));
+                1
+            }
+            Loop::Paced => {
+                let rate = shape.operations() as f64 / (self.active_ns as f64 / 1e9);
+                say(Entry::bare("depth", "1", why));
+                say(Entry::bare(
+                    "limit-iops",
+                    &format_number(rate.min(MAX_RATE)),
+                    "even, by a clock: what is late is made up for".into(),
+                ));
+                1
+            }
+            Loop::Thinking { law, burst, mean_burst } => {
+                let depth = if *burst > 1 { most } else { 1 };
+                say(Entry::bare("depth", &depth.to_string(), why));
+                if law.think.mean_ns == 0 {
+                    return 1;
+                }
+                let factor = f64::from(*burst) / mean_burst.max(1.0);
+                let (think, comment) = format_think(law, factor);
+                say(Entry::text("think", &think, comment));
+                if *burst > 1 {
+                    let comment = format!("{mean_burst:.2} at once in the mean");
+                    say(Entry::bare("burst", &burst.to_string(), comment));
+                    Self::calls(&self.load.pacing, shape, depth).into_iter().for_each(say);
+                }
+                *burst
+            }
+        }
+    }
+}
+
+/// Formats a think time and a comment. `factor` adjusts for bursts that are longer or shorter than observed.
+fn format_think(law: &Law, factor: f64) -> (String, String) {
+    let (text, fits) = format_law(law, factor);
+    let mean = show_ns((law.think.mean_ns + law.overhead_ns) as f64);
+    let taken = show_ns(law.overhead_ns as f64);
+    (text, format!("mean {mean}, less {taken} that any program takes; {fits}"))
+}
+
+/// Formats a distribution of times, multiplied by `factor`, and how well it fits.
+pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
+    let scale = |ns: u64| ((ns as f64 * factor).round() as u64).clamp(1, MAX_TIME_NS);
+    let mut think = law.think.clone();
+    think.mean_ns = scale(think.mean_ns);
+    match &mut think.law {
+        ThinkLaw::Lognormal { median_ns } => *median_ns = scale(*median_ns),
+        ThinkLaw::Quantiles(all) => {
+            for quantile in all {
+                quantile.ns = ((quantile.ns as f64 * factor).round() as u64).min(MAX_TIME_NS);
+            }
+        }
+        ThinkLaw::Fixed | ThinkLaw::Exponential => {}
+    }
+    let near = law.distance.map_or_else(|| "all within 10 %".into(), |distance| format!("KS {distance:.3}"));
+    let scaled = if (factor - 1.0).abs() > 0.005 {
+        format!(", times {factor:.3}, since bursts are whole")
+    } else {
+        String::new()
+    };
+    (shorten_times(&of_think(&think)), format!("{near}{scaled}"))
+}
+
+/// Rewrites times of 1 ms and more in us, where these are exact to a thousandth.
+fn shorten_times(text: &str) -> String {
+    let piece = |piece: &str| {
+        let (before, time) = piece
+            .rsplit_once(['/', ':'])
+            .map_or(("", piece), |(before, time)| (&piece[..=before.len()], time));
+        match time.strip_suffix("ns").and_then(|ns| ns.parse::<u64>().ok()) {
+            Some(ns) if ns >= 1_000_000 => format!("{before}{}us", (ns + 500) / 1000),
+            _ => piece.to_owned(),
+        }
+    };
+    text.split(',').map(piece).collect::<Vec<_>>().join(",")
+}
+
+/// Mean share of a turn from which a burst is the whole turn.
+const WHOLE_TURN_SHARE: f64 = 0.6;
+
+/// Returns the mean number of bursts of a turn. Turn lengths are the two whole numbers next to `length`, in
+/// the proportion of its fraction.
+fn bursts(length: f64, burst: f64) -> f64 {
+    let (below, above) = (length.floor(), length.ceil());
+    let share = length - below;
+    (1.0 - share) * (below / burst).ceil() + share * (above / burst).ceil()
+}
+
+impl LoadOfPart<'_> {
+    /// Returns a stream that does both sides in turn.
+    pub(super) fn by_turns(&self, sides: [(&LoadOfPart<'_>, &Side); 2]) -> StreamText {
+        let cycles = sides.iter().map(|(_, side)| side.turns).min().unwrap_or(1).max(1);
+        let mut stream = self.named("");
+        let turns = sides.map(|(about, side)| about.turn(side, cycles));
+        let depth =
+            sides.iter().map(|(about, side)| side.pacing.most.min(about.max_depth())).max().unwrap_or(1);
+        let comment =
+            format!("{depth} were in flight at most; one thing after the other, {cycles} times each");
+        stream.entries.push(Entry::bare("depth", &depth.max(1).to_string(), comment));
+        stream.entries.extend(sides.iter().find_map(|(about, side)| {
+            let classes = about.classes();
+            Self::calls(&side.pacing, &about.shape(&classes), depth)
+        }));
+        stream.entries.extend(self.times.iter().cloned());
+        stream.turns = turns.into();
+        stream
+    }
+
+    /// Returns the keys of one turn.
+    fn turn(&self, side: &Side, cycles: u64) -> Vec<Entry> {
+        let classes = self.classes();
+        let shape = self.shape(&classes);
+        let operations = shape.operations();
+        let length = operations as f64 / cycles as f64;
+        let range =
+            side.lengths.map_or_else(String::new, |(least, most)| format!(", {least} to {most} in one"));
+        let mut out = vec![Entry::bare(
+            "ops",
+            &format_fraction(length.max(1.0)),
+            format!("{} operations in {} turns{range}", show_count(operations as f64), side.turns),
+        )];
+        out.extend(shape.entries());
+        let mean_burst = side.pacing.at_once();
+        let burst = match mean_burst {
+            _ if side.pacing.is_serial() => 1.0,
+            mean if mean >= WHOLE_TURN_SHARE * length => length.ceil(),
+            mean => mean.round().max(1.0),
+        };
+        if let Some(law) = distributions::fit_think_law(&side.periods) {
+            // All turns together take as long as in the capture.
+            let factor = side.periods.count() as f64 / cycles as f64 / bursts(length.max(1.0), burst);
+            let (period, fits) = format_law(&law, factor);
+            let [mean, think] =
+                [&side.periods, &side.pacing.think].map(|of| show_ns(of.mean_ns().unwrap_or(0.0)));
+            let comment =
+                format!("mean {mean}, {think} of it idle (as `think` it goes as fast as its target); {fits}");
+            out.push(Entry::text("period", &period, comment));
+        }
+        if burst > 1.0 {
+            let comment = format!("{mean_burst:.2} at once in the mean");
+            out.push(Entry::bare("burst", &burst.to_string(), comment));
+        }
+        out.extend(self.flushes(shape.of_kind(Kind::Write), true));
+        out
+    }
+}
+
+/// A key of a job file with its value and comment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) key: &'static str,
+    /// As it is in the file.
+    pub(super) value: String,
+    /// Its origin, and how well it fits.
+    pub(super) comment: String,
+}
+
+impl Entry {
+    pub(super) fn text(key: &'static str, value: &str, comment: String) -> Self {
+        Self { key, value: format!("{value:?}"), comment }
+    }
+
+    pub(super) fn bare(key: &'static str, value: &str, comment: String) -> Self {
+        Self { key, value: value.to_owned(), comment }
+    }
+}
+
+/// Column of comments. For longer values the comment is on the line before.
+const COMMENT_COLUMN: usize = 40;
+
+/// The origin of a job file, for its comments.
+#[derive(Clone, Debug, Default)]
+pub struct Head {
+    /// The capture file, as it was typed.
+    pub capture: String,
+    /// The captured device.
+    pub device: String,
+    /// The sentence on its completeness.
+    pub completeness: String,
+    /// Why the capture ends early, if it does.
+    pub damage: Option<String>,
+    /// The job file, as it was typed.
+    pub file: String,
+}
+
+impl Fitted {
+    /// Returns the text of the job file.
+    pub fn toml(&self, head: &Head) -> String {
+        let mut out = String::new();
+        let mut say = |line: &str| {
+            let _ = writeln!(out, "# {}", one_line(line));
+        };
+        say(&format!(
+            "A job that behaves like {}, by fathom fit {}",
+            head.capture,
+            env!("CARGO_PKG_VERSION")
+        ));
+        say(&format!(
+            "{} operations of {} in {}, tasks: {}",
+            show_count(self.operations as f64),
+            head.device,
+            show_ns(self.span_ns as f64),
+            self.tasks,
+        ));
+        say(&head.completeness);
+        if let Some(damage) = &head.damage {
+            say(&format!("The capture is {damage}; this is fitted to what is before that"));
+        }
+        self.remarks.iter().for_each(|remark| say(remark));
+        say(&format!(
+            "Run:     fathom run {} TARGET   (it touches the first {})",
+            head.file,
+            show_bytes(self.end_bytes)
+        ));
+        if self.writes {
+            say(
+                "It writes: to a device or a file that is there it needs --destroy NAME; in a directory it makes a test file",
+            );
+        }
+        say(&format!("Compare: fathom fit --check {} TARGET", head.capture));
+        say(
+            "KS: largest difference of the distribution functions of capture and job. IDC: Var N / E N of the number in a stretch of time",
+        );
+        let file = head.capture.rsplit('/').next().unwrap_or_default();
+        let name: String = format!("fit of {file}").chars().filter(|c| !c.is_control()).collect();
+        let name: String = name.chars().take(model::spec::number::MAX_NAME).collect();
+        let _ = write!(
+            out,
+            "\nname = {}\ntime = \"{}us\"\nwarmup = 0\nruns = 1\n",
+            quoted(&name),
+            (self.span_ns / 1000).max(1000)
+        );
+        self.streams.iter().for_each(|stream| write_stream(&mut out, stream));
+        out
+    }
+}
+
+fn write_stream(out: &mut String, stream: &StreamText) {
+    out.push('\n');
+    for line in &stream.about {
+        let _ = writeln!(out, "# {}", one_line(line));
+    }
+    let _ = writeln!(out, "[[stream]]\nname = {}", quoted(&stream.name));
+    write_entries(out, &stream.entries);
+    for turn in &stream.turns {
+        out.push_str("\n[[stream.turn]]\n");
+        write_entries(out, turn);
+    }
+}
+
+fn write_entries(out: &mut String, entries: &[Entry]) {
+    for entry in entries {
+        let line = format!("{} = {}", entry.key, entry.value);
+        let comment = one_line(&entry.comment);
+        let _ = match line.chars().count() {
+            0..=COMMENT_COLUMN => writeln!(out, "{line:COMMENT_COLUMN$}  # {comment}"),
+            _ => writeln!(out, "# {}: {comment}\n{line}", entry.key),
+        };
+    }
+}
+
+/// Quotes a text for TOML.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars().filter(|c| !c.is_control()) {
+        if matches!(c, '"' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out + "\""
+}
+
+/// Replaces control characters, so that a comment remains one line.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[test]
+fn a_turn_of_a_mean_length_has_a_mean_number_of_bursts() {
+    let near = |found: f64, truth: f64| assert!((found - truth).abs() < 1e-9, "{found}, not {truth}");
+    near(bursts(69.25, 1.0), 69.25);
+    near(bursts(339.2, 86.0), 4.0);
+    near(bursts(3.0, 96.0), 1.0);
+    near(bursts(8.5, 8.0), 1.5);
+}

@@ -1,0 +1,743 @@
+//! Traces of other tools: fio's iolog, blktrace, blkparse and MSR Cambridge become rows; rows become a fio
+//! iolog.
+//!
+//! * blkparse, default output: `8,0 3 1 0.000036983 697 D W 223490 + 8 [kjournald]`: device, CPU, number,
+//!   time, process, action, letters, sector, sectors, name. Custom formats (`-f`) are not read.
+//! * blktrace, binary files of each CPU or one that `blkparse -d` made, in either byte order (kernel
+//!   `include/uapi/linux/blktrace_api.h`). For devices without requests, blktrace records no issue.
+//! * MSR Cambridge (SNIA IOTTA), CSV: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, with
+//!   times in units of 100 ns since 1601, offsets and sizes in bytes.
+//! * fio's iolog (fio's documentation, "Trace file format"), versions 2 and 3 in, version 3 out. Version 2:
+//!   `file action [offset length]`, and `file wait ms length`: what follows does not begin before `ms` since
+//!   fio began, which is what fio does (`read_iolog_get`), not what its documentation says. Version 3: `us
+//!   file action [offset length]`, us since the beginning. Each file of a log gets a separate region of 2
+//!   TiB, in the order of their `add` lines. A log has no latencies, tasks or FUA.
+//!
+//! The events of blktrace and blkparse are ordered and paired like the kernel's trace (`trace::pairing`).
+
+use crate::row::{Flags, Names, Row, RowKind, Task, op};
+use crate::trace::pairing::{Merge, Pairing, Scope};
+use crate::trace::{Event, Step};
+use model::captured::{Ending, Op, Unit};
+use std::collections::HashMap;
+use std::io::{self, BufRead, Read, Write};
+
+/// Most bytes of a line. A file with longer lines is not a trace.
+const MAX_LINE_BYTES: u64 = 64 << 10;
+/// Events that are ordered at once: traces of several CPUs are out of order by less.
+const ORDERED_AT_ONCE: usize = 1 << 16;
+
+/// Why a trace cannot be converted.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// What is wrong, with its place.
+    #[error("{0}")]
+    Foreign(String),
+    /// The trace cannot be read, or the capture not written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// A kind of trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// fio's log of I/O, version 2 or 3.
+    Iolog(u8),
+    /// Binary files of blktrace.
+    Blktrace,
+    /// What blkparse prints.
+    Blkparse,
+    /// MSR Cambridge.
+    Msr,
+}
+
+/// Where rows go.
+pub type Put<'p> = &'p mut dyn FnMut(&Row, &Names) -> io::Result<()>;
+
+impl Language {
+    /// Detects the kind from the beginning of a file; `None` for any other file.
+    pub fn detect(begins: &[u8]) -> Option<Self> {
+        if begins_like_blktrace(begins) {
+            return Some(Self::Blktrace);
+        }
+        let text = String::from_utf8_lossy(begins);
+        let first = text.lines().find(|line| !line.trim().is_empty())?;
+        match first.trim() {
+            "fio version 2 iolog" => Some(Self::Iolog(2)),
+            "fio version 3 iolog" => Some(Self::Iolog(3)),
+            line if is_msr_line(line) => Some(Self::Msr),
+            line if is_blkparse_line(line) => Some(Self::Blkparse),
+            _ => None,
+        }
+    }
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Iolog(2) => "fio iolog v2",
+            Self::Iolog(_) => "fio iolog v3",
+            Self::Blktrace => "blktrace",
+            Self::Blkparse => "blkparse",
+            Self::Msr => "MSR Cambridge CSV",
+        }
+    }
+
+    /// Returns the unit of its rows.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Blktrace | Self::Blkparse => Unit::Requests,
+            Self::Iolog(_) | Self::Msr => Unit::Operations,
+        }
+    }
+
+    /// Converts a trace. Several blktrace files are one trace, one of each CPU; other traces are one file.
+    ///
+    /// # Errors
+    /// What is wrong and where, or why it cannot be read or written.
+    pub fn convert(self, mut from: Vec<Box<dyn BufRead>>, put: Put<'_>) -> Result<(Names, Ending), Trouble> {
+        let mut into = Output { names: Names::default(), put, rows: 0, last_ns: 0, within_sectors: 0 };
+        let mut ending = Ending { why: "its end".into(), ..Ending::default() };
+        if self == Self::Blktrace {
+            read_blktrace(from, &mut into, &mut ending)?;
+        } else {
+            let Some(only) = from.first_mut() else {
+                return Err(Trouble::Foreign("there is no file".into()));
+            };
+            match self {
+                Self::Iolog(2) => read_2(only, &mut into)?,
+                Self::Iolog(_) => read_3(only, &mut into)?,
+                Self::Msr => read_msr(only, &mut into)?,
+                _ => read_blkparse(only, &mut into, &mut ending)?,
+            }
+        }
+        ending.duration_ns = into.last_ns;
+        ending.within_sectors = into.within_sectors;
+        Ok((into.names, Ending { rows: into.rows, ..ending }))
+    }
+}
+
+/// The output of a conversion.
+struct Output<'p> {
+    names: Names,
+    put: Put<'p>,
+    rows: u64,
+    last_ns: u64,
+    /// Operations that begin or end within a sector.
+    within_sectors: u64,
+}
+
+impl Output<'_> {
+    fn put(&mut self, row: &Row) -> io::Result<()> {
+        self.rows += 1;
+        self.last_ns = self.last_ns.max(row.issue_ns.saturating_add(row.latency_ns.unwrap_or(0)));
+        (self.put)(row, &self.names)
+    }
+
+    /// Writes a row for an operation in bytes. Partly touched sectors count as touched.
+    fn put_operation(
+        &mut self,
+        at_ns: u64,
+        latency_ns: Option<u64>,
+        rwbs: &str,
+        bytes: (u64, u64),
+        task: &Task,
+    ) -> io::Result<()> {
+        let (offset, length) = bytes;
+        let sector = offset / crate::SECTOR;
+        let end = offset.saturating_add(length).div_ceil(crate::SECTOR);
+        self.within_sectors += u64::from(!(offset | length).is_multiple_of(crate::SECTOR));
+        // A program's sync is a request for a flush.
+        let kind = if length == 0 { RowKind::Asked } else { RowKind::Request };
+        let flags = self.names.flags(&Flags { kind, ..Flags::parse(rwbs) });
+        let sectors = if length == 0 { 0 } else { u32::try_from(end - sector).unwrap_or(u32::MAX) };
+        let task = self.names.task(task);
+        let sector = if sectors == 0 { 0 } else { sector };
+        self.put(&Row { issue_ns: at_ns, latency_ns, queued_ns: None, sector, sectors, flags, task })
+    }
+}
+
+/// Reads lines and counts them.
+struct Lines<'r> {
+    from: &'r mut dyn BufRead,
+    line: String,
+    number: u64,
+}
+
+impl<'r> Lines<'r> {
+    fn over(from: &'r mut dyn BufRead) -> Self {
+        Self { from, line: String::new(), number: 0 }
+    }
+
+    /// Returns the next line that is not empty.
+    fn next(&mut self) -> Result<Option<String>, Trouble> {
+        loop {
+            let mut bytes = Vec::new();
+            let read = io::Read::take(&mut *self.from, MAX_LINE_BYTES).read_until(b'\n', &mut bytes)?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            self.line = String::from_utf8_lossy(&bytes).trim().to_owned();
+            if !self.line.is_empty() {
+                return Ok(Some(self.line.clone()));
+            }
+        }
+    }
+
+    fn error_at(&self, why: &str) -> Trouble {
+        let shown: String = self.line.chars().take(60).collect();
+        Trouble::Foreign(format!("line {}: {why}: '{}'", self.number, model::name::visible(&shown)))
+    }
+}
+
+/// Pairs events of block I/O into rows.
+struct Paired {
+    merge: Merge,
+    pairing: Pairing,
+    names: Names,
+    first_ns: Option<u64>,
+    events: u64,
+}
+
+impl Paired {
+    fn new() -> Self {
+        let pairing = Pairing::new(Scope { unit: Unit::Requests, span: None, start_ns: 0 });
+        Self { merge: Merge::default(), pairing, names: Names::default(), first_ns: None, events: 0 }
+    }
+
+    /// Adds an event. Times count from the first.
+    fn add(&mut self, mut event: Event, into: &mut Output<'_>) -> io::Result<()> {
+        let first = *self.first_ns.get_or_insert(event.at_ns);
+        event.at_ns = event.at_ns.saturating_sub(first);
+        // A flush completes at any sector.
+        if event.step != Step::Lost {
+            self.events += 1;
+        }
+        self.merge.waiting().push(event);
+        if self.merge.waiting().len() < ORDERED_AT_ONCE {
+            return Ok(());
+        }
+        let mut times: Vec<u64> = self.merge.waiting().iter().map(|event| event.at_ns).collect();
+        times.sort_unstable();
+        self.settle(times[ORDERED_AT_ONCE / 2], into)
+    }
+
+    fn settle(&mut self, before_ns: u64, into: &mut Output<'_>) -> io::Result<()> {
+        let (pairing, names) = (&mut self.pairing, &mut self.names);
+        let mut rows = Vec::new();
+        self.merge.before(before_ns, |event| pairing.take(event, names, &mut |row| rows.push(*row)));
+        self.hand_on(&rows, into)
+    }
+
+    fn hand_on(&self, rows: &[Row], into: &mut Output<'_>) -> io::Result<()> {
+        for row in rows {
+            let flags = self.names.flags_at(row.flags).map_or(0, |flags| into.names.flags(flags));
+            let task = self.names.task_at(row.task).map_or(0, |task| into.names.task(task));
+            into.put(&Row { flags, task, ..*row })?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, into: &mut Output<'_>, ending: &mut Ending) -> io::Result<()> {
+        self.settle(u64::MAX, into)?;
+        let mut rows = Vec::new();
+        self.pairing.finish(&mut |row| rows.push(*row));
+        self.hand_on(&rows, into)?;
+        let counts = self.pairing.counts;
+        ending.events = self.events;
+        ending.without_issue = counts.without_issue;
+        ending.without_completion = counts.without_completion;
+        ending.requeued = counts.requeued;
+        ending.completed = counts.completed;
+        Ok(())
+    }
+}
+
+/// Whether a line is an event.
+fn is_blkparse_line(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words.len() >= 6 && is_device(words[0]) && time_ns(words[3]).is_some()
+}
+
+fn is_device(word: &str) -> bool {
+    word.split_once(',')
+        .is_some_and(|(major, minor)| major.parse::<u32>().is_ok() && minor.parse::<u32>().is_ok())
+}
+
+/// Parses a time: `0.000036983`.
+fn time_ns(word: &str) -> Option<u64> {
+    let (seconds, fraction) = word.split_once('.')?;
+    let fraction: u64 = Some(fraction).filter(|text| text.len() == 9)?.parse().ok()?;
+    seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction)
+}
+
+/// Returns the text in brackets at the end of a line: the name of a task, which may contain spaces, or the
+/// error of a completion.
+fn text_in_brackets(line: &str) -> &str {
+    line.split_once(" [").map_or("", |(_, rest)| rest.trim_end().trim_end_matches(']'))
+}
+
+/// Parses a negative error number. blkparse prints the kernel's 16 bits as an unsigned number.
+fn error(text: &str) -> i32 {
+    let bits = text.parse::<u16>().map(u16::cast_signed).or_else(|_| text.parse::<i16>());
+    -bits.map_or(0, i32::from).abs()
+}
+
+fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut Ending) -> Result<(), Trouble> {
+    let mut lines = Lines::over(from);
+    let mut paired = Paired::new();
+    let mut device = None;
+    while let Some(line) = lines.next()? {
+        // A summary follows the events.
+        if !is_blkparse_line(&line) {
+            if line.starts_with("CPU") || line.starts_with("Total") {
+                break;
+            }
+            continue;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let step = match words[5] {
+            "D" => Step::Issued,
+            "C" => Step::Completed,
+            "I" => Step::Inserted,
+            "R" => Step::Requeued,
+            _ => continue,
+        };
+        let of = device.get_or_insert_with(|| words[0].to_owned());
+        if *of != words[0] {
+            return Err(lines.error_at("it is of several devices; select one with `blkparse -i`"));
+        }
+        let (Some(at_ns), Ok(tid)) = (time_ns(words[3]), words[4].parse::<u32>()) else {
+            return Err(lines.error_at("time and process are numbers"));
+        };
+        let letters = words.get(6).copied().unwrap_or_default();
+        let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
+        let has_place = words.get(8) == Some(&"+");
+        let (sector, sectors) = if has_place { (number(7), number(9)) } else { (Some(0), Some(0)) };
+        let (Some(sector), Some(sectors)) = (sector, sectors.and_then(|n| u32::try_from(n).ok())) else {
+            return Err(lines.error_at("sector and sectors are numbers"));
+        };
+        let last = text_in_brackets(&line);
+        let error = if step == Step::Completed { error(last) } else { 0 };
+        let task = Task { tid, name: last.to_owned(), ..Task::default() };
+        let flags = paired.names.flags(&Flags { error, ..Flags::parse(letters) });
+        let task = if step == Step::Completed { 0 } else { paired.names.task(&task) };
+        let op = op(letters.as_bytes(), sectors);
+        paired.add(Event { at_ns, step, op, sector, sectors, flags, task, device: 0 }, into)?;
+    }
+    if paired.events == 0 {
+        return Err(Trouble::Foreign("it has no request that was issued or completed (D, C)".into()));
+    }
+    Ok(paired.finish(into, ending)?)
+}
+
+/// Begins each event, with the version in the lowest byte.
+const MAGIC: u32 = 0x6561_7400;
+const VERSION: u32 = 7;
+/// Bytes of an event without its trailing data.
+const HEAD: usize = 48;
+/// The event, in the low half of the action.
+const ACT: u32 = 0xff;
+const NOTIFY_PROCESS: u32 = 0;
+/// Set if a cgroup's number follows, in eight bytes.
+const HAS_CGROUP: u32 = 1 << 8;
+/// Categories, in the high half.
+const WRITE: u32 = 1 << 1;
+const FLUSH: u32 = 1 << 2;
+const SYNC: u32 = 1 << 3;
+const NOTIFY: u32 = 1 << 10;
+const AHEAD: u32 = 1 << 11;
+const META: u32 = 1 << 12;
+const DISCARD: u32 = 1 << 13;
+const FUA: u32 = 1 << 15;
+/// Most process names that are kept.
+const MAX_PROCESS_NAMES: usize = 1 << 20;
+
+/// Whether a file begins like blktrace.
+fn begins_like_blktrace(begins: &[u8]) -> bool {
+    is_big_endian(begins).is_some()
+}
+
+/// Returns whether its numbers are big-endian; `None` if it is not blktrace.
+fn is_big_endian(begins: &[u8]) -> Option<bool> {
+    let word = <[u8; 4]>::try_from(begins.get(..4)?).ok()?;
+    let is = |number: u32| number & !0xff == MAGIC;
+    match (is(u32::from_le_bytes(word)), is(u32::from_be_bytes(word))) {
+        (true, _) => Some(false),
+        (_, true) => Some(true),
+        _ => None,
+    }
+}
+
+/// An event of blktrace.
+struct Record {
+    time: u64,
+    sector: u64,
+    bytes: u32,
+    action: u32,
+    pid: u32,
+    device: u32,
+    error: i32,
+    trailing: Vec<u8>,
+}
+
+/// A file that is being read.
+struct Source {
+    from: Box<dyn BufRead>,
+    at: u64,
+    next: Option<Record>,
+}
+
+impl Source {
+    fn advance(&mut self) -> Result<(), Trouble> {
+        self.next = self.record()?;
+        Ok(())
+    }
+
+    fn record(&mut self) -> Result<Option<Record>, Trouble> {
+        let mut head = [0; HEAD];
+        let mut got = 0;
+        while got < HEAD {
+            match self.from.read(&mut head[got..]) {
+                Ok(0) => break,
+                Ok(n) => got += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        // An event that was being written when the tracer was stopped is left out.
+        if got < HEAD {
+            return Ok(None);
+        }
+        let error_at = |why: &str| Trouble::Foreign(format!("at byte {}: {why}", self.at));
+        let big_endian = is_big_endian(&head).ok_or_else(|| error_at("there is no event of blktrace"))?;
+        let half = |at: usize| number(&head[at..at + 2], big_endian) as u32;
+        let word = |at: usize| number(&head[at..at + 4], big_endian) as u32;
+        let long = |at: usize| number(&head[at..at + 8], big_endian);
+        if word(0) & 0xff != VERSION {
+            return Err(error_at("it is of a version that is not 7"));
+        }
+        let mut trailing = vec![0; half(46) as usize];
+        if self.from.read_exact(&mut trailing).is_err() {
+            return Ok(None);
+        }
+        self.at += (HEAD + trailing.len()) as u64;
+        Ok(Some(Record {
+            time: long(8),
+            sector: long(16),
+            bytes: word(24),
+            action: word(28),
+            pid: word(32),
+            device: word(36),
+            // The kernel stores a negative error number in these 16 bits.
+            error: -i32::from((half(44) as u16).cast_signed()).abs(),
+            trailing,
+        }))
+    }
+}
+
+fn number(bytes: &[u8], big_endian: bool) -> u64 {
+    let add = |all: u64, byte: &u8| all << 8 | u64::from(*byte);
+    if big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) }
+}
+
+fn read_blktrace(
+    from: Vec<Box<dyn BufRead>>,
+    into: &mut Output<'_>,
+    ending: &mut Ending,
+) -> Result<(), Trouble> {
+    let mut sources: Vec<Source> = from.into_iter().map(|from| Source { from, at: 0, next: None }).collect();
+    sources.iter_mut().try_for_each(Source::advance)?;
+    let mut paired = Paired::new();
+    let mut processes: HashMap<u32, String> = HashMap::new();
+    let mut device = None;
+    loop {
+        // Takes the oldest of the next events.
+        let oldest = sources.iter_mut().filter(|source| source.next.is_some());
+        let Some(source) = oldest.min_by_key(|source| source.next.as_ref().map(|next| next.time)) else {
+            break;
+        };
+        let Some(record) = source.next.take() else { break };
+        source.advance()?;
+        if record.action >> 16 & NOTIFY != 0 {
+            note_process(&record, &mut processes);
+            continue;
+        }
+        let Some(step) = step(record.action) else { continue };
+        if *device.get_or_insert(record.device) != record.device {
+            return Err(Trouble::Foreign(
+                "it is of several devices; select one with `blkparse -i DEVICE -d FILE`".into(),
+            ));
+        }
+        let event = event(step, &record, &mut paired, &processes);
+        paired.add(event, into)?;
+    }
+    if paired.events == 0 {
+        return Err(Trouble::Foreign("it has no request that was issued or completed".into()));
+    }
+    Ok(paired.finish(into, ending)?)
+}
+
+/// Records the name of a thread from a blktrace note.
+fn note_process(record: &Record, processes: &mut HashMap<u32, String>) {
+    if record.action & ACT == NOTIFY_PROCESS && processes.len() < MAX_PROCESS_NAMES {
+        let skip = if record.action & HAS_CGROUP != 0 { 8 } else { 0 };
+        let name = record.trailing.get(skip..).unwrap_or_default();
+        let length = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+        processes.insert(record.pid, String::from_utf8_lossy(&name[..length]).into_owned());
+    }
+}
+
+fn step(action: u32) -> Option<Step> {
+    match action & ACT {
+        6 => Some(Step::Requeued),
+        7 => Some(Step::Issued),
+        8 => Some(Step::Completed),
+        12 => Some(Step::Inserted),
+        _ => None,
+    }
+}
+
+fn event(step: Step, record: &Record, paired: &mut Paired, processes: &HashMap<u32, String>) -> Event {
+    let sectors = record.bytes / crate::SECTOR as u32;
+    let letters = letters(record.action >> 16, sectors);
+    let error = if step == Step::Completed { record.error } else { 0 };
+    let flags = paired.names.flags(&Flags { error, ..Flags::parse(&letters) });
+    let task = if step == Step::Completed {
+        0
+    } else {
+        let name = processes.get(&record.pid).cloned().unwrap_or_default();
+        paired.names.task(&Task { tid: record.pid, name, ..Task::default() })
+    };
+    let op = op(letters.as_bytes(), sectors);
+    Event { at_ns: record.time, step, op, sector: record.sector, sectors, flags, task, device: 0 }
+}
+
+/// Returns the kernel's letters for categories, like blkparse.
+fn letters(categories: u32, sectors: u32) -> String {
+    let has = |category: u32| categories & category != 0;
+    let mut letters = String::new();
+    if has(FLUSH) {
+        letters.push('F');
+    }
+    letters += match () {
+        () if has(DISCARD) => "D",
+        () if has(WRITE) && sectors > 0 => "W",
+        () if has(FLUSH) => "F",
+        () if has(WRITE) => "W",
+        () if sectors > 0 => "R",
+        () => "N",
+    };
+    for (category, letter) in [(FUA, 'F'), (AHEAD, 'A'), (SYNC, 'S'), (META, 'M')] {
+        if has(category) {
+            letters.push(letter);
+        }
+    }
+    letters
+}
+
+/// ns per unit of time.
+const UNIT_NS: u64 = 100;
+
+/// Whether a line is MSR Cambridge CSV, or its heading.
+fn is_msr_line(line: &str) -> bool {
+    let fields: Vec<&str> = line.split(',').collect();
+    let is_heading = fields.first().is_some_and(|first| first.eq_ignore_ascii_case("timestamp"));
+    fields.len() == 7 && (is_heading || msr_kind(fields[3]).is_some())
+}
+
+fn msr_kind(word: &str) -> Option<&'static str> {
+    match word.trim() {
+        w if w.eq_ignore_ascii_case("read") => Some("R"),
+        w if w.eq_ignore_ascii_case("write") => Some("W"),
+        _ => None,
+    }
+}
+
+fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
+    let mut lines = Lines::over(from);
+    let mut first = None;
+    while let Some(line) = lines.next()? {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        if lines.number == 1 && fields.first().is_some_and(|field| field.eq_ignore_ascii_case("timestamp")) {
+            continue;
+        }
+        let [time, host, disk, word, offset, size, response] = fields[..] else {
+            return Err(lines.error_at("a line has seven fields"));
+        };
+        let number = |text: &str| text.parse::<u64>().ok();
+        let figures = (number(time), number(offset), number(size), number(response));
+        let (Some(time), Some(offset), Some(size), Some(response)) = figures else {
+            return Err(lines.error_at("time, offset, size and response time are numbers"));
+        };
+        let Some(rwbs) = msr_kind(word) else { return Err(lines.error_at("the type is Read or Write")) };
+        let task = Task { name: format!("{host}.{disk}"), ..Task::default() };
+        if size == 0 {
+            continue;
+        }
+        if size > u64::from(u32::MAX) * crate::SECTOR {
+            return Err(lines.error_at("the size is beyond 2 TiB"));
+        }
+        let at_ns = time.saturating_sub(*first.get_or_insert(time)).saturating_mul(UNIT_NS);
+        let latency_ns = Some(response.saturating_mul(UNIT_NS));
+        into.put_operation(at_ns, latency_ns, rwbs, (offset, size), &task)?;
+    }
+    Ok(())
+}
+
+/// Bits of the offset within a file.
+const FILE_BITS: u32 = 41;
+/// Most files. Further ones have no region.
+const MAX_FILES: usize = 1 << 20;
+/// ns per us, and per ms.
+const US: u64 = 1000;
+const MS: u64 = 1_000_000;
+
+/// Reads an iolog of version 2.
+fn read_2(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
+    let mut lines = Lines::over(from);
+    let mut files = Regions::default();
+    let mut now_ns = 0_u64;
+    lines.next()?;
+    while let Some(line) = lines.next()? {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [file, "wait", ms, ..] => {
+                files.number(file);
+                let ms: u64 = ms.parse().map_err(|_| lines.error_at("wait has no number of ms"))?;
+                now_ns = now_ns.max(ms.saturating_mul(MS));
+            }
+            [file, action, ref place @ ..] => {
+                files.take(file, action, place, now_ns, into, &lines)?;
+            }
+            _ => return Err(lines.error_at("a line has a file and an action")),
+        }
+    }
+    Ok(())
+}
+
+/// Reads an iolog of version 3.
+fn read_3(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
+    let mut lines = Lines::over(from);
+    let mut files = Regions::default();
+    lines.next()?;
+    while let Some(line) = lines.next()? {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [us, file, action, ref place @ ..] = words[..] else {
+            return Err(lines.error_at("a line has a time, a file and an action"));
+        };
+        let Ok(us) = us.parse::<u64>() else { return Err(lines.error_at("the time is no number of us")) };
+        files.take(file, action, place, us.saturating_mul(US), into, &lines)?;
+    }
+    Ok(())
+}
+
+/// Regions of files, by their names.
+#[derive(Default)]
+struct Regions(HashMap<String, u64>);
+
+impl Regions {
+    fn number(&mut self, file: &str) -> Option<u64> {
+        let next = self.0.len() as u64;
+        if self.0.len() >= MAX_FILES && !self.0.contains_key(file) {
+            return None;
+        }
+        Some(*self.0.entry(file.to_owned()).or_insert(next))
+    }
+
+    fn take(
+        &mut self,
+        file: &str,
+        action: &str,
+        place: &[&str],
+        at_ns: u64,
+        into: &mut Output<'_>,
+        lines: &Lines<'_>,
+    ) -> Result<(), Trouble> {
+        let region = self.number(file).ok_or_else(|| lines.error_at("there are too many files"))?;
+        let rwbs = match action {
+            "read" => "R",
+            "write" => "W",
+            "trim" => "D",
+            "sync" | "datasync" | "sync_file_range" => "FWS",
+            "add" | "open" | "close" | "wait" => return Ok(()),
+            _ => return Err(lines.error_at("fio knows no such action")),
+        };
+        let task = Task { name: file.to_owned(), ..Task::default() };
+        if rwbs == "FWS" {
+            return Ok(into.put_operation(at_ns, None, rwbs, (0, 0), &task)?);
+        }
+        let figure = |at: usize| place.get(at).and_then(|word| word.parse::<u64>().ok());
+        let (Some(offset), Some(length)) = (figure(0), figure(1)) else {
+            return Err(lines.error_at("an offset and a length must follow"));
+        };
+        if length == 0 {
+            return Ok(());
+        }
+        if offset >> FILE_BITS > 0 || length >> FILE_BITS > 0 {
+            return Err(lines.error_at("the offset is beyond 2 TiB"));
+        }
+        Ok(into.put_operation(at_ns, None, rwbs, (region << FILE_BITS | offset, length), &task)?)
+    }
+}
+
+/// Writes an iolog of version 3, for one file or device.
+#[derive(Debug)]
+pub struct Export<W: Write> {
+    to: W,
+    file: String,
+    last_us: u64,
+    asked: bool,
+    /// Requests that a log cannot express.
+    pub left_out: u64,
+}
+
+impl<W: Write> Export<W> {
+    /// Begins a log. If the capture knows who requested flushes, these are written and not the device's own.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    pub fn new(mut to: W, file: &str, flushes_have_owners: bool) -> io::Result<Self> {
+        write!(to, "fio version 3 iolog\n0 {file} add\n0 {file} open\n")?;
+        Ok(Self { to, file: file.to_owned(), last_us: 0, asked: flushes_have_owners, left_out: 0 })
+    }
+
+    /// Adds a request.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    pub fn add(&mut self, row: &Row, names: &Names) -> io::Result<()> {
+        let Some(flags) = names.flags_at(row.flags) else { return Ok(()) };
+        let action = match (flags.kind, flags.op(row.sectors)) {
+            (RowKind::Asked, _) if row.sectors == 0 => "datasync",
+            // Its data is a separate row.
+            (RowKind::Asked, _) => return Ok(()),
+            (_, Op::Flush) if self.asked => return Ok(()),
+            (_, Op::Flush) => "datasync",
+            (_, Op::Read) => "read",
+            (_, Op::Write) => "write",
+            (_, Op::Discard) => "trim",
+            (_, Op::Zeroes | Op::Other) => {
+                self.left_out += 1;
+                return Ok(());
+            }
+        };
+        // fio refuses times that go backwards.
+        self.last_us = self.last_us.max(row.issue_ns / US);
+        let (offset, bytes) = (row.sector.saturating_mul(crate::SECTOR), row.bytes());
+        writeln!(self.to, "{} {} {action} {offset} {bytes}", self.last_us, self.file)
+    }
+
+    /// Ends the log.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    pub fn finish(mut self) -> io::Result<W> {
+        writeln!(self.to, "{} {} close", self.last_us, self.file)?;
+        self.to.flush()?;
+        Ok(self.to)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,648 @@
+//! Replays: the operations of a capture, and what each waits for. Works on rows, in memory that does not grow
+//! with their number.
+//!
+//! 1. `Operations` turns rows into reads, writes, trims and syncs with their original times. A write that
+//!    requests a flush before it is two operations: the sync, and the write as soon as the sync is done. On
+//!    devices with requests, the flush began when the bio was queued, and ended when the write was issued. If
+//!    the capture knows who requested flushes, these are replayed and not the device's own.
+//! 2. [`Scan`], the first pass, measures the load: sizes, touched extents, operations in flight, and the
+//!    figures that a replay is compared with. Each task with enough operations gets a lane.
+//! 3. [`Steps`], the second pass, gives each operation what it waits for: the last operation of its task that
+//!    had completed before it was issued, and then the same time as in the capture.
+//! 4. `Dense` moves the touched extents together, in their order, so that the load fits a smaller target.
+//!
+//! The crate `engine` submits the steps.
+
+use crate::SECTOR;
+use crate::row::{Names, Row, RowKind};
+use model::captured::{Op, Origin, Unit};
+use model::histogram::Histogram;
+use model::job::{Changes, Kind, Original, OriginalKind, ReplayPace};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+/// Most requested writes with a flush that are not issued. No kernel has more at once.
+const MAX_REQUESTED_FLUSHES: usize = 1 << 16;
+
+/// An operation of the capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Operation {
+    /// When it began, ns since the capture began.
+    pub(crate) issue_ns: u64,
+    /// When it completed, if known.
+    pub(crate) done_ns: Option<u64>,
+    /// How long it took, if known for it alone.
+    pub(crate) latency_ns: Option<u64>,
+    /// First sector.
+    pub(crate) sector: u64,
+    /// Sectors; 0 for a sync.
+    pub(crate) sectors: u32,
+    /// What it does.
+    pub(crate) kind: Kind,
+    /// Whether it must be stable at completion (FUA).
+    pub(crate) is_stable: bool,
+    /// Index of its task among the names.
+    pub(crate) task: u32,
+    /// Whether the operation before it is its flush.
+    pub(crate) is_flushed: bool,
+}
+
+/// Turns rows into operations.
+#[derive(Debug)]
+pub(crate) struct Operations {
+    /// Whether requested flushes are separate rows.
+    flushes_are_rows: bool,
+    /// When writes with a flush were queued, by their sector.
+    asked: HashMap<u64, u64>,
+    /// Changes to the operations, and whether sizes change.
+    changes: Changes,
+    sizes_change: bool,
+    /// Requests without a counterpart.
+    pub(crate) left_out: u64,
+}
+
+impl Operations {
+    pub(crate) fn from_origin(origin: &Origin, changes: &Changes) -> Self {
+        let flushes_are_rows = origin.imported.is_none() && origin.unit == Unit::Requests;
+        let sizes_change = origin.unit != Unit::Operations;
+        Self { flushes_are_rows, asked: HashMap::new(), changes: changes.clone(), sizes_change, left_out: 0 }
+    }
+
+    /// Returns first sector and number of sectors after the changes.
+    fn placed(&self, sector: u64, sectors: u32) -> (u64, u32) {
+        let sector = sector / self.changes.divide.max(1);
+        let align = self.changes.align_bytes / SECTOR;
+        if align < 2 {
+            return (sector, sectors);
+        }
+        let up = u64::from(sectors).next_multiple_of(align);
+        let sectors = if self.sizes_change { u32::try_from(up).unwrap_or(sectors) } else { sectors };
+        (sector / align * align, sectors)
+    }
+
+    /// Passes on the operations of a row: none, one, or a sync and a write.
+    pub(crate) fn add(&mut self, row: &Row, names: &Names, each: &mut dyn FnMut(&Operation)) {
+        let Some(flags) = names.flags_at(row.flags) else { return };
+        let kind = match (flags.kind, flags.op(row.sectors)) {
+            (RowKind::Asked, _) if row.sectors == 0 => Kind::Sync,
+            (RowKind::Asked, _) => {
+                if flags.has_preflush() && self.asked.len() < MAX_REQUESTED_FLUSHES {
+                    self.asked.insert(row.sector, row.issue_ns);
+                }
+                return;
+            }
+            // The request for the flush is a separate row.
+            (_, Op::Flush) if self.flushes_are_rows => return,
+            (_, Op::Flush) => Kind::Sync,
+            (_, Op::Read) => Kind::Read,
+            (_, Op::Write) => Kind::Write,
+            (_, Op::Discard | Op::Zeroes) => Kind::Trim,
+            (_, Op::Other) => {
+                self.left_out += 1;
+                return;
+            }
+        };
+        let is_sync = kind == Kind::Sync;
+        if !is_sync && row.sectors == 0 {
+            self.left_out += 1;
+            return;
+        }
+        let skips = |kind| self.changes.skip.contains(&kind);
+        let is_flushed = kind == Kind::Write && flags.has_preflush() && !skips(Kind::Sync);
+        if skips(kind) {
+            return;
+        }
+        let (sector, sectors) = if is_sync { (0, 0) } else { self.placed(row.sector, row.sectors) };
+        if is_flushed {
+            each(&self.flush_before(row));
+        }
+        each(&Operation {
+            issue_ns: row.issue_ns,
+            done_ns: row.latency_ns.map(|ns| row.issue_ns.saturating_add(ns)),
+            latency_ns: row.latency_ns,
+            sector,
+            sectors,
+            kind,
+            is_stable: kind == Kind::Write && flags.has_fua(),
+            task: row.task,
+            is_flushed,
+        });
+    }
+
+    /// Returns the flush before a write.
+    fn flush_before(&mut self, row: &Row) -> Operation {
+        let asked_ns =
+            self.asked.remove(&row.sector).filter(|ns| self.flushes_are_rows && *ns <= row.issue_ns);
+        Operation {
+            issue_ns: asked_ns.unwrap_or(row.issue_ns),
+            done_ns: Some(row.issue_ns),
+            latency_ns: asked_ns.map(|ns| row.issue_ns - ns),
+            sector: 0,
+            sectors: 0,
+            kind: Kind::Sync,
+            is_stable: false,
+            task: row.task,
+            is_flushed: false,
+        }
+    }
+}
+
+/// Least operations of a task with a lane of its own.
+const MIN_LANE_OPERATIONS: u64 = 16;
+/// Most operations in flight that are counted.
+const MAX_IN_FLIGHT: usize = 1 << 16;
+/// Bits of the largest reported alignment in sectors: 1 MiB.
+const MAX_ALIGNMENT_BITS: u32 = 11;
+
+/// Figures of one kind of operation.
+#[derive(Debug, Default)]
+struct KindFigures {
+    operations: u64,
+    bytes: u64,
+    least: Option<u64>,
+    most: u64,
+    /// Operations that begin where the last one ended; and where that was.
+    sequential: u64,
+    end_sector: u64,
+    latency: Histogram,
+}
+
+/// The first pass.
+#[derive(Debug)]
+pub struct Scan {
+    operations: Operations,
+    figures: Figures,
+}
+
+#[derive(Debug, Default)]
+struct Figures {
+    first_ns: Option<u64>,
+    last_ns: u64,
+    kinds: [KindFigures; Kind::ALL.len()],
+    /// Sum of the times in flight, in ns.
+    in_flight_ns: u128,
+    /// Completion times of operations in flight.
+    in_flight: BinaryHeap<Reverse<u64>>,
+    depth_max: usize,
+    extents: Extents,
+    end_sector: u64,
+    /// All sectors and sizes combined bit by bit. The lowest bit is their alignment.
+    bits: u64,
+    has_stable: bool,
+    /// Operations of each task, by its index.
+    operations_of_task: Vec<u64>,
+}
+
+/// The result of the first pass.
+#[derive(Debug)]
+pub struct Load {
+    figures: Figures,
+    left_out: u64,
+    /// Lane of each task.
+    lanes: Vec<u16>,
+    lane_count: u32,
+    dense: Dense,
+}
+
+impl Scan {
+    /// Starts the first pass over a capture with this header and these changes.
+    pub fn new(origin: &Origin, changes: &Changes) -> Self {
+        Self { operations: Operations::from_origin(origin, changes), figures: Figures::default() }
+    }
+
+    /// Adds the rows of a block.
+    pub fn add(&mut self, rows: &[Row], names: &Names) {
+        for row in rows {
+            self.operations.add(row, names, &mut |operation| self.figures.add(operation));
+        }
+    }
+
+    /// Returns the load, with at most `most_lanes` lanes. The first lane has all tasks without a lane of
+    /// their own.
+    pub fn finish(self, most_lanes: u32) -> Load {
+        let mut figures = self.figures;
+        let mut by_count: Vec<(u64, usize)> =
+            figures.operations_of_task.iter().enumerate().map(|(task, count)| (*count, task)).collect();
+        by_count.sort_unstable_by_key(|(count, task)| (Reverse(*count), *task));
+        let mut lanes = vec![0; figures.operations_of_task.len()];
+        let own = by_count.iter().take_while(|(count, _)| *count >= MIN_LANE_OPERATIONS);
+        let mut lane_count = 1;
+        for (lane, (_, task)) in (1_u16..).zip(own.take(most_lanes.saturating_sub(1) as usize)) {
+            lanes[*task] = lane;
+            lane_count = u32::from(lane) + 1;
+        }
+        let dense = std::mem::take(&mut figures.extents).dense();
+        Load { figures, left_out: self.operations.left_out, lanes, lane_count, dense }
+    }
+}
+
+impl Figures {
+    fn add(&mut self, operation: &Operation) {
+        let Operation { issue_ns, done_ns, latency_ns, sector, sectors, kind, .. } = *operation;
+        self.first_ns = Some(self.first_ns.map_or(issue_ns, |first| first.min(issue_ns)));
+        self.last_ns = self.last_ns.max(done_ns.unwrap_or(issue_ns));
+        let bytes = u64::from(sectors) * SECTOR;
+        let seen = &mut self.kinds[kind as usize];
+        seen.operations += 1;
+        seen.bytes = seen.bytes.saturating_add(bytes);
+        seen.least = Some(seen.least.map_or(bytes, |least| least.min(bytes)));
+        seen.most = seen.most.max(bytes);
+        if let Some(ns) = latency_ns {
+            seen.latency.record(ns);
+        }
+        if let Some(done_ns) = done_ns {
+            self.add_in_flight(issue_ns, done_ns);
+        }
+        if kind != Kind::Sync {
+            self.end_sector = self.end_sector.max(sector.saturating_add(u64::from(sectors)));
+        }
+        if Kind::MOVING.contains(&kind) {
+            self.extents.add(sector, sectors);
+            self.bits |= sector | u64::from(sectors);
+            let seen = &mut self.kinds[kind as usize];
+            seen.sequential += u64::from(seen.end_sector == sector);
+            seen.end_sector = sector.saturating_add(u64::from(sectors));
+        }
+        self.has_stable |= operation.is_stable;
+        let task = operation.task as usize;
+        if self.operations_of_task.len() <= task {
+            self.operations_of_task.resize(task + 1, 0);
+        }
+        self.operations_of_task[task] += 1;
+    }
+
+    fn add_in_flight(&mut self, issue_ns: u64, done_ns: u64) {
+        self.in_flight_ns += u128::from(done_ns.saturating_sub(issue_ns));
+        while self.in_flight.peek().is_some_and(|done| done.0 <= issue_ns) {
+            self.in_flight.pop();
+        }
+        if self.in_flight.len() < MAX_IN_FLIGHT {
+            self.in_flight.push(Reverse(done_ns));
+        }
+        self.depth_max = self.depth_max.max(self.in_flight.len());
+    }
+}
+
+impl Load {
+    /// Returns when its first operation began, in ns since the capture began.
+    fn first_ns(&self) -> u64 {
+        self.figures.first_ns.unwrap_or(0)
+    }
+
+    /// Returns the number of replayed operations.
+    pub fn operations(&self) -> u64 {
+        self.figures.kinds.iter().map(|kind| kind.operations).sum()
+    }
+
+    /// Whether any completion time is known.
+    pub fn has_completions(&self) -> bool {
+        self.figures.in_flight_ns > 0
+    }
+
+    /// Whether single writes had to be stable at completion.
+    pub fn has_stable_writes(&self) -> bool {
+        self.figures.has_stable
+    }
+
+    /// Returns the number of lanes.
+    pub fn lanes(&self) -> u32 {
+        self.lane_count
+    }
+
+    /// Returns the figures of the original load.
+    pub fn original(&self) -> Original {
+        let figures = &self.figures;
+        let elapsed_ns = figures.last_ns.saturating_sub(self.first_ns());
+        let of = |kind: Kind| {
+            let seen = &figures.kinds[kind as usize];
+            let at = |q| seen.latency.supported_quantile_ns(q);
+            OriginalKind {
+                kind,
+                operations: seen.operations,
+                bytes: seen.bytes,
+                sizes: [seen.least.unwrap_or(0), seen.most],
+                p50_ns: at(0.5),
+                p99_ns: at(0.99),
+            }
+        };
+        let moved = || Kind::MOVING.into_iter().map(|kind| &figures.kinds[kind as usize]);
+        let moving: u64 = moved().map(|seen| seen.operations).sum();
+        let sequential: u64 = moved().map(|seen| seen.sequential).sum();
+        let known = self.has_completions() && elapsed_ns > 0;
+        Original {
+            elapsed_ns,
+            depth_mean: known.then(|| figures.in_flight_ns as f64 / elapsed_ns as f64),
+            depth_max: figures.depth_max as u32,
+            tasks: figures.operations_of_task.iter().filter(|count| **count > 0).count() as u32,
+            footprint_bytes: self.dense.sectors.saturating_mul(SECTOR),
+            end_bytes: figures.end_sector.saturating_mul(SECTOR),
+            align_bytes: SECTOR as u32 * (1 << figures.bits.trailing_zeros().min(MAX_ALIGNMENT_BITS)),
+            sequential_percent: 100.0 * sequential as f64 / moving.max(1) as f64,
+            kinds: Kind::ALL.into_iter().map(of).filter(|kind| kind.operations > 0).collect(),
+            left_out: self.left_out,
+            ..Original::default()
+        }
+    }
+}
+
+/// Sectors of a block. Partly touched blocks count as touched, so that 4 KiB alignment is kept.
+const BLOCK_SECTORS: u64 = 8;
+/// Most extents. With more, neighbouring extents merge in ever larger blocks.
+const MAX_EXTENTS: usize = 1 << 20;
+/// Extents that are collected before they are sorted.
+const MAX_GATHERED: usize = MAX_EXTENTS * 2;
+
+/// Touched extents.
+#[derive(Clone, Debug, Default)]
+struct Extents {
+    /// First block and the block after the last; sorted and separate up to `settled`.
+    all: Vec<(u64, u64)>,
+    settled: usize,
+    /// By how many bits blocks are enlarged.
+    extra_bits: u32,
+}
+
+impl Extents {
+    /// Adds an extent.
+    fn add(&mut self, sector: u64, sectors: u32) {
+        let first = sector / BLOCK_SECTORS;
+        let behind = sector.saturating_add(u64::from(sectors)).div_ceil(BLOCK_SECTORS);
+        let part = self.round_to_blocks((first, behind));
+        match self.all.last_mut() {
+            // In many loads most extents continue the last one.
+            Some(last) if last.1 == part.0 => last.1 = part.1,
+            Some(last) if last.0 <= part.0 && part.1 <= last.1 => {}
+            _ => self.all.push(part),
+        }
+        if self.all.len() >= MAX_GATHERED.max(self.settled * 2) {
+            self.settle();
+        }
+    }
+
+    fn round_to_blocks(&self, (first, behind): (u64, u64)) -> (u64, u64) {
+        let mask = (1_u64 << self.extra_bits) - 1;
+        (first & !mask, behind.saturating_add(mask) & !mask)
+    }
+
+    /// Sorts the extents, and merges those that touch.
+    fn settle(&mut self) {
+        loop {
+            self.all.sort_unstable();
+            let mut merged: Vec<(u64, u64)> = Vec::with_capacity(self.all.len().min(MAX_EXTENTS));
+            for part in self.all.drain(..) {
+                match merged.last_mut() {
+                    Some(last) if part.0 <= last.1 => last.1 = last.1.max(part.1),
+                    _ => merged.push(part),
+                }
+            }
+            self.all = merged;
+            if self.all.len() <= MAX_EXTENTS {
+                break;
+            }
+            self.extra_bits += 1;
+            let mut all = std::mem::take(&mut self.all);
+            for part in &mut all {
+                *part = self.round_to_blocks(*part);
+            }
+            self.all = all;
+        }
+        self.settled = self.all.len();
+    }
+
+    /// Returns the extents moved together.
+    fn dense(mut self) -> Dense {
+        self.settle();
+        let mut sum = 0;
+        let moved = self.all.into_iter().map(|(first, behind)| {
+            let from = sum;
+            sum += behind - first;
+            (first * BLOCK_SECTORS, from * BLOCK_SECTORS)
+        });
+        let moved = moved.collect();
+        Dense { moved, sectors: sum * BLOCK_SECTORS }
+    }
+}
+
+/// Extents moved together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Dense {
+    /// First sector of each extent, and its new sector.
+    moved: Vec<(u64, u64)>,
+    /// Sum of their lengths.
+    sectors: u64,
+}
+
+impl Dense {
+    /// Returns the new sector. A sector between two extents moves to the beginning of the second.
+    fn place(&self, sector: u64) -> u64 {
+        let behind = self.moved.partition_point(|(first, _)| *first <= sector);
+        let next = self.moved.get(behind).map_or(self.sectors, |(_, to)| *to);
+        match behind.checked_sub(1).and_then(|at| self.moved.get(at)) {
+            Some((first, to)) => to.saturating_add(sector - first).min(next),
+            None => 0,
+        }
+    }
+}
+
+/// Largest trim in sectors: its length must fit the kernel's result.
+const MAX_TRIM_SECTORS: u64 = (1 << 30) / SECTOR;
+
+/// How a load is replayed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReplaySettings {
+    /// What an operation waits for.
+    pub pace: ReplayPace,
+    /// Divisor of times.
+    pub speed: f64,
+    /// Whether touched extents are moved together.
+    pub dense: bool,
+    /// Operations wait only for operations less than this many ago.
+    pub reach: u32,
+}
+
+/// An operation to submit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// First byte.
+    pub offset: u64,
+    /// Bytes; 0 for a sync.
+    pub length: u32,
+    /// What it does.
+    pub kind: Kind,
+    /// Whether it must be stable when it completes.
+    pub is_stable: bool,
+    /// Lane of its task.
+    pub lane: u16,
+    /// How many operations of its lane ago the one was submitted that it waits for; 0 for none.
+    pub after: u32,
+    /// How long it waits in ns: from that operation's completion, or from the beginning.
+    pub wait_ns: u64,
+}
+
+/// The second pass.
+#[derive(Debug)]
+pub struct Steps {
+    operations: Operations,
+    load: Load,
+    chains: Vec<Chain>,
+    settings: ReplaySettings,
+    /// Discards completely outside of what was read or written, if only that is kept.
+    pub outside: u64,
+}
+
+impl Steps {
+    /// Starts the second pass over a capture with this header, these changes and this load.
+    pub fn new((origin, changes): (&Origin, &Changes), load: Load, settings: ReplaySettings) -> Self {
+        let chains = (0..load.lanes()).map(|_| Chain::default()).collect();
+        Self { operations: Operations::from_origin(origin, changes), load, chains, settings, outside: 0 }
+    }
+
+    /// Returns the number of lanes of its steps.
+    pub fn lanes(&self) -> u32 {
+        if self.settings.pace == ReplayPace::Fast { 1 } else { self.load.lanes() }
+    }
+
+    /// Appends the steps of the rows of a block.
+    pub fn add(&mut self, rows: &[Row], names: &Names, into: &mut Vec<Step>) {
+        let Self { operations, load, chains, settings, outside } = self;
+        for row in rows {
+            operations.add(row, names, &mut |operation| {
+                let (mut sector, mut left) = place(operation, load, settings);
+                if left == 0 && operation.kind != Kind::Sync {
+                    *outside += 1;
+                    return;
+                }
+                loop {
+                    let sectors =
+                        if operation.kind == Kind::Trim { left.min(MAX_TRIM_SECTORS) } else { left };
+                    into.push(step(operation, (sector, sectors), load, chains, settings));
+                    (sector, left) = (sector.saturating_add(sectors), left - sectors);
+                    if left == 0 {
+                        break;
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// Returns first sector and number of sectors on the target.
+fn place(operation: &Operation, load: &Load, settings: &ReplaySettings) -> (u64, u64) {
+    let Operation { sector, sectors, kind, .. } = *operation;
+    if !settings.dense || kind == Kind::Sync {
+        return (sector, u64::from(sectors));
+    }
+    let first = load.dense.place(sector);
+    if kind != Kind::Trim {
+        return (first, u64::from(sectors));
+    }
+    // The discarded rest may be larger than the target.
+    let behind = load.dense.place(sector.saturating_add(u64::from(sectors)));
+    (first, behind.saturating_sub(first))
+}
+
+/// Returns the step of an operation on these sectors.
+fn step(
+    operation: &Operation,
+    (sector, sectors): (u64, u64),
+    load: &Load,
+    chains: &mut [Chain],
+    settings: &ReplaySettings,
+) -> Step {
+    let since_ns = operation.issue_ns.saturating_sub(load.first_ns());
+    let at_speed = |ns: u64| (ns as f64 / settings.speed) as u64;
+    let lane = load.lanes.get(operation.task as usize).copied().unwrap_or(0);
+    let (lane, after, wait_ns) = match settings.pace {
+        ReplayPace::Dependent => {
+            let chain = chains.get_mut(usize::from(lane));
+            match chain.and_then(|chain| chain.add(operation, u64::from(settings.reach))) {
+                Some((back, gap_ns)) => (lane, back as u32, at_speed(gap_ns)),
+                None => (lane, 0, at_speed(since_ns)),
+            }
+        }
+        // It and its flush were one request, at any time.
+        ReplayPace::Timed if operation.is_flushed => (lane, 1, 0),
+        ReplayPace::Timed => (lane, 0, at_speed(since_ns)),
+        ReplayPace::Fast => (0, u32::from(operation.is_flushed), 0),
+    };
+    Step {
+        offset: sector.saturating_mul(SECTOR),
+        length: u32::try_from(sectors.saturating_mul(SECTOR)).unwrap_or(u32::MAX),
+        kind: operation.kind,
+        is_stable: operation.is_stable,
+        lane,
+        after,
+        wait_ns,
+    }
+}
+
+/// Most known operations of a task in flight. No device takes more. Limits the memory that a hostile file can
+/// take.
+const MAX_CHAINED: usize = 1 << 12;
+
+/// The recent operations of a task, which later ones may wait for.
+#[derive(Debug, Default)]
+struct Chain {
+    /// Number of the next operation.
+    next: u64,
+    /// Operations in flight: their completion times and numbers.
+    in_flight: BinaryHeap<Reverse<(u64, u64)>>,
+    /// The last completed operation.
+    last: Option<(u64, u64)>,
+}
+
+impl Chain {
+    /// Adds an operation. Returns how many operations ago the one was that it waited for, and the time in ns
+    /// from that one's completion to this one's issue; `None` if there is none less than `reach` ago.
+    fn add(&mut self, operation: &Operation, reach: u64) -> Option<(u64, u64)> {
+        while let Some(Reverse((done_ns, number))) = self.in_flight.peek().copied() {
+            if done_ns > operation.issue_ns {
+                break;
+            }
+            self.in_flight.pop();
+            self.last = self.last.max(Some((done_ns, number)));
+        }
+        let number = self.next;
+        self.next += 1;
+        if let Some(done_ns) = operation.done_ns.filter(|_| self.in_flight.len() < MAX_CHAINED) {
+            self.in_flight.push(Reverse((done_ns, number)));
+        }
+        if operation.is_flushed {
+            // Its own flush, even if others completed meanwhile.
+            return Some((1, 0));
+        }
+        let (done_ns, waited_for) = self.last?;
+        let back = number - waited_for;
+        (back < reach).then_some((back, operation.issue_ns.saturating_sub(done_ns)))
+    }
+}
+
+#[test]
+fn order_and_neighbours_stay() {
+    let mut extents = Extents::default();
+    for (sector, sectors) in [(800, 8), (16, 8), (24, 16), (803, 2), (80_001, 1), (16, 8)] {
+        extents.add(sector, sectors);
+    }
+    let dense = extents.dense();
+    assert_eq!(dense.sectors, 24 + 8 + 8);
+    // Blocks of 8 sectors: 16 to 40, 800 to 808, 80,000 to 80,008.
+    let placed = [16, 24, 39, 800, 803, 80_001].map(|sector| dense.place(sector));
+    assert_eq!(placed, [0, 8, 23, 24, 27, 33]);
+    // A discard from before the first to between the last two.
+    assert_eq!((dense.place(0), dense.place(5000)), (0, 32));
+    assert_eq!(dense.place(u64::MAX), 40);
+}
+
+#[test]
+fn many_extents_become_fewer_and_larger_and_lose_nothing() {
+    let mut extents = Extents::default();
+    let many = MAX_GATHERED as u64 + 10;
+    (0..many).for_each(|at| extents.add(at * 16, 8));
+    let dense = extents.dense();
+    assert!(dense.moved.len() <= MAX_EXTENTS && dense.sectors >= many * 8);
+    let places = (0..many).map(|at| dense.place(at * 16));
+    assert!(places.clone().zip(places.skip(1)).all(|(a, b)| b >= a + 8));
+}
+
+#[cfg(test)]
+mod tests;

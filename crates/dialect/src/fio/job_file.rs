@@ -1,0 +1,671 @@
+//! fio's job files: sections `[name]` of lines `option=value`, with comments, `include`, variables and
+//! keywords. Options of a command line become sections too. Sections become jobs with the options that hold
+//! for them.
+
+use crate::fio::options;
+use crate::fio::options::{FioOption, How, LOGS};
+use crate::fio::value::{Bare, Size, Units, calculate, switch, time};
+use crate::trouble::{MAX_SHOWN, Mark};
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use sys::open_file;
+
+/// Included files at most, which also ends circular includes.
+const MAX_INCLUDED_FILES: usize = 256;
+/// Options at most, including those of included files.
+const MAX_OPTIONS: usize = 100_000;
+/// Sections at most; fio itself starts fewer jobs.
+const MAX_SECTIONS: usize = 4096;
+/// Keywords for numbers of the machine.
+const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
+
+/// A text and its name in messages.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// A place in one of the texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Location {
+    /// Index of the text.
+    pub(super) text: usize,
+    pub(super) span: Range<usize>,
+}
+
+/// An option as it was typed.
+#[derive(Clone, Debug)]
+pub(super) struct Assignment {
+    pub(super) option: &'static FioOption,
+    /// Empty if no value was typed.
+    pub(super) value: String,
+    pub(super) spot: Location,
+}
+
+/// A section with its options.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    pub(super) name: String,
+    pub(super) spot: Location,
+    pub(super) said: Vec<Assignment>,
+    /// Whether it waits for all sections before it, as the first one of a further job file.
+    pub(super) walled: bool,
+    /// Whether it is from the command line, where `kb_base` applies only to the options after it.
+    pub(super) in_order: bool,
+}
+
+/// The sections that were read, and their errors.
+pub(super) struct Reader<'a> {
+    environment: &'a dyn Environment,
+    pub(super) texts: Vec<Text>,
+    pub(super) sections: Vec<Section>,
+    /// Errors, each with the index of its text.
+    pub(super) marks: Vec<(usize, Mark)>,
+    /// Remarks that are no errors.
+    pub(super) remarks: Vec<String>,
+    options: usize,
+    included: usize,
+}
+
+impl Section {
+    /// Whether it has defaults for the sections after it.
+    pub(super) fn is_global(&self) -> bool {
+        self.name.starts_with("global")
+    }
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(environment: &'a dyn Environment) -> Self {
+        Self {
+            environment,
+            texts: Vec::new(),
+            sections: Vec::new(),
+            marks: Vec::new(),
+            remarks: Vec::new(),
+            options: 0,
+            included: 0,
+        }
+    }
+
+    /// Reads a job file. Sections of a further file wait for those before.
+    pub(super) fn file(&mut self, name: &str, text: &str) {
+        let from = self.sections.len();
+        let had_jobs = self.sections.iter().any(|s| !s.is_global());
+        self.lines(name, text, &mut false, false);
+        if let Some(first) = self.sections.iter_mut().skip(from).find(|s| !s.is_global()) {
+            first.walled = had_jobs;
+        }
+    }
+
+    /// Opens a section.
+    pub(super) fn section(&mut self, name: &str, spot: Location) {
+        self.open(Section { name: name.into(), spot, said: Vec::new(), walled: false, in_order: false });
+    }
+
+    /// Opens the section of options that precede the first name on the command line.
+    pub(super) fn defaults(&mut self, spot: Location) {
+        let name = "global".to_owned();
+        self.open(Section { name, spot, said: Vec::new(), walled: false, in_order: true });
+    }
+
+    /// Opens a section by the option `name`, which is also an option of the job.
+    pub(super) fn named(&mut self, name: &str, spot: Location) {
+        let mut section = Section {
+            name: name.into(),
+            spot: spot.clone(),
+            said: Vec::new(),
+            walled: false,
+            in_order: true,
+        };
+        if let Some(option) = options::find("name").filter(|_| !section.is_global()) {
+            section.said.push(Assignment { option, value: name.into(), spot });
+        }
+        self.open(section);
+    }
+
+    fn open(&mut self, section: Section) {
+        if self.sections.len() < MAX_SECTIONS {
+            self.sections.push(section);
+        } else if self.marks.is_empty() {
+            let why = format!("there are more than {MAX_SECTIONS} sections; leave some out");
+            self.mark(section.spot, why);
+        }
+    }
+
+    fn lines(&mut self, name: &str, text: &str, open: &mut bool, is_included: bool) {
+        let index = self.texts.len();
+        self.texts.push(Text { name: name.into(), text: text.into() });
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            let start = at + (line.len() - line.trim_start().len());
+            at += line.len();
+            let whole = line.trim();
+            if whole.is_empty() || whole.starts_with([';', '#']) {
+                continue;
+            }
+            let cut = whole.split([';', '#']).next().unwrap_or_default().trim_end();
+            let spot = Location { text: index, span: start..start + cut.len() };
+            if cut.len() < whole.len() && (cut.starts_with("filename") || cut.starts_with("directory")) {
+                let behind = &whole[cut.len()..];
+                if !behind.starts_with(char::is_whitespace) {
+                    self.remarks.push(format!(
+                        "{name}: what stands behind ; or # is a comment, so '{}' is all of it",
+                        visible(cut)
+                    ));
+                }
+            }
+            self.line(cut, spot, open, is_included);
+        }
+    }
+
+    fn line(&mut self, line: &str, spot: Location, open: &mut bool, is_included: bool) {
+        if let Some(rest) = line.strip_prefix('[') {
+            match rest.split_once(']') {
+                Some((name, _)) if is_included => {
+                    self.mark(
+                        spot,
+                        format!(
+                            "an included file has no sections, so not [{}] either; take the line out",
+                            visible(name)
+                        ),
+                    );
+                }
+                Some((name, _)) if !name.is_empty() => {
+                    *open = true;
+                    self.section(name, spot);
+                }
+                _ => self.mark(spot, "a section has a name in brackets; type [NAME]"),
+            }
+        } else if let Some(file) = line.strip_prefix("include ") {
+            self.include(file.trim(), spot, open);
+        } else if !*open {
+            self.mark(spot, "an option stands in a section; type [global] or [NAME] above it");
+        } else {
+            let (name, value) = line.split_once('=').unwrap_or((line, ""));
+            self.say(name.trim_end(), value.trim_start(), spot);
+        }
+    }
+
+    fn include(&mut self, file: &str, spot: Location, open: &mut bool) {
+        // Beyond the maximum no file is opened, which is reported once.
+        self.included += 1;
+        if self.included > MAX_INCLUDED_FILES {
+            if self.included == MAX_INCLUDED_FILES + 1 {
+                let why = format!(
+                    "more than {MAX_INCLUDED_FILES} files are included, one in another; take a line out"
+                );
+                self.mark(spot, why);
+            }
+            return;
+        }
+        let by = self.texts.get(spot.text).map(|t| t.name.clone()).unwrap_or_default();
+        match self.environment.include(&by, file) {
+            Err(why) => self.mark(
+                spot,
+                format!("'{}' cannot be included: {why}; type the path of a file", visible(file)),
+            ),
+            Ok(text) => {
+                let folder = std::path::Path::new(&by).parent().map(|p| p.join(file));
+                let name = folder.map_or_else(|| file.to_owned(), |p| p.display().to_string());
+                self.lines(&name, &text, open, true);
+            }
+        }
+    }
+
+    /// Adds an option to the last section.
+    pub(super) fn say(&mut self, name: &str, value: &str, spot: Location) {
+        self.options += 1;
+        if self.options > MAX_OPTIONS {
+            if self.options == MAX_OPTIONS + 1 {
+                self.mark(spot, format!("there are more than {MAX_OPTIONS} options; leave some out"));
+            }
+            return;
+        }
+        let Some(option) = options::find(name) else {
+            let message = unknown(name, self.marks.len() < MAX_SHOWN);
+            return self.mark(spot, message);
+        };
+        let value = match self.substituted(option, value) {
+            Ok(value) => value,
+            Err(why) => return self.mark(spot, why),
+        };
+        match option.how {
+            How::Refused(why) => return self.mark(spot, refusal(option, &value, why)),
+            How::Only(values, why) if !values.contains(&value.trim()) => {
+                return self.mark(spot, refusal(option, &value, why));
+            }
+            _ => {}
+        }
+        if let Some(section) = self.sections.last_mut() {
+            section.said.push(Assignment { option, value, spot });
+        }
+    }
+
+    /// The value with variables and keywords replaced.
+    fn substituted(&self, option: &FioOption, value: &str) -> Result<String, String> {
+        let mut out = String::new();
+        let mut rest = value;
+        while let Some((before, (name, after))) =
+            rest.split_once("${").and_then(|(b, r)| Some((b, r.split_once('}')?)))
+        {
+            let known = self.environment.variable(name).ok_or_else(|| {
+                format!(
+                    "{}: the variable {} is not set; type {}=VALUE before the command",
+                    option.name,
+                    visible(name),
+                    visible(name)
+                )
+            })?;
+            out += before;
+            out += &known;
+            rest = after;
+        }
+        out += rest;
+        let mut replaced = false;
+        for keyword in KEYWORDS.iter().filter(|k| out.contains(**k)).collect::<Vec<_>>() {
+            let number = self
+                .environment
+                .number(keyword)
+                .map_err(|why| format!("{keyword} is not known: {why}; type a number"))?;
+            out = out.replace(keyword, &number.to_string());
+            replaced = true;
+        }
+        let sum = out.contains(['+', '*', '/']).then(|| calculate(&out)).flatten();
+        Ok(sum.filter(|_| replaced).unwrap_or(out))
+    }
+
+    pub(super) fn mark(&mut self, spot: Location, message: impl Into<String>) {
+        self.marks.push((spot.text, Mark::new(spot.span, message)));
+    }
+}
+
+/// The message about an unknown option, or one of an unsupported engine. Similar names are searched only if
+/// the message is shown, since a file of unknown options would take long.
+fn unknown(name: &str, is_shown: bool) -> String {
+    if let Some(engine) = options::engine_of(name) {
+        return format!("{name} belongs to fio's engine {engine}, which fathom has not; leave the job out");
+    }
+    match is_shown.then(|| options::nearest(name)).flatten() {
+        Some(near) => format!("fio has no option '{}'; type {near}", visible(name)),
+        None => {
+            format!(
+                "fio has no option '{}'; `fathom help reference/fio` lists those that it has",
+                visible(name)
+            )
+        }
+    }
+}
+
+fn refusal(option: &FioOption, value: &str, why: &str) -> String {
+    let said = if value.is_empty() { String::new() } else { format!("={}", visible(value)) };
+    let (why, advice) = why.split_once("; ").map_or((why, None), |(w, a)| (w, Some(a)));
+    match advice {
+        Some(advice) => format!("{}{said}: {why}; {advice}", option.name),
+        // The whole reason is a suggestion.
+        None => format!("{}{said} cannot be carried out; {why}", option.name),
+    }
+}
+
+/// A text for a message, shortened and without control characters.
+pub(super) fn visible(text: &str) -> String {
+    text.chars().take(60).flat_map(char::escape_debug).collect()
+}
+
+/// An error with its place.
+pub(super) type Fault = (Location, String);
+
+/// A job with all options that hold for it.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    /// The name of its section, which names its files.
+    pub(super) section: String,
+    pub(super) spot: Location,
+    /// Whether it waits for all jobs before it.
+    pub(super) walled: bool,
+    /// Options by their names in the table.
+    said: BTreeMap<&'static str, JobOption>,
+    /// Options of its own section.
+    pub(super) own: Vec<Assignment>,
+}
+
+/// An option that holds for a job.
+#[derive(Clone, Debug)]
+struct JobOption {
+    /// Its position in the order of options.
+    at: usize,
+    assignment: Assignment,
+    /// Units of its suffixes.
+    units: Units,
+}
+
+/// The jobs of sections in their order; only the named ones if any are named.
+pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, Fault> {
+    let mut defaults: BTreeMap<&'static str, JobOption> = BTreeMap::new();
+    let mut default_units = Units::USUAL;
+    let mut jobs = Vec::new();
+    let mut order = 0;
+    for section in sections {
+        let mut said = defaults.clone();
+        let mut units = default_units;
+        if !section.in_order {
+            // fio sorts the options of a job file first: the last kb_base holds for the whole section.
+            for one in section.said.iter().filter(|one| one.option.name == BASE) {
+                units = units_of_base(one)?;
+            }
+        }
+        for one in &section.said {
+            order += 1;
+            if one.option.name == BASE {
+                units = units_of_base(one)?;
+            }
+            let mut one = one.clone();
+            // Each line adds files to those before, including those of [global].
+            if let Some(before) = said.get(one.option.name).filter(|_| one.option.name == "filename") {
+                one.value = format!("{}:{}", before.assignment.value, one.value);
+            }
+            // A log without a name keeps the earlier name.
+            let keeps = one.value.trim().is_empty() && LOGS.contains(&one.option.name);
+            if !(keeps && said.contains_key(one.option.name)) {
+                said.insert(one.option.name, JobOption { at: order, assignment: one, units });
+            }
+        }
+        if section.is_global() {
+            (defaults, default_units) = (said, units);
+        } else if named.is_empty() || named.contains(&section.name) {
+            let Section { name: section, spot, said: own, walled, .. } = section.clone();
+            jobs.push(Job { section, spot, walled, said, own });
+        }
+    }
+    Ok(jobs)
+}
+
+/// The option that sets the units of suffixes.
+const BASE: &str = "kb_base";
+
+fn units_of_base(one: &Assignment) -> Result<Units, Fault> {
+    match one.value.trim() {
+        "1024" => Ok(Units::USUAL),
+        "1000" => Ok(Units { base: 1000 }),
+        other => {
+            let why = format!("{BASE}={}: it is 1024 or 1000; type one of them", visible(other));
+            Err((one.spot.clone(), why))
+        }
+    }
+}
+
+/// Remarks on options without effect and on misleading units, without duplicates.
+pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
+    let mut by_reason: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
+    let mut out = Vec::new();
+    for JobOption { assignment: said, .. } in jobs.iter().flat_map(|j| j.said.values()) {
+        if let How::NoEffect(why) = said.option.how {
+            let names = by_reason.entry(why).or_default();
+            if !names.contains(&said.option.name) {
+                names.push(said.option.name);
+            }
+        }
+    }
+    for (why, names) in by_reason {
+        let verb = if names.len() == 1 { "changes" } else { "change" };
+        out.push(format!("{} {verb} nothing here: {why}", names.join(", ")));
+    }
+    for job in jobs {
+        for JobOption { assignment: said, .. } in
+            job.said.values().filter(|s| s.units.notable(&s.assignment.value))
+        {
+            let remark = format!(
+                "{}={}: as in fio, kib, mib and gib are powers of ten; k, m and g are powers of two",
+                said.option.name, said.value
+            );
+            if said.option.name != "description" && said.option.name != "filename" && !out.contains(&remark) {
+                out.push(remark);
+            }
+        }
+    }
+    out
+}
+
+impl Job {
+    /// The units of suffixes in the value of an option.
+    pub(super) fn units(&self, option: &str) -> Units {
+        self.said.get(option).map_or(Units::USUAL, |said| said.units)
+    }
+
+    /// The value of an option of the table; empty if it was typed without one.
+    pub(super) fn text(&self, option: &str) -> Option<&str> {
+        self.said.get(option).map(|said| said.assignment.value.trim())
+    }
+
+    /// Whether it replays a log.
+    pub(super) fn is_replay(&self) -> bool {
+        self.text("read_iolog").is_some_and(|file| !file.is_empty())
+    }
+
+    /// The one of two equivalent options that was typed last.
+    pub(super) fn last<'o>(&self, first: &'o str, second: &'o str) -> Option<&'o str> {
+        let at = |option| self.said.get(option).map(|said| said.at);
+        let last = if at(first) >= at(second) { first } else { second };
+        at(last).map(|_| last)
+    }
+
+    /// The name of the job.
+    pub(super) fn name(&self) -> &str {
+        // A name from [global] is not the name of a single job.
+        let own = self.own.iter().rfind(|said| said.option.name == "name" && !said.value.trim().is_empty());
+        own.map_or(&self.section, |said| said.value.trim())
+    }
+
+    /// An error at the place of an option, or of the job if the option was not typed.
+    pub(super) fn fault(&self, option: &str, why: impl AsRef<str>) -> Fault {
+        let said = self.said.get(option).map(|said| &said.assignment);
+        let spot = said.map_or(&self.spot, |said| &said.spot).clone();
+        match said {
+            Some(said) if said.value.is_empty() => (spot, format!("{option}: {}", why.as_ref())),
+            Some(said) => (spot, format!("{option}={}: {}", visible(&said.value), why.as_ref())),
+            None => (spot, format!("{option}: {}", why.as_ref())),
+        }
+    }
+
+    fn read<T>(
+        &self,
+        option: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, Fault> {
+        self.text(option).map(read).transpose().map_err(|why| self.fault(option, why))
+    }
+
+    /// A whole number.
+    pub(super) fn number(&self, option: &str) -> Result<Option<u64>, Fault> {
+        self.read(option, |text| self.units(option).whole(text))
+    }
+
+    /// A whole number of 32 bits of at least `least`.
+    pub(super) fn count(&self, option: &str, least: u32) -> Result<Option<u32>, Fault> {
+        let count = |n: u64| {
+            u32::try_from(n).ok().filter(|n| *n >= least).ok_or_else(|| {
+                self.fault(option, format!("it is out of range; type a number from {least} to {}", u32::MAX))
+            })
+        };
+        self.number(option)?.map(count).transpose()
+    }
+
+    /// Bytes, or a percentage of what exists.
+    pub(super) fn size(&self, option: &str) -> Result<Option<Size>, Fault> {
+        self.read(option, |text| self.units(option).size(text))
+    }
+
+    /// Bytes alone.
+    pub(super) fn bytes(&self, option: &str) -> Result<Option<u64>, Fault> {
+        match self.size(option)? {
+            Some(Size::Bytes(bytes)) => Ok(Some(bytes)),
+            // 100 % is the default.
+            Some(Size::Percent(100.0)) if option == "io_size" => Ok(None),
+            Some(Size::Percent(_)) => Err(self.fault(option, "it is no share of a file here; type a size")),
+            None => Ok(None),
+        }
+    }
+
+    /// A time in ns.
+    pub(super) fn time(&self, option: &str, bare: Bare) -> Result<Option<u64>, Fault> {
+        if self.text(option).is_some_and(|text| text.starts_with('(')) {
+            let why = "in parentheses fio takes each number for microseconds; type the time without them";
+            return Err(self.fault(option, why));
+        }
+        self.read(option, |text| time(text, bare))
+    }
+
+    /// A switch.
+    pub(super) fn on(&self, option: &str, default: bool) -> Result<bool, Fault> {
+        Ok(self.read(option, switch)?.unwrap_or(default))
+    }
+
+    /// The values of the directions of a job, which must be equal.
+    pub(super) fn same_for<T: PartialEq>(
+        &self,
+        option: &str,
+        directions: &[usize],
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, Fault> {
+        let Some(text) = self.text(option) else { return Ok(None) };
+        let said = crate::fio::value::triplet(text).map_err(|why| self.fault(option, why))?;
+        let mut values = Vec::new();
+        for value in directions.iter().filter_map(|at| said.get(*at)) {
+            values.push(value.map(&read).transpose().map_err(|why| self.fault(option, why))?);
+        }
+        let first = values.pop().flatten();
+        if values.iter().all(|v| *v == first) {
+            return Ok(first);
+        }
+        Err(self.fault(option, "directions differ in it, which one stream cannot; type one value for all"))
+    }
+}
+
+/// Largest included file in bytes.
+const MAX_INCLUDED_BYTES: u64 = crate::MAX_FILE_BYTES as u64;
+
+/// What parsing needs of the machine.
+pub(super) trait Environment {
+    /// The value that the process was started with; `None` if it is unset or not UTF-8.
+    fn variable(&self, name: &str) -> Option<String>;
+    /// The value of `$ncpus`, `$pagesize` or `$mb_memory`.
+    fn number(&self, keyword: &str) -> Result<u64, String>;
+    /// The first bytes of a file.
+    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String>;
+    /// Bytes of a file or block device.
+    fn length(&self, name: &str) -> Result<u64, String>;
+    /// Whether it is a block device.
+    fn is_device(&self, name: &str) -> bool;
+    /// Whether it is a directory.
+    fn is_directory(&self, name: &str) -> bool;
+    /// The text of a file that the file `by` includes.
+    fn include(&self, by: &str, name: &str) -> Result<String, String>;
+    /// The NUMA nodes that have memory, such as `0-1`.
+    fn nodes(&self) -> Result<String, String>;
+    /// The CPUs of one of them, such as `0-3,8`; empty where it has none.
+    fn cpus_of_node(&self, node: u32) -> Result<String, String>;
+}
+
+/// Answers from the running system: its environment, `/proc`, `/sys` and files.
+pub(super) struct Machine;
+
+impl Environment for Machine {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn number(&self, keyword: &str) -> Result<u64, String> {
+        match keyword {
+            "$pagesize" => Ok(rustix::param::page_size() as u64),
+            "$ncpus" => read("/sys/devices/system/cpu/online").and_then(|text| cpus(&text)),
+            _ => read("/proc/meminfo").and_then(|text| memory_mib(&text)),
+        }
+    }
+
+    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
+        let file = open_file::open(Path::new(name)).map_err(|e| e.to_string())?;
+        let mut bytes = Vec::new();
+        file.take(most as u64).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+        Ok(bytes)
+    }
+
+    fn length(&self, name: &str) -> Result<u64, String> {
+        let facts = std::fs::metadata(name).map_err(|e| e.to_string())?;
+        if facts.is_file() {
+            return Ok(facts.len());
+        }
+        if !facts.file_type().is_block_device() {
+            return Err("it is neither file nor block device".into());
+        }
+        let device = std::fs::File::open(name).and_then(|mut device| device.seek(SeekFrom::End(0)));
+        device.map_err(|e| e.to_string())
+    }
+
+    fn is_device(&self, name: &str) -> bool {
+        std::fs::metadata(name).is_ok_and(|facts| facts.file_type().is_block_device())
+    }
+
+    fn is_directory(&self, name: &str) -> bool {
+        Path::new(name).is_dir()
+    }
+
+    fn include(&self, by: &str, name: &str) -> Result<String, String> {
+        let path = Path::new(by).parent().unwrap_or(Path::new("")).join(name);
+        let mut text = String::new();
+        let file = open_file::open(&path).map_err(|e| e.to_string())?;
+        file.take(MAX_INCLUDED_BYTES + 1).read_to_string(&mut text).map_err(|e| e.to_string())?;
+        if text.len() as u64 > MAX_INCLUDED_BYTES {
+            return Err(format!("it has more than {MAX_INCLUDED_BYTES} bytes"));
+        }
+        Ok(text)
+    }
+
+    fn nodes(&self) -> Result<String, String> {
+        read(&format!("{NODES}/has_memory")).map(|list| list.trim().into())
+    }
+
+    fn cpus_of_node(&self, node: u32) -> Result<String, String> {
+        match read(&format!("{NODES}/node{node}/cpulist")) {
+            Ok(list) => Ok(list.trim().into()),
+            Err(_) => Err(format!("there is no NUMA node {node}; type one of {}", self.nodes()?)),
+        }
+    }
+}
+
+/// Directory of the kernel's NUMA nodes.
+const NODES: &str = "/sys/devices/system/node";
+
+fn read(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))
+}
+
+/// Number of CPUs in a list such as `0-3,8`.
+fn cpus(list: &str) -> Result<u64, String> {
+    let count = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    };
+    list.trim()
+        .split(',')
+        .map(count)
+        .sum::<Option<u64>>()
+        .ok_or_else(|| format!("'{list}' is no list of CPUs"))
+}
+
+fn memory_mib(text: &str) -> Result<u64, String> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = line.and_then(|l| l.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    kib.map(|kib| kib / 1024).ok_or_else(|| "/proc/meminfo has no MemTotal".into())
+}
+
+#[test]
+fn kernel_text_is_counted() {
+    assert_eq!((cpus("0-3,8\n"), cpus("0")), (Ok(5), Ok(1)));
+    assert!(cpus("").is_err() && cpus("3-1").is_err() && cpus("0-18446744073709551615").is_err());
+    assert_eq!(memory_mib("MemTotal:       2048 kB\n"), Ok(2));
+    assert!(memory_mib("").is_err());
+}

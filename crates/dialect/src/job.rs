@@ -1,0 +1,926 @@
+//! fathom's job file: TOML whose keys are the flags of `fathom run` without dashes. It has `phase` tables,
+//! `stream` tables in them, and `line` and `turn` tables in those. A key at an outer level holds for
+//! everything inside unless an inner level overrides it. [`model::spec::keys`] defines the keys.
+//!
+//! A level that is not written out exists once: a file without `phase` is one phase, and a phase without
+//! `stream` is one stream.
+
+use crate::trouble::{Mark, Trouble, nearest};
+use crate::{Language, MAX_FILE_BYTES, Tool};
+use model::job::Every;
+use model::spec::iometer::LINE_KEYS;
+use model::spec::keys::{Counterpart, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
+use model::spec::number::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS, MAX_TIME_NS, MAX_TURNS, MIN_TIME_NS};
+use model::spec::{JobSpec, LineSpec, PhaseSpec, Problem, StreamSpec, TURN_KEYS, TurnSpec, keys, parsers};
+use model::units::{parse_duration_ns, show_ns};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+pub(crate) const LANGUAGE: Language =
+    Language { tool: Tool::Fathom, extension: "toml", parse: |name, text, also| parse(name, text, also) };
+/// Table of the phases.
+pub const PHASE: &str = "phase";
+/// Table of the streams.
+pub const STREAM: &str = "stream";
+/// Key of a phase: its start, counted from the start of the job.
+pub const AT: &str = "at";
+
+/// Reads a job file; messages call it `name`. The job is checked for contradictions and by `also`, which has
+/// checks of the caller, such as whether engines exist.
+///
+/// # Errors
+/// All errors, each with line, column and what to type instead.
+pub fn parse(name: &str, text: &str, also: impl Fn(&JobSpec) -> Vec<Problem>) -> Result<JobSpec, Trouble> {
+    if text.len() > MAX_FILE_BYTES {
+        // Only the beginning of an oversized file is shown.
+        let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
+        let message = format!("the file has {} bytes; a job file has {MAX_FILE_BYTES} at most", text.len());
+        return Err(Trouble::new(name, &start, vec![Mark::new(0..start.len(), message)]));
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Err(Trouble::new(name, text, errors.iter().map(|e| syntax(e, text)).collect()));
+    }
+    read_tables(table.get_ref(), text, also).map_err(|marks| Trouble::new(name, text, marks))
+}
+
+/// An error of the TOML parser, with a suggestion if there is one.
+fn syntax(error: &toml::de::Error, text: &str) -> Mark {
+    let span = error.span().unwrap_or(0..text.len().min(1));
+    let what = error.message().replace('\n', ", ");
+    let advice = if what.contains("must be quoted") {
+        "type it in quotes, such as \"4k\""
+    } else if what.contains("duplicate key") {
+        "type it once"
+    } else if what.contains("visible characters") {
+        "type printable characters only"
+    } else if what.contains("unclosed") {
+        "close it"
+    } else {
+        "type KEY = VALUE, text in quotes"
+    };
+    Mark::new(span, format!("{}; {advice}", what.replace("; ", ", ")))
+}
+
+/// Minimum similarity (Damerau-Levenshtein, 0 to 1) of a suggested key.
+const MIN_SIMILARITY: f64 = 0.4;
+/// Keys that a stream with read-back may have.
+const READ_BACK: [&str; 2] = ["read-back", "op-log-interval"];
+
+/// The level of a table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rank {
+    Top,
+    Phase,
+    Stream,
+    Turn,
+}
+
+/// Nested tables of a level.
+#[derive(Clone, Copy, Default)]
+struct NestedTables<'t> {
+    phases: Option<&'t Spanned<DeValue<'t>>>,
+    streams: Option<&'t Spanned<DeValue<'t>>>,
+}
+
+/// A phase with the levels of its streams.
+struct Part {
+    level: Level,
+    streams: Vec<Level>,
+}
+
+#[derive(Default)]
+struct Reader {
+    job: JobSpec,
+    marks: Vec<Mark>,
+    streams: usize,
+}
+
+/// Reads the job, or returns all its errors.
+fn read_tables(
+    table: &DeTable<'_>,
+    file: &str,
+    also: impl Fn(&JobSpec) -> Vec<Problem>,
+) -> Result<JobSpec, Vec<Mark>> {
+    let start = 0..file.find('\n').unwrap_or(file.len());
+    if table.is_empty() {
+        return Err(vec![Mark::new(start, "the file defines no workload; type at least rw = \"randread\"")]);
+    }
+    let mut reader = Reader::default();
+    let parts = reader.parts(table, start);
+    if !reader.marks.is_empty() {
+        return Err(reader.marks);
+    }
+    let mut levels: Vec<Level> = Vec::new();
+    let mut streams: Vec<Vec<Level>> = Vec::new();
+    for part in parts {
+        levels.push(part.level);
+        streams.push(part.streams);
+    }
+    let mut marks = settle(&mut levels);
+    for (level, streams) in levels.iter().zip(&streams) {
+        let mut phase = level.phase.clone();
+        phase.streams = streams.iter().map(|s| s.stream.clone()).collect();
+        reader.job.phases.push(phase);
+    }
+    let problems = reader.job.check().into_iter().chain(also(&reader.job));
+    marks.extend(problems.map(|problem| point(&problem, &streams)));
+    if marks.is_empty() { Ok(reader.job) } else { Err(marks) }
+}
+
+/// The place of a problem.
+fn point(problem: &Problem, streams: &[Vec<Level>]) -> Mark {
+    let Some(level) = streams.get(problem.phase).and_then(|s| s.get(problem.stream)) else {
+        return Mark::new(0..0, problem.in_toml());
+    };
+    let mut mark = point_in(level, problem);
+    let inherited = mark.span.start < level.head.start;
+    if inherited {
+        mark.beside.push((level.head.clone(), "for this stream"));
+    }
+    mark
+}
+
+/// The place of a problem within a level: the first of its keys in the table, otherwise the table's heading.
+fn point_in(level: &Level, problem: &Problem) -> Mark {
+    let mut places = problem.keys.iter().filter_map(|key| level.spans.get(key)).cloned();
+    let mut mark = Mark::new(places.next().unwrap_or(level.head.clone()), problem.in_toml());
+    mark.beside = places.map(|place| (place, "and this")).collect();
+    mark
+}
+
+impl Reader {
+    fn parts(&mut self, table: &DeTable<'_>, start: Range<usize>) -> Vec<Part> {
+        let mut top = Level { head: start, ..Level::default() };
+        let inside = self.settings(table, Rank::Top, &mut top);
+        let Some(phases) = inside.phases else {
+            return vec![self.part(top, inside)];
+        };
+        if let Some(streams) = inside.streams {
+            self.marks.push(Mark::new(
+                streams.span(),
+                "streams stand beside phases here; type [[phase.stream]] behind the [[phase]] they belong to",
+            ));
+        }
+        let mut parts = Vec::new();
+        for phase in self.tables(phases, PHASE, MAX_PHASES) {
+            let Some(table) = phase.get_ref().as_table() else { continue };
+            let mut level = Level { head: phase.span(), ..top.clone() };
+            let inside = self.settings(table, Rank::Phase, &mut level);
+            parts.push(self.part(level, inside));
+            if self.streams > MAX_JOB_STREAMS {
+                break;
+            }
+        }
+        parts
+    }
+
+    fn part(&mut self, level: Level, inside: NestedTables<'_>) -> Part {
+        let Some(streams) = inside.streams else {
+            self.stream_is_said(&level);
+            self.streams += 1;
+            return Part { streams: vec![level.clone()], level };
+        };
+        let mut levels = Vec::new();
+        for stream in self.tables(streams, STREAM, MAX_STREAMS) {
+            let Some(table) = stream.get_ref().as_table() else { continue };
+            self.streams += 1;
+            if self.streams > MAX_JOB_STREAMS {
+                let message =
+                    format!("there are too many streams; type {MAX_JOB_STREAMS} at most in one file");
+                self.marks.push(Mark::new(stream.span(), message));
+                break;
+            }
+            let mut inner = Level { head: stream.span(), ..level.clone() };
+            self.settings(table, Rank::Stream, &mut inner);
+            self.stream_is_said(&inner);
+            levels.push(inner);
+        }
+        Part { level, streams: levels }
+    }
+
+    /// An empty stream is an error, not a request for defaults.
+    fn stream_is_said(&mut self, level: &Level) {
+        let about_it = |key: &Key| {
+            !matches!(key.set, Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_)) && key.name != TARGET
+        };
+        let said = KEYS.iter().any(|key| about_it(key) && level.spans.contains_key(key.name));
+        let said = said || level.spans.contains_key(TURN);
+        if !said && self.marks.is_empty() {
+            self.marks.push(Mark::new(
+                level.head.clone(),
+                "no stream is defined here; type at least rw = \"randread\"",
+            ));
+        }
+    }
+
+    /// The tables of an array, or a single table.
+    fn tables<'t>(
+        &mut self,
+        value: &'t Spanned<DeValue<'t>>,
+        name: &str,
+        most: usize,
+    ) -> Vec<&'t Spanned<DeValue<'t>>> {
+        let list: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
+            DeValue::Array(list) => list.iter().take(most + 1).collect(),
+            _ => vec![value],
+        };
+        let fault = list.iter().find(|v| !v.get_ref().is_table());
+        let (span, message) = match fault {
+            _ if list.is_empty() => {
+                (value.span(), format!("there is no {name}; type at least one, or leave the key out"))
+            }
+            _ if list.len() > most => {
+                let span = list.get(most).map_or(value.span(), |v| v.span());
+                (span, format!("there are too many of `{name}`; type {most} at most"))
+            }
+            Some(other) => {
+                let is = kind(other.get_ref());
+                (other.span(), format!("`{name}` is a table, not {is}; type [[{name}]] and its keys below"))
+            }
+            None => return list,
+        };
+        self.marks.push(Mark::new(span, message));
+        Vec::new()
+    }
+
+    /// Reads the settings of one table into its level.
+    fn settings<'t>(&mut self, table: &'t DeTable<'t>, rank: Rank, level: &mut Level) -> NestedTables<'t> {
+        let mut inside = NestedTables::default();
+        for (name, value) in table {
+            let said = match (name.get_ref().as_ref(), rank) {
+                (PHASE, Rank::Top) => {
+                    inside.phases = Some(value);
+                    continue;
+                }
+                (STREAM, Rank::Top | Rank::Phase) => {
+                    inside.streams = Some(value);
+                    continue;
+                }
+                (AT, Rank::Phase) => {
+                    level.spans.insert(AT, value.span());
+                    moment(value.get_ref()).map(|at| level.at = Some(at))
+                }
+                (NAME, Rank::Stream) => stream_name(value.get_ref(), level),
+                (TURN, Rank::Top | Rank::Phase | Rank::Stream) => {
+                    level.spans.insert(TURN, value.span());
+                    self.turns(value, &mut level.stream);
+                    continue;
+                }
+                (OPS, Rank::Turn) => {
+                    level.spans.insert(OPS, value.span());
+                    turn_length(value.get_ref()).map(|length| level.length = Some(length))
+                }
+                (LINE, Rank::Top | Rank::Phase | Rank::Stream) => {
+                    level.spans.insert(LINE, value.span());
+                    self.lines(value, &mut level.stream);
+                    continue;
+                }
+                (word, rank) => {
+                    if let Some(key) = keys::find(word).filter(|key| belongs(key, rank)) {
+                        level.spans.insert(key.name, value.span());
+                        self.setting(key, value, level);
+                    } else {
+                        self.marks.push(Mark::new(name.span(), unknown(word, value.get_ref(), rank)));
+                    }
+                    continue;
+                }
+            };
+            if let Err(why) = said {
+                self.marks.push(Mark::new(value.span(), why));
+            }
+        }
+        if rank != Rank::Top && level.stream.read_back.is_some() {
+            self.reads_back_alone(table);
+        }
+        inside
+    }
+
+    /// Refuses settings of a stream that takes all of them from the stream whose blocks it reads. Settings of
+    /// outer levels also hold for other streams and are allowed.
+    fn reads_back_alone(&mut self, table: &DeTable<'_>) {
+        for (name, _) in table {
+            let word = name.get_ref().as_ref();
+            let of_it = keys::find(word)
+                .filter(|key| !READ_BACK.contains(&key.name))
+                .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_) | Set::List { .. }));
+            if of_it || word == LINE {
+                let message = format!(
+                    "`{word}` changes nothing of a stream with `read-back`, which reads as the other one wrote; leave it out, or say it of that one"
+                );
+                self.marks.push(Mark::new(name.span(), message));
+            }
+        }
+    }
+
+    fn setting(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, level: &mut Level) {
+        let (name, span) = (key.name, value.span());
+        let outcome = match (key.set, value.get_ref()) {
+            (Set::Switch(set), DeValue::Boolean(on)) => {
+                set(&mut level.stream, *on);
+                Ok(())
+            }
+            (Set::JobSwitch(set), DeValue::Boolean(on)) => {
+                set(&mut self.job, *on);
+                Ok(())
+            }
+            (Set::Switch(_) | Set::JobSwitch(_), other) => {
+                Err(format!("`{name}` is true or false, not {}; type {name} = true", kind(other)))
+            }
+            (Set::List { clear, add }, value) => {
+                clear(&mut level.stream);
+                return self.list(key, add, value, span, &mut level.stream);
+            }
+            (set, value) => match text(value) {
+                None => Err(format!("`{name}` is text or a number, not {}; type it in quotes", kind(value))),
+                Some(text) => match set {
+                    Set::Job(set) => set(&mut self.job, &text),
+                    Set::Phase(set) => set(&mut level.phase, &text),
+                    Set::Stream(set) => set(&mut level.stream, &text),
+                    Set::Switch(_) | Set::JobSwitch(_) | Set::List { .. } => Ok(()),
+                }
+                .map_err(|why| format!("`{name}`: {why}")),
+            },
+        };
+        if let Err(why) = outcome {
+            self.marks.push(Mark::new(span, why));
+        }
+    }
+
+    fn list(
+        &mut self,
+        key: &Key,
+        add: fn(&mut StreamSpec, &str) -> Result<(), String>,
+        value: &DeValue<'_>,
+        span: Range<usize>,
+        stream: &mut StreamSpec,
+    ) {
+        let name = key.name;
+        let mut one = |value: &DeValue<'_>, span: Range<usize>| {
+            let said = text(value)
+                .ok_or_else(|| format!("`{name}` takes text, not {}; type it in quotes", kind(value)))
+                .and_then(|text| add(stream, &text).map_err(|why| format!("`{name}`: {why}")));
+            said.map_err(|why| Mark::new(span, why)).err()
+        };
+        match value {
+            DeValue::Array(list) if list.is_empty() => {
+                let message = format!("`{name}` is empty; type at least one value, or leave the key out");
+                self.marks.push(Mark::new(span, message));
+            }
+            // Only the first wrong value is reported, and an overlong list is not read to its end.
+            DeValue::Array(list) => {
+                let fault = list.iter().find_map(|value| one(value.get_ref(), value.span()));
+                self.marks.extend(fault);
+            }
+            value => self.marks.extend(one(value, span)),
+        }
+    }
+
+    /// Reads turns. Each has only the settings of its own table.
+    fn turns(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
+        stream.turns.clear();
+        for one in self.tables(value, TURN, MAX_TURNS) {
+            let Some(table) = one.get_ref().as_table() else { continue };
+            let mut level = Level { head: one.span(), ..Level::default() };
+            let before = self.marks.len();
+            self.settings(table, Rank::Turn, &mut level);
+            let turn = TurnSpec { operations: level.length, what: level.stream.clone() };
+            if self.marks.len() == before {
+                self.marks.extend(turn.check().iter().map(|problem| point_in(&level, problem)));
+            }
+            stream.turns.push(turn);
+        }
+    }
+
+    /// Lines as tables, or as the one word that the flag takes.
+    fn lines(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
+        stream.lines.clear();
+        let one = [value];
+        let list: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
+            DeValue::Array(list) => list.iter().collect(),
+            _ => one.to_vec(),
+        };
+        if list.is_empty() {
+            self.marks
+                .push(Mark::new(value.span(), "there is no line; type at least one, or leave the key out"));
+        }
+        for value in list {
+            let line = match value.get_ref() {
+                DeValue::Table(table) => self.line(table),
+                DeValue::String(text) => LineSpec::parse(text),
+                other => Err(format!(
+                    "`line` is a table, not {}; type line = [{{ bs = \"4k\", mix = 70 }}]",
+                    kind(other)
+                )),
+            };
+            if let Err(why) = line.and_then(|line| keys::add_line(stream, line)) {
+                self.marks.push(Mark::new(value.span(), why));
+                return;
+            }
+        }
+    }
+
+    fn line(&mut self, table: &DeTable<'_>) -> Result<LineSpec, String> {
+        let mut line = LineSpec::unsaid();
+        let before = self.marks.len();
+        for (name, value) in table {
+            let word = name.get_ref().as_ref();
+            let Some(key) = LINE_KEYS.iter().find(|k| k.name == word) else {
+                let known: Vec<&str> = LINE_KEYS.iter().map(|k| k.name).collect();
+                let message = format!("a line has no {}; {}", show(word), offer(word, &known));
+                self.marks.push(Mark::new(name.span(), message));
+                continue;
+            };
+            let said = text(value.get_ref())
+                .ok_or_else(|| {
+                    format!("`{word}` is text or a number, not {}; type it in quotes", kind(value.get_ref()))
+                })
+                .and_then(|text| (key.set)(&mut line, &text).map_err(|why| format!("`{word}`: {why}")));
+            if let Err(why) = said {
+                self.marks.push(Mark::new(value.span(), why));
+            }
+        }
+        // Missing values are reported only if the present ones are valid.
+        if self.marks.len() > before { Ok(line) } else { line.finished() }
+    }
+}
+
+fn stream_name(value: &DeValue<'_>, level: &mut Level) -> Result<(), String> {
+    let said =
+        text(value).ok_or_else(|| format!("`name` is text, not {}; type it in quotes", kind(value)))?;
+    level.stream.name = Some(parsers::name(&said).map_err(|why| format!("`name`: {why}"))?);
+    Ok(())
+}
+
+fn turn_length(value: &DeValue<'_>) -> Result<Every, String> {
+    let said = text(value)
+        .ok_or_else(|| format!("`ops` is text or a number, not {}; type it in quotes", kind(value)))?;
+    parsers::every(&said).map_err(|why| format!("`ops`: {why}"))
+}
+
+/// Whether a key is allowed in a table of that level.
+fn belongs(key: &Key, rank: Rank) -> bool {
+    match key.set {
+        _ if rank == Rank::Turn => TURN_KEYS.contains(&key.name),
+        Set::Job(_) | Set::JobSwitch(_) => rank == Rank::Top,
+        Set::Phase(_) => rank != Rank::Stream,
+        _ => true,
+    }
+}
+
+/// The message about a key that is not known at its level.
+fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
+    let top = "move it to the top of the file, before the first table";
+    match (keys::find(word).map(|key| key.set), word) {
+        (Some(Set::Job(_) | Set::JobSwitch(_)), _) => {
+            return format!("`{word}` is said of the whole job; {top}");
+        }
+        (Some(Set::Stream(_) | Set::Switch(_) | Set::List { .. }), _) => {
+            return format!("`{word}` is said of a whole stream; move it above its turns, or leave it out");
+        }
+        (Some(_), _) => {
+            return format!("`{word}` is said of a phase; move it above the phase's streams, or to the top");
+        }
+        (None, PHASE) => return format!("a phase cannot stand inside another table; {top}"),
+        (None, STREAM) => {
+            return "a stream cannot stand inside another; type [[phase.stream]] for each".into();
+        }
+        (None, TURN) => return "a turn cannot stand inside another; type [[stream.turn]] for each".into(),
+        (None, AT) => return "`at` is said of a phase; move it below [[phase]]".into(),
+        (None, _) => {}
+    }
+    let said = match value {
+        DeValue::Boolean(on) => Cow::Borrowed(if *on { "1" } else { "0" }),
+        value => text(value).unwrap_or_default(),
+    };
+    if let Some(meant) = keys::in_other_tools(word, &[&said]).filter(|m| belongs(m.key, rank)) {
+        return format!("there is no key {}; type {}", show(word), format_as_toml(&meant));
+    }
+    let own = match rank {
+        Rank::Top => [PHASE, STREAM, TURN].as_slice(),
+        Rank::Phase => &[STREAM, TURN, AT],
+        Rank::Stream => &[NAME, TURN],
+        Rank::Turn => &[OPS],
+    };
+    let known = KEYS.iter().filter(|key| belongs(key, rank)).map(|key| key.name);
+    let known: Vec<&str> = known.chain(own.iter().copied()).collect();
+    format!("there is no key {}; {}", show(word), offer(word, &known))
+}
+
+/// The key and value that correspond to another tool's option, as far as they are known.
+fn format_as_toml(meant: &Counterpart) -> String {
+    let quoted = |value: &String| {
+        let bare = value.bytes().all(|b| b.is_ascii_digit()) || meant.key.is_switch();
+        // Rust's string escapes are valid in TOML for everything that can be typed.
+        if bare { value.clone() } else { format!("{value:?}") }
+    };
+    let name = meant.key.name;
+    match meant.values.as_slice() {
+        [] => name.into(),
+        [value] => format!("{name} = {}", quoted(value)),
+        values => format!("{name} = [{}]", values.iter().map(quoted).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// The most similar known key.
+fn offer(word: &str, known: &[&str]) -> String {
+    match nearest(word, known.iter().copied(), MIN_SIMILARITY) {
+        Some(key) => format!("type {key}"),
+        None => format!("the keys here are {}", known.join(", ")),
+    }
+}
+
+/// A word of the file, shortened.
+fn show(word: &str) -> String {
+    let short: String = word.chars().take(40).collect();
+    format!("`{}`", short.escape_debug())
+}
+
+/// The settings of a table, including those of the levels around it.
+#[derive(Clone, Default)]
+struct Level {
+    phase: PhaseSpec,
+    stream: StreamSpec,
+    /// Byte ranges of the values by key.
+    spans: BTreeMap<&'static str, Range<usize>>,
+    /// Byte range of the table.
+    head: Range<usize>,
+    /// Operations of a turn.
+    length: Option<Every>,
+    /// Start of the phase.
+    at: Option<u64>,
+}
+
+/// Computes the lengths of phases from `at`, or returns the contradictions.
+fn settle(phases: &mut [Level]) -> Vec<Mark> {
+    if phases.iter().all(|p| p.at.is_none()) {
+        return Vec::new();
+    }
+    for phase in &mut *phases {
+        phase.phase.warmup.get_or_insert(0);
+    }
+    let mut marks = Vec::new();
+    // Start of the phase, as long as all phases before it have a length.
+    let mut begin = Some(0_u64);
+    for index in 0..phases.len() {
+        let next = phases.get(index + 1).and_then(|n| Some((n.at?, n.spans.get(AT)?.clone())));
+        let Some(phase) = phases.get_mut(index) else { break };
+        if let (0, Some(at)) = (index, phase.at)
+            && at != 0
+        {
+            let span = phase.spans.get(AT).cloned().unwrap_or(phase.head.clone());
+            marks.push(Mark::new(span, "the first phase begins with the job; type at = 0, or leave it out"));
+        }
+        let around = phase.phase.warmup.unwrap_or(0).saturating_add(phase.phase.cooldown.unwrap_or(0));
+        let start = begin;
+        begin = phase.phase.time.and_then(|time| start?.checked_add(time)?.checked_add(around));
+        let Some((at, span)) = next else { continue };
+        match (start, begin) {
+            (_, Some(end)) if end > at => marks.push(mark_level(
+                span,
+                phase,
+                format!(
+                    "phases overlap: the one before ends at {}; type at = \"{}\", or a shorter time before",
+                    show_ns(end as f64),
+                    typed(end)
+                ),
+            )),
+            (_, Some(end)) if end < at => marks.push(mark_level(
+                span,
+                phase,
+                format!(
+                    "nothing would run from {} to {}; type at = \"{}\", or a longer time before",
+                    show_ns(end as f64),
+                    show_ns(at as f64),
+                    typed(end)
+                ),
+            )),
+            (_, Some(_)) => {}
+            (Some(start), None) => match at.checked_sub(start).and_then(|whole| whole.checked_sub(around)) {
+                Some(time) if (MIN_TIME_NS..=MAX_TIME_NS).contains(&time) => phase.phase.time = Some(time),
+                _ => marks.push(mark_level(
+                    span,
+                    phase,
+                    format!(
+                        "phases overlap or lie more than a day apart: the one before begins at {}; type a later time, within a day",
+                        show_ns(start as f64)
+                    ),
+                )),
+            },
+            (None, None) => marks.push(mark_level(
+                span,
+                phase,
+                "nobody knows when the phase before begins; type `time` or `at` for every phase before".into(),
+            )),
+        }
+        begin = Some(at);
+    }
+    marks
+}
+
+fn mark_level(span: std::ops::Range<usize>, before: &Level, message: String) -> Mark {
+    let place = before.spans.get("time").or_else(|| before.spans.get(AT)).unwrap_or(&before.head);
+    Mark { span, message, beside: vec![(place.clone(), "the phase before")] }
+}
+
+/// A time as it is typed.
+fn typed(ns: u64) -> String {
+    match ns {
+        ns if ns.is_multiple_of(1_000_000_000) => format!("{}s", ns / 1_000_000_000),
+        ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
+        ns => format!("{ns}ns"),
+    }
+}
+
+/// The text of a string or a number; `None` for anything else.
+fn text<'v>(value: &'v DeValue<'_>) -> Option<Cow<'v, str>> {
+    match value {
+        DeValue::String(text) => Some(Cow::Borrowed(text)),
+        DeValue::Float(number) => Some(Cow::Borrowed(number.as_str())),
+        DeValue::Integer(number) if number.radix() == 10 => Some(Cow::Borrowed(number.as_str())),
+        // Beyond 64 bits it keeps its letters, which no parser of numbers takes.
+        DeValue::Integer(number) => Some(match u64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(value) => Cow::Owned(value.to_string()),
+            Err(_) => Cow::Owned(number.to_string()),
+        }),
+        _ => None,
+    }
+}
+
+/// The type of a value in words.
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "text",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// A time since the start of the job, in ns.
+fn moment(value: &DeValue<'_>) -> Result<u64, String> {
+    let said =
+        text(value).ok_or_else(|| format!("`at` is a time, not {}; type it as in \"10s\"", kind(value)))?;
+    parse_duration_ns(&said)
+        .map_err(|_| "`at` is not a time; type it from the job's beginning, such as \"10s\"".into())
+}
+
+/// A check without objections.
+#[cfg(test)]
+fn nothing(_: &JobSpec) -> Vec<Problem> {
+    Vec::new()
+}
+
+#[cfg(test)]
+fn read(text: &str) -> JobSpec {
+    parse("job.toml", text, nothing).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Asserts that a text is refused at this line and column with all these words.
+#[cfg(test)]
+#[track_caller]
+fn refused(text: &str, place: &str, words: &[&str]) {
+    let parsed = parse("job.toml", text, nothing);
+    let trouble = parsed.map_or_else(|e| e.to_string(), |job| panic!("{text:?} is {job:?}"));
+    assert!(trouble.contains(&format!("--> job.toml:{place}\n")), "not at {place}:\n{trouble}");
+    for word in words {
+        assert!(trouble.contains(word), "no {word:?} in:\n{trouble}");
+    }
+}
+
+#[test]
+fn three_lines_are_a_job() {
+    let job = read("rw = \"randrw\"\nmix = 70\nbs = \"8k\"\n");
+    assert_eq!((job.phases.len(), job.phases[0].streams.len()), (1, 1));
+    let stream = &job.phases[0].streams[0];
+    assert_eq!(stream.mix, Some(model::job::Mix::of_percents(70, 0)));
+    assert_eq!(stream.bs.as_ref().map(|b| b.write.least()), Some(8192));
+}
+
+#[test]
+fn outer_settings_hold_inside_unless_overridden() {
+    let job = read(
+        r#"
+        name = "two by two"
+        runs = 3
+        seed = 0x10
+        depth = 8
+        time = "2s"
+        cpus = [0, "2-3"]
+        [[phase]]
+        bs = "4k"
+        [[phase.stream]]
+        name = "reader"
+        target = "a"
+        [[phase.stream]]
+        rw = "write"
+        depth = 2
+        [[phase]]
+        time = 1.5
+        warmup = "100ms"
+        rw = "randrw"
+        "#,
+    );
+    assert_eq!((job.name.as_deref(), job.runs, job.seed), (Some("two by two"), Some(3), Some(16)));
+    let depths: Vec<_> = job.phases.iter().flat_map(|p| &p.streams).map(|s| s.depth).collect();
+    assert_eq!(depths, [Some(8), Some(2), Some(8)]);
+    assert_eq!(job.phases[0].streams[0].name.as_deref(), Some("reader"));
+    assert_eq!(job.phases[0].streams[1].target, Vec::<String>::new());
+    assert_eq!(job.phases[0].streams[1].place.cpus, vec![0, 2, 3]);
+    let times: Vec<_> = job.phases.iter().map(|p| (p.time, p.warmup)).collect();
+    assert_eq!(times, [(Some(2_000_000_000), None), (Some(1_500_000_000), Some(100_000_000))]);
+}
+
+#[test]
+fn turns_have_keys_and_a_length_of_their_own() {
+    use model::job::Every;
+    use model::spec::Rw;
+    let job = read(
+        r#"
+        depth = 64
+        [[turn]]
+        ops = 61.5
+        rw = "write"
+        bs = "16k"
+        size = "4m"
+        think = "lognormal:300us/1ms"
+        fdatasync = 1
+        drain = true
+        [[turn]]
+        ops = 480
+        rw = "randwrite"
+        offset = "4m"
+        burst = 480
+        think = "2ms"
+        "#,
+    );
+    let stream = &job.phases[0].streams[0];
+    let turns: Vec<_> =
+        stream.turns.iter().map(|t| (t.operations.map(Every::format_count), t.what.rw)).collect();
+    assert_eq!(turns, [(Some("61.5".into()), Some(Rw::Write)), (Some("480".into()), Some(Rw::Randwrite))]);
+    assert_eq!((stream.depth, stream.rw, stream.turns[1].what.depth), (Some(64), None, None));
+}
+
+#[test]
+fn lines_are_tables_or_one_word() {
+    let words = read("line = [\"share=60,bs=4k\", \"share=40,bs=8k,mix=0\"]");
+    let inline = read("line = [{ share = 60, bs = \"4k\" }, { share = 40, bs = \"8k\", mix = 0 }]");
+    let tables = read("[[line]]\nshare = 60\nbs = \"4k\"\n[[line]]\nshare = 40\nbs = \"8k\"\nmix = 0\n");
+    assert_eq!((&words, &tables), (&inline, &inline));
+    assert_eq!(words.phases[0].streams[0].lines.len(), 2);
+}
+
+#[test]
+fn a_read_back_stream_has_no_other_settings() {
+    let head = "bs = \"8k\"\n[[phase]]\nrw = \"write\"\nverify = \"stamps\"\n[[phase]]\ntime = 1\n";
+    let job =
+        read(&format!("{head}[[phase.stream]]\nname = \"back\"\nread-back = 1\nop-log-interval = \"1s\"\n"));
+    assert_eq!(job.phases[1].streams[0].read_back, Some(1), "what is said of all is no slip");
+    for key in ["depth = 4", "rw = \"read\"", "target = \"x\"", "line = [\"share=100,bs=4k\"]"] {
+        let text = format!("{head}[[phase.stream]]\n{key}\nread-back = 1\n");
+        refused(&text, "8:1", &["changes nothing of a stream with `read-back`", "leave it out"]);
+    }
+    refused(&format!("{head}read-back = 1\n[[phase.stream]]\ndepth = 4\n"), "9:1", &["`depth`"]);
+    refused(&format!("{head}depth = 4\nread-back = 1\n"), "7:1", &["`depth`"]);
+}
+
+#[test]
+fn phases_may_say_when_they_begin() {
+    let job = read(
+        "rw = \"read\"\n[[phase]]\n[[phase]]\nat = \"10s\"\ncooldown = 2\n[[phase]]\nat = 30\ntime = \"5s\"\n",
+    );
+    let times: Vec<_> = job.phases.iter().map(|p| (p.warmup, p.time)).collect();
+    let second = 1_000_000_000;
+    assert_eq!(
+        times,
+        [(Some(0), Some(10 * second)), (Some(0), Some(18 * second)), (Some(0), Some(5 * second))]
+    );
+    let head = "rw = \"read\"\n[[phase]]\ntime = \"10s\"\n[[phase]]\n";
+    refused(&format!("{head}at = \"9s\"\n"), "5:6", &["overlap", "10s", "the phase before"]);
+    refused(&format!("{head}at = \"11s\"\n"), "5:6", &["nothing would run", "at = \"10s\""]);
+    refused(&format!("{head}at = \"10s\"\n[[phase]]\nat = \"10s\"\n"), "7:6", &["overlap", "later time"]);
+    refused("rw = \"read\"\n[[phase]]\nat = 1\n", "3:6", &["first phase", "at = 0"]);
+    refused("rw = \"read\"\n[[phase]]\n[[phase]]\n[[phase]]\nat = 1\n", "5:6", &["`time` or `at`"]);
+}
+
+#[test]
+fn every_error_has_its_place_and_a_suggestion() {
+    let rw = "rw = \"randread\"\n";
+    for (text, place, words) in [
+        ("", "1:1", ["defines no workload", "rw = \"randread\""].as_slice()),
+        ("# only a comment\n", "1:1", &["defines no workload"]),
+        ("seed = 1\n", "1:1", &["no stream is defined"]),
+        ("[[phase]]\n", "1:1", &["no stream is defined"]),
+        ("phase = []\n", "1:9", &["no phase"]),
+        ("phase = 3\n", "1:9", &["[[phase]]", "a number"]),
+        ("stream = [1]\n", "1:11", &["[[stream]]"]),
+        ("[[phase]]\nphase = 1\n", "2:1", &["inside another"]),
+        ("bs = 4k\n", "1:6", &["quotes"]),
+        ("bs = \"4q\"\n", "1:6", &["'4q'", "such as 4k"]),
+        ("depth = 20000\n", "1:9", &["too large", "1 to 16384"]),
+        ("depth = 99999999999999999999999999\n", "1:9", &["too large"]),
+        ("depth = 0xfffffffffffffffffffff\n", "1:9", &["not a whole number"]),
+        ("depth = [1]\n", "1:9", &["a list", "quotes"]),
+        ("depth = true\n", "1:9", &["true or false"]),
+        ("dept = 3\n", "1:1", &["`dept`", "type depth"]),
+        ("limit_iops = 3\n", "1:1", &["type limit-iops"]),
+        ("iodepth = 32\n", "1:1", &["`iodepth`", "type depth = 32"]),
+        ("runtime = 60\n", "1:1", &["type time = \"60s\""]),
+        ("direct = false\n", "1:1", &["type cache = \"buffered\""]),
+        ("zero_buffers = 1\n", "1:1", &["type zeros = true"]),
+        ("filename = \"/dev/a:b\"\n", "1:1", &["type target = [\"/dev/a\", \"b\"]"]),
+        ("ioengine = \"rados\"\n", "1:1", &["type engine"]),
+        ("[[phase]]\nloops = 3\n", "2:1", &["no key `loops`"]),
+        ("xyzzy = 3\n", "1:1", &["the keys here are rw, mix"]),
+        ("depth = 3\ndepth = 4\n", "2:1", &["duplicate", "type it once"]),
+        ("backwards = 1\n", "1:13", &["backwards = true"]),
+        ("time = 1979-05-27\n", "1:8", &["a date"]),
+        ("bs = \"4k:60,64k:30\"\n", "1:6", &["sum to 90"]),
+        ("target = []\n", "1:10", &["empty"]),
+        ("target = [\"a\", 1979-05-27]\n", "1:16", &["a date"]),
+        ("line = [{ bs = \"4k\", depht = 3 }]\n", "1:22", &["a line has no `depht`"]),
+        ("line = [{ share = 100 }]\n", "1:9", &["type bs"]),
+        ("line = [{ share = 60, bs = \"4k\" }]\n", "1:8", &["sum to 60"]),
+        ("rw = \"read\"\nmix = 70\n", "2:7", &["`rw = \"randrw\"`", "and this"]),
+        ("rw = \"re\u{0}ad\"\n", "1:9", &["type printable characters"]),
+        ("[[phase]]\nruns = 3\n", "2:1", &["whole job", "top of the file"]),
+        ("[[phase]]\n[[phase.stream]]\ntime = 3\n", "3:1", &["said of a phase"]),
+        ("at = 3\n", "1:1", &["below [[phase]]"]),
+        ("[[turn]]\nrw = \"read\"\n[[turn]]\nops = 8\n", "1:1", &["length", "type `ops`"]),
+        ("[[turn]]\nops = 0.5\n[[turn]]\nops = 8\n", "2:7", &["less than one"]),
+        ("[[turn]]\nops = 8\ndepth = 3\n", "3:1", &["of a whole stream"]),
+        ("[[turn]]\nops = 8\ntime = 3\n", "3:1", &["of a phase"]),
+        ("[[turn]]\nops = 8\nrandm = 3\n", "3:1", &["type random"]),
+        ("[[turn]]\nops = 8\n[[turn.turn]]\nops = 8\n", "3:8", &["inside another"]),
+        ("[[turn]]\nops = 8\nfsync = 1\n[[turn]]\nops = 8\n", "3:9", &["writes nothing"]),
+        ("[[turn]]\nops = 8\n", "1:1", &["there once"]),
+        ("bs = \"4k\"\n[[turn]]\nops = 8\n[[turn]]\nops = 9\n", "1:6", &["say it in the turns"]),
+    ] {
+        refused(text, place, words);
+    }
+    refused(&format!("{rw}a = {}\n", "[".repeat(10_000)), "2:85", &[]);
+    let many = format!("{rw}{}", "[[phase]]\n".repeat(1001));
+    refused(&many, "1002:1", &["1000 at most"]);
+    let large = format!("#{}", "x".repeat(MAX_FILE_BYTES));
+    refused(&large, "1:1", &["1048577 bytes", "1048576 at most"]);
+}
+
+#[test]
+fn all_errors_are_reported_once() {
+    let text = "fsync = 1\ndepth = 0\nbs = \"x\"\n";
+    let trouble = parse("job.toml", text, nothing).map_or_else(|e| e.to_string(), |_| String::new());
+    assert_eq!(trouble.matches("--> job.toml").count(), 2, "{trouble}");
+    let text = format!("fsync = 1\n[[phase]]\n{}", "[[phase.stream]]\nrw = \"read\"\n".repeat(50));
+    let trouble = parse("job.toml", &text, nothing).map_or_else(|e| e.to_string(), |_| String::new());
+    assert!(trouble.contains("for this stream") && !trouble.contains(" more in "), "{trouble}");
+}
+
+#[test]
+fn a_terminal_gets_colours_and_no_control_characters_of_the_file() {
+    let trouble = parse("a\u{1b}b.toml", "bs = \"\u{7f}\u{202e}\"\nrw = \"\\u001b[2J\"\n", nothing);
+    let trouble = trouble.map_or_else(|e| e, |job| panic!("{job:?}"));
+    assert!(trouble.coloured().contains("\u{1b}[1m"));
+    let plain = trouble.to_string();
+    assert!(!plain.contains(['\u{1b}', '\u{202e}', '\u{7f}']), "{plain:?}");
+}
+
+#[test]
+fn objections_of_the_caller_have_a_place() {
+    let no_engine = |job: &JobSpec| {
+        let asked = |s: &model::spec::StreamSpec| s.engine.is_some();
+        let found = job.phases.iter().position(|p| p.streams.iter().any(asked));
+        let problem =
+            |phase| Problem { keys: vec!["engine"], phase, stream: 0, message: "{engine x}: no".into() };
+        found.map(problem).into_iter().collect()
+    };
+    let text = "rw = \"read\"\n[[phase]]\ntime = \"1s\"\n[[phase]]\nengine = \"x\"\n";
+    let trouble = parse("job.toml", text, no_engine).map_or_else(|e| e.to_string(), |_| String::new());
+    assert!(trouble.contains("--> job.toml:5:10\n") && trouble.contains("`engine = \"x\"`"), "{trouble}");
+}
+
+#[test]
+fn every_name_of_fio_is_translated_to_a_valid_key() {
+    use model::spec::foreign::Tool;
+    for key in model::spec::keys::KEYS {
+        for foreign in key.elsewhere.iter().filter(|f| f.tool == Tool::Fio) {
+            let text = format!("{} = \"{}\"\n", foreign.name, foreign.example);
+            let trouble =
+                parse("job.toml", &text, nothing).map_or_else(|e| e.to_string(), |job| panic!("{job:?}"));
+            let (_, told) = trouble.split_once("^ type ").unwrap_or_else(|| panic!("{text}: {trouble}"));
+            let told = told.lines().next().unwrap_or_default();
+            assert!(told.starts_with(&format!("{} = ", key.name)), "{text}: {told}");
+            let again = parse("job.toml", &format!("{told}\n"), nothing);
+            // A single setting may contradict a default, but it must be known.
+            let unread = again
+                .err()
+                .map(|e| e.to_string())
+                .filter(|e| e.contains("no key") || e.contains("is not known"));
+            assert_eq!(unread, None, "{told}");
+        }
+    }
+}

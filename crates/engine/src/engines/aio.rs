@@ -1,0 +1,140 @@
+//! The engines `libaio` and `posixaio`: asynchronous I/O before io_uring.
+//!
+//! `libaio` is `io_submit` and `io_getevents` of the kernel, for any depth with direct I/O. With buffered files the submission blocks until the
+//! operation is complete, and the depth means nothing. `posixaio` is `aio_read` and `aio_write` of the C library: its threads execute the
+//! operations, in glibc one at a time per file. Neither has trims.
+
+use crate::engines::targets;
+use crate::engines::targets::{flush_of, refuse_sync_range};
+use crate::interface::{self, Done, Engine, Granted, Queue, SYNC, refusal};
+use crate::source::Op;
+use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
+use model::job::Kind;
+use std::io;
+use sys::aio::Aio;
+use sys::arena::Arena;
+use sys::clock::Clock;
+use sys::page_cache::Flush;
+use sys::posix_aio::PosixAio;
+
+/// Implements [`Queue`] for an engine with the fields `aio` and `flush`: both interfaces have the same functions.
+macro_rules! impl_queue {
+    ($engine:ident { $($more:tt)* }) => {
+        impl Queue for $engine {
+            #[inline]
+            fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+                self.aio.slot_mut(slot)
+            }
+
+            #[inline]
+            fn queue(&mut self, slot: u32, op: &Op) {
+                let file = u32::from(op.file);
+                match op.kind {
+                    Kind::Read => self.aio.read(slot, file, op.offset, op.length),
+                    Kind::Write => self.aio.write(slot, file, op.offset, op.length),
+                    Kind::Sync => self.aio.flush(slot, file, self.flush),
+                    Kind::Trim => unreachable!("not in the table's kinds"),
+                }
+            }
+
+            $($more)*
+
+            #[inline]
+            fn submit(&mut self, wait: u32) -> io::Result<()> {
+                self.aio.submit(wait)
+            }
+
+            fn pause(&mut self, ns: u64) -> io::Result<()> {
+                if self.aio.in_flight() == 0 {
+                    interface::pause(ns);
+                    return Ok(());
+                }
+                interface::wake_early(ns, |ns| self.aio.wait_within(ns))
+            }
+
+            #[inline]
+            fn reap(&mut self, done: &mut [Done]) -> usize {
+                self.aio.reap(done)
+            }
+        }
+    };
+}
+
+pub(super) const LIBAIO_OPTIONS: &[EngineOption] =
+    &[EngineOption { name: targets::ATOMIC, about: targets::ABOUT_ATOMIC, number: Number::No }];
+
+pub(super) struct Libaio {
+    aio: Aio,
+    clock: Clock,
+    flush: Flush,
+}
+
+impl Engine for Libaio {
+    type Time = Clock;
+
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        refuse_sync_range(spec)?;
+        let slots = spec.slots();
+        let arena = Arena::new(slots, spec.slot_bytes as usize)?;
+        let atomic = targets::check_atomic_writes(spec)?;
+        let (aio, mut granted) =
+            Aio::new(arena, std::mem::take(&mut spec.files), atomic).map_err(|e| explain(&e, slots))?;
+        granted.used.extend(atomic.then(|| "RWF_ATOMIC".into()));
+        Ok((Self { aio, clock: spec.clock, flush: flush_of(spec.sync_call) }, granted))
+    }
+
+    #[inline]
+    fn time(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+impl_queue!(Libaio {
+    fn queue_prior(&mut self, slot: u32, op: &Op, priority: u16) {
+        self.queue(slot, op);
+        self.aio.prioritize(priority);
+    }
+});
+
+/// Explains why the kernel refuses a context.
+fn explain(error: &io::Error, slots: usize) -> io::Error {
+    let (why, instead) = match error.kind() {
+        io::ErrorKind::WouldBlock => (
+            format!("the system's asynchronous operations are used up: {slots} more do not fit"),
+            format!("use a smaller --depth, or raise sysctl fs.aio-max-nr above fs.aio-nr + {slots}"),
+        ),
+        io::ErrorKind::Unsupported => (
+            "this kernel was built without asynchronous I/O (CONFIG_AIO)".into(),
+            "type --engine io_uring or sync".into(),
+        ),
+        io::ErrorKind::OutOfMemory => ("no memory for this depth".into(), "use a smaller --depth".into()),
+        _ => ("the kernel refuses asynchronous I/O".into(), SYNC.into()),
+    };
+    refusal(error.kind(), format!("{why} ({error})"), instead)
+}
+
+pub(super) struct Posixaio {
+    aio: PosixAio,
+    clock: Clock,
+    flush: Flush,
+}
+
+impl Engine for Posixaio {
+    type Time = Clock;
+
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        refuse_sync_range(spec)?;
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let aio = PosixAio::new(arena, std::mem::take(&mut spec.files));
+        let granted = Granted { used: vec!["threads of the C library".into()], fallbacks: Vec::new() };
+        Ok((Self { aio, clock: spec.clock, flush: flush_of(spec.sync_call) }, granted))
+    }
+
+    #[inline]
+    fn time(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+impl_queue!(Posixaio {});

@@ -1,0 +1,156 @@
+//! The engines `null` and `sim`, which use no storage.
+//!
+//! `null` completes every operation when it is submitted: it measures fathom itself. `sim` is a device with known behaviour on its own clock, to
+//! test loop, recorder and analysis: every operation takes [`LATENCY_NS`], any number at once unless the option `servers` limits it. Time passes
+//! only while the loop waits.
+
+use crate::interface::{Done, Engine, Granted, Queue, Time, refusal};
+use crate::source::Op;
+use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
+use std::collections::VecDeque;
+use std::io;
+use sys::clock::Clock;
+
+pub(super) struct Null {
+    clock: Clock,
+    queued: Vec<Done>,
+    data: Vec<u8>,
+}
+
+impl Engine for Null {
+    type Time = Clock;
+
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        let data = vec![0; spec.slot_bytes as usize];
+        Ok((Self { clock: spec.clock, queued: Vec::with_capacity(spec.slots()), data }, Granted::default()))
+    }
+
+    #[inline]
+    fn time(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+impl Queue for Null {
+    /// All slots share one buffer, since nothing is moved.
+    #[inline]
+    fn slot_mut(&mut self, _slot: u32) -> &mut [u8] {
+        &mut self.data
+    }
+
+    #[inline]
+    fn queue(&mut self, slot: u32, op: &Op) {
+        self.queued.push(Done { slot, result: op.length as i32 });
+    }
+
+    #[inline]
+    fn submit(&mut self, _wait: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    #[inline]
+    fn reap(&mut self, done: &mut [Done]) -> usize {
+        let taken = self.queued.len().min(done.len());
+        let from = self.queued.len() - taken;
+        done[..taken].copy_from_slice(&self.queued[from..]);
+        self.queued.truncate(from);
+        taken
+    }
+}
+
+/// Service time of every operation.
+const LATENCY_NS: u64 = 100_000;
+/// Option with the number of operations that are served at once.
+const SERVERS: &str = "servers";
+
+pub(super) const SIM_OPTIONS: &[EngineOption] = &[EngineOption {
+    name: SERVERS,
+    about: "N operations at once, 10,000 a second each; others wait",
+    number: Number::Must,
+}];
+
+pub(super) struct Sim {
+    time: VirtualClock,
+    /// Slots with their completion time; constant latency keeps them in order.
+    flying: VecDeque<(u64, Done)>,
+    data: Vec<u8>,
+    /// Operations that are served at once; `None` for unlimited.
+    servers: Option<usize>,
+}
+
+/// A clock that advances only while the loop waits; a tick is a nanosecond.
+pub(super) struct VirtualClock {
+    now_ns: u64,
+}
+
+impl Time for VirtualClock {
+    fn now(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn ns(&self, ticks: u64) -> u64 {
+        ticks
+    }
+
+    fn ticks_of(&self, ns: u64) -> u64 {
+        ns
+    }
+}
+
+impl Engine for Sim {
+    type Time = VirtualClock;
+
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        let flying = VecDeque::with_capacity(spec.slots());
+        let servers = match spec.options.get(SERVERS).copied().flatten() {
+            Some(0) => {
+                let why = "a device without servers serves nothing";
+                return Err(refusal(io::ErrorKind::InvalidInput, why, "type sim:servers=1 or more"));
+            }
+            servers => servers.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+        };
+        let data = vec![0; spec.slot_bytes as usize];
+        Ok((Self { time: VirtualClock { now_ns: 0 }, flying, data, servers }, Granted::default()))
+    }
+
+    fn time(&self) -> &VirtualClock {
+        &self.time
+    }
+}
+
+impl Queue for Sim {
+    fn slot_mut(&mut self, _slot: u32) -> &mut [u8] {
+        &mut self.data
+    }
+
+    fn queue(&mut self, slot: u32, op: &Op) {
+        // With constant service the next free server is that of the operation `servers` places earlier.
+        let before = self.servers.and_then(|n| self.flying.len().checked_sub(n));
+        let free_ns = before.and_then(|i| self.flying.get(i)).map_or(0, |(at, _)| *at);
+        let done_ns = self.time.now_ns.max(free_ns) + LATENCY_NS;
+        self.flying.push_back((done_ns, Done { slot, result: op.length as i32 }));
+    }
+
+    fn submit(&mut self, wait: u32) -> io::Result<()> {
+        if let Some((at, _)) = (wait as usize).checked_sub(1).and_then(|i| self.flying.get(i)) {
+            self.time.now_ns = self.time.now_ns.max(*at);
+        }
+        Ok(())
+    }
+
+    /// Advances the clock to the next completion, or to the end of the pause.
+    fn pause(&mut self, ns: u64) -> io::Result<()> {
+        let end = self.time.now_ns + ns.max(1);
+        self.time.now_ns = self.flying.front().map_or(end, |(at, _)| end.min(*at)).max(self.time.now_ns);
+        Ok(())
+    }
+
+    fn reap(&mut self, done: &mut [Done]) -> usize {
+        let ready = self.flying.iter().take_while(|(at, _)| *at <= self.time.now_ns).count().min(done.len());
+        for (place, (_, d)) in done.iter_mut().zip(self.flying.drain(..ready)) {
+            *place = d;
+        }
+        ready
+    }
+}

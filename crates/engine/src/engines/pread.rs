@@ -1,0 +1,304 @@
+//! The engines `sync` and `vsync`: positional reads and writes, one at a time.
+//!
+//! `sync` is pread and pwrite, with options for readahead and for writing to a new file. Its calls are the kernel's own (rustix): those of the
+//! C library are cancellation points, which cost about 20 ns per call in a process with several threads. `vsync` is preadv2 and pwritev2, with
+//! flags per operation that an open file cannot have.
+
+use crate::engines::blocking_call::Call;
+use crate::engines::targets;
+use crate::engines::targets::Targets;
+use crate::interface::{Granted, LEAVE_OUT, refusal};
+use crate::source::Op;
+use crate::spec::WorkerSpec;
+use crate::spec::{EngineOption, Number};
+use model::job::{FALLOCATE, GROW, Kind, NEW};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, pwrite, pwritev2};
+use std::fs::File;
+use std::io;
+use std::io::{IoSlice, IoSliceMut};
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use sys::arena::Arena;
+use sys::page_cache::readahead;
+
+pub(super) const SYNC_OPTIONS: &[EngineOption] = &[
+    EngineOption { name: "readahead", about: "read N bytes ahead (readahead)", number: Number::Must },
+    EngineOption {
+        name: NEW,
+        about: "before the run cut the file off and give it its length again, as a new file has it",
+        number: Number::No,
+    },
+    EngineOption {
+        name: FALLOCATE,
+        about: "the same, and before the first write allocate the whole file at once (fallocate)",
+        number: Number::No,
+    },
+    EngineOption {
+        name: GROW,
+        about: "before the run cut the file off, so that it grows by what is written, as a copy does",
+        number: Number::No,
+    },
+];
+/// Largest readahead.
+const MAX_READAHEAD: u64 = 1 << 30;
+
+pub(super) struct Sync {
+    arena: Arena,
+    targets: Targets,
+    /// Work around the calls; `None` without options, so that plain calls cost only this check.
+    around: Option<Box<Around>>,
+}
+
+/// Work that programs do around their calls.
+struct Around {
+    /// Bytes to read ahead, and the range requested of each file.
+    ahead: Option<u64>,
+    requested: Vec<Range<u64>>,
+    /// Bytes to allocate of each file before its first write; `None` after it, or without the option.
+    to_allocate: Vec<Option<u64>>,
+}
+
+/// The state of a file before it is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Renewal {
+    /// Its length without blocks.
+    Length,
+    /// Its length with all blocks allocated.
+    Blocks,
+    /// Empty.
+    Nothing,
+}
+
+impl Call for Sync {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        let has = |name: &str| spec.options.contains_key(name);
+        let ahead = spec.options.get("readahead").copied().flatten();
+        if ahead.is_some_and(|a| a == 0 || a > MAX_READAHEAD) {
+            let why = "option readahead: type a size from 4k to 1g";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let renewals = [(NEW, Renewal::Length), (FALLOCATE, Renewal::Blocks), (GROW, Renewal::Nothing)];
+        let renewal = renewals.into_iter().rev().find(|(name, _)| has(name)).map(|(_, renewal)| renewal);
+        let to_allocate =
+            spec.files.iter().map(|f| renewal.map_or(Ok(None), |renewal| renew(&f.file, renewal)));
+        let to_allocate = to_allocate.collect::<io::Result<Vec<_>>>()?;
+        let used: Vec<String> = spec.options.keys().cloned().collect();
+        let requested = vec![0..0; spec.files.len()];
+        let around = (!used.is_empty()).then(|| Box::new(Around { ahead, requested, to_allocate }));
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let call = Self { arena, targets: Targets::take(spec)?, around };
+        Ok((call, Granted { used, fallbacks: Vec::new() }))
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
+        match op.kind {
+            Kind::Read => {
+                let file = self.targets.read(op);
+                if let Some(around) = &mut self.around {
+                    around.before_read(file, op)?;
+                }
+                Ok(pread(file, &mut data[..length], op.offset)?)
+            }
+            Kind::Write => {
+                let file = self.targets.write(op);
+                if let Some(around) = &mut self.around {
+                    around.before_write(file, op)?;
+                }
+                Ok(pwrite(file, &data[..length], op.offset)?)
+            }
+            Kind::Trim => self.targets.trim(op),
+            Kind::Sync => self.targets.sync(op),
+        }
+    }
+}
+
+impl Around {
+    #[cold]
+    fn before_read(&mut self, file: &File, op: &Op) -> io::Result<()> {
+        let Some(window) = self.ahead else { return Ok(()) };
+        request_readahead(file, op, window, &mut self.requested[op.file as usize])
+    }
+
+    #[cold]
+    fn before_write(&mut self, file: &File, op: &Op) -> io::Result<()> {
+        let Some(bytes) = self.to_allocate[op.file as usize].take() else { return Ok(()) };
+        Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?)
+    }
+}
+
+/// Requests the next window of readahead when half of the last one is used.
+fn request_readahead(file: &File, op: &Op, window: u64, requested: &mut Range<u64>) -> io::Result<()> {
+    let end = op.offset + u64::from(op.length);
+    if !requested.contains(&op.offset) {
+        *requested = op.offset..op.offset;
+    }
+    while end + window / 2 > requested.end {
+        readahead(file, requested.end, window as usize)?;
+        requested.end += window;
+    }
+    Ok(())
+}
+
+/// Frees all blocks of a file before the run, since a new file has none. Returns the bytes to allocate before its first write, which belongs to
+/// the run.
+fn renew(file: &File, renewal: Renewal) -> io::Result<Option<u64>> {
+    let about = file.metadata()?;
+    if !about.is_file() {
+        let why = format!(
+            "options {NEW}, {FALLOCATE} and {GROW} are for files: a device has no blocks to give back so"
+        );
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    file.set_len(0)?;
+    // ext4 (auto_da_alloc), xfs and btrfs write back a truncated file at its next close, unlike a new file. Closing it once while
+    // nothing is dirty ends that.
+    drop(File::open(format!("/proc/thread-self/fd/{}", file.as_raw_fd())));
+    if renewal != Renewal::Nothing {
+        file.set_len(about.len())?;
+    }
+    Ok((renewal == Renewal::Blocks).then_some(about.len()))
+}
+
+pub(super) const VSYNC_OPTIONS: &[EngineOption] = &[
+    EngineOption {
+        name: "hipri",
+        about: "poll the device for the completion (RWF_HIPRI); direct I/O on a polling device",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "dsync",
+        about: "each write waits until it is stable (RWF_DSYNC)",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "nowait",
+        about: "fail with EAGAIN instead of blocking (RWF_NOWAIT)",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "retry",
+        about: "goes with nowait: what would block is done by a second call without the flag",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "dontcache",
+        about: "drop pages from the page cache after each operation (RWF_DONTCACHE)",
+        number: Number::No,
+    },
+    EngineOption { name: targets::ATOMIC, about: targets::ABOUT_ATOMIC, number: Number::No },
+];
+const NOWAIT: ReadWriteFlags = ReadWriteFlags::NOWAIT;
+/// `RWF_ATOMIC` of `linux/fs.h`, kernel 6.11.
+const ATOMIC: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x40);
+/// `RWF_DONTCACHE` of `linux/fs.h`, kernel 6.14.
+const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+
+pub(super) struct Vsync {
+    arena: Arena,
+    targets: Targets,
+    read_flags: ReadWriteFlags,
+    write_flags: ReadWriteFlags,
+    retry: bool,
+}
+
+impl Call for Vsync {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        let has = |name: &str| spec.options.contains_key(name);
+        let mut granted =
+            if has("hipri") { targets::check_polling(spec, "hipri")? } else { Granted::default() };
+        granted.used.extend(spec.options.keys().map(|o| format!("flag {o}")));
+        let retry = has("retry");
+        if retry && !has("nowait") {
+            let why = "option retry: it goes with nowait";
+            return Err(refusal(io::ErrorKind::InvalidInput, why, "type nowait,retry"));
+        }
+        if has("dontcache") && spec.cache.is_direct() {
+            let why = "option dontcache: direct I/O leaves nothing in the page cache";
+            return Err(refusal(io::ErrorKind::InvalidInput, why, "type --cache buffered"));
+        }
+        let flags: Vec<(&str, ReadWriteFlags)> =
+            [("hipri", ReadWriteFlags::HIPRI), ("nowait", ReadWriteFlags::NOWAIT), ("dontcache", DONTCACHE)]
+                .into_iter()
+                .filter(|(name, _)| has(name))
+                .collect();
+        let read_flags: ReadWriteFlags = flags.iter().map(|(_, flag)| *flag).collect();
+        let mut write_flags = read_flags;
+        write_flags.set(ReadWriteFlags::DSYNC, has("dsync"));
+        write_flags.set(ATOMIC, targets::check_atomic_writes(spec)?);
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let mut call = Self { arena, targets: Targets::take(spec)?, read_flags, write_flags, retry };
+        for (name, flag) in flags {
+            call.try_reads(name, flag)?;
+        }
+        Ok((call, granted))
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
+        match op.kind {
+            Kind::Read => {
+                let file = self.targets.read(op);
+                let flags = self.read_flags;
+                let call = |data: &mut [u8], offset, flags| {
+                    preadv2(file, &mut [IoSliceMut::new(data)], offset, flags)
+                };
+                match call(&mut data[..length], op.offset, flags) {
+                    Err(Errno::AGAIN) if self.retry => {
+                        Ok(call(&mut data[..length], op.offset, flags - NOWAIT)?)
+                    }
+                    // The cached part was read at once.
+                    Ok(moved) if self.retry && moved < length => {
+                        let (rest, at) = (&mut data[moved..length], op.offset + moved as u64);
+                        Ok(moved + call(rest, at, flags - NOWAIT)?)
+                    }
+                    answer => Ok(answer?),
+                }
+            }
+            Kind::Write => {
+                let file = self.targets.write(op);
+                let data = &data[..length];
+                let call = |from: usize, flags| {
+                    pwritev2(file, &[IoSlice::new(&data[from..])], op.offset + from as u64, flags)
+                };
+                match call(0, self.write_flags) {
+                    Err(Errno::AGAIN) if self.retry => Ok(call(0, self.write_flags - NOWAIT)?),
+                    Ok(moved) if self.retry && moved < length => {
+                        Ok(moved + call(moved, self.write_flags - NOWAIT)?)
+                    }
+                    answer => Ok(answer?),
+                }
+            }
+            Kind::Trim => self.targets.trim(op),
+            Kind::Sync => self.targets.sync(op),
+        }
+    }
+}
+
+impl Vsync {
+    /// Reads once from each file, since only an operation shows whether its flag is supported. Other errors, and flags that are supported only for
+    /// reads, are reported by the operations themselves.
+    fn try_reads(&mut self, option: &str, flag: ReadWriteFlags) -> io::Result<()> {
+        let data = self.arena.slot_mut(0);
+        for target in self.targets.all() {
+            if preadv2(&target.file, &mut [IoSliceMut::new(data)], 0, flag) == Err(Errno::OPNOTSUPP) {
+                let why = format!("option {option}: this kernel or this file system does not know the flag");
+                return Err(refusal(io::ErrorKind::Unsupported, why, LEAVE_OUT));
+            }
+        }
+        Ok(())
+    }
+}

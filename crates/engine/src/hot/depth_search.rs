@@ -1,0 +1,205 @@
+//! The search for the depth under a latency target (`latency_target` of fio), while the loop runs.
+//!
+//! 1. The depth begins at 1 and doubles while a window meets the target.
+//! 2. After the first miss it goes halfway between the largest depth that met the target and the smallest that missed it.
+//! 3. Between two windows all operations in flight complete, so that no window contains operations of another depth.
+
+use crate::hot::{Loop, Stage};
+use crate::interface::Engine;
+use crate::link::Block;
+use crate::recorder::Recorder;
+use model::histogram::Histogram;
+use model::job::{FoundDepth, LatencyTarget};
+
+/// Windows that must meet the target at the largest known depth before a larger one is tried again.
+const STABLE: u32 = 3;
+
+/// The state of a worker's search.
+pub(super) struct Search {
+    target: LatencyTarget,
+    /// The largest allowed depth.
+    most: u32,
+    depth: u32,
+    /// The largest depth that met the target, and the smallest that missed it; above `most` without a miss.
+    met: u32,
+    missed: u32,
+    stable: u32,
+    /// Whether the next window at an unchanged depth is the final one.
+    last: bool,
+    /// The saved budget of the stop rule, while nothing may be submitted until all operations in flight have completed.
+    saved_budget: Option<(u64, u64)>,
+}
+
+/// What follows a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Next {
+    /// Another window.
+    Window,
+    /// Nothing: this window is the final one.
+    End,
+}
+
+impl Search {
+    pub(super) fn new(target: LatencyTarget, most: u32) -> Self {
+        Self {
+            target,
+            most,
+            depth: 1,
+            met: 1,
+            missed: most.saturating_add(1),
+            stable: 0,
+            last: false,
+            saved_budget: None,
+        }
+    }
+
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Returns the result of the search.
+    pub(super) fn found(&self) -> FoundDepth {
+        FoundDepth { depth: self.depth, is_last: self.last }
+    }
+
+    /// Evaluates a window; `None` if nothing completed in it.
+    fn evaluate_window(&mut self, block: &Block) -> Option<Next> {
+        let all = || block.lanes.iter().flat_map(|lane| &lane.kinds).map(|tally| &tally.latency);
+        let count: u64 = all().map(Histogram::count).sum();
+        if count == 0 {
+            return None;
+        }
+        let fast: u64 = all().map(|latency| latency.count_between(0, self.target.ns)).sum();
+        let share = 100.0 * fast as f64 / count as f64;
+        Some(if share >= self.target.percent { self.target_met() } else { self.target_missed() })
+    }
+
+    fn target_met(&mut self) -> Next {
+        let before = self.depth;
+        self.met = before;
+        if before + 1 == self.missed && before < self.most {
+            // One miss at a depth may be chance.
+            self.stable += 1;
+            if self.stable >= STABLE {
+                self.missed += 1;
+                self.stable = 0;
+            }
+        }
+        let next = if self.missed > self.most {
+            before.saturating_mul(2)
+        } else {
+            u32::midpoint(before, self.missed)
+        };
+        self.depth = next.min(self.most);
+        if self.target.goes_on || self.depth != before {
+            return Next::Window;
+        }
+        if self.last {
+            return Next::End;
+        }
+        self.last = true;
+        Next::Window
+    }
+
+    fn target_missed(&mut self) -> Next {
+        self.stable = 0;
+        if self.depth > 1 {
+            self.missed = self.depth;
+            if self.depth == self.met {
+                self.met -= 1;
+            }
+            self.depth = u32::midpoint(self.depth, self.met).max(1);
+        }
+        Next::Window
+    }
+}
+
+impl<E: Engine, R: Recorder> Loop<'_, E, R> {
+    /// Ends an interval as `close_interval` does, and with a search decides the next window. Returns whether the run is over.
+    #[cold]
+    pub(super) fn end_of_interval(&mut self) -> bool {
+        match self.search.take() {
+            Some(mut search) if self.stage == Stage::Window => {
+                let over = self.continue_search(&mut search);
+                self.search = Some(search);
+                over
+            }
+            search => {
+                self.search = search;
+                self.close_interval()
+            }
+        }
+    }
+
+    fn continue_search(&mut self, search: &mut Search) -> bool {
+        if let Some(budget) = search.saved_budget {
+            let exhausted = std::mem::replace(&mut self.budget, budget);
+            if self.in_flight > 0 && !self.must_end() {
+                self.budget = exhausted;
+                self.skip_edge();
+                return false;
+            }
+            search.saved_budget = None;
+            return self.resume_with_depth(search);
+        }
+        if self.must_end() {
+            return self.close_interval();
+        }
+        match search.evaluate_window(&self.block) {
+            None => self.close_interval(),
+            Some(Next::End) => {
+                // End the window now.
+                self.spec.time_ns = 0;
+                self.close_interval()
+            }
+            Some(Next::Window) => {
+                // With an empty budget the loop only takes completions, and returns here after the last one.
+                search.saved_budget = Some(std::mem::take(&mut self.budget));
+                self.skip_edge();
+                if self.in_flight == 0 {
+                    self.next_edge_stamp = self.now;
+                }
+                false
+            }
+        }
+    }
+
+    /// Begins the next window at its depth, after all operations in flight have completed or the window is over.
+    fn resume_with_depth(&mut self, search: &Search) -> bool {
+        // At the end of the window more operations may be in flight than the new depth allows.
+        if self.in_flight == 0 {
+            self.spec.depth = search.depth;
+            self.max_in_flight = self.lanes.len() as u32 * search.depth;
+        }
+        if self.must_end() || search.target.goes_on {
+            return self.close_interval();
+        }
+        self.restart_window();
+        false
+    }
+}
+
+#[cfg(test)]
+fn depths(most: u32, meets: impl Fn(u32) -> bool, windows: usize) -> (Vec<u32>, bool) {
+    let target = LatencyTarget { ns: 1, percent: 100.0, window_ns: 1, goes_on: false };
+    let mut search = Search::new(target, most);
+    let mut seen = Vec::new();
+    for _ in 0..windows {
+        seen.push(search.depth());
+        let next = if meets(search.depth()) { search.target_met() } else { search.target_missed() };
+        if next == Next::End {
+            return (seen, true);
+        }
+    }
+    (seen, false)
+}
+
+#[test]
+fn the_depth_doubles_until_a_miss_and_is_then_bisected() {
+    assert_eq!(depths(32, |d| d <= 12, 50), (vec![1, 2, 4, 8, 16, 12, 14, 13, 12, 12], true));
+    assert_eq!(depths(32, |_| true, 50), (vec![1, 2, 4, 8, 16, 32, 32], true));
+    assert_eq!(depths(3, |_| true, 50), (vec![1, 2, 3, 3], true));
+    assert_eq!(depths(32, |d| d <= 31, 50).0.last(), Some(&31), "above the first miss");
+    // If nothing meets the target, the depth remains 1.
+    assert_eq!(depths(32, |_| false, 5), (vec![1; 5], false));
+}

@@ -1,0 +1,845 @@
+//! An access compiled for the targets of a lane: lines, targets, directions and sizes drawn for every operation.
+//!
+//! 1. As in Iometer's access specifications, the line is drawn first, then the direction, the size and the place.
+//! 2. A line with a pause is kept for its burst. A reply follows each operation in the opposite direction; a trim may be followed by a write
+//!    of the same bytes. Bursts count neither.
+//! 3. All lines of a lane share one position per target, so that sequential means after the previous operation. Interlocked lines share a
+//!    position among workers instead, and directions may have their own.
+//! 4. Plain accesses (one line, one size, one target) use [`Sequential`] and [`Random`], which cost less per operation.
+//! 5. [`Turns`] alternates between several accesses. A turn begins with an operation that waits for the previous turn, and with its own burst
+//!    if it has pauses or periods; each access continues where it was in its last turn.
+//! 6. [`Strided`] uses one zone of the span at a time. Workers begin at zones that are spread over the span, and each visits all zones. The
+//!    incomplete zone at the end of the span is used only by sequential blocks of one size, which do not reach beyond it.
+
+use crate::source::conditions::{Evenly, Syncs};
+use crate::source::draw::{Choice, Kinds, Lengths};
+use crate::source::order::{Last, NextOffset, Straight, Walk};
+use crate::source::pace::{OfKind, Pause};
+use crate::source::sharing::Head;
+use crate::source::span::{Span, Target};
+use crate::source::{Op, Share, Source};
+use model::job::{
+    self, Access, Kind, Order, PerKind, Positions, Sharing, Sizes, Start, Steps, Stream, Strided as Zones,
+    Turn,
+};
+use model::payload::split_mix;
+use model::spec::number::MAX_INTERLEAVED;
+use model::units::show_bytes;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::sync::Arc;
+
+/// An access compiled for the targets of a lane.
+pub(super) struct Lines {
+    choice: Choice,
+    rows: Vec<Line>,
+    files: Vec<File>,
+    pick: Pick,
+    rng: Xoshiro256PlusPlus,
+    /// Whether workers share a position of one of the lines.
+    is_shared: bool,
+    /// The line of the present burst, and its remaining operations.
+    line: usize,
+    left_in_burst: u32,
+    /// Start of the present burst in ns after the first operation, if bursts begin by a clock.
+    clock_ns: u64,
+    reply: Option<Reply>,
+    /// The operation whose place is accessed again, and how often.
+    repeated: Option<(Op, u32)>,
+}
+
+/// One line of an access, with everything that is the same for all targets.
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
+struct Line {
+    kinds: Kinds,
+    /// Sizes by the index of the kind; `None` for kinds that are not drawn.
+    lengths: [Option<Lengths>; 3],
+    burst: u32,
+    pause: Pause,
+    /// Whether bursts begin by a clock, at fixed distances.
+    by_period: bool,
+    reply_bytes: u32,
+    /// Flags of each trim and of the write after it; `None` without such writes.
+    pair: Option<u8>,
+    /// Whether each direction has its own position.
+    has_own_positions: bool,
+    /// Consecutive operations from each random place, and how many remain.
+    row: u32,
+    left_in_row: u32,
+    /// Probability by direction that an operation continues after the last one; `None` without random run lengths.
+    continue_chance: Option<[f64; 3]>,
+    /// Whether all directions restart if one reaches the end.
+    restarts: bool,
+    /// Number of interleaved positions.
+    interleaved: u32,
+    /// Operations on each place.
+    times: u32,
+    /// Whether the direction is drawn only at random places; then the last one drawn.
+    mix_by_run: bool,
+    run_kind: Option<Kind>,
+}
+
+/// A target with the state of each line.
+struct File {
+    /// Its index among the worker's files.
+    index: u16,
+    /// By [`Line::position`].
+    last: [Last; 3],
+    places: Vec<Place>,
+}
+
+/// One line on one target.
+struct Place {
+    span: Span,
+    next_offset: NextOffset,
+    walk: Walk,
+    /// Last operation of each interleaved position, three directions each; empty with one position.
+    heads: Vec<Last>,
+}
+
+/// How the next target is selected.
+enum Pick {
+    One,
+    RoundRobin { next: usize },
+    Random,
+    Weighted(Choice),
+    Turns(TargetTurns),
+}
+
+/// Rows of operations on the targets of a group. After a pass over a target, the next target replaces it in the group.
+struct TargetTurns {
+    drawn: bool,
+    operations: u32,
+    open: usize,
+    /// The targets of the group, the index of the present one, and the remaining operations of its row.
+    group: Vec<usize>,
+    at: usize,
+    left: u32,
+    /// The first target that has not been in a group in this pass.
+    next: usize,
+    /// By target: the bytes of a pass, and those remaining of the present pass.
+    pass: Vec<u64>,
+    rest: Vec<u64>,
+    /// The smallest operation.
+    least: u64,
+}
+
+/// The second half of a transaction.
+#[derive(Clone, Copy)]
+enum Reply {
+    /// In the opposite direction, after a request.
+    Opposite { line: usize, file: usize, request: Kind },
+    /// Of the same bytes: the operation itself.
+    Same(Op),
+}
+
+impl Lines {
+    /// Fails if the access does not fit its targets or has invalid numbers.
+    pub(super) fn new(
+        stream: &job::Stream,
+        targets: &[Target],
+        share: &Share,
+        rng: Xoshiro256PlusPlus,
+    ) -> Result<Self, String> {
+        let lines: Vec<&job::Line> = stream.access.lines.iter().filter(|l| l.weight > 0).collect();
+        let choice = Choice::new(lines.iter().map(|l| l.weight), "the access's lines")?;
+        let align = targets.iter().map(|t| t.align).max().unwrap_or(1);
+        // With a depth of 1 the write cannot be early.
+        let flags = if stream.depth > 1 { Op::PAIR } else { 0 };
+        let row = |line: &&job::Line| Line::new(line, align, flags);
+        let rows: Vec<Line> = lines.iter().map(row).collect::<Result<_, _>>()?;
+        let line_count = lines.len();
+        let file = |target: &Target| {
+            let place = |(i, (plan, line))| {
+                // All workers use the same index for the same line and target.
+                let head = || share.common.head(target.index * line_count + i);
+                Place::new(&stream.access, plan, line, target, share, head)
+            };
+            let places = lines.iter().copied().zip(&rows).enumerate().map(place).collect::<Result<_, _>>()?;
+            let index = u16::try_from(target.index)
+                .map_err(|_| "a stream has at most 65536 targets; divide it into several".to_owned())?;
+            Ok::<File, String>(File { index, last: [Last::NONE; 3], places })
+        };
+        let files: Vec<File> = targets.iter().map(file).collect::<Result<_, _>>()?;
+        let pass = files.iter().map(|f| f.places.first().map_or(0, |place| place.span.bytes)).collect();
+        let least = rows.iter().map(Line::least).min().unwrap_or(1);
+        let pick = Pick::new(&stream.sharing, targets.len(), share.worker, || (pass, least))?;
+        let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
+        Ok(Self {
+            choice,
+            rows,
+            files,
+            pick,
+            rng,
+            is_shared,
+            line: 0,
+            left_in_burst: 0,
+            clock_ns: 0,
+            reply: None,
+            repeated: None,
+        })
+    }
+
+    /// Whether the second half of a transaction is next.
+    pub(super) fn owes_a_reply(&self) -> bool {
+        self.reply.is_some()
+    }
+
+    /// Ends the present burst: the next operation begins another one.
+    pub(super) fn begin_burst(&mut self) {
+        (self.left_in_burst, self.repeated) = (0, None);
+    }
+
+    /// Resets all positions; an order that visits each block once begins another pass.
+    pub(super) fn begin_again(&mut self) {
+        self.repeated = None;
+        self.rows.iter_mut().for_each(|line| (line.left_in_row, line.run_kind) = (0, None));
+        for file in &mut self.files {
+            file.last = [Last::NONE; 3];
+            file.places.iter_mut().for_each(|place| place.next_offset.begin_again());
+            file.places.iter_mut().for_each(|place| place.heads.fill(Last::NONE));
+        }
+    }
+
+    /// Returns the next operation.
+    #[inline]
+    pub(super) fn next(&mut self) -> Op {
+        self.next_as(Line::kind)
+    }
+
+    /// Returns the next operation with the direction of `kind`. Compiled for each closure, so that drawn directions cost no check.
+    #[inline]
+    fn next_as(&mut self, kind: impl FnOnce(&Line, &mut Xoshiro256PlusPlus) -> Kind) -> Op {
+        if let Some(reply) = self.reply.take() {
+            return self.answer(reply);
+        }
+        if let Some((op, left)) = self.repeated.take() {
+            return self.repeat(op, left);
+        }
+        let mut op = Op::NONE;
+        if self.left_in_burst == 0 {
+            self.line = self.choice.draw(&mut self.rng);
+            let line = &self.rows[self.line];
+            self.left_in_burst = line.burst;
+            if !line.pause.is_none() {
+                (op.at_ns, op.flags) = line.begin_burst(&mut self.clock_ns, &mut self.rng);
+            }
+        }
+        self.left_in_burst -= 1;
+        let line = &mut self.rows[self.line];
+        let target = self.pick.draw(self.files.len(), &mut self.rng);
+        let file = &mut self.files[target];
+        op.file = file.index;
+        op.kind = kind(line, &mut self.rng);
+        op.length = line.lengths[op.kind as usize].as_ref().map_or(0, |l| l.draw(&mut self.rng));
+        let place = &mut file.places[self.line];
+        let mut size = u64::from(op.length);
+        let position = line.position(op.kind);
+        let last = if place.heads.is_empty() {
+            &mut file.last[position]
+        } else {
+            let run = self.rng.random_range(0..line.interleaved) as usize;
+            &mut place.heads[run * file.last.len() + position]
+        };
+        let drawn = if line.continues(op.kind, *last, &mut self.rng) {
+            None
+        } else {
+            place.next_offset.draw(place.span.align, &mut size, &mut self.rng)
+        };
+        if line.mix_by_run {
+            // All sizes are equal here, so the place fits any direction.
+            if drawn.is_some() && line.run_kind.is_some() {
+                op.kind = line.kinds.draw(&mut self.rng);
+            }
+            line.run_kind = Some(op.kind);
+        }
+        let is_drawn = drawn.is_some();
+        let mut start = drawn.unwrap_or_else(|| {
+            if let Some(lengths) = line.lengths[op.kind as usize].as_ref().filter(|l| l.varies()) {
+                size = lengths.fitting(size, place.walk.left(*last), &mut self.rng);
+            }
+            place.walk.next(*last, size)
+        });
+        op.length = size as u32;
+        if line.restarts && !is_drawn && last.is_after(start) {
+            start = place.walk.next(Last::NONE, size);
+            file.last = [Last::NONE; 3];
+            file.last[position] = Last::at(start, size);
+        } else {
+            *last = Last::at(start, size);
+        }
+        if let Pick::Turns(turns) = &mut self.pick {
+            turns.count(target, size);
+        }
+        op.offset = place.span.base + start;
+        if line.times > 1 {
+            self.repeated = Some((op, line.times - 1));
+        }
+        if op.kind == Kind::Trim {
+            if let Some(flags) = line.pair {
+                self.reply = Some(Reply::Same(Op { kind: Kind::Write, flags, at_ns: 0, ..op }));
+                op.flags |= flags;
+            }
+        } else if line.reply_bytes > 0 {
+            self.reply = Some(Reply::Opposite { line: self.line, file: target, request: op.kind });
+        }
+        op
+    }
+
+    /// Returns another operation at the place of `op`, with its own direction; `left` operations remain, including this one.
+    fn repeat(&mut self, op: Op, left: u32) -> Op {
+        let kinds = &self.rows[self.line].kinds;
+        let op = Op { kind: kinds.draw(&mut self.rng), at_ns: 0, flags: 0, ..op };
+        self.repeated = (left > 1).then_some((op, left - 1));
+        op
+    }
+
+    fn answer(&mut self, reply: Reply) -> Op {
+        let (line, file, request) = match reply {
+            Reply::Same(op) => return op,
+            Reply::Opposite { line, file, request } => (line, file, request),
+        };
+        let kind = if request == Kind::Read { Kind::Write } else { Kind::Read };
+        let length = self.rows[line].reply_bytes;
+        let file = &mut self.files[file];
+        let place = &file.places[line];
+        // A reply continues after its request, from the request's position.
+        let last = &mut file.last[self.rows[line].position(request)];
+        let start = place.walk.next(*last, u64::from(length));
+        *last = Last::at(start, u64::from(length));
+        Op { offset: place.span.base + start, length, file: file.index, kind, ..Op::NONE }
+    }
+}
+
+impl OfKind for Lines {
+    fn next_of(&mut self, kind: Kind) -> Op {
+        self.next_as(|_, _| kind)
+    }
+}
+
+impl Source for Lines {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            *op = self.next();
+        }
+    }
+
+    fn look_ahead(&self) -> usize {
+        // Operations drawn ahead from a shared position would be missing for other workers.
+        if self.is_shared { 1 } else { crate::source::LOOK_AHEAD }
+    }
+}
+
+impl Line {
+    fn new(line: &job::Line, target_align: u64, pair_flags: u8) -> Result<Self, String> {
+        let kinds = Kinds::new(line.mix)?;
+        // Not by Line::does, which counts replies too: they have their own size.
+        let lengths = |kind, sizes| {
+            kinds.does(kind).then(|| Lengths::new(sizes, line.align_bytes, target_align)).transpose()
+        };
+        let lengths = [
+            lengths(Kind::Read, &line.sizes.read)?,
+            lengths(Kind::Write, &line.sizes.write)?,
+            lengths(Kind::Trim, &line.sizes.trim)?,
+        ];
+        // Without a pause the line must be drawn for each operation.
+        let pause = Pause::new(line)?;
+        let burst = if pause.is_none() { 1 } else { line.burst.max(1) };
+        let own = line.positions != Positions::Shared && matches!(kinds, Kinds::Drawn { .. });
+        let restarts = own && line.positions == Positions::OwnRestart;
+        let reply_bytes = line.reply_bytes;
+        let goes_on = match (line.run_length, &line.order) {
+            (Some(length), _) => [1.0 - 1.0 / length; 3],
+            (None, Order::MixedEach(PerKind { read, write, trim })) => {
+                [read, write, trim].map(|percent| 1.0 - percent / 100.0)
+            }
+            (None, _) => [0.0; 3],
+        };
+        if !goes_on.iter().all(|chance| (0.0..=1.0).contains(chance))
+            || line.run_length.is_some_and(f64::is_infinite)
+        {
+            return Err("runs have one operation at least; give a mean length of 1 or more".into());
+        }
+        let interleaved = line.interleaved.clamp(1, MAX_INTERLEAVED);
+        let pair = line.has_pairs().then_some(pair_flags);
+        let (row, times) = (line.consecutive, line.times);
+        let by_run = line.mix_by_run && matches!(kinds, Kinds::Drawn { .. });
+        let mut drawn = line.drawn_sizes().map(Sizes::fixed);
+        let first = drawn.next().flatten();
+        let is_of_one_size = first.is_some() && drawn.all(|size| size == first);
+        if (by_run || times > 1) && (!is_of_one_size || pair.is_some() || reply_bytes > 0) {
+            return Err("operations on one place, and runs of one direction, need one size for all and no replies; leave times and mix-by-run out".into());
+        }
+        let (left_in_row, of_run) = (0, None);
+        Ok(Self {
+            kinds,
+            lengths,
+            burst,
+            pause,
+            by_period: line.by_period,
+            reply_bytes,
+            pair,
+            has_own_positions: own,
+            row,
+            left_in_row,
+            continue_chance: goes_on.iter().any(|chance| *chance > 0.0).then_some(goes_on),
+            restarts,
+            interleaved,
+            times,
+            mix_by_run: by_run,
+            run_kind: of_run,
+        })
+    }
+
+    /// Returns the start of the next burst and its flags; advances the clock if bursts begin by it.
+    fn begin_burst(&self, clock_ns: &mut u64, rng: &mut Xoshiro256PlusPlus) -> (u64, u8) {
+        let drawn = self.pause.draw(rng);
+        if !self.by_period {
+            return (drawn, Op::AFTER);
+        }
+        *clock_ns = clock_ns.saturating_add(drawn);
+        (*clock_ns, Op::AT | Op::DRAINED)
+    }
+
+    /// Whether the next operation continues a row, so that no place is drawn.
+    #[inline]
+    fn continues(&mut self, kind: Kind, last: Last, rng: &mut Xoshiro256PlusPlus) -> bool {
+        if let Some(chances) = self.continue_chance {
+            let chance = chances[kind as usize];
+            // A direction that is never random begins at the first place.
+            return chance >= 1.0 || (!last.is_none() && rng.random::<f64>() < chance);
+        }
+        let begins = self.left_in_row == 0;
+        self.left_in_row = if begins { self.row.saturating_sub(1) } else { self.left_in_row - 1 };
+        !begins
+    }
+
+    /// Returns the direction of the next operation.
+    #[inline]
+    fn kind(&self, rng: &mut Xoshiro256PlusPlus) -> Kind {
+        self.run_kind.unwrap_or_else(|| self.kinds.draw(rng))
+    }
+
+    /// Returns the index of the position of a kind.
+    #[inline]
+    fn position(&self, kind: Kind) -> usize {
+        if self.has_own_positions { kind as usize } else { 0 }
+    }
+
+    /// Whether its order has no rows, separate positions, pauses or replies.
+    fn is_plain(&self) -> bool {
+        let has_reply = self.reply_bytes > 0 || self.pair.is_some();
+        let has_rows = self.row > 1 || self.continue_chance.is_some() || self.interleaved > 1;
+        let is_special = self.has_own_positions || self.mix_by_run || has_rows || self.times > 1;
+        !is_special && !has_reply && self.pause.is_none()
+    }
+
+    /// Returns the smallest size, without replies.
+    fn least(&self) -> u64 {
+        self.lengths.iter().flatten().map(Lengths::least).min().map_or(1, u64::from)
+    }
+
+    /// Returns the largest size, without replies.
+    fn most(&self) -> u64 {
+        self.lengths.iter().flatten().map(Lengths::most).max().map_or(1, u64::from)
+    }
+
+    /// Returns a size that violates the alignment of a target.
+    fn misfit(&self, align: u64) -> Option<u64> {
+        let reply = u64::from(self.reply_bytes);
+        self.lengths
+            .iter()
+            .flatten()
+            .find_map(|l| l.misfit(align))
+            .or((!reply.is_multiple_of(align)).then_some(reply))
+    }
+}
+
+impl Place {
+    fn new(
+        access: &job::Access,
+        plan: &job::Line,
+        line: &Line,
+        target: &Target,
+        share: &Share,
+        head: impl FnOnce() -> Arc<Head>,
+    ) -> Result<Self, String> {
+        let (least, most) = (line.least(), line.most());
+        if let Some(size) = line.misfit(target.align) {
+            return Err(target.misfit("a size", size));
+        }
+        let largest = most.max(u64::from(line.reply_bytes));
+        let mut span = target.span(access.offset_bytes, access.span_bytes, largest)?;
+        let steps = match &plan.order {
+            Order::Sequential(steps) => Some(*steps),
+            _ => None,
+        };
+        let align = match (plan.align_bytes, steps) {
+            (0, Some(_)) => 1,
+            (0, None) => least,
+            (align, _) => align,
+        };
+        // A huge alignment leaves only the first byte, like any alignment above the span.
+        span.align = align.checked_next_multiple_of(target.align).unwrap_or(target.align << 32);
+        let who = (share.worker, share.workers);
+        if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && share.workers > 1
+        {
+            return Err(
+                "workers that share one position cannot have one for each direction; choose another start"
+                    .into(),
+            );
+        }
+        let steps = steps.unwrap_or(Steps { start: Start::Spread, ..Steps::default() });
+        let fixed = least == most && line.reply_bytes == 0;
+        let walk = Walk::new(span, steps, least, fixed, who, head);
+        let next_offset =
+            NextOffset::new(&plan.order, span, (least, most), target.index, who, &share.common)?;
+        // Interleaved sequential positions start at different parts of the span, for all workers together.
+        let runs = if line.interleaved > 1 { line.interleaved } else { 0 };
+        let drawn = !matches!(plan.order, Order::Sequential(_) | Order::Mixed(_));
+        let begin = |run: u32| {
+            let part = u128::from(run) * u128::from(share.workers) + u128::from(share.worker);
+            let parts = u128::from(runs) * u128::from(share.workers);
+            if drawn { Last::NONE } else { Last::at((u128::from(span.bytes) * part / parts) as u64, 0) }
+        };
+        let heads = (0..runs).flat_map(|run| [begin(run); 3]).collect();
+        Ok(Self { span, next_offset, walk, heads })
+    }
+}
+
+impl Pick {
+    fn new(
+        sharing: &Sharing,
+        targets: usize,
+        worker: u32,
+        pass: impl FnOnce() -> (Vec<u64>, u64),
+    ) -> Result<Self, String> {
+        Ok(match sharing {
+            Sharing::Weighted(weights) if weights.len() != targets => {
+                return Err(format!(
+                    "{} weights are given for {targets} targets; give one each",
+                    weights.len()
+                ));
+            }
+            _ if targets == 1 => Self::One,
+            // Workers that begin at the same target would meet at every target.
+            Sharing::Each | Sharing::RoundRobin => Self::RoundRobin { next: worker as usize % targets },
+            Sharing::Random => Self::Random,
+            Sharing::Turns { drawn, operations, open } => {
+                Self::Turns(TargetTurns::new((*drawn, *operations, *open as usize), pass()))
+            }
+            Sharing::Weighted(weights) => {
+                Self::Weighted(Choice::new(weights.iter().copied(), "the targets")?)
+            }
+        })
+    }
+
+    #[inline]
+    fn draw(&mut self, targets: usize, rng: &mut Xoshiro256PlusPlus) -> usize {
+        match self {
+            Self::One => 0,
+            Self::RoundRobin { next } => {
+                let now = *next;
+                *next = if now + 1 == targets { 0 } else { now + 1 };
+                now
+            }
+            Self::Random => rng.random_range(0..targets),
+            Self::Weighted(choice) => choice.draw(rng),
+            Self::Turns(turns) => turns.draw(rng),
+        }
+    }
+}
+
+impl TargetTurns {
+    fn new((drawn, operations, open): (bool, u32, usize), (pass, least): (Vec<u64>, u64)) -> Self {
+        let rest = pass.clone();
+        let mut turns =
+            Self { drawn, operations, open, group: Vec::new(), at: 0, left: 0, next: 0, pass, rest, least };
+        turns.begin_pass();
+        turns
+    }
+
+    fn begin_pass(&mut self) {
+        self.next = self.open.clamp(1, self.pass.len());
+        self.group = (0..self.next).collect();
+        // The first draw advances to the first target.
+        self.at = self.group.len() - 1;
+        self.left = 0;
+    }
+
+    fn draw(&mut self, rng: &mut Xoshiro256PlusPlus) -> usize {
+        if self.left == 0 {
+            let count = self.group.len();
+            self.at = if self.drawn { rng.random_range(0..count) } else { (self.at + 1) % count };
+            self.left = self.operations.max(1);
+        }
+        self.left -= 1;
+        self.group.get(self.at).copied().unwrap_or(0)
+    }
+
+    /// Counts an operation on a target, which leaves the group if no operation fits into the rest of its pass.
+    fn count(&mut self, target: usize, bytes: u64) {
+        let (Some(rest), Some(pass)) = (self.rest.get_mut(target), self.pass.get(target)) else { return };
+        *rest = rest.saturating_sub(bytes);
+        if *rest >= self.least {
+            return;
+        }
+        *rest = *pass;
+        self.left = 0;
+        if self.next < self.pass.len() {
+            self.group[self.at] = self.next;
+            self.next += 1;
+        } else {
+            self.group.remove(self.at);
+            // The following target is at this index now.
+            self.at = (self.at + self.group.len()).saturating_sub(1);
+            if self.group.is_empty() {
+                self.begin_pass();
+            }
+        }
+    }
+}
+
+/// Returns the cheapest source for an access.
+pub(super) fn cheapest(lines: Lines, seed: u64) -> Box<dyn Source> {
+    plain(&lines, seed).unwrap_or_else(|| Box::new(lines))
+}
+
+/// Returns a source for one line of one size on one target; `None` for any other access.
+fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
+    let ([line], [file]) = (lines.rows.as_slice(), lines.files.as_slice()) else { return None };
+    let [place] = file.places.as_slice() else { return None };
+    let size = line.most();
+    if line.least() != size || !line.is_plain() {
+        return None;
+    }
+    let first = Op { offset: place.span.base, length: size as u32, file: file.index, ..Op::NONE };
+    let (kinds, rng) = (line.kinds, Xoshiro256PlusPlus::seed_from_u64(seed));
+    match &place.next_offset {
+        NextOffset::Walk => {
+            let walk = place.walk.straight(size)?;
+            Some(Box::new(Sequential { first, walk, kinds, rng }))
+        }
+        NextOffset::Uniform(uniform) => {
+            let (align, count) = (place.span.align, uniform.count(size));
+            Some(Box::new(Random { first, align, count, kinds, rng }))
+        }
+        _ => None,
+    }
+}
+
+/// Sequential blocks.
+struct Sequential {
+    /// The operation at the span's first byte.
+    first: Op,
+    walk: Straight,
+    kinds: Kinds,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Source for Sequential {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            let kind = self.kinds.draw(&mut self.rng);
+            *op = Op { offset: self.first.offset + self.walk.take(), kind, ..self.first };
+        }
+    }
+}
+
+/// Random blocks.
+struct Random {
+    /// The operation at the span's first byte.
+    first: Op,
+    align: u64,
+    count: u64,
+    kinds: Kinds,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Source for Random {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            let place = self.rng.random_range(0..self.count) * self.align;
+            let kind = self.kinds.draw(&mut self.rng);
+            *op = Op { offset: self.first.offset + place, kind, ..self.first };
+        }
+    }
+}
+
+/// Several accesses in turn, each with its own syncs.
+pub(super) struct Turns {
+    parts: Vec<Part>,
+    now: usize,
+    /// Flags of the next operation, if it is the first of its turn.
+    first_flags: u8,
+}
+
+/// One of the accesses.
+struct Part {
+    lines: Lines,
+    length: Evenly,
+    syncs: Option<Syncs>,
+}
+
+impl Turns {
+    /// Fails if a turn does not fit its targets or has invalid numbers.
+    pub(super) fn new(stream: &Stream, targets: &[Target], share: &Share, seed: u64) -> Result<Self, String> {
+        let part = |(at, turn): (u64, &Turn)| {
+            let seed = split_mix(seed ^ split_mix(at));
+            Part::new(&stream.of_turn(turn), turn, targets, share, Xoshiro256PlusPlus::seed_from_u64(seed))
+        };
+        let parts = (0..).zip(&stream.turns).map(part).collect::<Result<_, _>>()?;
+        Ok(Self { parts, now: 0, first_flags: 0 })
+    }
+
+    #[inline]
+    fn next(&mut self) -> Op {
+        let count = self.parts.len();
+        let part = &mut self.parts[self.now];
+        if let Some(sync) = part.syncs.as_mut().and_then(Syncs::next) {
+            return sync;
+        }
+        if part.length.take() {
+            let before = self.now;
+            self.now = if self.now + 1 == count { 0 } else { self.now + 1 };
+            self.first_flags = Op::DRAINED;
+            let clock_ns = self.parts[before].lines.clock_ns;
+            self.parts[self.now].lines.begin_burst();
+            // All accesses share one clock.
+            self.parts[self.now].lines.clock_ns = clock_ns;
+        }
+        let part = &mut self.parts[self.now];
+        let mut op = part.lines.next();
+        op.flags |= std::mem::take(&mut self.first_flags);
+        part.length.count();
+        if let Some(syncs) = &mut part.syncs {
+            syncs.mark_syncs(std::slice::from_mut(&mut op));
+        }
+        op
+    }
+}
+
+impl Part {
+    fn new(
+        alone: &Stream,
+        turn: &Turn,
+        targets: &[Target],
+        share: &Share,
+        rng: Xoshiro256PlusPlus,
+    ) -> Result<Self, String> {
+        if alone.access.lines.iter().any(|l| l.has_pairs() || l.reply_bytes > 0) {
+            return Err(
+                "a turn could end between two operations that belong together; leave pairs and replies out"
+                    .into(),
+            );
+        }
+        let length = Evenly::new(turn.operations, turn.turns).filter(|_| turn.turns <= turn.operations);
+        let length = length.ok_or("a turn has no operation; give each 1 or more")?;
+        let writes = |line: &job::Line| line.weight > 0 && line.does(Kind::Write);
+        let flush = turn.flush.filter(|_| alone.access.lines.iter().any(writes));
+        let syncs = flush.map(Syncs::new).transpose()?;
+        let lines = Lines::new(alone, targets, share, rng)?;
+        Ok(Self { lines, length, syncs })
+    }
+}
+
+impl Source for Turns {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            *op = self.next();
+        }
+    }
+}
+
+/// An access in one zone at a time.
+pub(super) struct Strided {
+    /// Draws operations in the first zone.
+    inner: Lines,
+    step_bytes: u64,
+    /// Bytes before the next zone, and the same for the last zone.
+    quota: u64,
+    last_quota: u64,
+    zones: u64,
+    zone: u64,
+    /// Bytes moved in the present zone.
+    moved: u64,
+}
+
+impl Strided {
+    /// Fails if no zone fits, or the access cannot be limited to one.
+    pub(super) fn new(
+        (stream, zones): (&Stream, Zones),
+        targets: &[Target],
+        share: &Share,
+        rng: Xoshiro256PlusPlus,
+    ) -> Result<Self, String> {
+        let [target] = targets else {
+            return Err("zones are those of one target; let each target have a depth of its own".into());
+        };
+        let access = &stream.access;
+        let interlocked =
+            |order: &Order| matches!(order, Order::Sequential(Steps { start: Start::Interlocked, .. }));
+        if access.lines.iter().any(|l| interlocked(&l.order)) {
+            return Err(
+                "workers are not in the same zone, so they share no position there; choose another start"
+                    .into(),
+            );
+        }
+        let span = target.span(access.offset_bytes, access.span_bytes, access.largest_bytes().into())?.bytes;
+        let full_zones = zones.whole(span);
+        if full_zones == 0 {
+            return Err(format!(
+                "no zone of {} fits into the {} of target {}; choose smaller zones or a larger span",
+                show_bytes(zones.range_bytes),
+                show_bytes(span),
+                target.index
+            ));
+        }
+        if !zones.step_bytes().is_multiple_of(target.align) {
+            return Err(target.misfit("a zone with what is left out behind it", zones.step_bytes()));
+        }
+        let inside = Access { span_bytes: zones.range_bytes, strided: None, ..access.clone() };
+        let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };
+        let inner = Lines::new(&Stream { access: inside, ..stream.clone() }, targets, &alone, rng)?;
+        let last = access.in_order().map_or(0, |(size, times)| zones.last_bytes(span, size, times));
+        let count = full_zones + u64::from(last > 0);
+        let first = (u128::from(count) * u128::from(share.worker) / u128::from(share.workers)) as u64;
+        Ok(Self {
+            inner,
+            step_bytes: zones.step_bytes(),
+            quota: zones.bytes,
+            last_quota: if last > 0 { last } else { zones.bytes },
+            zones: count,
+            zone: first,
+            moved: 0,
+        })
+    }
+
+    #[inline]
+    fn next(&mut self, draw: impl FnOnce(&mut Lines) -> Op) -> Op {
+        let quota = if self.zone + 1 == self.zones { self.last_quota } else { self.quota };
+        // A trim and its write, or a request and its reply, must be in one zone.
+        if self.moved >= quota && !self.inner.owes_a_reply() {
+            self.zone = if self.zone + 1 == self.zones { 0 } else { self.zone + 1 };
+            self.moved = 0;
+            self.inner.begin_again();
+        }
+        let op = draw(&mut self.inner);
+        self.moved += u64::from(op.length);
+        Op { offset: op.offset + self.zone * self.step_bytes, ..op }
+    }
+}
+
+impl Source for Strided {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            *op = self.next(Lines::next);
+        }
+    }
+}
+
+impl OfKind for Strided {
+    fn next_of(&mut self, kind: Kind) -> Op {
+        self.next(|inner| inner.next_of(kind))
+    }
+}

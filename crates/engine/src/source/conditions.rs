@@ -1,0 +1,297 @@
+//! Conditions of submission: sources that wrap another source.
+//!
+//! - [`Flushed`] adds syncs after writes, evenly spread ([`Evenly`]).
+//! - [`Serial`] marks operations that wait for overlapping ones in flight.
+//! - [`EachPass`] evicts a file before each pass over it but the first, as fio does (`loop_cache_invalidate` in `io_u.c`). In sequential order a
+//!   pass begins where the offsets of one direction restart, in any other order after the bytes of a pass. Pages in use remain, and dirty pages
+//!   are only queued for write back.
+
+use crate::source::{Choice, Op, Share, Source};
+use model::job::{Flush, Kind, Order, Stream};
+use rustix::fs::{Advice, fadvise};
+use std::fs::File;
+use std::sync::Arc;
+
+/// A source with syncs after writes, each in the file of the last write.
+pub(super) struct Flushed {
+    inner: Box<dyn Source>,
+    syncs: Syncs,
+}
+
+/// Decides when syncs are due.
+pub(super) struct Syncs {
+    calls: Evenly,
+    /// Flags of each sync and of the operation after it.
+    flags: u8,
+    file: u16,
+    /// Flags of the next operation, if it follows a sync.
+    next_flags: u8,
+}
+
+impl Flushed {
+    /// Fails if there are no writes between syncs.
+    pub(super) fn new(inner: Box<dyn Source>, flush: Flush) -> Result<Self, String> {
+        Ok(Self { inner, syncs: Syncs::new(flush)? })
+    }
+}
+
+impl Syncs {
+    /// Fails if there are no writes between syncs.
+    pub(super) fn new(flush: Flush) -> Result<Self, String> {
+        let Flush { call, every, calls, drain } = flush;
+        let calls = Evenly::new(every, calls)
+            .ok_or_else(|| format!("{} after every 0 writes means nothing; give 1 or more", call.word()))?;
+        let flags = if drain { Op::DRAINED } else { 0 };
+        Ok(Self { calls, flags, file: 0, next_flags: 0 })
+    }
+
+    /// Returns the next sync if one is due.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<Op> {
+        self.calls.take().then(|| {
+            self.next_flags = self.flags;
+            Op { file: self.file, kind: Kind::Sync, flags: self.flags, ..Op::NONE }
+        })
+    }
+
+    /// Marks and counts the next operations.
+    #[inline]
+    pub(super) fn mark_syncs(&mut self, ops: &mut [Op]) {
+        if let Some(first) = ops.first_mut() {
+            first.flags |= std::mem::take(&mut self.next_flags);
+        }
+        for op in ops.iter().filter(|o| o.kind == Kind::Write) {
+            self.calls.count();
+            self.file = op.file;
+        }
+    }
+}
+
+impl Source for Flushed {
+    fn refill(&mut self, ops: &mut [Op]) {
+        let mut done = 0;
+        while done < ops.len() {
+            if let Some(sync) = self.syncs.next() {
+                ops[done] = sync;
+                done += 1;
+            } else {
+                // At most the operations before the next sync if all are writes, so that none is drawn too early.
+                let end = ops.len().min(done.saturating_add(self.syncs.calls.left() as usize));
+                self.inner.refill(&mut ops[done..end]);
+                self.syncs.mark_syncs(&mut ops[done..end]);
+                done = end;
+            }
+        }
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.inner.look_ahead()
+    }
+}
+
+/// Spreads `times` events evenly over each `every` operations.
+pub(super) struct Evenly {
+    every: u64,
+    times: u64,
+    /// Due events, in units of 1 / `every`.
+    due: u64,
+}
+
+impl Evenly {
+    /// Returns `None` if a number is zero.
+    pub(super) fn new(every: u32, times: u32) -> Option<Self> {
+        (every > 0 && times > 0).then(|| Self { every: every.into(), times: times.into(), due: 0 })
+    }
+
+    /// Counts an operation.
+    #[inline]
+    pub(super) fn count(&mut self) {
+        self.due += self.times;
+    }
+
+    /// Takes a due event.
+    #[inline]
+    pub(super) fn take(&mut self) -> bool {
+        let is_due = self.due >= self.every;
+        if is_due {
+            self.due -= self.every;
+        }
+        is_due
+    }
+
+    /// Returns the operations before the next event.
+    #[inline]
+    pub(super) fn left(&self) -> u64 {
+        self.every.saturating_sub(self.due).div_ceil(self.times)
+    }
+}
+
+/// A source whose overlapping operations are never in flight together.
+pub(super) struct Serial(pub(super) Box<dyn Source>);
+
+impl Source for Serial {
+    fn refill(&mut self, ops: &mut [Op]) {
+        self.0.refill(ops);
+        // Syncs too: they overlap nothing, but every slot must be noted.
+        for op in ops {
+            op.flags |= Op::SERIAL;
+        }
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.0.look_ahead()
+    }
+
+    fn hold(&self) -> Option<u64> {
+        self.0.hold()
+    }
+}
+
+/// A source that evicts a file before each pass but the first.
+pub(super) struct EachPass {
+    inner: Box<dyn Source>,
+    pass_end: PassEnd,
+    files: Arc<[File]>,
+    passes: Vec<Pass>,
+}
+
+/// How the end of a pass is detected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PassEnd {
+    /// An offset that is not above the previous one.
+    Lower,
+    /// An offset that is not below the previous one.
+    Higher,
+    /// After the bytes of a pass.
+    Bytes,
+}
+
+/// A pass over one file.
+struct Pass {
+    bytes: u64,
+    moved: u64,
+    /// Offset of the last operation, by the index of its kind.
+    last: [Option<u64>; 3],
+}
+
+impl EachPass {
+    /// Wraps the source of a stream, with the files and lengths of its targets in the order of [`Op::file`].
+    pub(super) fn new(
+        inner: Box<dyn Source>,
+        stream: &Stream,
+        share: &Share,
+        (files, lengths): (Arc<[File]>, &[u64]),
+    ) -> Self {
+        let access = &stream.access;
+        // With each block once, workers divide the pass, unless they are clones.
+        let parts = match stream.clones {
+            None if access.lines.iter().any(|l| l.order == Order::Once) => u64::from(share.workers.max(1)),
+            _ => 1,
+        };
+        let pass = |length: &u64| {
+            let bytes = access.span_bytes.min(length.saturating_sub(access.offset_bytes)) / parts;
+            Pass { bytes, moved: 0, last: [None; 3] }
+        };
+        Self {
+            inner,
+            pass_end: PassEnd::from_stream(stream),
+            files,
+            passes: lengths.iter().map(pass).collect(),
+        }
+    }
+
+    /// Whether an operation is the first of another pass.
+    fn begins_pass(&mut self, op: &Op) -> bool {
+        let Some(pass) = self.passes.get_mut(usize::from(op.file)) else { return false };
+        if op.kind == Kind::Sync {
+            return false;
+        }
+        let last = pass.last[op.kind as usize].replace(op.offset);
+        let begins_pass = match self.pass_end {
+            PassEnd::Lower => last.is_some_and(|last| op.offset <= last),
+            PassEnd::Higher => last.is_some_and(|last| op.offset >= last),
+            PassEnd::Bytes => pass.moved >= pass.bytes,
+        };
+        pass.moved = if begins_pass { 0 } else { pass.moved } + u64::from(op.length);
+        begins_pass
+    }
+}
+
+impl PassEnd {
+    fn from_stream(stream: &Stream) -> Self {
+        let mut lines = stream.access.lines.iter().filter(|l| l.weight > 0);
+        let backwards = |line: &model::job::Line| match line.order {
+            Order::Sequential(steps) => Some(steps.backwards),
+            _ => None,
+        };
+        let first = lines.next().and_then(backwards);
+        match first {
+            Some(first) if stream.turns.is_empty() && lines.all(|l| backwards(l) == Some(first)) => {
+                if first {
+                    Self::Higher
+                } else {
+                    Self::Lower
+                }
+            }
+            _ => Self::Bytes,
+        }
+    }
+}
+
+impl Source for EachPass {
+    fn refill(&mut self, ops: &mut [Op]) {
+        self.inner.refill(ops);
+        for op in ops {
+            if self.begins_pass(op) {
+                op.flags |= Op::EVICTED;
+            }
+        }
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.inner.look_ahead()
+    }
+
+    fn hold(&self) -> Option<u64> {
+        self.inner.hold()
+    }
+
+    fn begin_call(&mut self) {
+        self.inner.begin_call();
+    }
+
+    fn choose(&mut self, now_ns: u64) -> Choice {
+        let choice = self.inner.choose(now_ns);
+        if let Choice::Now(op, _) = &choice
+            && self.begins_pass(op)
+        {
+            self.evict(op.file);
+        }
+        choice
+    }
+
+    fn completed(&mut self, op: &Op, now_ns: u64) {
+        self.inner.completed(op, now_ns);
+    }
+
+    fn evict(&self, file: u16) {
+        if let Some(file) = self.files.get(usize::from(file)) {
+            // Ignore errors: it already worked before the run.
+            let _ = fadvise(file, 0, None, Advice::DontNeed);
+        }
+    }
+}
+
+#[test]
+fn times_are_spread_evenly() {
+    let mut evenly = Evenly::new(5, 2).unwrap_or_else(|| panic!("5 and 2 are valid"));
+    let mut seen = Vec::new();
+    for operation in 1..=10 {
+        evenly.count();
+        while evenly.take() {
+            seen.push(operation);
+        }
+    }
+    assert_eq!((seen, evenly.left()), (vec![3, 5, 8, 10], 3));
+    assert!(Evenly::new(0, 1).is_none() && Evenly::new(1, 0).is_none());
+}

@@ -1,0 +1,220 @@
+//! The page cache before a run: counts a target's cached pages, evicts them, and waits until write-back is at
+//! rest.
+//!
+//! `cachestat` answers 0 on overlayfs although pages are cached. `mincore` claims every page of a file that
+//! is not the caller's. So `cachestat` is not used on overlays, and `mincore` only if the caller may write
+//! the file or owns it. Caches of other files are never dropped.
+
+use crate::error::describe;
+use crate::root::Root;
+use model::Known;
+use model::evidence::{Pages, meminfo_bytes};
+use model::units::show_bytes;
+use rustix::fs::{Advice, fadvise, fstatfs};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use sys::page_cache;
+
+/// Attempts of an eviction: pages in a per-CPU list escape the first one.
+const MAX_EVICTIONS: u32 = 5;
+const BETWEEN_EVICTIONS: Duration = Duration::from_millis(2);
+/// Dirty bytes that an idle machine always has (threshold of check D02).
+const QUIET_BYTES: u64 = 64 << 20;
+const POLL: Duration = Duration::from_millis(20);
+/// If dirty bytes do not fall by this much in this time, waiting longer is useless.
+const MIN_FALL_BYTES: u64 = 1 << 20;
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Writes a file's dirty pages back, evicts it from the page cache, and counts the pages that remain.
+///
+/// # Errors
+/// Why it could not be written back, or why the remaining pages are unknown.
+pub fn evict(file: &File) -> Known<Pages> {
+    match file.sync_data() {
+        // A file system mounted read-only has nothing to write back.
+        Err(e) if !matches!(e.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::InvalidInput) => {
+            return Err(format!("it could not be written back: {}", describe(&e)));
+        }
+        _ => {}
+    }
+    for attempt in 1.. {
+        fadvise(file, 0, None, Advice::DontNeed)
+            .map_err(|e| format!("it could not be evicted: {}", describe(&e.into())))?;
+        let seen = count_cached_pages(file)?;
+        if seen.cached == 0 || attempt == MAX_EVICTIONS {
+            return Ok(seen);
+        }
+        std::thread::sleep(BETWEEN_EVICTIONS);
+    }
+    count_cached_pages(file)
+}
+
+/// Writes all dirty data of a file's file system back, which would otherwise be written during the run.
+///
+/// # Errors
+/// Why it could not.
+pub fn write_back(file: &File) -> Known<()> {
+    rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", describe(&e.into())))
+}
+
+/// Reads a range of a file into the page cache, until its end or the stop flag.
+///
+/// # Errors
+/// Why it could not be read.
+pub fn fill(file: &File, from: u64, bytes: u64, stop: &AtomicBool) -> Known<()> {
+    let mut buffer = vec![0; 1 << 20];
+    let end = from.saturating_add(bytes);
+    let mut at = from;
+    while at < end && !stop.load(Ordering::Relaxed) {
+        let part = (end - at).min(buffer.len() as u64) as usize;
+        match file.read_at(&mut buffer[..part], at) {
+            Ok(0) => break,
+            Ok(read) => at = at.saturating_add(read as u64),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(format!("it could not be read into the page cache: {}", describe(&e))),
+        }
+    }
+    Ok(())
+}
+
+/// How waiting for write-back ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// How long it took.
+    pub waited: Duration,
+    /// Bytes dirty or in write-back on the whole machine at the end.
+    pub left_bytes: Known<u64>,
+}
+
+impl Settled {
+    /// Returns a note for the report; `None` if the machine is at rest.
+    pub fn note(&self) -> Option<String> {
+        let waited = self.waited.as_secs_f64();
+        match &self.left_bytes {
+            Ok(left) if *left < QUIET_BYTES => None,
+            Ok(left) => Some(format!(
+                "{} of other data still waited to be written back when the run began, after {waited:.1} s of waiting",
+                show_bytes(*left)
+            )),
+            Err(why) => Some(format!("whether write-back was at rest is not known: {why}")),
+        }
+    }
+}
+
+/// Waits until dirty pages and write-back are at rest or fall no longer, until `limit` or the stop flag.
+pub fn settle(root: &Root, limit: Duration, stop: &AtomicBool) -> Settled {
+    let start = Instant::now();
+    let mut lowest = u64::MAX;
+    let mut fell = start;
+    loop {
+        let left = unwritten(root);
+        let waited = start.elapsed();
+        let Ok(bytes) = left else { return Settled { waited, left_bytes: left } };
+        if bytes.saturating_add(MIN_FALL_BYTES) <= lowest {
+            lowest = bytes;
+            fell = Instant::now();
+        }
+        let hopeless = fell.elapsed() >= PATIENCE;
+        if bytes < QUIET_BYTES || hopeless || waited >= limit || stop.load(Ordering::Relaxed) {
+            return Settled { waited, left_bytes: left };
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+fn unwritten(root: &Root) -> Known<u64> {
+    let text = root.read("/proc/meminfo")?;
+    Ok(meminfo_bytes(&text, "Dirty")?.saturating_add(meminfo_bytes(&text, "Writeback")?))
+}
+
+/// `OVERLAYFS_SUPER_MAGIC`.
+const OVERLAY: i64 = 0x794c_7630;
+
+/// Counts the cached pages of a file or block device.
+///
+/// # Errors
+/// Why the number is unknown.
+pub fn count_cached_pages(file: &File) -> Known<Pages> {
+    let page_bytes = rustix::param::page_size() as u64;
+    let overlay = fstatfs(file).is_ok_and(|s| s.f_type == OVERLAY);
+    if overlay {
+        return by_mincore(file, page_bytes);
+    }
+    match page_cache::cachestat(file) {
+        Ok(seen) => Ok(Pages { page_bytes, cached: seen.cached, dirty: Some(seen.dirty + seen.writeback) }),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(owner_only()),
+        Err(_) => by_mincore(file, page_bytes),
+    }
+}
+
+fn by_mincore(file: &File, page_bytes: u64) -> Known<Pages> {
+    let metadata = file.metadata().map_err(|e| describe(&e))?;
+    let user = rustix::process::geteuid();
+    if !user.is_root() && metadata.uid() != user.as_raw() {
+        return Err(owner_only());
+    }
+    let device = metadata.file_type().is_block_device();
+    let bytes =
+        if device { sys::ioctl::device_bytes(file).map_err(|e| describe(&e))? } else { metadata.len() };
+    let cached = page_cache::mincore(file, bytes).map_err(|e| format!("mincore: {}", describe(&e)))?;
+    Ok(Pages { page_bytes, cached, dirty: None })
+}
+
+fn owner_only() -> String {
+    "the kernel tells only the owner of a file, or who may write it, which of its pages are cached".into()
+}
+
+#[test]
+fn written_pages_are_evicted() -> io::Result<()> {
+    use std::io::Write;
+    let mut file = tempfile::tempfile()?;
+    file.write_all(&vec![1; 4 << 20])?;
+    match evict(&file) {
+        Ok(pages) if pages.cached > 0 => println!("skipped: {} pages stay here (tmpfs?)", pages.cached),
+        Ok(pages) => assert_eq!(pages.cached, 0),
+        Err(why) => println!("skipped: {why}"),
+    }
+    Ok(())
+}
+
+#[test]
+fn an_evicted_file_is_filled_again_to_its_end() -> io::Result<()> {
+    use std::io::Write;
+    let mut file = tempfile::tempfile()?;
+    file.write_all(&vec![1; 4 << 20])?;
+    if !matches!(evict(&file), Ok(pages) if pages.cached == 0) {
+        println!("skipped: pages stay here (tmpfs?)");
+        return Ok(());
+    }
+    assert_eq!(fill(&file, 0, u64::MAX, &AtomicBool::new(false)), Ok(()));
+    assert_eq!(count_cached_pages(&file).map(|p| p.cached * p.page_bytes), Ok(4 << 20));
+    Ok(())
+}
+
+#[test]
+fn waiting_ends_if_dirty_bytes_do_not_fall_or_are_unknown() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let root = Root::at(dir.path().to_owned());
+    let stop = AtomicBool::new(false);
+    let blind = settle(&root, Duration::from_secs(5), &stop);
+    assert!(blind.left_bytes.is_err() && blind.note().is_some() && blind.waited < Duration::from_secs(1));
+    std::fs::create_dir_all(dir.path().join("proc"))?;
+    std::fs::write(dir.path().join("proc/meminfo"), "Dirty: 999999 kB\nWriteback: 0 kB\n")?;
+    let stuck = settle(&root, Duration::from_secs(5), &stop);
+    assert!(stuck.waited >= PATIENCE && stuck.waited < Duration::from_secs(2) && stuck.note().is_some());
+    std::fs::write(dir.path().join("proc/meminfo"), "Dirty: 12 kB\nWriteback: 0 kB\n")?;
+    assert_eq!(settle(&root, Duration::from_secs(5), &stop).note(), None);
+    Ok(())
+}
+
+#[test]
+fn written_pages_are_counted() -> io::Result<()> {
+    use std::io::Write;
+    let mut file = tempfile::tempfile()?;
+    file.write_all(&vec![1; 1 << 20])?;
+    assert_eq!(count_cached_pages(&file).map(|p| p.cached * p.page_bytes), Ok(1 << 20));
+    Ok(())
+}

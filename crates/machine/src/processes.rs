@@ -1,0 +1,756 @@
+//! Processes: the CPU time and I/O of every process between two snapshots, and how a process has files open.
+//!
+//! 1. [`Processes`] samples the CPU time and the storage bytes of all processes (`/proc/PID/stat`,
+//!    `/proc/PID/io`).
+//! 2. [`ProcessIo`] samples the I/O counters of all processes, or of the threads of one (`proc_pid_io(5)`).
+//! 3. [`open_flags_of_process`] reads descriptors and mappings (`proc_pid_fdinfo(5)`, `proc_pid_maps(5)`) of
+//!    files on given devices. `/proc` does not report which descriptor the I/O goes through.
+//!
+//! When a parent waits for an ended child, the kernel adds all I/O of the child to the parent's counters, so
+//! a shell seems to do the I/O of its commands. [`ProcessIo`] separates the two:
+//! 1. The page faults of ended children in `/proc/PID/stat` grow exactly when that happens.
+//! 2. Then the process's own part is the growth of its threads' counters, `/proc/PID/task/*/io`, which
+//!    contain nothing of children.
+//! 3. The rest was done by ended children, less what the earlier snapshot had seen under their own ids.
+//!
+//! Written bytes count when they are made dirty, for the process that did it. Later write-back is charged to
+//! no process, or to a kernel thread. The I/O of other users' processes is visible to root only.
+
+use crate::identity;
+use crate::in_use::mapping;
+use crate::resolve::OnDevices;
+use crate::root::Root;
+use model::Known;
+use model::machine::Identity;
+use model::watch::Open;
+use rustix::fs::OFlags;
+use std::collections::{BTreeMap, BTreeSet};
+use sys::open_file::O_DSYNC;
+
+/// Process id and start tick: together unique for a process.
+type Id = (u32, u64);
+
+/// All processes at one moment.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    all: BTreeMap<Id, Process>,
+}
+
+#[derive(Clone, Debug)]
+struct Process {
+    name: String,
+    cpu_ticks: u64,
+    /// Bytes that it and its ended children fetched from and sent to storage; `None` without permission.
+    io_bytes: Option<u64>,
+    /// Grows when the counters of an ended child are added to its own.
+    children_faults: u64,
+}
+
+/// A process that was active between two samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// Process id.
+    pub pid: u32,
+    /// Name, as `ps -o comm` shows it. If its children ended between the samples, the bytes include theirs,
+    /// and the name says so.
+    pub name: String,
+    /// CPU time, ms.
+    pub cpu_ms: u64,
+    /// Bytes that it read and wrote; `None` without permission. Written bytes count when they are made dirty.
+    pub io_bytes: Option<u64>,
+}
+
+impl Processes {
+    /// Samples all processes.
+    ///
+    /// # Errors
+    /// Why `/proc` cannot be listed.
+    pub fn list(root: &Root) -> Known<Self> {
+        let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
+        let pids = names.iter().filter_map(|n| n.parse::<u32>().ok());
+        // Processes that ended meanwhile are left out.
+        let all = pids.filter_map(|pid| process(root, pid)).collect();
+        Ok(Self { all })
+    }
+
+    /// Returns the processes that were active since `earlier`, except this one.
+    pub fn busy_since(&self, earlier: &Self) -> Vec<Busy> {
+        let ticks_per_s = rustix::param::clock_ticks_per_second().max(1);
+        let ours = std::process::id();
+        let one = |(id, now): (&Id, &Process)| {
+            let before = earlier.all.get(id)?;
+            let ticks = now.cpu_ticks.saturating_sub(before.cpu_ticks);
+            let io_bytes = now.io_bytes.zip(before.io_bytes).map(|(b, a)| b.saturating_sub(a));
+            (id.0 != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| Busy {
+                pid: id.0,
+                name: if now.children_faults > before.children_faults {
+                    format!("{} and its ended children", now.name)
+                } else {
+                    now.name.clone()
+                },
+                cpu_ms: ticks.saturating_mul(1000) / ticks_per_s,
+                io_bytes,
+            })
+        };
+        self.all.iter().filter_map(one).collect()
+    }
+
+    /// Returns the number of processes whose I/O is hidden from this user.
+    pub fn hidden(&self) -> usize {
+        self.all.values().filter(|p| p.io_bytes.is_none()).count()
+    }
+}
+
+/// Returns name and id of a process: `dd (7)`.
+pub fn name(root: &Root, pid: u32) -> String {
+    match root.word(&format!("/proc/{pid}/comm")) {
+        Some(comm) => format!("{comm} ({pid})"),
+        None => format!("process {pid}"),
+    }
+}
+
+fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
+    let Stat { name, cpu_ticks, began, children_faults, .. } =
+        parse_stat(&root.read(&format!("/proc/{pid}/stat")).ok()?)?;
+    let io_bytes = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_storage_bytes(&text));
+    Some(((pid, began), Process { name, cpu_ticks, io_bytes, children_faults }))
+}
+
+/// The fields of `/proc/PID/stat` that are used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// Name, as `ps -o comm` shows it.
+    pub(crate) name: String,
+    /// Process id of its parent.
+    pub(crate) parent: u32,
+    /// Page faults of its ended children and their children, which are added when their parent waits for
+    /// them.
+    pub(crate) children_faults: u64,
+    /// CPU time in ticks.
+    pub(crate) cpu_ticks: u64,
+    /// Start tick.
+    pub(crate) began: u64,
+    /// Whether it is a thread of the kernel.
+    pub(crate) kernel: bool,
+    /// Whether it has ended and its parent has not waited for it yet.
+    pub(crate) ended: bool,
+}
+
+/// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// Parses `/proc/PID/stat` (`proc_pid_stat(5)`).
+pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
+    // The name is in parentheses and may itself contain parentheses and spaces.
+    let (before, after) = text.rsplit_once(')')?;
+    let name = before.split_once('(')?.1.to_owned();
+    let fields: Vec<&str> = after.split_ascii_whitespace().collect();
+    let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
+    // Fields 3, 4, 9, 11, 13, 14, 15 and 22 of the line; the first after the name is field 3.
+    Some(Stat {
+        name,
+        parent: u32::try_from(number(1)?).ok()?,
+        children_faults: number(8)?.saturating_add(number(10)?),
+        cpu_ticks: number(11)?.saturating_add(number(12)?),
+        began: number(19)?,
+        kernel: number(6)? & KERNEL_THREAD != 0,
+        ended: matches!(fields.first(), Some(&("Z" | "X"))),
+    })
+}
+
+fn parse_storage_bytes(text: &str) -> Option<u64> {
+    let value = |key: &str| text.lines().find_map(|l| l.strip_prefix(key)?.trim().parse::<u64>().ok());
+    Some(value("read_bytes:")?.saturating_add(value("write_bytes:")?))
+}
+
+/// `/proc/PID/io`, or a difference of two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoCounters {
+    /// Bytes that calls read, from the page cache or elsewhere.
+    pub rchar: u64,
+    /// Bytes that calls wrote, to the page cache or elsewhere.
+    pub wchar: u64,
+    /// Attempted system calls such as `read` and `pread`: `syscr` in the file.
+    pub read_calls: u64,
+    /// Attempted system calls such as `write` and `pwrite`: `syscw` in the file.
+    pub write_calls: u64,
+    /// Bytes fetched from storage.
+    pub read_bytes: u64,
+    /// Bytes made dirty or sent to storage.
+    pub write_bytes: u64,
+    /// Dirty bytes that were truncated before write-back.
+    pub cancelled_write_bytes: u64,
+}
+
+/// Page faults since a process or a thread began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Faults that waited for storage.
+    pub major: u64,
+    /// All other faults.
+    pub minor: u64,
+}
+
+/// Returns the page faults of a process, or of one of its threads; `None` if it has ended.
+pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
+    let path = tid.map_or_else(|| format!("/proc/{pid}/stat"), |tid| format!("/proc/{pid}/task/{tid}/stat"));
+    let text = root.read(&path).ok()?;
+    // The name may contain anything. Field 3 follows it; faults are fields 10 and 12.
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(7);
+    let minor = fields.next()?.parse().ok()?;
+    let major = fields.nth(1)?.parse().ok()?;
+    Some(Faults { major, minor })
+}
+
+/// Most descriptors that are read. For a process with more, these decide.
+const MAX_DESCRIPTORS: usize = 256;
+/// Most threads that are read.
+const MAX_THREADS: usize = 64;
+/// The link target of an io_uring.
+const IO_URING_LINK: &str = "anon_inode:[io_uring]";
+
+/// Reads how a process has files on these devices open.
+///
+/// # Errors
+/// Why its descriptors are not visible.
+pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Open> {
+    let dir = format!("/proc/{pid}");
+    let names = root.list(&format!("{dir}/fd"))?;
+    let mut open = Open::default();
+    let mut left = MAX_DESCRIPTORS;
+    read_descriptor_table(root, &dir, &names, on, &mut open, &mut left);
+    // Threads may have separate descriptors. A table with the same numbers is taken for the same one.
+    for task in root.list(&format!("{dir}/task")).unwrap_or_default().iter().take(MAX_THREADS) {
+        let task = format!("{dir}/task/{task}");
+        let own = root.list(&format!("{task}/fd")).unwrap_or_default();
+        if own != names {
+            read_descriptor_table(root, &task, &own, on, &mut open, &mut left);
+        }
+    }
+    open.mmap = root.read(&format!("{dir}/maps")).is_ok_and(|text| is_mapped(&text, on));
+    Ok(open)
+}
+
+fn read_descriptor_table(
+    root: &Root,
+    dir: &str,
+    names: &[String],
+    on: &OnDevices,
+    open: &mut Open,
+    left: &mut usize,
+) {
+    for name in names {
+        let Some(less) = left.checked_sub(1) else {
+            open.cut = true;
+            return;
+        };
+        *left = less;
+        read_descriptor(root, dir, name, on, open);
+    }
+}
+
+fn read_descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mut Open) {
+    let at = format!("{dir}/fd/{name}");
+    let Ok(leads_to) = root.link(&at) else { return };
+    if leads_to == IO_URING_LINK {
+        open.io_uring = true;
+    }
+    // Sockets, pipes and anonymous inodes have no path.
+    if !leads_to.starts_with('/') {
+        return;
+    }
+    let Ok(what) = identity::of_path_cached(&root.path(&at)) else { return };
+    let info = root.read(&format!("{dir}/fdinfo/{name}")).unwrap_or_default();
+    let word = |key: &str| info.lines().find_map(|l| l.strip_prefix(key)).map(str::trim);
+    let is_on_device = match &what {
+        Identity::Device { number, .. } => on.is_device(number),
+        Identity::File { device, .. } => on.holds(device, word("mnt_id:").and_then(|id| id.parse().ok())),
+    };
+    let flags = word("flags:").and_then(|f| u32::from_str_radix(f, 8).ok());
+    let Some(flags) = flags.map(OFlags::from_bits_retain).filter(|_| is_on_device) else { return };
+    // Directories and O_PATH descriptors carry no data.
+    if flags.intersects(OFlags::DIRECTORY | OFlags::PATH) {
+        return;
+    }
+    open.files += 1;
+    let direct = flags.contains(OFlags::DIRECT);
+    open.direct |= direct;
+    open.buffered |= !direct;
+    open.sync |= flags.bits().cast_signed() & O_DSYNC != 0;
+}
+
+/// Whether a file on these devices is mapped that contains no executed code: programs and libraries are
+/// mapped everywhere.
+fn is_mapped(maps: &str, on: &OnDevices) -> bool {
+    let all = || maps.lines().filter_map(mapping);
+    let number = |file: &Identity| match file {
+        Identity::File { device, inode } if *inode > 0 => Some((device.clone(), *inode)),
+        _ => None,
+    };
+    let executed = all().filter(|m| m.permissions.contains('x'));
+    let executed: BTreeSet<(String, u64)> = executed.filter_map(|m| number(&m.file)).collect();
+    let mut others = all().filter_map(|m| number(&m.file)).filter(|file| !executed.contains(file));
+    others.any(|(device, _)| on.holds(&device, None))
+}
+
+/// Which counters are sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Every process, with all of its threads together.
+    Processes,
+    /// Each thread of this process.
+    ThreadsOf(u32),
+}
+
+/// The I/O counters of all sampled processes or threads at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessIo {
+    all: BTreeMap<u32, Reading>,
+    hidden: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Reading {
+    stat: Stat,
+    counters: IoCounters,
+    /// Sum of its live threads, without ended threads and children; the whole counters if no child has ended.
+    threads: IoCounters,
+}
+
+/// The I/O of a process or thread between two samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Process or thread id.
+    pub id: u32,
+    /// Name, as `ps -o comm` shows it.
+    pub name: String,
+    /// Whether it is a thread of the kernel.
+    pub kernel: bool,
+    /// Whether its ended children, or ended threads along with them, did the I/O, and not the process itself.
+    pub by_children: bool,
+    /// Its I/O.
+    pub counters: IoCounters,
+}
+
+impl ProcessIo {
+    /// Takes a sample. `before` saves reading more than one file for processes without I/O since then.
+    ///
+    /// # Errors
+    /// Why they cannot be listed. For [`Whose::ThreadsOf`], that there is no such process.
+    pub fn sample(root: &Root, whose: Whose, before: Option<&Self>) -> Known<Self> {
+        let dir = match whose {
+            Whose::Processes => "/proc".to_owned(),
+            Whose::ThreadsOf(pid) => format!("/proc/{pid}/task"),
+        };
+        let names = root.list(&dir).map_err(|why| format!("{dir}: {why}"))?;
+        let ids: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
+        // An ended process keeps its first thread until its parent waits for it.
+        if let (Whose::ThreadsOf(_), [only]) = (whose, &ids[..])
+            && stat(root, &dir, *only).is_some_and(|stat| stat.ended)
+        {
+            return Err(format!("{dir}/{only}: it has ended"));
+        }
+        // If other users' processes are hidden completely (hidepid), process 1 is too.
+        let all_hidden = whose == Whose::Processes && !ids.contains(&1);
+        let mut look = Self { all: BTreeMap::new(), hidden: usize::from(all_hidden) };
+        for id in ids {
+            let text = root.read(&format!("{dir}/{id}/io"));
+            let Some(counters) = text.as_deref().ok().and_then(parse_io_counters) else {
+                // One that ended meanwhile hides nothing.
+                look.hidden += usize::from(root.has(&format!("{dir}/{id}")));
+                continue;
+            };
+            let known = before.and_then(|b| b.all.get(&id)).filter(|seen| seen.counters == counters);
+            if let Some(known) = known {
+                look.all.insert(id, known.clone());
+            } else if let Some(stat) = stat(root, &dir, id) {
+                // Without ended children all of it is its own, and there is no need to ask each thread.
+                let has_children = whose == Whose::Processes && stat.children_faults > 0;
+                let threads = if has_children { of_threads(root, id) } else { counters };
+                look.all.insert(id, Reading { stat, counters, threads });
+            }
+        }
+        Ok(look)
+    }
+
+    /// Those that did something since `before`. One that began meanwhile has done all of it since.
+    pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
+        let mut out = Vec::new();
+        for (id, now) in &self.all {
+            let earlier = before.all.get(id).filter(|seen| seen.stat.began == now.stat.began);
+            let Some(all) = now.counters.since(&earlier.map(|seen| seen.counters).unwrap_or_default()) else {
+                continue;
+            };
+            let child_ended = now.stat.children_faults > earlier.map_or(0, |seen| seen.stat.children_faults);
+            let (own, of_children) = if child_ended {
+                let threads = now.threads.less(&earlier.map(|seen| seen.threads).unwrap_or_default());
+                let own = threads.at_most(&all);
+                (
+                    own,
+                    self.gone_since(before, *id).fold(all.less(&own), |rest, seen| rest.less(&seen.counters)),
+                )
+            } else {
+                (all, IoCounters::default())
+            };
+            for (counters, by_children) in [(own, false), (of_children, true)] {
+                if counters != IoCounters::default() {
+                    let (name, kernel) = (now.stat.name.clone(), now.stat.kernel);
+                    out.push(Moved { id: *id, name, kernel, by_children, counters });
+                }
+            }
+        }
+        out
+    }
+
+    /// Returns the children of a process that are in `before` and not in this sample.
+    fn gone_since<'b>(&self, before: &'b Self, parent: u32) -> impl Iterator<Item = &'b Reading> {
+        let is_gone = |(id, seen): &(&u32, &Reading)| {
+            seen.stat.parent == parent && self.all.get(id).is_none_or(|now| now.stat.began != seen.stat.began)
+        };
+        before.all.iter().filter(is_gone).map(|(_, seen)| seen).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Returns a process of this sample, without any I/O.
+    pub fn still(&self, id: u32) -> Option<Moved> {
+        let seen = self.all.get(&id)?;
+        let (name, kernel) = (seen.stat.name.clone(), seen.stat.kernel);
+        Some(Moved { id, name, kernel, by_children: false, counters: IoCounters::default() })
+    }
+
+    /// Returns the least number of processes whose counters are hidden from this user.
+    pub fn hidden(&self) -> usize {
+        self.hidden
+    }
+}
+
+impl IoCounters {
+    /// Returns the bytes fetched from and sent to storage.
+    pub fn storage_bytes(&self) -> u64 {
+        self.read_bytes.saturating_add(self.write_bytes)
+    }
+
+    /// Combines each pair of counters with `combine`.
+    fn each(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            rchar: of(self.rchar, other.rchar),
+            wchar: of(self.wchar, other.wchar),
+            read_calls: of(self.read_calls, other.read_calls),
+            write_calls: of(self.write_calls, other.write_calls),
+            read_bytes: of(self.read_bytes, other.read_bytes),
+            write_bytes: of(self.write_bytes, other.write_bytes),
+            cancelled_write_bytes: of(self.cancelled_write_bytes, other.cancelled_write_bytes),
+        }
+    }
+
+    fn less(&self, other: &Self) -> Self {
+        self.each(other, u64::saturating_sub)
+    }
+
+    fn at_most(&self, other: &Self) -> Self {
+        self.each(other, u64::min)
+    }
+
+    /// Returns `self - earlier`; `None` if a counter went backwards.
+    pub fn since(&self, earlier: &Self) -> Option<Self> {
+        Some(Self {
+            rchar: self.rchar.checked_sub(earlier.rchar)?,
+            wchar: self.wchar.checked_sub(earlier.wchar)?,
+            read_calls: self.read_calls.checked_sub(earlier.read_calls)?,
+            write_calls: self.write_calls.checked_sub(earlier.write_calls)?,
+            read_bytes: self.read_bytes.checked_sub(earlier.read_bytes)?,
+            write_bytes: self.write_bytes.checked_sub(earlier.write_bytes)?,
+            cancelled_write_bytes: self.cancelled_write_bytes.checked_sub(earlier.cancelled_write_bytes)?,
+        })
+    }
+}
+
+/// Returns the I/O of this process's ended children so far: its counters without those of its threads.
+///
+/// # Errors
+/// Returns why `/proc/self/io` cannot be read.
+pub fn of_this_process(root: &Root) -> Known<IoCounters> {
+    let pid = std::process::id();
+    let of_threads = of_threads(root, pid);
+    let path = "/proc/self/io";
+    let whole = parse_io_counters(&root.read(path)?).ok_or_else(|| format!("{path} is not understood"))?;
+    Ok(whole.less(&of_threads))
+}
+
+fn stat(root: &Root, dir: &str, id: u32) -> Option<Stat> {
+    parse_stat(&root.read(&format!("{dir}/{id}/stat")).ok()?)
+}
+
+/// The sum over the threads of a process that are alive. One that ends meanwhile is left out.
+fn of_threads(root: &Root, pid: u32) -> IoCounters {
+    let dir = format!("/proc/{pid}/task");
+    let threads = root.list(&dir).unwrap_or_default();
+    let counters =
+        threads.iter().filter_map(|tid| parse_io_counters(&root.read(&format!("{dir}/{tid}/io")).ok()?));
+    counters.fold(IoCounters::default(), |sum, one| sum.each(&one, u64::saturating_add))
+}
+
+fn parse_io_counters(text: &str) -> Option<IoCounters> {
+    let mut found = IoCounters::default();
+    let mut seen = 0;
+    for (key, value) in text.lines().filter_map(|l| l.split_once(':')) {
+        let field = match key {
+            "rchar" => &mut found.rchar,
+            "wchar" => &mut found.wchar,
+            "syscr" => &mut found.read_calls,
+            "syscw" => &mut found.write_calls,
+            "read_bytes" => &mut found.read_bytes,
+            "write_bytes" => &mut found.write_bytes,
+            "cancelled_write_bytes" => &mut found.cancelled_write_bytes,
+            _ => continue,
+        };
+        *field = value.trim().parse().ok()?;
+        seen += 1;
+    }
+    (seen == 7).then_some(found)
+}
+
+#[test]
+fn this_process_had_faults() {
+    let own = faults(&Root::real(), std::process::id(), None);
+    assert!(own.is_some_and(|faults| faults.minor > 0), "{own:?}");
+    assert_eq!(faults(&Root::real(), u32::MAX, None), None);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 30 12 0 0 20 0 1 0 991 1 2";
+
+    #[test]
+    fn names_with_brackets_are_read_and_broken_lines_are_none() {
+        let stat = Stat {
+            name: "a) b".to_owned(),
+            parent: 1,
+            children_faults: 6,
+            cpu_ticks: 42,
+            began: 991,
+            kernel: false,
+            ended: false,
+        };
+        assert_eq!(parse_stat(STAT), Some(stat));
+        assert!(parse_stat(&STAT.replace("4194560", "69238880")).is_some_and(|stat| stat.kernel));
+        for junk in [
+            "",
+            "7",
+            "7 (a",
+            "7 a) S",
+            "7 (a) S 1",
+            "7 (a) S 1 7 7 0 -1 4194560 1 2 3 4 x 12 0 0 20 0 1 0 991",
+        ] {
+            assert_eq!(parse_stat(junk), None, "{junk}");
+        }
+        assert_eq!(parse_storage_bytes("rchar: 1\nread_bytes: 8\nwrite_bytes: 4\n"), Some(12));
+        assert_eq!(parse_storage_bytes("rchar: 1\n"), None);
+    }
+
+    #[test]
+    fn activity_between_two_samples_is_reported_and_reused_ids_are_not() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |pid: u32, stat: &str, io: Option<&str>| {
+            let at = dir.path().join(format!("proc/{pid}"));
+            std::fs::create_dir_all(&at).unwrap_or_else(|e| panic!("{e}"));
+            std::fs::write(at.join("stat"), stat).unwrap_or_else(|e| panic!("{e}"));
+            if let Some(io) = io {
+                std::fs::write(at.join("io"), io).unwrap_or_else(|e| panic!("{e}"));
+            }
+        };
+        let root = Root::at(dir.path().to_owned());
+        put(7, STAT, Some("read_bytes: 0\nwrite_bytes: 0\n"));
+        put(8, STAT, None);
+        put(9, STAT, None);
+        let first = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+        put(7, STAT, Some("read_bytes: 4096\nwrite_bytes: 0\n"));
+        put(8, &STAT.replace("30 12", "31 13"), None);
+        put(9, &STAT.replace("30 12", "99 99").replace("991", "992"), None);
+        let second = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+        let busy = second.busy_since(&first);
+        let ticks = rustix::param::clock_ticks_per_second();
+        assert_eq!(busy.len(), 2, "{busy:?}");
+        assert_eq!((busy[0].pid, busy[0].io_bytes, busy[0].cpu_ms), (7, Some(4096), 0));
+        assert_eq!((busy[1].pid, busy[1].io_bytes, busy[1].cpu_ms), (8, None, 2000 / ticks));
+        assert_eq!(second.hidden(), 2);
+        // The faults and the bytes of a child that ended are added to its parent's.
+        put(7, &STAT.replace("1 2 3 4 30", "1 9 3 4 30"), Some("read_bytes: 8192\nwrite_bytes: 0\n"));
+        let third = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+        let busy = third.busy_since(&second);
+        assert_eq!((busy[0].pid, busy[0].name.as_str()), (7, "a) b and its ended children"));
+        assert!(Processes::list(&Root::at("/nonexistent-prefix".into())).is_err());
+    }
+}
+
+#[cfg(test)]
+mod process_io_tests {
+    use super::*;
+    use crate::fixture::put;
+
+    fn stat(name: &str, flags: u32, began: u64) -> String {
+        format!("7 ({name}) S 1 7 7 0 -1 {flags} 1 2 3 4 30 12 0 0 20 0 1 0 {began} 1 2")
+    }
+
+    fn io(read_bytes: u64, write_bytes: u64) -> String {
+        format!(
+            "rchar: 9\nwchar: 8\nsyscr: 7\nsyscw: 6\nread_bytes: {read_bytes}\nwrite_bytes: {write_bytes}\n\
+             cancelled_write_bytes: 0\n"
+        )
+    }
+
+    #[test]
+    fn io_is_reported_reused_ids_start_anew_and_hidden_processes_are_counted() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        let root = Root::at(dir.path().to_owned());
+        let look =
+            |before| ProcessIo::sample(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
+        put("proc/1/stat", &stat("init", 0, 1));
+        put("proc/1/io", &io(0, 0));
+        for (pid, name) in [(7, "dd"), (8, "old"), (9, "still")] {
+            put(&format!("proc/{pid}/stat"), &stat(name, 0x0040_0000, 5));
+            put(&format!("proc/{pid}/io"), &io(4096, 4096));
+        }
+        put("proc/10/stat", &stat("hidden", 0, 5));
+        let first = look(None);
+        assert_eq!(first.hidden(), 1);
+        put("proc/7/io", &io(12_288, 4096));
+        put("proc/8/io", &io(100, 0));
+        put("proc/8/stat", &stat("new) one", 0, 6));
+        put("proc/11/stat", &stat("kworker/0:1", 0x0420_8060, 9));
+        put("proc/11/io", &io(512, 0));
+        // Of what did nothing the counters alone are read: what else it says now is not noticed.
+        put("proc/9/stat", "junk");
+        let moved = look(Some(&first)).moved_since(&first);
+        let told: Vec<(u32, &str, u64, u64, bool)> = moved
+            .iter()
+            .map(|m| (m.id, m.name.as_str(), m.counters.read_bytes, m.counters.write_bytes, m.kernel))
+            .collect();
+        assert_eq!(
+            told,
+            [(7, "dd", 8192, 0, false), (8, "new) one", 100, 0, false), (11, "kworker/0:1", 512, 0, true)]
+        );
+        assert_eq!(parse_io_counters("rchar: 1\n"), None);
+    }
+
+    #[test]
+    fn io_of_ended_children_is_not_their_parents_and_counts_once() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        let root = Root::at(dir.path().to_owned());
+        let look =
+            |before| ProcessIo::sample(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
+        // A shell with children, of which field 11 has the page faults once they ended.
+        let shell =
+            |faults: u32| format!("7 (sh) S 1 7 7 0 -1 4194304 1 {faults} 0 0 30 12 0 0 20 0 1 0 5 1 2");
+        put("proc/1/stat", &stat("init", 0, 1));
+        put("proc/1/io", &io(0, 0));
+        put("proc/7/stat", &shell(0));
+        put("proc/7/io", &io(1_000, 0));
+        put("proc/7/task/7/io", &io(1_000, 0));
+        put("proc/8/stat", &stat("dd", 0, 6).replace(" S 1 ", " S 7 "));
+        put("proc/8/io", &io(0, 5_000));
+        put("proc/8/task/8/io", &io(0, 5_000));
+        let first = look(None);
+        // dd moved 2,000 more and ended; another command began and ended between the snapshots; the shell read 300 itself.
+        std::fs::remove_dir_all(dir.path().join("proc/8")).unwrap_or_else(|e| panic!("{e}"));
+        put("proc/7/stat", &shell(9));
+        put("proc/7/io", &io(1_300 + 40, 7_000));
+        put("proc/7/task/7/io", &io(1_300, 0));
+        let second = look(Some(&first));
+        let told = |moved: Vec<Moved>| -> Vec<(u32, bool, u64, u64)> {
+            moved
+                .iter()
+                .map(|m| (m.id, m.by_children, m.counters.read_bytes, m.counters.write_bytes))
+                .collect()
+        };
+        assert_eq!(told(second.moved_since(&first)), [(7, false, 300, 0), (7, true, 40, 2_000)]);
+        // No child ended since: all of it is its own, and a thread that ended takes nothing from it.
+        put("proc/7/io", &io(1_840, 7_000));
+        put("proc/7/task/7/io", &io(1_300, 0));
+        assert_eq!(told(look(Some(&second)).moved_since(&second)), [(7, false, 500, 0)]);
+    }
+
+    #[test]
+    fn threads_belong_to_one_process_and_a_missing_process_is_an_error() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let root = Root::at(dir.path().to_owned());
+        put(dir.path(), "proc/7/task/8/stat", &stat("worker", 0, 5));
+        put(dir.path(), "proc/7/task/8/io", &io(1, 1));
+        let look = ProcessIo::sample(&root, Whose::ThreadsOf(7), None).unwrap_or_else(|e| panic!("{e}"));
+        let moved = look.moved_since(&ProcessIo::default());
+        assert_eq!((moved.len(), moved[0].name.as_str(), look.hidden()), (1, "worker", 0));
+        put(dir.path(), "proc/7/task/8/stat", &stat("worker", 0, 5).replace(" S ", " Z "));
+        let ended = ProcessIo::sample(&root, Whose::ThreadsOf(7), None);
+        assert!(ended.is_err_and(|why| why.contains("has ended")));
+        let gone = ProcessIo::sample(&root, Whose::ThreadsOf(9), None);
+        assert!(gone.is_err_and(|why| why.contains("/proc/9/task: no such file")));
+    }
+}
+
+#[cfg(test)]
+mod open_files_tests {
+    use super::*;
+    use crate::fixture::{link, put};
+
+    /// A process with a descriptor of these flags (octal) on a watched file system, and these mappings.
+    fn seen(flags: &str, maps: &str) -> Open {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        put("data/file", "x");
+        let number = match identity::of_path(&dir.path().join("data/file")) {
+            Ok(Identity::File { device, .. }) => device,
+            other => panic!("{other:?}"),
+        };
+        put("sys/devices/block/sda/dev", &number);
+        link(dir.path(), "../../devices/block/sda", &format!("sys/dev/block/{number}"));
+        link(dir.path(), "../../devices/block/sda", "sys/class/block/sda");
+        put("proc/self/mountinfo", &format!("20 1 {number} / / rw - ext4 /dev/sda rw\n"));
+        link(dir.path(), &dir.path().join("data/file").to_string_lossy(), "proc/7/fd/3");
+        put("proc/7/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t20\nino:\t5\n"));
+        link(dir.path(), "pipe:[11]", "proc/7/fd/4");
+        link(dir.path(), "socket:[12]", "proc/7/fd/5");
+        link(dir.path(), "socket:[12]", "proc/7/task/7/fd/3");
+        link(dir.path(), "socket:[12]", "proc/7/task/7/fd/4");
+        link(dir.path(), "socket:[12]", "proc/7/task/7/fd/5");
+        link(dir.path(), IO_URING_LINK, "proc/7/task/8/fd/9");
+        put("proc/7/maps", &maps.replace("$DEVICE", &hex(&number)));
+        let root = Root::at(dir.path().to_owned());
+        let on = OnDevices::new(&root, vec![number]);
+        open_flags_of_process(&root, 7, &on).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn hex(number: &str) -> String {
+        let (major, minor) = number.split_once(':').unwrap_or_default();
+        let number = |text: &str| text.parse::<u32>().unwrap_or(0);
+        format!("{:02x}:{:02x}", number(major), number(minor))
+    }
+
+    #[test]
+    fn flags_of_descriptors_are_told_in_words_and_sockets_are_no_files() {
+        let direct = format!("{:o}", (OFlags::RDWR | OFlags::DIRECT).bits() | O_DSYNC.cast_unsigned());
+        assert_eq!(seen(&direct, "").describe(), "direct, sync, io_uring");
+        assert_eq!(seen("0100000", "").describe(), "buffered, io_uring");
+        let directory = format!("{:o}", OFlags::DIRECTORY.bits());
+        assert_eq!(seen(&directory, "").describe(), "no file open here, io_uring");
+        assert_eq!(seen("junk", "").files, 0);
+    }
+
+    #[test]
+    fn what_is_mapped_and_not_executed_is_told() {
+        let line =
+            |permissions: &str, inode: u32| format!("7f00-7f01 {permissions} 0 $DEVICE {inode}   /data/x\n");
+        assert!(seen("0100000", &line("rw-s", 42)).mmap);
+        // A library has parts that are not executed.
+        assert!(!seen("0100000", &(line("r--p", 42) + &line("r-xp", 42))).mmap);
+        assert!(!seen("0100000", "7f00-7f01 rw-p 0 00:00 0 \njunk\n").mmap);
+    }
+
+    #[test]
+    fn what_may_not_be_seen_is_a_reason() {
+        let nowhere = Root::at("/nonexistent-prefix".into());
+        assert!(open_flags_of_process(&nowhere, 7, &OnDevices::default()).is_err());
+    }
+}

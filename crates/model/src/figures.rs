@@ -1,0 +1,880 @@
+//! Figures of one result: observations for foreign formats, the ledger and its layers, time series, latency
+//! buckets, steadiness, device and host figures, and logs of operations.
+//!
+//! [`Observed`] feeds the formats of other tools and is not in the JSON report; the other types are part of its
+//! contract (format 1). The crate `analysis` computes all of them.
+
+use crate::evidence::BlockStat;
+use crate::finding::CheckId;
+use crate::histogram::Distribution;
+use crate::job::{IoPriority, Kind, Steadied, Steady};
+use crate::record::Bucket;
+use crate::record::stream::DepthCounts;
+use crate::spec::TypedResult;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Observations of one result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// Targets of the stream; empty if it touches none.
+    pub targets: Vec<ObservedTarget>,
+    /// Length of the measured windows in ns.
+    pub window_ns: u64,
+    /// When its last run ended, in ns since the session began.
+    pub ended_ns: u64,
+    /// Whether none of its runs failed: all are complete, or a signal ended them.
+    pub in_order: bool,
+    /// Whether this is a run that ended early, because no run is complete. No result is made of it.
+    pub is_cut: bool,
+    /// Operations completed in the windows; kinds without operations are left out.
+    pub kinds: BTreeMap<Kind, ObservedKind>,
+    /// Errors by errno, of all its runs.
+    pub errors: BTreeMap<i32, u64>,
+    /// Errors that the stream was configured to ignore.
+    pub ignored_errors: u64,
+    /// Error number of the first failed sync or close after its writes, if the user of another tool asked for that
+    /// sync.
+    pub sync_error: Option<i32>,
+    /// Costs of its workers, warm-up and drain included.
+    pub workers: ObservedWorkers,
+    /// Counters of the disks below the phase, for all its streams; empty if they were not counted.
+    pub disks: Vec<ObservedDisk>,
+    /// The depth that its first worker found in the last run, if the depth was searched for.
+    pub found_depth: Option<u32>,
+    /// The steadiness rule that ends the stream, and its last values.
+    pub steadied: Option<(Steady, Steadied)>,
+    /// Options that were typed in the language of another tool.
+    pub typed: Option<TypedResult>,
+    /// Operations of each worker on each target, if the plan asked for them.
+    pub lanes: Vec<ObservedLane>,
+    /// CPU times during the runs, for all streams of the phase; empty if they were not counted.
+    pub cpus: Vec<ObservedCpu>,
+}
+
+/// Operations of one worker on one target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObservedLane {
+    /// Index of the worker in the phase.
+    pub worker: u32,
+    /// Index of the target in [`Observed::targets`].
+    pub target: usize,
+    /// Completed operations; kinds without operations are left out.
+    pub kinds: BTreeMap<Kind, ObservedLaneKind>,
+}
+
+/// A worker's operations of one kind on a target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObservedLaneKind {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Latencies.
+    pub latency: Distribution,
+    /// Time series in intervals of the requested length; empty if none was requested.
+    pub course: Vec<Bucket>,
+}
+
+/// Times of a CPU between the snapshots around the runs, in ticks of the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObservedCpu {
+    /// Its number.
+    pub cpu: u32,
+    /// In programs.
+    pub user: u64,
+    /// In the kernel, interrupts included.
+    pub kernel: u64,
+    /// Without work, or waiting for I/O.
+    pub idle: u64,
+}
+
+/// A file or device that was touched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObservedTarget {
+    /// Path; for a file that fathom made, its directory.
+    pub path: String,
+    /// Whether fathom made the file.
+    pub is_made: bool,
+    /// Bytes that may be touched.
+    pub bytes: u64,
+}
+
+/// Operations of one kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObservedKind {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Operations that moved fewer bytes than requested, including warm-up and drain.
+    pub short: u64,
+    /// From the intended start in an open loop, from the submission otherwise.
+    pub latency: Distribution,
+    /// In an open loop: from the submission to the completion.
+    pub service: Option<Distribution>,
+    /// Time series of the completed operations.
+    pub course: Vec<Stretch>,
+    /// Latency from the submission to the completion, by the priority given to the kernel; empty if no operation
+    /// had its own priority.
+    pub priorities: Vec<(Option<IoPriority>, Distribution)>,
+}
+
+/// Operations completed in an interval of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stretch {
+    /// ns of measured time before it, with the runs one after another.
+    pub start_ns: u64,
+    /// Its length in ns.
+    pub ns: u64,
+    /// Operations.
+    pub ops: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+}
+
+/// Costs of workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ObservedWorkers {
+    /// ns between first and last stamp, of all together.
+    pub wall_ns: u64,
+    /// CPU time in user space.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub system_ns: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// Page faults without and with I/O; `None` if a worker did not report them.
+    pub faults: Option<[u64; 2]>,
+    /// Operations in flight and per call; `None` if a worker did not count them.
+    pub depth_counts: Option<DepthCounts>,
+}
+
+impl ObservedWorkers {
+    /// Of no workers.
+    pub const NONE: Self = Self {
+        wall_ns: 0,
+        user_ns: 0,
+        system_ns: 0,
+        switches: 0,
+        faults: Some([0, 0]),
+        depth_counts: Some(DepthCounts::NONE),
+    };
+
+    /// Adds the costs of other workers.
+    #[must_use]
+    pub fn plus(self, other: &Self) -> Self {
+        Self {
+            wall_ns: self.wall_ns.saturating_add(other.wall_ns),
+            user_ns: self.user_ns.saturating_add(other.user_ns),
+            system_ns: self.system_ns.saturating_add(other.system_ns),
+            switches: self.switches.saturating_add(other.switches),
+            faults: self.faults.zip(other.faults).map(|(a, b)| [0, 1].map(|i| a[i].saturating_add(b[i]))),
+            depth_counts: self.depth_counts.zip(other.depth_counts).map(|(a, b)| a.plus(&b)),
+        }
+    }
+}
+
+/// Counters of a disk between the snapshots around the runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObservedDisk {
+    /// Kernel name.
+    pub name: String,
+    /// Its counters.
+    pub stat: BlockStat,
+    /// ns between the snapshots.
+    pub ns: u64,
+}
+
+/// Operations issued, charged and completed in all complete runs of a result, each from the snapshot before the
+/// first operation to the one after the last; includes warm-up and drain. Streams that run at once share one
+/// ledger, because devices do not know streams.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Ledger {
+    /// Number of runs added up.
+    pub runs: u32,
+    /// Reads; `None` if none were issued.
+    pub read: Option<Account>,
+    /// Writes; `None` if none were issued.
+    pub write: Option<Account>,
+}
+
+/// One direction of a ledger.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Account {
+    /// Operations that fathom issued.
+    pub issued: Moved,
+    /// I/O that the kernel charged to fathom's cgroup on the disk that is the topmost layer or contains it.
+    pub charged: Entry,
+    /// Requests that each layer of the stack completed, from the top down.
+    pub layers: Vec<Entry>,
+}
+
+/// One counter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Entry {
+    /// Owner of the counter: `fathom's cgroup`, `vda`.
+    pub name: String,
+    /// Steps from the top, which is 0. Layers of one step are next to each other.
+    pub step: u32,
+    /// Counted from start to stop; `None` if it was not counted.
+    pub counted: Option<Moved>,
+    /// Counted from start to the end of the final sync; `None` if nothing was written or it was not counted.
+    pub with_sync: Option<Moved>,
+    /// Bytes of all layers of this step minus those issued, as a share of the issued bytes; negative if fewer.
+    /// `None` if not counted.
+    pub difference: Option<f64>,
+    /// Bytes that may differ for requests in flight at the snapshots.
+    pub tolerance_bytes: u64,
+    /// `agrees`, `0.3 % more`, `72 % less`, or `not counted: ` and why.
+    pub word: String,
+}
+
+/// Number and bytes of operations or requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Moved {
+    /// Operations, or requests of a device.
+    pub ios: u64,
+    /// Sum of their lengths.
+    pub bytes: u64,
+    /// Requests that were merged into others first; `None` if this layer does not merge.
+    pub merges: Option<u64>,
+    /// Total time of all of them in ms; `None` if it is not counted.
+    pub ms: Option<u64>,
+}
+
+/// The same work at each layer of one place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Layers {
+    /// One row for each layer and cache mode, in the order of the table: from the lowest layer up, one work after
+    /// another.
+    pub rows: Vec<LayerRow>,
+    /// Layers that could not be measured, each with the reason: `vda, 8K random write: ...`.
+    pub missing: Vec<String>,
+}
+
+/// Figures of one layer for one work, and of the device below it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LayerRow {
+    /// `vda`, `ext4, direct`.
+    pub name: String,
+    /// `8K random read`.
+    pub work: String,
+    /// Index of its result.
+    pub result: usize,
+    /// Figures that the tool counted; `None` if a finding invalidates them or there is no number.
+    pub tool: Option<Pace>,
+    /// 95 % interval of the tool's operations per second; `None` with fewer than three runs.
+    pub iops_interval: Option<[f64; 2]>,
+    /// 95 % interval of the tool's mean latency in ns; `None` with fewer than three runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_interval_ns: Option<[f64; 2]>,
+    /// Figures that the topmost device below counted in the same time for the same directions; `None` if not
+    /// counted.
+    pub device: Option<Pace>,
+    /// Requests that this device completed from the first operation to the end of the final sync, all runs
+    /// together; `None` if nothing was written or it was not counted.
+    pub device_with_sync: Option<Moved>,
+    /// Its rate compared with the layer below; `None` for the lowest layer.
+    pub against: Option<Difference>,
+    /// Ids of findings that invalidate, relabel or bias this row and are not its purpose. A comparison with this
+    /// row compares something else.
+    pub findings: Vec<CheckId>,
+}
+
+/// How often, how large and how long.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Pace {
+    /// Operations or requests per second.
+    pub iops: f64,
+    /// Mean bytes of one operation; `None` without operations.
+    pub bytes: Option<f64>,
+    /// Mean latency of one operation in ns; `None` without operations, or if a device counted less than 1 ms in
+    /// total.
+    pub latency_ns: Option<f64>,
+}
+
+/// A rate against another, from runs of the same rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Difference {
+    /// Name of the layer it is compared with.
+    pub name: String,
+    /// Its result's index.
+    pub result: usize,
+    /// Rate by rate: geometric mean over rounds. 0.97 costs 3 %.
+    pub factor: f64,
+    /// 95 % interval of the factor over rounds; `None` with fewer than three.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// The part of a plan that compares the same work at the layers of one place, from the device up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerComparison {
+    /// One layer for each job that participates, in the order of the table.
+    #[serde(rename = "rungs")]
+    pub layers: Vec<ComparedLayer>,
+    /// Layers that could not be measured.
+    pub missing: Vec<NotMeasured>,
+}
+
+/// One layer of the place, with one cache mode.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComparedLayer {
+    /// Index of the job.
+    pub job: usize,
+    /// Name in the table: `vda`, `ext4, direct`.
+    pub name: String,
+    /// Work of the job, the heading of its rows: `8K random read`.
+    pub work: String,
+    /// Index of the layer that it is compared with; `None` for the lowest.
+    pub below: Option<usize>,
+    /// Whether its target is read into the page cache before each run, to show the effect of the cache.
+    pub warm: bool,
+    /// Whether it reads a device below the place, at the blocks that store the place's own target.
+    #[serde(default)]
+    pub stored: bool,
+}
+
+/// A second of a run, or several in a run of more than an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Second {
+    /// Index of the run within its job.
+    pub run: u32,
+    /// Seconds from the beginning of the measured window.
+    pub start_s: f64,
+    /// Length in seconds; the last second may be shorter.
+    pub seconds: f64,
+    /// Operations per second, all directions.
+    pub iops: f64,
+    /// 10^6 bytes per second, all directions.
+    pub mb_per_s: f64,
+    /// The largest 99th percentile of its intervals in ns, an upper bound for the second. `None` if nothing
+    /// completed.
+    pub p99_at_most_ns: Option<u64>,
+    /// The topmost device in the same time, interpolated between samples of its counters; `None` if not counted.
+    pub device: Option<DeviceSecond>,
+}
+
+/// Figures of the topmost device in a second, for all streams of the phase.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeviceSecond {
+    /// Requests per second.
+    pub iops: f64,
+    /// 10^6 bytes per second.
+    pub mb_per_s: f64,
+    /// Mean time of a request in ns; `None` where none completed.
+    pub latency_ns: Option<f64>,
+    /// Mean requests in its queue.
+    pub in_flight: f64,
+}
+
+/// Time series of all runs in the recorded intervals: a hundredth of a run each, 10 ms to 1 s. Each list has one
+/// entry for each interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Course {
+    /// Index of the run within its job.
+    pub run: Vec<u32>,
+    /// Seconds from the beginning of the measured window.
+    pub start_s: Vec<f64>,
+    /// Length in seconds.
+    pub seconds: Vec<f64>,
+    /// Mean operations in flight, all directions.
+    pub depth_mean: Vec<f64>,
+    /// Completed operations by direction (`read`).
+    pub directions: BTreeMap<String, CourseOf>,
+    /// The most neighbouring intervals that an entry joins; more than 1 if there were too many. The median of
+    /// joined intervals is their mean weighted by operations, and the 99th percentile is the largest, an upper
+    /// bound.
+    pub joined: u32,
+}
+
+/// Time series of one direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CourseOf {
+    /// Operations per second.
+    pub iops: Vec<f64>,
+    /// 10^6 bytes per second.
+    pub mb_per_s: Vec<f64>,
+    /// Median of latency in ns; `None` if nothing completed, as in the next two.
+    pub p50_ns: Vec<Option<u64>>,
+    /// 99th percentile of latency in ns, however few operations there were.
+    pub p99_ns: Vec<Option<u64>>,
+    /// Largest latency in ns.
+    pub max_ns: Vec<Option<u64>>,
+}
+
+/// Latencies as a histogram of [`LatencyBuckets::PER_DECADE`] buckets to a power of ten.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LatencyBuckets {
+    /// Start of each bucket in ns, ascending: 10^(k/50) for a whole k. The bucket ends at 10^((k+1)/50). Empty
+    /// buckets are left out.
+    pub from_ns: Vec<f64>,
+    /// Operations in each.
+    pub ops: Vec<u64>,
+}
+
+impl LatencyBuckets {
+    /// Buckets to a power of ten.
+    pub const PER_DECADE: f64 = 50.0;
+
+    /// The end of the bucket that starts at `from_ns`.
+    pub fn end_ns(from_ns: f64) -> f64 {
+        from_ns * 10_f64.powf(1.0 / Self::PER_DECADE)
+    }
+
+    /// How many operations there are.
+    pub fn count(&self) -> u64 {
+        self.ops.iter().fold(0, |sum, ops| sum.saturating_add(*ops))
+    }
+}
+
+impl From<&Distribution> for LatencyBuckets {
+    fn from(of: &Distribution) -> Self {
+        let mut buckets: BTreeMap<i64, u64> = BTreeMap::new();
+        for (ns, ops) in of.bins.iter().filter(|(_, ops)| *ops > 0) {
+            // Add a little: the logarithm of a whole power may be slightly too small.
+            let k = ((*ns).max(1) as f64).log10().mul_add(Self::PER_DECADE, 1e-9).floor() as i64;
+            let bucket = buckets.entry(k).or_default();
+            *bucket = bucket.saturating_add(*ops);
+        }
+        let from = |k: i64| {
+            let ns = 10_f64.powf(k as f64 / Self::PER_DECADE);
+            // Four digits are finer than a bucket.
+            (ns * 1e3).round() / 1e3
+        };
+        Self { from_ns: buckets.keys().map(|k| from(*k)).collect(), ops: buckets.into_values().collect() }
+    }
+}
+
+/// How the rate of a result behaved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Steadiness {
+    /// The answer in one word.
+    pub state: State,
+    /// The reason in one sentence with its numbers.
+    pub sentence: String,
+    /// Seconds at the beginning of the window that were still warm-up (MSER-5), the most of all runs.
+    pub warm_up_s: f64,
+    /// Change of the rate per minute as a share of its mean, with its 95 % interval; `None` if too few intervals
+    /// are independent, or if the run is too short to extrapolate to minutes.
+    pub drift_per_minute: Option<Estimate>,
+    /// The SNIA rule applied to the same rates; `None` with fewer than five rounds.
+    pub snia: Option<Snia>,
+}
+
+/// The five answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "SCREAMING-KEBAB-CASE")]
+pub enum State {
+    /// Surely no drift larger than allowed.
+    Steady,
+    /// Surely a drift larger than allowed.
+    Drifting,
+    /// A step from one level to another.
+    Cliff,
+    /// No steady part was reached.
+    WarmUp,
+    /// Neither could be shown: this needs longer runs.
+    Unproven,
+}
+
+impl State {
+    /// The meaning of the word, for a reader who sees it for the first time.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Steady => "no drift above the limit",
+            Self::Drifting => "the rate rises or falls",
+            Self::Cliff => "the rate changes in a step",
+            Self::WarmUp => "the rate was not steady yet",
+            Self::Unproven => "the runs are too short to tell",
+        }
+    }
+}
+
+/// A number with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Estimate {
+    /// The number.
+    pub value: f64,
+    /// Lower and upper bound at 95 % confidence.
+    pub interval: [f64; 2],
+}
+
+/// The steady state criterion of the SNIA Solid State Storage Performance Test Specification 2.0 over five rounds:
+/// the largest and smallest value differ by at most 20 % of the mean, and the fitted line rises or falls by at most
+/// 10 %.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Snia {
+    /// Whether the last five rounds meet it.
+    pub met: bool,
+    /// Rounds that there were; a round is a run, or in a single run a fifth or more of its window.
+    pub rounds: u32,
+    /// Largest less smallest of the last five, as a share of their mean.
+    pub excursion: f64,
+    /// Largest less smallest value of the line fitted to the last five, as a share of their mean.
+    pub slope: f64,
+}
+
+impl State {
+    /// The word shown in every format.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Steady => "STEADY",
+            Self::Drifting => "DRIFTING",
+            Self::Cliff => "CLIFF",
+            Self::WarmUp => "WARM-UP",
+            Self::Unproven => "UNPROVEN",
+        }
+    }
+}
+
+/// Counters of the topmost device during one run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeviceFigures {
+    /// Operations that fathom issued, warm-up and drain included, to be compared with `ios`.
+    pub issued_ops: u64,
+    /// Bytes that fathom issued.
+    pub issued_bytes: u64,
+    /// Requests that the device completed.
+    pub ios: u64,
+    /// Bytes completed.
+    pub bytes: u64,
+    /// Mean requests in its queue: its time in queue over the time.
+    pub depth_mean: f64,
+    /// Total time of all requests in ms, including waiting.
+    pub busy_ms: u64,
+}
+
+/// Requests of the topmost device for the operations of a result, over all runs with both counts. The counters
+/// include warm-up and drain, as the issued operations do; the ratio of the two applies to the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtDevice {
+    /// Operations per second in the window, the mean of these runs.
+    pub iops: f64,
+    issued_ops: u64,
+    ios: u64,
+    bytes: u64,
+}
+
+impl AtDevice {
+    /// Adds up runs, each with its operations per second; `None` if nothing was issued.
+    pub fn sum_runs(runs: &[(f64, DeviceFigures)]) -> Option<Self> {
+        let sum =
+            |of: fn(&DeviceFigures) -> u64| runs.iter().fold(0u64, |sum, (_, d)| sum.saturating_add(of(d)));
+        let issued_ops = sum(|d| d.issued_ops);
+        (issued_ops > 0).then(|| Self {
+            iops: runs.iter().map(|(iops, _)| iops).sum::<f64>() / runs.len() as f64,
+            issued_ops,
+            ios: sum(|d| d.ios),
+            bytes: sum(|d| d.bytes),
+        })
+    }
+
+    /// Requests that the device completes per second at this rate of operations.
+    pub fn requests_per_s(&self, iops: f64) -> f64 {
+        iops * self.ios as f64 / self.issued_ops as f64
+    }
+
+    /// Bytes that the device moves per second at this rate of operations.
+    pub fn bytes_per_s(&self, iops: f64) -> f64 {
+        iops * self.bytes as f64 / self.issued_ops as f64
+    }
+
+    /// Mean size of its requests; `None` without requests.
+    pub fn request_bytes(&self) -> Option<u64> {
+        self.bytes.checked_div(self.ios)
+    }
+}
+
+/// Use of the host's CPUs and memory during a run, including warm-up and drain. Each value is a share of the run's
+/// time; `None` if it was not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostFigures {
+    /// CPU time of the busiest worker, as a share of one CPU.
+    pub worker_cpu: Option<f64>,
+    /// Time in which CPUs worked, neither idle nor waiting for I/O, as a share of all CPUs (`/proc/stat`).
+    pub cpu: Option<f64>,
+    /// Time in which some task waited for I/O (`/proc/pressure/io`, `some`).
+    pub io_pressure: Option<f64>,
+    /// Time in which some task waited for a CPU (`/proc/pressure/cpu`, `some`).
+    pub cpu_pressure: Option<f64>,
+    /// Time in which some task waited for memory (`/proc/pressure/memory`, `some`).
+    pub memory_pressure: Option<f64>,
+    /// Time for which a CPU quota paused threads of fathom's cgroup (`cpu.stat`), all of them added up: may exceed
+    /// 1.
+    pub quota_paused: Option<f64>,
+}
+
+impl HostFigures {
+    /// Whether none of these values is known.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The most memory for all logs of a measurement: people and their tools cannot read longer ones.
+pub const MAX_BYTES: usize = 1 << 30;
+
+/// An operation that was counted in a measured window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// When its completion was seen, in ns since the phase began.
+    pub end_ns: u64,
+    /// From the submission to the completion, in ns; in an open loop from the intended start.
+    pub latency_ns: u64,
+    /// The part of the latency after the submission, in ns.
+    pub service_ns: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u32,
+    /// Index of its target among the worker's targets.
+    pub file: u16,
+    /// Whether it is a read, write, trim or sync.
+    pub kind: Kind,
+    /// Number of its share in the stream's `op_priorities`, from 1; 0 for none.
+    pub share: u8,
+}
+
+/// Operations of one kind, summed over an interval of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// End of the interval, in ns since the phase began.
+    pub end_ns: u64,
+    /// Kind of the operations.
+    pub kind: Kind,
+    /// How many completed.
+    pub operations: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// The sum of their latencies in ns.
+    pub latency_ns: u64,
+    /// Largest latency in ns.
+    pub max_ns: u64,
+}
+
+/// The log of a worker in one phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// All operations, in the order of their completions.
+    Each(Vec<Operation>),
+    /// Sums over intervals.
+    Intervals(Intervals),
+}
+
+/// Intervals of equal length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Intervals {
+    /// Start of the first interval, in ns since the phase began.
+    pub from_ns: u64,
+    /// Length of each in ns.
+    pub length_ns: u64,
+    /// Intervals with completions, in their order.
+    pub all: Vec<Interval>,
+    /// When the last operation completed, in ns since the phase began.
+    pub last_ns: u64,
+}
+
+/// The log of one worker, with its place in the session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerLog {
+    /// Number of the run, attempts counted, from 1.
+    pub run: usize,
+    /// Index of the job.
+    pub job: usize,
+    /// Index of its phase.
+    pub phase: usize,
+    /// Index of the stream in the phase.
+    pub stream: usize,
+    /// Number of the worker over all phases of the job, from 1.
+    pub number: u32,
+    /// When the phase began, in ms since 1970.
+    pub began_unix_ms: u64,
+    /// Logged operations.
+    pub rows: Rows,
+}
+
+impl Rows {
+    /// An empty log. With a `length_ns` it sums over intervals that count from `from_ns`; with 0 it keeps each
+    /// operation.
+    pub fn new(from_ns: u64, length_ns: u64) -> Self {
+        let intervals = Intervals { from_ns, length_ns, ..Intervals::default() };
+        if length_ns == 0 { Self::Each(Vec::new()) } else { Self::Intervals(intervals) }
+    }
+
+    /// Adds operations that follow the earlier ones. Returns the bytes of memory that the log grew by.
+    pub fn take(&mut self, operations: &[Operation]) -> usize {
+        match self {
+            Self::Each(all) => {
+                all.extend_from_slice(operations);
+                size_of_val(operations)
+            }
+            Self::Intervals(intervals) => {
+                let before = intervals.all.len();
+                for operation in operations {
+                    intervals.add(operation);
+                }
+                (intervals.all.len() - before) * size_of::<Interval>()
+            }
+        }
+    }
+
+    /// The log as intervals of `length_ns` from `from_ns` on. A log that has intervals already is unchanged.
+    pub fn intervals(&self, from_ns: u64, length_ns: u64) -> Intervals {
+        match self {
+            Self::Each(operations) => {
+                let mut intervals = Intervals { from_ns, length_ns, ..Intervals::default() };
+                for operation in operations {
+                    intervals.add(operation);
+                }
+                intervals
+            }
+            Self::Intervals(intervals) => intervals.clone(),
+        }
+    }
+}
+
+impl Intervals {
+    /// Adds an operation to the interval in which it ended. This is one of the last intervals, because operations
+    /// arrive in order.
+    fn add(&mut self, operation: &Operation) {
+        let Operation { kind, latency_ns, length, .. } = *operation;
+        let each = self.length_ns.max(1);
+        let number = operation.end_ns.saturating_sub(self.from_ns) / each + 1;
+        let end_ns = self.from_ns.saturating_add(number.saturating_mul(each));
+        let first = self.all.iter().rposition(|i| i.end_ns < end_ns).map_or(0, |at| at + 1);
+        let found = self.all[first..].iter().position(|i| i.kind == kind);
+        let at = found.map_or(self.all.len(), |at| first + at);
+        if at == self.all.len() {
+            self.all.push(Interval { end_ns, kind, operations: 0, bytes: 0, latency_ns: 0, max_ns: 0 });
+        }
+        let interval = &mut self.all[at];
+        interval.operations += 1;
+        interval.bytes += u64::from(length);
+        interval.latency_ns = interval.latency_ns.saturating_add(latency_ns);
+        interval.max_ns = interval.max_ns.max(latency_ns);
+        self.last_ns = operation.end_ns;
+    }
+}
+
+/// Something that a comparison could not measure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NotMeasured {
+    /// Name in the table and work: `vda, 8K random write`. Empty if an old session has only a sentence, which is
+    /// then the reason.
+    pub name: String,
+    /// The reason.
+    pub why: String,
+}
+
+impl fmt::Display for NotMeasured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let between = if self.name.is_empty() { "" } else { ": " };
+        write!(f, "{}{between}{}", self.name, self.why)
+    }
+}
+
+/// Each reason once, with the names of everything that it prevents from being measured.
+pub fn by_reason(all: &[NotMeasured]) -> Vec<(Vec<&str>, &str)> {
+    let mut reasons: Vec<(Vec<&str>, &str)> = Vec::new();
+    for NotMeasured { name, why } in all {
+        let name = Some(name.as_str()).filter(|name| !name.is_empty());
+        match reasons.iter_mut().find(|(_, known)| known == why) {
+            Some((names, _)) => names.extend(name),
+            None => reasons.push((name.into_iter().collect(), why)),
+        }
+    }
+    reasons
+}
+
+/// Reads the entries, or the sentences that older sessions have in their place.
+///
+/// # Errors
+/// The error of the deserializer.
+pub(crate) fn or_sentences<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<NotMeasured>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Kept {
+        Apart(NotMeasured),
+        Sentence(String),
+    }
+    let apart = |kept| match kept {
+        Kept::Apart(both) => both,
+        Kept::Sentence(why) => NotMeasured { name: String::new(), why },
+    };
+    Ok(Vec::<Kept>::deserialize(from)?.into_iter().map(apart).collect())
+}
+
+#[cfg(test)]
+fn operation(end_ns: u64, latency_ns: u64, kind: Kind) -> Operation {
+    Operation { end_ns, latency_ns, service_ns: latency_ns, offset: 0, length: 512, file: 0, kind, share: 0 }
+}
+
+#[test]
+fn latency_buckets_keep_all_operations() {
+    let latencies = Distribution {
+        count: 7,
+        bins: vec![(0, 1), (1000, 2), (1040, 3), (100_000, 1)],
+        ..Distribution::default()
+    };
+    let buckets = LatencyBuckets::from(&latencies);
+    assert_eq!((buckets.count(), buckets.ops.as_slice()), (7, [1, 5, 1].as_slice()));
+    assert_eq!(buckets.from_ns, [1.0, 1000.0, 100_000.0]);
+    assert!((LatencyBuckets::end_ns(1000.0) - 1_047.128_5).abs() < 1e-3);
+    assert_eq!(LatencyBuckets::from(&Distribution::default()), LatencyBuckets::default());
+}
+
+#[test]
+fn intervals_keep_all_operations_by_kind() {
+    let all: Vec<Operation> =
+        (0..100).map(|i| operation(i * 7, i, if i % 3 == 0 { Kind::Write } else { Kind::Read })).collect();
+    let mut taken = Rows::new(0, 50);
+    let grown: usize = all.chunks(9).map(|some| taken.take(some)).sum();
+    let mut each = Rows::new(0, 0);
+    each.take(&all);
+    assert_eq!(each.intervals(0, 50), taken.intervals(0, 1));
+    let intervals = taken.intervals(0, 1).all;
+    assert_eq!(grown, size_of_val(&intervals[..]));
+    assert_eq!(intervals.iter().map(|s| s.operations).sum::<u64>(), 100);
+    assert_eq!(intervals.iter().map(|s| s.latency_ns).sum::<u64>(), 4950);
+    assert!(intervals.iter().all(|s| s.end_ns % 50 == 0 && s.max_ns < s.end_ns / 7 + 1));
+    assert!(intervals.is_sorted_by_key(|s| s.end_ns));
+    assert_eq!(intervals.iter().filter(|s| s.end_ns == 100).count(), 2);
+}
+
+#[test]
+fn intervals_at_the_largest_time_do_not_overflow() {
+    let mut rows = Rows::new(1, 3);
+    rows.take(&[operation(u64::MAX, u64::MAX, Kind::Read), operation(u64::MAX, 7, Kind::Read)]);
+    let intervals = rows.intervals(0, 0).all;
+    assert_eq!((intervals.len(), intervals[0].operations, intervals[0].latency_ns), (1, 2, u64::MAX));
+}
+
+#[test]
+fn reasons_are_grouped_except_sentences_of_old_sessions() {
+    let not_measured = |name: &str, why: &str| NotMeasured { name: name.into(), why: why.into() };
+    let all = [
+        not_measured("a, b: c", "no: it is late"),
+        not_measured("", "d: gone"),
+        not_measured("e", "no: it is late"),
+    ];
+    assert_eq!(by_reason(&all), [(vec!["a, b: c", "e"], "no: it is late"), (vec![], "d: gone")]);
+    assert_eq!(all.map(|n| n.to_string()), ["a, b: c: no: it is late", "d: gone", "e: no: it is late"]);
+}

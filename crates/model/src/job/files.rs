@@ -1,0 +1,356 @@
+//! How a stream uses its files: cache modes, calls that make writes stable, creation, and a file that workers
+//! share.
+
+use crate::units::show_block;
+use serde::{Deserialize, Serialize};
+
+/// Open flags that decide about the page cache and durability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Cache {
+    /// `O_DIRECT`: bypasses the page cache, if the file system supports it.
+    Direct,
+    /// No flag: through the page cache.
+    Buffered,
+    /// `O_SYNC`: through the page cache, each write waits until data and metadata are on stable storage.
+    Sync,
+    /// `O_DSYNC`: through the page cache; each write waits until it can be read back after a crash.
+    Dsync,
+    /// `O_DIRECT | O_SYNC`.
+    DirectSync,
+    /// `O_DIRECT | O_DSYNC`.
+    DirectDsync,
+    /// Memory mapped: loads and stores through the page cache. Only with the engine `mmap`.
+    Mmap,
+}
+
+impl Cache {
+    /// All cache modes.
+    pub const ALL: [Self; 7] = [
+        Self::Direct,
+        Self::Buffered,
+        Self::Sync,
+        Self::Dsync,
+        Self::DirectSync,
+        Self::DirectDsync,
+        Self::Mmap,
+    ];
+
+    /// Whether it opens with `O_DIRECT`.
+    pub fn is_direct(self) -> bool {
+        matches!(self, Self::Direct | Self::DirectSync | Self::DirectDsync)
+    }
+
+    /// Whether each write must be stable before it completes (`O_SYNC`, `O_DSYNC`).
+    pub fn is_sync(self) -> bool {
+        self.is_full_sync() || matches!(self, Self::Dsync | Self::DirectDsync)
+    }
+
+    /// Whether that includes all metadata (`O_SYNC`).
+    pub fn is_full_sync(self) -> bool {
+        matches!(self, Self::Sync | Self::DirectSync)
+    }
+
+    /// The word of the flag `--cache`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Buffered => "buffered",
+            Self::Sync => "sync",
+            Self::Dsync => "dsync",
+            Self::DirectSync => "direct-sync",
+            Self::DirectDsync => "direct-dsync",
+            Self::Mmap => "mmap",
+        }
+    }
+
+    /// One line for `--help`.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Direct => "O_DIRECT: past the page cache",
+            Self::Buffered => "through the page cache",
+            Self::Sync => {
+                "through the page cache, each write stable with its metadata before it completes (O_SYNC)"
+            }
+            Self::Dsync => "through the page cache, each write stable before it completes (O_DSYNC)",
+            Self::DirectSync => "O_DIRECT and O_SYNC",
+            Self::DirectDsync => "O_DIRECT and O_DSYNC",
+            Self::Mmap => "loads and stores to a memory mapping (engine mmap)",
+        }
+    }
+}
+
+/// A call between writes that makes them stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Flush {
+    /// The system call.
+    pub call: SyncCall,
+    /// Writes of a lane between calls; `calls` calls are evenly spread over them.
+    pub every: u32,
+    /// Number of calls for `every` writes; normally 1.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub calls: u32,
+    /// Whether the call waits for the writes in flight, and later writes wait for it. Otherwise it covers completed
+    /// writes only.
+    pub drain: bool,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+/// Mean number of writes before a call, as a fraction: `writes` for `calls` calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Every {
+    /// At least 1.
+    pub writes: u32,
+    /// At least 1.
+    pub calls: u32,
+}
+
+impl Every {
+    /// One call after this many writes.
+    pub const fn writes(writes: u32) -> Self {
+        Self { writes, calls: 1 }
+    }
+
+    /// `8`, `2.9`.
+    pub fn format_count(self) -> String {
+        (f64::from(self.writes) / f64::from(self.calls.max(1))).to_string()
+    }
+}
+
+impl Flush {
+    /// Writes before a call, in the mean.
+    pub fn how_often(&self) -> Every {
+        Every { writes: self.every, calls: self.calls }
+    }
+
+    /// `fdatasync after each write`, `fsync after every 8 writes`.
+    pub fn describe(&self) -> String {
+        match (self.every, self.calls) {
+            (1, 1) => format!("{} after each write", self.call.word()),
+            _ => format!("{} after every {} writes", self.call.word(), self.how_often().format_count()),
+        }
+    }
+}
+
+/// A call that makes writes stable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SyncCall {
+    /// `fsync`: data and metadata. For a mapping `msync(MS_SYNC)`.
+    #[default]
+    Fsync,
+    /// `fdatasync`: data, and the metadata needed to read them back.
+    Fdatasync,
+    /// `sync_file_range`: starts and awaits write-back of the whole file; no metadata, no flush of the device's
+    /// cache.
+    SyncFileRange,
+}
+
+impl SyncCall {
+    /// Its name in the manual.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+            Self::SyncFileRange => "sync_file_range",
+        }
+    }
+}
+
+/// A file that is made if it is missing, and kept unless `unlink` is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Create {
+    /// Its length.
+    pub bytes: u64,
+    /// Its content before the first run.
+    pub filling: Filling,
+    /// Whether it is removed at the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlink: bool,
+}
+
+/// Content of a file before the first run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Filling {
+    /// Empty: the file grows by each write.
+    Nothing,
+    /// Nothing, with blocks allocated beyond its end.
+    Reserved,
+    /// A hole of the full length.
+    Hole,
+    /// Allocated blocks that were never written.
+    Blocks,
+    /// Data that nothing else has.
+    #[default]
+    Data,
+}
+
+impl Filling {
+    /// All values with their words.
+    pub const WORDS: [(&'static str, Self); 5] = [
+        ("data", Self::Data),
+        ("blocks", Self::Blocks),
+        ("nothing", Self::Nothing),
+        ("reserved", Self::Reserved),
+        ("hole", Self::Hole),
+    ];
+
+    /// The typed word.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, filling)| *filling == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// A file in which every worker of every host has its own part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Shared {
+    /// The layout of the parts.
+    pub layout: Layout,
+    /// Passes over its own part after which each worker ends; `None` if another rule ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<u32>,
+}
+
+/// Layout of a file for tasks: a sequence of segments, each with one block of every task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// One segment: each task has one block, of the largest possible size.
+    Segmented,
+    /// Blocks of one transfer, assigned to the tasks in turn.
+    Strided,
+    /// Blocks of this many bytes.
+    Blocks(u64),
+}
+
+impl Layout {
+    /// The layout in words, followed by the size of a block if it is not otherwise known.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Segmented => "segmented".into(),
+            Self::Strided => "strided".into(),
+            Self::Blocks(bytes) => show_block(bytes),
+        }
+    }
+}
+
+/// The blocks of one task in a shared span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnBlocks {
+    /// Length of each of its blocks in bytes.
+    pub block_bytes: u64,
+    /// Number of its blocks: one in each segment.
+    pub segments: u64,
+    /// From the beginning of the span to its first.
+    first: u64,
+    /// Distance from the beginning of one block to the next.
+    step: u64,
+}
+
+impl OwnBlocks {
+    /// The blocks of task `task` of `tasks` in a span, for transfers of this size; `None` if there is not a
+    /// complete block for each task. The remainder after the last complete segment belongs to no task.
+    pub fn for_task(
+        layout: Layout,
+        span_bytes: u64,
+        transfer: u64,
+        (task, tasks): (u64, u64),
+    ) -> Option<Self> {
+        let (transfer, tasks) = (transfer.max(1), tasks.max(1));
+        let block_bytes = match layout {
+            Layout::Segmented => span_bytes / tasks / transfer * transfer,
+            Layout::Strided => transfer,
+            Layout::Blocks(bytes) => bytes,
+        };
+        let step = block_bytes.checked_mul(tasks).filter(|step| *step > 0 && task < tasks)?;
+        let segments = if layout == Layout::Segmented { 1 } else { span_bytes / step };
+        (segments > 0).then_some(Self { block_bytes, segments, first: task * block_bytes, step })
+    }
+
+    /// Total bytes.
+    pub fn bytes(&self) -> u64 {
+        self.block_bytes * self.segments
+    }
+
+    /// Converts an offset within the task's own blocks to an offset in the span; the rest of the block follows
+    /// there contiguously.
+    #[inline]
+    pub fn place(&self, own: u64) -> u64 {
+        self.first + own / self.block_bytes * self.step + own % self.block_bytes
+    }
+
+    /// The span offsets of each block.
+    pub fn places(self) -> impl Iterator<Item = std::ops::Range<u64>> {
+        (0..self.segments).map(move |segment| {
+            let start = self.first + segment * self.step;
+            start..start + self.block_bytes
+        })
+    }
+}
+
+/// IOR writes: segment i, block of task r, transfer j are at (i x tasks + r) x b + j x t.
+
+#[test]
+fn blocks_have_the_offsets_of_ior() {
+    let at = |layout, span, transfer, task| -> Vec<u64> {
+        let own =
+            OwnBlocks::for_task(layout, span, transfer, (task, 2)).unwrap_or_else(|| panic!("no blocks"));
+        (0..own.bytes() / transfer).map(|n| own.place(n * transfer)).collect()
+    };
+    // -b 47008 -t 47008 -s 3
+    assert_eq!(at(Layout::Strided, 6 * 47_008 + 5, 47_008, 0), [0, 94_016, 188_032]);
+    assert_eq!(at(Layout::Strided, 6 * 47_008 + 5, 47_008, 1), [47_008, 141_024, 235_040]);
+    // -b 4 -t 1 -s 1
+    assert_eq!(at(Layout::Segmented, 9, 1, 1), [4, 5, 6, 7]);
+    // -b 4 -t 2 -s 2
+    assert_eq!(at(Layout::Blocks(4), 16, 2, 1), [4, 6, 12, 14]);
+}
+
+#[test]
+fn the_parts_of_all_tasks_cover_the_segments_once() {
+    for layout in [Layout::Segmented, Layout::Strided, Layout::Blocks(6)] {
+        for (span, tasks) in [(60, 1), (61, 2), (100, 3), (1_000, 7)] {
+            let mut covered = vec![0_u8; span as usize];
+            let mut whole = 0;
+            for task in 0..tasks {
+                let own =
+                    OwnBlocks::for_task(layout, span, 3, (task, tasks)).unwrap_or_else(|| panic!("none"));
+                whole += own.bytes();
+                let by_places: Vec<u64> = own.places().flatten().collect();
+                let by_bytes: Vec<u64> = (0..own.bytes()).map(|b| own.place(b)).collect();
+                assert_eq!(by_places, by_bytes);
+                for byte in by_bytes {
+                    covered[byte as usize] += 1;
+                }
+            }
+            let (own, rest) = covered.split_at(whole as usize);
+            assert!(own.iter().all(|times| *times == 1), "{layout:?} {span} {tasks}");
+            assert!(rest.iter().all(|times| *times == 0) && (rest.len() as u64) < 6 * tasks, "{layout:?}");
+        }
+    }
+}
+
+#[test]
+fn spans_without_a_block_for_each_task_give_none() {
+    let has_blocks = |layout, span, tasks| OwnBlocks::for_task(layout, span, 4096, (0, tasks)).is_some();
+    assert!(has_blocks(Layout::Strided, 8192, 2) && !has_blocks(Layout::Strided, 8191, 2));
+    assert!(has_blocks(Layout::Segmented, 8192, 2) && !has_blocks(Layout::Segmented, 8191, 2));
+    assert!(!has_blocks(Layout::Blocks(0), 8192, 2) && !has_blocks(Layout::Blocks(u64::MAX), u64::MAX, 2));
+    assert!(OwnBlocks::for_task(Layout::Strided, 8192, 4096, (2, 2)).is_none());
+}

@@ -1,0 +1,897 @@
+//! Operations of a stream: their kinds, mix, sizes and order of offsets, zones, and the lines of an access
+//! specification with their pauses.
+
+use crate::units::{show_block, show_bytes, show_ns};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+/// The effect of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Moves bytes from the target.
+    Read,
+    /// Moves bytes to the target.
+    Write,
+    /// Gives bytes of the target back (discard, punched hole).
+    Trim,
+    /// Makes writes stable.
+    Sync,
+}
+
+impl Kind {
+    /// All kinds, in the order of their indices.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Sync];
+    /// The kinds that move bytes between memory and target.
+    pub const MOVING: [Self; 2] = [Self::Read, Self::Write];
+
+    /// `read`, `write`, `trim` or `sync`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Sync => "sync",
+        }
+    }
+}
+
+/// Shares of directions in percent; the rest are writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Mix {
+    /// Of operations that read.
+    pub read_percent: Percent,
+    /// Of operations that give blocks back.
+    #[serde(default)]
+    pub trim_percent: Percent,
+}
+
+/// A share from 0 to 100 %, stored in millionths of a percent, so that equal shares compare as equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percent(u32);
+
+/// Parts of a percent.
+const PARTS: u32 = 1_000_000;
+
+impl Percent {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// All.
+    pub const ALL: Self = Self(100 * PARTS);
+
+    /// A whole number of percent; values above 100 count as 100.
+    pub const fn whole(percent: u8) -> Self {
+        if percent >= 100 { Self::ALL } else { Self(percent as u32 * PARTS) }
+    }
+
+    /// The nearest share; `None` if `percent` is below 0, above 100 or not a number.
+    pub fn nearest(percent: f64) -> Option<Self> {
+        (0.0..=100.0).contains(&percent).then(|| Self((percent * f64::from(PARTS)).round() as u32))
+    }
+
+    /// As a number from 0 to 100.
+    pub fn get(self) -> f64 {
+        f64::from(self.0) / f64::from(PARTS)
+    }
+
+    /// The remainder after this and another share; 0 if they exceed 100 %.
+    #[must_use]
+    pub fn rest(self, other: Self) -> Self {
+        Self(Self::ALL.0.saturating_sub(self.0).saturating_sub(other.0))
+    }
+}
+
+/// `70`, `76.923077`: as few digits as there are.
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+/// Whole percents as whole numbers, as in files from before fractions existed.
+impl Serialize for Percent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_multiple_of(PARTS) {
+            return serializer.serialize_u32(self.0 / PARTS);
+        }
+        serializer.serialize_f64(self.get())
+    }
+}
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        Self::nearest(number).ok_or_else(|| D::Error::custom(format!("{number} is no share of 0 to 100 %")))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Percent {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Percent".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "description": "A share in percent.", "type": "number", "minimum": 0, "maximum": 100 })
+    }
+}
+
+impl Mix {
+    /// As many reads as writes, the default mix.
+    pub const EVEN: Self = Self::of_percents(50, 0);
+
+    /// A mix from whole percents of reads and trims.
+    pub const fn of_percents(reads: u8, trims: u8) -> Self {
+        Self { read_percent: Percent::whole(reads), trim_percent: Percent::whole(trims) }
+    }
+
+    /// The share of a direction; 0 for syncs, which are not drawn.
+    pub fn share(self, kind: Kind) -> Percent {
+        match kind {
+            Kind::Read => self.read_percent,
+            Kind::Write => self.read_percent.rest(self.trim_percent),
+            Kind::Trim => self.trim_percent,
+            Kind::Sync => Percent::NONE,
+        }
+    }
+
+    /// Whether operations of a direction come up at all.
+    pub fn does(self, kind: Kind) -> bool {
+        self.share(kind) > Percent::NONE
+    }
+
+    /// `read`, `write`, `trim`, `70/30`, `60/30/10`.
+    pub fn describe(self) -> String {
+        let [read, write, trim] = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| self.share(kind));
+        match (read, trim) {
+            (Percent::ALL, _) => "read".into(),
+            (Percent::NONE, Percent::NONE) => "write".into(),
+            (_, Percent::ALL) => "trim".into(),
+            (_, Percent::NONE) => format!("{read}/{write}"),
+            _ => format!("{read}/{write}/{trim}"),
+        }
+    }
+}
+
+/// A value for each direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PerKind<T> {
+    /// For operations that move bytes from the target.
+    pub read: T,
+    /// For operations that move bytes to the target.
+    pub write: T,
+    /// For operations that give blocks back.
+    pub trim: T,
+}
+
+impl<T: Clone> PerKind<T> {
+    /// The same value for every direction.
+    pub fn all(value: T) -> Self {
+        Self { read: value.clone(), write: value.clone(), trim: value }
+    }
+}
+
+impl<T: Copy + Default + PartialEq> PerKind<T> {
+    /// Directions that have a value, with their words.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, T)> {
+        let Self { read, write, trim } = *self;
+        let all = [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)];
+        all.into_iter().filter(|(_, value)| *value != T::default()).map(|(kind, value)| (kind.word(), value))
+    }
+
+    /// Of a kind; nothing for syncs.
+    pub fn for_kind(&self, kind: Kind) -> T {
+        match kind {
+            Kind::Read => self.read,
+            Kind::Write => self.write,
+            Kind::Trim => self.trim,
+            Kind::Sync => T::default(),
+        }
+    }
+}
+
+/// Sizes of operations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Sizes {
+    /// Always the same.
+    Fixed(u32),
+    /// Every multiple of the alignment (or of the smaller number, without alignment) between the two, equally
+    /// likely.
+    Range(u32, u32),
+    /// Sizes with weights.
+    Split(Vec<(u32, u32)>),
+}
+
+impl Sizes {
+    /// The only size; `None` if sizes differ.
+    pub fn fixed(&self) -> Option<u32> {
+        if let Self::Fixed(size) = self { Some(*size) } else { None }
+    }
+
+    /// The smallest.
+    pub fn least(&self) -> u32 {
+        match self {
+            Self::Fixed(size) | Self::Range(size, _) => *size,
+            Self::Split(sizes) => sizes.iter().map(|s| s.0).min().unwrap_or(0),
+        }
+    }
+
+    /// The largest.
+    pub fn most(&self) -> u32 {
+        match self {
+            Self::Fixed(size) | Self::Range(_, size) => *size,
+            Self::Split(sizes) => sizes.iter().map(|s| s.0).max().unwrap_or(0),
+        }
+    }
+
+    /// `4K`, `4K-64K`, `4K:60,64K:40`.
+    pub fn describe(&self) -> String {
+        let block = |b: u32| show_block(u64::from(b));
+        match self {
+            Self::Fixed(size) => block(*size),
+            Self::Range(least, most) => format!("{}-{}", block(*least), block(*most)),
+            Self::Split(sizes) => {
+                let all: u64 = sizes.iter().map(|(_, weight)| u64::from(*weight)).sum();
+                // As many digits as a share may be typed with.
+                let share = |weight: u32| (f64::from(weight) * 1e6 / all.max(1) as f64).round() / 1e4;
+                let one = |(size, weight): &(u32, u32)| format!("{}:{}", block(*size), share(*weight));
+                sizes.iter().map(one).collect::<Vec<_>>().join(",")
+            }
+        }
+    }
+
+    /// The sizes inside a name, where a bare number would not be read as a size: `512 B`, `4K`, `512-1000 B`.
+    pub fn in_a_name(&self) -> String {
+        let words = self.describe();
+        let bare = match self {
+            Self::Fixed(_) | Self::Range(..) => words.ends_with(|c: char| c.is_ascii_digit()),
+            Self::Split(_) => false,
+        };
+        if bare { format!("{words} B") } else { words }
+    }
+}
+
+/// The two families of orders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// One block after another.
+    Sequential,
+    /// Anywhere.
+    #[default]
+    Random,
+}
+
+/// Order of offsets with its parameters. Random offsets lie on a grid of the alignment, or of the smallest size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// From the position of the last operation of the lane onwards, around at the end of the span.
+    Sequential(Steps),
+    /// Every block of the span equally likely each time, with replacement.
+    Random,
+    /// Every block of the span once per pass, in an order that differs from pass to pass; workers divide the blocks.
+    Once,
+    /// Random with this chance in percent, else on from the last operation: sequential runs of geometric length.
+    Mixed(f64),
+    /// As [`Order::Mixed`], with a chance for each direction.
+    MixedEach(PerKind<f64>),
+    /// Block of rank k with a chance proportional to k^-theta; ranks are scattered over the span.
+    Zipf(f64),
+    /// Self-similar: the share h (0 to 0.5) of the blocks gets 1 - h of the operations, and recursively so inside
+    /// it. Scattered.
+    Pareto(f64),
+    /// Normal around the middle of the span, with this standard deviation in percent of the span; no offsets
+    /// outside the span.
+    Normal(f64),
+    /// Zones one after another, each with its share of the operations; uniform inside.
+    Zones(Vec<Zone>),
+}
+
+/// How a sequential order moves on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Steps {
+    /// Distance from the start of one operation to the start of the next; 0 for the size of the operation.
+    pub stride_bytes: u64,
+    /// Bytes skipped after each operation.
+    pub hole_bytes: u64,
+    /// From the end of the span to its beginning.
+    pub backwards: bool,
+    /// The first offset of each worker.
+    pub start: Start,
+}
+
+/// The first offset of each worker in a sequential order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// Each at its own share of the span.
+    #[default]
+    Spread,
+    /// All at the first byte: every worker touches the same blocks.
+    Same,
+    /// Each worker this many bytes after the previous one.
+    Every(u64),
+    /// All workers take the next block of one shared position.
+    Interlocked,
+}
+
+/// The position from which an operation continues in a mix of directions, unless its offset is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Positions {
+    /// From the last operation, whatever its direction.
+    #[default]
+    Shared,
+    /// From the last operation of its own direction; all directions begin at the same place.
+    Own,
+    /// As [`Positions::Own`]. When one direction reaches the end of the span, all of them restart.
+    OwnRestart,
+}
+
+/// A zone of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Zone {
+    /// Share of the operations in percent; all zones sum to 100.
+    pub access_percent: f64,
+    /// How much of the span it covers, in percent or bytes.
+    pub size: ZoneSize,
+}
+
+/// How much of a span a zone is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ZoneSize {
+    /// Percent of the span.
+    Percent(f64),
+    /// Bytes; a last zone that exceeds the span gets the rest.
+    Bytes(u64),
+    /// At most this many bytes; a zone without space gets no operations, and the others share its part.
+    UpTo(u64),
+}
+
+impl Positions {
+    /// Whether it is the default.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Order {
+    /// Whether the order is sequential or random; `None` for a blend of both.
+    pub fn pattern(&self) -> Option<Pattern> {
+        match self {
+            Self::Sequential(_) => Some(Pattern::Sequential),
+            Self::Mixed(_) | Self::MixedEach(_) => None,
+            _ => Some(Pattern::Random),
+        }
+    }
+
+    /// `sequential`, `random`, `zipf 1.1`, ...
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Sequential(steps) => {
+                let mut words = String::from("sequential");
+                if steps.backwards {
+                    words += " backwards";
+                }
+                if steps.stride_bytes > 0 {
+                    words += &format!(" stride {}", show_block(steps.stride_bytes));
+                }
+                if steps.hole_bytes > 0 {
+                    words += &format!(" holes {}", show_block(steps.hole_bytes));
+                }
+                words
+            }
+            Self::Random => "random".into(),
+            Self::Once => "random once".into(),
+            Self::Mixed(percent) => format!("{percent} % random"),
+            Self::MixedEach(PerKind { read, write, trim }) => {
+                format!("{read} % of reads, {write} % of writes and {trim} % of trims random")
+            }
+            Self::Zipf(theta) => format!("zipf {theta}"),
+            Self::Pareto(h) => format!("pareto {h}"),
+            Self::Normal(deviation) => format!("normal {deviation} %"),
+            Self::Zones(zones) => {
+                let words = zones.iter().map(|z| {
+                    let size = match z.size {
+                        ZoneSize::Percent(p) => format!("{p} %"),
+                        ZoneSize::UpTo(u64::MAX) => "the rest".into(),
+                        ZoneSize::Bytes(b) | ZoneSize::UpTo(b) => show_bytes(b),
+                    };
+                    format!("{} % to {size}", z.access_percent)
+                });
+                format!("zones ({})", words.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}
+
+/// Zones one after another from the span's first byte on, wrapping at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Strided {
+    /// Bytes, of all directions together, after which the next zone begins.
+    pub bytes: u64,
+    /// Bytes of a zone; a smaller zone is covered repeatedly.
+    pub range_bytes: u64,
+    /// Bytes skipped after each zone.
+    #[serde(default)]
+    pub skip_bytes: u64,
+}
+
+impl Strided {
+    /// Distance from the beginning of a zone to that of the next; at least 1.
+    pub fn step_bytes(&self) -> u64 {
+        self.range_bytes.saturating_add(self.skip_bytes).max(1)
+    }
+
+    /// The number of complete zones in a span of `span_bytes`.
+    pub fn whole(&self, span_bytes: u64) -> u64 {
+        span_bytes.checked_sub(self.range_bytes).map_or(0, |rest| rest / self.step_bytes() + 1)
+    }
+
+    /// Bytes of the zone that the span's end cuts off; 0 if it cuts none.
+    pub fn cut_off(&self, span_bytes: u64) -> u64 {
+        span_bytes.saturating_sub(self.whole(span_bytes).saturating_mul(self.step_bytes()))
+    }
+
+    /// Bytes moved in the zone that is cut off, by operations of `size`, each repeated `times` times, that cover it
+    /// in order.
+    pub fn last_bytes(&self, span_bytes: u64, size: u64, times: u64) -> u64 {
+        let fit = self.cut_off(span_bytes) / size.max(1);
+        fit.saturating_mul(size).saturating_mul(times).min(self.moved(size.saturating_mul(times)))
+    }
+
+    /// Bytes moved in a zone by operations of one size: the last operation is done completely.
+    pub fn moved(&self, size: u64) -> u64 {
+        self.bytes.checked_next_multiple_of(size.max(1)).unwrap_or(u64::MAX)
+    }
+
+    /// `in zones of 1G`, `in zones of 1G (256M each), 2G apart`.
+    pub fn describe(&self) -> String {
+        let each = if self.bytes == self.range_bytes {
+            String::new()
+        } else {
+            format!(" ({} each)", show_block(self.bytes))
+        };
+        let apart = match self.skip_bytes {
+            0 => String::new(),
+            skip => format!(", {} apart", show_block(skip)),
+        };
+        format!("in zones of {}{each}{apart}", show_block(self.range_bytes))
+    }
+}
+
+/// The blocks, their order and the direction of operations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Access {
+    /// First byte of the span.
+    pub offset_bytes: u64,
+    /// Bytes from there that may be touched.
+    pub span_bytes: u64,
+    /// Zones of the span that are used one at a time; `None` without zones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strided: Option<Strided>,
+    /// Lines of an access specification, one in the plain case. Each operation draws its line by weight.
+    pub lines: Vec<Line>,
+}
+
+/// One line of an access specification.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Line {
+    /// Weight among the lines; a plan's weights sum to 100.
+    pub weight: u32,
+    /// Order of offsets.
+    pub order: Order,
+    /// Whether directions share one position or have one each.
+    #[serde(default, skip_serializing_if = "Positions::is_default")]
+    pub positions: Positions,
+    /// Operations in a row from each random offset; 1 draws every offset.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub consecutive: u32,
+    /// Mean length of rows from each random offset, geometrically distributed; `None` if `consecutive` gives a
+    /// fixed length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_length: Option<f64>,
+    /// Concurrent sequential runs: each operation continues one of them, chosen at random.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub interleaved: u32,
+    /// Operations on each place before the next one; normally 1.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub times: u32,
+    /// Shares of directions, drawn per operation.
+    pub mix: Mix,
+    /// Whether directions are drawn only at random offsets, so that a whole row has one direction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mix_by_run: bool,
+    /// Sizes of reads, writes and trims.
+    pub sizes: PerKind<Sizes>,
+    /// Alignment of offsets, counted from the span's first byte; 0 for that of the target.
+    pub align_bytes: u64,
+    /// Operations in a burst; matters only with `delay_ns`.
+    pub burst: u32,
+    /// Mean pause before each burst, from the completion of the previous one; 0 for none.
+    pub delay_ns: u64,
+    /// How pauses vary around that.
+    #[serde(default, skip_serializing_if = "ThinkLaw::is_fixed")]
+    pub delay_law: ThinkLaw,
+    /// Whether `delay_ns` is the period from the beginning of one burst to the next, so that delays are made up
+    /// for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_period: bool,
+    /// Size of an operation in the opposite direction after each; 0 for none.
+    pub reply_bytes: u32,
+    /// Whether a write of the same bytes follows each trim.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub writes_after_trims: bool,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+impl Access {
+    /// The plain access: one order, one size, reads and writes.
+    pub fn plain(pattern: Pattern, block_bytes: u32, read_percent: u8) -> Self {
+        let order = match pattern {
+            Pattern::Sequential => Order::Sequential(Steps::default()),
+            Pattern::Random => Order::Random,
+        };
+        let line = Line {
+            weight: 100,
+            order,
+            positions: Positions::default(),
+            consecutive: 1,
+            run_length: None,
+            interleaved: 1,
+            times: 1,
+            mix: Mix::of_percents(read_percent, 0),
+            mix_by_run: false,
+            sizes: PerKind::all(Sizes::Fixed(block_bytes)),
+            align_bytes: 0,
+            burst: 1,
+            delay_ns: 0,
+            delay_law: ThinkLaw::Fixed,
+            by_period: false,
+            reply_bytes: 0,
+            writes_after_trims: false,
+        };
+        Self { offset_bytes: 0, span_bytes: u64::MAX, strided: None, lines: vec![line] }
+    }
+
+    /// `4K random read`, `1M sequential write`, `4K random 70/30`, `4K-64K zipf 1.1 read`.
+    pub fn describe(&self) -> String {
+        let words = match self.lines.as_slice() {
+            [line] => line.describe(),
+            lines => format!("{} lines", lines.len()),
+        };
+        self.strided.map_or(words.clone(), |zones| format!("{words} {}", zones.describe()))
+    }
+
+    /// `read`, `write`, `trim` or the mix as `70/30`, with trims `60/30/10`.
+    pub fn direction(&self) -> String {
+        match self.lines.as_slice() {
+            [line] => line.direction(),
+            _ => "mixed".into(),
+        }
+    }
+
+    /// Whether all is sequential, or all is random in some way; `None` for a blend.
+    pub fn pattern(&self) -> Option<Pattern> {
+        let mut patterns = self.lines.iter().map(Line::pattern);
+        let first = patterns.next().flatten()?;
+        patterns.all(|p| p == Some(first)).then_some(first)
+    }
+
+    /// The only size of all operations; `None` if sizes differ.
+    pub fn block_bytes(&self) -> Option<u32> {
+        let (least, most) = (self.smallest_bytes(), self.largest_bytes());
+        (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)
+    }
+
+    /// The size of operations that are strictly sequential, and how often each block is touched; `None` for any
+    /// other access.
+    pub fn in_order(&self) -> Option<(u64, u64)> {
+        let [line] = self.lines.as_slice() else { return None };
+        let plain = matches!(
+            line.order,
+            Order::Sequential(Steps { stride_bytes: 0, hole_bytes: 0, backwards: false, .. })
+        );
+        let size: u64 = self.block_bytes().filter(|_| plain && line.positions == Positions::Shared)?.into();
+        // An alignment that does not divide the size leaves gaps between operations.
+        let is_close = line.align_bytes == 0 || size.is_multiple_of(line.align_bytes);
+        is_close.then(|| (size, if line.has_pairs() { 2 } else { 1 }))
+    }
+
+    /// The largest operation.
+    pub fn largest_bytes(&self) -> u32 {
+        let lines = self.lines.iter();
+        lines
+            .map(|l| l.drawn_sizes().map(Sizes::most).max().unwrap_or(0).max(l.reply_bytes))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// The smallest operation, replies aside.
+    pub fn smallest_bytes(&self) -> u32 {
+        self.lines.iter().flat_map(|l| l.drawn_sizes().map(Sizes::least)).min().unwrap_or(0)
+    }
+
+    /// The share of reads if it is the same in all lines and nothing is trimmed.
+    pub fn read_percent(&self) -> Option<Percent> {
+        let first = self.lines.first()?.mix;
+        (!first.does(Kind::Trim) && self.lines.iter().all(|l| l.mix == first)).then_some(first.read_percent)
+    }
+
+    /// The kinds of operation that this access draws, syncs aside.
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(|k| self.lines.iter().any(|l| l.does(*k)))
+    }
+
+    /// Whether anything is read.
+    pub fn reads(&self) -> bool {
+        self.kinds().any(|k| k == Kind::Read)
+    }
+
+    /// Whether anything is changed: written or trimmed.
+    pub fn writes(&self) -> bool {
+        self.kinds().any(|k| k != Kind::Read)
+    }
+}
+
+impl Line {
+    /// Whether operations of a kind are drawn.
+    pub fn does(&self, kind: Kind) -> bool {
+        let replies = |to: Kind| self.reply_bytes > 0 && self.mix.does(to);
+        let follows = match kind {
+            Kind::Read => replies(Kind::Write),
+            Kind::Write => replies(Kind::Read) || self.has_pairs(),
+            Kind::Trim | Kind::Sync => false,
+        };
+        self.mix.does(kind) || follows
+    }
+
+    /// Whether writes follow trims of the same bytes.
+    pub fn has_pairs(&self) -> bool {
+        self.writes_after_trims && self.mix.does(Kind::Trim)
+    }
+
+    /// `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.
+    pub fn direction(&self) -> String {
+        match self.mix.describe() {
+            words if !self.has_pairs() => words,
+            _ if self.mix.trim_percent == Percent::ALL => "trimwrite".into(),
+            words => format!("{words}, a write after each trim"),
+        }
+    }
+
+    /// Sizes of the directions that are drawn; a write after a trim has the size of the trim.
+    pub fn drawn_sizes(&self) -> impl Iterator<Item = &Sizes> {
+        let PerKind { read, write, trim } = &self.sizes;
+        [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)]
+            .into_iter()
+            .filter_map(|(kind, sizes)| self.mix.does(kind).then_some(sizes))
+    }
+
+    /// Whether the access is sequential or random; `None` for a blend of both.
+    pub fn pattern(&self) -> Option<Pattern> {
+        self.order.pattern().filter(|_| !self.is_in_rows())
+    }
+
+    /// Whether several operations follow each other from a random offset.
+    pub fn is_in_rows(&self) -> bool {
+        let goes_on = self.consecutive > 1 || self.run_length.is_some_and(|length| length > 1.0);
+        goes_on && self.order.pattern() != Some(Pattern::Sequential)
+    }
+
+    fn describe(&self) -> String {
+        let mut sizes: Vec<String> = Vec::new();
+        for words in self.drawn_sizes().map(Sizes::in_a_name) {
+            if !sizes.contains(&words) {
+                sizes.push(words);
+            }
+        }
+        let apart = match self.positions {
+            Positions::Shared => "",
+            Positions::Own => ", a position each",
+            Positions::OwnRestart => ", a position each until one reaches the end",
+        };
+        let times = if self.times > 1 { format!(", each place {} times", self.times) } else { String::new() };
+        let runs = if self.mix_by_run { ", a direction each run" } else { "" };
+        let row = match self.run_length {
+            _ if !self.is_in_rows() => String::new(),
+            Some(length) => format!(", runs of {length} in the mean"),
+            None => format!(", {} in a row", self.consecutive),
+        };
+        let woven =
+            if self.interleaved > 1 { format!(", {} at once", self.interleaved) } else { String::new() };
+        let order = self.order.describe();
+        format!("{} {order} {}{row}{woven}{times}{runs}{apart}", sizes.join("/"), self.direction())
+    }
+}
+
+/// A pause of random length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Think {
+    /// Of all pauses, in ns.
+    pub mean_ns: u64,
+    /// Distribution around the mean.
+    pub law: ThinkLaw,
+}
+
+/// How pauses vary around their mean.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkLaw {
+    /// All the same.
+    #[default]
+    Fixed,
+    /// Memoryless, as between independent users.
+    Exponential,
+    /// Their logarithm is normal.
+    Lognormal {
+        /// Median in ns; below the mean.
+        median_ns: u64,
+    },
+    /// Piecewise linear between quantiles, ascending, from 0 to 100 %.
+    Quantiles(Vec<Quantile>),
+}
+
+/// A share of pauses that are no longer than a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Quantile {
+    /// The share in percent.
+    pub percent: f64,
+    /// The time in ns.
+    pub ns: u64,
+}
+
+impl Think {
+    /// Always the same.
+    pub fn fixed(ns: u64) -> Self {
+        Self { mean_ns: ns, law: ThinkLaw::Fixed }
+    }
+
+    /// A pause drawn from quantiles, with their mean.
+    pub fn quantiles(quantiles: Vec<Quantile>) -> Self {
+        let parts = quantiles.iter().zip(quantiles.iter().skip(1));
+        let mean = parts.map(|(a, b)| (b.percent - a.percent) / 100.0 * (a.ns as f64 + b.ns as f64) / 2.0);
+        Self { mean_ns: mean.sum::<f64>().round() as u64, law: ThinkLaw::Quantiles(quantiles) }
+    }
+
+    /// `100 us`, `exponential, mean 100 us`.
+    pub fn describe(&self) -> String {
+        self.law.describe_mean(self.mean_ns)
+    }
+}
+
+impl ThinkLaw {
+    /// The distribution with another mean in words: `100 us`, `exponential, mean 100 us`.
+    pub fn describe_mean(&self, mean_ns: u64) -> String {
+        let mean = show_ns(mean_ns as f64);
+        match self {
+            Self::Fixed => mean,
+            Self::Exponential => format!("exponential, mean {mean}"),
+            Self::Lognormal { median_ns } => {
+                format!("lognormal, median {}, mean {mean}", show_ns(*median_ns as f64))
+            }
+            Self::Quantiles(all) => format!("by {} quantiles, mean {mean}", all.len()),
+        }
+    }
+
+    /// Whether it is the default.
+    pub fn is_fixed(&self) -> bool {
+        *self == Self::Fixed
+    }
+}
+
+#[test]
+fn percentages_keep_their_decimals() {
+    assert_eq!(
+        [Mix::of_percents(100, 0), Mix::of_percents(0, 0), Mix::of_percents(0, 100)].map(Mix::describe),
+        ["read", "write", "trim"]
+    );
+    assert_eq!([Mix::of_percents(70, 0), Mix::of_percents(60, 10)].map(Mix::describe), ["70/30", "60/30/10"]);
+    let ratio = |reads: f64, writes: f64| Mix {
+        read_percent: Percent::nearest(100.0 * reads / (reads + writes)).unwrap_or_default(),
+        trim_percent: Percent::NONE,
+    };
+    assert_eq!(ratio(1000.0, 300.0).describe(), "76.923077/23.076923");
+    assert_eq!(ratio(2.0, 1.0).share(Kind::Write), Percent::nearest(33.333_333).unwrap_or_default());
+    assert!([f64::NAN, -1e-9, 100.1].map(Percent::nearest).iter().all(Option::is_none));
+    assert_eq!(Percent::whole(200), Percent::ALL);
+}
+
+#[test]
+fn whole_percentages_serialize_as_integers() {
+    let json = |mix: Mix| serde_json::to_string(&mix).unwrap_or_default();
+    assert_eq!(json(Mix::of_percents(70, 0)), r#"{"read_percent":70,"trim_percent":0}"#);
+    for text in [r#"{"read_percent":70}"#, r#"{"read_percent":70.0,"trim_percent":0}"#] {
+        assert_eq!(serde_json::from_str::<Mix>(text).ok(), Some(Mix::of_percents(70, 0)), "{text}");
+    }
+    let part = r#"{"read_percent":76.923077,"trim_percent":0}"#;
+    assert_eq!(serde_json::from_str::<Mix>(part).map(json).unwrap_or_default(), part);
+    assert!(serde_json::from_str::<Mix>(r#"{"read_percent":101}"#).is_err());
+}
+
+#[test]
+fn zones_are_consecutive_and_the_end_cuts_the_last() {
+    let strided = Strided { bytes: 10, range_bytes: 16, skip_bytes: 4 };
+    let at = |span| (strided.whole(span), strided.cut_off(span));
+    assert_eq!(
+        [0, 15, 16, 19, 20, 21, 35, 36, 41].map(at),
+        [(0, 0), (0, 15), (1, 0), (1, 0), (1, 0), (1, 1), (1, 15), (2, 0), (2, 1)]
+    );
+    assert_eq!((strided.moved(4), strided.moved(5)), (12, 10));
+    assert_eq!(
+        (strided.last_bytes(27, 4, 1), strided.last_bytes(35, 4, 1), strided.last_bytes(27, 4, 2)),
+        (4, 12, 8)
+    );
+    assert_eq!(strided.describe(), "in zones of 16 (10 each), 4 apart");
+    assert_eq!(Strided { bytes: 4096, range_bytes: 4096, skip_bytes: 0 }.describe(), "in zones of 4K");
+    let far = Strided { bytes: u64::MAX, range_bytes: u64::MAX, skip_bytes: u64::MAX };
+    assert_eq!((far.whole(u64::MAX), far.cut_off(u64::MAX), far.moved(4096)), (1, 0, u64::MAX));
+}
+
+#[test]
+fn accesses_are_described_in_the_usual_form() {
+    let plain = Access::plain(Pattern::Random, 4096, 70);
+    assert_eq!((plain.describe().as_str(), plain.block_bytes()), ("4K random 70/30", Some(4096)));
+    let mut odd = Access::plain(Pattern::Random, 4096, 60);
+    odd.lines[0].consecutive = 8;
+    assert_eq!((odd.describe().as_str(), odd.pattern()), ("4K random 60/40, 8 in a row", None));
+    odd.lines[0].consecutive = 1;
+    (odd.lines[0].run_length, odd.lines[0].interleaved) = (Some(3.5), 4);
+    assert_eq!(odd.describe(), "4K random 60/40, runs of 3.5 in the mean, 4 at once");
+    (odd.lines[0].run_length, odd.lines[0].interleaved) = (None, 1);
+    odd.lines[0].mix.trim_percent = Percent::whole(10);
+    odd.lines[0].order = Order::Zipf(1.1);
+    odd.lines[0].sizes.write = Sizes::Range(4096, 65536);
+    assert_eq!(odd.describe(), "4K/4K-64K zipf 1.1 60/30/10");
+    let mut pairs = Access::plain(Pattern::Sequential, 4096, 0);
+    (pairs.lines[0].mix, pairs.lines[0].writes_after_trims) = (Mix::of_percents(0, 100), true);
+    assert_eq!(
+        (pairs.describe().as_str(), pairs.direction().as_str()),
+        ("4K sequential trimwrite", "trimwrite")
+    );
+    assert_eq!(
+        (pairs.kinds().collect::<Vec<_>>(), pairs.block_bytes()),
+        (vec![Kind::Write, Kind::Trim], Some(4096))
+    );
+    pairs.lines[0].mix = Mix::of_percents(60, 10);
+    assert_eq!(pairs.direction(), "60/30/10, a write after each trim");
+    let sizes = |sizes: Sizes| {
+        let mut access = Access::plain(Pattern::Sequential, 512, 0);
+        access.lines[0].sizes = PerKind::all(sizes);
+        access.describe()
+    };
+    assert_eq!(sizes(Sizes::Fixed(2300)), "2300 B sequential write");
+    assert_eq!(sizes(Sizes::Range(512, 1536)), "512-1536 B sequential write");
+    assert_eq!(sizes(Sizes::Range(512, 4096)), "512-4K sequential write");
+    assert_eq!(sizes(Sizes::Split(vec![(512, 60), (4096, 40)])), "512:60,4K:40 sequential write");
+    assert_eq!((odd.block_bytes(), odd.largest_bytes(), odd.read_percent()), (None, 65536, None));
+    assert_eq!(odd.kinds().collect::<Vec<_>>(), [Kind::Read, Kind::Write, Kind::Trim]);
+}

@@ -1,0 +1,553 @@
+//! Access specifications in Iometer's sense: the library of named ones, their lines, and test types.
+//!
+//! A line is written `share=30,bs=4k,mix=70,random=100,delay=0,burst=1,align=4k,reply=0`. Missing keys have the
+//! defaults of Iometer's editor: all operations, all reads, all random, no pause, bursts of one, no alignment but
+//! the target's, no reply. Only the size is required.
+//!
+//! Sources. Test types: Iometer 1.1.0, `PageSetup.cpp` (words, first values and steps) and `GalileoView.cpp` (what
+//! is done). The tool's own list: `AccessSpecList.cpp` (`InsertDefaultSpecs`, `InitAccessSpecLine`), without
+//! `Idle`, which does nothing. File Server: the pattern that Intel shipped with Iometer, also in fio
+//! (`examples/iometer-file-access-server.fio`). Web Server, Workstation and Database: StorageReview's patterns, as
+//! in "Tom's Storage Charts 2009", <https://www.tomshardware.com/reviews/tom-s-hdd-charts,2285-8.html>. 4K OLTP:
+//! the mix of Database in blocks of 4 KiB.
+
+use crate::job::{Kind, Mix, Sizes};
+use crate::spec::LineSpec;
+use crate::spec::number::{
+    MAX_BLOCK_BYTES, MAX_TIME_NS, any_of, count, percent, quoted_excerpt, share, size, time,
+};
+use crate::spec::operations::{mix, sizes};
+use crate::units::show_block;
+
+/// A workload that has a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    /// Its name in Iometer and in reviews.
+    pub name: String,
+    /// Its lines; their shares sum to 100.
+    pub lines: Vec<LineSpec>,
+}
+
+/// The name of the specification that is typed line by line.
+pub const OWN_LINES: &str = "own lines";
+
+/// A classic: its name, percent of reads, percent at random offsets, and percent of operations of each size in bytes.
+type Classic = (&'static str, u8, f64, &'static [(u32, u32)]);
+
+const CLASSICS: &[Classic] = &[
+    ("4K OLTP", 67, 100.0, &[(100, 4096)]),
+    (
+        "File Server",
+        80,
+        100.0,
+        &[
+            (10, 512),
+            (5, 1024),
+            (5, 2048),
+            (60, 4096),
+            (2, 8192),
+            (4, 16 << 10),
+            (4, 32 << 10),
+            (10, 64 << 10),
+        ],
+    ),
+    (
+        "Web Server",
+        100,
+        100.0,
+        &[
+            (22, 512),
+            (15, 1024),
+            (8, 2048),
+            (23, 4096),
+            (15, 8192),
+            (2, 16 << 10),
+            (6, 32 << 10),
+            (7, 64 << 10),
+            (1, 128 << 10),
+            (1, 512 << 10),
+        ],
+    ),
+    ("Workstation", 80, 80.0, &[(100, 8192)]),
+    ("Database", 67, 100.0, &[(100, 8192)]),
+];
+
+/// The tool's own list: size, whether offsets are random and aligned to the size, percents of reads.
+const OWN: &[(u32, bool, &[u8])] = &[
+    (512, false, &[100, 75, 50, 25, 0]),
+    (4096, false, &[100, 75, 50, 25, 0]),
+    (4096, true, &[100, 50, 0]),
+    (16 << 10, false, &[100, 75, 50, 25, 0]),
+    (32 << 10, false, &[100, 75, 50, 25, 0]),
+    (64 << 10, false, &[100, 50, 0]),
+    (256 << 10, false, &[100, 50, 0]),
+];
+
+/// Every specification there is: the classics, then the tool's own list in its order.
+pub fn library() -> Vec<Spec> {
+    let mut all = classics();
+    all.extend(specs_of_iometer());
+    all
+}
+
+/// The specifications that reviews and vendors quote.
+pub fn classics() -> Vec<Spec> {
+    let line = |(share, bytes): &(u32, u32), reads, random| LineSpec {
+        random,
+        ..default_line(*share, *bytes, reads)
+    };
+    CLASSICS
+        .iter()
+        .map(|(name, reads, random, sizes)| Spec {
+            name: (*name).into(),
+            lines: sizes.iter().map(|s| line(s, *reads, *random)).collect(),
+        })
+        .collect()
+}
+
+/// The specifications that Iometer begins with.
+fn specs_of_iometer() -> Vec<Spec> {
+    let mut all = vec![Spec { name: "Default".into(), lines: vec![default_line(100, 2048, 100)] }];
+    let mut each: Vec<LineSpec> = Vec::new();
+    for (bytes, aligned, reads) in OWN {
+        for reads in *reads {
+            let (random, align) = if *aligned { (100.0, u64::from(*bytes)) } else { (0.0, 0) };
+            let line = LineSpec { random, align, ..default_line(100, *bytes, *reads) };
+            let unit = if *bytes < 1024 { format!("{bytes} B") } else { format!("{} KiB", bytes / 1024) };
+            let how = if *aligned { " aligned" } else { "" };
+            let name = format!("{unit}{how}; {reads}% Read; {random}% random");
+            all.push(Spec { name, lines: vec![line.clone()] });
+            each.push(line);
+        }
+    }
+    all.push(Spec { name: "All in one".into(), lines: with_even_shares(each) });
+    all
+}
+
+/// A line that differs from a new one of the tool's editor only in these values.
+fn default_line(share: u32, bytes: u32, read_percent: u8) -> LineSpec {
+    LineSpec { share, bs: Sizes::Fixed(bytes), mix: Mix::of_percents(read_percent, 0), ..LineSpec::unsaid() }
+}
+
+/// Distributes shares as evenly as whole percents allow: the first lines get the remainder, as in the tool.
+fn with_even_shares(mut lines: Vec<LineSpec>) -> Vec<LineSpec> {
+    let count = (lines.len() as u32).max(1);
+    for (at, line) in (0..).zip(&mut lines) {
+        line.share = 100 / count + u32::from(at < 100 % count);
+    }
+    lines
+}
+
+/// Finds specifications by name, ignoring case, blanks and signs, or by group.
+///
+/// # Errors
+/// What is wrong and what to type.
+pub fn named(word: &str) -> Result<Vec<Spec>, String> {
+    let plain = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let wanted = plain(word);
+    match wanted.as_str() {
+        "all" => return Ok(library()),
+        "classics" => return Ok(classics()),
+        "iometer" => return Ok(specs_of_iometer()),
+        _ => {}
+    }
+    library().into_iter().find(|s| plain(&s.name) == wanted).map(|s| vec![s]).ok_or_else(|| {
+        format!(
+            "{} is no access specification; type names that --list-specs prints, such as file-server or 'All in one', or one of classics, iometer, all",
+            quoted_excerpt(word)
+        )
+    })
+}
+
+impl Spec {
+    /// Bytes of its largest operation, replies included.
+    pub fn largest_bytes(&self) -> u32 {
+        self.lines.iter().map(|l| l.bs.most().max(l.reply)).max().unwrap_or(0)
+    }
+
+    /// All its sizes, including both ends of ranges.
+    pub fn sizes(&self) -> impl Iterator<Item = u32> {
+        self.lines.iter().flat_map(|l| match &l.bs {
+            Sizes::Fixed(size) => vec![*size],
+            Sizes::Range(least, most) => vec![*least, *most],
+            Sizes::Split(split) => split.iter().map(|s| s.0).collect(),
+        })
+    }
+
+    /// All its reply sizes.
+    pub fn replies(&self) -> impl Iterator<Item = u32> {
+        self.lines.iter().map(|l| l.reply).filter(|bytes| *bytes > 0)
+    }
+
+    /// Whether anything is written.
+    pub fn writes(&self) -> bool {
+        self.lines.iter().any(LineSpec::writes)
+    }
+
+    /// Its lines in the form of `--line` of `fathom run`.
+    pub fn to_lines(&self) -> Vec<String> {
+        self.lines.iter().map(format_line).collect()
+    }
+}
+
+fn format_line(line: &LineSpec) -> String {
+    let mut words = format!(
+        "share={},bs={},mix={},random={}",
+        line.share,
+        line.bs.describe().to_lowercase(),
+        line.mix.read_percent,
+        line.random
+    );
+    if line.align > 0 {
+        words += &format!(",align={}", show_block(line.align).to_lowercase());
+    }
+    words
+}
+
+/// A setting of an access line, typed as `name=value`.
+#[derive(Debug)]
+pub struct LineKey {
+    /// The word before the `=`: `bs`, `mix`.
+    pub name: &'static str,
+    /// Placeholder of its value in help.
+    pub value: &'static str,
+    /// One line of help.
+    pub about: &'static str,
+    /// Reads its value.
+    pub set: fn(&mut LineSpec, &str) -> Result<(), String>,
+}
+
+/// Every key of a line.
+pub const LINE_KEYS: &[LineKey] = &[
+    LineKey {
+        name: "share",
+        value: "%",
+        about: "Share of the operations; all lines of a stream sum to 100 [default: 100]",
+        set: |line, text| put(&mut line.share, percent(text).map(u32::from)),
+    },
+    LineKey {
+        name: "bs",
+        value: "SIZE",
+        about: "Bytes per operation: 4k, 4k-64k or 4k:60,64k:40; required",
+        set: |line, text| put(&mut line.bs, sizes(text)),
+    },
+    LineKey {
+        name: "mix",
+        value: "READ%",
+        about: "Share of reads, or READ/WRITE/TRIM [default: 100]",
+        set: |line, text| put(&mut line.mix, mix(text)),
+    },
+    LineKey {
+        name: "random",
+        value: "%",
+        about: "Share at random offsets; the rest continues after the last operation [default: 100]",
+        set: |line, text| put(&mut line.random, share(text)),
+    },
+    LineKey {
+        name: "delay",
+        value: "DURATION",
+        about: "Pause before each burst [default: 0]",
+        set: |line, text| put(&mut line.delay, time(text, 0, MAX_TIME_NS)),
+    },
+    LineKey {
+        name: "burst",
+        value: "N",
+        about: "Operations in a burst [default: 1]",
+        set: |line, text| put(&mut line.burst, count(text, 1, u32::MAX)),
+    },
+    LineKey {
+        name: "align",
+        value: "SIZE",
+        about: "Offsets are multiples of this; 0 for what the target needs [default: 0]",
+        set: |line, text| put(&mut line.align, size(text, 0, MAX_BLOCK_BYTES)),
+    },
+    LineKey {
+        name: "reply",
+        value: "SIZE",
+        about: "Size of an operation in the opposite direction after each; 0 for none [default: 0]",
+        set: |line, text| put(&mut line.reply, size(text, 0, MAX_BLOCK_BYTES).map(|b| b as u32)),
+    },
+];
+
+fn put<T>(slot: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *slot = value?;
+    Ok(())
+}
+
+impl LineSpec {
+    /// A line with all defaults; its size, which has no default, is 0 until it is set.
+    pub fn unsaid() -> Self {
+        Self {
+            share: 100,
+            bs: Sizes::Fixed(0),
+            mix: Mix::of_percents(100, 0),
+            random: 100.0,
+            delay: 0,
+            burst: 1,
+            align: 0,
+            reply: 0,
+        }
+    }
+
+    /// Returns the line if it is complete.
+    ///
+    /// # Errors
+    /// What is missing and what to type.
+    pub fn finished(self) -> Result<Self, String> {
+        if self.bs == Sizes::Fixed(0) {
+            return Err("a line does not say its size; type bs, such as 4k".into());
+        }
+        Ok(self)
+    }
+
+    /// Parses a line from one word. A piece without `=` continues the previous value, so that a split of sizes
+    /// needs no quoting.
+    ///
+    /// # Errors
+    /// What is wrong and what to type.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut pairs: Vec<(&str, Vec<&str>)> = Vec::new();
+        for piece in text.split(',') {
+            match (piece.split_once('='), pairs.last_mut()) {
+                (Some((key, value)), _) => pairs.push((key.trim(), vec![value])),
+                (None, Some((_, pieces))) => pieces.push(piece),
+                (None, None) => {
+                    return Err(format!(
+                        "{} is no line; type KEY=VALUE pairs, such as share=100,bs=4k,mix=70",
+                        quoted_excerpt(text)
+                    ));
+                }
+            }
+        }
+        let mut line = Self::unsaid();
+        for (at, (name, value)) in pairs.iter().enumerate() {
+            let Some(key) = LINE_KEYS.iter().find(|k| k.name == *name) else {
+                let known: Vec<&str> = LINE_KEYS.iter().map(|k| k.name).collect();
+                return Err(format!("a line has no {}; type {}", quoted_excerpt(name), any_of(&known)));
+            };
+            if pairs[..at].iter().any(|(before, _)| before == name) {
+                return Err(format!("{name} is there twice in a line; type it once"));
+            }
+            (key.set)(&mut line, &value.join(",")).map_err(|why| format!("{name} of a line: {why}"))?;
+        }
+        line.finished()
+    }
+
+    /// Whether it writes, directly or as a reply to its reads.
+    pub fn writes(&self) -> bool {
+        self.mix.does(Kind::Write) || (self.reply > 0 && self.mix.does(Kind::Read))
+    }
+}
+
+/// A test type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cycle {
+    /// All workers on all targets, once.
+    Normal,
+    /// All workers on one target, on two, ..., on all.
+    Targets,
+    /// One worker on all targets, two, ..., all.
+    Workers,
+    /// One worker on one target, on two, ...; after all targets the next worker begins. All computers at the same
+    /// time.
+    IncrementParallel,
+    /// One worker on one target, on two, ...; after all targets the next worker begins. One computer after another.
+    IncrementSerial,
+    /// Each number of workers on each number of targets.
+    WorkersAndTargets,
+    /// All workers on all targets with one operation in flight, with more, ...
+    Outstanding,
+    /// All workers with one operation in flight, with more, ..., on each number of targets.
+    OutstandingAndTargets,
+}
+
+impl Cycle {
+    /// All test types with the tool's words.
+    pub const ALL: [(&'static str, Self); 8] = [
+        ("NORMAL", Self::Normal),
+        ("CYCLE_TARGETS", Self::Targets),
+        ("CYCLE_WORKERS", Self::Workers),
+        ("INCREMENT_TARGETS_PARALLEL", Self::IncrementParallel),
+        ("INCREMENT_TARGETS_SERIAL", Self::IncrementSerial),
+        ("CYCLE_WORKERS_AND_TARGETS", Self::WorkersAndTargets),
+        ("CYCLE_OUTSTANDING_IOS", Self::Outstanding),
+        ("CYCLE_OUTSTANDING_IOS_AND_TARGETS", Self::OutstandingAndTargets),
+    ];
+
+    /// Parses a word in upper or lower case.
+    ///
+    /// # Errors
+    /// What is wrong and what to type.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let word = text.trim().replace('-', "_").to_ascii_uppercase();
+        Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, cycle)| *cycle).ok_or_else(|| {
+            let known: Vec<&str> = Self::ALL.iter().map(|(word, _)| *word).collect();
+            format!("{} is no test type; type one of {}", quoted_excerpt(text), known.join(", "))
+        })
+    }
+
+    /// The tool's word.
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(_, cycle)| *cycle == self).map_or("", |(word, _)| *word)
+    }
+
+    /// Its effect here, where one computer measures.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Normal => "all workers on all targets, once",
+            Self::Targets => "all workers on a rising number of targets",
+            Self::Workers => "a rising number of workers on all targets",
+            Self::IncrementParallel => {
+                "one target more for one worker at a time, worker after worker; the same as INCREMENT_TARGETS_SERIAL here, since they differ by the order of several computers"
+            }
+            Self::IncrementSerial => {
+                "one target more for one worker at a time, worker after worker; the same as INCREMENT_TARGETS_PARALLEL here, since they differ by the order of several computers"
+            }
+            Self::WorkersAndTargets => "each number of workers on each number of targets",
+            Self::Outstanding => "all workers on all targets with a rising number of outstanding I/Os",
+            Self::OutstandingAndTargets => "each number of outstanding I/Os on each number of targets",
+        }
+    }
+
+    /// Whether the number of targets rises.
+    pub fn has_targets(self) -> bool {
+        self.increments()
+            || matches!(self, Self::Targets | Self::WorkersAndTargets | Self::OutstandingAndTargets)
+    }
+
+    /// Whether the number of workers rises by itself.
+    pub fn has_workers(self) -> bool {
+        matches!(self, Self::Workers | Self::WorkersAndTargets)
+    }
+
+    /// Whether the number of outstanding I/Os rises.
+    pub fn has_outstanding(self) -> bool {
+        matches!(self, Self::Outstanding | Self::OutstandingAndTargets)
+    }
+
+    /// Whether targets are given to one worker after another.
+    pub fn increments(self) -> bool {
+        matches!(self, Self::IncrementParallel | Self::IncrementSerial)
+    }
+}
+
+/// How a number rises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// By the same each time: 3, 5, 7, 9.
+    Linear,
+    /// By the same factor each time: 1, 2, 4, 8.
+    Exponential,
+}
+
+impl Step {
+    /// Parses a word in upper or lower case.
+    ///
+    /// # Errors
+    /// What is wrong and what to type.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "linear" => Ok(Self::Linear),
+            "exponential" => Ok(Self::Exponential),
+            _ => Err(format!("{} is no way to step; type linear or exponential", quoted_excerpt(text))),
+        }
+    }
+
+    /// The tool's word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Linear => "LINEAR",
+            Self::Exponential => "EXPONENTIAL",
+        }
+    }
+
+    /// Numbers from `first` to at most `last`. A step that would not rise ends the sequence.
+    pub fn values(self, first: u32, last: u32, by: u32) -> impl Iterator<Item = u32> {
+        let next = move |value: &u32| {
+            let next = match self {
+                Self::Linear => value.checked_add(by),
+                Self::Exponential => value.checked_mul(by),
+            };
+            next.filter(|n| n > value)
+        };
+        std::iter::successors(Some(first), next).take_while(move |v| *v <= last)
+    }
+}
+
+#[test]
+fn shares_of_each_spec_sum_to_100_and_its_lines_can_be_parsed() {
+    let all = library();
+    assert_eq!(all.len(), 5 + 1 + 29 + 1, "classics, Default, the tool's list, All in one");
+    for spec in &all {
+        assert_eq!(spec.lines.iter().map(|l| l.share).sum::<u32>(), 100, "{}", spec.name);
+        let typed: Result<Vec<LineSpec>, String> =
+            spec.to_lines().iter().map(|w| LineSpec::parse(w)).collect();
+        assert_eq!(typed.as_deref(), Ok(spec.lines.as_slice()), "{}", spec.name);
+        assert_eq!(named(&spec.name), Ok(vec![spec.clone()]), "no other has this name");
+    }
+}
+
+#[test]
+fn well_known_specs_have_their_published_lines() {
+    let first_named = |word: &str| named(word).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    let file_server = first_named("file-server");
+    assert_eq!((file_server.name.as_str(), file_server.lines.len()), ("File Server", 8));
+    assert_eq!((file_server.lines[3].share, file_server.lines[3].bs.most()), (60, 4096));
+    assert!(file_server.writes() && !first_named("WEB SERVER").writes());
+    assert_eq!(first_named("web server").largest_bytes(), 512 << 10);
+    assert_eq!(first_named("workstation").to_lines(), ["share=100,bs=8k,mix=80,random=80"]);
+    assert_eq!(first_named("4KiB-aligned-50-read-100-random").lines[0].align, 4096);
+    let all_in_one = first_named("All in one");
+    assert_eq!((all_in_one.lines.len(), all_in_one.lines[12].share, all_in_one.lines[13].share), (29, 4, 3));
+    assert!(named("idle").is_err_and(|e| e.contains("--list-specs")));
+}
+
+#[test]
+fn a_line_has_the_defaults_of_iometer() {
+    let line = LineSpec::parse("bs=2k").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(line, LineSpec { bs: Sizes::Fixed(2048), ..LineSpec::unsaid() });
+    assert!(!line.writes());
+    let full =
+        LineSpec::parse("share=30,bs=4k:60,64k:40,mix=70,random=50,delay=1ms,burst=8,align=4k,reply=512")
+            .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((full.share, full.delay, full.burst, full.align, full.reply), (30, 1_000_000, 8, 4096, 512));
+    assert_eq!(full.bs, Sizes::Split(vec![(4096, 60), (65536, 40)]));
+    assert!(full.writes());
+}
+
+#[test]
+fn invalid_lines_are_rejected_with_a_reason() {
+    for (bad, word) in [
+        ("", "KEY=VALUE"),
+        ("share=30", "bs"),
+        ("bs=4k,bs=8k", "twice"),
+        ("bs=4k,depth=3", "share, bs"),
+        ("bs=4k,mix=170", "mix of a line"),
+        ("bs=4k,burst=0", "burst of a line"),
+    ] {
+        let message = LineSpec::parse(bad).map_or_else(|e| e, |l| format!("{l:?}"));
+        assert!(message.contains(word) && message.contains("; type"), "{bad}: {message}");
+    }
+}
+
+#[test]
+fn words_of_iometer_are_accepted_in_any_case() {
+    for (word, cycle) in Cycle::ALL {
+        assert_eq!((Cycle::parse(&word.to_lowercase()), cycle.word()), (Ok(cycle), word));
+        assert!(!cycle.about().is_empty());
+    }
+    assert_eq!(Cycle::parse("cycle-workers"), Ok(Cycle::Workers));
+    assert!(Cycle::parse("sideways").is_err_and(|e| e.contains("; type one of NORMAL")));
+    assert!(Step::parse("cubic").is_err_and(|e| e.contains("; type linear")));
+}
+
+#[test]
+fn steps_follow_the_guide_and_end() {
+    let all = |step: Step, (first, last, by)| step.values(first, last, by).collect::<Vec<_>>();
+    assert_eq!(all(Step::Linear, (3, 9, 2)), [3, 5, 7, 9]);
+    assert_eq!(all(Step::Exponential, (1, 8, 2)), [1, 2, 4, 8]);
+    assert_eq!(all(Step::Exponential, (1, 9, 1)), [1], "what does not rise ends");
+    assert_eq!(all(Step::Linear, (u32::MAX - 1, u32::MAX, 2)), [u32::MAX - 1]);
+}

@@ -1,0 +1,307 @@
+//! Tables of comparisons that text, Markdown, CSV and HTML share: a row for each number, with two sides or with several.
+//!
+//! A short table has the first number of each result and those that differ. A full table has all of them.
+
+use crate::page::Table;
+use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Source};
+use model::finding::Finding;
+use model::units::{show_change, show_share};
+
+/// Headings, the first and the last column being words.
+const PAIR_HEADINGS: [&str; 8] = ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
+
+/// Legend of the table.
+pub(crate) const PAIR_LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a \
+                                 typical run; visible: the smallest difference usually detected; runs: \
+                                 about how many on each side would settle it. NO DIFFERENCE SEEN: the \
+                                 interval says how large a difference may be at most.";
+
+/// Returns the gate to print first; `None` if the sides are of different work, so that there is nothing to pass or fail, and no number
+/// failed or is missing.
+pub(crate) fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
+    let gate = gate?;
+    let fails = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
+        || answers.all(|answer| answer != Answer::Incomparable);
+    fails.then_some(gate)
+}
+
+type Row = [String; PAIR_HEADINGS.len()];
+
+/// Columns to drop if the width is too small, in this order.
+const PAIR_DROP_ORDER: [usize; 5] = [5, 6, 1, 2, 4];
+
+/// Returns the table of two sides: all numbers of a single result, or with `all`; else the first number of each result and those that
+/// differ.
+pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
+    let mut table = Table::new(&PAIR_HEADINGS, &PAIR_DROP_ORDER);
+    for pair in pairs {
+        table.add_all(if is_short(pairs, all) { comparison_rows(pair) } else { all_rows(pair) });
+    }
+    table
+}
+
+/// Whether only some numbers of each result are in the table.
+fn is_short(pairs: &[Pair], all: bool) -> bool {
+    !all && pairs.len() > 1
+}
+
+/// Whether a short table includes a number: the first of its result, and those that differ.
+pub(crate) fn is_shown(at: usize, metric: &Metric) -> bool {
+    at == 0 || matches!(metric.answer, Answer::Faster | Answer::Slower)
+}
+
+/// Returns how many numbers the table leaves out; `None` if it has all of them.
+pub(crate) fn hidden_numbers(pairs: &[Pair], all: bool) -> Option<String> {
+    let numbers = pairs.iter().flat_map(|p| p.metrics.iter().enumerate());
+    let untold = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_shown(*at, metric)).count();
+    let s = if untold == 1 { "" } else { "s" };
+    (untold > 0).then(|| format!("{untold} more number{s}, not FASTER or SLOWER: --verbose shows them"))
+}
+
+/// Returns the full name of a number: `RND4K Q32T1 read p99`.
+pub(crate) fn number_name(pair: &Pair, metric: &Metric) -> String {
+    let rank = metric.name.split_once(' ').filter(|(kind, _)| pair.name.ends_with(&format!(" {kind}")));
+    format!("{} {}", pair.name, rank.map_or(metric.name.as_str(), |(_, rank)| rank))
+}
+
+fn comparison_rows(pair: &Pair) -> Vec<Row> {
+    if pair.metrics.is_empty() {
+        return vec![not_compared_row(pair, pair.name.clone())];
+    }
+    let some = pair.metrics.iter().enumerate().filter(|(at, metric)| is_shown(*at, metric));
+    some.map(|(_, metric)| number_row(number_name(pair, metric), metric)).collect()
+}
+
+/// Returns all rows of a pair, its name first, or a single row if it is not compared.
+fn all_rows(pair: &Pair) -> Vec<Row> {
+    let mut name: Row = std::array::from_fn(|_| String::new());
+    name[0] = format!("{}:", pair.name);
+    if pair.metrics.is_empty() {
+        name = not_compared_row(pair, format!("{}:", pair.name));
+    }
+    let numbers = pair.metrics.iter().map(|metric| number_row(format!("  {}", metric.name), metric));
+    std::iter::once(name).chain(numbers).collect()
+}
+
+fn not_compared_row(pair: &Pair, name: String) -> Row {
+    let mut row: Row = std::array::from_fn(|_| String::new());
+    row[0] = name;
+    pair.refusal().word().clone_into(&mut row[PAIR_HEADINGS.len() - 1]);
+    row
+}
+
+fn number_row(name: String, metric: &Metric) -> Row {
+    let none = || "-".to_owned();
+    [
+        name,
+        value(metric, metric.a),
+        value(metric, metric.b),
+        show_change(metric.ratio),
+        interval(metric).unwrap_or_else(none),
+        metric.could_have_seen.map_or_else(none, show_share),
+        runs_needed(metric),
+        metric.answer.word().into(),
+    ]
+}
+
+/// `-2.1 % to +1.3 %`; `None` with too few runs.
+pub(crate) fn interval(metric: &Metric) -> Option<String> {
+    metric.interval.map(|[low, high]| format!("{} to {}", show_change(low), show_change(high)))
+}
+
+/// Returns the number of runs that would settle an open comparison, if known.
+fn runs_needed(metric: &Metric) -> String {
+    match (metric.answer, metric.runs_needed, metric.interval) {
+        (_, Some(runs), _) => runs.to_string(),
+        (Answer::CannotTell | Answer::NoDifferenceSeen, None, Some(_)) => ">1000".into(),
+        _ => String::new(),
+    }
+}
+
+/// Formats a value, without a unit that is part of its name.
+pub(crate) fn value(metric: &Metric, value: f64) -> String {
+    let shown = metric.show(value);
+    let bare = shown.strip_suffix(&metric.name).map(str::trim_end);
+    bare.map_or_else(|| shown.clone(), str::to_owned)
+}
+
+/// `bench cdm, 2026-11-21T10:00:00Z, VALID, FILE`.
+pub(crate) fn describe_source(source: &Source) -> String {
+    let session = source.session.as_deref().map_or_else(String::new, |s| format!(", {s}"));
+    format!("{}, {}, {}{session}", source.title, source.started, source.verdict.word())
+}
+
+/// Returns what the comparison leaves out, one sentence each. `b` names the other side.
+pub(crate) fn left_out_notes(comparison: &Comparison, b: &str) -> Vec<String> {
+    let of_pairs =
+        comparison.pairs.iter().flat_map(|p| p.left_out.iter().map(|w| format!("{}, {w}", p.name)));
+    let only = [("A", &comparison.only_in_a), (b, &comparison.only_in_b)]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty());
+    of_pairs.chain(only.map(|(side, names)| format!("only {side} has {}", names.join(", ")))).collect()
+}
+
+/// Legend of the table.
+pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs, a percentile being that of a typical run; the others: the change \
+                                 against A, its 95 % interval over runs, and the answer.";
+
+/// A number of a result, on every side.
+struct Number<'c> {
+    name: String,
+    /// The sides other than the first.
+    sides: Vec<SideNumber<'c>>,
+    /// Whether a short table includes it.
+    in_short_table: bool,
+}
+
+/// A number on one side.
+#[derive(Clone, Copy)]
+enum SideNumber<'c> {
+    Compared(&'c Metric),
+    /// The result is not compared.
+    Refused(Answer),
+    /// The side lacks the number.
+    Missing,
+}
+
+/// Returns the table of several sides: all numbers of a single result, or with `all`; else the first number of each result and those that
+/// differ. With `joined`, the interval is on the line of its change, else below it.
+pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) -> Table {
+    let first = ["number", "A"].map(str::to_owned).into_iter();
+    let headings: Vec<String> = first.chain(comparisons.others.iter().map(|o| o.name.clone())).collect();
+    let leaving: &[usize] = if joined { &[] } else { &[1] };
+    let mut table = Table::new(&headings, leaving);
+    for column in 2..headings.len() {
+        table = table.aligned(column, true);
+    }
+    for number in all_numbers(comparisons).iter().filter(|number| all || number.in_short_table) {
+        let metric = number.sides.iter().find_map(SideNumber::metric);
+        let of_a = metric.map_or_else(|| "-".into(), |m| value(m, m.a));
+        let name = [number.name.clone(), of_a];
+        let changes = number.sides.iter().map(|side| side.change(joined));
+        table.add(name.into_iter().chain(changes));
+        if !joined && number.sides.iter().any(|side| side.metric().is_some()) {
+            let intervals =
+                number.sides.iter().map(|side| side.metric().and_then(interval).unwrap_or_default());
+            table.add([String::new(), String::new()].into_iter().chain(intervals));
+        }
+    }
+    table
+}
+
+/// Returns how many numbers the table leaves out; `None` if it has all of them.
+pub(crate) fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
+    let untold = all_numbers(comparisons).iter().filter(|number| !all && !number.in_short_table).count();
+    let s = if untold == 1 { "" } else { "s" };
+    (untold > 0)
+        .then(|| format!("{untold} more number{s}, not FASTER or SLOWER on any side: --verbose shows them"))
+}
+
+impl<'c> SideNumber<'c> {
+    fn metric(&self) -> Option<&'c Metric> {
+        if let Self::Compared(metric) = self { Some(metric) } else { None }
+    }
+
+    /// `+5.2 % FASTER`, with its interval between where they are joined.
+    fn change(&self, joined: bool) -> String {
+        match self {
+            Self::Compared(metric) => {
+                let between =
+                    interval(metric).filter(|_| joined).map(|i| format!(" ({i})")).unwrap_or_default();
+                format!("{}{between} {}", show_change(metric.ratio), metric.answer.word())
+            }
+            Self::Refused(word) => word.word().into(),
+            Self::Missing => "-".into(),
+        }
+    }
+}
+
+/// Returns the findings of each side under its name: `C`, or `C RND4K Q1T1 read` if it does not cover all results.
+pub(crate) fn side_findings(comparisons: &Comparisons) -> Vec<Finding> {
+    let mut out: Vec<Finding> = Vec::new();
+    for Other { name, comparison } in &comparisons.others {
+        for finding in &comparison.findings {
+            let all = finding.about.is_empty() || finding.about.len() >= comparison.pairs.len();
+            let of_results = || finding.about.iter().map(|result| format!("{name} {result}")).collect();
+            let about = if all { vec![name.clone()] } else { of_results() };
+            let same = |f: &&mut Finding| {
+                (f.id, f.outcome, &f.sentence) == (finding.id, finding.outcome, &finding.sentence)
+            };
+            match out.iter_mut().find(same) {
+                Some(known) => known.about.extend(about),
+                None => out.push(Finding { about, ..finding.clone() }),
+            }
+        }
+    }
+    out.sort_by_key(|f| (f.outcome, f.severity, f.id));
+    out
+}
+
+/// Returns all numbers of all results, in the order of the first side that has them.
+fn all_numbers(comparisons: &Comparisons) -> Vec<Number<'_>> {
+    let of_pair = |pair: &Pair| (pair.name.clone(), pair.phase, pair.stream);
+    let mut results: Vec<&Pair> = Vec::new();
+    for pair in comparisons.others.iter().flat_map(|o| &o.comparison.pairs) {
+        if results.iter().all(|known| of_pair(known) != of_pair(pair)) {
+            results.push(pair);
+        }
+    }
+    let alone = results.len() == 1;
+    let mut out = Vec::new();
+    for result in results {
+        let pairs: Vec<Option<&Pair>> = comparisons
+            .others
+            .iter()
+            .map(|o| o.comparison.pairs.iter().find(|p| of_pair(p) == of_pair(result)))
+            .collect();
+        out.extend(result_numbers(result, &pairs, alone));
+    }
+    out
+}
+
+/// Returns the numbers that a result has on any side; a result that is compared on no side still has a line.
+fn result_numbers<'c>(result: &Pair, pairs: &[Option<&'c Pair>], alone: bool) -> Vec<Number<'c>> {
+    let mut metrics: Vec<&Metric> = Vec::new();
+    for metric in pairs.iter().flatten().flat_map(|p| &p.metrics) {
+        if metrics.iter().all(|known| known.name != metric.name) {
+            metrics.push(metric);
+        }
+    }
+    if metrics.is_empty() {
+        let sides = pairs.iter().map(|pair| side_of_pair(*pair, "")).collect();
+        return vec![Number { name: result.name.clone(), sides, in_short_table: true }];
+    }
+    let number = |(at, metric): (usize, &&Metric)| {
+        let sides: Vec<SideNumber> = pairs.iter().map(|pair| side_of_pair(*pair, &metric.name)).collect();
+        let in_short_table = alone || sides.iter().any(|side| side.metric().is_some_and(|m| is_shown(at, m)));
+        Number { name: number_name(result, metric), sides, in_short_table }
+    };
+    metrics.iter().enumerate().map(number).collect()
+}
+
+fn side_of_pair<'c>(pair: Option<&'c Pair>, metric: &str) -> SideNumber<'c> {
+    let Some(pair) = pair else { return SideNumber::Missing };
+    let found = pair.metrics.iter().find(|m| m.name == metric);
+    match found {
+        Some(metric) => SideNumber::Compared(metric),
+        None if pair.refused.is_some() => SideNumber::Refused(pair.refusal()),
+        None => SideNumber::Missing,
+    }
+}
+
+#[test]
+fn a_number_is_named_by_its_result_without_repeated_words() -> Result<(), serde_json::Error> {
+    let golden = include_str!("../tests/comparison/slower.json");
+    let comparison: Comparison = serde_json::from_str(golden)?;
+    let pair = &comparison.pairs[0];
+    let names: Vec<String> = pair.metrics.iter().map(|metric| number_name(pair, metric)).collect();
+    assert_eq!(names[..2], ["RND4K Q4T1 read IOPS", "RND4K Q4T1 read p50"]);
+    assert_eq!(names[4], "RND4K Q4T1 read CPU per operation");
+    // With several results: the first number of each, and those that differ.
+    let two = [pair.clone(), pair.clone()];
+    let rows = |all| pair_table(&two, all).markdown().lines().count() - 2;
+    assert_eq!((rows(true), rows(false)), (12, 8));
+    assert_eq!(hidden_numbers(&two, false).as_deref().map(|words| &words[..14]), Some("2 more numbers"));
+    assert!(hidden_numbers(&two, true).is_none() && hidden_numbers(&two[..1], false).is_none());
+    Ok(())
+}

@@ -1,0 +1,398 @@
+//! Pages of loads that fathom observed: a capture over time and over the device, and watched devices over time.
+
+use super::page::{card, facts, key, rate_tick, short_number, time, time_tick, with_micro_sign};
+use super::plot::{Axis, Plot, count_cells};
+use super::sessions::head_card;
+use super::{page, plot};
+use crate::format::Style;
+use crate::formats::text::captured::{operations, origin, other_tasks, parts, restricted, tasks};
+use model::captured::{Captured, Course, CourseOf, Op, Places};
+use model::units::{show_bytes, show_count, show_rate, show_share};
+use model::watch::{DeviceOverTime, LoadOverTime, LoadPoint};
+use std::io::{self, Write};
+
+const NO_LEAD: &[&str] = &[];
+/// Plots over time share a crosshair.
+const CAPTURE_LINK: &str = "course";
+
+pub(super) fn write_capture(of: &Captured, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let word = of.completeness.word.to_uppercase();
+    let like = match of.completeness.word.as_str() {
+        "complete" => "OK",
+        "incomplete" => "SUSPECT",
+        _ => "",
+    };
+    let cut = of.damage.as_ref().map(|damage| format!("The file is {damage}; what is before that is shown."));
+    let shown = of.restricted.as_ref().map(restricted);
+    let sentences: Vec<String> =
+        [Some(of.completeness.sentence.clone()), cut, shown].into_iter().flatten().collect();
+    let mut sections = vec![head_card(&word, like, &origin(of), &sentences)];
+    if of.profile.requests == 0 {
+        sections.push(card("No request is in it", NO_LEAD, ""));
+    } else {
+        sections.push(card(
+            "What was done",
+            NO_LEAD,
+            &page::table("What was done", &operations(&of.profile.operations)),
+        ));
+        if let Some(course) = &of.profile.course {
+            sections.push(card("Over time", NO_LEAD, &draw_over_time(course)));
+            sections.extend(course.places.as_ref().map(|places| draw_places(course, places)));
+        }
+        let aspects = parts(of).into_iter().map(|(what, text)| (what.to_owned(), with_micro_sign(&text)));
+        sections.push(card("What it was like", NO_LEAD, &facts(&aspects.collect::<Vec<_>>())));
+        let others = other_tasks(&of.profile);
+        let who = page::table("Who did it", &tasks(&of.profile.tasks));
+        if !who.is_empty() {
+            sections.push(card("Who did it", &[others], &who));
+        }
+    }
+    super::table_pages::write_page(
+        to,
+        &format!("{word} · capture"),
+        &["capture".into(), of.file.clone()],
+        &sections,
+    )
+}
+
+/// Returns the CSS class of a line: one colour per kind of request on the whole page.
+fn line_class(op: Op) -> &'static str {
+    match op {
+        Op::Read => "ours",
+        Op::Write => "third",
+        Op::Flush => "fourth",
+        Op::Discard | Op::Zeroes | Op::Other => "mean",
+    }
+}
+
+fn plural(op: Op) -> &'static str {
+    match op {
+        Op::Read => "reads",
+        Op::Write => "writes",
+        Op::Discard => "discards",
+        Op::Zeroes => "writes of zeroes",
+        Op::Flush => "flushes",
+        Op::Other => "other requests",
+    }
+}
+
+/// A plot over time: its title, a number for each stretch, and the format of numbers.
+struct TimePlot<'c> {
+    title: &'static str,
+    of: Vec<(&'c CourseOf, Vec<f64>)>,
+    axis: Axis,
+    mark: fn(f64) -> String,
+    show: fn(f64) -> String,
+}
+
+fn draw_over_time(course: &Course) -> String {
+    let step_s = course.step_ns as f64 / 1e9;
+    let counted = |title, number: fn(&CourseOf) -> &[u64], per: f64, show| {
+        let of = course.of.iter().filter(|of| number(of).iter().any(|n| *n > 0));
+        let of = of.map(|of| (of, number(of).iter().map(|n| *n as f64 / per).collect::<Vec<_>>()));
+        let of: Vec<_> = of.collect();
+        let axis = Axis::from_zero(of.iter().flat_map(|(_, values)| values.iter().copied()));
+        TimePlot { title, of, axis, mark: rate_tick, show }
+    };
+    let rate = counted("Requests issued, a second", |of| &of.requests, step_s, show_rate);
+    let bytes = counted("MB/s", |of| &of.bytes, 1e6 * step_s, show_rate);
+    let latency = course.of.iter().map(|of| {
+        let means = of.latency_mean_ns.iter().map(|ns| ns.unwrap_or(f64::NAN));
+        (of, means.collect::<Vec<_>>())
+    });
+    let latency: Vec<_> = latency.filter(|(_, means)| means.iter().any(|ns| ns.is_finite())).collect();
+    let axis = Axis::log(latency.iter().flat_map(|(_, means)| means.iter().copied()));
+    let title = "Latency, from issue to completion, mean (logarithmic)";
+    let latency = TimePlot { title, of: latency, axis, mark: time_tick, show: time };
+    let items: Vec<(&str, &str)> = course.of.iter().map(|of| (line_class(of.op), plural(of.op))).collect();
+    let plots: String = [rate, bytes, latency]
+        .iter()
+        .filter(|o| !o.of.is_empty())
+        .map(|over| draw_time_plot(over, course))
+        .collect();
+    key(&items) + &plots
+}
+
+/// Returns the time axis of a capture.
+fn time_axis(course: &Course) -> Axis {
+    Axis::linear(0.0, course.steps as f64 * course.step_ns as f64 / 1e9)
+}
+
+fn second_tick(second: f64) -> String {
+    format!("{} s", short_number(second))
+}
+
+fn draw_time_plot(over: &TimePlot, course: &Course) -> String {
+    let x = time_axis(course);
+    let step_s = course.step_ns as f64 / 1e9;
+    let names = over.of.iter().map(|(of, _)| plural(of.op));
+    let mut plot = Plot {
+        title: over.title.into(),
+        says: format!("{} over time: {}", over.title, names.collect::<Vec<_>>().join(", ")),
+        height: 150,
+        y: over.axis.ticks_down(over.mark),
+        x: x.ticks(second_tick),
+        link: CAPTURE_LINK.into(),
+        ..Plot::default()
+    };
+    for (of, values) in &over.of {
+        let place = |(at, value): (usize, &f64)| {
+            (x.along(at as f64 * step_s), x.along((at + 1) as f64 * step_s), over.axis.down(*value))
+        };
+        plot.draw(line_class(of.op), &plot::steps(values.iter().enumerate().map(place)));
+    }
+    let stop = |at: usize| {
+        let values = over.of.iter().filter_map(|(of, values)| Some((of.op, *values.get(at)?)));
+        let values = values.filter(|(_, value)| value.is_finite());
+        let values = values.map(|(op, value)| format!("\n{}: {}", plural(op), (over.show)(value)));
+        let middle = (at as f64 + 0.5) * step_s;
+        (x.along(middle), format!("{}{}", second_tick(middle), values.collect::<String>()))
+    };
+    plot.stop_at(&(0..course.steps).map(stop).collect::<Vec<_>>());
+    plot.html()
+}
+
+/// Returns the unit in which an axis up to `bytes` has round ticks.
+fn byte_unit(bytes: u64) -> (f64, &'static str) {
+    let all = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let (unit, name) = all.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1, "B"));
+    (unit as f64, name)
+}
+
+/// Draws the start offsets of reads and of writes over time.
+fn draw_places(course: &Course, places: &Places) -> String {
+    let x = time_axis(course);
+    let end = places.first_byte.saturating_add(places.row_bytes.saturating_mul(places.rows as u64));
+    let (unit, name) = byte_unit(end - places.first_byte);
+    let y = Axis::linear(places.first_byte as f64 / unit, end as f64 / unit);
+    let mut body = String::new();
+    for (op, of) in &places.of {
+        let requests: u64 = of.iter().map(|cell| cell.requests).sum();
+        let mut plot = Plot {
+            // Next to each tick it would not fit on a narrow screen.
+            title: format!("Offsets of {}, {name}", plural(*op)),
+            says: format!(
+                "Where {} {} began, from {} to {} of the device, over time",
+                show_count(requests as f64),
+                plural(*op),
+                show_bytes(places.first_byte),
+                show_bytes(end)
+            ),
+            height: 240,
+            y: y.ticks_down(short_number),
+            x: x.ticks(second_tick),
+            ..Plot::default()
+        };
+        let paths = count_cells(
+            [course.steps, places.rows],
+            of.iter().map(|cell| (cell.step, cell.row, cell.requests)),
+        );
+        for (shade, path) in paths.iter().enumerate() {
+            let of = if *op == Op::Read { "" } else { " of-third" };
+            plot.draw(&format!("cell shade-{}{of}", shade + 1), path);
+        }
+        body += &plot.html();
+    }
+    let lead = format!(
+        "Each cell is {} of the device for {}; the darker, the more requests began in it (logarithmic).",
+        show_bytes(places.row_bytes),
+        time(course.step_ns as f64)
+    );
+    card("On the device", &[lead], &body)
+}
+
+/// A series of a plot: CSS class, name and values.
+type Series = (&'static str, &'static str, Vec<Option<f64>>);
+
+pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let time = |text: &str| text.get(..19).unwrap_or(text).replace('T', " ");
+    let mut sentences = vec![format!("{} to {}.", time(&load.started), time(&load.ended))];
+    if load.intervals_per_point > 1 {
+        sentences.push(format!("Each point is the mean of {} intervals.", load.intervals_per_point));
+    }
+    let mut sections = vec![head_card("WATCHED", "", "load over time", &sentences)];
+    if !load.conclusions.is_empty() {
+        let items = load.conclusions.iter().map(|(at, text)| (time(at), with_micro_sign(text)));
+        sections.push(card::<&str>("What the figures mean", &[], &facts(&items.collect::<Vec<_>>())));
+    }
+    sections.extend(load.devices.iter().enumerate().map(|(at, device)| device_card(device, at)));
+    let mut eye = vec!["watch".to_owned()];
+    eye.extend(load.targets.iter().cloned());
+    super::table_pages::write_page(to, "watch", &eye, &sections)
+}
+
+fn device_card(device: &DeviceOverTime, number: usize) -> String {
+    let points = &device.points;
+    let values = |of: &dyn Fn(&LoadPoint) -> Option<f64>| points.iter().map(of).collect::<Vec<_>>();
+    let link = format!("load{number}");
+    let rates: [Series; 2] = [
+        ("ours", "reads", values(&|p| Some(p.per_s?[0]))),
+        ("third", "writes", values(&|p| Some(p.per_s?[1]))),
+    ];
+    let bytes: [Series; 2] = [
+        ("ours", "reads", values(&|p| Some(p.mb_per_s?[0]))),
+        ("third", "writes", values(&|p| Some(p.mb_per_s?[1]))),
+    ];
+    let mut body = key(&[("ours", "reads"), ("third", "writes")]);
+    body += &draw_load("Requests per second", &rates, points, None, &link, show_rate);
+    body += &draw_load("MB/s (10^6 bytes)", &bytes, points, None, &link, show_rate);
+    let share: [Series; 2] = [
+        ("ours", "at least", values(&|p| p.at_least_percent)),
+        ("mean", "at most", values(&|p| p.at_most_percent)),
+    ];
+    let mut lead = Vec::new();
+    if points.iter().any(|p| p.at_least_percent.is_some()) {
+        body += &key(&[
+            ("ours", "load, at least"),
+            ("mean", "load, at most"),
+            ("target", "what was measured on it"),
+        ]);
+        body += &draw_load("Load, % of what was measured", &share, points, Some(100.0), &link, |v| {
+            show_share(v / 100.0)
+        });
+        let highest = points.iter().filter_map(|p| p.at_least_percent).fold(0.0, f64::max);
+        lead.push(format!(
+            "The highest load was at least {} of what was measured on it.",
+            show_share(highest / 100.0)
+        ));
+    } else if let Some(why) = &device.limit_unknown {
+        lead.push(format!("Its load cannot be compared with what was measured: {why}."));
+    }
+    card(&device.name, &lead, &body)
+}
+
+/// Draws series over time, with a line at a limit.
+fn draw_load(
+    title: &str,
+    series: &[Series],
+    points: &[LoadPoint],
+    limit: Option<f64>,
+    link: &str,
+    show: fn(f64) -> String,
+) -> String {
+    let [from, to] =
+        [points.first().map_or(0.0, |p| p.span_s[0]), points.last().map_or(1.0, |p| p.span_s[1])];
+    let x = Axis::linear(from, to);
+    let y = Axis::from_zero(series.iter().flat_map(|s| s.2.iter().copied().flatten()).chain(limit));
+    let mark_of_second = |second: f64| format!("{} s", short_number(second));
+    let names: Vec<&str> = series.iter().map(|s| s.1).collect();
+    let mut plot = Plot {
+        title: title.into(),
+        says: format!("{title} over time: {}", names.join(", ")),
+        height: 150,
+        y: y.ticks_down(rate_tick),
+        x: x.ticks(mark_of_second),
+        link: link.into(),
+        ..Plot::default()
+    };
+    for (style, _, values) in series {
+        let place = |(point, value): (&LoadPoint, &Option<f64>)| {
+            let [start, end] = point.span_s.map(|s| x.along(s));
+            (start, end, value.map_or(f64::NAN, |v| y.down(v)))
+        };
+        plot.draw(style, &plot::steps(points.iter().zip(values).map(place)));
+    }
+    if let Some(limit) = limit {
+        plot.draw("target", &plot::line([(x.along(from), y.down(limit)), (x.along(to), y.down(limit))]));
+    }
+    let stop = |(at, point): (usize, &LoadPoint)| {
+        let middle = f64::midpoint(point.span_s[0], point.span_s[1]);
+        let values = series.iter().filter_map(|(_, name, values)| Some((name, (*values.get(at)?)?)));
+        let words: Vec<String> = values.map(|(name, value)| format!("\n{name}: {}", show(value))).collect();
+        (x.along(middle), format!("{}{}", mark_of_second(middle), words.concat()))
+    };
+    plot.stop_at(&points.iter().enumerate().map(stop).collect::<Vec<_>>());
+    plot.html()
+}
+
+#[test]
+fn a_page_has_plots_of_each_device_and_the_reasons_of_unknown_limits() {
+    let point = |at: f64, percent: Option<f64>| LoadPoint {
+        span_s: [at, at + 1.0],
+        per_s: Some([500.0 * at, 10.0]),
+        mb_per_s: Some([2.0 * at, 0.1]),
+        at_least_percent: percent,
+        at_most_percent: None,
+    };
+    let device = |name: &str, percent, unknown: Option<&str>| DeviceOverTime {
+        name: name.into(),
+        points: vec![point(0.0, percent), point(1.0, percent)],
+        limit_unknown: unknown.map(str::to_owned),
+    };
+    let load = LoadOverTime {
+        targets: vec!["/data<b>".into()],
+        started: "2026-11-23T15:00:00.000+00:00".into(),
+        ended: "2026-11-23T15:00:01.000+00:00".into(),
+        intervals_per_point: 2,
+        devices: vec![
+            device("vda", Some(92.0), None),
+            device("loop0", None, Some("limit unknown: run `fathom bench`")),
+        ],
+        conclusions: vec![("2026-11-23T15:00:00.000+00:00".into(), "vda is at 92 % of the IOPS".into())],
+    };
+    let mut bytes = Vec::new();
+    write_load(&load, Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
+    let page = String::from_utf8(bytes).unwrap_or_default();
+    for words in [
+        "at least 92 % of what was measured",
+        "limit unknown",
+        "vda is at 92 % of the IOPS",
+        "mean of 2 intervals",
+        "2026-11-23 15:00:00",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert_eq!((page.matches("<figure").count(), page.contains("/data<b>")), (5, false), "{page}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::text::captured::captured;
+    use model::captured::Place;
+
+    fn page(of: &Captured) -> String {
+        let mut out = Vec::new();
+        write_capture(of, Style::default(), &mut out).unwrap_or_else(|e| panic!("{e}"));
+        String::from_utf8(out).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn a_load_is_drawn_over_time_and_over_the_device() {
+        let mut of = captured();
+        of.file = "<b>.capture".into();
+        let reads = CourseOf {
+            op: Op::Read,
+            requests: vec![5, 0, 7],
+            bytes: vec![20_480, 0, 28_672],
+            latency_mean_ns: vec![Some(1e5), None, Some(3e5)],
+        };
+        let cells = [(0, 0, 5), (2, 1, 7)].map(|(step, row, requests)| Place { step, row, requests });
+        let places =
+            Places { first_byte: 1 << 30, row_bytes: 1 << 20, rows: 2, of: vec![(Op::Read, cells.to_vec())] };
+        of.profile.course =
+            Some(Course { step_ns: 500_000_000, steps: 3, of: vec![reads], places: Some(places) });
+        let html = page(&of);
+        assert!(!html.contains("<b>.capture") && !html.contains("NaN"), "{html}");
+        for text in [
+            "Requests issued, a second",
+            "MB/s",
+            "Latency, from issue",
+            "Offsets of reads",
+            "1 MiB of the device",
+        ] {
+            assert!(html.contains(text), "{text}");
+        }
+        assert!(html.contains("cell shade-5") && !html.contains("Offsets of writes"));
+        // Ten per second in the first half second; the second half is unknown.
+        assert!(html.contains("0.25 s\\nreads: 10"), "{html}");
+        assert!(html.contains("0.75 s\\nreads: 0"), "{html}");
+    }
+
+    #[test]
+    fn a_capture_without_requests_is_a_page_too() {
+        let mut of = captured();
+        of.profile = model::captured::Profile::default();
+        assert!(page(&of).contains("No request is in it"));
+    }
+}

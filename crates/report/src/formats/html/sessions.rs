@@ -1,0 +1,538 @@
+//! Pages of several sessions: a table with each result of all sessions on one scale, and comparisons.
+//!
+//! A comparison draws every change with its interval on one axis around "no change".
+
+use super::page::{
+    card, facts, folded, icon, multiples, page, rate_tick, repeat_card, short_number, time_or_dash,
+    with_micro_sign,
+};
+use super::plot::Axis;
+use super::studies::{IntervalHeadings, IntervalRow, common_axis, draw_intervals, draw_intervals_on};
+use super::time_series::Events;
+use super::{filters, page, results, studies, time_series};
+use crate::comparison_rows::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
+use crate::format::Style;
+use crate::formats::text::sessions;
+use crate::page::supported;
+use crate::{comparison_rows, report_view};
+use askama::Template;
+use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
+use model::finding::{Finding, Outcome};
+use model::history::{Column, SessionTable};
+use model::machine::Place;
+use model::report::{Measured, Report, Verdict};
+use model::study::{LoadCurve, Studied};
+use model::sweep::Sweep;
+use model::units::{show_change, show_rate};
+use std::io::{self, Write};
+
+/// Limits the results with plots, to keep the page small.
+const MAX_PLOTS: usize = 120;
+const NO_LEAD: &[&str] = &[];
+
+/// Writes a table of sessions, result by result.
+pub(super) fn write_session_table(of: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let rows = sessions::session_table(of);
+    let lead: Vec<String> = std::iter::once(sessions::session_table_legend(&rows))
+        .chain(sessions::session_table_foot(of))
+        .collect();
+    let figures = card("Every result", &lead, &page::table("Results of sessions side by side", &rows));
+    let mut sections = vec![summary_card(of), figures];
+    let mut plots = 0;
+    for (at, column) in of.columns.iter().enumerate() {
+        let all = results_of_column(of, at);
+        plots += all.len();
+        if plots <= MAX_PLOTS {
+            sections.push(result_plots(&all, column, at));
+        }
+    }
+    if plots > MAX_PLOTS {
+        sections.push(card(
+            "More results",
+            &["The other results are in the table above, and as plots in the pages of single sessions."],
+            "",
+        ));
+    }
+    sections.push(load_curves(of));
+    sections.push(sweep_maps(of));
+    sections.push(source_facts(of));
+    sections.push(session_commands(of));
+    sections.retain(|section| !section.is_empty());
+    let (title, eye) = if of.reports.is_empty() {
+        ("sessions side by side".to_owned(), "list --table")
+    } else {
+        (format!("{} sessions side by side", of.rows.len()), "show")
+    };
+    let html = page(env!("CARGO_PKG_VERSION"), &format!("{title} · fathom"), &[eye.to_owned()], &sections);
+    to.write_all(html.as_bytes())
+}
+
+/// Returns the card with the worst verdict and the facts of each session.
+fn summary_card(of: &SessionTable) -> String {
+    let Some(worst) = of.reports.iter().map(|report| report.verdict).max() else {
+        return head_card("SESSIONS", "", "Results of sessions side by side", &[]);
+    };
+    let count = |verdict: Verdict| of.reports.iter().filter(|r| r.verdict == verdict).count();
+    let all = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
+    let counted = all.into_iter().filter(|v| count(*v) > 0).map(|v| format!("{} {}", count(v), v.word()));
+    let heading =
+        format!("{} sessions side by side: {}", of.rows.len(), counted.collect::<Vec<_>>().join(", "));
+    head_card(worst.word(), worst.word(), &heading, &sessions::session_remarks(of))
+}
+
+/// Returns the name of each session, from its tags if it has any, and its report.
+fn named_reports(of: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
+    let name = |row: &model::history::Row| {
+        if row.tags.is_empty() {
+            row.session.clone()
+        } else {
+            format!("{} ({})", row.tags.join(" "), row.session)
+        }
+    };
+    of.rows.iter().map(name).zip(&of.reports)
+}
+
+struct SessionResult<'t> {
+    name: String,
+    report: &'t Report,
+    result: &'t Measured,
+}
+
+/// Returns the results of a column.
+fn results_of_column(of: &SessionTable, column: usize) -> Vec<SessionResult<'_>> {
+    let figures = of.rows.iter().map(|row| row.figures.get(column).and_then(Option::as_ref));
+    let all = named_reports(of).zip(figures).filter_map(|((name, report), figure)| {
+        let is_it =
+            |r: &&Measured| figure.is_some_and(|f| r.name == f.name && r.quoted_rate().unit == f.unit);
+        let result = report.results.iter().find(is_it)?;
+        let name = if of.columns[column].name == Column::MAIN {
+            format!("{name}: {}", result.true_name)
+        } else {
+            name
+        };
+        Some(SessionResult { name, report, result })
+    });
+    all.collect()
+}
+
+/// Draws a result of all sessions: rates with intervals, time series and tails.
+fn result_plots(all: &[SessionResult], column: &Column, at: usize) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let lead = [
+        "All sessions on one scale. Dot: the mean; line: its 95 % interval, with an arrow where it goes on; hollow: a finding qualifies \
+         it. Dashed: the device below.",
+    ];
+    let results: Vec<&Measured> = all.iter().map(|one| one.result).collect();
+    let (times, tails) =
+        (time_series::CommonScale::from_results(&results), results::CommonAxes::from_results(&results));
+    let small = all.iter().map(|one| {
+        let events = Events::from_result(one.report, one.result);
+        let rates = time_series::draw_rates_on(one.result, &events, &format!("s{at}-time"), &times);
+        let tail =
+            tails.as_ref().and_then(|t| results::draw_tail_on(one.result, &format!("s{at}-latency"), t));
+        let plots = rates.into_iter().chain(tail).map(|plot| plot.html());
+        (one.name.clone(), plots.collect::<String>())
+    });
+    let small = multiples("plots", small);
+    let name = if column.name == Column::MAIN { "What each measured" } else { &column.name };
+    card(&format!("{name}, {}", column.unit), &lead, &format!("{}{small}", draw_session_rates(all, column)))
+}
+
+/// Draws the rate of each session with its interval and its latencies.
+fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
+    let row = |one: &SessionResult| {
+        let rate = one.result.quoted_rate();
+        let figures = [&one.result.read, &one.result.write, &one.result.trim].into_iter().flatten();
+        let main = figures.max_by_key(|f| f.ops).filter(|_| !one.result.void);
+        let ns = |rank: &str| {
+            let ns = main.and_then(|f| f.latency_ns.percentiles.get(rank).copied().flatten());
+            time_or_dash(ns.map(|ns| ns as f64))
+        };
+        let interval = rate.interval.map(|[low, high]| format!("{} to {}", show_rate(low), show_rate(high)));
+        IntervalRow {
+            name: one.name.clone(),
+            value: rate.value.map(|value| (value, rate.interval)),
+            hollow: one.result.verdict != Verdict::Valid,
+            cells: vec![
+                rate.value.map_or_else(|| "void".into(), |v| supported(v, rate.interval)),
+                interval.unwrap_or_else(|| "-".into()),
+                ns("50"),
+                ns("99"),
+                one.result.verdict.word().into(),
+            ],
+            ..IntervalRow::default()
+        }
+    };
+    let words = IntervalHeadings {
+        caption: &format!("{} of each session", column.name),
+        first: "Session",
+        axis: &format!("{} with its 95 % interval, logarithmic", column.unit),
+        headings: &[&column.unit, "95 %", "p50", "p99", "Verdict"],
+    };
+    draw_intervals(&words, all.iter().map(row).collect(), rate_tick)
+}
+
+/// Draws the load curves of all sessions that have one.
+fn load_curves(of: &SessionTable) -> String {
+    let curves: Vec<(String, &LoadCurve)> = named_reports(of)
+        .filter_map(|(name, report)| match &report.study {
+            Studied::Limit(curve) => Some((name, curve)),
+            _ => None,
+        })
+        .collect();
+    let lead = ["All sessions on the same axes. A line has a gap where a percentile is withheld."];
+    let small = multiples("plots", studies::draw_load_curves(&curves).into_iter());
+    if small.is_empty() { small } else { card("Latency against load", &lead, &small) }
+}
+
+/// Draws the sweep maps of all sessions that have them.
+fn sweep_maps(of: &SessionTable) -> String {
+    let sweeps: Vec<(String, &Sweep)> = named_reports(of)
+        .filter_map(|(name, report)| match &report.study {
+            Studied::Sweep(sweep) => Some((name, sweep.as_ref())),
+            _ => None,
+        })
+        .collect();
+    studies::draw_maps(&sweeps)
+}
+
+/// Returns the target and method of each session.
+fn source_facts(of: &SessionTable) -> String {
+    let source = |(name, report): (String, &Report)| {
+        let chains: Vec<String> = report.machine.places.iter().map(Place::chain).collect();
+        let facts = [report.title.clone(), report.started.clone(), report.machine.host.clone()];
+        let words = facts.into_iter().chain(chains).chain([report_view::command_line(&report.command)]);
+        (name, words.filter(|w| !w.is_empty()).collect::<Vec<_>>().join("\n"))
+    };
+    let all: Vec<(String, String)> = named_reports(of).map(source).collect();
+    if all.is_empty() { String::new() } else { card("Where and how", NO_LEAD, &facts(&all)) }
+}
+
+fn session_commands(of: &SessionTable) -> String {
+    let ids = || of.rows.iter().map(|row| row.session.clone());
+    if of.reports.is_empty() {
+        return String::new();
+    }
+    let line = |command: &str| {
+        model::name::line(&["fathom".to_owned(), command.into()].into_iter().chain(ids()).collect::<Vec<_>>())
+    };
+    let all = vec![
+        ("Check and show these sessions again:", line("show")),
+        ("Say whether the others are faster than the first:", line("compare")),
+    ];
+    card("Repeat it", NO_LEAD, &repeat_card(all))
+}
+
+#[derive(Template)]
+#[template(path = "verdict.html")]
+pub(super) struct Head<'c> {
+    /// The first word, and its CSS class.
+    pub(super) word: &'c str,
+    pub(super) class: &'c str,
+    pub(super) icon: &'static str,
+    pub(super) heading: &'c str,
+    pub(super) sentences: Vec<String>,
+}
+
+/// Returns the first card of a page: a word and sentences. `like` is the word that selects the colour.
+pub(super) fn head_card(word: &str, like: &str, heading: &str, sentences: &[String]) -> String {
+    let class = like.split(' ').next().unwrap_or_default();
+    let sentences = sentences.iter().map(|s| with_micro_sign(s)).collect();
+    Head { word, class, icon: icon(class), heading, sentences }.render().unwrap_or_default()
+}
+
+/// Writes a comparison of two sides.
+pub(super) fn write_comparison(of: &Comparison, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let gate = of.gate.as_ref().map(|g| format!("{}: {}", g.outcome.word().word(), g.sentence));
+    let sentences: Vec<String> = gate.into_iter().chain([of.sentence.clone()]).collect();
+    let mut sections = vec![head_card(of.answer.word(), of.answer.word(), "B against A", &sentences)];
+    let changes = ratios(&of.pairs);
+    if !changes.is_empty() {
+        sections.push(card("Change of every number", &[ROWS_EXPLAINED], &changes));
+    }
+    sections.extend(headline_runs(&of.pairs));
+    sections.push(card(
+        "All numbers",
+        &[PAIR_LEGEND.to_owned()],
+        &page::table("Every number of A and B", &comparison_rows::pair_table(&of.pairs, true)),
+    ));
+    sections.push(sides_card(
+        &[("A", &of.a), ("B", &of.b)],
+        &differing_circumstances(of),
+        &left_out_notes(of, "B"),
+    ));
+    sections.push(answer_list(&of.findings));
+    sections.retain(|section| !section.is_empty());
+    let title = format!("{} · B against A · fathom", of.answer.word());
+    let eye = ["compare".to_owned(), side_names(&of.a), side_names(&of.b)];
+    to.write_all(page(&of.fathom.version, &title, &eye, &sections).as_bytes())
+}
+
+/// Explains the rows of a comparison.
+const ROWS_EXPLAINED: &str = "B by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it continues; green: the \
+                         tolerance within which both count as the same; hollow: neither a difference nor the same was shown.";
+
+/// Writes a comparison of several sides with the first.
+pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let words: Vec<String> = of
+        .others
+        .iter()
+        .map(|o| format!("{}: {}. {}", o.name, o.comparison.answer.word(), o.comparison.sentence))
+        .collect();
+    let each: Vec<String> =
+        of.others.iter().map(|o| format!("{} {}", o.name, o.comparison.answer.word())).collect();
+    let order = [
+        Answer::Invalid,
+        Answer::Slower,
+        Answer::Incomparable,
+        Answer::CannotTell,
+        Answer::NoDifferenceSeen,
+        Answer::Faster,
+        Answer::Same,
+    ];
+    let worst = order.into_iter().find(|word| of.others.iter().any(|o| o.comparison.answer == *word));
+    let like = worst.unwrap_or(Answer::CannotTell).word();
+    let mut sections = vec![head_card(&each.join(", "), like, "Several sessions against A", &words)];
+    let changes = multiples("tables", ratios_of_sides(of).into_iter());
+    if !changes.is_empty() {
+        let lead = [ROWS_EXPLAINED.replacen("B by A", "Each by A", 1)];
+        sections.push(card("Change of every number, side by side", &lead, &changes));
+    }
+    sections.push(card(
+        "All numbers",
+        &[comparison_rows::SIDES_LEGEND.to_owned()],
+        &page::table("Every number on every side", &comparison_rows::sides_table(of, true, true)),
+    ));
+    for other in &of.others {
+        let c = &other.comparison;
+        sections.push(sides_card(
+            &[("A", &c.a), (&other.name, &c.b)],
+            &differing_circumstances(c),
+            &left_out_notes(c, &other.name),
+        ));
+    }
+    let all: Vec<Finding> = of.others.iter().flat_map(|o| o.comparison.findings.clone()).collect();
+    sections.push(answer_list(&all));
+    sections.retain(|section| !section.is_empty());
+    let eye: Vec<String> = std::iter::once("compare".to_owned())
+        .chain(of.others.first().map(|o| side_names(&o.comparison.a)))
+        .chain(of.others.iter().map(|o| side_names(&o.comparison.b)))
+        .collect();
+    to.write_all(
+        page(
+            &of.fathom.version,
+            &format!("{} sessions compared · fathom", of.others.len() + 1),
+            &eye,
+            &sections,
+        )
+        .as_bytes(),
+    )
+}
+
+fn side_names(side: &Side) -> String {
+    side.sessions.iter().map(|s| format!("{} {}", s.title, s.started)).collect::<Vec<_>>().join(", ")
+}
+
+/// Draws every number as a ratio with its interval and all details; empty if no number is compared.
+pub(super) fn ratios(pairs: &[Pair]) -> String {
+    let rows = ratio_rows(pairs);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let axis = common_axis(&rows);
+    draw_ratios(&axis, &["A", "B", "Change", "95 % interval", "Answer"], rows)
+}
+
+/// Draws every number of several sides as a ratio with its interval, change and answer, all on one axis.
+fn ratios_of_sides(of: &Comparisons) -> Vec<(String, String)> {
+    let sides: Vec<Vec<IntervalRow>> = of.others.iter().map(|o| ratio_rows(&o.comparison.pairs)).collect();
+    let axis =
+        common_axis(&of.others.iter().flat_map(|o| ratio_rows(&o.comparison.pairs)).collect::<Vec<_>>());
+    let html = |rows: Vec<IntervalRow>| {
+        let alone = |row: IntervalRow| IntervalRow {
+            cells: row
+                .cells
+                .into_iter()
+                .enumerate()
+                .filter(|(at, _)| [2, 4].contains(at))
+                .map(|(_, cell)| cell)
+                .collect(),
+            ..row
+        };
+        let rows: Vec<IntervalRow> = rows.into_iter().map(alone).collect();
+        if rows.is_empty() { String::new() } else { draw_ratios(&axis, &["Change", "Answer"], rows) }
+    };
+    of.others.iter().zip(sides).map(|(o, rows)| (format!("{} against A", o.name), html(rows))).collect()
+}
+
+fn draw_ratios(axis: &Axis, headings: &[&str], rows: Vec<IntervalRow>) -> String {
+    let words = IntervalHeadings {
+        caption: "Change of every number with its 95 % interval",
+        first: "Number",
+        axis: "B by A, logarithmic",
+        headings,
+    };
+    // Always mark a ratio of 1.
+    let mark = |ratio: f64| {
+        if (ratio - 1.0).abs() < 1e-9 { "same".into() } else { format!("x {}", short_number(ratio)) }
+    };
+    draw_intervals_on(axis, &words, rows, mark)
+}
+
+fn ratio_rows(pairs: &[Pair]) -> Vec<IntervalRow> {
+    let ratio_rows_of = |pair: &Pair| {
+        let title = |at: usize| if at == 0 { pair.name.clone() } else { String::new() };
+        let rows = pair
+            .metrics
+            .iter()
+            .enumerate()
+            .map(|(at, metric)| IntervalRow { title: title(at), ..ratio_row(metric) });
+        rows.collect::<Vec<_>>()
+    };
+    pairs.iter().flat_map(ratio_rows_of).collect()
+}
+
+fn ratio_row(metric: &Metric) -> IntervalRow {
+    let tolerance = metric.tolerance.unwrap_or(metric.margin);
+    let direction = if metric.more_is_better { "" } else { ", less is better" };
+    IntervalRow {
+        name: format!("{}{direction}", metric.name),
+        value: Some((metric.ratio, metric.interval)),
+        hollow: matches!(metric.answer, Answer::CannotTell | Answer::NoDifferenceSeen),
+        margin: Some([1.0 / (1.0 + tolerance), 1.0 + tolerance]),
+        cells: vec![
+            with_micro_sign(&value(metric, metric.a)),
+            with_micro_sign(&value(metric, metric.b)),
+            show_change(metric.ratio),
+            interval(metric).unwrap_or_else(|| "-".into()),
+            metric.answer.word().into(),
+        ],
+        ..IntervalRow::default()
+    }
+}
+
+/// Lists every run of the headline's number on both sides.
+fn headline_runs(pairs: &[Pair]) -> Option<String> {
+    let pair = pairs.iter().find(|p| p.headline)?;
+    let metric = pair.metrics.first()?;
+    let list = |runs: &[f64]| {
+        with_micro_sign(
+            &runs
+                .iter()
+                .map(|v| if metric.unit == "ns" { metric.show(*v) } else { show_rate(*v) })
+                .collect::<Vec<_>>()
+                .join(", "),
+        )
+    };
+    let items = [("A".to_owned(), list(&metric.a_runs)), ("B".to_owned(), list(&metric.b_runs))];
+    Some(card(&format!("Every run: {}, {}", pair.name, metric.name), &[] as &[&str], &facts(&items)))
+}
+
+/// Returns each differing circumstance once.
+fn differing_circumstances(of: &Comparison) -> Vec<(String, String)> {
+    let mut out: Vec<(String, String)> = Vec::new();
+    for d in of.pairs.iter().flat_map(|p| &p.differences) {
+        let item = (d.aspect.clone(), format!("{} -> {}", d.a, d.b));
+        if !out.contains(&item) {
+            out.push(item);
+        }
+    }
+    out
+}
+
+fn sides_card(sides: &[(&str, &Side)], differences: &[(String, String)], left_out: &[String]) -> String {
+    let sessions = sides
+        .iter()
+        .flat_map(|(name, side)| side.sessions.iter().map(|s| ((*name).to_owned(), describe_source(s))));
+    let mut items: Vec<(String, String)> = sessions.collect();
+    items.extend(differences.iter().map(|(aspect, words)| (format!("{aspect} differs"), words.clone())));
+    items.extend(left_out.iter().map(|words| ("left out".to_owned(), words.clone())));
+    let names: Vec<&str> = sides.iter().map(|(name, _)| *name).collect();
+    card(&format!("What was compared: {}", names.join(" and ")), &[] as &[&str], &facts(&items))
+}
+
+fn answer_list(findings: &[Finding]) -> String {
+    let mut table = crate::page::Table::new(&["check", "name", "answer", "sentence"], &[])
+        .aligned(1, true)
+        .aligned(2, true);
+    for f in findings {
+        let answer = match f.outcome {
+            Outcome::Finding => f.severity.map_or("note", model::finding::Severity::effect),
+            Outcome::NotChecked => "not checked",
+            Outcome::Holds => "passed",
+        };
+        table.add([f.id.to_string(), f.name.clone(), answer.into(), f.sentence.clone()]);
+    }
+    let body = folded("Every check of the comparison", &page::table("Every check of the comparison", &table));
+    if body.is_empty() { body } else { card::<&str>("What was checked", &[], &body) }
+}
+
+#[cfg(test)]
+fn example() -> Result<SessionTable, Box<dyn std::error::Error>> {
+    use model::history::Figure;
+    let valid: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
+    let result = valid.results.first().ok_or("no result")?;
+    let unit = result.quoted_rate().unit;
+    let column = Column { name: result.name.clone(), unit: unit.into() };
+    let figure = Figure {
+        name: column.name.clone(),
+        unit: unit.into(),
+        value: result.quoted_rate().value,
+        interval: None,
+        verdict: result.verdict,
+    };
+    let row = |session: &str| model::history::Row {
+        session: session.into(),
+        started: None,
+        verdict: Some(valid.verdict),
+        device: None,
+        targets: vec!["/a".into()],
+        tags: Vec::new(),
+        figures: vec![Some(figure.clone())],
+    };
+    let mut faster = valid.clone();
+    for second in faster.results.iter_mut().flat_map(|r| &mut r.series) {
+        second.iops *= 2.0;
+        second.mb_per_s *= 2.0;
+    }
+    Ok(SessionTable {
+        columns: vec![column],
+        rows: vec![row("one"), row("two")],
+        reports: vec![valid.clone(), faster],
+        ..SessionTable::default()
+    })
+}
+
+#[test]
+fn sessions_are_side_by_side_on_one_scale() -> Result<(), Box<dyn std::error::Error>> {
+    let table = example()?;
+    let mut bytes = Vec::new();
+    write_session_table(&table, Style::default(), &mut bytes)?;
+    let html = String::from_utf8(bytes)?;
+    assert!(html.contains("2 sessions side by side: 2 VALID"), "{html}");
+    assert!(html.contains("fathom compare one two") && html.contains("<h3>one</h3>"), "{html}");
+    // Both plots have the same ticks, although one has twice the rate.
+    let all = results_of_column(&table, 0);
+    let results: Vec<&Measured> = all.iter().map(|one| one.result).collect();
+    let scale = time_series::CommonScale::from_results(&results);
+    let plots: Vec<_> = all
+        .iter()
+        .filter_map(|one| time_series::draw_rates_on(one.result, &Events::default(), "x", &scale))
+        .collect();
+    assert_eq!(plots.len(), 2);
+    assert_eq!((&plots[0].y, &plots[0].x), (&plots[1].y, &plots[1].x));
+    assert_ne!(plots[0].marks, plots[1].marks);
+    Ok(())
+}
+
+#[test]
+fn a_table_of_the_index_has_no_plots_and_no_verdict() -> Result<(), Box<dyn std::error::Error>> {
+    let table = SessionTable { reports: Vec::new(), ..example()? };
+    let mut bytes = Vec::new();
+    write_session_table(&table, Style::default(), &mut bytes)?;
+    let html = String::from_utf8(bytes)?;
+    assert!(html.contains("SESSIONS") && !html.contains("<figure") && !html.contains("Repeat it"), "{html}");
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! Pages with a headline and tables: verifications, diagnoses, plans, lists, checks and devices.
+
+use super::page;
+use super::page::{card, facts, page, repeat_card, with_micro_sign};
+use super::sessions::head_card;
+use crate::documentation::page_parts;
+use crate::format::Style;
+use crate::formats::text::{machine, plan, sessions, verified};
+use crate::page::Table;
+use crate::report_view;
+use crate::report_view::verification_notes;
+use askama::Template;
+use model::finding::{Diagnosis, Look, Outcome, Pages, Severity};
+use model::history::Listing;
+use model::machine::{BlockDevice, Devices};
+use model::plan::Explained;
+use model::verification::{Verifications, Verified};
+use std::io::{self, Write};
+
+/// Reports without a version come from this version.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const NO_LEAD: &[&str] = &[];
+
+/// Writes a page with its head and cards.
+pub(super) fn write_page(
+    to: &mut dyn Write,
+    title: &str,
+    eye: &[String],
+    sections: &[String],
+) -> io::Result<()> {
+    let sections: Vec<String> = sections.iter().filter(|s| !s.is_empty()).cloned().collect();
+    to.write_all(page(VERSION, &format!("{title} · fathom"), eye, &sections).as_bytes())
+}
+
+/// `1 session`, `2 sessions`.
+fn count_of(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn command_card(words: &'static str, line: String) -> String {
+    card("Repeat it", NO_LEAD, &repeat_card(vec![(words, line)]))
+}
+
+/// Writes the result of a verification.
+pub(super) fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let word = all.verdict().word();
+    let headline =
+        all.only().map_or_else(|| verified::verdict_on_all_hosts(all), verified::verification_headline);
+    let rest = headline.strip_prefix(word).unwrap_or(&headline).trim().to_owned();
+    let mut sections = vec![head_card(word, word, &rest, &[])];
+    let mut eye = vec!["verify".to_owned()];
+    if let Some(of) = all.only() {
+        eye.push(of.target.clone());
+        let damage = damage_facts(of);
+        if !damage.is_empty() {
+            sections.push(card("Damage", NO_LEAD, &facts(&damage)));
+        }
+        sections.push(card("What there is to know", NO_LEAD, &facts(&verification_facts(of))));
+    } else {
+        eye.push(count_of(all.hosts.len(), "host"));
+        for on in &all.hosts {
+            let outcome_text = match &on.outcome {
+                Ok(of) => {
+                    let first = [
+                        ("verdict".to_owned(), verified::verification_headline(of)),
+                        ("target".into(), of.target.clone()),
+                    ];
+                    first.into_iter().chain(damage_facts(of)).chain(verification_facts(of)).collect()
+                }
+                Err(why) => vec![("verdict".to_owned(), why.clone())],
+            };
+            sections.push(card(on.host.as_deref().unwrap_or_default(), NO_LEAD, &facts(&outcome_text)));
+        }
+    }
+    write_page(to, &format!("{word} · verify"), &eye, &sections)
+}
+
+/// Returns the damage of a host.
+fn damage_facts(of: &Verified) -> Vec<(String, String)> {
+    verified::damage_items(of).into_iter().map(|words| ("damage".to_owned(), words)).collect()
+}
+
+/// Returns the other facts of a host.
+fn verification_facts(of: &Verified) -> Vec<(String, String)> {
+    let notes = verification_notes(of)
+        .into_iter()
+        .map(|note| format!("{note}."))
+        .chain(verified::verification_rates(of));
+    notes.map(|words| ("note".to_owned(), words)).collect()
+}
+
+/// Writes the HTML page of `fathom doctor`: what to do first, then each group of looks.
+pub(super) fn write_diagnosis(of: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let looks = || of.groups.iter().flat_map(|g| &g.looks);
+    let count = |outcome| looks().filter(|l| l.outcome == outcome).count();
+    let acting: Vec<&Look> =
+        of.worst_first().into_iter().filter(|l| l.severity != Some(Severity::Note)).collect();
+    let word = if acting.is_empty() { "OK" } else { "FINDINGS" };
+    let like = if acting.is_empty() { "OK" } else { "SUSPECT" };
+    let counted = format!(
+        "{} findings, {} not checked, {} in order.",
+        count(Outcome::Finding),
+        count(Outcome::NotChecked),
+        count(Outcome::Holds)
+    );
+    let mut sections = vec![head_card(word, like, &of.chain, &[counted])];
+    let todo = acting.iter().map(|look| {
+        let cure = if look.cure.is_empty() { "nothing can be done about it here" } else { &look.cure };
+        (look.about.clone(), with_micro_sign(&format!("{}\n{cure}", look.sentence)))
+    });
+    let todo: Vec<_> = todo.collect();
+    if !todo.is_empty() {
+        sections.push(card("Before you measure", NO_LEAD, &facts(&todo)));
+    }
+    for group in &of.groups {
+        let mut rows =
+            Table::new(&["what", "answer", "seen", "what to do"], &[]).aligned(1, true).aligned(2, true);
+        rows.add_all(group.looks.iter().map(|look| {
+            [look.about.clone(), describe_answer(look), look.sentence.clone(), look.cure.clone()]
+        }));
+        sections.push(card(&group.heading, NO_LEAD, &page::table(&group.heading, &rows)));
+    }
+    sections.push(command_card(
+        "Look again:",
+        report_view::command_line(&["fathom".into(), "doctor".into(), of.target.clone()]),
+    ));
+    write_page(to, &format!("{word} · doctor"), &["doctor".into(), of.target.clone()], &sections)
+}
+
+fn describe_answer(look: &Look) -> String {
+    let id = look.check.map_or_else(String::new, |id| format!(" {id}"));
+    match (look.outcome, look.severity) {
+        (Outcome::Holds, _) => "OK".into(),
+        (Outcome::NotChecked, _) => "NOT CHECKED".into(),
+        (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).effect()),
+    }
+}
+
+/// Writes the HTML page of `--explain`: settings with their origins, workloads and cost.
+pub(super) fn write_plan(of: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let Explained { plan, machine, cost } = of;
+    let mut settings = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
+    settings.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
+    let jobs = plan.jobs.iter().enumerate().map(|(at, job)| {
+        let mark = if at == plan.headline { " (headline)" } else { "" };
+        (format!("{}{mark}", job.name), plan::streams(job).collect::<Vec<_>>().join("\n"))
+    });
+    let jobs: Vec<_> = jobs
+        .chain(plan::plan_remarks(&plan.study).into_iter().map(|words| ("note".to_owned(), words)))
+        .collect();
+    let mut chains: Vec<String> = machine.places.iter().map(model::machine::Place::chain).collect();
+    chains.dedup();
+    let sections = [
+        head_card("PLAN", "", &plan::plan_headline(plan), &[cost.sentence()]),
+        card(
+            "Settings, and where each is from",
+            NO_LEAD,
+            &page::table("Settings, and where each is from", &settings),
+        ),
+        card("Workloads", NO_LEAD, &facts(&jobs)),
+        command_card("Measure it, without --explain:", report_view::command_line(&plan.command)),
+    ];
+    write_page(to, "plan", &[vec![plan.title.clone()], chains].concat(), &sections)
+}
+
+/// Writes a list of sessions.
+pub(super) fn write_list(of: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let problems = of.entries.iter().filter_map(|e| Some((e.id.clone(), e.problem.clone()?)));
+    let foot: Vec<(String, String)> =
+        problems.chain(sessions::list_foot(of).into_iter().map(|words| ("note".to_owned(), words))).collect();
+    let body = if of.entries.is_empty() {
+        String::new()
+    } else {
+        page::table("Sessions, newest first", &sessions::list_table(&of.entries))
+    };
+    let sections = [
+        head_card("SESSIONS", "", &count_of(of.entries.len(), "session"), &[]),
+        card("Sessions, newest first", NO_LEAD, &format!("{body}{}", facts(&foot))),
+    ];
+    write_page(to, "sessions", &["list".into()], &sections)
+}
+
+#[derive(Template)]
+#[template(path = "check.html")]
+struct Check<'p> {
+    parts: Vec<(&'static str, &'p str)>,
+}
+
+/// Writes the HTML page of `fathom explain`, with a card for each check.
+pub(super) fn write_check_pages(of: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let title = match of.pages.as_slice() {
+        [only] => format!("{} {}", only.id, only.name),
+        all => count_of(all.len(), "check"),
+    };
+    let mut sections = vec![head_card("CHECKS", "", &title, &[])];
+    for check in &of.pages {
+        let body = Check { parts: page_parts(check).collect() }.render().unwrap_or_default();
+        let accept = check.accept.as_ref().map(|flag| format!("To accept it for the exit code: {flag}."));
+        let lead: Vec<String> =
+            std::iter::once(format!("Assumption: {}.", check.belief.trim_end_matches('.')))
+                .chain(accept)
+                .collect();
+        sections.push(card(&format!("{} {}", check.id, check.name), &lead, &body));
+    }
+    write_page(to, &title, &["explain".into()], &sections)
+}
+
+/// Writes the block devices of a machine.
+pub(super) fn write_devices(of: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let headings = ["device", "what it is", "queue", "who uses it"];
+    let mut rows = Table::new(&headings, &[]).aligned(1, true).aligned(2, true).aligned(3, true);
+    rows.add_all(of.devices.iter().map(device_row));
+    let empty = (!of.empty.is_empty()).then(|| format!("Without a size: {}.", of.empty.join(", ")));
+    let lead: Vec<String> = empty.into_iter().collect();
+    let sections = [
+        head_card("DEVICES", "", &count_of(of.devices.len(), "block device"), &[]),
+        card("Block devices", &lead, &page::table("Block devices", &rows)),
+    ];
+    write_page(to, "devices", &["devices".into()], &sections)
+}
+
+fn device_row(device: &BlockDevice) -> [String; 4] {
+    let mounted = machine::mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
+    let users = [mounted, machine::used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    [device.name.clone(), machine::heading(device), machine::queue(&device.queue), users]
+}

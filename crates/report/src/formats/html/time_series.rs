@@ -1,0 +1,854 @@
+//! The time series of a result: rate, latencies, queue depth and the host's load over time, all runs on one axis.
+//!
+//! fathom's values are drawn as finely as the report kept them, next to the device's counters. Findings with a known second are marked, and
+//! runs that other processes disturbed have a background. Strips below show CPU time and waiting, one value per run.
+
+use super::page::{folded, key, rate_tick, short_number, time, time_tick};
+use super::plot::{Axis, LOWEST_LINE, Label, Plot, SIDE, Tick, spread_labels, strip, strip_middle};
+use super::{page, plot};
+use crate::page::Table;
+use model::finding::{CheckId, Finding, Outcome};
+use model::report::{Course, Figures, HostFigures, Measured, Report, RunFigures, Second};
+use model::units::{show_rate, show_share};
+use std::collections::BTreeMap;
+
+/// Minimum length of a stretch of the device's line: its counters are read twice a second.
+const MIN_DEVICE_STRETCH_S: f64 = 0.5;
+/// Limits the rows of the table of seconds; the JSON has all of them.
+const MAX_TABLE_ROWS: usize = 120;
+/// Limits the runs that are named below the plot.
+const MAX_NAMED_RUNS: usize = 5;
+
+/// Draws the time series of a result; empty if the report kept none.
+pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> String {
+    if result.series.is_empty() {
+        return String::new();
+    }
+    let timeline = Timeline::from_stretches(run_extents(result));
+    let drawing = TimeDrawing { result, events, timeline, link: format!("{link}-time"), scale: None };
+    let mut out = drawing.key();
+    out += &drawing.rates().html();
+    out +=
+        &draw_strips(result, &drawing.timeline, &drawing.link).map_or_else(String::new, |plot| plot.html());
+    if let Some(course) = &result.course {
+        out += &drawing.latencies(course).html();
+        out += &drawing.depths(course).html();
+    }
+    out + &folded("Second by second as a table", &second_table(result))
+}
+
+/// Common scales for the time series of several results.
+pub(super) struct CommonScale {
+    /// The highest rate.
+    most: f64,
+    /// Duration of the longest result, in seconds.
+    seconds: f64,
+}
+
+impl CommonScale {
+    /// Computes the scale of several results.
+    pub(super) fn from_results(results: &[&Measured]) -> Self {
+        let most = |result: &&Measured| {
+            let in_bytes = result.quoted_rate().unit != "IOPS";
+            let rate = |iops: f64, mb: f64| if in_bytes { mb } else { iops };
+            let ours = result.series.iter().map(|s| rate(s.iops, s.mb_per_s));
+            let devices =
+                result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S).filter_map(|s| s.device);
+            ours.chain(devices.map(|d| rate(d.iops, d.mb_per_s))).fold(0.0, f64::max)
+        };
+        Self {
+            most: results.iter().map(most).fold(0.0, f64::max),
+            seconds: results
+                .iter()
+                .map(|r| Timeline::from_stretches(run_extents(r)).seconds())
+                .fold(0.0, f64::max),
+        }
+    }
+}
+
+/// Draws the rate over time on a common scale, by the second and without names of runs; `None` without a time series.
+pub(super) fn draw_rates_on(
+    result: &Measured,
+    events: &Events,
+    link: &str,
+    scale: &CommonScale,
+) -> Option<Plot> {
+    let timeline = Timeline::with_room_for(scale.seconds, run_extents(result));
+    let drawing = TimeDrawing { result, events, timeline, link: link.to_owned(), scale: Some(scale) };
+    (!result.series.is_empty()).then(|| drawing.rates())
+}
+
+/// Returns run, begin and length in seconds of all stretches to draw.
+fn run_extents(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ {
+    let of_seconds = result.series.iter().map(|s| (s.run, s.start_s, s.seconds));
+    let of_course =
+        result.course.iter().flat_map(|c| stretches(c).map(|(_, run, from, seconds)| (run, from, seconds)));
+    of_seconds.chain(of_course)
+}
+
+/// Returns index, run, begin and length of every stretch.
+fn stretches(course: &Course) -> impl Iterator<Item = (usize, u32, f64, f64)> {
+    let times = course.start_s.iter().zip(&course.seconds);
+    course.run.iter().zip(times).enumerate().map(|(at, (run, (from, seconds)))| (at, *run, *from, *seconds))
+}
+
+struct TimeDrawing<'r> {
+    result: &'r Measured,
+    events: &'r Events,
+    timeline: Timeline,
+    link: String,
+    /// The common scale, if several results are compared.
+    scale: Option<&'r CommonScale>,
+}
+
+impl TimeDrawing<'_> {
+    fn key(&self) -> String {
+        let fine = self.result.course.is_some();
+        let device = self.result.series.iter().any(|s| s.device.is_some());
+        let items: [(bool, &str, &str); 8] = [
+            (true, "ours", "ours, by the second"),
+            (fine, "ours thin", "ours, as finely as it was kept"),
+            (device, "device", "the device below, from its own counters"),
+            (self.interval().is_some(), "band", "95 % interval of the mean over runs"),
+            (fine, "max", "slowest operation"),
+            (!self.events.marks.is_empty(), "mark", "found at that second"),
+            (!self.events.foreign.is_empty(), "foreign", "others disturbed this run"),
+            (!self.events.warm_up.is_empty(), "warm", "warm-up in the mean"),
+        ];
+        let shown: Vec<_> =
+            items.into_iter().filter(|i| i.0).map(|(_, class, words)| (class, words)).collect();
+        key(&shown)
+    }
+
+    /// Whether the rate is quoted in bytes.
+    fn in_bytes(&self) -> bool {
+        self.result.quoted_rate().unit != "IOPS"
+    }
+
+    fn rate(&self, iops: f64, mb_per_s: f64) -> f64 {
+        if self.in_bytes() { mb_per_s } else { iops }
+    }
+
+    fn interval(&self) -> Option<[f64; 2]> {
+        self.result.quoted_rate().interval
+    }
+
+    fn begin_and_end(&self, second: &Second) -> [f64; 2] {
+        [second.start_s, second.start_s + second.seconds].map(|s| self.timeline.at(second.run, s))
+    }
+
+    /// Draws the background of every plot over time: disturbed runs and warm-up.
+    fn draw_ground(&self, plot: &mut Plot) {
+        for (run, _) in &self.events.foreign {
+            if let Some([from, to]) = self.timeline.span(*run) {
+                plot.draw("foreign", &plot::full_height(from, to));
+            }
+        }
+        for (run, seconds) in &self.events.warm_up {
+            let [from, to] = [0.0, *seconds].map(|s| self.timeline.at(*run, s));
+            plot.draw("warm", &plot::full_height(from, to));
+        }
+    }
+
+    /// Draws a mark at the second of each event.
+    fn marks(&self, plot: &mut Plot) {
+        for mark in &self.events.marks {
+            let at = self.timeline.at(mark.run, mark.second);
+            plot.draw("mark", &plot::line([(at, 0.0), (at, SIDE)]));
+        }
+    }
+
+    fn rates(&self) -> Plot {
+        let (series, unit) = (&self.result.series, self.result.quoted_rate().unit);
+        let fine = self.fine_rates();
+        let devices = || {
+            series
+                .iter()
+                .filter_map(|s| Some((s, s.device?)))
+                .filter(|(s, _)| s.seconds >= MIN_DEVICE_STRETCH_S)
+        };
+        let ours = series.iter().map(|s| self.rate(s.iops, s.mb_per_s));
+        let values =
+            ours.chain(devices().map(|(_, d)| self.rate(d.iops, d.mb_per_s))).chain(fine.iter().map(|f| f.2));
+        let interval = self.interval().filter(|_| self.scale.is_none());
+        let most = self.scale.map(|scale| scale.most);
+        let y =
+            Axis::from_zero(values.chain(interval.into_iter().flatten().filter(|v| *v < 1e15)).chain(most));
+        let mut plot = self.frame(
+            if self.scale.is_some() { format!("{unit} of each run") } else { format!("{unit}, from zero") },
+            if self.scale.is_some() { 110 } else { 170 },
+        );
+        plot.says = self.describe(unit);
+        plot.y = y.ticks_down(rate_tick);
+        self.draw_ground(&mut plot);
+        if let Some([low, high]) = self.interval() {
+            plot.draw("band", &plot::full_width(y.down(high).max(0.0), y.down(low).max(0.0)));
+        }
+        plot.draw(
+            "ours thin",
+            &Self::steps_by_run(fine.iter().map(|(run, x, v)| (*run, [x[0], x[1], y.down(*v)]))),
+        );
+        let seconds = series.iter().map(|s| {
+            let [from, to] = self.begin_and_end(s);
+            (s.run, [from, to, y.down(self.rate(s.iops, s.mb_per_s))])
+        });
+        plot.draw("ours", &Self::steps_by_run(seconds));
+        let below = devices().map(|(s, d)| {
+            let [from, to] = self.begin_and_end(s);
+            (s.run, [from, to, y.down(self.rate(d.iops, d.mb_per_s))])
+        });
+        plot.draw("device", &Self::steps_by_run(below));
+        self.marks(&mut plot);
+        self.draw_run_names(&mut plot);
+        if let Some(value) = self.result.quoted_rate().value {
+            plot.right.push(Label { at: y.down(value), text: show_rate(value), class: "strong" });
+        }
+        plot.stop_at(&self.stops(unit));
+        plot
+    }
+
+    /// Draws the steps of each run separately.
+    fn steps_by_run(steps: impl Iterator<Item = (u32, [f64; 3])>) -> String {
+        let all: Vec<(u32, [f64; 3])> = steps.collect();
+        let runs = all.chunk_by(|a, b| a.0 == b.0);
+        runs.map(|run| plot::steps(run.iter().map(|(_, [from, to, y])| (*from, *to, *y)))).collect()
+    }
+
+    /// Returns run, begin, end and the rate of all directions for each stretch.
+    fn fine_rates(&self) -> Vec<(u32, [f64; 2], f64)> {
+        let Some(course) = self.result.course.as_ref().filter(|_| self.scale.is_none()) else {
+            return Vec::new();
+        };
+        let moving = || course.directions.iter().filter(|(word, _)| *word != "sync").map(|(_, of)| of);
+        let rate = |at: usize| {
+            moving().filter_map(|of| Some(self.rate(*of.iops.get(at)?, *of.mb_per_s.get(at)?))).sum()
+        };
+        let place = |run, from: f64, seconds: f64| [from, from + seconds].map(|s| self.timeline.at(run, s));
+        stretches(course).map(|(at, run, from, s)| (run, place(run, from, s), rate(at))).collect()
+    }
+
+    fn latencies(&self, course: &Course) -> Plot {
+        let directions: Vec<Direction> =
+            result_directions(self.result).filter(|d| d.word != "sync").collect();
+        let devices = || self.result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S);
+        let direction_data = |d: &Direction| course.directions.get(d.word);
+        let all = directions
+            .iter()
+            .filter_map(direction_data)
+            .flat_map(|of| of.p50_ns.iter().chain(&of.max_ns).flatten());
+        let below = devices().filter_map(|s| s.device?.latency_ns);
+        let y = Axis::log(all.map(|ns| *ns as f64).chain(below));
+        let mut plot = self.frame("Latency: median to p99, and the slowest (logarithmic)".into(), 190);
+        plot.says = "Latency over time: median, 99th percentile and the slowest of each stretch".into();
+        plot.y = y.ticks_down(time_tick);
+        self.draw_ground(&mut plot);
+        for direction in &directions {
+            self.latency_of(&mut plot, course, *direction, &y);
+        }
+        let mean = devices().filter_map(|s| {
+            let [from, to] = self.begin_and_end(s);
+            Some((s.run, [from, to, y.down(s.device?.latency_ns?)]))
+        });
+        plot.draw("device", &Self::steps_by_run(mean));
+        if let Some(ns) = devices().filter_map(|s| s.device?.latency_ns).next_back() {
+            plot.right.push(Label { at: y.down(ns), text: "device mean".into(), class: "of-device" });
+        }
+        plot.right = spread_labels(std::mem::take(&mut plot.right), 76.0);
+        self.marks(&mut plot);
+        plot.stop_at(&self.latency_stops(course, &directions));
+        plot
+    }
+
+    fn latency_of(&self, plot: &mut Plot, course: &Course, direction: Direction, y: &Axis) {
+        let Some(of) = course.directions.get(direction.word) else { return };
+        let ns = |list: &[Option<u64>], at: usize| {
+            list.get(at).copied().flatten().map_or(f64::NAN, |ns| y.down(ns as f64))
+        };
+        let middle = |run, from: f64, seconds: f64| self.timeline.at(run, from + seconds / 2.0);
+        let rows: Vec<(u32, [f64; 4])> = stretches(course)
+            .map(|(at, run, from, s)| {
+                (run, [middle(run, from, s), ns(&of.p50_ns, at), ns(&of.p99_ns, at), ns(&of.max_ns, at)])
+            })
+            .collect();
+        for run in rows.chunk_by(|a, b| a.0 == b.0) {
+            let between: Vec<_> = run.iter().map(|(_, [x, p50, p99, _])| (*x, *p99, *p50)).collect();
+            plot.draw(direction.band, &plot::area_between(&between));
+            plot.draw(
+                &format!("{} thin", direction.line),
+                &plot::line(run.iter().map(|(_, [x, _, p99, _])| (*x, *p99))),
+            );
+            plot.draw(direction.line, &plot::line(run.iter().map(|(_, [x, p50, ..])| (*x, *p50))));
+        }
+        plot.draw("max", &plot::dots(rows.iter().map(|(_, [x, _, _, most])| (*x, *most))));
+        if let Some((_, [_, p50, p99, most])) =
+            rows.iter().rev().find(|(_, r)| r.iter().all(|v| v.is_finite()))
+        {
+            let name =
+                if course.directions.len() > 1 { format!(" {}", direction.word) } else { String::new() };
+            let label = |at: f64, words: &str, class| Label { at, text: format!("{words}{name}"), class };
+            let ends = [
+                label(*most, "slowest", ""),
+                label(*p99, "p99", direction.ink),
+                label(*p50, "p50", direction.ink),
+            ];
+            plot.right.extend(ends);
+        }
+    }
+
+    fn depths(&self, course: &Course) -> Plot {
+        let below = || {
+            self.result
+                .series
+                .iter()
+                .filter(|s| s.seconds >= MIN_DEVICE_STRETCH_S)
+                .filter_map(|s| Some((s, s.device?.in_flight)))
+        };
+        let y = Axis::from_zero(course.depth_mean.iter().copied().chain(below().map(|(_, depth)| depth)));
+        let mut plot = self.frame("Operations in flight; dashed: requests in the device's queue".into(), 60);
+        plot.says = "Mean operations in flight over time, and requests in the queue of the device".into();
+        plot.y = y.ticks_down(rate_tick).into_iter().step_by(2).collect();
+        plot.x_title = "Seconds into each run".into();
+        self.draw_ground(&mut plot);
+        let ours = stretches(course).filter_map(|(at, run, from, s)| {
+            let [begin, end] = [from, from + s].map(|s| self.timeline.at(run, s));
+            Some((run, [begin, end, y.down(*course.depth_mean.get(at)?)]))
+        });
+        plot.draw("ours", &Self::steps_by_run(ours));
+        let device = below().map(|(s, depth)| {
+            let [from, to] = self.begin_and_end(s);
+            (s.run, [from, to, y.down(depth)])
+        });
+        plot.draw("device", &Self::steps_by_run(device));
+        let stops = stretches(course).filter_map(|(at, run, from, s)| {
+            let depth = show_rate(*course.depth_mean.get(at)?);
+            let words = format!("run {}, {} s\n{depth} in flight", run.saturating_add(1), short_number(from));
+            Some((self.timeline.at(run, from + s / 2.0), words))
+        });
+        plot.stop_at(&stops.collect::<Vec<_>>());
+        plot
+    }
+
+    /// Returns an empty plot over time.
+    fn frame(&self, title: String, height: u32) -> Plot {
+        let x = if self.scale.is_some() { self.timeline.few_ticks() } else { self.timeline.ticks() };
+        Plot { title, height, x, link: self.link.clone(), ..Plot::default() }
+    }
+
+    /// Labels the runs with number and rate, and the events.
+    fn draw_run_names(&self, plot: &mut Plot) {
+        let middle = |[from, to]: [f64; 2]| f64::midpoint(from, to);
+        if self.result.runs.len() <= MAX_NAMED_RUNS && self.scale.is_none() {
+            plot.labels.extend(self.result.runs.iter().filter_map(|run| {
+                let at = middle(self.timeline.span(run.run)?);
+                let rate = show_rate(self.rate(run.iops, run.mb_per_s));
+                Some(Label { at, text: format!("{}: {rate}", run.run.saturating_add(1)), class: LOWEST_LINE })
+            }));
+        }
+        for mark in &self.events.marks {
+            let at = self.timeline.at(mark.run, mark.second);
+            let class = if at > 600.0 { "of-mark end" } else { "of-mark" };
+            plot.labels.push(Label { at, text: mark.words.clone(), class });
+        }
+        for (run, words) in &self.events.foreign {
+            if let Some([from, to]) = self.timeline.span(*run) {
+                // Put the label on the side with more room.
+                let (at, class) = if from > SIDE / 2.0 {
+                    (to, "of-foreign second end")
+                } else {
+                    (from, "of-foreign second")
+                };
+                plot.labels.push(Label { at, text: words.clone(), class });
+            }
+        }
+    }
+
+    fn describe(&self, unit: &str) -> String {
+        let runs = self.result.runs.iter().map(|r| show_rate(self.rate(r.iops, r.mb_per_s)));
+        let marks = self.events.marks.iter().map(|m| {
+            format!("; {} at {} s of run {}", m.words, short_number(m.second), m.run.saturating_add(1))
+        });
+        let runs: Vec<String> = runs.take(20).collect();
+        format!("{unit} over time; runs: {}{}", runs.join(", "), marks.collect::<String>())
+    }
+
+    fn stops(&self, unit: &str) -> Vec<(f64, String)> {
+        let words = |s: &Second| {
+            let device = s.device.map_or_else(String::new, |d| {
+                format!(
+                    "\ndevice {}, {} in its queue",
+                    show_rate(self.rate(d.iops, d.mb_per_s)),
+                    show_rate(d.in_flight)
+                )
+            });
+            let others = self.events.foreign.iter().filter(|(run, _)| *run == s.run);
+            let others = others.fold(String::new(), |all, (_, words)| all + "\n" + words);
+            let rate = show_rate(self.rate(s.iops, s.mb_per_s));
+            format!(
+                "run {}, {} s\n{rate} {unit}{device}{others}",
+                s.run.saturating_add(1),
+                short_number(s.start_s)
+            )
+        };
+        let middle = |s: &Second| self.timeline.at(s.run, s.start_s + s.seconds / 2.0);
+        self.result.series.iter().map(|s| (middle(s), words(s))).collect()
+    }
+
+    fn latency_stops(&self, course: &Course, directions: &[Direction]) -> Vec<(f64, String)> {
+        let stop = |(at, run, from, seconds): (usize, u32, f64, f64)| {
+            let latencies = directions.iter().filter_map(|d| {
+                let data = course.directions.get(d.word)?;
+                let ns = |list: &[Option<u64>]| list.get(at).copied().flatten().map(|ns| time(ns as f64));
+                Some(format!(
+                    "\n{}: p50 {}, p99 {}, slowest {}",
+                    d.words,
+                    ns(&data.p50_ns)?,
+                    ns(&data.p99_ns)?,
+                    ns(&data.max_ns)?
+                ))
+            });
+            let words = format!(
+                "run {}, {} s{}",
+                run.saturating_add(1),
+                short_number(from),
+                latencies.collect::<String>()
+            );
+            (self.timeline.at(run, from + seconds / 2.0), words)
+        };
+        stretches(course).map(stop).collect()
+    }
+}
+
+/// Returns the first rows of the time series as a table.
+fn second_table(result: &Measured) -> String {
+    let headings =
+        ["run, second", "IOPS", "MB/s", "p99 at most", "device IOPS", "device latency", "in its queue"];
+    let mut table = Table::new(&headings, &[]).aligned(6, false);
+    for s in result.series.iter().take(MAX_TABLE_ROWS) {
+        let ns = |ns: Option<f64>| page::time_or_dash(ns);
+        let rate_or_dash = |value: Option<f64>| value.map_or_else(|| "-".into(), show_rate);
+        table.add([
+            format!("{}, {}", s.run.saturating_add(1), short_number(s.start_s)),
+            show_rate(s.iops),
+            show_rate(s.mb_per_s),
+            ns(s.p99_at_most_ns.map(|ns| ns as f64)),
+            rate_or_dash(s.device.map(|d| d.iops)),
+            ns(s.device.and_then(|d| d.latency_ns)),
+            rate_or_dash(s.device.map(|d| d.in_flight)),
+        ]);
+    }
+    let rest = result.series.len().saturating_sub(MAX_TABLE_ROWS);
+    let more = if rest > 0 { format!("; {rest} more rows are in the JSON") } else { String::new() };
+    page::table(&format!("The course of {} second by second{more}", result.name), &table)
+}
+
+/// Reads, writes, trims or syncs, and their CSS classes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Direction {
+    /// Key in the report.
+    pub(super) word: &'static str,
+    /// Plural.
+    pub(super) words: &'static str,
+    /// CSS classes of a line, of the area below it, of a band, and of text.
+    pub(super) line: &'static str,
+    pub(super) area: &'static str,
+    pub(super) band: &'static str,
+    pub(super) ink: &'static str,
+}
+
+const FIRST: Direction =
+    Direction { word: "", words: "", line: "ours", area: "area", band: "band", ink: "of-ours" };
+const SECOND: Direction =
+    Direction { line: "third", area: "area of-third", band: "band of-third", ink: "of-third", ..FIRST };
+const THIRD: Direction =
+    Direction { line: "fourth", area: "area of-none", band: "band of-none", ink: "of-fourth", ..FIRST };
+const FOURTH: Direction = Direction { line: "mean", ink: "", ..THIRD };
+
+/// Returns the directions of a result; the first one always has fathom's colour.
+pub(super) fn result_directions(result: &Measured) -> impl Iterator<Item = Direction> {
+    let all = [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("sync", "syncs")];
+    let has = all.into_iter().filter(|(word, _)| direction_figures(result, word).is_some());
+    let looks = [FIRST, SECOND, THIRD, FOURTH];
+    has.zip(looks)
+        .map(|((word, words), looks)| Direction { word, words, ..looks })
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+fn direction_figures<'r>(result: &'r Measured, word: &str) -> Option<&'r Figures> {
+    match word {
+        "read" => result.read.as_ref(),
+        "write" => result.write.as_ref(),
+        "trim" => result.trim.as_ref(),
+        "sync" => result.sync.as_ref(),
+        _ => None,
+    }
+}
+
+impl Direction {
+    /// Returns the figures of a result in this direction.
+    pub(super) fn figures<'r>(&self, result: &'r Measured) -> Option<&'r Figures> {
+        direction_figures(result, self.word)
+    }
+
+    /// Whether this direction has fathom's colour.
+    pub(super) fn is_first(&self) -> bool {
+        self.line == FIRST.line
+    }
+}
+
+/// Checks that know the second of their finding, and a label.
+const TIMED_CHECKS: [(CheckId, &str); 3] =
+    [(CheckId::E02, "cliff"), (CheckId::D15, "drive hot"), (CheckId::D19, "credits spent")];
+
+/// Events to mark on the plots of a result.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    /// An event at a second of a run.
+    pub(super) marks: Vec<Mark>,
+    /// Runs that other processes disturbed but that still count, with the disturbance.
+    pub(super) foreign: Vec<(u32, String)>,
+    /// Runs whose mean includes warm-up, and its duration in seconds.
+    pub(super) warm_up: Vec<(u32, f64)>,
+}
+
+/// An event at a second of a run.
+#[derive(Debug)]
+pub(super) struct Mark {
+    pub(super) run: u32,
+    pub(super) second: f64,
+    pub(super) words: String,
+}
+
+impl Events {
+    /// Collects the events of a result.
+    pub(super) fn from_result(report: &Report, result: &Measured) -> Self {
+        let is_about = |f: &&Finding| f.outcome == Outcome::Finding && f.about.contains(&result.name);
+        let found = |id: CheckId| report.findings.iter().filter(is_about).filter(move |f| f.id == id);
+        let number = |f: &Finding, key: &str| f.evidence.get(key).copied().filter(|v| v.is_finite());
+        let at = |(id, word): &(CheckId, &str)| -> Vec<Mark> {
+            let mark = |f: &Finding| {
+                let run = number(f, "run")?.max(0.0) as u32;
+                Some(Mark { run, second: number(f, "at_s")?, words: format!("{word} ({id})") })
+            };
+            found(*id).filter_map(mark).collect()
+        };
+        let warm = found(CheckId::E03).filter_map(|f| number(f, "warmup_s")).fold(0.0, f64::max);
+        let counting = result.disturbed.iter().filter(|d| d.counts);
+        Self {
+            marks: TIMED_CHECKS.iter().flat_map(at).collect(),
+            foreign: counting
+                .map(|d| (d.run, d.why.clone().unwrap_or_else(|| "in a disturbed round".into())))
+                .collect(),
+            warm_up: if warm > 0.0 {
+                result.runs.iter().map(|r| (r.run, warm)).collect()
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    /// Whether other processes disturbed this run.
+    pub(super) fn is_disturbed(&self, run: u32) -> bool {
+        self.foreign.iter().any(|(disturbed, _)| *disturbed == run)
+    }
+}
+
+/// Gap between neighbouring runs, and maximum of all gaps together, as shares of the width.
+const RUN_GAP: f64 = 0.012;
+const MAX_GAPS: f64 = 0.15;
+/// Up to this many runs, the seconds of each run have ticks.
+const MAX_RUNS_WITH_SECONDS: usize = 12;
+/// Limits the run numbers in a small plot.
+const MAX_RUN_NUMBERS: usize = 6;
+
+/// The time axis: runs side by side.
+pub(super) struct Timeline {
+    /// Begin and length of each run, in seconds.
+    runs: BTreeMap<u32, (f64, f64)>,
+    /// Units of the drawing per second.
+    per_second: f64,
+}
+
+impl Timeline {
+    /// Lays out stretches: run, begin and length in seconds.
+    pub(super) fn from_stretches(stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
+        Self::with_room_for(0.0, stretches)
+    }
+
+    /// Lays out stretches (run, begin and length in seconds) on a scale with room for at least `room_s` seconds, to match other plots that
+    /// take longer.
+    pub(super) fn with_room_for(room_s: f64, stretches: impl Iterator<Item = (u32, f64, f64)>) -> Self {
+        let mut lengths: BTreeMap<u32, f64> = BTreeMap::new();
+        for (run, start, seconds) in stretches.filter(|(_, start, s)| start.is_finite() && s.is_finite()) {
+            let length = lengths.entry(run).or_default();
+            *length = length.max(start + seconds);
+        }
+        let seconds: f64 = lengths.values().sum();
+        let between = lengths.len().saturating_sub(1).max(1) as f64;
+        let gap = SIDE * RUN_GAP.min(MAX_GAPS / between);
+        let gaps = gap * lengths.len().saturating_sub(1) as f64;
+        let per_second = (SIDE - gaps) / seconds.max(room_s).max(f64::MIN_POSITIVE);
+        let mut at = 0.0;
+        let mut runs = BTreeMap::new();
+        for (run, length) in lengths {
+            runs.insert(run, (at, length));
+            at += length * per_second + gap;
+        }
+        Self { runs, per_second }
+    }
+
+    /// Returns the place of a second of a run; NaN for an unknown run.
+    pub(super) fn at(&self, run: u32, second: f64) -> f64 {
+        self.runs.get(&run).map_or(f64::NAN, |(from, _)| from + second * self.per_second)
+    }
+
+    /// Returns the begin and end of a run.
+    pub(super) fn span(&self, run: u32) -> Option<[f64; 2]> {
+        let (from, length) = self.runs.get(&run)?;
+        Some([*from, from + length * self.per_second])
+    }
+
+    /// Returns the duration of all runs together, in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        self.runs.values().map(|(_, length)| length).sum()
+    }
+
+    /// Returns few ticks: the numbers of runs where they begin, or the seconds of a single run.
+    pub(super) fn few_ticks(&self) -> Vec<Tick> {
+        if self.runs.len() < 2 {
+            return self.ticks();
+        }
+        let every = self.runs.len().div_ceil(MAX_RUN_NUMBERS);
+        let begins = self.runs.iter().step_by(every);
+        begins.map(|(run, (from, _))| Tick { at: *from, label: run.saturating_add(1).to_string() }).collect()
+    }
+
+    /// Returns ticks: the seconds of each run, or with many runs the begin of each tenth run.
+    pub(super) fn ticks(&self) -> Vec<Tick> {
+        let few = self.runs.len() <= MAX_RUNS_WITH_SECONDS;
+        let every = self.runs.len().div_ceil(10).max(1);
+        let longest = self.runs.values().map(|r| r.1).fold(0.0, f64::max);
+        let step = tick_step(longest, self.runs.len());
+        let mut out = Vec::new();
+        for (at, (run, (from, length))) in self.runs.iter().enumerate() {
+            if !few {
+                if at % every == 0 {
+                    out.push(Tick { at: *from, label: format!("run {}", run.saturating_add(1)) });
+                }
+                continue;
+            }
+            let marks = (0..=(length / step) as u32).map(|i| f64::from(i) * step);
+            // A tick at the very end would overlap the first tick of the next run.
+            out.extend(
+                marks.filter(|s| *s < 0.9 * length || self.runs.len() == 1).map(|s| Tick {
+                    at: from + s * self.per_second,
+                    label: format!("{} s", short_number(s)),
+                }),
+            );
+        }
+        out
+    }
+}
+
+/// Returns the seconds between ticks, for at most a dozen ticks below all runs.
+fn tick_step(longest: f64, runs: usize) -> f64 {
+    let each = (12 / runs.max(1)).max(1) as f64;
+    let rough = (longest / each).max(1e-3);
+    let power = 10_f64.powf(rough.log10().floor());
+    // Runs last slightly longer than requested.
+    let has_room = |s: &f64| *s >= 0.95 * rough;
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(has_room).unwrap_or(rough)
+}
+
+/// Height of a strip in pixels, including the gap above it.
+const STRIP_HEIGHT: u32 = 17;
+
+/// A strip: its label, its explanation, and its value in a run.
+struct HostStrip {
+    name: &'static str,
+    words: &'static str,
+    of: fn(&HostFigures) -> Option<f64>,
+    /// Whether a strip of zeros is shown.
+    shows_zero: bool,
+}
+
+const HOST_STRIPS: [HostStrip; 6] = [
+    HostStrip { name: "worker", words: "CPU of the busiest worker", of: |h| h.worker_cpu, shows_zero: true },
+    HostStrip { name: "all CPUs", words: "CPU of the host", of: |h| h.cpu, shows_zero: true },
+    HostStrip {
+        name: "I/O wait",
+        words: "some task waited for I/O",
+        of: |h| h.io_pressure,
+        shows_zero: true,
+    },
+    HostStrip {
+        name: "CPU wait",
+        words: "some task waited for a CPU",
+        of: |h| h.cpu_pressure,
+        shows_zero: true,
+    },
+    HostStrip {
+        name: "mem wait",
+        words: "some task waited for memory",
+        of: |h| h.memory_pressure,
+        shows_zero: false,
+    },
+    HostStrip { name: "paused", words: "paused by a CPU quota", of: |h| h.quota_paused, shows_zero: false },
+];
+
+/// Draws the strips of all runs; `None` if no value is known.
+pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) -> Option<Plot> {
+    let known = |row: &&HostStrip| {
+        let mut values = result.runs.iter().filter_map(|run| (row.of)(&run.host));
+        values.any(|share| row.shows_zero || share > 0.0)
+    };
+    let rows: Vec<&HostStrip> = HOST_STRIPS.iter().filter(known).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let descriptions: Vec<String> = rows
+        .iter()
+        .filter_map(|row| Some(format!("{} {}", row.words, mean_over_runs(row, result)?)))
+        .collect();
+    let mut plot = Plot {
+        title: "CPU and waiting, share of the time of each run".into(),
+        says: format!("Means over runs: {}", descriptions.join(", ")),
+        height: STRIP_HEIGHT * rows.len() as u32,
+        // Ticks without labels: the plots above and below have them.
+        x: timeline.ticks().into_iter().map(|tick| Tick { label: String::new(), ..tick }).collect(),
+        link: link.to_owned(),
+        ..Plot::default()
+    };
+    for (at, row) in rows.iter().enumerate() {
+        let stretch = |run: &RunFigures| {
+            let [from, to] = timeline.span(run.run)?;
+            Some((from, to, (row.of)(&run.host)))
+        };
+        let drawn = strip(at, rows.len(), &result.runs.iter().filter_map(stretch).collect::<Vec<_>>());
+        plot.draw("ground", &drawn.ground);
+        plot.draw("block", &drawn.blocks);
+        if let Some(mean) = mean_over_runs(row, result) {
+            plot.right.push(Label {
+                at: strip_middle(at, rows.len()),
+                text: format!("{} {mean}", row.name),
+                class: "",
+            });
+        }
+    }
+    let stops = result.runs.iter().filter_map(|run| {
+        let [from, to] = timeline.span(run.run)?;
+        let values = rows.iter().map(|row| {
+            let share = (row.of)(&run.host).map_or_else(|| "not counted".into(), show_share);
+            format!("\n{}: {share}", row.words)
+        });
+        let words = format!("run {}{}", run.run.saturating_add(1), values.collect::<String>());
+        Some((f64::midpoint(from, to), words))
+    });
+    plot.stop_at(&stops.collect::<Vec<_>>());
+    Some(plot)
+}
+
+/// Returns the mean over the runs that have a value.
+fn mean_over_runs(row: &HostStrip, result: &Measured) -> Option<String> {
+    let all: Vec<f64> = result.runs.iter().filter_map(|run| (row.of)(&run.host)).collect();
+    (!all.is_empty()).then(|| short_share(all.iter().sum::<f64>() / all.len() as f64))
+}
+
+/// Formats a share with the digits that fit.
+fn short_share(share: f64) -> String {
+    match share {
+        0.0 => "0 %".into(),
+        s if s < 0.0005 => "<0.1 %".into(),
+        s if s < 0.0995 => format!("{:.1} %", 100.0 * s),
+        s => format!("{:.0} %", 100.0 * s),
+    }
+}
+
+#[test]
+fn only_findings_with_a_second_are_marked() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/valid.json");
+    let mut report: Report = serde_json::from_str(golden)?;
+    let result = report.results.first().ok_or("no result")?.clone();
+    let like = report.findings.first().ok_or("no finding")?.clone();
+    let found = |id, evidence: &[(&str, f64)]| Finding {
+        id,
+        outcome: Outcome::Finding,
+        about: vec![result.name.clone()],
+        evidence: evidence.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect(),
+        ..like.clone()
+    };
+    let second = [("run", 1.0), ("at_s", 2.5)];
+    report.findings = vec![
+        found(CheckId::D15, &second),
+        found(CheckId::E02, &second),
+        found(CheckId::D19, &[("until_ns", 1e9)]),
+        found(CheckId::A16, &second),
+    ];
+    let events = Events::from_result(&report, &result);
+    let marks: Vec<(u32, f64, &str)> =
+        events.marks.iter().map(|m| (m.run, m.second, m.words.as_str())).collect();
+    assert_eq!(marks, [(1, 2.5, "cliff (E02)"), (1, 2.5, "drive hot (D15)")]);
+    Ok(())
+}
+
+#[test]
+fn runs_are_side_by_side_on_one_scale() {
+    let of = Timeline::from_stretches([(0, 0.0, 5.0), (0, 5.0, 5.0), (1, 0.0, 10.0)].into_iter());
+    let [from, to] = of.span(1).unwrap_or_default();
+    assert!(
+        (of.at(0, 10.0) - 494.0).abs() < 1e-9 && (from - 506.0).abs() < 1e-9 && (to - 1000.0).abs() < 1e-9
+    );
+    assert!((of.at(1, 5.0) - 753.0).abs() < 1e-9 && of.at(7, 0.0).is_nan());
+    assert!(of.ticks().iter().any(|t| t.label == "2 s"), "{:?}", of.ticks());
+    let five = Timeline::from_stretches((0..5).map(|run| (run, 0.0, 2.003)));
+    assert!(five.ticks().iter().any(|t| t.label == "1 s"), "a bit more than 2 s: {:?}", five.ticks());
+}
+
+#[test]
+fn a_shorter_result_uses_the_scale_of_the_longest() {
+    let [long, short] = [10.0, 5.0].map(|s| Timeline::with_room_for(10.0, [(0, 0.0, s)].into_iter()));
+    assert!((long.at(0, 4.0) - short.at(0, 4.0)).abs() < 1e-9);
+    let many = Timeline::from_stretches((0..12).map(|run| (run, 0.0, 1.0)));
+    let marks: Vec<String> = many.few_ticks().into_iter().map(|tick| tick.label).collect();
+    assert_eq!(marks, ["1", "3", "5", "7", "9", "11"]);
+    assert!(
+        (short.span(0).unwrap_or_default()[1] - 500.0).abs() < 1e-9 && (short.seconds() - 5.0).abs() < 1e-9
+    );
+}
+
+#[test]
+fn a_thousand_runs_have_few_ticks_and_no_runs_have_none() {
+    let of = Timeline::from_stretches((0..1000).map(|run| (run, 0.0, 0.1)));
+    assert!(of.ticks().len() <= 10 && of.span(999).is_some_and(|s| s[1] <= 1000.1 && s[1] > s[0]));
+    let none = Timeline::from_stretches(std::iter::empty());
+    assert!(none.ticks().is_empty() && none.at(0, 1.0).is_nan());
+}
+
+#[test]
+fn shares_have_few_digits_and_small_ones_are_not_zero() {
+    assert_eq!(
+        [0.0, 0.0001, 0.0072, 0.0999, 1.0].map(short_share),
+        ["0 %", "<0.1 %", "0.7 %", "10 %", "100 %"]
+    );
+}
+
+#[test]
+fn each_counted_run_has_a_block_in_its_place() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/valid.json");
+    let report: model::report::Report = serde_json::from_str(golden)?;
+    let mut result = report.results.first().ok_or("no result")?.clone();
+    let first = result.runs.first().ok_or("no run")?.clone();
+    let host = HostFigures { worker_cpu: Some(0.5), memory_pressure: Some(0.0), ..HostFigures::default() };
+    let run = |run, host| RunFigures { run, host, ..first.clone() };
+    result.runs = vec![run(0, host), run(1, HostFigures::default())];
+    let timeline = Timeline::from_stretches([(0, 0.0, 1.0), (1, 0.0, 1.0)].into_iter());
+    let plot = draw_strips(&result, &timeline, "t").ok_or("no strips")?;
+    assert_eq!(plot.right.iter().map(|l| l.text.as_str()).collect::<Vec<_>>(), ["worker 50 %"]);
+    assert_eq!(plot.marks.matches("<path").count(), 2, "ground and block of the first run: {}", plot.marks);
+    let [_, end] = timeline.span(0).ok_or("no run")?;
+    assert!(plot.marks.contains(&format!("H{end:.0}V")), "{}", plot.marks);
+    assert!(plot.points.contains("not counted"), "{}", plot.points);
+    result.runs = vec![run(0, HostFigures::default())];
+    assert!(draw_strips(&result, &timeline, "t").is_none());
+    Ok(())
+}

@@ -1,0 +1,603 @@
+//! The format `markdown`: for comments on changes, forums and documents.
+//!
+//! A report has the verdict, the table, the most important findings and the command. With `--brief` it is one block in the form of
+//! CrystalDiskMark. The pages of all checks together are the document `docs/reference/checks.md`.
+
+use crate::comparison_rows::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
+use crate::documentation::{is_command, page_parts};
+use crate::format::{Content, Detail, Format, Style, Writer};
+use crate::formats::text::machine::{heading, mounts, queue, used};
+use crate::formats::text::plan::{plan_headline, plan_remarks, streams};
+use crate::formats::text::report::{ending, quoted, table};
+use crate::formats::text::results;
+use crate::formats::text::sessions::{
+    list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
+};
+use crate::formats::text::verified::{
+    damage_items, verdict_on_all_hosts, verification_headline, verification_rates,
+};
+use crate::page::{Table, escaped, prose, supported, verdict_mark};
+use crate::report_view::{how_to_see_all, rest_summary_of, verification_notes, worst_of};
+use crate::{comparison_rows, report_view};
+use model::comparison::{Comparison, Comparisons, Gate, Side};
+use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages, Severity};
+use model::history::{Listing, SessionTable};
+use model::machine::{BlockDevice, Devices};
+use model::plan::Explained;
+use model::report::{Counts, CountsAs, Figures, Measured, Quick, Report, Rerun, Verdict};
+use model::study::Studied;
+use model::verification::{Verifications, Verified};
+use std::io;
+use std::io::Write;
+use std::path::Path;
+
+pub(super) static FORMAT: Format = Format {
+    name: "markdown",
+    extension: "md",
+    content: Content::Text,
+    has_brief: true,
+    report: Some(Writer {
+        about: "verdict, table and three findings, for a comment; with --brief one block for a forum",
+        write: write_report,
+    }),
+    comparison: Some(Writer {
+        about: "answer and table, for a comment on a change",
+        write: write_comparison,
+    }),
+    comparisons: Some(Writer {
+        about: "answers and one table, for a comment on a change",
+        write: write_several,
+    }),
+    plan: Some(Writer { about: "settings with their origins, for a comment", write: write_plan }),
+    sessions: Some(Writer { about: "a table for a document", write: write_list }),
+    session_table: Some(Writer { about: "a table for a document", write: write_session_table }),
+    pages: Some(Writer {
+        about: "whole pages; without an ID those of docs/reference/checks.md",
+        write: write_check_pages,
+    }),
+    diagnosis: Some(Writer { about: "the worst first, then a table, for a comment", write: write_diagnosis }),
+    devices: Some(Writer { about: "a table for a document", write: write_devices }),
+    verified: Some(Writer { about: "for a comment", write: write_verification }),
+    watched: None,
+    load_over_time: None,
+    captured: None,
+    fitted: None,
+};
+
+/// Formats text as inline code.
+fn code(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let marks = backticks_around(&line, 1);
+    let gap = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
+    format!("{marks}{gap}{line}{gap}{marks}")
+}
+
+/// Formats text as a code block.
+fn fenced(text: &str) -> String {
+    let marks = backticks_around(text, 3);
+    format!("{marks}\n{text}\n{marks}\n")
+}
+
+/// Returns at least `least` backticks, more than any sequence of them in the text, so that the text cannot end the code.
+fn backticks_around(text: &str, least: usize) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(least.max(longest + 1))
+}
+
+/// Width of a block that forums show in full.
+const BLOCK_WIDTH: usize = 80;
+/// Headings of the block.
+const GRID_HEADINGS: [&str; 6] = ["test", "read MB/s", "IOPS", "write MB/s", "IOPS", "verdict"];
+
+fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let is_transfer = |result: &Measured| result.trim.is_none();
+    let has_tests =
+        matches!(report.study, Studied::Jobs | Studied::Profile(_)) && report.results.iter().all(is_transfer);
+    let text = match style.detail {
+        Detail::Brief if has_tests => forum_block(report),
+        Detail::Brief => table(report, false).markdown(),
+        detail => full_page(report, detail == Detail::All),
+    };
+    if style.detail == Detail::Brief {
+        to.write_all(quick_text(report).as_bytes())?;
+        if !report.gates.is_empty() {
+            to.write_all(report_answer(report).as_bytes())?;
+        }
+    }
+    to.write_all(text.as_bytes())?;
+    match &report.against {
+        Some(rerun) if style.detail == Detail::Brief => write!(to, "\n{}", rerun_text(rerun)),
+        _ => Ok(()),
+    }
+}
+
+/// Returns what a quick run leaves out; empty for other reports.
+fn quick_text(report: &Report) -> String {
+    let sentence = |quick: &Quick| format!("{} {}\n\n", Quick::WORD, escaped(&quick.sentence()));
+    report.quick.as_ref().map_or_else(String::new, sentence)
+}
+
+/// Returns the answer to the user's condition and its reason; empty without a condition.
+fn report_answer(report: &Report) -> String {
+    report.answer.as_ref().map_or_else(String::new, |answer| {
+        let remark = report.counts_as.map_or("", CountsAs::remark);
+        format!("**{}**{remark} {}\n\n", answer.word.word(), escaped(&answer.sentence))
+    })
+}
+
+/// Returns the answer of the comparison with an earlier session.
+fn rerun_text(rerun: &Rerun) -> String {
+    let Comparison { answer, sentence, .. } = &rerun.beside;
+    let words = format!("Against {}, measured again in turns: {sentence}", rerun.session);
+    format!("**{}** {}\n", answer.word(), escaped(&words))
+}
+
+/// Returns the comparison of a replay with its original.
+fn replay_text(result: &Measured) -> Option<String> {
+    let replay = result.replay.as_deref()?;
+    let differs = replay.differs.iter().map(|why| format!("- {}\n", escaped(why)));
+    Some(format!(
+        "\n{}\n\n{}\n{}",
+        escaped(&results::heading(replay)),
+        results::replay_table(replay).markdown(),
+        differs.collect::<String>()
+    ))
+}
+
+fn full_page(report: &Report, all: bool) -> String {
+    let mut out = first_line(report);
+    if report.quick.is_some() {
+        out += &format!("\n{}", quick_text(report).trim_end_matches('\n'));
+        out.push('\n');
+    }
+    let shown = if all { report_view::shown_findings(report) } else { report_view::worst_findings(report) };
+    let limiter = report_view::describe_limiter(report, &shown);
+    let reason = report_view::verdict_reason(report, &shown).map(str::to_owned);
+    for words in reason.into_iter().chain(ending(report)).chain([limiter]) {
+        out += &format!("\n{}\n", escaped(&words));
+    }
+    let table = table(report, all);
+    if !table.is_empty() {
+        out += &format!("\n{}", table.markdown());
+    }
+    if table.has("~") {
+        out += "\n\\~ = rounded, since the interval is wide\n";
+    }
+    out += &report.results.iter().filter(|result| !result.void).filter_map(replay_text).collect::<String>();
+    if let Some(rerun) = &report.against {
+        out += &format!("\n{}", rerun_text(rerun));
+    }
+    let items = if all { every_answer(report, &shown) } else { most_important(report, &shown) };
+    if !items.is_empty() {
+        out += &format!("\n{}", items.concat());
+    }
+    out + "\n" + &provenance(report)
+}
+
+/// Returns the first line: the verdict and the headline.
+fn first_line(report: &Report) -> String {
+    let out = report_answer(report);
+    let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(". {s}"));
+    let line = format!("{}{counted}", quoted(report, str::to_owned));
+    out + &format!("**{}** {}\n", report.verdict.word(), escaped(&line))
+}
+
+fn most_important(report: &Report, shown: &[Finding]) -> Vec<String> {
+    let mut items: Vec<String> = shown.iter().map(|f| finding_item(f, report.results.len())).collect();
+    if let Some(rest) = report_view::rest_summary(report) {
+        items.push(format!("- {rest}: {}\n", code(&how_to_see_all(report))));
+    }
+    items
+}
+
+fn every_answer(report: &Report, shown: &[Finding]) -> Vec<String> {
+    let found = shown.iter().filter(|f| f.outcome != Outcome::Holds);
+    found.map(|f| finding_item(f, report.results.len())).collect()
+}
+
+/// `- **A01 CACHE\_SERVED** (rename): ... -> ...`
+fn finding_item(f: &Finding, results: usize) -> String {
+    let severity = match f.outcome {
+        Outcome::Finding => f.severity.unwrap_or(Severity::Note).effect(),
+        _ => "not checked",
+    };
+    let accepted = if f.accepted { ", accepted" } else { "" };
+    let name = escaped(&format!("{} {}", f.id, f.name));
+    let cure = if f.cure.is_empty() { String::new() } else { format!(" -> {}", f.cure) };
+    let words = format!("{}: {}{cure}", report_view::results_suffix(f, results), f.sentence);
+    format!("- **{name}** ({severity}{accepted}){}\n", escaped(&words))
+}
+
+/// Returns the command, when it ran and on which target.
+fn provenance(report: &Report) -> String {
+    let mut lines = Vec::new();
+    if !report.command.is_empty() {
+        lines.push(code(&report_view::command_line(&report.command)));
+    }
+    lines.extend(report.machine.places.iter().map(|place| escaped(&place.chain())));
+    lines.dedup();
+    lines.push(escaped(&format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title)));
+    // Two trailing spaces are a line break.
+    lines.join("  \n") + "\n"
+}
+
+/// Returns one block: a row for each test, reads and writes side by side.
+fn forum_block(report: &Report) -> String {
+    let Counts { valid, suspect, invalid, .. } = report.counts;
+    let counted = format!(" ({valid} valid, {suspect} suspect, {invalid} invalid)");
+    let counted = if valid + suspect + invalid > 1 { counted } else { String::new() };
+    let (version, title) = (&report.fathom.version, &report.title);
+    let words = format!("fathom {version}, {title}: {}{counted}", report.verdict.word());
+    let mut lines = vec![wrapped(&words)];
+    lines.extend(test_grid(&report.results).lines(BLOCK_WIDTH).0);
+    lines.extend(report.machine.places.iter().map(|place| wrapped(&place.chain())));
+    lines.dedup();
+    lines.push(report.started.clone());
+    // The command is not wrapped, because users copy it.
+    lines.extend(Some(report_view::command_line(&report.command)).filter(|line| !line.is_empty()));
+    fenced(&lines.join("\n"))
+}
+
+fn wrapped(text: &str) -> String {
+    prose(BLOCK_WIDTH, "", "  ", text).trim_end().to_owned()
+}
+
+/// Reads and writes of a test.
+struct GridTest<'a> {
+    name: &'a str,
+    /// MB/s and IOPS of reads and of writes.
+    rates: [Option<[String; 2]>; 2],
+    worst: &'a Measured,
+}
+
+fn test_grid(results: &[Measured]) -> Table {
+    let mut tests: Vec<GridTest> = Vec::new();
+    for result in results {
+        let name = [" read", " write"].iter().find_map(|end| result.name.strip_suffix(end));
+        let (name, rates) = (name.unwrap_or(&result.name), direction_rates(result));
+        let is_other_half = |test: &&mut GridTest| {
+            test.name == name && test.rates.iter().zip(&rates).all(|(a, b)| a.is_none() || b.is_none())
+        };
+        if let Some(test) = tests.iter_mut().find(is_other_half) {
+            for (known, new) in test.rates.iter_mut().zip(rates) {
+                *known = known.take().or(new);
+            }
+            test.worst =
+                if invalid_or_worst(result) > invalid_or_worst(test.worst) { result } else { test.worst };
+        } else {
+            tests.push(GridTest { name, rates, worst: result });
+        }
+    }
+    let mut table = Table::new(&GRID_HEADINGS, &[]);
+    for test in &tests {
+        let none = || ["-".to_owned(), "-".to_owned()];
+        let rates = test.rates.iter().flat_map(|pair| pair.clone().unwrap_or_else(none));
+        table.add(std::iter::once(test.name.to_owned()).chain(rates).chain([verdict_mark(test.worst)]));
+    }
+    table
+}
+
+fn invalid_or_worst(result: &Measured) -> (bool, Verdict) {
+    (result.void, result.verdict)
+}
+
+/// Returns the rates of reads and of writes; `None` if the test lacks them.
+fn direction_rates(result: &Measured) -> [Option<[String; 2]>; 2] {
+    let rates = |figures: Option<&Figures>| match figures {
+        Some(_) if result.void => Some(["void".into(), "void".into()]),
+        Some(f) => Some([supported(f.mb_per_s, f.mb_per_s_interval), supported(f.iops, f.iops_interval)]),
+        None => None,
+    };
+    [rates(result.read.as_ref()), rates(result.write.as_ref())]
+}
+
+fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let all = style.detail == Detail::All;
+    let rows = pair_table(&comparison.pairs, all).markdown();
+    let mut out = gate_text(shown_gate(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
+    if style.detail == Detail::Brief {
+        return to.write_all((out + &rows).as_bytes());
+    }
+    out += &comparison_answer(comparison);
+    if !comparison.pairs.is_empty() {
+        out += &format!("\n{rows}\n{PAIR_LEGEND}\n");
+    }
+    let mut items: Vec<String> =
+        left_out_notes(comparison, "B").iter().map(|words| format!("Left out: {words}.")).collect();
+    items.extend(finding_items(&comparison.findings, all));
+    items.extend(side_items("A", &comparison.a).chain(side_items("B", &comparison.b)));
+    out += &bullet_list(&items);
+    out += &compare_command([&comparison.a, &comparison.b].into_iter());
+    to.write_all(out.as_bytes())
+}
+
+fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let all = style.detail == Detail::All;
+    let rows = comparison_rows::sides_table(comparisons, all, true).markdown();
+    let words = comparisons.others.iter().map(|other| other.comparison.answer);
+    let mut out = gate_text(shown_gate(comparisons.gate.as_ref(), words));
+    if style.detail == Detail::Brief {
+        return to.write_all((out + &rows).as_bytes());
+    }
+    let answers: Vec<String> =
+        comparisons.others.iter().map(|other| comparison_answer(&other.comparison)).collect();
+    out += &answers.join("\n");
+    out += &format!("\n{rows}\n{}\n", comparison_rows::SIDES_LEGEND);
+    let mut items = Vec::new();
+    for other in &comparisons.others {
+        let words = left_out_notes(&other.comparison, &other.name);
+        items.extend(words.iter().map(|words| format!("Left out of {}: {words}.", other.name)));
+    }
+    items.extend(finding_items(&comparison_rows::side_findings(comparisons), all));
+    let first = comparisons.others.first().map(|other| &other.comparison.a);
+    items.extend(first.into_iter().flat_map(|a| side_items("A", a)));
+    items.extend(comparisons.others.iter().flat_map(|other| side_items(&other.name, &other.comparison.b)));
+    out += &bullet_list(&items);
+    out +=
+        &compare_command(first.into_iter().chain(comparisons.others.iter().map(|other| &other.comparison.b)));
+    to.write_all(out.as_bytes())
+}
+
+fn comparison_answer(comparison: &Comparison) -> String {
+    format!("**{}** {}\n", comparison.answer.word(), escaped(&comparison.sentence))
+}
+
+fn gate_text(gate: Option<&Gate>) -> String {
+    gate.map_or_else(String::new, |gate| {
+        let remark = gate.counts_as.map_or("", CountsAs::remark);
+        format!("**{}**{remark} {}\n\n", gate.outcome.word().word(), escaped(&gate.sentence))
+    })
+}
+
+/// Returns all findings and failed checks, or the worst findings and the number of the others.
+fn finding_items(findings: &[Finding], all: bool) -> Vec<String> {
+    let shown = if all { findings.to_vec() } else { worst_of(findings.to_vec()) };
+    let item = |f: &Finding| {
+        let not_checked = if f.outcome == Outcome::NotChecked { ", not checked" } else { "" };
+        format!("{} {}{not_checked}: {}", f.id, f.name, f.sentence)
+    };
+    let items = shown.iter().filter(|f| f.outcome != Outcome::Holds).map(item);
+    let rest = rest_summary_of(findings).filter(|_| !all).map(|rest| format!("{rest}: --verbose shows them"));
+    items.chain(rest).collect()
+}
+
+fn side_items<'s>(name: &'s str, side: &'s Side) -> impl Iterator<Item = String> + 's {
+    side.sessions.iter().map(move |session| format!("{name}: {}", describe_source(session)))
+}
+
+fn bullet_list(items: &[String]) -> String {
+    let items: Vec<String> = items.iter().map(|item| format!("- {}\n", escaped(item))).collect();
+    format!("\n{}", items.concat())
+}
+
+/// Returns the command that compares these sides; empty if a session was not kept.
+fn compare_command<'s>(sides: impl Iterator<Item = &'s Side>) -> String {
+    let side = |side: &Side| -> Option<String> {
+        let ids = side.sessions.iter().map(|source| {
+            let id = Path::new(source.session.as_ref()?).file_stem()?;
+            Some(id.to_string_lossy().into_owned())
+        });
+        ids.collect::<Option<Vec<String>>>().map(|ids| ids.join(","))
+    };
+    let words = ["fathom", "compare"].map(|word| Some(word.to_owned())).into_iter().chain(sides.map(side));
+    let words: Option<Vec<String>> = words.collect();
+    words.map_or_else(String::new, |words| format!("\n{}\n", code(&report_view::command_line(&words))))
+}
+
+fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let Explained { plan, machine, cost } = explained;
+    let mut table = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
+    table.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
+    let mut out = format!(
+        "**{}**\n\n{}\n\n{}\n",
+        escaped(&plan_headline(plan)),
+        escaped(&cost.sentence()),
+        table.markdown()
+    );
+    for (at, job) in plan.jobs.iter().enumerate() {
+        let mark = if at == plan.headline { " (headline)" } else { "" };
+        let streams = streams(job).collect::<Vec<_>>().join("; ");
+        out += &format!("- {}\n", escaped(&format!("{}{mark}: {streams}", job.name)));
+    }
+    for words in plan_remarks(&plan.study) {
+        out += &format!("- {}\n", escaped(&words));
+    }
+    out.push('\n');
+    let chains = machine.places.iter().map(|place| escaped(&place.chain()));
+    let lines: Vec<String> =
+        [code(&report_view::command_line(&plan.command))].into_iter().chain(chains).collect();
+    out += &format!("{}\n", lines.join("  \n"));
+    to.write_all(out.as_bytes())
+}
+
+fn write_list(listing: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out =
+        if listing.entries.is_empty() { String::new() } else { list_table(&listing.entries).markdown() };
+    for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
+        out += &format!("\n- {}\n", escaped(&format!("{}: {why}", entry.id)));
+    }
+    for words in list_foot(listing) {
+        out += &format!("\n{}\n", escaped(&words));
+    }
+    to.write_all(out.as_bytes())
+}
+
+fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = String::new();
+    if !sessions.rows.is_empty() {
+        let table = session_table(sessions);
+        out += &format!("{}\n{}\n", table.markdown(), escaped(&session_table_legend(&table)));
+    }
+    for words in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
+        out += &format!("\n{}\n", escaped(&words));
+    }
+    to.write_all(out.as_bytes())
+}
+
+/// Limits the findings before the table.
+const MAX_DIAGNOSIS_ITEMS: usize = 3;
+
+fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let looks = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let count = |outcome| looks().filter(|l| l.outcome == outcome).count();
+    let mut out = format!(
+        "**{} findings, {} not checked, {} in order** {}\n",
+        count(Outcome::Finding),
+        count(Outcome::NotChecked),
+        count(Outcome::Holds),
+        escaped(&diagnosis.chain)
+    );
+    let acts = |look: &&&Look| look.severity != Some(Severity::Note);
+    let worst: Vec<String> = diagnosis
+        .worst_first()
+        .iter()
+        .filter(acts)
+        .take(MAX_DIAGNOSIS_ITEMS)
+        .map(|l| diagnosis_item(l))
+        .collect();
+    if !worst.is_empty() {
+        out += &format!("\n{}", worst.concat());
+    }
+    let mut table = Table::new(&["what", "answer", "seen"], &[]).aligned(1, true);
+    table.add_all(looks().map(|look| [look.about.clone(), check_answer(look), look.sentence.clone()]));
+    out += &format!(
+        "\n{}\n{}\n",
+        table.markdown(),
+        code(&report_view::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]))
+    );
+    to.write_all(out.as_bytes())
+}
+
+fn diagnosis_item(look: &Look) -> String {
+    let cure = if look.cure.is_empty() { String::new() } else { format!(" -> {}", look.cure) };
+    format!("- **{}**: {}\n", escaped(&look.about), escaped(&format!("{}{cure}", look.sentence)))
+}
+
+fn check_answer(look: &Look) -> String {
+    let id = look.check.map_or_else(String::new, |id| format!(" {id}"));
+    match (look.outcome, look.severity) {
+        (Outcome::Holds, _) => "OK".into(),
+        (Outcome::NotChecked, _) => "NOT CHECKED".into(),
+        (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).effect()),
+    }
+}
+
+fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new(&["device", "what it is", "queue", "who uses it"], &[])
+        .aligned(1, true)
+        .aligned(2, true)
+        .aligned(3, true);
+    table.add_all(devices.devices.iter().map(device_row));
+    let mut out = table.markdown();
+    if !devices.empty.is_empty() {
+        out += &format!("\n{}\n", escaped(&format!("Without a size: {}", devices.empty.join(", "))));
+    }
+    to.write_all(out.as_bytes())
+}
+
+fn device_row(device: &BlockDevice) -> [String; 4] {
+    let mounted = mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
+    let users = [mounted, used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    [device.name.clone(), heading(device), queue(&device.queue), users]
+}
+
+fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let words = all.only().map_or_else(|| verdict_on_all_hosts(all), verification_headline);
+    let (verdict, rest) = words.split_at(all.verdict().word().len());
+    let mut out = format!("**{verdict}**{}\n\n", escaped(rest));
+    if let Some(of) = all.only() {
+        out += &host_items(of);
+        out += &format!("\nfathom {}, {}\n", all.fathom.version, code(&of.target));
+    } else {
+        for on in &all.hosts {
+            out += &format!("### {}\n\n", escaped(on.host.as_deref().unwrap_or_default()));
+            out += &match &on.outcome {
+                Ok(of) => format!(
+                    "{}, {}\n\n{}\n",
+                    escaped(&verification_headline(of)),
+                    code(&of.target),
+                    host_items(of)
+                ),
+                Err(why) => format!("{}\n\n", escaped(why)),
+            };
+        }
+        out += &format!("fathom {}\n", all.fathom.version);
+    }
+    to.write_all(out.as_bytes())
+}
+
+/// Prints the facts of a host other than its verdict.
+fn host_items(of: &Verified) -> String {
+    let notes = verification_notes(of).into_iter().map(|note| format!("{note}."));
+    let items = damage_items(of).into_iter().chain(notes).chain(verification_rates(of));
+    items.fold(String::new(), |out, item| out + "- " + &escaped(&item) + "\n")
+}
+
+fn write_check_pages(pages: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    if pages.all {
+        return to.write_all(check_document(pages).as_bytes());
+    }
+    let some: Vec<String> = pages.pages.iter().map(check_page).collect();
+    to.write_all(some.join("\n").as_bytes())
+}
+
+fn check_document(pages: &Pages) -> String {
+    let mut out = String::from(
+        "# Checks\n\n\
+         fathom asks these checks of every result. A check answers *holds*, *finding*, or *not checked* with the reason. A finding\n\
+         invalidates the number, relabels it, marks it as biased, or is a note. `fathom explain ID` prints one check.\n\n\
+         <!-- made by `fathom explain --format markdown > docs/reference/checks.md` -->\n",
+    );
+    for group in pages.groups() {
+        out += &format!("\n## {}\n", group[0].group);
+        for check in group {
+            out += "\n";
+            out += &check_page(check);
+        }
+    }
+    out
+}
+
+fn check_page(check: &CheckPage) -> String {
+    let mut out =
+        format!("### {} {}\n\nAssumption: {}.\n", check.id, check.name, check.belief.trim_end_matches('.'));
+    for (heading, text) in page_parts(check) {
+        out += &page_part(heading, text);
+    }
+    if let Some(flag) = &check.accept {
+        out += &format!("\nTo accept it for the exit code: `{flag}`.\n");
+    }
+    out
+}
+
+/// Formats one line as a paragraph and several lines as a list, with commands as code.
+fn page_part(heading: &str, text: &str) -> String {
+    let item = |line: &str| match line.trim() {
+        command if is_command(heading, line) => format!("`{command}`"),
+        text => text.trim_start_matches("- ").to_owned(),
+    };
+    let lines: Vec<String> = text.lines().filter(|l| !l.trim().is_empty()).map(item).collect();
+    match lines.as_slice() {
+        [only] => format!("\n**{heading}.** {only}\n"),
+        several => {
+            format!("\n**{heading}**\n\n- {}\n", several.join("\n- "))
+        }
+    }
+}
+
+#[test]
+fn text_in_code_cannot_end_the_code() {
+    assert_eq!(code("fathom bench /data"), "`fathom bench /data`");
+    assert_eq!((code("a`b"), code("`a\n`")), ("``a`b``".into(), "`` `a ` ``".into()));
+    assert_eq!(fenced("x"), "```\nx\n```\n");
+    assert_eq!(fenced("a\n```\nb"), "````\na\n```\nb\n````\n");
+}
+
+#[test]
+fn one_line_is_a_paragraph_and_several_lines_are_a_list() {
+    use crate::documentation::TO_FIRE;
+    assert_eq!(page_part("Formula", "One line."), "\n**Formula.** One line.\n");
+    let several = "Make it.\ndd if=/dev/zero of=x\n\n- Look.";
+    let items = "- Make it.\n- `dd if=/dev/zero of=x`\n- Look.\n";
+    assert_eq!(page_part(TO_FIRE, several), format!("\n**{TO_FIRE}**\n\n{items}"));
+}

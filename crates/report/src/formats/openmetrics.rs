@@ -1,0 +1,558 @@
+//! The format `openmetrics`: metrics for monitoring systems, in the text format of OpenMetrics 1.0
+//! (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
+//!
+//! The textfile collector of node_exporter reads these files with the parser of the older Prometheus text format. Both parsers accept this
+//! output: only gauges and counters, each family in one piece, `TYPE`, `UNIT` and `HELP` before its samples, and `# EOF` at the end.
+//!
+//! - A report is gauges: verdicts and conditions as 0 and 1, rates with their 95 % intervals, latencies by quantile. Every sample has the
+//!   labels `title` (what was measured) and `target`, so that the files of several measurements can be collected together. A result without
+//!   a number has only a verdict: an alert on a missing series or on the verdict finds it.
+//! - A watched interval is counters of totals since the device appeared, in seconds and bytes, and gauges of the present state. Readers can
+//!   compute rates over any time. Processes are left out: their ids would create ever new series.
+
+use crate::format::{Content, Format, Style, Writer};
+use model::evidence::DiskCounters;
+use model::report::{AnswerWord, Ending, Figures, Measured, Report, Verdict};
+use model::study::Studied;
+use model::verdict::Gate;
+use model::watch::{Load, Watched, WatchedDevice};
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+
+pub(super) static FORMAT: Format = Format {
+    name: "openmetrics",
+    extension: "prom",
+    content: Content::Text,
+    report: Some(Writer { about: "results and verdicts as gauges, for monitoring", write: write_report }),
+    watched: Some(Writer { about: "totals and the present load, for monitoring", write: write_watched }),
+    ..Format::NONE
+};
+
+/// The last line.
+const EOF: &[u8] = b"# EOF\n";
+
+/// Writes the lines before the samples of a metric family. `unit` is empty for a count; otherwise the name ends with it.
+fn head(to: &mut dyn Write, name: &str, kind: &str, unit: &str, help: &str) -> io::Result<()> {
+    writeln!(to, "# TYPE {name} {kind}")?;
+    if !unit.is_empty() {
+        writeln!(to, "# UNIT {name} {unit}")?;
+    }
+    writeln!(to, "# HELP {name} {help}")
+}
+
+/// Escapes the value of a label.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// Nanoseconds per second.
+const NS_PER_SECOND: f64 = 1e9;
+const VERDICTS: [Verdict; 3] = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
+/// The possible answers to a condition.
+const OUTCOMES: [AnswerWord; 4] =
+    [AnswerWord::Pass, AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Invalid];
+
+/// Names and values of labels, in the order of output.
+type Labels = Vec<(&'static str, String)>;
+
+/// A metric family.
+struct Gauge {
+    name: &'static str,
+    /// The base unit, with which the name ends; empty without a unit.
+    unit: &'static str,
+    help: &'static str,
+    samples: Vec<(Labels, f64)>,
+}
+
+impl Gauge {
+    fn new(name: &'static str, unit: &'static str, help: &'static str) -> Self {
+        Self { name, unit, help, samples: Vec::new() }
+    }
+
+    /// Adds a sample, unless its value is unknown.
+    fn add(&mut self, labels: &Labels, value: Option<f64>) {
+        self.samples.extend(value.filter(|v| v.is_finite()).map(|v| (labels.clone(), v)));
+    }
+
+    /// Adds a sample for each state: 1 for the one that holds, 0 for the others.
+    fn add_states(
+        &mut self,
+        labels: &Labels,
+        label: &'static str,
+        states: impl Iterator<Item = &'static str>,
+        now: &str,
+    ) {
+        for state in states {
+            self.add(&with(labels, &[(label, state)]), Some(f64::from(u8::from(state == now))));
+        }
+    }
+
+    fn write(&self, to: &mut dyn Write) -> io::Result<()> {
+        if self.samples.is_empty() {
+            return Ok(());
+        }
+        head(to, self.name, "gauge", self.unit, self.help)?;
+        for (labels, value) in &self.samples {
+            let pairs: Vec<String> =
+                labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+            writeln!(to, "{}{{{}}} {value}", self.name, pairs.join(","))?;
+        }
+        Ok(())
+    }
+}
+
+/// Numbers names that are used again: `a`, `a #2`. Two samples with the same labels are an error for the reader.
+#[derive(Default)]
+struct UniqueNames(HashMap<String, u32>);
+
+impl UniqueNames {
+    fn next(&mut self, name: &str) -> String {
+        let count = self.0.entry(name.to_owned()).and_modify(|n| *n += 1).or_insert(1);
+        if *count > 1 { format!("{name} #{count}") } else { name.to_owned() }
+    }
+}
+
+/// Returns labels with more appended.
+fn with(labels: &Labels, more: &[(&'static str, &str)]) -> Labels {
+    labels.iter().cloned().chain(more.iter().map(|(name, value)| (*name, (*value).to_owned()))).collect()
+}
+
+fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    for gauge in session_gauges(report).iter().chain(&result_gauges(report)).chain(&command_gauges(report)) {
+        gauge.write(to)?;
+    }
+    to.write_all(EOF)
+}
+
+/// Returns the labels of the measurement, with the targets of one result or of all.
+fn report_labels(report: &Report, result: Option<&Measured>) -> Labels {
+    let target = report.targets_of(result).join(";");
+    vec![("title", report.title.clone()), ("target", target)]
+}
+
+/// Returns the gauges of the whole session.
+fn session_gauges(report: &Report) -> [Gauge; 5] {
+    let labels = report_labels(report, None);
+    let mut started = Gauge::new(
+        "fathom_started_timestamp_seconds",
+        "seconds",
+        "When the measurement began, in seconds since 1970.",
+    );
+    let at = report.started.parse::<jiff::Timestamp>().ok();
+    started.add(&labels, at.map(|at| at.as_second() as f64));
+    let mut complete = Gauge::new("fathom_complete", "", "Whether the measurement ended as planned.");
+    complete.add(&labels, Some(f64::from(u8::from(report.ending == Ending::Complete))));
+    let mut verdict = Gauge::new("fathom_verdict", "", "The worst verdict of the results that are quoted.");
+    verdict.add_states(&labels, "verdict", VERDICTS.into_iter().map(Verdict::word), report.verdict.word());
+    let mut answer = Gauge::new("fathom_answer", "", "The answer, if the command asks a question.");
+    if let Some(given) = &report.answer {
+        answer.add(&with(&labels, &[("answer", given.word.word())]), Some(1.0));
+    }
+    let mut condition = Gauge::new("fathom_condition", "", "The outcome of each condition of --fail-if.");
+    let mut seen = HashSet::new();
+    for Gate { condition: text, result, number, word, .. } in &report.gates {
+        let labels = with(
+            &labels,
+            &[("condition", text.as_str()), ("result", result.as_str()), ("number", number.as_str())],
+        );
+        // The same condition may have been typed twice.
+        if !seen.insert(labels.clone()) {
+            continue;
+        }
+        let outcomes = OUTCOMES.into_iter().map(AnswerWord::word);
+        condition.add_states(&labels, "outcome", outcomes, word.word());
+    }
+    [started, complete, verdict, answer, condition]
+}
+
+/// Returns the verdict, rates and latencies of each result.
+fn result_gauges(report: &Report) -> [Gauge; 8] {
+    let mut verdict = Gauge::new("fathom_result_verdict", "", "The verdict of a result.");
+    let ops = "Operations per second: geometric mean over runs.";
+    let bytes = "Bytes per second: geometric mean over runs.";
+    let (low, high) = ("Lower end of its 95 % interval.", "Upper end of its 95 % interval.");
+    let mut rates = [
+        Gauge::new("fathom_operations_per_second", "", ops),
+        Gauge::new("fathom_operations_per_second_low", "", low),
+        Gauge::new("fathom_operations_per_second_high", "", high),
+        Gauge::new("fathom_bytes_per_second", "", bytes),
+        Gauge::new("fathom_bytes_per_second_low", "", low),
+        Gauge::new("fathom_bytes_per_second_high", "", high),
+    ];
+    let mut latency = Gauge::new(
+        "fathom_latency_seconds",
+        "seconds",
+        "Time that this share of the operations did not exceed; absent if too few operations support it.",
+    );
+    let mut names = UniqueNames::default();
+    for result in &report.results {
+        let name = names.next(&result.name);
+        let labels = with(&report_labels(report, Some(result)), &[("result", name.as_str())]);
+        let word = result.verdict.word();
+        verdict.add_states(&labels, "verdict", VERDICTS.into_iter().map(Verdict::word), word);
+        if result.void {
+            continue;
+        }
+        for (direction, figures) in directions(result) {
+            let labels = with(&labels, &[("direction", direction)]);
+            let end = |ends: Option<[f64; 2]>, at: usize| ends.map(|ends| ends[at]);
+            let bytes = |mb: f64| mb * 1e6;
+            let values = [
+                Some(figures.iops),
+                end(figures.iops_interval, 0),
+                end(figures.iops_interval, 1),
+                Some(bytes(figures.mb_per_s)),
+                end(figures.mb_per_s_interval, 0).map(bytes),
+                end(figures.mb_per_s_interval, 1).map(bytes),
+            ];
+            rates.iter_mut().zip(values).for_each(|(gauge, value)| gauge.add(&labels, value));
+            let percentiles = figures.latency_ns.percentiles.iter();
+            for (rank, ns) in percentiles.filter_map(|(rank, ns)| Some((rank.parse::<f64>().ok()?, (*ns)?))) {
+                // Rounded: 99.9 / 100 is not 0.999 as a binary number.
+                let quantile = ((rank * 1e6).round() / 1e8).to_string();
+                latency
+                    .add(&with(&labels, &[("quantile", quantile.as_str())]), Some(ns as f64 / NS_PER_SECOND));
+            }
+        }
+    }
+    let [ops, ops_low, ops_high, bytes, bytes_low, bytes_high] = rates;
+    [verdict, ops, ops_low, ops_high, bytes, bytes_low, bytes_high, latency]
+}
+
+fn directions(result: &Measured) -> impl Iterator<Item = (&'static str, &Figures)> {
+    let all =
+        [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
+    all.into_iter().filter_map(|(direction, figures)| Some((direction, figures.as_ref()?)))
+}
+
+/// Returns the time that each command took.
+fn command_gauges(report: &Report) -> [Gauge; 3] {
+    let all = "Wall time of a command: geometric mean over its complete runs.";
+    let mut gauges = [
+        Gauge::new("fathom_command_seconds", "seconds", all),
+        Gauge::new("fathom_command_low_seconds", "seconds", "Lower end of its 95 % interval."),
+        Gauge::new("fathom_command_high_seconds", "seconds", "Upper end of its 95 % interval."),
+    ];
+    if let Studied::Commands(results) = &report.study {
+        let mut names = UniqueNames::default();
+        for command in &results.commands {
+            let name = names.next(&command.command);
+            let labels = with(&report_labels(report, None), &[("command", name.as_str())]);
+            let ends = command.seconds_interval;
+            let values = [command.seconds, ends.map(|ends| ends[0]), ends.map(|ends| ends[1])];
+            gauges.iter_mut().zip(values).for_each(|(gauge, value)| gauge.add(&labels, value));
+        }
+    }
+    gauges
+}
+
+/// A metric of a device.
+struct Metric {
+    name: &'static str,
+    /// The base unit, with which the name ends; empty for a count.
+    unit: &'static str,
+    kind: MetricType,
+    help: &'static str,
+    value: fn(&DiskCounters) -> Option<f64>,
+}
+
+/// The metric type: readers compute the rate of a counter, and use the value of a gauge.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MetricType {
+    Counter,
+    Gauge,
+}
+
+/// Milliseconds per second.
+const MS_PER_SECOND: f64 = 1000.0;
+
+const fn counter(
+    name: &'static str,
+    unit: &'static str,
+    help: &'static str,
+    value: fn(&DiskCounters) -> Option<f64>,
+) -> Metric {
+    Metric { name, unit, kind: MetricType::Counter, help, value }
+}
+
+/// All metrics, named like those of node_exporter.
+const METRICS: [Metric; 17] = [
+    counter("reads_completed", "", "Reads completed.", |c| Some(c.read.ios as f64)),
+    counter("reads_merged", "", "Reads merged into others.", |c| Some(c.read.merges as f64)),
+    counter("read_bytes", "bytes", "Bytes read.", |c| Some(c.read.bytes as f64)),
+    counter("read_time_seconds", "seconds", "Time of all reads together.", |c| {
+        Some(c.read.ms as f64 / MS_PER_SECOND)
+    }),
+    counter("writes_completed", "", "Writes completed.", |c| Some(c.write.ios as f64)),
+    counter("writes_merged", "", "Writes merged into others.", |c| Some(c.write.merges as f64)),
+    counter("written_bytes", "bytes", "Bytes written.", |c| Some(c.write.bytes as f64)),
+    counter("write_time_seconds", "seconds", "Time of all writes together.", |c| {
+        Some(c.write.ms as f64 / MS_PER_SECOND)
+    }),
+    counter("discards_completed", "", "Discards completed.", |c| Some(c.discard?.ios as f64)),
+    counter("discards_merged", "", "Discards merged into others.", |c| Some(c.discard?.merges as f64)),
+    counter("discarded_bytes", "bytes", "Bytes discarded.", |c| Some(c.discard?.bytes as f64)),
+    counter("discard_time_seconds", "seconds", "Time of all discards together.", |c| {
+        Some(c.discard?.ms as f64 / MS_PER_SECOND)
+    }),
+    counter("flush_requests", "", "Flushes completed.", |c| Some(c.flush?.ios as f64)),
+    counter("flush_requests_time_seconds", "seconds", "Time of all flushes together.", |c| {
+        Some(c.flush?.ms as f64 / MS_PER_SECOND)
+    }),
+    counter("io_time_weighted_seconds", "seconds", "Time in flight of all requests together.", |c| {
+        Some(c.queue_ms as f64 / MS_PER_SECOND)
+    }),
+    counter(
+        "io_time_seconds",
+        "seconds",
+        "Time with at least one request in flight; no measure of how busy a device is that serves several at once.",
+        |c| Some(c.busy_ms as f64 / MS_PER_SECOND),
+    ),
+    Metric {
+        name: "io_now",
+        unit: "",
+        kind: MetricType::Gauge,
+        help: "Requests in flight.",
+        value: |c| Some(c.in_flight as f64),
+    },
+];
+
+/// Prefix of all names.
+const PREFIX: &str = "fathom_disk_";
+
+fn write_watched(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    for metric in &METRICS {
+        let counted = |d: &WatchedDevice| Some((d.name.clone(), (metric.value)(d.counters.as_ref()?)?));
+        let values: Vec<(String, f64)> = watched.devices.iter().filter_map(counted).collect();
+        // A metric without a value for any device is omitted.
+        if values.is_empty() {
+            continue;
+        }
+        let name = format!("{PREFIX}{}", metric.name);
+        let (kind, suffix) = match metric.kind {
+            MetricType::Counter => ("counter", "_total"),
+            MetricType::Gauge => ("gauge", ""),
+        };
+        head(to, &name, kind, metric.unit, metric.help)?;
+        for (device, value) in values {
+            writeln!(to, "{name}{suffix}{{device=\"{}\"}} {value}", escaped(&device))?;
+        }
+    }
+    write_loads(watched, to)?;
+    write_latencies(watched, to)?;
+    to.write_all(EOF)
+}
+
+fn write_loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
+    let known = |d: &'_ WatchedDevice| -> Option<(String, Load)> {
+        Some((d.name.clone(), d.load.as_ref()?.as_ref().ok()?.clone()))
+    };
+    let loads: Vec<(String, Load)> = watched.devices.iter().filter_map(known).collect();
+    if loads.is_empty() {
+        return Ok(());
+    }
+    let name = format!("{PREFIX}load_ratio");
+    let help = "Share that the load of the last interval is of what fathom measured on this device.";
+    head(to, &name, "gauge", "ratio", help)?;
+    for (device, load) in loads {
+        let ends = [("at_least", Some(load.at_least_percent)), ("at_most", load.at_most_percent)];
+        for (bound, percent) in ends.into_iter().filter_map(|(bound, percent)| Some((bound, percent?))) {
+            writeln!(to, "{name}{{device=\"{}\",bound=\"{bound}\"}} {}", escaped(&device), percent / 100.0)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the latencies of the last interval from the kernel's block events; unknown ones are omitted.
+fn write_latencies(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
+    let name = format!("{PREFIX}interval_latency_seconds");
+    let mut lines = Vec::new();
+    for device in &watched.devices {
+        let Some(Ok(all)) = &device.latency else { continue };
+        for (direction, latency) in all.all() {
+            let ends = [("0.5", latency.p50_ms), ("0.99", latency.p99_ms), ("1", Some(latency.max_ms))];
+            for (share, ms) in ends.into_iter().filter_map(|(share, ms)| Some((share, ms?))) {
+                let device = escaped(&device.name);
+                let labels = format!("device=\"{device}\",direction=\"{direction}\",share=\"{share}\"");
+                lines.push(format!("{name}{{{labels}}} {}", ms / MS_PER_SECOND));
+            }
+        }
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let help = "Time that this share of the requests that completed in the last interval did not exceed.";
+    head(to, &name, "gauge", "seconds", help)?;
+    lines.iter().try_for_each(|line| writeln!(to, "{line}"))
+}
+
+#[test]
+fn counters_are_totals_in_base_units_and_uncounted_metrics_are_omitted() -> io::Result<()> {
+    let text = |watched: &Watched| -> io::Result<String> {
+        let mut bytes = Vec::new();
+        write_watched(watched, Style::default(), &mut bytes)?;
+        Ok(String::from_utf8(bytes).unwrap_or_default())
+    };
+    let mut watched = crate::fixture::watched();
+    let all = text(&watched)?;
+    let expected = "# TYPE fathom_disk_read_time_seconds counter\n# UNIT fathom_disk_read_time_seconds seconds\n\
+                    # HELP fathom_disk_read_time_seconds Time of all reads together.\n\
+                    fathom_disk_read_time_seconds_total{device=\"loop0\"} 0.005\n";
+    assert!(all.contains(expected), "{all}");
+    assert!(all.contains("fathom_disk_read_bytes_total{device=\"vda\"} 40960\n"), "{all}");
+    assert!(all.contains("fathom_disk_load_ratio{device=\"loop0\",bound=\"at_most\"} 0.4\n"), "{all}");
+    let p99 =
+        "fathom_disk_interval_latency_seconds{device=\"loop0\",direction=\"read\",share=\"0.99\"} 0.00031\n";
+    assert!(all.contains(p99), "{all}");
+    assert!(!all.contains("direction=\"flush\",share=\"0.99\""), "{all}");
+    assert!(all.ends_with("\n# EOF\n") && all.matches("# EOF").count() == 1);
+    // The name ends with the unit.
+    assert!(METRICS.iter().all(|m| m.name.ends_with(m.unit)));
+    for device in &mut watched.devices {
+        device.counters = DiskCounters::parse("1 2 3 4 5 6 7 8 9 10 11").ok();
+        device.load = Some(Err("limit unknown".into()));
+        device.latency = Some(Err("lost".into()));
+    }
+    watched.devices[0].name = "a\"\\b".into();
+    let old = text(&watched)?;
+    assert!(
+        !old.contains("discard")
+            && !old.contains("flush")
+            && !old.contains("load")
+            && !old.contains("latency"),
+        "{old}"
+    );
+    assert!(old.contains("{device=\"a\\\"\\\\b\"} 1\n"), "{old}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Tried = Result<(), Box<dyn std::error::Error>>;
+    type Pairs = Vec<(String, String)>;
+    /// Family, labels and value.
+    type Sample = (String, Pairs, f64);
+
+    fn text(report: &Report) -> Result<String, Box<dyn std::error::Error>> {
+        let mut bytes = Vec::new();
+        write_report(report, Style::default(), &mut bytes)?;
+        Ok(String::from_utf8(bytes)?)
+    }
+
+    /// Splits a sample into its family, its labels and its value, as a parser of either format does.
+    fn sample(line: &str) -> Option<(&str, Pairs, f64)> {
+        let (family, rest) = line.split_once('{')?;
+        let mut letters = rest.chars();
+        let (mut labels, mut name) = (Vec::new(), String::new());
+        while let Some(letter) = letters.next() {
+            match letter {
+                '}' => break,
+                ',' => name.clear(),
+                '=' => {
+                    (letters.next()? == '"').then_some(())?;
+                    let mut value = String::new();
+                    loop {
+                        match letters.next()? {
+                            '"' => break,
+                            '\\' => value.push(match letters.next()? {
+                                'n' => '\n',
+                                same @ ('"' | '\\') => same,
+                                _ => return None,
+                            }),
+                            letter => value.push(letter),
+                        }
+                    }
+                    labels.push((name.clone(), value));
+                }
+                letter => name.push(letter),
+            }
+        }
+        Some((family, labels, letters.as_str().strip_prefix(' ')?.parse().ok()?))
+    }
+
+    /// Checks the grammar that both parsers share, and returns the samples.
+    fn samples(text: &str) -> Result<Vec<Sample>, String> {
+        let mut out = Vec::new();
+        let (mut families, mut seen) = (HashSet::new(), HashSet::new());
+        let (mut family, mut step) = (String::new(), "");
+        let body = text.strip_suffix("# EOF\n").ok_or("the last line is not # EOF")?;
+        for line in body.lines() {
+            let words: Vec<&str> = line.splitn(4, ' ').collect();
+            match words.as_slice() {
+                ["#", "TYPE", name, "gauge"] if step != "TYPE" && step != "UNIT" => {
+                    family = (*name).to_owned();
+                    step = "TYPE";
+                    if !families.insert(family.clone()) {
+                        return Err(format!("{family} is in two pieces"));
+                    }
+                }
+                ["#", "UNIT", name, unit]
+                    if *name == family && step == "TYPE" && name.ends_with(&format!("_{unit}")) =>
+                {
+                    step = "UNIT";
+                }
+                ["#", "HELP", name, help]
+                    if *name == family && (step == "TYPE" || step == "UNIT") && !help.contains('\\') =>
+                {
+                    step = "HELP";
+                }
+                _ => {
+                    let (name, labels, value) = sample(line).ok_or_else(|| format!("no sample: {line}"))?;
+                    let in_order = name == family && (step == "HELP" || step == "sample");
+                    if !in_order || !seen.insert((name.to_owned(), labels.clone())) {
+                        return Err(format!("out of order or there twice: {line}"));
+                    }
+                    step = "sample";
+                    out.push((name.to_owned(), labels, value));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn golden(name: &str) -> Result<Report, Box<dyn std::error::Error>> {
+        let path = format!("{}/tests/golden/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+    }
+
+    #[test]
+    fn every_family_starts_with_type_and_help_and_samples_are_unique() -> Tried {
+        let mut report = golden("valid")?;
+        report.results.push(report.results[0].clone());
+        report.title = "a \"b\"\\\nc".into();
+        let all = samples(&text(&report)?)?;
+        let title = ("title".to_owned(), report.title.clone());
+        assert!(all.iter().all(|(_, labels, _)| labels.contains(&title)), "{all:?}");
+        let named = |name: &str| all.iter().filter(|(family, ..)| family == name).collect::<Vec<_>>();
+        let iops = report.results[0].read.as_ref().ok_or("no reads")?.iops;
+        let (_, labels, value) = named("fathom_operations_per_second")[0];
+        assert!((value - iops).abs() < 1e-6, "{value} {iops}");
+        assert!(labels.contains(&("target".into(), "/data".into())), "{labels:?}");
+        let again = ("result".to_owned(), format!("{} #2", report.results[0].name));
+        assert!(all.iter().any(|(_, labels, _)| labels.contains(&again)));
+        let quantiles: HashSet<&str> = named("fathom_latency_seconds")
+            .iter()
+            .filter_map(|(_, labels, _)| labels.iter().find(|(name, _)| name == "quantile"))
+            .map(|(_, value)| value.as_str())
+            .collect();
+        assert!(quantiles.contains("0.99") && quantiles.contains("0.999"), "{quantiles:?}");
+        let sum: f64 = named("fathom_verdict").iter().map(|(.., value)| value).sum();
+        assert_eq!((named("fathom_verdict").len(), sum), (3, 1.0));
+        assert!(named("fathom_started_timestamp_seconds")[0].2 > 1.7e9);
+        Ok(())
+    }
+
+    #[test]
+    fn a_result_without_a_number_has_only_its_verdict() -> Tried {
+        let mut report = golden("invalid")?;
+        report.results.iter_mut().for_each(|result| result.void = true);
+        let all = samples(&text(&report)?)?;
+        let of_results = all.iter().filter(|(_, labels, _)| labels.iter().any(|(name, _)| name == "result"));
+        assert!(of_results.clone().count() > 0);
+        assert!(of_results.clone().all(|(family, ..)| family == "fathom_result_verdict"), "{all:?}");
+        samples(&text(&golden("cut")?)?)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,501 @@
+//! The machine as text: its block devices, and the diagnosis of a place before a measurement.
+//!
+//! Devices are a paragraph for each disk and a line for each partition, or every fact of a device on its own line. A diagnosis is a line
+//! for each check, and at the end what to do before measuring, worst first.
+
+use crate::format::{Detail, Style};
+use crate::page::Page;
+use model::Known;
+use model::finding::{Diagnosis, Look, Outcome, Severity};
+use model::machine::{BlockDevice, Devices, LayerKind, Mounted, Queue};
+use model::units::{show_block, show_bytes};
+use std::io::{self, Write};
+
+/// Indents of a device's lines and of their continuations.
+const INDENT: &str = "    ";
+const CONTINUATION: &str = "      ";
+
+pub(super) fn write_devices(devices: &Devices, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    let is_detailed = style.detail == Detail::All;
+    for device in &devices.devices {
+        if is_detailed {
+            show_all_facts(&mut out, device);
+        } else {
+            show_device(&mut out, device);
+        }
+    }
+    if devices.devices.is_empty() && !is_detailed {
+        out.line("The kernel shows no block device that has a size.");
+    }
+    if !devices.empty.is_empty() {
+        out.prose("", CONTINUATION, &format!("Without a size: {}", devices.empty.join(", ")));
+    }
+    out.write(to)
+}
+
+fn show_device(out: &mut Page, device: &BlockDevice) {
+    let part = device.kind == LayerKind::Partition;
+    let name = out.paint(&device.name, "1");
+    let first = if part { "  " } else { "" };
+    out.prose(&format!("{first}{name}  "), CONTINUATION, &heading(device));
+    let mut line = |what: &str, text: Option<String>| {
+        if let Some(text) = text {
+            out.prose(&format!("{INDENT}{what:8}"), CONTINUATION, &text);
+        }
+    };
+    // A partition shares the queue of its disk.
+    if !part {
+        line("blocks", Some(describe_block_sizes(&device.queue)));
+        line("queue", Some(queue(&device.queue)));
+    }
+    line("file", device.backing_file.as_ref().map(|file| describe_backing(file, device.backing_direct)));
+    line("below", (!part && !device.below.is_empty()).then(|| device.below.join(", ")));
+    line("holders", (!device.holders.is_empty()).then(|| device.holders.join(", ")));
+    line("mounted", mounts(&device.mounts));
+    line("used", used(device));
+}
+
+/// Prints every fact of a device. A fact that /sys does not have is named with its reason.
+fn show_all_facts(out: &mut Page, device: &BlockDevice) {
+    const LABEL: usize = 16;
+    let queue = &device.queue;
+    let name = out.paint(&device.name, "1");
+    let kind = kind_name(device.kind);
+    out.prose(&format!("{name}  "), CONTINUATION, &format!("{kind}, {}", device.number));
+    let mut line = |label: &str, value: String| {
+        out.prose(&format!("{INDENT}{label:LABEL$}"), &format!("{INDENT}{:LABEL$}", ""), &value);
+    };
+    let identity = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "not in /sys".into());
+    if let Some(label) = &device.label {
+        line("volume", label.clone());
+    }
+    line("capacity", format!("{} ({} bytes)", show_bytes(device.bytes), device.bytes));
+    if let Some(disk) = &device.disk {
+        let start = device.start_bytes.map_or_else(String::new, |at| format!(", from {}", show_bytes(at)));
+        line("part of", format!("{disk}{start}; what follows is of {disk}"));
+    }
+    if device.kind == LayerKind::Disk || device.kind == LayerKind::Partition {
+        line("vendor", identity(&device.vendor));
+        line("model", identity(&device.model));
+        line("firmware", identity(&device.firmware));
+        line("serial number", identity(&device.serial));
+        line("WWN", identity(&device.wwid));
+        let bus = identity(&device.bus);
+        line("link", device.link.as_ref().map_or(bus.clone(), |link| format!("{bus}, {link}")));
+    }
+    line("driver", identity(&device.driver));
+    line("logical block", known_or_reason(&queue.logical_block_bytes, |b| format!("{b} bytes")));
+    line("physical block", known_or_reason(&queue.physical_block_bytes, |b| format!("{b} bytes")));
+    line(
+        "optimal request",
+        known_or_reason(&queue.optimal_request_bytes, |b| match b {
+            0 => "the device names none".into(),
+            b => show_bytes(*b),
+        }),
+    );
+    line("largest request", {
+        let now = known_or_reason(&queue.max_request_bytes, |b| {
+            format!("{} (max_sectors_kb {})", show_bytes(*b), b / 1024)
+        });
+        let hardware = queue.max_hardware_request_bytes.as_ref();
+        let hardware = hardware.map_or_else(|_| "an unknown size".into(), |b| show_bytes(*b));
+        format!("{now}; the hardware takes {hardware}")
+    });
+    line("rotational", known_or_reason(&queue.rotational, |yes| if *yes { "yes" } else { "no" }.into()));
+    line("queues", {
+        let queues = known_or_reason(&queue.hardware_queues, u64::to_string);
+        let requests = known_or_reason(&queue.requests, u64::to_string);
+        let depth = queue
+            .device_depth
+            .as_ref()
+            .map_or_else(|_| String::new(), |n| format!("; the device takes {n} at once"));
+        format!("{queues}, of {requests} requests each{depth}")
+    });
+    line("scheduler", known_or_reason(&queue.scheduler, String::clone));
+    line(
+        "write cache",
+        known_or_reason(&queue.write_cache, |cache| match cache.as_str() {
+            "write back" => "write back: a write is stable after a flush".into(),
+            "write through" => "write through: a write is stable when it completes".into(),
+            other => other.to_owned(),
+        }),
+    );
+    line(
+        "FUA",
+        known_or_reason(&queue.fua, |yes| {
+            if *yes { "yes: single writes can bypass the cache" } else { "no" }.into()
+        }),
+    );
+    line(
+        "discard",
+        known_or_reason(&queue.max_discard_bytes, |most| match most {
+            0 => "not supported".into(),
+            most => {
+                let granularity = known_or_reason(&queue.discard_granularity_bytes, |b| show_bytes(*b));
+                format!("up to {} at once, in steps of {granularity}", show_bytes(*most))
+            }
+        }),
+    );
+    line("zones", known_or_reason(&queue.zoned, String::clone));
+    line("read-ahead", known_or_reason(&queue.read_ahead_bytes, |b| show_bytes(*b)));
+    line(
+        "counted",
+        known_or_reason(&queue.counted, |yes| if *yes { "yes" } else { "no (queue/iostats is 0)" }.into()),
+    );
+    line("read-only", known_or_reason(&device.read_only, |yes| if *yes { "yes" } else { "no" }.into()));
+    line("removable", known_or_reason(&device.removable, |yes| if *yes { "yes" } else { "no" }.into()));
+    for (label, names) in
+        [("on", &device.below), ("partitions", &device.partitions), ("holders", &device.holders)]
+    {
+        let is_said = label == "on" && device.disk.is_some();
+        if !is_said && !names.is_empty() {
+            line(label, names.join(", "));
+        }
+    }
+    if let Some(file) = &device.backing_file {
+        line("file", describe_backing(file, device.backing_direct));
+    }
+    if let Some(mounts) = mounts(&device.mounts) {
+        line("mounted", mounts);
+    }
+    if let Some(used) = used(device) {
+        line("used", used);
+    }
+    // A virtual disk has only the identity that /sys shows.
+    let is_drive = ["SATA", "SAS", "NVMe", "USB"]
+        .iter()
+        .any(|bus| device.bus.as_ref().is_some_and(|b| b.starts_with(bus)));
+    if is_drive {
+        let path = device.disk.as_ref().unwrap_or(&device.name);
+        line(
+            "not in /sys",
+            format!(
+                "rotation rate, form factor, features and health: `smartctl -x /dev/{path}` reads them from the drive"
+            ),
+        );
+    }
+}
+
+fn known_or_reason<T>(fact: &Known<T>, show: impl Fn(&T) -> String) -> String {
+    fact.as_ref().map_or_else(|why| format!("not known: {why}"), show)
+}
+
+fn kind_name(kind: LayerKind) -> &'static str {
+    match kind {
+        LayerKind::Disk => "disk",
+        LayerKind::Partition => "partition",
+        LayerKind::Loop => "loop device",
+        LayerKind::Zram => "compressed memory",
+        LayerKind::Ram => "memory",
+        LayerKind::DeviceMapper => "volume",
+        LayerKind::Raid => "RAID",
+        LayerKind::Virtual => "virtual device",
+    }
+}
+
+/// Returns the size, the kind and the model of a device.
+pub(in crate::formats) fn heading(device: &BlockDevice) -> String {
+    let mut words = vec![show_bytes(device.bytes), kind_name(device.kind).to_owned()];
+    words.extend(device.label.clone());
+    words.extend(device.start_bytes.map(|at| format!("from {}", show_bytes(at))));
+    let is_whole_disk = device.kind != LayerKind::Partition;
+    let own = |word: &Option<String>| word.clone().filter(|_| is_whole_disk);
+    words.extend(own(&device.model));
+    words.extend(own(&device.serial).map(|serial| format!("serial {serial}")));
+    words.extend(own(&device.bus).map(|bus| match &device.link {
+        Some(link) => format!("{bus} ({link})"),
+        None => bus,
+    }));
+    words.extend(own(&device.driver).map(|driver| format!("driver {driver}")));
+    words.extend(match &device.queue.rotational {
+        Ok(rotates) if device.kind == LayerKind::Disk => {
+            Some(if *rotates { "rotating" } else { "not rotating" }.to_owned())
+        }
+        _ => None,
+    });
+    words.extend((device.read_only == Ok(true)).then(|| "read-only".into()));
+    words.extend((is_whole_disk && device.removable == Ok(true)).then(|| "removable".into()));
+    words.join(", ")
+}
+
+/// `512 of 4K, requests up to 1.25 MiB of 2 GiB, read ahead 128 KiB, discards`.
+fn describe_block_sizes(queue: &Queue) -> String {
+    let block = |bytes: &Known<u64>| bytes.as_ref().map_or_else(|_| "unknown".into(), |b| show_block(*b));
+    let bytes = |bytes: &Known<u64>| bytes.as_ref().map_or_else(|_| "unknown".into(), |b| show_bytes(*b));
+    let discards = match &queue.max_discard_bytes {
+        Ok(0) => "no discards",
+        Ok(_) => "discards",
+        Err(_) => "discards unknown",
+    };
+    format!(
+        "{} logical, {} physical; requests to {} (hardware {}); read-ahead {}; {discards}",
+        block(&queue.logical_block_bytes),
+        block(&queue.physical_block_bytes),
+        bytes(&queue.max_request_bytes),
+        bytes(&queue.max_hardware_request_bytes),
+        bytes(&queue.read_ahead_bytes)
+    )
+}
+
+/// `4 hardware queues of 256, scheduler none, write back`.
+pub(in crate::formats) fn queue(queue: &Queue) -> String {
+    let number = |n: &Known<u64>| n.as_ref().map_or_else(|_| "unknown".into(), u64::to_string);
+    let queues = match &queue.hardware_queues {
+        Ok(1) => "1 hardware queue".to_owned(),
+        Ok(n) => format!("{n} hardware queues"),
+        Err(_) => "hardware queues unknown".into(),
+    };
+    let word = |word: &Known<String>| word.clone().unwrap_or_else(|_| "unknown".into());
+    let mut text = format!(
+        "{queues} of {}, scheduler {}, cache {}",
+        number(&queue.requests),
+        word(&queue.scheduler),
+        word(&queue.write_cache)
+    );
+    if let Ok(depth) = queue.device_depth {
+        text += &format!(", device takes {depth}");
+    }
+    if queue.counted == Ok(false) {
+        text += ", not counted (iostats is 0)";
+    }
+    text
+}
+
+fn describe_backing(file: &str, direct: Option<bool>) -> String {
+    match direct {
+        Some(true) => format!("{file}, past the page cache"),
+        Some(false) => format!("{file}, through the page cache"),
+        None => file.to_owned(),
+    }
+}
+
+pub(in crate::formats) fn mounts(mounts: &Known<Vec<Mounted>>) -> Option<String> {
+    match mounts {
+        Ok(all) if all.is_empty() => None,
+        Ok(all) => {
+            let words: Vec<String> =
+                all.iter().map(|m| format!("{} as {} ({})", m.point, m.kind, m.options)).collect();
+            Some(words.join("; "))
+        }
+        Err(why) => Some(format!("not known: {why}")),
+    }
+}
+
+/// Returns the users of a device that its mounts do not already name.
+pub(in crate::formats) fn used(device: &BlockDevice) -> Option<String> {
+    let mounted = device.mounts.as_ref().is_ok_and(|m| !m.is_empty());
+    match &device.used_by {
+        Ok(Some(_)) if mounted => None,
+        Ok(Some(user)) => Some(user.clone()),
+        Ok(None) => Some("by no program".into()),
+        Err(why) => Some(format!("by no program that could be seen: {why}")),
+    }
+}
+
+/// Width of the longest outcome at the start of a line.
+const WORD_WIDTH: usize = "NOT CHECKED".len();
+/// Gap between the outcome and the check.
+const WORD_GAP: usize = 2;
+
+pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    out.prose("", "  ", &diagnosis.chain);
+    for group in &diagnosis.groups {
+        out.line("");
+        out.line(&group.heading);
+        group.looks.iter().for_each(|look| show_line(&mut out, look));
+    }
+    before_you_measure(&mut out, diagnosis);
+    out.write(to)
+}
+
+fn show_line(out: &mut Page, look: &Look) {
+    let (word, code) = match look.outcome {
+        Outcome::Holds => ("OK", "32"),
+        Outcome::Finding => ("FINDING", "33"),
+        Outcome::NotChecked => ("NOT CHECKED", "2"),
+    };
+    let indent = " ".repeat(2 + WORD_WIDTH + WORD_GAP);
+    let about = match look.severity {
+        Some(severity) => format!("{} ({}{})", look.about, effect(severity), check_name(look)),
+        None => look.about.clone(),
+    };
+    let word = out.paint(&format!("{word:WORD_WIDTH$}"), code);
+    out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", look.sentence));
+    if !look.cure.is_empty() {
+        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &look.cure);
+    }
+}
+
+/// Describes the effect of a finding on a measurement.
+fn effect(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Void => "invalidates a number",
+        Severity::Rename => "relabels it",
+        Severity::Biased => "biases it",
+        Severity::Note => "note",
+    }
+}
+
+fn check_name(look: &Look) -> String {
+    look.check.map_or_else(String::new, |id| format!(", {id}"))
+}
+
+fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
+    out.line("");
+    let looks = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let blind = looks().filter(|l| l.outcome == Outcome::NotChecked).count();
+    let unseen = match blind {
+        0 => String::new(),
+        1 => " 1 thing could not be checked and does not count as passed.".into(),
+        n => format!(" {n} things could not be checked and do not count as passed."),
+    };
+    let worst = diagnosis.worst_first();
+    let acting: Vec<&&Look> = worst.iter().filter(|l| l.severity != Some(Severity::Note)).collect();
+    let notes = worst.len() - acting.len();
+    let notes = match notes {
+        0 => String::new(),
+        1 => " 1 note is worth knowing.".into(),
+        n => format!(" {n} notes are worth knowing."),
+    };
+    if acting.is_empty() {
+        let text = format!(
+            "Before you measure: nothing was found that would change what a number means.{notes}{unseen}"
+        );
+        out.prose("", "  ", &text);
+        return;
+    }
+    out.line("Before you measure:");
+    for (i, look) in acting.iter().enumerate() {
+        let todo = if look.cure.is_empty() { "nothing can be done about it here" } else { &look.cure };
+        let about =
+            format!("{} ({}{}): {todo}", look.about, look.severity.map_or("", effect), check_name(look));
+        out.prose(&format!("  {}. ", i + 1), "     ", &about);
+    }
+    let rest = format!("{notes}{unseen}");
+    if !rest.is_empty() {
+        out.prose("", "  ", rest.trim());
+    }
+}
+
+#[cfg(test)]
+fn device() -> BlockDevice {
+    let unknown = || Err("is not there".to_owned());
+    BlockDevice {
+        name: "sda".into(),
+        number: "8:0".into(),
+        kind: LayerKind::Disk,
+        label: None,
+        bytes: 1 << 40,
+        vendor: Some("ATA".into()),
+        firmware: Some("SC61".into()),
+        wwid: None,
+        model: Some("SPINNER 9000".into()),
+        serial: Some("S1".into()),
+        bus: Some("SATA".into()),
+        link: Some("6.0 Gbps".into()),
+        driver: Some("sd".into()),
+        disk: None,
+        start_bytes: None,
+        read_only: Ok(false),
+        removable: Err("is not there".into()),
+        queue: Queue {
+            logical_block_bytes: Ok(512),
+            physical_block_bytes: Ok(4096),
+            max_request_bytes: Ok(1280 << 10),
+            max_hardware_request_bytes: unknown(),
+            requests: Ok(256),
+            hardware_queues: Ok(1),
+            device_depth: Ok(32),
+            scheduler: Ok("mq-deadline".into()),
+            write_cache: Ok("write back".into()),
+            fua: Ok(false),
+            discard_granularity_bytes: Ok(0),
+            optimal_request_bytes: Ok(0),
+            zoned: Ok("none".into()),
+            rotational: Ok(true),
+            read_ahead_bytes: Ok(128 << 10),
+            max_discard_bytes: Ok(0),
+            counted: Ok(false),
+        },
+        backing_file: None,
+        backing_direct: None,
+        below: Vec::new(),
+        partitions: vec!["sda1".into()],
+        holders: Vec::new(),
+        mounts: Ok(Vec::new()),
+        used_by: Ok(None),
+    }
+}
+
+#[test]
+fn a_named_device_lists_every_fact_or_the_reason_it_is_missing() {
+    let devices = Devices { format: model::machine::FORMAT, devices: vec![device()], empty: Vec::new() };
+    let mut out = Vec::new();
+    write_devices(&devices, Style { detail: Detail::All, ..Style::default() }, &mut out).unwrap_or_default();
+    let text = String::from_utf8(out).unwrap_or_default();
+    for line in [
+        "sda  disk, 8:0",
+        "    capacity        1 TiB (1099511627776 bytes)",
+        "    vendor          ATA",
+        "    model           SPINNER 9000",
+        "    firmware        SC61",
+        "    serial number   S1",
+        "    WWN             not in /sys",
+        "    link            SATA, 6.0 Gbps",
+        "    logical block   512 bytes",
+        "    physical block  4096 bytes",
+        "    largest request 1.25 MiB (max_sectors_kb 1280); the hardware takes an",
+        "    rotational      yes",
+        "    write cache     write back: a write is stable after a flush",
+        "    FUA             no",
+        "    discard         not supported",
+        "    counted         no (queue/iostats is 0)",
+        "    removable       not known: is not there",
+        "    used            by no program",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line}: {text}");
+    }
+    assert!(text.contains("`smartctl\n") && text.lines().all(|l| l.len() <= 80), "{text}");
+}
+
+#[cfg(test)]
+fn text(devices: Vec<BlockDevice>) -> String {
+    let devices = Devices { format: model::machine::FORMAT, devices, empty: vec!["loop0".into()] };
+    let mut out = Vec::new();
+    write_devices(&devices, Style::default(), &mut out).unwrap_or_default();
+    String::from_utf8(out).unwrap_or_default()
+}
+
+#[test]
+fn a_disk_shows_known_and_unknown_facts() {
+    let shown = text(vec![device()]);
+    for words in [
+        "sda  1 TiB, disk, SPINNER 9000, serial S1, SATA (6.0 Gbps), driver sd, rotating",
+        "512 logical, 4K physical; requests to 1.25 MiB (hardware unknown); read-ahead 128 KiB; no discards",
+        "1 hardware queue of 256, scheduler mq-deadline, cache write back, device takes 32, not counted",
+        "by no program",
+        "Without a size: loop0",
+    ] {
+        let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(&words.split_whitespace().collect::<Vec<_>>().join(" ")), "{words}: {shown}");
+    }
+    assert!(text(Vec::new()).starts_with("The kernel shows no block device"));
+}
+
+#[test]
+fn a_partition_shows_no_queue_and_an_unknown_user_is_not_no_user() {
+    let part = BlockDevice {
+        name: "sda1".into(),
+        kind: LayerKind::Partition,
+        disk: Some("sda".into()),
+        start_bytes: Some(1 << 20),
+        used_by: Err("/proc/1/fd: permission denied".into()),
+        ..device()
+    };
+    let shown = text(vec![part]);
+    assert!(shown.starts_with("  sda1  1 TiB, partition, from 1 MiB\n"), "{shown}");
+    assert!(!shown.contains("scheduler") && !shown.contains("by no program\n"), "{shown}");
+    assert!(shown.contains("permission denied"), "{shown}");
+}

@@ -1,0 +1,883 @@
+//! The tables of studies, which replace the table of results: layers, interfaces, targets, numbers of hosts, and load curves.
+//!
+//! A load curve also has a small plot. If there are many loads, only those next to the answer are printed.
+
+use super::results;
+use crate::page::{Page, Table, half_width, percentile, short_bytes, supported, verdict_mark};
+use crate::report_view::how_to_see_all;
+use model::Known;
+use model::comparison::{Answer, Pair};
+use model::evidence::Extents;
+use model::figures::{Difference, LayerRow, Layers, Pace, by_reason};
+use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::report::{Figures, Measured, Report};
+use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, ScalingRow, TargetRow, Targets};
+use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
+
+const LAYER_HEADINGS: [&str; 11] = [
+    "layer",
+    "verdict",
+    "IOPS",
+    "±95 %",
+    "size",
+    "latency",
+    "device IOPS",
+    "device size",
+    "device latency",
+    "against",
+    "findings",
+];
+/// Columns to drop if the width is too small, in this order: the device's size and latency before its rate.
+const LAYER_DROP_ORDER: [usize; 8] = [7, 8, 4, 6, 10, 5, 3, 9];
+/// Factor from which a ratio is printed as a multiple and not in percent.
+const RATIO_FROM: f64 = 2.0;
+
+pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured]) {
+    out.table(&layer_table(layers, results));
+    out.line("Latencies are means; the device is the topmost one below; changes have their 95 % interval over rounds.");
+    for missing in &layers.missing {
+        out.prose("  ", "    ", &format!("Not measured: {missing}."));
+    }
+    out.line("");
+}
+
+/// Returns a row for each layer under the name of its work.
+pub(super) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
+    let mut table = Table::new(&LAYER_HEADINGS, &LAYER_DROP_ORDER).aligned(1, true).aligned(9, true);
+    let mut work = "";
+    for row in &layers.rows {
+        if row.work != work {
+            work = &row.work;
+            let mut cells = blank_layer_row();
+            cells[0] = format!("{work}:");
+            table.add(cells);
+        }
+        table.add(layer_cells(row, results.get(row.result)));
+    }
+    table
+}
+
+fn blank_layer_row() -> [String; LAYER_HEADINGS.len()] {
+    std::array::from_fn(|_| String::new())
+}
+
+fn layer_cells(row: &LayerRow, result: Option<&Measured>) -> [String; LAYER_HEADINGS.len()] {
+    let mut cells = blank_layer_row();
+    cells[0] = format!("  {}", row.name);
+    cells[1] = result.map_or_else(String::new, verdict_mark);
+    cells[10] = CheckId::list(&row.findings, " ");
+    let Some(tool) = &row.tool else {
+        "no number".clone_into(&mut cells[2]);
+        return cells;
+    };
+    cells[2] = supported(tool.iops, row.iops_interval);
+    cells[3] = half_width(tool.iops, row.iops_interval);
+    cells[4] = request_size(tool);
+    cells[5] = layer_latency(tool);
+    let device = row.device.as_ref();
+    cells[6] = device.map_or_else(|| "-".into(), |d| show_count(d.iops));
+    cells[7] = device.map_or_else(String::new, request_size);
+    cells[8] = device.map_or_else(String::new, layer_latency);
+    cells[9] = row.against.as_ref().map_or_else(String::new, describe_difference);
+    cells
+}
+
+fn request_size(pace: &Pace) -> String {
+    pace.bytes.map_or_else(|| "-".into(), |b| short_bytes(b.round() as u64))
+}
+
+fn layer_latency(pace: &Pace) -> String {
+    pace.latency_ns.map_or_else(|| "-".into(), show_ns)
+}
+
+/// `vda -2.1 % (-3.0 to -1.2)`, or `vda x 3.1 (3.0 to 3.2)`.
+fn describe_difference(against: &Difference) -> String {
+    let multiple = against.factor >= RATIO_FROM;
+    let value = |v: f64| if multiple { show_rate(v) } else { format!("{:+.1}", 100.0 * (v - 1.0)) };
+    let sign = if multiple { "x " } else { "" };
+    let unit = if multiple { "" } else { " %" };
+    let interval = match against.interval {
+        Some([low, high]) => format!(" ({} to {})", value(low), value(high)),
+        None => String::new(),
+    };
+    format!("{} {sign}{}{unit}{interval}", against.name, value(against.factor))
+}
+
+const INTERFACE_HEADINGS: [&str; 12] = [
+    "interface",
+    "verdict",
+    "MB/s",
+    "±95 %",
+    "synced",
+    "p50",
+    "p99",
+    "user",
+    "kernel",
+    "calls",
+    "faults",
+    "device",
+];
+/// Columns to drop if the width is too small, in this order.
+const INTERFACE_DROP_ORDER: [usize; 8] = [10, 9, 11, 5, 7, 8, 4, 6];
+/// Headings of the table of runs, and the columns to drop.
+const INTERFACE_RUN_HEADINGS: [&str; 5] = ["interface", "run time", "bytes", "pieces", "largest piece"];
+const INTERFACE_RUN_DROP_ORDER: [usize; 1] = [4];
+/// Limits the notes: hundreds of runs repeat the same notes with other numbers.
+const MAX_NOTES: usize = 4;
+/// Tolerance within which a share of the span counts as all or half of it.
+const COVERAGE_TOLERANCE: f64 = 0.005;
+
+pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: bool) {
+    out.table(&interface_table(api, &report.results));
+    out.prose(
+        "",
+        "",
+        "synced: MB/s with the final sync in the time; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
+         system calls and page faults per MiB; device: bytes it moved per byte; - = not known.",
+    );
+    if all {
+        show_interface_notes(out, api);
+        out.line("");
+        out.table(&interface_run_table(api));
+        out.prose(
+            "",
+            "",
+            "run time, bytes: of one run, the final sync aside; pieces: extents of the file, before the first run -> after the \
+             last; largest piece: its share of the file; - = not known.",
+        );
+    }
+    out.line("");
+    show_recommendations(out, api, report);
+}
+
+/// Prints why each interface is recommended, unless the answer already states it.
+fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
+    let answer_is = |words: &str| report.answer.as_ref().is_some_and(|answer| answer.sentence == words);
+    if api.advice.is_empty() || api.advice.iter().all(|advice| answer_is(&advice.sentence)) {
+        return;
+    }
+    out.line("Which one to use");
+    for advice in &api.advice {
+        out.prose("  ", "    ", &advice.sentence);
+    }
+    for none in &api.no_advice {
+        out.prose("  ", "    ", &format!("{}: no recommendation, because {}.", none.work, none.why));
+    }
+    out.line("");
+}
+
+/// Returns the run time of each interface and the layout of the file it wrote.
+fn interface_run_table(api: &Api) -> Table {
+    group_by_work(&api.rows, Table::new(&INTERFACE_RUN_HEADINGS, &INTERFACE_RUN_DROP_ORDER), |row| {
+        let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
+        vec![
+            format!("  {}", row.interface),
+            number(row.run_seconds, |s| show_ns(1e9 * s)),
+            number(row.run_bytes, |bytes| show_bytes(bytes.round() as u64)),
+            before_and_after(row, |extents| Some(show_count(extents.count as f64))),
+            before_and_after(row, |extents| extents.largest_share().map(show_share)),
+        ]
+    })
+}
+
+/// `1 -> 8,270`; a single value if nothing was written.
+fn before_and_after(row: &ApiRow, of: impl Fn(&Extents) -> Option<String>) -> String {
+    let shown = |extents: &Known<Extents>| extents.as_ref().ok().and_then(&of).unwrap_or_else(|| "-".into());
+    let before = shown(&row.stored_before);
+    row.stored_after.as_ref().map_or(before.clone(), |after| format!("{before} -> {}", shown(after)))
+}
+
+/// Adds a row for each interface under the name of its work.
+fn group_by_work(rows: &[ApiRow], mut table: Table, cells: impl Fn(&ApiRow) -> Vec<String>) -> Table {
+    let mut work = "";
+    for row in rows {
+        let cells = cells(row);
+        if row.work != work {
+            work = &row.work;
+            let title =
+                std::iter::once(format!("{work}:")).chain(cells.iter().skip(1).map(|_| String::new()));
+            table.add(title.collect::<Vec<_>>());
+        }
+        table.add(cells);
+    }
+    table
+}
+
+/// Returns the table of interfaces.
+pub(super) fn interface_table(api: &Api, results: &[Measured]) -> Table {
+    let table = Table::new(&INTERFACE_HEADINGS, &INTERFACE_DROP_ORDER).aligned(1, true);
+    group_by_work(&api.rows, table, |row| interface_cells(row, results.get(row.result)).to_vec())
+}
+
+/// Prints the notes on cache state, coverage, missing counts and file layout.
+fn show_interface_notes(out: &mut Page, api: &Api) {
+    for note in [cold_cache_note(&api.rows), coverage_note(&api.rows), missing_counts_note(&api.rows)]
+        .into_iter()
+        .flatten()
+    {
+        out.prose("  ", "    ", &note);
+    }
+    for note in api.rows.iter().filter_map(extents_note) {
+        out.prose("  ", "    ", &note);
+    }
+    if !api.not_measured.is_empty() {
+        out.line("");
+        out.line("Not measured");
+        for (names, why) in by_reason(&api.not_measured) {
+            let names = if names.is_empty() { String::new() } else { shortened_list(&names) + ": " };
+            out.prose("  ", "    ", &format!("{names}{why}."));
+        }
+    }
+}
+
+fn interface_cells(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACE_HEADINGS.len()] {
+    let rate = |v: Option<f64>| v.map_or_else(|| "-".into(), show_rate);
+    let time = |v: Option<u64>| v.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
+    let fine = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| format!("{v:.2}"));
+    let faults = row.minor_faults_per_mib.zip(row.major_faults_per_mib).map(|(a, b)| a + b);
+    let device = match &row.device_bytes_per_byte {
+        Ok([read, written]) if *read > COVERAGE_TOLERANCE && *written > COVERAGE_TOLERANCE => {
+            format!("{read:.2} + {written:.2}")
+        }
+        Ok([read, written]) => format!("{:.2}", read + written),
+        Err(_) => "-".into(),
+    };
+    [
+        format!("  {}", row.interface),
+        result.map_or_else(String::new, verdict_mark),
+        row.mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.mb_per_s_interval)),
+        row.mb_per_s.map_or_else(|| "-".into(), |v| half_width(v, row.mb_per_s_interval)),
+        if row.stored_after.is_some() {
+            row.synced_mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.synced_mb_per_s_interval))
+        } else {
+            String::new()
+        },
+        time(row.p50_ns),
+        time(row.p99_ns),
+        fine(row.user_ns_per_byte),
+        fine(row.system_ns_per_byte),
+        row.calls_per_mib.as_ref().map_or_else(|_| "-".into(), |v| show_rate(*v)),
+        rate(faults),
+        device,
+    ]
+}
+
+/// States whether every run started with a cold cache.
+fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
+    if rows.is_empty() {
+        return None;
+    }
+    let warm: Vec<&ApiRow> = rows.iter().filter(|r| r.cached_pages_at_start != Ok(0)).collect();
+    let Some(first) = warm.first() else {
+        let below = if rows.iter().all(|r| r.device_bytes_per_byte.is_err()) {
+            " What lies below, where no device can be seen, may have kept it."
+        } else {
+            ""
+        };
+        return Some(format!(
+            "Every run began with an empty page cache: not a page of the file was in the page cache.{below}"
+        ));
+    };
+    let (began, why) = match &first.cached_pages_at_start {
+        Ok(pages) => ("did not begin", format!("{} pages were in the page cache", show_count(*pages as f64))),
+        Err(why) => ("may not have begun", why.clone()),
+    };
+    Some(format!(
+        "{} of {} rows {began} with an empty page cache; {}: {why}.",
+        warm.len(),
+        rows.len(),
+        named(first)
+    ))
+}
+
+/// States how much of the span the runs accessed.
+fn coverage_note(rows: &[ApiRow]) -> Option<String> {
+    let shares = || rows.iter().filter_map(|row| Some((row.coverage?, row)));
+    let by_share = |a: &(f64, &ApiRow), b: &(f64, &ApiRow)| a.0.total_cmp(&b.0);
+    let ((least, first), (most, last)) = (shares().min_by(by_share)?, shares().max_by(by_share)?);
+    let touched = if most - least <= COVERAGE_TOLERANCE {
+        show_share(most)
+    } else {
+        format!("from {} ({}) to {} ({})", show_share(least), named(first), show_share(most), named(last))
+    };
+    Some(format!(
+        "All rows of a pattern touch the same blocks in the same order, until the time of a run is over or its work is done: {touched} of \
+         the span."
+    ))
+}
+
+/// States each reason for missing counts once.
+fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
+    let mut reasons: Vec<(String, &str)> = Vec::new();
+    for row in rows {
+        let calls = row.calls_per_mib.as_ref().err().map(|why| (format!("calls of {}", row.interface), why));
+        let device = row.device_bytes_per_byte.as_ref().err().map(|why| ("device".to_owned(), why));
+        for (what, why) in calls.into_iter().chain(device) {
+            // A reason that all interfaces share is printed with the first interface.
+            if reasons.iter().all(|(_, known)| known != why) {
+                reasons.push((what, why));
+            }
+        }
+    }
+    let reasons: Vec<String> = reasons.into_iter().map(|(what, why)| format!("{what}: {why}")).collect();
+    (!reasons.is_empty()).then(|| format!("Not counted: {}.", reasons.join("; ")))
+}
+
+/// Describes the new layout of the file; `None` if it is unchanged.
+fn extents_note(row: &ApiRow) -> Option<String> {
+    let Some(Ok(after)) = &row.stored_after else { return None };
+    match &row.stored_before {
+        Ok(before) if before == after => None,
+        Ok(before) => Some(format!(
+            "{}: the file was stored as {} and is as {}.",
+            named(row),
+            describe_extents(before),
+            describe_extents(after)
+        )),
+        Err(why) => {
+            Some(format!("{}: the file is stored as {}; before: {why}.", named(row), describe_extents(after)))
+        }
+    }
+}
+
+/// `3 extents, 98 % of it in one piece`.
+fn describe_extents(extents: &Extents) -> String {
+    let mut words =
+        format!("{} extent{}", show_count(extents.count as f64), if extents.count == 1 { "" } else { "s" });
+    if let Some(share) = extents.largest_share() {
+        words += &format!(", {} of it in one piece", show_share(share));
+    }
+    for (bytes, word) in [
+        (extents.hole_bytes, "holes"),
+        (extents.unwritten_bytes, "never written"),
+        (extents.inline_bytes, "inline"),
+        (extents.encoded_bytes, "compressed or encrypted"),
+        (extents.shared_bytes, "shared"),
+    ] {
+        if bytes > 0 {
+            words += &format!(", {} {word}", show_bytes(bytes));
+        }
+    }
+    words
+}
+
+fn named(row: &ApiRow) -> String {
+    format!("{}, {}", row.interface, row.work)
+}
+
+/// `a; b and 3 others`.
+fn shortened_list(names: &[&str]) -> String {
+    match names {
+        [first, second, rest @ ..] if !rest.is_empty() => {
+            let others = if rest.len() == 1 { "other" } else { "others" };
+            format!("{first}; {second} and {} {others}", rest.len())
+        }
+        few => few.join("; "),
+    }
+}
+
+/// Returns the report with one copy of each finding that affects a number. Hundreds of rows repeat them; the JSON has all of them.
+pub(super) fn with_distinct_findings(report: &Report) -> Report {
+    let mut report = report.clone();
+    let all = report.findings.len();
+    let acts =
+        |f: &Finding| f.outcome == Outcome::Finding && !f.accepted && f.severity < Some(Severity::Note);
+    let mut kept: Vec<(Finding, usize)> = Vec::new();
+    for finding in report.findings.drain(..).filter(acts) {
+        match kept.iter_mut().find(|(k, _)| (&k.id, k.severity) == (&finding.id, finding.severity)) {
+            Some((_, others)) => *others += finding.about.len(),
+            None => kept.push((finding, 0)),
+        }
+    }
+    let notes = report.notes.len();
+    report.notes.truncate(MAX_NOTES);
+    let hidden = all - kept.len() + notes - report.notes.len();
+    report.findings = kept.into_iter().map(|(finding, others)| mention_others(finding, others)).collect();
+    if hidden > 0 {
+        report.notes.push(format!(
+            "{} more answers of the checks and notes are in the JSON.",
+            show_count(hidden as f64)
+        ));
+    }
+    report
+}
+
+fn mention_others(mut finding: Finding, others: usize) -> Finding {
+    if others > 0 {
+        let rows = if others == 1 { "row" } else { "rows" };
+        let others = show_count(others as f64);
+        finding.sentence += &format!(" Also affects {others} more {rows}.");
+    }
+    finding
+}
+
+const TARGET_HEADINGS: [&str; 9] =
+    ["test", "verdict", "MB/s", "IOPS", "±95 %", "p50", "p99", "against the first", "faster"];
+/// Columns to drop if the width is too small, in this order.
+const TARGET_DROP_ORDER: [usize; 5] = [5, 6, 4, 2, 1];
+
+pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measured], all: bool) {
+    let rows = target_table(targets, measured);
+    out.table(&rows);
+    let rounded = if rows.has("~") { " ~ = rounded, since the interval is wide." } else { "" };
+    let first = targets.names.first().map_or("the first", String::as_str);
+    let legend = format!(
+        "Against {first}: change of the rate with its 95 % interval, from runs in turns; each interval stands \
+         alone, and the answers allow for all tests together: neither = the same within the tolerance; NO DIFFERENCE \
+         SEEN = the interval says how large one may be at most.{rounded}"
+    );
+    out.prose("", "  ", &legend);
+    for row in missing_tests(targets) {
+        out.prose("  ", "    ", &row);
+    }
+    out.line("");
+    if all {
+        results::show_results(out, measured, &[], all);
+    }
+}
+
+/// Returns a row for each target under the name of its test.
+pub(super) fn target_table(targets: &Targets, measured: &[Measured]) -> Table {
+    let mut table = Table::new(&TARGET_HEADINGS, &TARGET_DROP_ORDER).aligned(1, true).aligned(7, true);
+    let mut test = "";
+    for row in &targets.rows {
+        if row.test != test {
+            test = &row.test;
+            let mut cells = blank_target_row();
+            cells[0] = format!("{test}:");
+            table.add(cells);
+        }
+        table.add(target_cells(targets, row, measured.get(row.result)));
+    }
+    table
+}
+
+fn blank_target_row() -> [String; TARGET_HEADINGS.len()] {
+    std::array::from_fn(|_| String::new())
+}
+
+fn target_name(targets: &Targets, at: usize) -> &str {
+    targets.names.get(at).map_or("-", String::as_str)
+}
+
+fn target_cells(
+    targets: &Targets,
+    row: &TargetRow,
+    result: Option<&Measured>,
+) -> [String; TARGET_HEADINGS.len()] {
+    let mut cells = blank_target_row();
+    cells[0] = format!("  {}", target_name(targets, row.target));
+    let Some(result) = result else { return cells };
+    cells[1] = verdict_mark(result);
+    match result.total.as_ref().filter(|_| !result.void) {
+        None => "no number".clone_into(&mut cells[3]),
+        Some(total) => {
+            cells[2] = supported(total.mb_per_s, total.mb_per_s_interval);
+            cells[3] = supported(total.iops, total.iops_interval);
+            cells[4] = half_width(total.iops, total.iops_interval);
+            if let Some(figures) = only_direction(result) {
+                cells[5] = percentile(&figures.latency_ns, "50");
+                cells[6] = percentile(&figures.latency_ns, "99");
+            }
+        }
+    }
+    if let Some(pair) = &row.against {
+        cells[7] = describe_pair(pair);
+        cells[8] = faster_target(targets, row.target, pair);
+    }
+    cells
+}
+
+/// Returns the figures of a result with a single direction: a percentile exists only per direction.
+fn only_direction(result: &Measured) -> Option<&Figures> {
+    let mut all = [&result.read, &result.write, &result.trim].into_iter().flatten();
+    all.next().filter(|_| all.next().is_none())
+}
+
+/// `+7.4 % (+3.1 % to +12.0 %)`.
+fn describe_pair(pair: &Pair) -> String {
+    let Some(metric) = pair.metrics.first() else { return "-".into() };
+    let interval = metric
+        .interval
+        .map_or_else(String::new, |[low, high]| format!(" ({} to {})", show_change(low), show_change(high)));
+    format!("{}{interval}", show_change(metric.ratio))
+}
+
+/// Names the faster of the two targets.
+fn faster_target(targets: &Targets, own: usize, pair: &Pair) -> String {
+    match pair.metrics.first().map_or(Answer::Incomparable, |m| m.answer) {
+        Answer::Faster => target_name(targets, own).into(),
+        Answer::Slower => target_name(targets, 0).into(),
+        Answer::Same => "neither".into(),
+        word @ (Answer::NoDifferenceSeen | Answer::CannotTell | Answer::Incomparable | Answer::Invalid) => {
+            word.word().into()
+        }
+    }
+}
+
+/// Names the tests that a target lacks.
+fn missing_tests(targets: &Targets) -> Vec<String> {
+    let has = |test: &str, target: usize| targets.rows.iter().any(|r| r.test == test && r.target == target);
+    let mut tests: Vec<&str> = targets.rows.iter().map(|r| r.test.as_str()).collect();
+    tests.dedup();
+    let lacking = |target: usize| tests.iter().copied().filter(move |test| !has(test, target));
+    let describe_target = |(target, name): (usize, &String)| {
+        let tests: Vec<&str> = lacking(target).collect();
+        (!tests.is_empty()).then(|| format!("Not measured on {name}: {}.", tests.join(", ")))
+    };
+    targets.names.iter().enumerate().filter_map(describe_target).collect()
+}
+
+const HOST_COUNT_HEADINGS: [&str; 10] =
+    ["hosts", "verdict", "MB/s", "IOPS", "±95 %", "p50", "p99", "per host", "efficiency", "±95 %"];
+/// Columns to drop if the width is too small, in this order.
+const HOST_COUNT_DROP_ORDER: [usize; 6] = [5, 6, 4, 2, 9, 1];
+
+pub(super) fn show_host_counts(out: &mut Page, scaling: &Scaling, measured: &[Measured], all: bool) {
+    let rows = host_count_table(scaling, measured);
+    out.table(&rows);
+    let rounded = if rows.has("~") { " ~ = rounded, since the interval is wide." } else { "" };
+    let legend = format!(
+        "Per host: IOPS. Efficiency: that beside the same of the fewest hosts, from runs in turns. The knee is the number of hosts of \
+         greatest power, rate by latency.{rounded}"
+    );
+    out.prose("", "  ", &legend);
+    out.line("");
+    if all {
+        results::show_results(out, measured, &[], all);
+    }
+}
+
+/// Returns a row for each number of hosts.
+pub(super) fn host_count_table(scaling: &Scaling, measured: &[Measured]) -> Table {
+    let mut table = Table::new(&HOST_COUNT_HEADINGS, &HOST_COUNT_DROP_ORDER).aligned(1, true);
+    table.add_all(scaling.rows.iter().map(|row| host_count_cells(scaling, row, measured.get(row.result))));
+    table
+}
+
+fn host_count_cells(
+    scaling: &Scaling,
+    row: &ScalingRow,
+    result: Option<&Measured>,
+) -> [String; HOST_COUNT_HEADINGS.len()] {
+    let mut cells: [String; HOST_COUNT_HEADINGS.len()] = std::array::from_fn(|_| "-".into());
+    let is_knee = scaling.knee.is_some_and(|knee| knee.reached && knee.hosts == row.hosts);
+    cells[0] = format!("{}{}", row.hosts, if is_knee { " knee" } else { "" });
+    let Some(result) = result else { return cells };
+    cells[1] = verdict_mark(result);
+    let Some(total) = result.total.as_ref().filter(|_| !result.void) else {
+        "no number".clone_into(&mut cells[3]);
+        return cells;
+    };
+    cells[2] = supported(total.mb_per_s, total.mb_per_s_interval);
+    cells[3] = supported(total.iops, total.iops_interval);
+    cells[4] = half_width(total.iops, total.iops_interval);
+    // A percentile exists only per direction.
+    let mut figures = [&result.read, &result.write, &result.trim].into_iter().flatten();
+    if let (Some(only), None) = (figures.next(), figures.next()) {
+        cells[5] = percentile(&only.latency_ns, "50");
+        cells[6] = percentile(&only.latency_ns, "99");
+    }
+    let value_or_dash = |value: Option<f64>, of: fn(f64) -> String| value.map_or_else(|| "-".into(), of);
+    cells[7] = value_or_dash(row.iops_per_host, show_rate);
+    cells[8] = value_or_dash(row.efficiency, show_share);
+    let half = |[low, high]: [f64; 2]| show_share((high - low) / 2.0);
+    cells[9] = row.efficiency_interval.map_or_else(|| "-".into(), half);
+    cells
+}
+
+const LOAD_HEADINGS: [&str; 11] = [
+    "load",
+    "verdict",
+    "offered/s",
+    "served/s",
+    "mean",
+    "p50",
+    "p99",
+    "p99.9",
+    "late",
+    "device depth",
+    "state",
+];
+/// Columns to drop if the width is too small, in this order.
+const LOAD_DROP_ORDER: [usize; 7] = [9, 8, 4, 5, 7, 3, 6];
+/// Maximum width and height of the plot.
+const PLOT_WIDTH: usize = 64;
+const PLOT_HEIGHT: usize = 8;
+/// Width of the labels left of the plot.
+const PLOT_LABEL_WIDTH: usize = 13;
+/// Limits the loads in the table, unless all are wanted.
+const MAX_LOADS: usize = 12;
+/// Share of the capacity at which a curve without a target quotes its latency.
+const QUOTED_SHARE: f64 = 0.7;
+
+pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool) {
+    let shown = shown_loads(curve, all);
+    out.table(&load_table(curve, &report.results, all));
+    for words in state_legend(&shown) {
+        out.prose("", "  ", &words);
+    }
+    if shown.len() < curve.points.len() {
+        let (some, of) = (shown.len(), curve.points.len());
+        let how = how_to_see_all(report);
+        out.prose("", "  ", &format!("{some} of {of} loads, those that matter most: {how}"));
+    }
+    if let Some(capacity) = curve.capacity_iops {
+        let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
+            format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
+        });
+        out.prose(
+            "  ",
+            "    ",
+            &format!("Capacity: {} operations/s in a closed loop{interval}.", show_rate(capacity)),
+        );
+    }
+    if let Some(words) = describe_knee(curve) {
+        out.prose("  ", "    ", &words);
+    }
+    if report.answer.as_ref().is_none_or(|answer| answer.sentence != curve.sentence) {
+        out.prose("  ", "    ", &curve.sentence);
+    }
+    out.line("");
+    if all {
+        let width = out.width().saturating_sub(PLOT_LABEL_WIDTH).min(PLOT_WIDTH);
+        for line in draw_curve(curve, width) {
+            out.line(&line);
+        }
+    }
+}
+
+/// Returns the loads to show, ascending. If there are too many: those that support the answer, both ends, the knee, and the loads
+/// nearest to the answer.
+fn shown_loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
+    let points = &curve.points;
+    if all || points.len() <= MAX_LOADS {
+        return points.iter().collect();
+    }
+    let at = |iops: u64| points.iter().position(|p| p.offered_iops == iops);
+    let target = curve.latency_target.as_ref();
+    let [met, missed] = [target.and_then(|t| t.met_iops), target.and_then(|t| t.missed_iops)];
+    let knee = curve.knee.map(|k| k.iops);
+    let centre =
+        met.or(missed).map(|iops| iops as f64).or(curve.capacity_iops.map(|c| QUOTED_SHARE * c)).or(knee);
+    let from = |to: f64| move |at: &usize| (points[*at].offered_iops.max(1) as f64 / to).ln().abs();
+    let nearest = |to: f64| {
+        let mut all: Vec<usize> = (0..points.len()).collect();
+        all.sort_by(|a, b| from(to)(a).total_cmp(&from(to)(b)));
+        all
+    };
+    let ends = [Some(0), points.len().checked_sub(1)];
+    let first = [met.and_then(at), missed.and_then(at)].into_iter().chain(ends);
+    let first = first.chain([knee.and_then(|k| nearest(k).first().copied())]).flatten();
+    let mut chosen: Vec<usize> = Vec::new();
+    for load in first.chain(nearest(centre.unwrap_or(1.0))) {
+        if chosen.len() < MAX_LOADS && !chosen.contains(&load) {
+            chosen.push(load);
+        }
+    }
+    chosen.sort_unstable();
+    chosen.into_iter().filter_map(|at| points.get(at)).collect()
+}
+
+/// Returns a sentence for each state in the table.
+fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
+    let has = |state| shown.iter().any(|p| p.state == state);
+    let of_states = [
+        (
+            LoadState::Overload,
+            "overload: more operations arrived than were served, so latency grows as long as the run \
+             lasts, and is withheld.",
+        ),
+        (LoadState::Void, "void: a finding withholds what was measured at this load."),
+    ];
+    let first = "Latencies count from the scheduled start of an operation, so they are at most too long; late: the share that fathom's \
+                 own lateness adds to the percentile of the target (without one, p99); - = not enough samples, or overload.";
+    let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, words)| words);
+    std::iter::once(first).chain(states).map(str::to_owned).collect()
+}
+
+/// Returns a row for each offered load, or for those that matter most.
+pub(super) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> Table {
+    let of_target = LOAD_HEADINGS.iter().position(|h| h.strip_prefix('p') == Some(curve.percentile()));
+    let leaving: Vec<usize> = LOAD_DROP_ORDER.into_iter().filter(|at| Some(*at) != of_target).collect();
+    let mut table = Table::new(&LOAD_HEADINGS, &leaving).aligned(0, false).aligned(1, true);
+    let shown = shown_loads(curve, all).into_iter();
+    table.add_all(shown.map(|point| load_cells(point, curve, results.get(point.result))));
+    table
+}
+
+fn load_cells(
+    point: &LoadPoint,
+    curve: &LoadCurve,
+    result: Option<&Measured>,
+) -> [String; LOAD_HEADINGS.len()] {
+    let none = || "-".to_owned();
+    let at = |rank: &str| {
+        point.percentiles_ns.get(rank).copied().flatten().map_or_else(none, |ns| show_ns(ns as f64))
+    };
+    [
+        point.share.map_or_else(none, show_share),
+        result.map_or_else(String::new, verdict_mark),
+        show_rate(point.offered_iops as f64),
+        point.achieved_iops.map_or_else(none, show_rate),
+        point.mean_ns.map_or_else(none, show_ns),
+        at("50"),
+        at("99"),
+        at("99.9"),
+        point.lateness_share(curve.percentile()).map_or_else(none, show_share),
+        point.device_depth.map_or_else(none, show_rate),
+        describe_state(point, curve),
+    ]
+}
+
+/// `met`, `overload, missed`, ...; with the percentile of the target if it has no column.
+fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
+    let mut words = Vec::new();
+    let rank = curve.percentile();
+    if !["50", "99", "99.9"].contains(&rank)
+        && let Some(ns) = point.percentiles_ns.get(rank).copied().flatten()
+    {
+        words.push(format!("p{rank} {}", show_ns(ns as f64)));
+    }
+    match point.state {
+        LoadState::Served | LoadState::Late => {}
+        LoadState::Overload => words.push("overload".into()),
+        LoadState::Void => words.push("void".into()),
+    }
+    match point.met {
+        Some(met) => words.push(if met { "met".into() } else { "missed".into() }),
+        None if curve.latency_target.is_some() && point.state != LoadState::Void => {
+            words.push("open".into());
+        }
+        None => {}
+    }
+    words.join(", ")
+}
+
+fn describe_knee(curve: &LoadCurve) -> Option<String> {
+    let knee = curve.knee?;
+    let share = knee.share.map_or_else(String::new, |s| format!(", {} of the capacity", show_share(s)));
+    let load = format!("{} operations/s{share}", show_rate(knee.iops));
+    Some(if knee.reached {
+        format!("Knee: {load}. Beyond it 1 % more load adds more than 1 % to the mean latency.")
+    } else {
+        format!("Knee: not below {load}. Up to there 1 % more load adds less than 1 % to the mean latency.")
+    })
+}
+
+/// Draws the percentile over the load on a logarithmic scale: a mark for each load, `!` for overload, and the latency target as a line.
+fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
+    let rank = curve.percentile();
+    let value = |p: &LoadPoint| p.percentiles_ns.get(rank).copied().flatten().map(|ns| (ns.max(1)) as f64);
+    let latency_target = curve.latency_target.as_ref().map(|p| p.latency_ns.max(1) as f64);
+    let seen: Vec<f64> = curve.points.iter().filter_map(value).chain(latency_target).collect();
+    let most = curve.points.iter().filter_map(|p| p.share).fold(1.0, f64::max);
+    let (low, high) = seen.iter().fold((f64::MAX, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
+    if curve.points.iter().filter_map(value).count() < 3 || curve.capacity_iops.is_none() {
+        return Vec::new();
+    }
+    let row = |ns: f64| {
+        let part = (ns / low).ln() / (high / low).ln().max(f64::MIN_POSITIVE);
+        PLOT_HEIGHT - 1 - (part * (PLOT_HEIGHT - 1) as f64).round() as usize
+    };
+    let mut cells = vec![vec![' '; width + 1]; PLOT_HEIGHT];
+    let mut put = |row: usize, column: usize, mark: char| {
+        if let Some(cell) = cells.get_mut(row).and_then(|r| r.get_mut(column)) {
+            *cell = mark;
+        }
+    };
+    let line = latency_target.map(row);
+    if let Some(row) = line {
+        for column in 0..=width {
+            put(row, column, '-');
+        }
+    }
+    for point in &curve.points {
+        let Some(share) = point.share else { continue };
+        let column = (share / most * width as f64).round() as usize;
+        match value(point) {
+            Some(ns) => put(row(ns), column, '*'),
+            None if point.state == LoadState::Overload => put(0, column, '!'),
+            None => {}
+        }
+    }
+    let label = |at: usize| match at {
+        0 => show_ns(high),
+        at if Some(at) == line => latency_target.map_or_else(String::new, show_ns),
+        at if at == PLOT_HEIGHT - 1 => show_ns(low),
+        _ => String::new(),
+    };
+    let mut lines = vec![format!(
+        "  p{rank} over load (* measured, ! overload{})",
+        if line.is_some() { ", --- target" } else { "" }
+    )];
+    lines.extend(cells.iter().enumerate().map(|(at, row)| {
+        let drawn: String = row.iter().collect();
+        format!("  {:>8} |{}", label(at), drawn.trim_end())
+    }));
+    lines.push(format!("  {:>8} +{}", "", "-".repeat(width + 1)));
+    let end = format!("{} of capacity", show_share(most));
+    lines.push(format!("  {:>8} 0 %{end:>width$}", "", width = width.saturating_sub(1)));
+    lines.push(String::new());
+    lines
+}
+
+#[cfg(test)]
+fn example_curve(offered: impl IntoIterator<Item = u64>, met: Option<u64>, missed: Option<u64>) -> LoadCurve {
+    let point = |offered_iops: u64| LoadPoint {
+        result: 0,
+        offered_iops,
+        achieved_iops: None,
+        achieved_interval: None,
+        share: None,
+        runs: 3,
+        mean_ns: None,
+        percentiles_ns: std::collections::BTreeMap::new(),
+        percentile_intervals_ns: std::collections::BTreeMap::new(),
+        service_percentiles_ns: std::collections::BTreeMap::new(),
+        lateness_p99_ns: None,
+        device_depth: None,
+        state: LoadState::Served,
+        met: None,
+    };
+    let latency_target = model::study::MetLoad {
+        percentile: "99".into(),
+        latency_ns: 1_000_000,
+        met_iops: met,
+        missed_iops: missed,
+    };
+    LoadCurve {
+        capacity_iops: Some(10_000.0),
+        capacity_interval: None,
+        capacity_result: None,
+        points: offered.into_iter().map(point).collect(),
+        knee: None,
+        latency_target: (met.is_some() || missed.is_some()).then_some(latency_target),
+        sentence: String::new(),
+        rests_on: Vec::new(),
+    }
+}
+
+#[test]
+fn many_loads_are_reduced_to_those_behind_the_answer() {
+    let shown =
+        |curve: &LoadCurve, all| shown_loads(curve, all).iter().map(|p| p.offered_iops).collect::<Vec<_>>();
+    let thousands = || (1..=30).map(|n| n * 1_000);
+    let found = example_curve(thousands(), Some(9_000), Some(20_000));
+    assert_eq!(shown(&found, true).len(), 30);
+    let some = shown(&found, false);
+    assert!(some.len() == MAX_LOADS && some.is_sorted(), "{some:?}");
+    for load in [1_000, 8_000, 9_000, 10_000, 20_000, 30_000] {
+        assert!(some.contains(&load), "{load}: {some:?}");
+    }
+    // Without a target: the quoted load, at 70 % of the capacity.
+    let plain = shown(&example_curve(thousands(), None, None), false);
+    assert!(plain.len() == MAX_LOADS && plain.contains(&7_000), "{plain:?}");
+    // A forged knee that is not a number, and a curve without loads.
+    let nowhere = model::study::Knee { iops: f64::NAN, share: None, reached: false };
+    let forged =
+        LoadCurve { knee: Some(nowhere), capacity_iops: None, ..example_curve(thousands(), None, None) };
+    assert_eq!(shown(&forged, false).len(), MAX_LOADS);
+    assert_eq!(shown(&example_curve([], Some(1), None), false), [0; 0]);
+    assert_eq!(shown(&example_curve(1..=12, Some(1), None), false).len(), 12, "twelve are not too many");
+}

@@ -1,0 +1,219 @@
+//! What several formats print alike: the findings that matter most and a count of the other answers, command lines, and sentences about
+//! a verification.
+
+use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::job::Kind;
+use model::name;
+use model::report::{Limiter, Report, Verdict};
+use model::units::show_count;
+use model::verification::{Failed, ReadBack, Verified};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Joins the words of a command into one line, with the program's base name and shell quotes.
+pub(crate) fn command_line(words: &[String]) -> String {
+    let program = words.first().map(|path| path.rsplit('/').next().unwrap_or_default().to_owned());
+    name::line(&program.into_iter().chain(words.iter().skip(1).cloned()).collect::<Vec<_>>())
+}
+
+/// Returns the command that shows the full report.
+pub(crate) fn how_to_see_all(report: &Report) -> String {
+    session_id(report)
+        .map_or_else(|| "--verbose shows them".into(), |id| format!("fathom show {id} --verbose"))
+}
+
+/// Returns the id of the session.
+pub(crate) fn session_id(report: &Report) -> Option<String> {
+    let session = report.session.as_deref()?;
+    Some(Path::new(session).file_stem().unwrap_or_default().to_string_lossy().into_owned())
+}
+
+/// Describes a failure in a sentence.
+pub(crate) fn describe_failure(of: &Verified, failed: &Failed) -> String {
+    let Failed { kind, at, result } = *failed;
+    let what = match kind {
+        Kind::Sync => format!("sync after write {at}"),
+        _ => format!("offset {at}: {}", kind.word()),
+    };
+    if result < 0 {
+        let error = std::io::Error::from_raw_os_error(result.saturating_neg());
+        return format!("{what} failed: {error}");
+    }
+    format!("{what} moved {result} of {} bytes", of.verification.block_bytes)
+}
+
+/// Returns the notes that qualify the numbers of a verification.
+pub(crate) fn verification_notes(of: &Verified) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some((read, _)) = &of.read {
+        let whose = of.read_of.as_ref().map_or(String::new(), |host| format!("what {host} wrote was "));
+        notes.push(format!("{whose}read back from {}", of.source));
+        notes.extend(read_notes(read));
+    }
+    if let Some(state) = &of.state {
+        let target = &of.target;
+        notes.push(format!(
+            "what must be there is kept in {state}; `fathom verify --check {state} {target}` asks for it again"
+        ));
+    }
+    notes.extend(of.notes.iter().map(|n| n.trim_end_matches('.').to_owned()));
+    notes
+}
+
+fn read_notes(read: &ReadBack) -> Vec<String> {
+    let mut notes = Vec::new();
+    let count = |n: u64| show_count(n as f64);
+    if read.unwritten > 0 {
+        notes.push(format!("blocks never written, and so not read: {}", count(read.unwritten)));
+    }
+    if read.newer > 0 {
+        notes.push(format!(
+            "blocks that hold a write from after the last known sync, which is allowed and not guaranteed: {}",
+            count(read.newer)
+        ));
+    }
+    if read.partials > 0 {
+        let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
+        let more = if read.partials > places.len() as u64 { " and more" } else { "" };
+        notes.push(format!(
+            "blocks torn between the stable data and a write that was in flight after the last known sync, \
+             which is allowed to be incomplete: {}, at offsets {}{more}",
+            count(read.partials),
+            places.join(" ")
+        ));
+    }
+    notes
+}
+
+/// Number of findings to print.
+const MAX_SHOWN: usize = 3;
+
+/// Returns the findings that affect numbers, each once for all its results, worst first and accepted ones last.
+fn acting_findings(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut out: Vec<Finding> = Vec::new();
+    for finding in findings.into_iter().filter(acts) {
+        match out.iter_mut().find(|known| (known.id, known.severity) == (finding.id, finding.severity)) {
+            Some(known) => {
+                let others = finding.about.into_iter().filter(|name| !known.about.contains(name));
+                known.about.extend(others.collect::<Vec<_>>());
+            }
+            None => out.push(finding),
+        }
+    }
+    out.sort_by_key(|f| (f.accepted, f.severity));
+    out
+}
+
+/// Returns the reason of the verdict, unless the answer or a finding in `shown` contains it.
+pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Option<&'r str> {
+    let answered = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
+    let below = |f: &Finding| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
+    let answered_or_shown = answered || shown.iter().any(below);
+    (report.verdict != Verdict::Valid && !answered_or_shown).then_some(report.verdict_reason.as_str())
+}
+
+/// Returns the finding that decides the verdict of the headline; `None` if the headline is valid or no finding decides.
+pub(crate) fn headline_finding(report: &Report) -> Option<Finding> {
+    let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
+    let mine = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
+    mine.min_by_key(|f| (f.accepted, f.severity))
+}
+
+/// Describes the limiter of the headline with its evidence, or names the check whose finding, shown below, is that evidence.
+pub(crate) fn describe_limiter(report: &Report, shown: &[Finding]) -> String {
+    let Limiter { name, sentence, .. } = &report.limiter;
+    let below = |f: &&Finding| f.outcome == Outcome::Finding && f.sentence == *sentence;
+    match shown.iter().find(below) {
+        Some(f) => format!("Limited by: {name} ({} below).", f.id),
+        None => format!("Limited by: {name}. {sentence}"),
+    }
+}
+
+/// Returns the worst findings of a report.
+pub(crate) fn worst_findings(report: &Report) -> Vec<Finding> {
+    worst_of(shown_findings(report))
+}
+
+/// Returns the worst of these findings.
+pub(crate) fn worst_of(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut all = acting_findings(findings);
+    all.truncate(MAX_SHOWN);
+    all
+}
+
+/// `1 more finding, 12 notes, 3 not checked, 66 passed`; `None` if no other answer exists.
+pub(crate) fn rest_summary(report: &Report) -> Option<String> {
+    rest_summary_of(&shown_findings(report))
+}
+
+/// Counts by kind the answers that are left out after [`MAX_SHOWN`] findings; `None` if none are.
+pub(crate) fn rest_summary_of(findings: &[Finding]) -> Option<String> {
+    rest_summary_after(findings, MAX_SHOWN)
+}
+
+/// The same after the first `shown` findings.
+pub(crate) fn rest_summary_after(findings: &[Finding], shown: usize) -> Option<String> {
+    let ids = |of: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
+        findings.iter().filter(of).map(|f| f.id).collect()
+    };
+    let notes = ids(&|f| f.outcome == Outcome::Finding && !acts(f));
+    let unchecked = ids(&|f| f.outcome == Outcome::NotChecked);
+    let spoke = ids(&|f| f.outcome != Outcome::Holds);
+    let held = ids(&|f| f.outcome == Outcome::Holds && !spoke.contains(&f.id));
+    let more = acting_findings(findings.to_vec()).len().saturating_sub(shown);
+    let parts = [
+        (more, if more == 1 { "more finding" } else { "more findings" }),
+        (notes.len(), if notes.len() == 1 { "note" } else { "notes" }),
+        (unchecked.len(), "not checked"),
+        (held.len(), "passed"),
+    ];
+    let parts =
+        parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    let counts = parts.collect::<Vec<_>>().join(", ");
+    (!counts.is_empty()).then_some(counts)
+}
+
+fn acts(finding: &Finding) -> bool {
+    finding.outcome == Outcome::Finding && finding.severity.is_some_and(|s| s < Severity::Note)
+}
+
+/// Returns the findings to show: for a grid only those about its best cells.
+pub(crate) fn shown_findings(report: &Report) -> Vec<Finding> {
+    let Some(sweep) = report.study.sweep().filter(|s| !s.is_in_order()) else {
+        return report.findings.clone();
+    };
+    let best = sweep.winner.values().chain(sweep.cheapest.values());
+    let names: Vec<&str> = best.filter_map(|c| Some(report.results.get(c.result?)?.name.as_str())).collect();
+    let mut out = Vec::new();
+    for finding in &report.findings {
+        let about: Vec<String> =
+            finding.about.iter().filter(|a| names.contains(&a.as_str())).cloned().collect();
+        if !about.is_empty() {
+            out.push(Finding { about, ..finding.clone() });
+        }
+    }
+    out
+}
+
+/// ` [RND4K Q1T1 read]`: the results of a finding; empty if it covers all of them.
+pub(crate) fn results_suffix(finding: &Finding, all: usize) -> String {
+    match finding.about.len() {
+        0 => String::new(),
+        n if n == all && all > 1 => String::new(),
+        n if n > 3 => format!(" [{} and {} more]", join_names(&finding.about[..2]), n - 2),
+        _ if all == 1 => String::new(),
+        _ => format!(" [{}]", join_names(&finding.about)),
+    }
+}
+
+/// Joins names, with another separator if a name contains a comma.
+pub(crate) fn join_names(names: &[String]) -> String {
+    names.join(if names.iter().any(|n| n.contains(',')) { "; " } else { ", " })
+}
+
+#[test]
+fn the_command_uses_the_name_of_the_program() {
+    let words = ["/usr/bin/fathom", "run", "it's a disk"].map(str::to_owned);
+    assert_eq!(command_line(&words), r"fathom run 'it'\''s a disk'");
+    assert_eq!(command_line(&[]), "");
+}

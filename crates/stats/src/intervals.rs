@@ -1,0 +1,383 @@
+//! Confidence intervals of means, medians, percentiles and proportions, and the number of runs that they need.
+//!
+//! - [`mean`]: geometric mean over runs with a t-interval on logarithms, since runs vary by factors (Maricq et al., OSDI 2018).
+//! - [`of_runs`]: median over runs with an interval from order statistics, without assuming a distribution.
+//! - [`half_width`]: interval of a mean within one run, which accounts for the correlation of neighbours. The next run may be on another
+//!   level.
+//! - [`interval`]: bootstrap interval of a difference of percentiles. It resamples whole runs, since a percentile varies by its operations
+//!   and by its run (Davison and Hinkley, "Bootstrap Methods and their Application", 1997, section 3.8).
+//! - [`is_within`]: whether a proportion is below a limit, such as the share of operations slower than a latency target.
+//! - [`runs`] and [`best_seconds`]: how many runs of what length an interval needs (Kalibera and Jones, Rigorous Benchmarking in Reasonable
+//!   Time, ISMM 2013).
+
+use crate::sample::{self, median, variance};
+use crate::series::{self, observations};
+use model::figures::Estimate;
+use model::payload::split_mix;
+use statrs::distribution::{Beta, Binomial, ContinuousCDF, DiscreteCDF, Normal};
+
+/// Fewest runs for an interval: with two runs it would span a factor of ten.
+pub const FEWEST_RUNS: usize = 3;
+
+/// A mean over runs with its 95 % interval, in the unit of the values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mean {
+    /// Geometric mean.
+    pub value: f64,
+    /// 95 % interval; `None` with fewer than [`FEWEST_RUNS`].
+    pub interval: Option<[f64; 2]>,
+}
+
+/// Returns the geometric mean of one value per run. `None` without values, or if one is negative or not finite.
+pub fn mean(values: &[f64]) -> Option<Mean> {
+    if values.is_empty() || values.iter().any(|v| !v.is_finite() || *v < 0.0) {
+        return None;
+    }
+    let n = values.len() as f64;
+    if values.contains(&0.0) {
+        // Zero has no logarithm. Runs have equal windows, so this is operations over time.
+        return finite(values.iter().sum::<f64>() / n, None);
+    }
+    let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
+    let centre = logs.iter().sum::<f64>() / n;
+    let half = (values.len() >= FEWEST_RUNS).then(|| standard_half_width(&logs, centre)).flatten();
+    finite(centre.exp(), half.map(|h| [(centre - h).exp(), (centre + h).exp()]))
+}
+
+/// Returns Student's factor times the standard error of the mean of `logs`.
+fn standard_half_width(logs: &[f64], centre: f64) -> Option<f64> {
+    let n = logs.len() as f64;
+    let variance = logs.iter().map(|l| (l - centre).powi(2)).sum::<f64>() / (n - 1.0);
+    Some(sample::factor(n - 1.0)? * (variance / n).sqrt())
+}
+
+fn finite(value: f64, interval: Option<[f64; 2]>) -> Option<Mean> {
+    let interval = interval.filter(|i| i.iter().all(|v| v.is_finite()));
+    value.is_finite().then_some(Mean { value, interval })
+}
+
+/// Coverage of the interval of a median. Five runs reach at most 93.75 %.
+const LEVEL: f64 = 0.95;
+
+/// Returns the median of one value per run with its interval; `None` with fewer than six runs, or if a value is not finite.
+///
+/// The median is between the k-th smallest and the k-th largest of n runs unless fewer than k runs are on one side of it, and each run
+/// is on either side with probability 1/2.
+pub fn of_runs(values: &[f64]) -> Option<Estimate> {
+    if values.iter().any(|v| !v.is_finite()) {
+        return None;
+    }
+    let rank = rank(values.len())?;
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let interval = [*sorted.get(rank - 1)?, *sorted.get(values.len() - rank)?];
+    Some(Estimate { value: median(values), interval })
+}
+
+/// Returns the largest rank from either end, counted from 1, whose values enclose the median with [`LEVEL`].
+fn rank(runs: usize) -> Option<usize> {
+    let coin = Binomial::new(0.5, runs as u64).ok()?;
+    (1..=runs / 2).take_while(|k| 1.0 - 2.0 * coin.cdf(*k as u64 - 1) >= LEVEL).last()
+}
+
+/// Batches whose means count as independent. In simulations of correlated series five batches cover the true mean more often than ten.
+const BATCHES: usize = 5;
+
+/// Returns half the 95 % interval of the mean of a series: the wider of two intervals that account for the correlation of neighbours.
+/// `None` with fewer than [`series::FEWEST`] independent observations.
+pub fn half_width(values: &[f64]) -> Option<f64> {
+    let independent = observations(values);
+    // Ten equal values must count as ten despite rounding.
+    if independent < series::FEWEST - 1e-6 {
+        return None;
+    }
+    let batches: Vec<f64> = (0..BATCHES).map(|i| sample::mean(batch(values, i))).collect();
+    let by_time = half_width_of_mean(variance(values), independent)?;
+    Some(by_time.max(half_width_of_mean(variance(&batches), BATCHES as f64)?))
+}
+
+fn batch(values: &[f64], index: usize) -> &[f64] {
+    let edge = |i: usize| i * values.len() / BATCHES;
+    values.get(edge(index)..edge(index + 1)).unwrap_or_default()
+}
+
+/// Returns half the interval of a mean of `count` independent values.
+fn half_width_of_mean(variance: f64, count: f64) -> Option<f64> {
+    Some(sample::factor(count - 1.0)? * (variance / count).sqrt())
+}
+
+/// Fewest runs on each side for the bootstrap.
+pub const FEWEST: usize = 6;
+/// Resamples of both sides.
+const DRAWS: usize = 2000;
+/// Fixed, so that the same runs always give the same interval.
+const SEED: u64 = 0x5eed;
+
+/// Returns the bootstrap interval of the mean of `b` minus the mean of `a`, with the probability `tail` at each end. `degrees` are the
+/// degrees of freedom by Welch; `None` if nothing varies.
+///
+/// Plain quantiles of the resamples are too narrow for few runs, by a factor of sqrt(1 - 1/n) and by using the normal distribution
+/// instead of Student's. Both are corrected (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
+/// Statistician 69, 2015, section 5.3: "expanded percentile interval").
+pub fn interval(a: &[f64], b: &[f64], degrees: Option<f64>, tail: f64) -> Option<[f64; 2]> {
+    let delta = sample::mean(b) - sample::mean(a);
+    let Some(degrees) = degrees else { return Some([delta, delta]) };
+    let errors = sample::quantile(tail, degrees)?;
+    let tail = Normal::new(0.0, 1.0).ok()?.cdf(errors);
+    let mut state = SEED;
+    let mut draws: Vec<f64> =
+        (0..DRAWS).map(|_| delta + deviation(b, &mut state) - deviation(a, &mut state)).collect();
+    draws.sort_unstable_by(f64::total_cmp);
+    let at = (tail * DRAWS as f64) as usize;
+    Some([*draws.get(at)?, *draws.get(DRAWS - 1 - at)?])
+}
+
+/// Returns the deviation of a resampled mean, scaled to the spread of the mean of as many new runs.
+fn deviation(runs: &[f64], state: &mut u64) -> f64 {
+    let n = runs.len();
+    let mut sum = 0.0;
+    for _ in 0..n {
+        *state = split_mix(*state);
+        // The upper half of a product is as uniform as a remainder, and cheaper.
+        sum += runs[((u128::from(*state) * n as u128) >> 64) as usize];
+    }
+    (sum / n as f64 - sample::mean(runs)) * (n as f64 / (n as f64 - 1.0)).sqrt()
+}
+
+/// The operations of a run, and those slower than the target.
+pub struct Part {
+    /// Operations that took longer than the target.
+    pub beyond: u64,
+    /// Operations that completed.
+    pub all: u64,
+}
+
+/// Whether the true share is at most `allowed`, with a one-sided `confidence` for either answer. `None` if the runs do not decide it, or
+/// there are fewer than two.
+///
+/// Student's bound takes a run as the unit, since slow operations come in bursts. The exact bound (Clopper and Pearson, Biometrika
+/// 1934) is wider if runs without a single slow operation agree by luck.
+pub fn is_within(parts: &[Part], allowed: f64, confidence: f64) -> Option<bool> {
+    let shares: Vec<f64> =
+        parts.iter().filter(|p| p.all > 0).map(|p| p.beyond as f64 / p.all as f64).collect();
+    let runs = shares.len() as f64;
+    let factor = sample::quantile(confidence, runs - 1.0)?;
+    let mean = shares.iter().sum::<f64>() / runs;
+    let squares: f64 = shares.iter().map(|s| (s - mean).powi(2)).sum();
+    let half = factor * (squares / (runs - 1.0) / runs).sqrt();
+    let beyond: u64 = parts.iter().map(|p| p.beyond).fold(0, u64::saturating_add);
+    let all: u64 = parts.iter().map(|p| p.all).fold(0, u64::saturating_add);
+    let (low, high) = exact(beyond, all, confidence);
+    match () {
+        () if high.max(mean + half) <= allowed => Some(true),
+        () if low.min(mean - half) > allowed => Some(false),
+        () => None,
+    }
+}
+
+/// Returns the exact bounds of the proportion `beyond / all` (Clopper and Pearson), each one-sided with this confidence.
+pub fn exact(beyond: u64, all: u64, confidence: f64) -> (f64, f64) {
+    let (k, n) = (beyond as f64, all as f64);
+    let quantile = |a: f64, b: f64, q: f64| Beta::new(a, b).map(|beta| beta.inverse_cdf(q)).ok();
+    let low = quantile(k, n - k + 1.0, 1.0 - confidence).unwrap_or(0.0);
+    let high = quantile(k + 1.0, n - k, confidence).unwrap_or(1.0);
+    (low, high)
+}
+
+/// Half width of the recommended interval, relative to the value.
+pub const ASKED: f64 = 0.025;
+/// Most runs that are recommended.
+pub const MOST_RUNS: u32 = 100;
+
+/// How the rates of runs vary, relative to their mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Variability {
+    /// Variance of the runs' rates.
+    pub variance: f64,
+    /// The part that comes from within the runs and shrinks with their length.
+    pub within: f64,
+    /// Length of a run's window in seconds.
+    pub seconds: f64,
+    /// Seconds that a run takes in addition to its window: preparation, warm-up, rest.
+    pub beside_s: f64,
+}
+
+/// Returns the number of runs for a 95 % interval of the geometric mean within the share `asked` to either side. `variance` is that of
+/// the logarithms of the rates. `None` above [`MOST_RUNS`].
+pub fn runs(variance: f64, asked: f64) -> Option<u32> {
+    let half = |n: u32| sample::factor(f64::from(n) - 1.0).map(|t| t * (variance / f64::from(n)).sqrt());
+    (FEWEST_RUNS as u32..=MOST_RUNS).find(|n| half(*n).is_some_and(|h| h <= asked.ln_1p()))
+}
+
+/// Returns the smallest number from `least` to `most` for which `enough` is true, by bisection; `None` if it is false for `most`.
+pub fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Option<u32> {
+    if !enough(most) {
+        return None;
+    }
+    let (mut low, mut high) = (least.min(most), most);
+    while low < high {
+        let middle = u32::midpoint(low, high);
+        if enough(middle) { high = middle } else { low = middle + 1 }
+    }
+    Some(low)
+}
+
+/// Returns the length of runs in seconds that gives the narrowest interval in a given total time: the square root of the extra seconds
+/// per run times the ratio of the variances. `None` if runs vary no more than their own noise explains: then only the total time counts.
+pub fn best_seconds(spread: &Variability) -> Option<f64> {
+    let between = spread.variance - spread.within;
+    let best = (spread.beside_s * spread.within * spread.seconds / between).sqrt();
+    (between > 0.0 && best.is_finite()).then_some(best)
+}
+
+#[cfg(test)]
+use crate::comparison::ALLOWED;
+#[cfg(test)]
+use crate::series::flat;
+
+#[cfg(test)]
+fn parts(beyond: &[u64], all: u64) -> Vec<Part> {
+    beyond.iter().map(|beyond| Part { beyond: *beyond, all }).collect()
+}
+
+#[cfg(test)]
+fn near(got: f64, expected: f64) -> bool {
+    (got - expected).abs() < 1e-6 * expected.abs()
+}
+
+#[test]
+fn the_interval_of_a_mean_matches_published_tables() {
+    // Logs 0, 1, 2: mean 1, deviation 1, t(2 degrees) = 4.302653.
+    let m = mean(&[1.0, 1_f64.exp(), 2_f64.exp()]).unwrap();
+    assert!(near(m.value, std::f64::consts::E));
+    let [low, high] = m.interval.unwrap();
+    let half = 4.302_652_729_911_275 / 3_f64.sqrt();
+    assert!(near(low, (1.0 - half).exp()) && near(high, (1.0 + half).exp()), "{low} {high}");
+    // Five runs: t(4 degrees) = 2.776445.
+    let m = mean(&[98.0, 99.0, 100.0, 101.0, 102.0]).unwrap();
+    let [low, high] = m.interval.unwrap();
+    assert!((low - 98.046).abs() < 0.01 && (high - 101.973).abs() < 0.01, "{low} {high}");
+}
+
+#[test]
+fn a_mean_of_two_runs_has_no_interval() {
+    assert_eq!(mean(&[]), None);
+    assert_eq!(mean(&[7.0]).map(|m| m.interval), Some(None));
+    let two = mean(&[4.0, 9.0]).unwrap();
+    assert!(near(two.value, 6.0) && two.interval.is_none());
+}
+
+#[test]
+fn values_without_a_logarithm_do_not_become_nan() {
+    assert_eq!(mean(&[0.0, 4.0, 8.0]), Some(Mean { value: 4.0, interval: None }));
+    assert_eq!(mean(&[f64::NAN, 1.0]), None);
+    assert_eq!(mean(&[f64::INFINITY]), None);
+    assert_eq!(mean(&[-1.0]), None);
+    assert_eq!(mean(&[5.0; 4]).and_then(|m| m.interval).map(|i| (i[1] - i[0]).abs() < 1e-9), Some(true));
+}
+
+#[test]
+fn ranks_match_published_tables() {
+    for (runs, expected) in [(6, 1), (8, 1), (9, 2), (12, 3), (15, 4), (20, 6), (30, 10)] {
+        assert_eq!(rank(runs), Some(expected), "{runs}");
+    }
+    assert!((0..=5).all(|runs| rank(runs).is_none()));
+}
+
+#[test]
+fn the_interval_of_a_median_needs_six_runs() {
+    let nine = [9.0, 1.0, 8.0, 2.0, 7.0, 3.0, 6.0, 4.0, 5.0];
+    assert_eq!(of_runs(&nine), Some(Estimate { value: 5.0, interval: [2.0, 8.0] }));
+    assert_eq!((of_runs(&nine[..5]), of_runs(&[f64::NAN; 9])), (None, None));
+}
+
+#[test]
+fn a_constant_series_has_zero_width_and_a_correlated_one_has_no_interval() {
+    assert!(half_width(&[7.0; 10]).is_some_and(|h| h.abs() < 1e-12));
+    assert_eq!((half_width(&[]), half_width(&[1.0; 9])), (None, None));
+    let waves: Vec<f64> = (0..100).map(|i| 1.0 + 0.5 * (f64::from(i) * 0.09).sin()).collect();
+    assert_eq!(half_width(&waves), None);
+}
+
+#[test]
+fn correlation_of_neighbours_widens_the_interval() {
+    let typical = |rho| {
+        let halves = (0..60).filter_map(|seed| half_width(&flat(120, 0.05, rho, seed)));
+        sample::mean(&halves.collect::<Vec<_>>())
+    };
+    let (alone, alike) = (typical(0.0), typical(0.5));
+    // 1.98 standard errors at least; the wider of two is wider.
+    assert!(alone > 0.009 && alone < 0.014, "{alone}");
+    assert!(alike / alone > 1.4, "{alike} and {alone}");
+}
+
+#[test]
+fn a_bootstrap_interval_contains_the_difference_and_is_reproducible() {
+    let a = [1.00, 1.02, 0.98, 1.01, 0.99, 1.03];
+    let b = a.map(|v| v + 0.5);
+    let two_sided = |a: &[f64], b: &[f64], degrees| interval(a, b, degrees, ALLOWED / 2.0);
+    let [low, high] = two_sided(&a, &b, Some(10.0)).unwrap();
+    assert!(low < 0.5 && 0.5 < high && high - low < 0.1, "{low} {high}");
+    assert_eq!(two_sided(&a, &b, Some(10.0)), Some([low, high]));
+    assert_eq!(two_sided(&[1.0; 6], &[1.25; 6], None), Some([0.25, 0.25]));
+    let [narrow_low, narrow_high] = interval(&a, &b, Some(10.0), ALLOWED).unwrap();
+    assert!(low < narrow_low && narrow_high < high, "{narrow_low} {narrow_high}");
+}
+
+#[test]
+fn clear_proportions_are_decided_and_close_ones_are_not() {
+    assert_eq!(is_within(&parts(&[50, 52, 48], 10_000), 0.01, 0.95), Some(true));
+    assert_eq!(is_within(&parts(&[150, 152, 148], 10_000), 0.01, 0.95), Some(false));
+    assert_eq!(is_within(&parts(&[99, 101, 97], 10_000), 0.01, 0.95), None);
+    assert_eq!(
+        is_within(&parts(&[10, 150, 60], 10_000), 0.01, 0.95),
+        None,
+        "runs that disagree decide nothing"
+    );
+}
+
+#[test]
+fn too_few_operations_decide_nothing() {
+    assert_eq!(
+        is_within(&parts(&[0, 0, 0], 90), 0.01, 0.95),
+        None,
+        "270 without a slow one: the bound is 1.1 %"
+    );
+    assert_eq!(is_within(&parts(&[0, 0, 0], 110), 0.01, 0.95), Some(true));
+    for none in [&[][..], &[0], &[9_999]] {
+        assert_eq!(is_within(&parts(none, 10_000), 0.01, 0.95), None);
+    }
+    assert_eq!(is_within(&parts(&[0, 0], 0), 0.01, 0.95), None);
+    assert_eq!(is_within(&parts(&[110, 110], 110), 0.01, 0.95), Some(false));
+}
+
+#[test]
+fn the_exact_bounds_match_published_tables() {
+    let (low, high) = exact(10, 100, 0.95);
+    assert!((low - 0.0553).abs() < 1e-3 && (high - 0.1637).abs() < 1e-3, "{low} {high}");
+}
+
+#[test]
+fn bisection_finds_the_threshold() {
+    let from_threshold = |threshold: u32| fewest(3, 1000, |n| n >= threshold);
+    assert_eq!([1, 3, 4, 517, 1000].map(from_threshold), [3, 3, 4, 517, 1000].map(Some));
+    assert_eq!((from_threshold(1001), fewest(9, 5, |_| true)), (None, Some(5)));
+}
+
+#[test]
+fn the_number_of_runs_matches_the_formula() {
+    // 5 % from run to run: (t 0.05 / ln 1.025)^2 with t(17) = 2.11.
+    assert_eq!(runs(0.05_f64.powi(2), 0.025), Some(19));
+    assert_eq!(runs(0.0, 0.025), Some(3));
+    assert_eq!(runs(0.01_f64.powi(2), 0.025), Some(4));
+    assert_eq!((runs(0.25, 0.025), runs(f64::NAN, 0.025)), (None, None));
+}
+
+#[test]
+fn the_best_length_grows_with_the_extra_time_per_run() {
+    let spread = Variability { variance: 5e-4, within: 1e-4, seconds: 4.0, beside_s: 1.0 };
+    // The variance within and between runs is 4e-4 per second: a second of window for each extra second.
+    assert!((best_seconds(&spread).unwrap() - 1.0).abs() < 1e-9);
+    assert!((best_seconds(&Variability { beside_s: 9.0, ..spread }).unwrap() - 3.0).abs() < 1e-9);
+    assert_eq!(best_seconds(&Variability { variance: 1e-4, ..spread }), None);
+}

@@ -1,0 +1,233 @@
+//! Steady state of rounds: fathom's own rule and the criterion of the SNIA.
+//!
+//! [`is_steady`] holds for the last five rounds if both of these do:
+//!
+//! 1. Some tail of five rounds or more drifts by less than 5 % over five rounds, with 95 % confidence: the interval of the slope of a line
+//!    through the logarithms is within that. Quiet rounds prove it after five rounds, noisy ones need a longer tail.
+//! 2. The line through the last five rounds alone is no steeper, so that a fall that has just begun is not outvoted.
+//!
+//! Without proof the state is not steady, so noise that hides a drift does not pass. The rule is asked after every round about every tail,
+//! so the error allowed per session is divided by the number of questions (Bonferroni). Rounds count as independent: their residuals are
+//! too few to prove correlation.
+//!
+//! [`rule`] is the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0): within five rounds the
+//! largest and the smallest value differ by at most 20 % of the average, and the ends of the fitted line by at most 10 %. It takes a decay
+//! of 2 % per round for steady, and the noise of a shared disk for unsteady. [`is_settled`] ends the preconditioning by it.
+
+use crate::sample::{self, mean};
+use crate::series::{Line, Series};
+use model::figures::Snia;
+use model::spec::number::{FEWEST_ROUNDS, MAX_RUNS};
+
+/// Rounds that must be steady.
+pub const WINDOW: usize = FEWEST_ROUNDS as usize;
+/// Largest drift over [`WINDOW`] rounds that is still steady, as in check E01 for a minute.
+pub const DRIFT: f64 = 0.05;
+/// Probability that a session calls a drift of exactly that size steady.
+const ERROR: f64 = 0.01;
+
+/// Whether the last five rates are steady, in a session of `at_most` rounds.
+pub fn is_steady(rates: &[f64], at_most: u32) -> bool {
+    if rates.len() < WINDOW || rates.iter().any(|r| !r.is_finite() || *r <= 0.0) {
+        return false;
+    }
+    let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
+    let allowed = DRIFT / (WINDOW - 1) as f64;
+    let tail = |rounds: usize| logs.get(logs.len() - rounds..).and_then(RoundLine::through);
+    let rank = 1.0 - ERROR / questions(at_most);
+    tail(WINDOW).is_some_and(|line| line.slope.abs() <= allowed)
+        && (WINDOW..=logs.len()).any(|rounds| tail(rounds).is_some_and(|l| l.is_within(allowed, rank)))
+}
+
+/// Returns the number of questions of a session: one per round and tail.
+fn questions(at_most: u32) -> f64 {
+    // A forged limit is clamped.
+    let looks = f64::from(at_most.clamp(FEWEST_ROUNDS, MAX_RUNS) - FEWEST_ROUNDS + 1);
+    looks * (looks + 1.0) / 2.0
+}
+
+/// A straight line by least squares, one value per round.
+struct RoundLine {
+    /// Change per round.
+    slope: f64,
+    /// Standard error of that.
+    error: f64,
+    /// Degrees of freedom.
+    freedom: f64,
+}
+
+impl RoundLine {
+    fn through(values: &[f64]) -> Option<Self> {
+        let n = values.len() as f64;
+        let (centre, middle) = (values.iter().sum::<f64>() / n, (n - 1.0) / 2.0);
+        let at = |i: usize| i as f64 - middle;
+        let spread: f64 = (0..values.len()).map(|i| at(i).powi(2)).sum();
+        let slope = values.iter().enumerate().map(|(i, v)| at(i) * (v - centre)).sum::<f64>() / spread;
+        let rest: f64 = values.iter().enumerate().map(|(i, v)| (v - centre - slope * at(i)).powi(2)).sum();
+        let freedom = n - 2.0;
+        (freedom > 0.0).then(|| Self { slope, error: (rest / freedom / spread).sqrt(), freedom })
+    }
+
+    /// Whether the interval of the slope is within `slope` in either direction. `rank` is that of the upper end of the interval.
+    fn is_within(&self, slope: f64, rank: f64) -> bool {
+        // Avoid the expensive quantile: it is never below 1 for such a small error.
+        self.slope.abs() + self.error <= slope
+            && sample::quantile(rank, self.freedom)
+                .is_some_and(|t| self.slope.abs() + t * self.error <= slope)
+    }
+}
+
+/// Rounds that the SNIA criterion uses: the last five.
+const SNIA_WINDOW: usize = 5;
+/// Largest difference between two rounds, relative to the average.
+const EXCURSION_TO: f64 = 0.20;
+/// Largest change along the fitted line, relative to the average.
+const SLOPE_TO: f64 = 0.10;
+/// Length of a round in the specification, in seconds.
+const ROUND_S: f64 = 60.0;
+
+/// Applies the SNIA criterion to one rate per round; `None` with fewer than five rounds, or if the last ones are zero.
+pub fn rule(rounds: &[f64]) -> Option<Snia> {
+    let last = rounds.get(rounds.len().checked_sub(SNIA_WINDOW)?..)?;
+    let line = Line::through(last)?;
+    let (least, most) = last.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
+    let excursion = (most - least) / line.centre;
+    let slope = line.slope.abs() * (SNIA_WINDOW - 1) as f64 / line.centre;
+    (excursion.is_finite() && slope.is_finite()).then_some(Snia {
+        met: excursion <= EXCURSION_TO && slope <= SLOPE_TO,
+        rounds: rounds.len() as u32,
+        excursion,
+        slope,
+    })
+}
+
+/// Divides a run into rounds: minutes if it has five, else fifths.
+pub fn rounds_of(course: &Series) -> Vec<f64> {
+    let steps = course.rates.len();
+    let rounds = ((course.seconds() / ROUND_S) as usize).clamp(SNIA_WINDOW, steps.max(SNIA_WINDOW));
+    let edge = |i: usize| i * steps / rounds;
+    (0..rounds).filter_map(|i| Some(mean(course.rates.get(edge(i)..edge(i + 1))?))).collect()
+}
+
+/// Whether preconditioning may end: the rates of the rounds meet the SNIA criterion, by which other tools precondition too. False with
+/// fewer than five rounds.
+pub fn is_settled(rates: &[f64]) -> bool {
+    rule(rates).is_some_and(|s| s.met)
+}
+
+#[cfg(test)]
+use crate::series::{Noise, flat};
+
+#[cfg(test)]
+const AT_MOST: u32 = 25;
+
+/// Returns the round after which the rates are steady.
+#[cfg(test)]
+fn first_steady_round(rates: &[f64]) -> Option<usize> {
+    (1..=rates.len()).find(|rounds| is_steady(&rates[..*rounds], AT_MOST))
+}
+
+/// Simulates sessions. Returns the share that became steady, and the rounds after which 90 % of these were steady.
+#[cfg(test)]
+fn simulate_sessions(sessions: u64, rates: impl Fn(u64) -> Vec<f64>) -> (f64, usize) {
+    let mut rounds: Vec<usize> = (0..sessions).filter_map(|seed| first_steady_round(&rates(seed))).collect();
+    rounds.sort_unstable();
+    let accepted = rounds.len() as f64 / sessions as f64;
+    (accepted, rounds.get(rounds.len() * 9 / 10).copied().unwrap_or(0))
+}
+
+#[test]
+fn a_fall_of_two_percent_per_round_is_never_steady() {
+    for deviation in [0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05] {
+        let falling = |seed: u64| {
+            let noise = flat(AT_MOST as usize, deviation, 0.0, seed);
+            noise.iter().enumerate().map(|(i, v)| v * 0.98_f64.powi(i as i32)).collect::<Vec<_>>()
+        };
+        let (accepted, _) = simulate_sessions(500, falling);
+        assert!(accepted <= 0.002, "deviation {deviation}: {accepted}");
+    }
+}
+
+#[test]
+fn noise_without_a_drift_becomes_steady() {
+    for (deviation, rounds) in [(0.0, 5), (0.003, 7), (0.01, 11), (0.02, 15), (0.03, 18)] {
+        let (accepted, nine_of_ten) =
+            simulate_sessions(300, |seed| flat(AT_MOST as usize, deviation, 0.0, seed));
+        assert!(accepted >= 0.97 && nine_of_ten <= rounds, "{deviation}: {accepted}, {nine_of_ten}");
+    }
+    let (wild, _) = simulate_sessions(300, |seed| flat(AT_MOST as usize, 0.15, 0.0, seed));
+    assert!(wild <= 0.05, "{wild}: too noisy to prove anything");
+}
+
+#[test]
+fn a_decay_and_a_cliff_delay_the_steady_state() {
+    let mut late = 0;
+    for seed in 0..200 {
+        let mut noise = Noise(seed);
+        let decay: Vec<f64> = (0..AT_MOST)
+            .map(|i| (1.0 + 2.0 * (-f64::from(i) / 2.0).exp()) * (1.0 + 0.01 * noise.normal()))
+            .collect();
+        let settled = first_steady_round(&decay).unwrap_or(0);
+        late += usize::from(settled >= 9);
+        let cliff: Vec<f64> =
+            (0..AT_MOST).map(|i| if i < 4 { 9.0 } else { 3.0 } * (1.0 + 0.01 * noise.normal())).collect();
+        assert!(first_steady_round(&cliff).is_none_or(|rounds| rounds >= 9), "five rounds after the cliff");
+    }
+    assert!(late >= 195, "{late} of 200");
+}
+
+#[test]
+fn a_fall_that_has_just_begun_is_not_outvoted() {
+    let rates: Vec<f64> = (0..15).map(|i| 100.0 * 0.98_f64.powi((i - 10).max(0))).collect();
+    assert!(!is_steady(&rates, AT_MOST));
+    assert!(is_steady(&rates[..10], AT_MOST));
+}
+
+#[test]
+fn invalid_rates_are_never_steady() {
+    for rates in [&[][..], &[1.0; 4], &[0.0; 9], &[f64::NAN; 9], &[-1.0; 9]] {
+        assert!(!is_steady(rates, AT_MOST));
+    }
+    assert!(is_steady(&[7.0; 5], 0), "a forged limit changes nothing");
+    assert!(is_steady(&[7.0; 5], u32::MAX));
+}
+
+#[test]
+fn the_snia_limits_match_the_specification() {
+    // Excursion 20 %, no slope; then just above.
+    assert!(rule(&[105.0, 90.0, 110.0, 90.0, 105.0]).is_some_and(|s| s.met));
+    assert!(rule(&[105.0, 89.9, 110.2, 89.9, 105.0]).is_some_and(|s| !s.met && s.slope < 1e-9));
+    // A line of 10 % from end to end; then 12 %.
+    assert!(rule(&[105.0, 102.5, 100.0, 97.5, 95.0]).is_some_and(|s| s.met && (s.slope - 0.1).abs() < 1e-12));
+    assert!(rule(&[106.0, 103.0, 100.0, 97.0, 94.0]).is_some_and(|s| !s.met && s.excursion < 0.13));
+}
+
+#[test]
+fn the_snia_criterion_uses_the_last_five_rounds() {
+    assert!(rule(&[9.0, 900.0, 100.0, 100.0, 100.0, 100.0, 100.0]).is_some_and(|s| s.met && s.rounds == 7));
+    assert_eq!((rule(&[1.0; 4]), rule(&[0.0; 5]), rule(&[])), (None, None, None));
+}
+
+#[test]
+fn a_long_run_is_divided_into_minutes_and_a_short_one_into_fifths() {
+    let run = |seconds: usize| Series {
+        from_ns: 0.0,
+        step_ns: seconds as f64 * 1e9 / 100.0,
+        rates: (0..100).map(f64::from).collect(),
+    };
+    assert_eq!(rounds_of(&run(20)), [9.5, 29.5, 49.5, 69.5, 89.5]);
+    assert_eq!((rounds_of(&run(600)).len(), rounds_of(&run(60_000)).len()), (10, 100));
+}
+
+#[test]
+fn five_equal_rates_have_settled() {
+    assert!(is_settled(&[400.0, 250.0, 100.0, 101.0, 99.0, 100.0, 102.0]));
+    assert!(is_settled(&[100.0; 5]) && !is_settled(&[100.0; 4]));
+}
+
+#[test]
+fn a_decline_or_a_jump_has_not_settled() {
+    assert!(!is_settled(&[106.0, 103.0, 100.0, 97.0, 94.0]));
+    assert!(!is_settled(&[85.0, 115.0, 100.0, 115.0, 85.0]));
+    assert!(!is_settled(&[0.0; 5]) && !is_settled(&[]) && !is_settled(&[f64::NAN; 5]));
+}

@@ -1,0 +1,55 @@
+//! Advice after an error: the likely cause of an errno, and what a user without permission can do. Root is never advised to become root.
+
+use std::io;
+
+/// Whether the effective user is root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Returns what to do if a user with this id has no permission: become root, or for root, find what forbids it.
+pub fn advice(user_id: u32) -> &'static str {
+    if user_id == 0 {
+        "find what forbids it to root too: the host, a container's runtime or a security module"
+    } else {
+        "run as root"
+    }
+}
+
+/// Returns what to do if the effective user has no permission.
+pub fn own_advice() -> &'static str {
+    advice(rustix::process::geteuid().as_raw())
+}
+
+/// Returns what to do with a file of another user.
+pub fn of_others() -> String {
+    if is_root() {
+        own_advice().into()
+    } else {
+        "name a place of yours, or run as its owner or as root".into()
+    }
+}
+
+/// Returns the likely cause of an error after a semicolon, such as a limit of this process and how to see it; empty if the error itself
+/// explains it.
+pub fn cause(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EFBIG) => "; files may not become that large here (`ulimit -f` shows the limit)",
+        Some(libc::EMFILE) => "; this process may not open more files (`ulimit -n` shows the limit)",
+        Some(libc::ENFILE) => "; the machine has too many open files (`sysctl fs.file-max` shows the limit)",
+        Some(libc::EAGAIN) => {
+            "; no more threads may be started here, or there is no memory for one (`ulimit -u` and `ulimit -v` show the limits)"
+        }
+        Some(libc::ENOMEM) => {
+            "; this process may not have more memory (`ulimit -v` and, for locked memory, `ulimit -l` show the limits)"
+        }
+        Some(libc::ENOSPC | libc::EDQUOT) => "; make room there, or name another place",
+        _ => "",
+    }
+}
+
+#[test]
+fn root_is_not_advised_to_become_root() {
+    assert!(!advice(0).contains("run as") && advice(1000) == "run as root");
+    assert_eq!(own_advice().contains("run as root"), !is_root());
+}

@@ -1,0 +1,121 @@
+//! The page cache of a file: resident pages (`cachestat(2)`, `mincore(2)`), `readahead(2)` and `sync_file_range(2)`.
+//!
+//! Eviction is `posix_fadvise`, which other crates offer.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// `__NR_cachestat`, the same number on every architecture (kernel 6.5).
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// Page counts of a file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStat {
+    /// Resident pages.
+    pub cached: u64,
+    /// Dirty ones among the resident pages.
+    pub dirty: u64,
+    /// Resident pages under write back.
+    pub writeback: u64,
+    /// Evicted pages.
+    pub evicted: u64,
+    /// Recently evicted pages.
+    pub recently_evicted: u64,
+}
+
+#[repr(C)]
+struct Range {
+    offset: u64,
+    length: u64,
+}
+
+/// Counts the pages of a whole file.
+///
+/// # Errors
+/// `EPERM` for a file that the caller neither owns nor may write, `ENOSYS` before kernel 6.5, `EOPNOTSUPP` on other file systems.
+pub fn cachestat(file: &File) -> io::Result<CacheStat> {
+    // A length of zero extends to the end of the file.
+    let range = Range { offset: 0, length: 0 };
+    let mut stat = CacheStat::default();
+    // SAFETY: both pointers are to whole structures of this frame with the layout of the kernel's; the descriptor is open.
+    let answer =
+        unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut stat, 0) };
+    if answer == 0 { Ok(stat) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Counts the resident pages of the first `bytes` of a file by mapping it. For files that the caller does not own the kernel reports all
+/// pages as resident, so call this only for own files.
+///
+/// # Errors
+/// An error of `mmap(2)` or `mincore(2)`.
+pub fn mincore(file: &File, bytes: u64) -> io::Result<u64> {
+    let page = rustix::param::page_size();
+    let length = usize::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    if length == 0 {
+        return Ok(0);
+    }
+    let mut states = vec![0_u8; length.div_ceil(page)];
+    // SAFETY: a fresh mapping without any access right; it is never read. `states` has a byte for each of its pages. It is
+    // unmapped before the function returns.
+    let answer = unsafe {
+        let map =
+            libc::mmap(std::ptr::null_mut(), length, libc::PROT_NONE, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        if map == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let answer = libc::mincore(map, length, states.as_mut_ptr());
+        let error = io::Error::last_os_error();
+        libc::munmap(map, length);
+        if answer == 0 { Ok(()) } else { Err(error) }
+    };
+    answer.map(|()| states.iter().filter(|s| **s & 1 == 1).count() as u64)
+}
+
+/// Starts to read `bytes` from an offset into the page cache, without waiting. The kernel reads at most the device's
+/// `queue/read_ahead_kb` or `optimal_io_size` at once.
+///
+/// # Errors
+/// `EBADF` if the file was not opened for reading, `EINVAL` for files without pages.
+pub fn readahead(file: &File, offset: u64, bytes: usize) -> io::Result<()> {
+    let offset = libc::off64_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+    // SAFETY: takes no memory; the descriptor is open.
+    let answer = unsafe { libc::readahead(file.as_raw_fd(), offset, bytes) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The call that makes writes durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flush {
+    /// `fsync(2)`.
+    #[default]
+    All,
+    /// `fdatasync(2)`.
+    Data,
+    /// `sync_file_range(2)` over the whole file, with [`RANGE_FLAGS`].
+    Range,
+}
+
+/// Waits for running write back, starts write back of dirty pages, and waits for it.
+pub const RANGE_FLAGS: u32 =
+    libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+
+/// Writes back all dirty pages of a file and waits for them. Flushes neither metadata nor the cache of the device.
+///
+/// # Errors
+/// `EIO` if write back failed, `ESPIPE` for files without pages.
+pub fn sync_range(file: &File) -> io::Result<()> {
+    // SAFETY: takes no memory; the descriptor is open. A length of zero stands for the end of the file.
+    let answer = unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, RANGE_FLAGS) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[test]
+fn readahead_needs_a_file_opened_for_reading() -> io::Result<()> {
+    readahead(&File::open("/proc/self/exe")?, 0, 4096)?;
+    let only_writes = File::options().write(true).open("/dev/null")?;
+    let error = readahead(&only_writes, 0, 4096).err().and_then(|e| e.raw_os_error());
+    assert_eq!(error, Some(libc::EBADF));
+    Ok(())
+}

@@ -1,0 +1,521 @@
+//! `fathom fit`: fits a job file to a capture, and checks whether that job behaves like it.
+//!
+//! 1. [`fit`] reads the capture twice, to survey and to gather, and writes the job (crate `capture` makes it).
+//! 2. [`check`] runs the job as another process while a third one captures its device.
+//! 3. It compares the two captures, not the job's own counts: both are measured at the driver, from issue to completion.
+
+#[cfg(test)]
+mod tests;
+
+use crate::capture::capture_file;
+use crate::failure::{Failure, cause};
+use crate::files::output;
+use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::run::is_worker_of;
+use crate::signals::INTERRUPTED;
+use crate::{signals, stderr, stdout};
+use capture::completeness::completeness;
+use capture::fit::{Figures, Fitted, Gathering, Head, Observed, Survey};
+use capture::row::Task;
+use model::captured::Origin;
+use model::job::Kind;
+use model::name;
+use model::replay::{FORMAT, Figure, FitCheck, Word};
+use model::units::show_count;
+use report::{Format, Style};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitCode, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Default name of the job file.
+const JOB_FILE: &str = "job.toml";
+
+/// A request to fit a job.
+#[derive(Debug)]
+pub struct Request {
+    /// Path of the capture file.
+    pub capture: PathBuf,
+    /// The job file; `None` means standard output.
+    pub output: Option<PathBuf>,
+    /// Which file it may replace.
+    pub replace: Replace,
+}
+
+/// A request to check a fit.
+#[derive(Debug)]
+pub struct CheckRequest {
+    /// Path of the capture file.
+    pub capture: PathBuf,
+    /// What the job runs on.
+    pub target: PathBuf,
+    /// The job; `None` to fit one first.
+    pub job: Option<PathBuf>,
+    /// Permission to overwrite the target.
+    pub destroy: Option<OsString>,
+    /// Paths of targets that may be written although their users may be hidden.
+    pub unseen_users: Vec<PathBuf>,
+    /// Format on standard output.
+    pub format: &'static Format,
+    /// Additional output files.
+    pub outputs: Vec<PathBuf>,
+    /// Which files they may replace.
+    pub replace: Replace,
+}
+
+/// Fit or check.
+#[derive(Debug)]
+pub enum Action {
+    /// Write a job file.
+    Fit(Request),
+    /// Run it and compare.
+    Check(Box<CheckRequest>),
+}
+
+/// Writes the job file.
+///
+/// # Errors
+/// [`Failure::Usage`] if the capture cannot be read or has nothing to fit, or the name is taken; [`Failure::Refused`] if
+/// the file cannot be written.
+pub fn fit(request: &Request) -> Result<ExitCode, Failure> {
+    let mut spared = Spared::default();
+    spared.add(&request.capture, "the capture itself");
+    let rules = Rules { flag: "-o", spared, replace: request.replace };
+    let outlet = request.output.as_deref().map(|path| rules.decide(path)).transpose()?;
+    let file = request.output.as_deref().filter(|path| !output::is_stream(path));
+    let job = fitted(&request.capture, file.unwrap_or(Path::new(JOB_FILE)))?;
+    match outlet.filter(|outlet| !outlet.is_stdout()) {
+        None => stdout::text(&job.text)?,
+        Some(outlet) => {
+            outlet.write(job.text.as_bytes(), &rules)?;
+            stdout::text(&format!("{}\n", name::shown(outlet.path_as_typed())))?;
+        }
+    }
+    if let Some(damage) = &job.damage {
+        stderr::say(&format!(
+            "fathom: {}: {damage}; the job is fitted to what is before that",
+            name::shown(&request.capture)
+        ));
+    }
+    Ok(ExitCode::from(u8::from(job.damage.is_some())))
+}
+
+/// A fitted job.
+struct Job {
+    text: String,
+    damage: Option<String>,
+    origin: Origin,
+    end_sector: u64,
+    has_closed_loops: bool,
+}
+
+/// Fits a job to a capture; `file` is its future path.
+fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
+    let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
+    let mut first = capture_file::open(path)?;
+    let mut survey = Survey::new(&first.origin);
+    while first.block().is_some() {
+        let (rows, names) = first.last();
+        survey.add(rows, names);
+    }
+    let mut gathering = Gathering::new(&first.origin, survey, &first.names).map_err(|why| {
+        let damage = first.damage.as_ref().map_or_else(String::new, |damage| format!(" ({damage})"));
+        usage(format!("{why}{damage}"))
+    })?;
+    let mut second = capture_file::open(path)?;
+    while second.block().is_some() {
+        let (rows, names) = second.last();
+        gathering.add(rows, names);
+    }
+    let fitted: Fitted = gathering.finish();
+    let origin = first.origin;
+    let device = origin.partition.as_ref().map(|part| part.name.clone());
+    let device = device.or_else(|| origin.device.as_ref().map(|device| device.name.clone()));
+    let complete = completeness(&origin, first.ending.as_ref());
+    let head = Head {
+        capture: name::shown(path),
+        device: device.or_else(|| origin.imported.clone()).unwrap_or_else(|| "an unknown device".into()),
+        completeness: complete.word.to_uppercase() + ": " + &complete.sentence,
+        damage: first.damage.clone(),
+        file: name::shown(file),
+    };
+    let text = fitted.toml(&head);
+    let (end_sector, has_closed_loops) = (fitted.end_sector(), fitted.has_closed_loops());
+    Ok(Job { text, damage: first.damage, origin, end_sector, has_closed_loops })
+}
+
+/// Checks the output files of a check before anything runs.
+fn outlets(request: &CheckRequest, rules: &Rules) -> Result<Vec<Outlet>, Failure> {
+    for path in &request.outputs {
+        if report::by_extension::<FitCheck>(path).is_none() && !output::is_stream(path) {
+            return Err(Failure::Usage(format!(
+                "-o {}: no form of a check has this extension; type {}",
+                name::shown(path),
+                report::extensions::<FitCheck>()
+            )));
+        }
+    }
+    output::decide_all(&request.outputs, rules)
+}
+
+/// Preferred place of temporary files: in memory, not on a captured device.
+const MEMORY: &str = "/dev/shm";
+/// When a capture ends by itself if this process is killed.
+const MAX_CAPTURE_TIME: &str = "25h";
+/// How often to check whether the capture has begun.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// A temporary directory, removed when dropped.
+struct TempDir(PathBuf);
+
+impl TempDir {
+    fn new() -> Result<Self, Failure> {
+        let memory = Path::new(MEMORY);
+        let dir = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let dir = dir.join(format!("fathom-fit-{}", std::process::id()));
+        std::fs::create_dir(&dir)
+            .map_err(|e| Failure::Refused(format!("{} cannot be made: {e}{}", dir.display(), cause(&e))))?;
+        Ok(Self(dir))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A capture in another process, ended when dropped.
+struct Capturing {
+    child: Child,
+    said: ChildStderr,
+}
+
+impl Capturing {
+    /// Starts a capture, and waits until its file has a header.
+    ///
+    /// # Errors
+    /// The message of a capture that does not start.
+    fn begin(target: &Path, into: &Path) -> Result<Self, Failure> {
+        let mut command = this_program()?;
+        command.args(["capture", "--time", MAX_CAPTURE_TIME, "-o"]).arg(into).arg("--").arg(target);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|e| not_started(&e))?;
+        let Some(said) = child.stderr.take() else {
+            return Err(Failure::Refused("a capture cannot be heard".into()));
+        };
+        let mut capturing = Self { child, said };
+        while matches!(capturing.child.try_wait(), Ok(None)) {
+            if capture_file::open(into).is_ok() {
+                return Ok(capturing);
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        let mut words = String::new();
+        let _ = capturing.said.read_to_string(&mut words);
+        let why = words.trim().trim_start_matches("fathom: ").to_owned();
+        match capturing.child.wait().ok().and_then(|status| status.code()) {
+            Some(2) => Err(Failure::Usage(why)),
+            Some(code) if code == i32::from(INTERRUPTED) => Err(Failure::Interrupted),
+            _ => Err(Failure::Refused(why)),
+        }
+    }
+
+    /// Ends the capture in order.
+    ///
+    /// # Errors
+    /// If it cannot be ended, or left no file.
+    fn end(mut self) -> Result<(), Failure> {
+        self.interrupt();
+        let mut words = String::new();
+        let _ = self.said.read_to_string(&mut words);
+        let status = self.child.wait().map_err(|e| not_started(&e))?;
+        match status.code() {
+            // The file itself records whether it is complete.
+            Some(0 | 1) => Ok(()),
+            Some(code) if code == i32::from(INTERRUPTED) => Ok(()),
+            _ => Err(Failure::Refused(format!("the capture of the job ended early: {}", words.trim()))),
+        }
+    }
+
+    fn interrupt(&self) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::INT);
+        }
+    }
+}
+
+impl Drop for Capturing {
+    fn drop(&mut self) {
+        // Still running: kill it, so that it does not continue alone.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.interrupt();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Runs a job with its report in a file. Returns its process number.
+///
+/// # Errors
+/// If it was interrupted or refused; its message is already on standard error.
+fn run(
+    job: &Path,
+    target: &Path,
+    (destroy, unseen_users): (Option<&OsString>, &[PathBuf]),
+    report: &Path,
+) -> Result<u32, Failure> {
+    let refuse = |e: io::Error| not_started(&e);
+    let mut command = this_program()?;
+    command.args(["run", "--format", "json", "--quiet", "--no-history", "--runs", "1", "--attempts", "1"]);
+    // Only the requests matter, not the result.
+    command.args(["--accept", "A04", "--accept", "A05"]);
+    if let Some(destroy) = destroy {
+        command.arg("--destroy").arg(destroy);
+    }
+    for path in unseen_users {
+        command.arg("--unseen-users").arg(path);
+    }
+    command.arg("--").arg(job).arg(target);
+    command.stdin(Stdio::null()).stdout(File::create(report).map_err(refuse)?).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(refuse)?;
+    let pid = child.id();
+    let mut words = String::new();
+    if let Some(mut said) = child.stderr.take() {
+        let _ = said.read_to_string(&mut words);
+    }
+    let why = words.trim().trim_start_matches("fathom: ").to_owned();
+    match child.wait().map_err(refuse)?.code() {
+        // A finding about the measurement does not concern the fit.
+        Some(0 | 1 | 4) => Ok(pid),
+        Some(2) => Err(Failure::Usage(why)),
+        Some(code) if code == i32::from(INTERRUPTED) => Err(Failure::Interrupted),
+        _ => Err(Failure::Refused(why)),
+    }
+}
+
+/// A command that starts this program again.
+fn this_program() -> Result<Command, Failure> {
+    std::env::current_exe().map(Command::new).map_err(|e| not_started(&e))
+}
+
+fn not_started(error: &io::Error) -> Failure {
+    Failure::Refused(format!("fathom cannot be started once more: {error}{}", cause(error)))
+}
+
+/// Allowed differences, as shares of the original.
+const RATE: f64 = 0.02;
+const BYTES: f64 = 0.03;
+const FLUSHES: f64 = 0.05;
+const DEPTH: f64 = 0.2;
+const MEDIAN: f64 = 0.1;
+/// Allowed Kolmogorov-Smirnov distance of sizes and of offsets.
+const SIZES: f64 = 0.02;
+const OFFSETS: f64 = 0.03;
+/// Share of the operations from which a direction gets its own figures.
+const MIN_SHARE: f64 = 0.05;
+/// How long the capture continues after the job, so that its last requests complete.
+const DRAIN_TIME: Duration = Duration::from_millis(300);
+/// Exit code if a goal cannot be decided.
+const CANNOT_TELL: u8 = 4;
+
+/// Runs the job and compares the captures.
+///
+/// # Errors
+/// [`Failure::Usage`] and [`Failure::Refused`] as `fathom capture` and `fathom run`.
+pub fn check(request: &CheckRequest) -> Result<ExitCode, Failure> {
+    let format = report::that_writes::<FitCheck>(request.format).map_err(Failure::Usage)?;
+    let mut spared = Spared::default();
+    spared.add(&request.capture, "the capture itself");
+    let rules = Rules { flag: "-o", spared, replace: request.replace };
+    let outlets = outlets(request, &rules)?;
+    let checked = compare(request)?;
+    for outlet in outlets.iter().filter(|outlet| !outlet.is_stdout()) {
+        let form = report::of_file::<FitCheck>(outlet.path_as_typed(), format).unwrap_or(format);
+        outlet.write(&stdout::rendered(form, &checked, Style::default())?, &rules)?;
+    }
+    stdout::report(format, &checked, Style::default())?;
+    Ok(match checked.word {
+        Word::Met => ExitCode::SUCCESS,
+        Word::Missed => ExitCode::from(1),
+        Word::CannotTell => ExitCode::from(CANNOT_TELL),
+    })
+}
+
+fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
+    let between = TempDir::new()?;
+    let stop =
+        signals::watch(|| ()).map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
+    let here = between.path("job.toml");
+    let job = fitted(&request.capture, &here)?;
+    let file = if let Some(said) = &request.job {
+        said.clone()
+    } else {
+        std::fs::write(&here, &job.text)
+            .map_err(|e| Failure::Refused(format!("{} cannot be written: {e}", here.display())))?;
+        here
+    };
+    let again = between.path("again.capture");
+    let capturing = Capturing::begin(&request.target, &again)?;
+    let allowed = (request.destroy.as_ref(), request.unseen_users.as_slice());
+    let pid = run(&file, &request.target, allowed, &between.path("report.json"))?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    std::thread::sleep(DRAIN_TIME);
+    capturing.end()?;
+    let (then, _) = observed(&request.capture, job.end_sector, &|_| true)?;
+    let (now, lost) = observed(&again, job.end_sector, &|task| is_worker_of(task, pid))?;
+    let figures = figures(&then, &now, offsets(&request.target, &then, &now));
+    let (word, sentence) = FitCheck::answer(&figures);
+    let mut notes = notes(&job, &now, lost);
+    notes.extend(explained_by_chance(&then.counts, &figures));
+    let is_slower = |figure: &Figure| figure.unit == "ns" && figure.met == Some(false);
+    if job.has_closed_loops && figures.iter().any(is_slower) {
+        notes.push(
+            "the job has closed loops, which go as fast as the target: where its latencies are others, so are rates and depth".into(),
+        );
+    }
+    Ok(FitCheck {
+        format: FORMAT,
+        capture: name::text(&request.capture),
+        job: request.job.as_deref().map(name::text),
+        target: name::text(&request.target),
+        word,
+        sentence,
+        figures,
+        notes,
+    })
+}
+
+/// Figures of some tasks in a capture, and what the capture lacks.
+fn observed(
+    path: &Path,
+    end_sector: u64,
+    is_meant: &dyn Fn(&Task) -> bool,
+) -> Result<(Figures, Option<String>), Failure> {
+    let mut reader = capture_file::open(path)?;
+    let mut observed = Observed::new(&reader.origin, end_sector);
+    while reader.block().is_some() {
+        let (rows, names) = reader.last();
+        observed.add(rows, names, is_meant);
+    }
+    let complete = completeness(&reader.origin, reader.ending.as_ref());
+    let lost = (complete.word == "incomplete").then(|| {
+        format!("the capture of the job is incomplete, so its figures are too low: {}", complete.sentence)
+    });
+    Ok((observed.finish(), lost))
+}
+
+/// The distance of offsets, if the job's offsets are those of the device.
+fn offsets(target: &Path, then: &Figures, now: &Figures) -> Result<f64, String> {
+    if !target.metadata().is_ok_and(|facts| facts.file_type().is_block_device()) {
+        return Err(
+            "blocks of a file lie elsewhere on its device; name a block device to compare them".into()
+        );
+    }
+    then.distance_of_offsets(now).ok_or_else(|| "nothing was read or written".into())
+}
+
+fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<Figure> {
+    let of = |count: &dyn Fn(&Figures) -> u64| [then, now].map(|figures| figures.rate(count(figures)));
+    let counts = |kind: Kind| of(&move |figures: &Figures| figures.counts[kind as usize]);
+    let data = |figures: &Figures| figures.counts.iter().sum::<u64>() - figures.counts[Kind::Sync as usize];
+    // With few operations, chance outweighs the fit.
+    let is_many = |kind: Kind| then.counts[kind as usize] as f64 >= MIN_SHARE * data(then) as f64;
+    let mut out = vec![Figure::share("operations", "per_s", of(&data), RATE)];
+    for kind in [Kind::Read, Kind::Write, Kind::Trim] {
+        if is_many(kind) {
+            out.push(Figure::share(&name_of(kind), "per_s", counts(kind), RATE));
+        }
+    }
+    out.push(Figure::share("bytes", "bytes_per_s", of(&|figures| figures.bytes), BYTES));
+    let sizes = then.distance_of_sizes(now).ok_or_else(|| "nothing was read or written".to_owned());
+    out.push(Figure::distance("sizes", sizes, SIZES));
+    out.push(Figure::distance("offsets", offsets, OFFSETS));
+    out.push(Figure::share(&name_of(Kind::Sync), "per_s", counts(Kind::Sync), FLUSHES));
+    out.push(Figure::share("depth", "in_flight", [then.depth, now.depth], DEPTH));
+    for kind in Kind::MOVING.into_iter().filter(|kind| is_many(*kind)) {
+        let median = |figures: &Figures| {
+            figures.latencies[kind as usize].supported_quantile_ns(0.5).map(|ns| ns as f64)
+        };
+        out.push(Figure::share(&format!("{} p50", kind.word()), "ns", [median(then), median(now)], MEDIAN));
+    }
+    out
+}
+
+/// The missed operation counts that chance explains: they differ by at most two standard deviations of a Poisson
+/// distribution. Bursts vary more.
+fn explained_by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> Option<String> {
+    let counted = |figure: &Figure| {
+        let kind = Kind::ALL.into_iter().find(|kind| figure.name == name_of(*kind))?;
+        let count = counts[kind as usize];
+        let chance = 2.0 / (count as f64).sqrt();
+        let is_within = figure.met == Some(false) && count > 0 && figure.difference?.abs() <= chance;
+        is_within.then(|| {
+            format!("{} of {} by up to {:.1} %", figure.name, show_count(count as f64), 100.0 * chance)
+        })
+    };
+    let all: Vec<String> = figures.iter().filter_map(counted).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "operations are drawn at random, so counts vary by chance: {}; a longer capture fits better",
+            all.join(", ")
+        )
+    })
+}
+
+/// Name of the operation count of a kind.
+fn name_of(kind: Kind) -> String {
+    match kind {
+        Kind::Sync => "flushes".into(),
+        kind => format!("{}s", kind.word()),
+    }
+}
+
+fn notes(job: &Job, now: &Figures, lost: Option<String>) -> Vec<String> {
+    let mut notes: Vec<String> = lost.into_iter().collect();
+    if let Some(damage) = &job.damage {
+        notes.push(format!("the capture is {damage}; what is before that is compared"));
+    }
+    if let Some(tool) = &job.origin.imported {
+        notes.push(format!("the capture is a trace of another tool ({tool}), which may count otherwise"));
+    }
+    if now.of_others > 0 {
+        notes.push(format!(
+            "{} operations of other tasks were captured beside the job, and left out",
+            show_count(now.of_others as f64)
+        ));
+    }
+    notes
+}
+
+#[test]
+fn differences_within_chance_are_explained() {
+    let mut counts = [0; Kind::ALL.len()];
+    counts[Kind::Write as usize] = 1000;
+    counts[Kind::Sync as usize] = 100;
+    let figure = |name: &str, fit: f64| Figure::share(name, "per_s", [Some(100.0), Some(fit)], RATE);
+    let said = explained_by_chance(
+        &counts,
+        &[figure("writes", 105.0), figure("flushes", 125.0), figure("reads", 103.0)],
+    );
+    assert!(said.is_some_and(|said| said.contains("chance: writes of 1,000 by up to 6.3 %; ")));
+    assert_eq!(
+        explained_by_chance(
+            &counts,
+            &[figure("writes", 101.0), figure("writes", 107.0), figure("depth", 1.0)]
+        ),
+        None
+    );
+}

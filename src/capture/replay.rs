@@ -1,0 +1,199 @@
+//! Replays a capture or trace: reads its figures, and feeds its operations to the engine while it runs.
+//!
+//! 1. [`scan`] reads the file once for its figures.
+//! 2. [`source`] starts a thread that reads the file again, ahead of the engine.
+//!
+//! `plan::replay` makes the workload of it; crate `capture` decides what requests mean and wait for.
+
+use crate::capture::capture_file::is_capture;
+use crate::capture::{Trace, capture_file, open_trace};
+use crate::failure::{Failure, cause};
+use capture::capture_file::Reader;
+use capture::completeness::completeness;
+use capture::foreign::{Language, Trouble};
+use capture::replay::{self as rows, Load, ReplaySettings, Scan, Steps};
+use capture::row::{Names, Row};
+use engine::source::replay::{Counts, Feed, Given, MOST_LANES, REACH, Replay as Source, Step, feed};
+use model::captured::{Ending, Origin};
+use model::job::{Changes, Original, Replay, ReplayPace};
+use model::name;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long the reader sleeps if the engine has enough.
+const READER_SLEEP: Duration = Duration::from_micros(500);
+/// Longest wait for the reader before the first operation.
+const MAX_HEAD_START: Duration = Duration::from_secs(10);
+
+/// A load after the first pass.
+pub(crate) struct Scanned {
+    /// Its operations.
+    pub(crate) load: Load,
+    /// Its figures, with remarks about the file.
+    pub(crate) original: Original,
+    /// Files that the trace names; empty for a capture.
+    pub(crate) files: Vec<String>,
+}
+
+/// An open file of rows.
+enum Rows {
+    Capture(Box<Reader<BufReader<File>>>),
+    Trace(Box<Trace>),
+}
+
+/// The end of a file of rows.
+struct Ended {
+    ending: Option<Ending>,
+    damage: Option<String>,
+    files: Vec<String>,
+}
+
+impl Rows {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        if is_capture(path) {
+            return Ok(Self::Capture(Box::new(capture_file::open(path)?)));
+        }
+        Ok(Self::Trace(Box::new(open_trace(path)?)))
+    }
+
+    fn origin(&self) -> &Origin {
+        match self {
+            Self::Capture(reader) => &reader.origin,
+            Self::Trace(trace) => &trace.origin,
+        }
+    }
+
+    /// Hands on all rows until `take` returns false.
+    fn each(self, mut take: impl FnMut(&[Row], &Names) -> bool) -> Result<Ended, Trouble> {
+        match self {
+            Self::Capture(mut reader) => {
+                while reader.block().is_some() {
+                    let (rows, names) = reader.last();
+                    if !take(rows, names) {
+                        break;
+                    }
+                }
+                Ok(Ended { ending: reader.ending, damage: reader.damage, files: Vec::new() })
+            }
+            Self::Trace(trace) => {
+                let Trace { language, files, .. } = *trace;
+                let mut put = |row: &Row, names: &Names| {
+                    let wants_more = take(std::slice::from_ref(row), names);
+                    if wants_more { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+                };
+                let (names, ending) = language.convert(Trace::readers(files), &mut put)?;
+                let is_log = matches!(language, Language::Iolog(_));
+                let files = names.all_tasks().iter().filter(|_| is_log).map(|task| task.name.clone());
+                Ok(Ended { files: files.collect(), ending: Some(ending), damage: None })
+            }
+        }
+    }
+}
+
+/// Reads a capture or a trace to its end.
+///
+/// # Errors
+/// [`Failure::Usage`] if it cannot be read.
+pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
+    let rows = Rows::open(path)?;
+    let origin = rows.origin().clone();
+    let mut scan = Scan::new(&origin, changes);
+    let read = rows.each(|rows, names| {
+        scan.add(rows, names);
+        true
+    });
+    let Ended { ending, damage, files } = read.map_err(|why| match why {
+        Trouble::Foreign(why) => Failure::Usage(format!("{}: {why}", name::shown(path))),
+        Trouble::Io(e) => Failure::Refused(format!("{} cannot be read: {e}{}", name::shown(path), cause(&e))),
+    })?;
+    if let Some(within) = ending.as_ref().map(|ending| ending.within_sectors).filter(|n| *n > 0) {
+        return Err(Failure::Usage(format!(
+            "{}: {within} of its operations begin or end within a sector of 512 bytes, and a replay has whole sectors; `fathom capture --import` takes them for whole ones",
+            name::shown(path)
+        )));
+    }
+    let load = scan.finish(MOST_LANES);
+    let device = origin.partition.as_ref().map(|part| part.name.clone());
+    let device = device.or_else(|| origin.device.as_ref().map(|device| device.name.clone()));
+    let original = Original {
+        device: device.or_else(|| origin.imported.clone()).unwrap_or_default(),
+        completeness: completeness(&origin, ending.as_ref()).word,
+        damage,
+        ..load.original()
+    };
+    Ok(Scanned { load, original, files })
+}
+
+/// Begins the second pass, and returns the source of operations. With `has_stable_file`, stable operations go to the file
+/// with index 1. The pass ends with the source.
+///
+/// # Errors
+/// [`Failure::Refused`] if the capture differs from the planned one, or no thread can be started.
+pub(crate) fn source(
+    replay: &Replay,
+    depth: u32,
+    has_stable_file: bool,
+    counts: &Arc<Counts>,
+) -> Result<Source, Failure> {
+    let path = name::path(&replay.file);
+    let Scanned { load, original, .. } = scan(&path, &replay.changes)?;
+    if (original.operations(), original.end_bytes)
+        != (replay.original.operations(), replay.original.end_bytes)
+    {
+        return Err(Failure::Refused(format!(
+            "{} has changed since this was planned; begin again",
+            name::shown(&path)
+        )));
+    }
+    let rows = Rows::open(&path)?;
+    let way = ReplaySettings { pace: replay.pace, speed: replay.speed, dense: replay.dense, reach: REACH };
+    let steps = Steps::new((rows.origin(), &replay.changes), load, way);
+    let lanes = steps.lanes();
+    let (to, from) = feed();
+    let (counts_there, is_timed) = (Arc::clone(counts), replay.pace != ReplayPace::Fast);
+    let thread = std::thread::Builder::new().name("fathom-replay".into());
+    let started = thread.spawn(move || {
+        let _ = sys::thread::block_signals();
+        read(rows, steps, to, has_stable_file, &counts_there);
+    });
+    started.map_err(|e| {
+        Failure::Refused(format!("a thread to read the capture cannot be started: {e}{}", sys::cause(&e)))
+    })?;
+    let begun = Instant::now();
+    // Wait until the feed is full or has everything.
+    while !from.is_full() && begun.elapsed() < MAX_HEAD_START {
+        std::thread::sleep(READER_SLEEP);
+    }
+    Ok(Source::new(from, lanes, depth, is_timed, Arc::clone(counts)))
+}
+
+/// Hands on all operations of a load in order.
+fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, counts: &Counts) {
+    let mut block = Vec::new();
+    // A read error ends the replay early, with fewer operations than the original.
+    let _ = rows.each(|rows, names| {
+        steps.add(rows, names, &mut block);
+        counts.leave_out(steps.outside);
+        block.drain(..).all(|step| push_step(&mut to, to_engine_step(&step, has_stable_file)))
+    });
+}
+
+/// Gives the engine an operation as soon as it has room; returns false if the replay is over.
+fn push_step(to: &mut Feed, step: Step) -> bool {
+    loop {
+        match to.give(step) {
+            Given::Taken => return true,
+            Given::Full => std::thread::sleep(READER_SLEEP),
+            Given::Gone => return false,
+        }
+    }
+}
+
+/// Converts a step to the engine's form.
+fn to_engine_step(step: &rows::Step, has_stable_file: bool) -> Step {
+    let rows::Step { offset, length, kind, is_stable, lane, after, wait_ns } = *step;
+    Step { offset, wait_ns, length, after, lane, file: u16::from(is_stable && has_stable_file), kind }
+}

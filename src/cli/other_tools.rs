@@ -1,0 +1,301 @@
+//! Commands of other tools (`fathom fio`, `diskspd`, `iometer`): measure as the tool does, and answer as it does.
+//!
+//! The output goes where the tool puts it, programs find nothing else in it, and the exit codes are the tool's: no verdict
+//! changes them. Such command lines have no options of fathom, so environment variables permit overwriting:
+//! `FATHOM_DESTROY` and `FATHOM_UNSEEN_USERS` instead of `--destroy` and `--unseen-users`.
+
+use crate::failure::Failure;
+use crate::files::output;
+use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::fleet::{self, Fleet};
+use crate::live::Progress;
+use crate::request::{JobSource, Request, Work};
+use crate::run::{Early, SoFar, collector};
+use crate::show::{Showing, judge};
+use crate::{history, plan, run, stderr, stdout};
+use dialect::{Tool, in_names_of};
+use model::name;
+use model::report::{Annotations, Report};
+use model::spec::{JobSpec, Rw};
+use report::{Detail, Format, Style, aggregate};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// Exit code of fio after a signal.
+const INTERRUPTED: u8 = 128;
+
+/// How to answer.
+#[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub struct ToolOutput {
+    /// The tool whose names messages use.
+    pub tool: Tool,
+    /// Output formats, in this order.
+    pub formats: Vec<&'static Format>,
+    /// Output file; `None` means standard output.
+    pub output: Option<PathBuf>,
+    /// Whether to write the total bandwidth of all jobs to separate files.
+    pub bandwidth_log: bool,
+    /// How often to print an intermediate answer; `None` means only at the end.
+    pub status_interval: Option<Duration>,
+    /// Whether `SIGUSR1` also prints one.
+    pub status_on_signal: bool,
+    /// Job files of the user, which are never overwritten.
+    pub job_files: Vec<PathBuf>,
+    /// Remarks printed first, if the output is only text.
+    pub remarks: Vec<String>,
+    /// Whether anything is measured; otherwise only files are made for later calls.
+    pub measures: bool,
+    /// Print no progress.
+    pub quiet: bool,
+}
+
+impl ToolOutput {
+    /// Whether the output is for people.
+    fn is_text(&self) -> bool {
+        self.formats.iter().any(|format| matches!(format.name, report::FIO | report::DISKSPD))
+    }
+}
+
+/// Measures and answers; does nothing for `None`. Any failure is exit code 1, as in fio and DISKSPD.
+pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
+    let tool = given.as_ref().ok().and_then(|given| given.as_ref()).map(|(_, conventions)| conventions.tool);
+    let done = given.and_then(|given| match given {
+        Some((request, conventions)) => measure(&request, &conventions),
+        None => Ok(ExitCode::SUCCESS),
+    });
+    done.unwrap_or_else(|failure| {
+        let failure = match (failure, tool) {
+            (Failure::Usage(text), Some(tool)) => Failure::Usage(in_names_of(tool, &text)),
+            (Failure::Refused(text), Some(tool)) => Failure::Refused(in_names_of(tool, &text)),
+            (failure, _) => failure,
+        };
+        failure.tell();
+        match failure {
+            Failure::Interrupted => ExitCode::from(INTERRUPTED),
+            _ => ExitCode::FAILURE,
+        }
+    })
+}
+
+fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Failure> {
+    for remark in conventions.remarks.iter().filter(|_| conventions.is_text() && conventions.output.is_none())
+    {
+        stderr::say(&format!("fathom: {remark}"));
+    }
+    fleet::alone()?;
+    let (plan, machine) = plan::plan(request)?;
+    let mut spared = Spared::from_plan(&plan, &machine.places);
+    for file in &conventions.job_files {
+        spared.add(file, "a job file of this call");
+    }
+    let logs = Rules { flag: "the logs", spared: spared.clone(), replace: Replace::TextAlone };
+    let logs = collector::Files::decide(&plan, logs, conventions.output.as_slice())?;
+    let rules = Rules { flag: "--output", spared, replace: Replace::TextAlone };
+    let outlet = conventions.output.as_deref().map(|path| rules.decide(path)).transpose()?;
+    let aggregates = aggregate::FILES.iter().filter(|_| conventions.bandwidth_log);
+    let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();
+    let aggregates = output::decide_all(&aggregates, &rules)?;
+    let to = outlet.as_ref().map(|outlet| (outlet, &rules));
+    let mode = if conventions.quiet { Progress::Quiet } else { Progress::Plain };
+    let (seen, before) = thread::scope(|scope| {
+        let every = conventions.status_interval;
+        let statuses = (every.is_some() || conventions.status_on_signal).then(|| {
+            let (early, statuses) = sync_channel(1);
+            (Early::new(every, early), scope.spawn(move || answer_so_far(&statuses, conventions, to)))
+        });
+        let (early, writer) = statuses.unzip();
+        let seen = run::measure((plan, machine), request.keep, mode, early, &Fleet::Alone, None);
+        let before = writer.map(|writer| writer.join().unwrap_or_default());
+        seen.map(|seen| (seen, before.unwrap_or_default()))
+    })?;
+    let record = seen.session.record()?;
+    let kept = seen.session.is_kept().then(|| seen.session.path());
+    let words = kept.map(history::read_annotations).unwrap_or_default();
+    // Every format has the same content.
+    let report = judge(&record, kept, words, &Showing::plain(report::TEXT));
+    if kept.is_some() {
+        history::remember();
+    }
+    // Report a log that cannot be written after the report.
+    let logged = logs.write(&seen.op_log).and_then(|()| {
+        let mut all = aggregates.iter().zip(aggregate::FILES);
+        all.try_for_each(|(outlet, (_, kind))| {
+            outlet.write(aggregate::lines(&report, kind).as_bytes(), &rules)
+        })
+    });
+    write(&report, conventions, to, before)?;
+    logged?;
+    let failed = seen.failed || has_failed(&report);
+    Ok(match (seen.interrupted, failed) {
+        (true, _) => ExitCode::from(INTERRUPTED),
+        (_, true) => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// Writes an intermediate answer for each status. Returns the accumulated answers if they go to a file, which is rewritten
+/// completely each time.
+fn answer_so_far(
+    statuses: &Receiver<SoFar>,
+    conventions: &ToolOutput,
+    to: Option<(&Outlet, &Rules)>,
+) -> Vec<u8> {
+    let _ = sys::thread::block_signals();
+    let mut answers = Vec::new();
+    while let Ok(so_far) = statuses.recv() {
+        let Some(record) = so_far.record() else { continue };
+        let report = judge(&record, None, Annotations::default(), &Showing::plain(report::TEXT));
+        let Ok(answer) = rendered(&report, conventions) else { continue };
+        let written = match to {
+            Some((outlet, rules)) => {
+                answers.extend(answer);
+                outlet.write(&answers, rules)
+            }
+            None => stdout::bytes(&answer),
+        };
+        // A write error now will be reported at the end, when it occurs again.
+        if written.is_err() {
+            break;
+        }
+    }
+    answers
+}
+
+/// Renders all formats one after another.
+fn rendered(report: &Report, conventions: &ToolOutput) -> Result<Vec<u8>, Failure> {
+    let style = Style { detail: Detail::Brief, ..Style::default() };
+    let all = conventions.formats.iter().map(|format| stdout::rendered(format, report, style));
+    Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// Writes the answer after the intermediate ones in `before`, and fathom's verdict for people: on standard error next to
+/// printed text, or at the end of a file. Programs that let fio write a file take text on standard error for a failure.
+fn write(
+    report: &Report,
+    conventions: &ToolOutput,
+    to: Option<(&Outlet, &Rules)>,
+    before: Vec<u8>,
+) -> Result<(), Failure> {
+    let bytes = rendered(report, conventions)?;
+    match to {
+        Some((outlet, rules)) => {
+            let mut bytes = [before, bytes].concat();
+            if conventions.is_text() {
+                let remarks = conventions.remarks.iter().map(|remark| format!("fathom: {remark}\n"));
+                bytes.extend(remarks.collect::<String>().bytes());
+                bytes.extend(verdict(report, conventions).bytes());
+            }
+            outlet.write(&bytes, rules).map_err(|why| with_report(&why, report))?;
+        }
+        None => stdout::bytes(&bytes).map_err(|why| with_report(&why, report))?,
+    }
+    // The result file of the tool has no place for the verdict.
+    let has_no_place = conventions.formats.iter().any(|format| format.name == report::IOMETER);
+    if has_no_place || (conventions.is_text() && to.is_none()) {
+        stderr::say(verdict(report, conventions).trim());
+    }
+    Ok(())
+}
+
+/// Whether operations failed in a stream that must not continue after errors, or an explicit sync failed.
+fn has_failed(report: &Report) -> bool {
+    let mut seen = report.results.iter().filter_map(|result| result.seen.as_ref());
+    seen.any(|seen| seen.errors.values().sum::<u64>() > seen.ignored_errors || seen.sync_error.is_some())
+}
+
+/// fathom's verdict, in lines.
+fn verdict(report: &Report, conventions: &ToolOutput) -> String {
+    if conventions.measures {
+        in_names_of(conventions.tool, &report::fio_verdict(report))
+    } else {
+        "fathom: the files are made, and nothing was measured (create_only)\n".into()
+    }
+}
+
+/// The failure, with the figures that could not be written.
+fn with_report(why: &Failure, report: &Report) -> Failure {
+    let session = report.session.as_deref();
+    let kept = session.map(|path| format!("; `fathom show {}` prints them", name::shown(&name::path(path))));
+    Failure::Refused(format!("{}{}", why.message(), kept.unwrap_or_default()))
+}
+
+/// Makes the request of a job as the tool measures it: once, whatever others do. `destroy` names what may be overwritten;
+/// the environment variable adds to it.
+pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, keep: bool) -> Request {
+    job.runs = Some(1);
+    job.attempts = Some(1);
+    destroy.extend(allowed_paths(&job));
+    Request {
+        command: std::env::args_os().map(name::text).collect(),
+        work: Work::Job,
+        job,
+        source: Some(JobSource::CommandOf(tool)),
+        flags: Vec::new(),
+        targets: Vec::new(),
+        destroy,
+        unseen_users: unseen_users(),
+        hook: None,
+        against: None,
+        fail_if_slower: None,
+        keep,
+        expect_device: None,
+        budget_ns: None,
+        ranks_per_host: None,
+        hosts: Vec::new(),
+    }
+}
+
+/// Paths of the environment variable that this job would overwrite. The variable may be set for many jobs.
+fn allowed_paths(job: &JobSpec) -> Vec<String> {
+    let reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
+    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !reads(&stream.rw));
+    // A path may be written in several ways.
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let targets: Vec<PathBuf> =
+        streams.flat_map(|stream| &stream.target).map(|target| real(&name::path(target))).collect();
+    // A replayed log may name its file itself.
+    let is_any =
+        job.phases.iter().flat_map(|phase| &phase.streams).any(|s| s.replay.is_some() && s.target.is_empty());
+    let is_target = |path: &Path| is_any || targets.contains(&real(path));
+    paths().into_iter().filter(|path| is_target(path)).map(name::text).collect()
+}
+
+// No comment of documentation: it would be said of each command that has these words.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ToolWords {
+    /// What would be typed behind the tool's name
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+impl ToolWords {
+    /// As text that can represent any bytes.
+    pub(crate) fn text(&self) -> Vec<String> {
+        self.words.iter().map(name::text).collect()
+    }
+}
+
+/// Variable with paths that may be overwritten, in the syntax of `PATH`.
+const DESTROY: &str = "FATHOM_DESTROY";
+/// Variable with paths that may be written although their users may be hidden, in the same syntax.
+const UNSEEN_USERS: &str = "FATHOM_UNSEEN_USERS";
+
+/// The paths that may be overwritten.
+pub(crate) fn paths() -> Vec<PathBuf> {
+    paths_in(DESTROY)
+}
+
+/// The paths that may be written although their users may be hidden.
+pub(crate) fn unseen_users() -> Vec<PathBuf> {
+    paths_in(UNSEEN_USERS)
+}
+
+fn paths_in(variable: &str) -> Vec<PathBuf> {
+    let list: Option<OsString> = std::env::var_os(variable);
+    list.map(|list| std::env::split_paths(&list).collect()).unwrap_or_default()
+}

@@ -1,0 +1,620 @@
+//! Flags that several commands share: settings of jobs, output, progress, gates, targets; and the headings of `--help`,
+//! the same six for every command, in one order. The headings of job settings come from the table of keys.
+
+use crate::cli::usage_error;
+use crate::failure::Failure;
+use crate::files::output;
+use crate::files::output::Replace;
+use crate::live::Progress;
+use crate::request::{Request, Work};
+use crate::show::Showing;
+use crate::stderr;
+use analysis::catalogue::pages;
+use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use engine::engines::Number;
+use machine::devices;
+use machine::root::Root;
+use model::finding::{CheckId, CheckPage};
+use model::history::SessionTable;
+use model::name;
+use model::plan::Hook;
+use model::report::{CountsAs, Report};
+use model::spec::iometer::LINE_KEYS;
+use model::spec::keys::{self, Group, Key};
+use model::spec::number::{MAX_TIME_NS, time};
+use model::spec::{JobSpec, PhaseSpec, StreamSpec, number};
+use model::verdict::Slower;
+use report::{Detail, Format, ReportKind};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Job settings as flags: those that the command accepts, from the table of keys.
+#[derive(Debug)]
+pub(super) struct Keys {
+    job: JobSpec,
+    given: Vec<TypedKey>,
+}
+
+/// A key and its typed values.
+#[derive(Clone, Debug)]
+pub(super) struct TypedKey {
+    pub(super) key: &'static Key,
+    pub(super) values: Vec<String>,
+}
+
+/// The value of a key. The type distinguishes a key from another flag of that name: those of `fathom sweep` have several
+/// values.
+#[derive(Clone, Debug)]
+struct Value(String);
+
+impl Args for Keys {
+    fn augment_args(command: Command) -> Command {
+        let taker = keys::Command::named(command.get_name());
+        command.args(taker.into_iter().flat_map(|t| keys::taken_by(t).map(move |key| flag(key, t))))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// Makes a flag for a key.
+fn flag(key: &'static Key, command: keys::Command) -> Arg {
+    let about = key.about_in(command);
+    let flag = Arg::new(key.name).long(key.name).help(about.clone()).help_heading(key.group.heading());
+    if key.is_switch() {
+        return flag.action(ArgAction::SetTrue);
+    }
+    let flag = match key.name {
+        "engine" => flag.long_help(format!("{about}\n\nPossible values:\n{}", engines())),
+        keys::LINE => flag.long_help(format!("{about}\n\nKeys of a line:\n{}", line_keys())),
+        _ => flag,
+    };
+    let action = if key.is_list() { ArgAction::Append } else { ArgAction::Set };
+    // Parse here so that clap can name the flag in an error; the value is parsed again where it is used.
+    flag.action(action).value_name(key.value).value_parser(OsStringValueParser::new().try_map(move |typed| {
+        // A file may have any name.
+        let text = typed.into_string().unwrap_or_else(model::name::text);
+        key.say(&mut JobSpec::default(), [text.as_str()])?;
+        if key.name == "engine" {
+            known_engine(&text)?;
+        }
+        Ok::<Value, String>(Value(text))
+    }))
+}
+
+impl FromArgMatches for Keys {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let stream = StreamSpec::default();
+        let phase = PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
+        let mut job = JobSpec { phases: vec![phase], ..JobSpec::default() };
+        let mut given = Vec::new();
+        for key in keys::KEYS {
+            let values = values(matches, key);
+            if values.is_empty() {
+                continue;
+            }
+            // A list can be invalid although each value is valid.
+            key.say(&mut job, values.iter().map(String::as_str)).map_err(|why| {
+                clap::Error::raw(ErrorKind::ValueValidation, format!("--{}: {why}\n", key.name))
+            })?;
+            given.push(TypedKey { key, values });
+        }
+        Ok(Self { job, given })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The typed values of a key; empty if the command does not accept it.
+fn values(matches: &ArgMatches, key: &Key) -> Vec<String> {
+    if key.is_switch() {
+        let on = matches.try_get_one::<bool>(key.name).ok().flatten();
+        return on.filter(|on| **on).map(|_| "true".into()).into_iter().collect();
+    }
+    let typed = matches.try_get_many::<Value>(key.name).ok().flatten();
+    typed.into_iter().flatten().map(|Value(text)| text.clone()).collect()
+}
+
+/// How a measurement is made.
+#[derive(Args, Debug)]
+pub(super) struct Measuring {
+    #[command(flatten)]
+    keys: Keys,
+    /// Do not keep the session after the report is printed
+    #[arg(long, help_heading = OUTPUT)]
+    no_history: bool,
+    /// Allow overwriting an existing file (its path) or a block device (its name or serial); may be repeated
+    #[arg(long, value_name = "NAME", help_heading = SAFETY)]
+    destroy: Vec<OsString>,
+    #[command(flatten)]
+    unseen: UnseenArgs,
+    /// Withhold every number unless this block device (name, path or serial) is below each target
+    #[arg(long, value_name = "NAME", help_heading = SAFETY)]
+    expect_device: Option<String>,
+    /// Fault on purpose, for fathom's own tests
+    #[arg(long, hide = true, value_enum)]
+    test_hook: Option<HookWord>,
+}
+
+/// The time that a command has to answer its question.
+#[derive(Args, Debug)]
+#[command(next_help_heading = HOW_LONG)]
+pub(super) struct BudgetArgs {
+    /// Time to answer in, from start to report [default: printed before the first run, less than 2m]
+    #[arg(long, value_name = "DURATION", value_parser = |t: &str| time(t, 1, MAX_TIME_NS))]
+    pub(super) budget: Option<u64>,
+}
+
+/// What may be written though users of it may be hidden.
+#[derive(Args, Debug)]
+pub(super) struct UnseenArgs {
+    /// Write this file or device though users of it may be hidden, as in a container; may be repeated. What fathom sees in use is
+    /// never written
+    #[arg(long, value_name = "PATH", help_heading = SAFETY)]
+    pub(super) unseen_users: Vec<PathBuf>,
+}
+
+/// Files that a report is written to beside standard output.
+#[derive(Args, Debug)]
+#[command(next_help_heading = OUTPUT)]
+pub(super) struct OutputArgs {
+    /// Also write the report to a file, in the format of its extension; a FIFO, a terminal, /dev/fd/N or - gets the one of
+    /// --format. May be repeated. An existing file is replaced only if it is empty or text
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Vec<PathBuf>,
+    /// Let -o also replace a file that is not text. A target, a session, or what a target is stored on is never replaced
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+/// How the result is shown.
+#[derive(Args, Debug)]
+#[command(next_help_heading = OUTPUT)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(super) struct ShowingArgs {
+    /// Format of the report on standard output
+    #[arg(long, default_value = "text", value_parser = formats_of::<Report>())]
+    format: &'static Format,
+    #[command(flatten)]
+    files: OutputArgs,
+    /// Accept a finding by its id, such as A01: its number is shown, marked as accepted, the exit code ignores it, and conditions
+    /// are decided on the number; may be repeated
+    #[arg(long, value_name = "ID", value_parser = acceptable)]
+    accept: Vec<CheckId>,
+    /// Show the ledger of each result as text too: issued, charged to fathom, completed by each layer below
+    #[arg(long)]
+    ledger: bool,
+    /// Show everything: every finding, every run, which checks were not possible and which passed
+    #[arg(long, conflicts_with = "brief")]
+    verbose: bool,
+    /// Show the table alone; as Markdown one block for a forum
+    #[arg(long, conflicts_with_all = ["explain", "ledger"])]
+    brief: bool,
+}
+
+/// How a measurement is watched.
+#[derive(Args, Debug)]
+#[command(next_help_heading = OUTPUT)]
+pub(super) struct LiveArgs {
+    /// Show a view of the measurement on the terminal, however short it is [default: where it takes 5 s or more, the terminal has 40
+    /// columns and 10 rows, and CI is not set]
+    #[arg(long, conflicts_with_all = ["no_live", "quiet"])]
+    live: bool,
+    /// Show one line of progress on the terminal instead of a view
+    #[arg(long)]
+    no_live: bool,
+    /// No progress on standard error
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl LiveArgs {
+    /// Adds the progress options.
+    pub(super) fn with(self, showing: Showing) -> Showing {
+        let watched = match self {
+            Self { quiet: true, .. } => Progress::Quiet,
+            Self { live: true, .. } => Progress::View,
+            Self { no_live: true, .. } => Progress::Plain,
+            Self { live: false, no_live: false, quiet: false } => Progress::Auto,
+        };
+        Showing { watched, ..showing }
+    }
+}
+
+/// How ranks are spread over hosts.
+#[derive(Args, Debug)]
+pub(super) struct FleetArgs {
+    /// Under mpirun: allow this many ranks on one host, whose devices and CPUs they share [default: 1]
+    #[arg(long, value_name = "N", help_heading = SAFETY, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(super) ranks_per_host: Option<u32>,
+}
+
+/// The words of the hidden `--test-hook`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum HookWord {
+    PanicWorker,
+    PanicMain,
+    NoEvidence,
+}
+
+impl From<HookWord> for Hook {
+    fn from(word: HookWord) -> Self {
+        match word {
+            HookWord::PanicWorker => Self::PanicWorker,
+            HookWord::PanicMain => Self::PanicMain,
+            HookWord::NoEvidence => Self::NoEvidence,
+        }
+    }
+}
+
+impl Measuring {
+    /// Whether any of these was typed.
+    pub(super) fn says_anything(&self) -> bool {
+        !self.typed_keys().is_empty()
+            || self.no_history
+            || !self.destroy.is_empty()
+            || !self.unseen.unseen_users.is_empty()
+            || self.expect_device.is_some()
+            || self.test_hook.is_some()
+    }
+
+    /// How often a run may be repeated, if typed.
+    pub(super) fn attempts(&self) -> Option<u32> {
+        self.keys.job.attempts
+    }
+
+    /// The typed keys, in the order of help.
+    pub(super) fn typed_keys(&self) -> &[TypedKey] {
+        &self.keys.given
+    }
+
+    /// The request, with the work and targets of the command.
+    pub(super) fn request(self, work: Work, targets: impl IntoIterator<Item = PathBuf>) -> Request {
+        Request {
+            command: std::env::args_os().map(model::name::text).collect(),
+            work,
+            job: self.keys.job,
+            source: None,
+            flags: self.keys.given.iter().map(|given| given.key.name).collect(),
+            targets: targets.into_iter().collect(),
+            destroy: self.destroy.iter().map(model::name::text).collect(),
+            unseen_users: self.unseen.unseen_users,
+            hook: self.test_hook.map(Into::into),
+            against: None,
+            fail_if_slower: None,
+            keep: !self.no_history,
+            expect_device: self.expect_device,
+            budget_ns: None,
+            ranks_per_host: None,
+            hosts: Vec::new(),
+        }
+    }
+}
+
+impl ShowingArgs {
+    /// How to show the report of one session, with the value of an inconclusive answer.
+    pub(super) fn gated(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
+        Ok(Showing { inconclusive: inconclusive.counts_as(), ..self.showing(explain)? })
+    }
+
+    /// How to show several sessions in one table. Flags and formats for a single report are errors.
+    pub(super) fn of_several(
+        self,
+        explain: bool,
+        inconclusive: &InconclusiveArgs,
+    ) -> Result<Showing, Failure> {
+        let of_one = [
+            (explain, "--explain"),
+            (self.ledger, "--ledger"),
+            (self.verbose, "--verbose"),
+            (self.brief, "--brief"),
+        ];
+        if let Some((_, flag)) = of_one.iter().find(|(is_said, _)| *is_said) {
+            return Err(Failure::Usage(format!(
+                "{flag} is about the report of one session, and several have one table; name one session, or leave it out"
+            )));
+        }
+        report::that_writes::<SessionTable>(self.format).map_err(Failure::Usage)?;
+        self.files.check::<SessionTable>()?;
+        Ok(Showing { inconclusive: inconclusive.counts_as(), ..self.unchecked(explain) })
+    }
+
+    pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
+        self.files.check::<Report>()?;
+        brief_is_known(self.brief, self.format, self.files.formats::<Report>(self.format))?;
+        Ok(self.unchecked(explain))
+    }
+
+    fn unchecked(self, explain: bool) -> Showing {
+        Showing {
+            format: self.format,
+            replace: self.files.replace(),
+            outputs: self.files.output,
+            accept: self.accept,
+            ledger: self.ledger,
+            detail: detail(self.brief, self.verbose),
+            watched: Progress::Auto,
+            explain,
+            inconclusive: None,
+        }
+    }
+}
+
+impl OutputArgs {
+    /// Refuses files whose extension has no format for this kind of report.
+    pub(super) fn check<K: ReportKind + ?Sized>(&self) -> Result<(), Failure> {
+        let is_known = |path: &Path| report::by_extension::<K>(path).is_some() || output::is_stream(path);
+        let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
+        let resolved = usage_error::in_diskspd(&format!("-o{}", path.display()));
+        let resolved = resolved.map_or_else(String::new, |tip| format!("; {tip}"));
+        Err(Failure::Usage(format!(
+            "-o {}: no format has this extension; type {}{resolved}",
+            path.display(),
+            report::extensions::<K>()
+        )))
+    }
+
+    /// The formats of the files.
+    pub(super) fn formats<K: ReportKind + ?Sized>(
+        &self,
+        printed: &'static Format,
+    ) -> impl Iterator<Item = &'static Format> {
+        self.output.iter().filter_map(move |path| report::of_file::<K>(path, printed))
+    }
+
+    /// Which files they may replace.
+    pub(super) fn replace(&self) -> Replace {
+        Replace::by(self.force)
+    }
+}
+
+impl ShowingArgs {
+    /// How to show a capture. Nothing is judged, so flags about judging are refused.
+    pub(super) fn of_a_capture(self) -> Result<(&'static Format, Vec<PathBuf>, Replace), Failure> {
+        let of_reports = [
+            ("--accept", !self.accept.is_empty()),
+            ("--ledger", self.ledger),
+            ("--verbose", self.verbose),
+            ("--brief", self.brief),
+        ];
+        match of_reports.into_iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(Failure::Usage(format!(
+                "{flag} is about the report of a measurement, and this is a capture; leave it out"
+            ))),
+            None => Ok((self.format, self.files.output, Replace::by(self.files.force))),
+        }
+    }
+}
+
+/// How much to show.
+pub(super) fn detail(brief: bool, verbose: bool) -> Detail {
+    match (brief, verbose) {
+        (true, _) => Detail::Brief,
+        (_, true) => Detail::All,
+        _ => Detail::Usual,
+    }
+}
+
+/// Refuses `--brief` if no requested format has a short form.
+pub(super) fn brief_is_known(
+    brief: bool,
+    printed: &'static Format,
+    mut of_files: impl Iterator<Item = &'static Format>,
+) -> Result<(), Failure> {
+    if !brief || printed.has_brief || of_files.any(|format| format.has_brief) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--brief: {} has one form, with everything; type --format text or --format markdown, or leave it out",
+        printed.name
+    )))
+}
+
+/// Parses a check of a result.
+pub(super) fn acceptable(text: &str) -> Result<CheckId, String> {
+    let id: CheckId = text.parse()?;
+    if analysis::checks::all().any(|c| c.id == id) {
+        return Ok(id);
+    }
+    Err(format!("{id} is asked of comparisons, not of results: `fathom explain {id}` tells more"))
+}
+
+/// Refuses an unknown engine.
+fn known_engine(text: &str) -> Result<(), String> {
+    let name = text.trim().split(':').next().unwrap_or_default();
+    if engine::engines::find(name).is_some() {
+        return Ok(());
+    }
+    let known: Vec<&str> = engine::engines::ENGINES.iter().map(|e| e.name).collect();
+    Err(format!("there is no engine {name}; type one of {}", known.join(", ")))
+}
+
+/// The table of engines with their options, for help.
+pub(super) fn engines() -> String {
+    let mut lines = Vec::new();
+    for engine in engine::engines::ENGINES {
+        lines.push(format!("- {}: {}", engine.name, engine.about));
+        for option in engine.options {
+            let number = match option.number {
+                Number::No => "",
+                Number::May => "[=N]",
+                Number::Must => "=N",
+            };
+            lines.push(format!("  - {}:{}{number}: {}", engine.name, option.name, option.about));
+        }
+    }
+    lines.join("\n")
+}
+
+/// The keys of a `--line`, for help.
+fn line_keys() -> String {
+    let lines = LINE_KEYS.iter().map(|k| format!("- {}={}: {}", k.name, k.value, k.about));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Parses the name of a format for this kind of report. The error lists them.
+pub(super) fn formats_of<K: ReportKind + ?Sized>() -> impl TypedValueParser<Value = &'static Format> {
+    let found = |name: String| report::find::<K>(&name).ok_or("there is no such format");
+    PossibleValuesParser::new(format_names::<K>()).try_map(found)
+}
+
+/// The names of the formats that write this kind of report, for help.
+pub(super) fn format_names<K: ReportKind + ?Sized>() -> impl Iterator<Item = PossibleValue> {
+    report::able::<K>().map(|(format, writer)| PossibleValue::new(format.name).help(writer.about))
+}
+
+/// Heading: what to do, or with which sessions.
+pub(super) const WHAT: &str = Group::What.heading();
+/// Heading: on which bytes.
+pub(super) const WHERE: &str = Group::Where.heading();
+/// Heading: how long and how often.
+pub(super) const HOW_LONG: &str = Group::HowLong.heading();
+/// Heading: how much at once.
+pub(super) const HOW_DEEP: &str = Group::HowDeep.heading();
+/// Heading: output and exit code.
+pub(super) const OUTPUT: &str = Group::Output.heading();
+/// Heading: permission to overwrite.
+pub(super) const SAFETY: &str = Group::Safety.heading();
+/// Heading: settings of a sweep with several values.
+pub(super) const AXES: &str = "Axes";
+
+/// How much slower B may be.
+#[derive(clap::Args, Debug)]
+pub(super) struct SlowerArgs {
+    /// PASS, FAIL or INCONCLUSIVE, exit code 0, 1 or 4: whether B is slower than A by more than this, in percent. INVALID, exit code 1:
+    /// a side has no number
+    #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = share)]
+    fail_if_slower: Option<f64>,
+    /// Which numbers count for --fail-if-slower
+    #[arg(long, value_enum, help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower")]
+    fail_on: Which,
+}
+
+impl SlowerArgs {
+    /// The limit of `--fail-if-slower`, if typed.
+    pub(super) fn slower(&self) -> Option<Slower> {
+        self.fail_if_slower.map(|by| Slower { by, all: self.fail_on == Which::All })
+    }
+}
+
+/// The words of `--fail-on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Which {
+    /// The number that the answer is about
+    Headline,
+    /// Every number
+    All,
+}
+
+/// What INCONCLUSIVE counts as.
+#[derive(clap::Args, Debug)]
+pub(super) struct InconclusiveArgs {
+    /// What INCONCLUSIVE counts as for the exit code, 0 or 1 in place of 4; INVALID remains 1
+    #[arg(long, value_name = "WORD", help_heading = OUTPUT, value_enum)]
+    inconclusive: Option<CountsAsWord>,
+}
+
+impl InconclusiveArgs {
+    /// The value of `--inconclusive`, if typed.
+    pub(super) fn counts_as(&self) -> Option<CountsAs> {
+        self.inconclusive.map(|word| match word {
+            CountsAsWord::Pass => CountsAs::Pass,
+            CountsAsWord::Fail => CountsAs::Fail,
+        })
+    }
+}
+
+/// The words of `--inconclusive`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CountsAsWord {
+    Pass,
+    Fail,
+}
+
+/// Parses a percentage below 100 %, which would be no limit.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    match number::share(text)? {
+        percent if percent < 100.0 => Ok(percent / 100.0),
+        _ => Err(format!("'{text}' is all of it; type less than 100, such as 5%")),
+    }
+}
+
+/// Parses a target.
+pub(super) fn parser() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(|typed: OsString| from_argument(&typed))
+}
+
+/// Returns the path of a target as typed. Names both if a file in the current directory has the name of a block device.
+pub(super) fn from_argument(typed: &OsStr) -> PathBuf {
+    let path = Path::new(typed);
+    let Some(node) = devices::node(&Root::real(), path) else { return path.to_owned() };
+    if std::fs::symlink_metadata(path).is_err() {
+        return node;
+    }
+    stderr::say(&format!(
+        "fathom: {typed} is the file in the current directory; for the block device type {}",
+        name::shown(&node),
+        typed = name::shown(path)
+    ));
+    path.to_owned()
+}
+
+#[test]
+fn every_flag_has_a_heading_in_the_common_order() {
+    use clap::CommandFactory;
+    let order = [WHAT, AXES, WHERE, HOW_LONG, HOW_DEEP, OUTPUT, SAFETY];
+    for command in crate::cli::Cli::command().get_subcommands() {
+        let flags = command.get_arguments().filter(|a| !a.is_positional() && !a.is_hide_set());
+        let mut last = 0;
+        let mut seen = Vec::new();
+        for flag in flags {
+            let (of, name) = (command.get_name(), flag.get_id());
+            let heading = flag.get_help_heading();
+            let at = order.iter().position(|known| Some(*known) == heading);
+            let at = at.unwrap_or_else(|| panic!("{of} --{name} stands under {heading:?}"));
+            assert!(seen.contains(&at) || at >= last, "{of} --{name}: {heading:?} comes too late");
+            seen.push(at);
+            last = last.max(at);
+        }
+    }
+}
+
+/// Finds a check by id or name, in any case.
+///
+/// # Errors
+/// The most similar check if there is none.
+pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
+    let word = typed.to_ascii_uppercase();
+    let id = word.parse::<CheckId>().ok();
+    if let Some(check) = pages().find(|c| Some(c.id) == id || c.name == word) {
+        return Ok(check);
+    }
+    // Letters that resemble digits are the most likely slip in an id.
+    let figures = word.replace('O', "0").replace(['I', 'L'], "1");
+    let likeness = |c: &CheckPage| {
+        let id = strsim::normalized_damerau_levenshtein(&figures, &c.id.to_string());
+        id.max(strsim::normalized_damerau_levenshtein(&word, c.name))
+    };
+    let nearest = pages().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let nearest = nearest.map_or_else(String::new, |c| format!("; the nearest is {} {}", c.id, c.name));
+    Err(format!("there is no check '{typed}'{nearest}; `fathom explain` lists all"))
+}
+
+#[test]
+fn checks_are_found_by_id_and_name_in_any_case() {
+    for typed in ["A01", "a01", "cache_served", "CACHE_SERVED"] {
+        assert_eq!(find_check(typed).map(|c| c.id), Ok(CheckId::A01), "{typed}");
+    }
+    let slips = [("CACHE_SERVE", "A01"), ("LITTLES_VIOLATED", "B18"), ("e1O", "E10")];
+    for (typed, expected) in slips {
+        let why = find_check(typed).err().unwrap_or_default();
+        assert!(why.contains(typed) && why.contains(expected), "{typed}: {why}");
+    }
+    assert!(find_check("").is_err());
+}

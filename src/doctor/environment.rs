@@ -1,0 +1,792 @@
+//! The machine: constant facts (hypervisor, clock, frequencies, sleep states, cgroup limits, preloaded libraries),
+//! fathom's rights and their substitutes, and other load while fathom only watched.
+
+use crate::doctor::Observation;
+use machine::processes::Busy;
+use model::Known;
+use model::evidence::{
+    BlockFlow, BlockStat, GOVERNORS, HOUSEKEEPERS, LIBRARIES, LIMITS, SLEEPS, meminfo_bytes,
+};
+use model::finding::{CheckId, Look, Severity};
+use model::units::{GIB, MIB, show_bytes, show_count, show_ns, show_rate, show_share};
+use sys::error_advice::advice;
+
+/// Clock sources that are read without entering the kernel.
+const GOOD_CLOCKS: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "timebase"];
+/// CPU time of a time stamp from which two of them are a visible part of a fast operation (D13).
+const STAMP_NS: f64 = 1000.0;
+/// Wake-up time from which a single read of a fast device, about 50 us, takes a fifth longer (D12).
+const WAKE_US: u64 = 10;
+
+pub(super) fn check_host(observation: &Observation) -> Vec<Look> {
+    vec![
+        hypervisor(observation),
+        clock(observation),
+        governor(observation),
+        sleep(observation),
+        io_limits(observation),
+        cpu_limits(observation),
+        libraries(observation),
+    ]
+}
+
+fn hypervisor(observation: &Observation) -> Look {
+    const ABOUT: &str = "hypervisor";
+    match &observation.machine.virtual_by {
+        Ok(None) => Look::ok(ABOUT, "None: bare metal."),
+        Ok(Some(name)) => Look::finding(
+            ABOUT,
+            Severity::Note,
+            format!("{name}: the host's cache, its limits and its other guests cannot be seen from here."),
+        )
+        .cure("state this with every result, and repeat the run at another time of day")
+        .check(CheckId::D18),
+        Err(why) => Look::unknown(ABOUT, why).check(CheckId::D18),
+    }
+}
+
+fn clock(observation: &Observation) -> Look {
+    const ABOUT: &str = "clock";
+    let source = match &observation.machine.clocksource {
+        Ok(source) => source.trim(),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D13),
+    };
+    let timing = &observation.timing;
+    let cost = show_ns(timing.cost_ns);
+    let cure = "as root: echo tsc | tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
+    // Hyper-V has several clocks, all good.
+    if !GOOD_CLOCKS.contains(&source) && !source.starts_with("hyperv") {
+        let sentence = format!(
+            "The kernel's clock source is {source}, which is slow to read; a stamp of fathom's takes {cost}."
+        );
+        return Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check(CheckId::D13);
+    }
+    if timing.cost_ns > STAMP_NS {
+        return Look::finding(ABOUT, Severity::Biased, format!("A stamp takes {cost} ({source})."))
+            .cure(cure)
+            .check(CheckId::D13);
+    }
+    let why = timing.why.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
+    Look::ok(ABOUT, format!("{source}; fathom stamps with {} in {cost}{why}.", timing.clock))
+}
+
+/// Values of a fact with a line per file, `path: value`.
+fn values(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|l| l.rsplit_once(": ")).map(|(_, value)| value.trim())
+}
+
+fn governor(observation: &Observation) -> Look {
+    const ABOUT: &str = "governor";
+    let text = match observation.machine.fact(GOVERNORS) {
+        Ok(text) => text,
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D12),
+    };
+    match values(text).find(|g| *g != "performance") {
+        Some(other) => Look::finding(
+            ABOUT,
+            Severity::Note,
+            format!(
+                "CPUs choose their frequency by '{other}': at low depth they slow down between operations."
+            ),
+        )
+        .cure("as root: cpupower frequency-set -g performance")
+        .check(CheckId::D12),
+        None if text.is_empty() => Look::ok(ABOUT, "This kernel does not choose the CPUs' frequency."),
+        None => Look::ok(ABOUT, "performance."),
+    }
+}
+
+fn sleep(observation: &Observation) -> Look {
+    const ABOUT: &str = "sleep states";
+    let text = match observation.machine.fact(SLEEPS) {
+        Ok(text) => text,
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D12),
+    };
+    match values(text).filter_map(|v| v.parse::<u64>().ok()).max() {
+        Some(us) if us > WAKE_US => Look::finding(
+            ABOUT,
+            Severity::Note,
+            format!("An idle CPU sleeps so deep that waking it takes {us} us, which a single operation in flight pays each time."),
+        )
+        .cure(format!("as root: cpupower idle-set -D {WAKE_US}"))
+        .check(CheckId::D12),
+        Some(us) => Look::ok(ABOUT, format!("Waking a CPU takes {us} us at most.")),
+        None => Look::ok(ABOUT, "This kernel puts no CPU to sleep by itself."),
+    }
+}
+
+fn io_limits(observation: &Observation) -> Look {
+    const ABOUT: &str = "I/O limits";
+    let text = match observation.machine.fact(LIMITS) {
+        Ok(text) => text,
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D04),
+    };
+    let layers = &observation.place().layers;
+    let about_us = |line: &&str| {
+        let mut devices = line.split_ascii_whitespace().filter(|w| is_device(w)).peekable();
+        // A limit without a device applies to all.
+        devices.peek().is_none() || devices.any(|d| layers.iter().any(|l| l.number == d))
+    };
+    let io = |line: &&str| ["/io.", "/blkio."].iter().any(|f| line.contains(f));
+    let limits: Vec<&str> = text.lines().filter(|l| io(l) && about_us(l)).collect();
+    if limits.is_empty() {
+        return Look::ok(ABOUT, "No cgroup above limits this device.");
+    }
+    Look::finding(
+        ABOUT,
+        Severity::Biased,
+        format!("A cgroup above limits this device: {}.", limits.join("; ")),
+    )
+    .cure("measure from outside of it, or know that the limit is what you measure")
+    .check(CheckId::D04)
+}
+
+/// Whether a word is `major:minor`.
+fn is_device(word: &str) -> bool {
+    let number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+    word.split_once(':').is_some_and(|(a, b)| number(a) && number(b))
+}
+
+fn cpu_limits(observation: &Observation) -> Look {
+    const ABOUT: &str = "CPU and memory limits";
+    let text = match observation.machine.fact(LIMITS) {
+        Ok(text) => text,
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D11),
+    };
+    let named = |part: &str| -> Vec<&str> { text.lines().filter(|l| l.contains(part)).collect() };
+    let (cpu, memory) = (named("/cpu."), named("/memory."));
+    let cpu_words = || format!("A parent cgroup throttles fathom by a CPU quota: {}.", cpu.join("; "));
+    let memory_words =
+        || format!("A cgroup above limits memory, and with it the page cache: {}.", memory.join("; "));
+    match (cpu.is_empty(), memory.is_empty()) {
+        (true, true) => Look::ok(ABOUT, "No cgroup above sets one."),
+        (true, false) => Look::finding(ABOUT, Severity::Note, memory_words())
+            .cure("measure from outside of it, or with --cache direct")
+            .check(CheckId::D14),
+        (false, true) => Look::finding(ABOUT, Severity::Biased, cpu_words())
+            .cure("measure from outside of it, or with fewer --workers")
+            .check(CheckId::D11),
+        (false, false) => {
+            Look::finding(ABOUT, Severity::Biased, format!("{} {}", cpu_words(), memory_words()))
+                .cure("measure from outside of it, or with fewer --workers and --cache direct")
+                .check(CheckId::D11)
+        }
+    }
+}
+
+fn libraries(observation: &Observation) -> Look {
+    const ABOUT: &str = "libraries";
+    let text = match observation.machine.fact(LIBRARIES) {
+        Ok(text) => text,
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::C02),
+    };
+    if text.contains("libeatmydata") {
+        return Look::finding(ABOUT, Severity::Rename, "libeatmydata is loaded: a sync does nothing.")
+            .cure("start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...")
+            .check(CheckId::C02);
+    }
+    match text.lines().next().and_then(|l| l.strip_prefix("LD_PRELOAD:")) {
+        Some(named) => Look::finding(
+            ABOUT,
+            Severity::Note,
+            format!("LD_PRELOAD puts itself between fathom and the kernel:{named}."),
+        )
+        .cure("start fathom without it: env -u LD_PRELOAD fathom ...")
+        .check(CheckId::C02),
+        None => Look::ok(ABOUT, "No library is preloaded."),
+    }
+}
+
+/// Open files of a run: one per worker and target, counters, sessions. 64 workers on a few targets need far fewer.
+const FILES_FROM: u64 = 512;
+/// Memory of 32 operations of 1 MiB in flight, which io_uring locks for registered buffers.
+const LOCKED_FROM: u64 = 32 * MIB;
+/// Higher limits count as unlimited.
+const UNLIMITED_FROM: u64 = 1024 * GIB;
+
+pub(super) fn check_rights(observation: &Observation) -> Vec<Look> {
+    let mut looks = vec![io_uring(observation), cgroup(observation)];
+    looks.extend(raw_devices(observation));
+    looks.extend([tracing(observation), open_files(observation), locked_memory(observation)]);
+    looks
+}
+
+fn io_uring(observation: &Observation) -> Look {
+    const ABOUT: &str = "io_uring";
+    let Err(denied) = &observation.rights.io_uring else { return Look::ok(ABOUT, "Allowed.") };
+    let allow = observation
+        .rights
+        .io_uring_advice
+        .map_or_else(String::new, |advice| format!("to have it: {advice}; "));
+    match &observation.rights.libaio {
+        Ok(()) => Look::finding(
+            ABOUT,
+            Severity::Note,
+            format!(
+                "It cannot be used: {denied}. fathom uses libaio instead, at the same queue depth. libaio has no trims, \
+                 and no queue depth through the page cache."
+            ),
+        )
+        .cure(format!("{allow}to measure the same everywhere: --engine libaio")),
+        Err(why) => Look::finding(
+            ABOUT,
+            Severity::Void,
+            format!("It cannot be used: {denied}. libaio, which could replace it, cannot be used either: {why}."),
+        )
+        .cure(format!("{allow}without it: --engine sync --depth 1, with more --workers")),
+    }
+}
+
+fn cgroup(observation: &Observation) -> Look {
+    const ABOUT: &str = "cgroup of its own";
+    match &observation.rights.cgroup {
+        Ok(version) => Look::ok(
+            ABOUT,
+            format!("Can be made (version {version}): the kernel will count fathom's I/O apart."),
+        ),
+        Err(why) => Look::finding(
+            ABOUT,
+            Severity::Note,
+            format!("Cannot be made: {why}. Traffic of others is told from ours by arithmetic alone."),
+        )
+        .cure(match observation.machine.user_id {
+            0 => advice(0).to_owned(),
+            user => format!(
+                "{}, or in a cgroup of its own: systemd-run --user --scope -p Delegate=yes fathom ...",
+                advice(user)
+            ),
+        })
+        .check(CheckId::D01),
+    }
+}
+
+fn raw_devices(observation: &Observation) -> Vec<Look> {
+    let one = |(name, answer): &(String, Result<(), String>)| {
+        let about = format!("raw {name}");
+        match answer {
+            Ok(()) => Look::ok(&about, "Can be read, so it can be measured beside what is built on it."),
+            Err(why) => Look::finding(
+                &about,
+                Severity::Note,
+                format!("Cannot be opened ({why}), so it cannot be measured beside what is built on it."),
+            )
+            .cure(advice(observation.machine.user_id)),
+        }
+    };
+    observation.rights.devices.iter().map(one).collect()
+}
+
+fn tracing(observation: &Observation) -> Look {
+    const ABOUT: &str = "tracing";
+    match &observation.rights.tracing {
+        Ok(()) => Look::ok(ABOUT, "Block requests can be traced with who issued them."),
+        Err(why) => Look::finding(ABOUT, Severity::Note, format!("Block requests cannot be traced ({why}). fathom needs no trace; it would name who issued a foreign request."))
+            .cure(advice(observation.machine.user_id)),
+    }
+}
+
+fn open_files(observation: &Observation) -> Look {
+    const ABOUT: &str = "open files";
+    match observation.rights.open_files {
+        Some(most) if most < FILES_FROM => Look::finding(
+            ABOUT,
+            Severity::Note,
+            format!("At most {}: many workers on many targets need more.", show_count(most as f64)),
+        )
+        .cure(format!("ulimit -n {FILES_FROM}")),
+        Some(most) if most < UNLIMITED_FROM => Look::ok(ABOUT, format!("Up to {}.", show_count(most as f64))),
+        _ => Look::ok(ABOUT, "Without limit."),
+    }
+}
+
+fn locked_memory(observation: &Observation) -> Look {
+    const ABOUT: &str = "locked memory";
+    match observation.rights.locked_bytes {
+        Some(most) if most < LOCKED_FROM && observation.rights.io_uring.is_ok() => Look::finding(
+            ABOUT,
+            Severity::Note,
+            format!(
+                "At most {}: io_uring cannot register buffers of {} and takes plain ones, which cost more CPU time.",
+                show_bytes(most),
+                show_bytes(LOCKED_FROM)
+            ),
+        )
+        .cure("as root: prlimit --memlock=unlimited --pid $$"),
+        Some(most) if most < UNLIMITED_FROM => Look::ok(ABOUT, format!("Up to {}.", show_bytes(most))),
+        _ => Look::ok(ABOUT, "Without limit."),
+    }
+}
+
+/// Mean requests of others in flight from which a measurement is disturbed: a twentieth of a depth of one (D01). Measured
+/// by the time of requests, so that it means the same on a spinning disk and on flash.
+const FOREIGN_FROM: f64 = 0.05;
+/// Share of all CPUs from which workers will wait for one (D08).
+const CPU_FROM: f64 = 0.1;
+/// Stolen share of CPU time from which it is reported, and from which no time is reliable (D10).
+const STEAL_FROM: f64 = 0.01;
+const STEAL_VOID_FROM: f64 = 0.1;
+/// Dirty or write-back bytes that will be written during a run. An idle machine always has some (D02).
+const DIRTY_FROM: u64 = 64 << 20;
+/// Percent of the time in which a task waited for memory (D14).
+const PRESSURE_FROM: f64 = 1.0;
+/// Share of memory that should be available.
+const AVAILABLE_FROM: f64 = 0.05;
+/// Names, or parts of names, of kernel threads that exist only while they work.
+const WORKING_THREADS: [&str; 5] = ["ext4lazyinit", "btrfs-balance", "_resync", "_recovery", "_reshape"];
+/// Most names shown.
+const MAX_NAMES: usize = 3;
+
+pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {
+    let mut looks = Vec::new();
+    if !observation.place().layers.is_empty() {
+        looks.push(requests(observation));
+    }
+    looks.extend([
+        cpu(observation),
+        steal(observation),
+        dirty(observation),
+        housekeeping(observation),
+        memory(observation),
+    ]);
+    looks
+}
+
+/// Traffic of all leaves together.
+fn requests(observation: &Observation) -> Look {
+    const ABOUT: &str = "requests of others";
+    let flow = match traffic(observation) {
+        Ok(flow) => flow,
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D01),
+    };
+    let seconds = seconds(observation);
+    let in_flight = flow.ms as f64 / 1000.0 / seconds;
+    let sentence = format!(
+        "{} a second, {} a second, in {} s of watching.",
+        show_rate(flow.ios as f64 / seconds),
+        show_bytes((flow.bytes as f64 / seconds) as u64),
+        show_rate(seconds)
+    );
+    if in_flight < FOREIGN_FROM {
+        return Look::ok(ABOUT, sentence);
+    }
+    let sentence = format!(
+        "{sentence} {}",
+        describe_busiest(observation, "moved", |b| b.io_bytes.unwrap_or(0), show_bytes)
+    );
+    Look::finding(ABOUT, Severity::Biased, sentence.trim())
+        .cure("stop them or wait for them; `iotop -oP` watches on")
+        .check(CheckId::D01)
+}
+
+fn traffic(observation: &Observation) -> Known<BlockFlow> {
+    let mut sum = BlockFlow::default();
+    for leaf in observation.place().leaves() {
+        if let Some(why) = leaf.blind() {
+            return Err(why);
+        }
+        sum = sum.plus(&BlockStat::between(&observation.start, &observation.end, &leaf.stat_file)?.total());
+    }
+    Ok(sum)
+}
+
+fn seconds(observation: &Observation) -> f64 {
+    (observation.watched_ns() as f64 / 1e9).max(1e-9)
+}
+
+/// Describes the busiest processes by one measure; empty if none is busy.
+fn describe_busiest(
+    observation: &Observation,
+    did: &str,
+    by: fn(&Busy) -> u64,
+    show: fn(u64) -> String,
+) -> String {
+    let Ok(busy) = &observation.busy else { return String::new() };
+    let mut most: Vec<&Busy> = busy.iter().filter(|b| by(b) > 0).collect();
+    most.sort_by_key(|b| std::cmp::Reverse(by(b)));
+    let names: Vec<String> =
+        most.iter().take(MAX_NAMES).map(|b| format!("{} ({}) {}", b.name, b.pid, show(by(b)))).collect();
+    // A security module hides some even from root; telling root so is useless.
+    let hidden = observation.hidden > 0 && did == "moved" && observation.machine.user_id != 0;
+    match (names.is_empty(), hidden) {
+        (false, false) => format!("Most {did}: {}.", names.join(", ")),
+        (false, true) => {
+            format!("Of those that can be seen most {did}: {}; root sees all.", names.join(", "))
+        }
+        (true, true) => "Who it is only root can see.".into(),
+        (true, false) => String::new(),
+    }
+}
+
+/// CPU time of the whole machine between the snapshots, ticks: total, idle, stolen.
+fn cpu_ticks(observation: &Observation) -> Known<[u64; 3]> {
+    let parse = |text: &str| -> Known<[u64; 3]> {
+        let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
+        let line = line.ok_or("/proc/stat has no line of all CPUs")?;
+        // user nice system idle iowait irq softirq steal; user already includes guests.
+        let numbers: Vec<u64> = line.split_ascii_whitespace().take(8).map_while(|w| w.parse().ok()).collect();
+        let [.., _, _, _, idle, iowait, _, _, steal] = numbers.as_slice() else {
+            return Err("the line of all CPUs in /proc/stat is short".into());
+        };
+        let total = numbers.iter().fold(0_u64, |sum, n| sum.saturating_add(*n));
+        Ok([total, idle.saturating_add(*iowait), *steal])
+    };
+    let (a, b) = (parse(observation.start.text("/proc/stat")?)?, parse(observation.end.text("/proc/stat")?)?);
+    let since = |i: usize| b[i].saturating_sub(a[i]);
+    if since(0) == 0 {
+        return Err("/proc/stat did not move".into());
+    }
+    Ok([since(0), since(1), since(2)])
+}
+
+fn cpu(observation: &Observation) -> Look {
+    const ABOUT: &str = "CPU";
+    let [total, idle, steal] = match cpu_ticks(observation) {
+        Ok(ticks) => ticks,
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D08),
+    };
+    let busy = total.saturating_sub(idle).saturating_sub(steal) as f64 / total as f64;
+    let sentence = format!("{} of all CPU time was used.", show_share(busy));
+    if busy < CPU_FROM {
+        return Look::ok(ABOUT, sentence);
+    }
+    let sentence = format!(
+        "{sentence} {}",
+        describe_busiest(observation, "used", |b| b.cpu_ms, |ms| format!("{ms} ms"))
+    );
+    Look::finding(ABOUT, Severity::Biased, sentence.trim())
+        .cure("stop them or wait for them; `top` watches on")
+        .check(CheckId::D08)
+}
+
+fn steal(observation: &Observation) -> Look {
+    const ABOUT: &str = "stolen CPU time";
+    let [total, _, steal] = match cpu_ticks(observation) {
+        Ok(ticks) => ticks,
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D10),
+    };
+    let share = steal as f64 / total as f64;
+    let sentence = format!("The hypervisor kept {} for others.", show_share(share));
+    if share < STEAL_FROM {
+        return Look::ok(ABOUT, sentence);
+    }
+    let severity = if share < STEAL_VOID_FROM { Severity::Biased } else { Severity::Void };
+    Look::finding(ABOUT, severity, sentence)
+        .cure("measure when the host is less busy, or on CPUs that are not shared")
+        .check(CheckId::D10)
+}
+
+fn dirty(observation: &Observation) -> Look {
+    const ABOUT: &str = "waiting to be written";
+    let bytes = || -> Known<u64> {
+        let text = observation.end.text("/proc/meminfo")?;
+        Ok(meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?))
+    };
+    match bytes() {
+        Err(why) => Look::unknown(ABOUT, why).check(CheckId::D02),
+        Ok(bytes) if bytes < DIRTY_FROM => {
+            Look::ok(ABOUT, format!("{} on the whole machine.", show_bytes(bytes)))
+        }
+        Ok(bytes) => Look::finding(
+            ABOUT,
+            Severity::Biased,
+            format!("{} on the whole machine will be written while you measure.", show_bytes(bytes)),
+        )
+        .cure("sync")
+        .check(CheckId::D02),
+    }
+}
+
+fn housekeeping(observation: &Observation) -> Look {
+    const ABOUT: &str = "housekeeping";
+    let text = match observation.end.text(HOUSEKEEPERS) {
+        Ok(text) => text,
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D03),
+    };
+    let names = text.lines().filter_map(|l| l.split_once(": ")).map(|(_, name)| name.trim());
+    match names.into_iter().find(|name| WORKING_THREADS.iter().any(|w| name.contains(w))) {
+        Some(name) => Look::finding(ABOUT, Severity::Biased, format!("The kernel's thread {name} is at work."))
+            .cure("wait until it is gone: `ps -e | grep ...`; a new ext4 is done at once with mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0".replace("...", name))
+            .check(CheckId::D03),
+        None => Look::ok(ABOUT, "No thread of the kernel is initialising, balancing or rebuilding."),
+    }
+}
+
+fn memory(observation: &Observation) -> Look {
+    const ABOUT: &str = "memory";
+    let swapped = || -> Known<u64> {
+        let count = |text: &str, key: &str| -> Known<u64> {
+            let value = text.lines().find_map(|l| l.strip_prefix(key)?.trim().parse::<u64>().ok());
+            value.ok_or_else(|| format!("/proc/vmstat has no {key}"))
+        };
+        let sum =
+            |text: &str| Ok::<_, String>(count(text, "pswpin ")?.saturating_add(count(text, "pswpout ")?));
+        Ok(sum(observation.end.text("/proc/vmstat")?)?
+            .saturating_sub(sum(observation.start.text("/proc/vmstat")?)?))
+    };
+    let available = || -> Known<f64> {
+        let text = observation.end.text("/proc/meminfo")?;
+        Ok(meminfo_bytes(text, "MemAvailable")? as f64 / meminfo_bytes(text, "MemTotal")?.max(1) as f64)
+    };
+    let finding = |sentence: String| {
+        Look::finding(ABOUT, Severity::Biased, sentence)
+            .cure("stop what needs it; `ps aux --sort -rss | head` lists")
+            .check(CheckId::D14)
+    };
+    match (swapped(), available()) {
+        (Ok(pages), _) if pages > 0 => {
+            finding(format!("{pages} pages were swapped in {} s.", show_rate(seconds(observation))))
+        }
+        (_, Ok(share)) if share < AVAILABLE_FROM => {
+            finding(format!("Only {} of it is available.", show_share(share)))
+        }
+        (swapped, available) => match (pressure(observation), swapped, available) {
+            (Ok(percent), ..) if percent > PRESSURE_FROM => finding(format!(
+                "In the last 10 s somebody waited for it {} of the time.",
+                show_share(percent / 100.0)
+            )),
+            (Ok(_), Ok(_), Ok(share)) => {
+                Look::ok(ABOUT, format!("{} of it is available, and nobody waits for it.", show_share(share)))
+            }
+            (Err(why), ..) | (_, Err(why), _) | (_, _, Err(why)) => {
+                Look::unknown(ABOUT, why).check(CheckId::D14)
+            }
+        },
+    }
+}
+
+/// Percent of the last 10 s in which a task waited for memory.
+fn pressure(observation: &Observation) -> Known<f64> {
+    const FILE: &str = "/proc/pressure/memory";
+    let text = observation.end.text(FILE)?;
+    let some = text.lines().find_map(|l| l.strip_prefix("some avg10="));
+    let value = some.and_then(|rest| rest.split_ascii_whitespace().next()?.parse::<f64>().ok());
+    value.ok_or_else(|| format!("{FILE} has no average of 10 s"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::observation_tests::in_order;
+    use model::finding::Outcome;
+
+    fn with_fact(fact: &str, text: &str, about: &str) -> Look {
+        let mut observation = in_order();
+        observation.machine.facts.insert(fact.into(), Ok(text.into()));
+        answer(&observation, about)
+    }
+
+    fn answer(observation: &Observation, about: &str) -> Look {
+        let look = check_host(observation).into_iter().find(|l| l.about == about);
+        look.unwrap_or_else(|| panic!("nothing about {about}"))
+    }
+
+    #[test]
+    fn a_good_machine_has_no_finding() {
+        let mut observation = in_order();
+        assert!(
+            check_host(&observation).iter().all(|l| l.outcome == Outcome::Holds),
+            "{:#?}",
+            check_host(&observation)
+        );
+        observation.machine.facts.clear();
+        observation.machine.virtual_by = Err("hidden".into());
+        observation.machine.clocksource = Err("hidden".into());
+        assert!(
+            check_host(&observation).iter().all(|l| l.outcome == Outcome::NotChecked),
+            "{:#?}",
+            check_host(&observation)
+        );
+    }
+
+    #[test]
+    fn frequencies_and_sleep_are_found_beyond_their_thresholds() {
+        assert_eq!(
+            with_fact(GOVERNORS, "/c0/g: performance\n/c1/g: powersave\n", "governor").check,
+            Some(CheckId::D12)
+        );
+        assert_eq!(with_fact(GOVERNORS, "", "governor").outcome, Outcome::Holds);
+        assert_eq!(with_fact(SLEEPS, "/s0: 2\n/s1: 11\n", "sleep states").outcome, Outcome::Finding);
+        assert_eq!(with_fact(SLEEPS, "/s0: 2\n/s1: 10\n", "sleep states").outcome, Outcome::Holds);
+    }
+
+    #[test]
+    fn a_cgroup_limit_counts_for_this_device_or_all() {
+        let limit = |line: &str| with_fact(LIMITS, line, "I/O limits").outcome;
+        assert_eq!(limit("/sys/fs/cgroup/a/io.max: 8:0 rbps=1048576 wbps=max"), Outcome::Finding);
+        assert_eq!(limit("/sys/fs/cgroup/a/io.max: 8:16 rbps=1048576 wbps=max"), Outcome::Holds);
+        assert_eq!(limit("/sys/fs/cgroup/a/io.weight: default 50"), Outcome::Finding);
+        assert_eq!(limit("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us: 5000"), Outcome::Holds);
+        let other = |line: &str| with_fact(LIMITS, line, "CPU and memory limits").check;
+        assert_eq!(other("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us: 5000"), Some(CheckId::D11));
+        assert_eq!(other("/sys/fs/cgroup/a/memory.max: 5000"), Some(CheckId::D14));
+        let all = "/g/a/io.max: 8:0 rbps=1 wbps=max\n/g/io.max: 8:16 rbps=2 wbps=max\n/g/io.max: 8:0 riops=3\n\
+                   /g/cpu.max: 100 200\n/g/a/cpu.max: 300 400\n/g/memory.max: 5000\n/g/a/memory.high: 6000";
+        let io = with_fact(LIMITS, all, "I/O limits").sentence;
+        assert!(io.contains("rbps=1 wbps=max; /g/io.max: 8:0 riops=3.") && !io.contains("8:16"), "{io}");
+        let both = with_fact(LIMITS, all, "CPU and memory limits").sentence;
+        for part in ["100 200", "300 400", "memory.max: 5000", "memory.high: 6000"] {
+            assert!(both.contains(part), "{both}");
+        }
+    }
+
+    #[test]
+    fn slow_clocks_and_preloaded_libraries_are_found() {
+        let mut observation = in_order();
+        observation.machine.clocksource = Ok("acpi_pm\n".into());
+        assert_eq!(answer(&observation, "clock").check, Some(CheckId::D13));
+        let mut observation = in_order();
+        observation.timing.cost_ns = 1001.0;
+        assert_eq!(answer(&observation, "clock").check, Some(CheckId::D13));
+        let eat = "LD_PRELOAD: /lib/libeatmydata.so\n/lib/libeatmydata.so\n";
+        assert_eq!(with_fact(LIBRARIES, eat, "libraries").severity, Some(Severity::Rename));
+        assert_eq!(with_fact(LIBRARIES, "LD_PRELOAD: x.so\n", "libraries").severity, Some(Severity::Note));
+    }
+}
+
+#[cfg(test)]
+mod rights_tests {
+    use super::*;
+    use crate::doctor::observation_tests::in_order;
+    use machine::rights::IoUringDenied;
+    use model::finding::Outcome;
+
+    #[test]
+    fn missing_rights_are_reported_with_a_reason() {
+        let mut observation = in_order();
+        assert!(
+            check_rights(&observation).iter().all(|l| l.outcome == Outcome::Holds),
+            "{:#?}",
+            check_rights(&observation)
+        );
+        let rights = &mut observation.rights;
+        rights.io_uring = Err(IoUringDenied::Other("reason 1".into()));
+        (rights.libaio, rights.cgroup) = (Err("no libaio".into()), Err("reason 2".into()));
+        (rights.tracing, rights.devices[0].1) = (Err("reason 3".into()), Err("reason 4".into()));
+        (rights.open_files, rights.locked_bytes) = (Some(FILES_FROM - 1), Some(LOCKED_FROM - 1));
+        let looks = check_rights(&observation);
+        // Only io_uring would lock the memory.
+        let (locked, looks): (Vec<Look>, Vec<Look>) =
+            looks.into_iter().partition(|l| l.about == "locked memory");
+        assert!(locked.iter().all(|l| l.outcome == Outcome::Holds), "{locked:#?}");
+        assert!(looks.iter().all(|l| l.outcome == Outcome::Finding && !l.cure.is_empty()), "{looks:#?}");
+        for reason in ["reason 1", "reason 2", "reason 3", "reason 4"] {
+            assert!(looks.iter().any(|l| l.sentence.contains(reason)), "{reason}");
+        }
+        let worst = looks.iter().map(|l| l.severity).min().flatten();
+        assert_eq!(worst, Some(Severity::Void));
+    }
+
+    #[test]
+    fn advice_about_io_uring_names_only_what_helps_here() {
+        let of = |denied: IoUringDenied, advice: Option<&'static str>| {
+            let mut observation = in_order();
+            (observation.rights.io_uring, observation.rights.io_uring_advice) = (Err(denied), advice);
+            io_uring(&observation)
+        };
+        let old = of(IoUringDenied::OldKernel("4.19.0".into()), None);
+        assert_eq!(old.severity, Some(Severity::Note));
+        assert!(!old.cure.contains("sysctl") && old.cure.contains("--engine libaio"), "{old:?}");
+        let sysctl = of(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
+        assert!(sysctl.cure.contains("sysctl kernel.io_uring_disabled=0"), "{sysctl:?}");
+        // With io_uring, little memory that may be locked is worth a note.
+        let mut observation = in_order();
+        observation.rights.locked_bytes = Some(LOCKED_FROM - 1);
+        assert_eq!(locked_memory(&observation).outcome, Outcome::Finding);
+    }
+}
+
+#[cfg(test)]
+mod neighbours_tests {
+    use super::*;
+    use crate::doctor::observation_tests::in_order;
+    use model::finding::Outcome;
+
+    fn answer(observation: &Observation, about: &str) -> Look {
+        let look = check_other_load(observation).into_iter().find(|l| l.about == about);
+        look.unwrap_or_else(|| panic!("nothing about {about}"))
+    }
+
+    /// The answer with this content of a file after the pause; before it `/proc/stat` is `cpu  100 0 100 10000 0 0 0 0`.
+    fn with(file: &str, text: &str, about: &str) -> Look {
+        let mut observation = in_order();
+        observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
+        observation.end.files.insert(file.into(), Ok(text.into()));
+        answer(&observation, about)
+    }
+
+    #[test]
+    fn an_idle_machine_has_no_finding() {
+        let mut observation = in_order();
+        observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
+        assert!(
+            check_other_load(&observation).iter().all(|l| l.outcome == Outcome::Holds),
+            "{:#?}",
+            check_other_load(&observation)
+        );
+        (observation.start.files, observation.end.files) = Default::default();
+        assert!(
+            check_other_load(&observation).iter().all(|l| l.outcome == Outcome::NotChecked),
+            "{:#?}",
+            check_other_load(&observation)
+        );
+    }
+
+    #[test]
+    fn requests_of_others_count_by_their_time() {
+        let stat = "/sys/class/block/sda/stat";
+        // 149 ms of 3 s are below a twentieth, 151 above.
+        let at = |ms: u64| format!("1090 0 8720 {} 500 0 4000 20 0 44 60 0 0 0 0 9 11", 40 + ms);
+        assert_eq!(with(stat, &at(149), "requests of others").outcome, Outcome::Holds);
+        let look = with(stat, &at(151), "requests of others");
+        assert_eq!(look.outcome, Outcome::Finding);
+        assert!(look.sentence.starts_with("30.0 a second"), "{}", look.sentence);
+        let mut observation = in_order();
+        observation.end.files.insert(stat.into(), Ok(at(3000)));
+        let busy = |name: &str, io_bytes| Busy { pid: 7, name: name.into(), cpu_ms: 1, io_bytes };
+        observation.busy = Ok(vec![busy("cp", Some(4096)), busy("dd", Some(8192)), busy("top", Some(0))]);
+        let named = answer(&observation, "requests of others").sentence;
+        assert!(named.ends_with("Most moved: dd (7) 8 KiB, cp (7) 4 KiB."), "{named}");
+        (observation.busy, observation.hidden, observation.machine.user_id) =
+            (Ok(vec![busy("dd", None)]), 3, 1000);
+        assert!(answer(&observation, "requests of others").sentence.contains("only root"));
+        observation.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
+        assert_eq!(answer(&observation, "requests of others").outcome, Outcome::NotChecked);
+    }
+
+    #[test]
+    fn busy_and_stolen_cpu_time_are_found() {
+        let stat = "/proc/stat";
+        assert_eq!(with(stat, "cpu  50 0 49 901 0 0 0 0\n", "CPU").outcome, Outcome::Holds);
+        assert_eq!(with(stat, "cpu  50 0 50 900 0 0 0 0\n", "CPU").outcome, Outcome::Finding);
+        let steal =
+            |n: u64| with(stat, &format!("cpu  0 0 0 {} 0 0 0 {n}\n", 1000 - n), "stolen CPU time").severity;
+        assert_eq!((steal(9), steal(10), steal(100)), (None, Some(Severity::Biased), Some(Severity::Void)));
+        for junk in ["", "cpu ", "cpu  1 2 3", "cpu  a b c d e f g h", "cpu  0 0 0 0 0 0 0 0"] {
+            assert_eq!(with(stat, junk, "CPU").outcome, Outcome::NotChecked, "{junk}");
+        }
+        let most = u64::MAX;
+        assert_eq!(
+            with(stat, &format!("cpu  {most} 0 0 {most} {most} 0 0 0\n"), "CPU").outcome,
+            Outcome::Holds
+        );
+    }
+
+    #[test]
+    fn dirty_memory_and_memory_pressure_are_found() {
+        let dirty =
+            |kib: u64| format!("MemTotal: 1000 kB\nMemAvailable: 900 kB\nDirty: {kib} kB\nWriteback: 0 kB\n");
+        assert_eq!(with("/proc/meminfo", &dirty(65_535), "waiting to be written").outcome, Outcome::Holds);
+        assert_eq!(with("/proc/meminfo", &dirty(65_536), "waiting to be written").check, Some(CheckId::D02));
+        assert_eq!(with(HOUSEKEEPERS, "9: ext4lazyinit\n", "housekeeping").check, Some(CheckId::D03));
+        assert_eq!(with(HOUSEKEEPERS, "9: md3_resync\n", "housekeeping").check, Some(CheckId::D03));
+        assert_eq!(with(HOUSEKEEPERS, "", "housekeeping").outcome, Outcome::Holds);
+        assert_eq!(with("/proc/vmstat", "pswpin 6\npswpout 7\n", "memory").outcome, Outcome::Finding);
+        let psi = |avg: &str| {
+            with("/proc/pressure/memory", &format!("some avg10={avg} avg60=0\n"), "memory").outcome
+        };
+        assert_eq!(
+            (psi("1.00"), psi("1.01"), psi("x")),
+            (Outcome::Holds, Outcome::Finding, Outcome::NotChecked)
+        );
+    }
+}

@@ -1,0 +1,607 @@
+//! Collects what workers produce during a run.
+//!
+//! 1. [`Collector`] adds the workers' blocks to the rows of the time series and to the totals.
+//! 2. [`interval_ns`] chooses the length of a row.
+//! 3. The totals of workers become those of their streams, with notes about differences and waits.
+//! 4. [`OpLog`] takes over logged operations in bounded memory, and [`Files`] writes them at the end.
+
+use crate::failure::Failure;
+use crate::files::output::{Outlet, Rules};
+use crate::run::follow::Ends;
+use crate::run::{Measurement, follow};
+use engine::link::{Block, Difference, Outcome};
+use engine::workers::{Who, Workers};
+use model::figures::{MAX_BYTES, Operation, Rows, WorkerLog};
+use model::histogram::Histogram;
+use model::job::{FoundDepth, Job, Kind, Phase, SHORTEST_INTERVAL_NS, Stream};
+use model::name;
+use model::plan::Plan;
+use model::record::{
+    Bucket, Cell, Frame, Interval, Intervals, Issued, KindEnd, LaneEnd, PriorityEnd, RunStart, StreamEnd,
+    WorkerEnd,
+};
+use model::units::show_bytes;
+use report::LogFile;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Most rows stored per second of a run. At about 100 bytes each they remain within 4 KiB/s.
+const ROWS_PER_SECOND: u64 = 32;
+
+/// Sums of one run.
+#[derive(Debug)]
+pub struct Collector {
+    streams: Vec<StreamEnd>,
+    /// First start and last end of the added blocks of each stream, in ns since the run's start.
+    spans: Vec<Option<(u64, u64)>>,
+    rows: BTreeMap<(usize, u64), Row>,
+    interval_ns: u64,
+    operations: u64,
+    /// For each stream that reports its workers separately: length of a worker's stretches.
+    each_worker: Vec<Option<u64>>,
+}
+
+/// A row that may still grow: blocks of several workers that begin in the same interval.
+#[derive(Debug, Default)]
+struct Row {
+    start_ns: u64,
+    end_ns: u64,
+    depth_ns: u64,
+    kinds: BTreeMap<Kind, (u64, Histogram)>,
+}
+
+impl Collector {
+    /// For a run with `streams` streams, divided into intervals of this length.
+    pub fn new(streams: usize, interval_ns: u64) -> Self {
+        let spans = vec![None; streams];
+        let streams = (0..streams).map(|stream| StreamEnd { stream, ..StreamEnd::default() }).collect();
+        let interval_ns = interval_ns.max(1);
+        Self { streams, spans, rows: BTreeMap::new(), interval_ns, operations: 0, each_worker: Vec::new() }
+    }
+
+    /// For the streams of a phase, some of which may report their workers separately.
+    pub fn for_phase(phase: &Phase, interval_ns: u64) -> Self {
+        // Workers that log each operation need no separate blocks.
+        let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.apart_ns().is_none());
+        let each_worker = phase.streams.iter().map(by_block).collect();
+        Self { each_worker, ..Self::new(phase.streams.len(), interval_ns) }
+    }
+
+    /// Adds a block.
+    pub fn add(&mut self, who: Who, block: &Block) {
+        let Some(stream) = self.streams.get_mut(who.stream) else { return };
+        // A block cut off by a failure has no end.
+        let end_ns = block.end_ns.max(block.start_ns);
+        let span = self.spans[who.stream].get_or_insert((block.start_ns, end_ns));
+        *span = (span.0.min(block.start_ns), span.1.max(end_ns));
+        let from_ns = span.0;
+        let middle = block.start_ns / 2 + end_ns / 2;
+        if let Some(every_ns) = self.each_worker.get(who.stream).copied().flatten() {
+            let bucket = (every_ns > 0).then(|| middle.saturating_sub(from_ns) / every_ns);
+            add_lanes(&mut stream.lanes, who.worker, block, bucket);
+        }
+        let row = self
+            .rows
+            .entry((who.stream, middle / self.interval_ns))
+            .or_insert_with(|| Row { start_ns: block.start_ns, ..Row::default() });
+        row.start_ns = row.start_ns.min(block.start_ns);
+        row.end_ns = row.end_ns.max(end_ns);
+        row.depth_ns += block.depth_ns;
+        stream.depth_ns += block.depth_ns;
+        stream.submit.merge(&block.submit);
+        for lane in &block.lanes {
+            for (kind, tally) in Kind::ALL.into_iter().zip(&lane.kinds).filter(|(_, t)| !t.latency.is_empty())
+            {
+                self.operations += tally.latency.count();
+                let end: &mut KindEnd = stream.kinds.entry(kind).or_default();
+                end.bytes += tally.bytes;
+                end.latency.merge(&tally.latency);
+                if let Some(open) = &lane.open {
+                    let parts = end.open.get_or_insert_default();
+                    parts.service.merge(&open[kind as usize].service);
+                    parts.lateness.merge(&open[kind as usize].lateness);
+                }
+                let (bytes, latency) = row.kinds.entry(kind).or_default();
+                *bytes += tally.bytes;
+                latency.merge(&tally.latency);
+            }
+        }
+    }
+
+    /// Length of the run's intervals, in ns.
+    pub fn interval_ns(&self) -> u64 {
+        self.interval_ns
+    }
+
+    /// Operations counted so far.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// 99th percentile of the latencies of all reads, writes and trims so far, in ns; `None` with too few samples.
+    pub fn p99_ns(&self) -> Option<u64> {
+        let mut all = Histogram::new();
+        let kinds = self.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
+        kinds.for_each(|(_, end)| all.merge(&end.latency));
+        all.supported_quantile_ns(0.99)
+    }
+
+    /// Takes the rows that end before `until_ns` and can no longer grow. Merges neighbours to keep the file small.
+    pub fn take_rows(&mut self, until_ns: u64) -> Option<Intervals> {
+        let old: Vec<_> = self.rows.iter().filter(|(_, r)| r.end_ns < until_ns).map(|(k, _)| *k).collect();
+        let mut rows: Vec<(usize, Row)> =
+            old.into_iter().filter_map(|k| self.rows.remove(&k).map(|r| (k.0, r))).collect();
+        let spans = rows.iter().map(|(_, r)| r.start_ns).min()?..rows.iter().map(|(_, r)| r.end_ns).max()?;
+        let seconds = (spans.end - spans.start) as f64 / 1e9;
+        let most = ((seconds * ROWS_PER_SECOND as f64) as usize).max(ROWS_PER_SECOND as usize);
+        let before = rows.len();
+        while rows.len() > most {
+            let longer = rows.len();
+            rows = merge_neighbours(rows);
+            // With one row per stream there are no neighbours.
+            if rows.len() == longer {
+                break;
+            }
+        }
+        let merged = (before - rows.len()) as u64;
+        Some(Intervals { rows: rows.into_iter().map(|(stream, row)| row.close(stream)).collect(), merged })
+    }
+
+    /// Returns the totals of each stream.
+    pub fn finish(self) -> Vec<StreamEnd> {
+        self.streams
+    }
+
+    /// Returns the totals so far: only completed operations, since workers report the others at their end.
+    pub fn so_far(&self) -> Vec<StreamEnd> {
+        let issued = |end: &KindEnd| Issued {
+            ops: end.latency.count(),
+            bytes: end.bytes,
+            max_ns: end.latency.max_ns().unwrap_or(0),
+            ..Issued::default()
+        };
+        let stream = |(stream, span): (&StreamEnd, &Option<(u64, u64)>)| StreamEnd {
+            window_ns: span.map_or(0, |(from, to)| to - from),
+            issued: stream.kinds.iter().map(|(kind, end)| (*kind, issued(end))).collect(),
+            ..stream.clone()
+        };
+        self.streams.iter().zip(&self.spans).map(stream).collect()
+    }
+
+    /// The growing totals.
+    pub fn streams_mut(&mut self) -> &mut [StreamEnd] {
+        &mut self.streams
+    }
+}
+
+/// Adds a block to its worker's lanes, in the stretch `bucket`.
+fn add_lanes(lanes: &mut Vec<LaneEnd>, worker: u32, block: &Block, bucket: Option<u64>) {
+    for (lane, tallies) in (0..).zip(&block.lanes) {
+        let known = lanes.iter().position(|l| (l.worker, l.lane) == (worker, lane));
+        let at = known.unwrap_or_else(|| {
+            let at = lanes.partition_point(|l| (l.worker, l.lane) < (worker, lane));
+            lanes.insert(at, LaneEnd { worker, lane, ..LaneEnd::default() });
+            at
+        });
+        for (kind, tally) in Kind::ALL.into_iter().zip(&tallies.kinds).filter(|(_, t)| !t.latency.is_empty())
+        {
+            let end = lanes[at].kinds.entry(kind).or_default();
+            end.bytes += tally.bytes;
+            end.latency.merge(&tally.latency);
+            let Some(number) = bucket.and_then(|number| usize::try_from(number).ok()) else { continue };
+            if end.course.len() <= number {
+                end.course.resize(number + 1, Bucket::default());
+            }
+            end.course[number] = end.course[number].plus(Bucket::from_histogram(&tally.latency));
+        }
+    }
+}
+
+/// Merges pairs of neighbouring rows of a stream.
+fn merge_neighbours(rows: Vec<(usize, Row)>) -> Vec<(usize, Row)> {
+    let mut out: Vec<(usize, Row)> = Vec::with_capacity(rows.len() / 2 + 1);
+    let mut open = false;
+    for (stream, row) in rows {
+        match out.last_mut() {
+            Some((last, into)) if open && *last == stream => {
+                into.absorb(row);
+                open = false;
+            }
+            _ => {
+                out.push((stream, row));
+                open = true;
+            }
+        }
+    }
+    out
+}
+
+impl Row {
+    fn absorb(&mut self, other: Self) {
+        self.start_ns = self.start_ns.min(other.start_ns);
+        self.end_ns = self.end_ns.max(other.end_ns);
+        self.depth_ns += other.depth_ns;
+        for (kind, (bytes, latency)) in other.kinds {
+            let mine = self.kinds.entry(kind).or_default();
+            mine.0 += bytes;
+            mine.1.merge(&latency);
+        }
+    }
+
+    fn close(self, stream: usize) -> Interval {
+        let cell = |(bytes, h): &(u64, Histogram)| {
+            let at = |q| h.quantile_ns(q).unwrap_or(0);
+            Cell(h.count(), *bytes, at(0.5), at(0.99), h.max_ns().unwrap_or(0))
+        };
+        let cells = self.kinds.iter().map(|(kind, k)| (*kind, cell(k))).collect();
+        let Self { start_ns, end_ns, depth_ns, .. } = self;
+        Interval { stream, start_ns, end_ns, depth_ns, cells }
+    }
+}
+
+#[cfg(test)]
+fn block(start_ns: u64, end_ns: u64, ops: u64) -> Block {
+    let mut block = *Block::new(1, false);
+    (block.start_ns, block.end_ns, block.depth_ns) = (start_ns, end_ns, end_ns.saturating_sub(start_ns));
+    for _ in 0..ops {
+        block.lanes[0].kinds[0].latency.record(1000);
+        block.lanes[0].kinds[0].bytes += 4096;
+    }
+    block
+}
+
+/// Bounds of an interval, which is a hundredth of the window.
+const INTERVAL_NS: (u64, u64) = (SHORTEST_INTERVAL_NS, 1_000_000_000);
+
+impl Measurement {
+    /// Stores the rows of the run up to `until_ns` that can no longer change.
+    pub(crate) fn keep_rows(&mut self, collector: &mut Collector, until_ns: u64) -> Result<(), Failure> {
+        let Some(rows) = collector.take_rows(until_ns) else { return Ok(()) };
+        if let Some(course) = self.courses.last_mut() {
+            course.extend(rows.rows.iter().cloned());
+        }
+        self.session.append(&Frame::Intervals(rows))
+    }
+}
+
+/// Length of the intervals of a phase. Rules that end a stream, and a worker's stretches, use multiples of it.
+pub(crate) fn interval_ns(phase: &Phase) -> u64 {
+    // The length of a capture is known, but not when its replay must end.
+    let replayed = phase.streams.iter().filter_map(|s| s.replay.as_ref()?.expected_ns()).min();
+    let time_ns = phase.time_ns.min(replayed.unwrap_or(u64::MAX));
+    let (shortest, longest) = INTERVAL_NS;
+    let interval = (time_ns / 100).clamp(shortest, longest);
+    // A worker that logs each operation needs no intervals for its stretches.
+    let by_block = phase.streams.iter().filter(|s| s.apart_ns().is_none());
+    let spans =
+        phase.streams.iter().filter_map(follow::every_ns).chain(by_block.filter_map(|s| s.each_worker_ns));
+    match spans.filter(|ns| *ns > 0).reduce(gcd) {
+        None => interval,
+        // Approximate periods that are shorter or have no common divisor.
+        Some(span) if span < shortest => shortest,
+        Some(span) => span / span.div_ceil(interval),
+    }
+}
+
+/// Greatest common divisor.
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Lets workers begin, at the time agreed by all hosts or at once. Returns that time.
+pub(crate) fn open(workers: &mut Workers, begin: Option<Instant>) -> Instant {
+    match begin {
+        Some(at) => workers.open_at(at),
+        None => workers.open(),
+    }
+    let now = Instant::now();
+    begin.map_or(now, |at| at.max(now))
+}
+
+impl Measurement {
+    /// Returns the final totals of a phase's streams.
+    pub(crate) fn close_streams(
+        &mut self,
+        phase: &Phase,
+        collector: Collector,
+        ends: Ends,
+        notes: &mut Vec<String>,
+    ) -> Vec<StreamEnd> {
+        let mut streams = collector.finish();
+        for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
+            end.data = self.supplies.written(stream, self.plan.drawn_by());
+        }
+        notes.extend(ends.close(&mut streams));
+        let driver = self.driver.take();
+        for (end, driver) in streams.iter_mut().filter(|end| end.replayed.is_some()).zip(driver) {
+            end.at_driver = Some(driver.end());
+        }
+        streams
+    }
+}
+
+/// Adds a worker's totals to its stream's.
+pub(crate) fn add_totals(stream: &mut StreamEnd, outcome: &Outcome) {
+    stream.window_ns = stream.window_ns.max(outcome.window_ns);
+    stream.replayed = outcome.replayed.clone().or(stream.replayed.take());
+    stream.lanes.extend(outcome.lanes.iter().cloned());
+    for end in &outcome.priorities {
+        PriorityEnd::add(&mut stream.priorities, end);
+    }
+    for (kind, of_worker) in Kind::ALL.into_iter().zip(&outcome.totals) {
+        if *of_worker == Issued::default() {
+            continue;
+        }
+        let sum: &mut Issued = stream.issued.entry(kind).or_default();
+        sum.ops += of_worker.ops;
+        sum.bytes += of_worker.bytes;
+        sum.short += of_worker.short;
+        sum.max_ns = sum.max_ns.max(of_worker.max_ns);
+        for (errno, count) in &of_worker.errors {
+            *sum.errors.entry(*errno).or_default() += count;
+        }
+    }
+}
+
+/// Operations of a kind that a worker submitted, successful or not.
+pub(crate) fn attempted(outcome: &Outcome, kind: Kind) -> u64 {
+    let of = &outcome.totals[kind as usize];
+    of.ops + of.errors.values().sum::<u64>()
+}
+
+/// Notes about the first unexpected data that each worker read.
+pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
+    let words = |(who, outcome): &(Who, Outcome)| {
+        let Difference { file, offset, length, at } = outcome.difference?;
+        let target = phase.streams.get(who.stream)?.targets.get(usize::from(file))?;
+        let path = &plan.targets.get(*target)?.path;
+        Some(format!(
+            "verify failed: {path}, offset {offset}, length {length}: byte {at} of it is not what should be there"
+        ))
+    };
+    outcomes.iter().filter_map(words).collect()
+}
+
+/// Note about workers that had to wait for the log.
+pub(crate) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
+    let waits: u64 = outcomes.iter().map(|(_, outcome)| outcome.log_waits).sum();
+    (waits > 0).then(|| {
+        format!("workers waited {waits} times until the log had taken their operations over, which made them slower")
+    })
+}
+
+/// Notes about workers that searched for a depth.
+pub(crate) fn found_depths(phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
+    let words = |(who, outcome): &(Who, Outcome)| {
+        let FoundDepth { depth, is_last } = outcome.depth?;
+        let target = phase.streams.get(who.stream)?.latency_target?;
+        let rule = format!("worker {}, --latency-target {}", who.worker, target.to_flag());
+        Some(match (is_last || target.goes_on, depth) {
+            (true, _) => format!("{rule}: {depth} in flight"),
+            (false, 1) => format!("{rule}: not met with one operation in flight"),
+            (false, _) => format!(
+                "{rule}: the search had not ended; the figures are of the last window, with {depth} in flight"
+            ),
+        })
+    };
+    outcomes.iter().filter_map(words).collect()
+}
+
+/// What a worker cost, and how it ended.
+pub(crate) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
+    WorkerEnd {
+        worker: who.worker,
+        stream: who.stream,
+        wall_ns: outcome.wall_ns,
+        user_ns: outcome.usage.user_ns,
+        system_ns: outcome.usage.system_ns,
+        counted: outcome.counted.map_or_else(
+            || Err("the worker did not begin".into()),
+            |c| c.map(|c| [c.cycles, c.instructions]),
+        ),
+        faults: Some([outcome.usage.minor_faults, outcome.usage.major_faults]),
+        switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
+        depth: outcome.depth,
+        depth_counts: outcome.depth_counts,
+        turns: outcome.turns,
+        ops: outcome.totals.iter().map(|t| t.ops).sum(),
+        ready_ns: outcome.ready_ns.unwrap_or_else(|| Err("the worker did not begin".into())),
+        io: outcome.io.unwrap_or_else(|| Err("the worker did not begin".into())),
+        used: outcome.granted.used,
+        fallbacks: outcome.granted.fallbacks,
+        error: outcome.error,
+    }
+}
+
+/// The operations logged so far.
+#[derive(Debug, Default)]
+pub struct OpLog {
+    all: Vec<WorkerLog>,
+    /// For each worker of the current phase, its index in `all` if it is logged.
+    present: Vec<Option<usize>>,
+    bytes: usize,
+}
+
+impl OpLog {
+    /// Prepares for the workers of a phase.
+    pub fn begin(&mut self, plan: &Plan, start: &RunStart, run: usize) {
+        let Some(job) = plan.jobs.get(start.job) else { return };
+        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+        self.present.clear();
+        let Some(phase) = job.phases.get(start.phase) else { return };
+        for (stream, of) in phase.streams.iter().enumerate() {
+            let first = first_number(job, start.phase, stream);
+            // Intervals of fio's logs count from the end of the ramp.
+            let ramp_ns = if plan.typed.is_some() { phase.warmup_ns } else { 0 };
+            for number in first..first + of.workers {
+                self.present.push(of.log_interval_ns.map(|interval_ns| {
+                    self.all.push(WorkerLog {
+                        run,
+                        job: start.job,
+                        phase: start.phase,
+                        stream,
+                        number,
+                        began_unix_ms: began,
+                        rows: Rows::new(of.delay_ns.max(ramp_ns), interval_ns),
+                    });
+                    self.all.len() - 1
+                }));
+            }
+        }
+    }
+
+    /// Takes over a worker's operations.
+    pub fn take(&mut self, who: Who, operations: &[Operation]) {
+        let place = self.present.get(who.worker as usize).copied().flatten();
+        if let Some(log) = place.and_then(|place| self.all.get_mut(place)) {
+            self.bytes += log.rows.take(operations);
+        }
+    }
+
+    /// Why the log cannot grow any more, if so.
+    pub fn full(&self) -> Option<String> {
+        (self.bytes > MAX_BYTES).then(|| {
+            format!(
+                "the log of operations has reached {} of memory, the most that is kept; type --op-log-interval 100ms (of fio log_avg_msec=100) for a line per interval, or a shorter --time",
+                show_bytes(MAX_BYTES as u64)
+            )
+        })
+    }
+}
+
+/// Number of a stream's first worker over all phases of its job, from 1. A stream that reads back has the numbers of its
+/// writer, which is the same thread in fio.
+fn first_number(job: &Job, phase: usize, stream: usize) -> u32 {
+    let of = |phase: usize| job.phases.get(phase).map_or(&[][..], |p| &p.streams);
+    let back = of(phase).get(stream).and_then(Stream::reads_back);
+    let (phase, stream) = phase.checked_sub(1).zip(back).unwrap_or((phase, stream));
+    let before = (0..phase).flat_map(of).chain(of(phase).iter().take(stream));
+    before.filter(|s| s.reads_back().is_none()).map(|s| s.workers).sum::<u32>() + 1
+}
+
+/// The files of a log, checked for writing.
+#[derive(Debug)]
+pub struct Files {
+    all: Vec<(LogFile, Outlet)>,
+    rules: Rules,
+}
+
+impl Files {
+    /// Decides where the logs of a plan go; `reports` are the other output files.
+    ///
+    /// # Errors
+    /// As [`Rules::decide`], and if two files have the same name.
+    pub fn decide(plan: &Plan, rules: Rules, reports: &[PathBuf]) -> Result<Self, Failure> {
+        let files = report::log_files(plan);
+        let mut paths: Vec<PathBuf> = files.iter().map(|file| name::path(&file.path)).collect();
+        if !files.is_empty() {
+            paths.extend_from_slice(reports);
+        }
+        let outlets = crate::files::output::decide_all(&paths, &rules)?;
+        Ok(Self { all: files.into_iter().zip(outlets).collect(), rules })
+    }
+
+    /// Writes the logs. If one fails, the others are still written.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] with each file that could not be written.
+    pub fn write(&self, log: &OpLog) -> Result<(), Failure> {
+        let mut refused = Vec::new();
+        for (file, outlet) in &self.all {
+            if let Err(why) = outlet.write(&file.content(&log.all), &self.rules) {
+                refused.push(why.message().to_owned());
+            }
+        }
+        if refused.is_empty() { Ok(()) } else { Err(Failure::Refused(refused.join("; "))) }
+    }
+}
+
+#[test]
+fn blocks_of_workers_share_rows_and_totals_lose_nothing() {
+    let mut collector = Collector::new(1, 10);
+    for worker in 0..2 {
+        for i in 0..200 {
+            collector.add(Who { worker, stream: 0 }, &block(i * 10 + 1, i * 10 + 10, 3));
+        }
+    }
+    let so_far = collector.so_far();
+    assert_eq!((so_far[0].window_ns, so_far[0].issued[&Kind::Read].ops), (1999, 1200));
+    let rows = collector.take_rows(u64::MAX).map_or(0, |i| {
+        assert_eq!(i.rows.iter().map(|r| r.cells[&Kind::Read].0).sum::<u64>(), 1200);
+        assert!(i.merged > 0);
+        i.rows.len()
+    });
+    assert!(rows <= ROWS_PER_SECOND as usize, "{rows}");
+    let totals = collector.finish();
+    assert_eq!(totals[0].kinds[&Kind::Read].latency.count(), 1200);
+    assert_eq!(totals[0].kinds[&Kind::Read].bytes, 1200 * 4096);
+}
+
+#[test]
+fn workers_are_separate_if_requested() {
+    use model::job::{Access, Pattern};
+    let mut stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 1, 2, "null");
+    stream.each_worker_ns = Some(20_000_000);
+    let phase = Phase { warmup_ns: 0, time_ns: 40_000_000, cooldown_ns: 0, streams: vec![stream] };
+    let mut collector = Collector::for_phase(&phase, 10_000_000);
+    for (worker, ops) in [(1, 5), (0, 3)] {
+        for i in 0..4 {
+            collector.add(Who { worker, stream: 0 }, &block(i * 10_000_000 + 1, (i + 1) * 10_000_000, ops));
+        }
+    }
+    let lanes = collector.finish().remove(0).lanes;
+    let of = |lane: &LaneEnd| {
+        let read = &lane.kinds[&Kind::Read];
+        let course: Vec<u64> = read.course.iter().map(|b| b.0).collect();
+        (lane.worker, lane.lane, read.bytes, read.latency.count(), course)
+    };
+    let all: Vec<_> = lanes.iter().map(of).collect();
+    assert_eq!(all, [(0, 0, 12 * 4096, 12, vec![6, 6]), (1, 0, 20 * 4096, 20, vec![10, 10])]);
+}
+
+#[test]
+fn a_block_cut_off_by_a_failure_keeps_its_operations() {
+    let mut collector = Collector::new(1, 10);
+    collector.add(Who { worker: 0, stream: 0 }, &block(75, 0, 2));
+    let rows = collector.take_rows(u64::MAX).map(|i| i.rows).unwrap_or_default();
+    let spans: Vec<_> = rows.iter().map(|r| (r.start_ns, r.end_ns, r.cells[&Kind::Read].0)).collect();
+    assert_eq!(spans, [(75, 75, 2)]);
+}
+
+#[test]
+fn intervals_divide_the_periods_of_stop_rules() {
+    use model::job::{Access, MinRate, Pattern, PerKind, Quantity, Steady, Stream};
+    let plain = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 1, 1, "sync");
+    let interval = |time_ms: u64, steady_ms: Option<u64>, least_ms: Option<u64>, stretches_ms: &[u64]| {
+        let ns = |ms: u64| ms * 1_000_000;
+        let steady = steady_ms.map(|every_ms| Steady {
+            quantity: Quantity::Iops,
+            slope: false,
+            limit: 20.0,
+            percent: true,
+            window_ns: ns(every_ms) * 3,
+            after_ns: 0,
+            every_ns: ns(every_ms),
+        });
+        let least = PerKind { read: 1, write: 1, trim: 1 };
+        let min_rate = least_ms.map(|ms| MinRate { quantity: Quantity::Iops, least, every_ns: ns(ms) });
+        let mut streams = vec![Stream { steady, min_rate, ..plain.clone() }];
+        streams
+            .extend(stretches_ms.iter().map(|ms| Stream { each_worker_ns: Some(ns(*ms)), ..plain.clone() }));
+        interval_ns(&Phase { warmup_ns: 0, time_ns: ns(time_ms), cooldown_ns: 0, streams }) / 1_000_000
+    };
+    // A hundredth of the time, from 10 ms to 1 s.
+    assert_eq!([500, 30_000, 200_000].map(|ms| interval(ms, None, None, &[])), [10, 300, 1000]);
+    // 300 ms does not divide a second, and 70 ms does not divide its tenth, the period of a least rate.
+    assert_eq!(interval(30_000, Some(1000), None, &[]), 250);
+    assert_eq!(interval(7_000, None, Some(1000), &[]), 50);
+    assert_eq!(interval(30_000, Some(3000), Some(10_000), &[]), 250);
+    assert_eq!(interval(90_000, None, None, &[500]), 500);
+    assert_eq!(interval(90_000, Some(1500), None, &[1000, 700]), 100);
+    // No interval is that short.
+    assert_eq!(interval(30_000, Some(1), None, &[]), 10);
+    assert_eq!(interval(30_000, Some(1000), None, &[333]), 10);
+    // Totals alone have no stretches.
+    assert_eq!(interval(30_000, None, None, &[0]), 300);
+}

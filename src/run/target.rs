@@ -1,0 +1,613 @@
+//! Prepared targets: the files and devices of the plan, ready to be opened by workers.
+//!
+//! 1. [`Ready::prepare`] makes or opens each target once. [`open_others`] waits for the files of other hosts and writes
+//!    this host's part of shared ones.
+//! 2. Before a run: checks that the target is still the planned one and unused, evicts it, and waits for dirty pages. Rows
+//!    of layers find the blocks that the device stores the file in, and prove them by their content.
+//! 3. After a run: makes the writes stable.
+
+use crate::failure::Failure;
+use crate::fleet::Fleet;
+use crate::live::{Left, Live};
+use crate::run::Measurement;
+use engine::source::{Pieces, own_blocks};
+use machine::root::Root;
+use machine::test_file::TestFile;
+use machine::{extents, kept_file, page_cache, safety};
+use model::evidence::Moment;
+use model::fleet::Part;
+use model::job::{Cache, OwnBlocks, Phase, Shared, Stream};
+use model::plan::{Common, MadeFor, Plan, Role, Target};
+use model::record::{SyncFailure, SyncedBy, Trial, WorkerEnd};
+use model::study::Study;
+use model::{Known, name};
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A prepared target.
+pub struct Ready {
+    target: Target,
+    made: Option<TestFile>,
+    /// Descriptor to check pages, evict and sync; `None` if nothing is touched.
+    handle: Option<File>,
+    bytes: u64,
+    notes: Vec<String>,
+    /// The parts that are read; `None` means all.
+    pieces: Option<Pieces>,
+    /// Whether another program had created the file, empty, before fathom filled it.
+    found_empty: bool,
+    /// Mark of a file that fathom made and keeps. The last field: dropping it completes the mark after all else is closed.
+    _writing: Option<kept_file::Writing>,
+}
+
+impl Ready {
+    /// Makes or opens a target.
+    ///
+    /// # Errors
+    /// Why the file cannot be made or opened.
+    pub fn prepare(
+        root: &Root,
+        plan: &Plan,
+        index: usize,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Self, Failure> {
+        let mut target = plan.targets[index].clone();
+        let path = &name::path(&target.path);
+        let (mut writing, found_empty) = keep(root, plan.drawn_by(), &mut target, stop, progress)?;
+        let streams = plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
+        let mut its = streams.filter(|stream| stream.targets.contains(&index));
+        if let Some(writing) = &mut writing
+            && !its.any(|stream| stream.renews_file() || stream.moves_no_data())
+        {
+            writing.at_most(target.bytes);
+        }
+        let common = plan.common(index);
+        let (made, handle) = match target.role {
+            Role::None => (None, None),
+            // Another host makes it. It is opened when all have made theirs.
+            Role::Made if common.is_some_and(|c| !plan.is_rank(c.maker)) => (None, None),
+            Role::Made => {
+                safety::must_be_at(root, path, target.identity.as_ref())?;
+                let how = (plan.drawn_by(), Duration::from_nanos(plan.making_ns));
+                let made = match common {
+                    Some(common) if target.made_for == MadeFor::All => {
+                        TestFile::begin_common((path, &common.name), target.bytes)?
+                    }
+                    Some(common) => {
+                        let at = (path.as_path(), common.name.as_str());
+                        TestFile::make_common(at, target.bytes, how, stop, progress)?
+                    }
+                    None => TestFile::make(path, target.bytes, how, stop, progress)?,
+                };
+                let handle = made.file().try_clone().map_err(|e| refuse(path, &e))?;
+                (Some(made), Some(handle))
+            }
+            // `safety` holds a claim for writing while the process lives, so the device cannot be mounted.
+            Role::Device => {
+                let planned = target.identity.as_ref();
+                let file = safety::open_device(root, path, planned, target.writable, Cache::Buffered)?;
+                (None, Some(file))
+            }
+            Role::File => {
+                safety::must_be_at(root, path, target.identity.as_ref())?;
+                (None, Some(File::open(path).map_err(|e| refuse(path, &e))?))
+            }
+        };
+        let mut notes = made.as_ref().map_or(Vec::new(), |made| made.notes().to_vec());
+        if let Some(file) = handle.as_ref().filter(|_| target.role != Role::Made) {
+            safety::must_be_open(root, path, file, target.identity.as_ref())?;
+            if target.writable {
+                notes.extend(safety::users_unseen(root, path, file, target.unseen_users)?);
+            }
+        }
+        notes.extend(
+            target
+                .other_names
+                .iter()
+                .map(|name| format!("{name} and {} are the same: it is one target, used once", target.path)),
+        );
+        let bytes = made.as_ref().map_or(target.bytes, TestFile::bytes);
+        Ok(Self { target, made, handle, bytes, notes, pieces: None, found_empty, _writing: writing })
+    }
+
+    /// Opens a file made by another host, and names it if it is missing. `ended` reports an early end of the measurement.
+    ///
+    /// # Errors
+    /// Why it cannot be opened.
+    pub fn find(&mut self, common: &Common, maker: &str, ended: &Arc<AtomicBool>) -> Result<(), Failure> {
+        let path = &name::path(&self.target.path);
+        let made = TestFile::of_another((path, &common.name), maker, ended)?;
+        self.handle = Some(made.file().try_clone().map_err(|e| refuse(path, &e))?);
+        self.bytes = made.bytes();
+        self.made = Some(made);
+        Ok(())
+    }
+
+    /// Writes this host's parts of a shared file.
+    ///
+    /// # Errors
+    /// Why they cannot be written.
+    pub fn fill_parts(
+        &mut self,
+        parts: impl Iterator<Item = Range<u64>>,
+        how: (u64, u64),
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), Failure> {
+        let Some(made) = &mut self.made else { return Ok(()) };
+        Ok(made.fill_parts(parts, how, stop, progress)?)
+    }
+
+    /// Inspects a shared file after all hosts have written it.
+    pub fn prove(&mut self) {
+        if let Some(made) = &mut self.made {
+            made.prove_common();
+            self.notes.extend(made.notes().iter().cloned());
+        }
+    }
+
+    /// Alignment of offsets and lengths in its open mode.
+    pub fn align(&self) -> u32 {
+        self.target.block_bytes
+    }
+
+    /// Usable bytes.
+    pub fn bytes(&self) -> u64 {
+        self.pieces.as_ref().map_or(self.bytes, Pieces::bytes)
+    }
+
+    /// Restricts reads to these pieces, as if they were contiguous.
+    pub fn read_at(&mut self, pieces: Pieces) {
+        self.pieces = Some(pieces);
+    }
+
+    /// The pieces that are read.
+    pub fn pieces(&self) -> Option<&Pieces> {
+        self.pieces.as_ref()
+    }
+
+    /// Notes from its preparation.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Descriptor to check pages, evict and sync.
+    pub fn handle(&self) -> Option<&File> {
+        self.handle.as_ref()
+    }
+
+    /// Checks that the target may still be touched or written: its path leads to the planned file, and no process has
+    /// begun to use it. Users that cannot be detected were reported at the preparation.
+    ///
+    /// # Errors
+    /// If the path leads elsewhere or nowhere, another process uses the target, or this cannot be determined any more.
+    pub fn may_be_used(&self, root: &Root, write: bool) -> Result<(), Failure> {
+        // A file that fathom made is its own while open, whatever happens to its name.
+        if matches!(self.target.role, Role::Made | Role::None) {
+            return Ok(());
+        }
+        let path = &name::path(&self.target.path);
+        safety::must_be_at(root, path, self.target.identity.as_ref())?;
+        if let Some(file) = self.handle.as_ref().filter(|_| write) {
+            safety::users_since(root, path, file, self.target.unseen_users)?;
+        }
+        Ok(())
+    }
+
+    /// Opens it again for a worker.
+    ///
+    /// # Errors
+    /// Why it cannot be opened: no direct I/O, no write permission, or replaced by something else.
+    pub fn open(&self, root: &Root, cache: Cache, write: bool) -> Result<File, Failure> {
+        let path = &name::path(&self.target.path);
+        if write && !self.target.writable {
+            return Err(Failure::Refused(format!("{} was planned for reading only", name::shown(path))));
+        }
+        let planned = self.target.identity.as_ref();
+        let refuse = |e| refuse_flags(path, cache, &e);
+        if let Some(made) = &self.made {
+            return made.reopen(cache, write).map_err(refuse);
+        }
+        if self.target.role == Role::Device {
+            return Ok(safety::open_device(root, path, planned, write, cache)?);
+        }
+        safety::must_be_at(root, path, planned)?;
+        let file = safety::open_file(path, write, cache).map_err(refuse)?;
+        safety::must_be_open(root, path, &file, planned)?;
+        Ok(file)
+    }
+}
+
+/// Makes a file that the plan creates and keeps, inspects it, and marks it as being written. Also returns whether another
+/// program had created it, empty.
+fn keep(
+    root: &Root,
+    seed: u64,
+    target: &mut Target,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(Option<kept_file::Writing>, bool), Failure> {
+    let path = &name::path(&target.path);
+    let Some(create) = target.create else {
+        let may_be_ours = target.role == Role::File && target.writable;
+        let writing = may_be_ours.then(|| kept_file::Writing::begin(path)).flatten();
+        if target.only_by_mark && writing.is_none() {
+            return Err(Failure::Refused(format!(
+                "{0}: another program wrote this file just now, so it is no longer fathom's to write; type --destroy {0} to overwrite it",
+                name::shown(path)
+            )));
+        }
+        return Ok((writing, false));
+    };
+    // The path is either empty, or has what the plan found.
+    let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
+    let made = machine::identity::of_path(path).map_err(|e| refuse(path, &e))?;
+    target.identity = Some(machine::identity::marked(root, made));
+    Ok((kept.writing, kept.found_empty))
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        let path = &name::path(&self.target.path);
+        let planned = self.target.identity.as_ref();
+        let is_it =
+            || machine::identity::of_path(path).is_ok_and(|now| planned.is_some_and(|p| p.is_same(&now)));
+        if self.target.create.is_some_and(|create| create.unlink) && is_it() {
+            // If removal fails, the file remains and the next call may use it. A file that another program created
+            // remains, empty.
+            let _ = if self.found_empty {
+                File::options().write(true).open(path).and_then(|file| file.set_len(0))
+            } else {
+                std::fs::remove_file(path)
+            };
+        }
+    }
+}
+
+fn refuse(path: &Path, error: &std::io::Error) -> Failure {
+    let cure = match error.kind() {
+        std::io::ErrorKind::PermissionDenied => format!("; {}", sys::error_advice::of_others()),
+        _ => sys::cause(error).to_owned(),
+    };
+    Failure::Refused(format!("{} cannot be opened: {error}{cure}", name::shown(path)))
+}
+
+/// Why a target cannot be opened in a cache mode.
+pub(crate) fn refuse_flags(path: &Path, cache: Cache, error: &std::io::Error) -> Failure {
+    if cache.is_direct() && error.kind() == std::io::ErrorKind::InvalidInput {
+        return Failure::Refused(format!(
+            "{}: its file system refuses direct I/O ({error}); type --cache buffered, which measures the \
+             page cache",
+            name::shown(path)
+        ));
+    }
+    refuse(path, error)
+}
+
+/// Longest wait for write-back before a run.
+const SETTLE_LIMIT: Duration = Duration::from_secs(10);
+
+impl Measurement {
+    /// Checks that the targets of a phase are still the planned ones, and that no other process has begun to use those it
+    /// writes.
+    pub(crate) fn targets_may_be_used(&self, phase: &Phase) -> Result<(), Failure> {
+        for (index, ready) in self.targets.iter().enumerate() {
+            let mut streams = phase.streams.iter().filter(|s| s.targets.contains(&index)).peekable();
+            if streams.peek().is_some() {
+                ready.may_be_used(&self.root, streams.any(Stream::changes_targets))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the machine to rest before a run: evicts targets for cold runs, and waits for write-back. `None` means all
+    /// jobs.
+    pub(crate) fn rest(&mut self, job: Option<usize>) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.plan.cold {
+            return notes;
+        }
+        for (index, ready) in self.targets.iter().enumerate() {
+            let target = &self.plan.targets[index];
+            // Reads by other hosts must not come from this host's cache either.
+            let by_others = self.plan.common(index).is_some();
+            if job.is_some_and(|j| !self.plan.jobs[j].touches(index)) && !by_others {
+                continue;
+            }
+            // The remaining pages of a device that is only read belong to its file system.
+            let theirs = target.role == Role::Device && !target.writable;
+            let Some(handle) = ready.handle() else { continue };
+            if let Err(why) = page_cache::write_back(handle) {
+                notes.push(format!("what others left dirty could not be written back: {why}"));
+            }
+            match page_cache::evict(handle) {
+                Ok(pages) if pages.cached > 0 && !theirs => {
+                    notes.push(format!("{} pages of the target stayed in the page cache", pages.cached));
+                }
+                Ok(_) => {}
+                Err(why) => notes.push(format!("whether the target was evicted is not known: {why}")),
+            }
+        }
+        notes.extend(page_cache::settle(&self.root, SETTLE_LIMIT, &self.stop).note());
+        notes
+    }
+
+    /// Makes the writes stable. Returns how long that took from the last completion on, since dirty pages begin to reach
+    /// the device while workers end and counters are read. Also returns every failed sync, and every failed close of a
+    /// worker's file.
+    pub(crate) fn sync_targets(
+        &mut self,
+        (opened, workers): (Instant, &[WorkerEnd]),
+        notes: &mut Vec<String>,
+    ) -> Result<(Option<u64>, Vec<SyncFailure>), Failure> {
+        let start = last_completion(opened, workers);
+        let mut synced = false;
+        let mut failures = Vec::new();
+        for (target, ready) in self.targets.iter().enumerate() {
+            let Some(handle) = ready.handle() else { continue };
+            synced = true;
+            if let Err(e) = handle.sync_data() {
+                notes.push(format!("the final sync of {} failed: {e}", self.path_of(target)));
+                let errno = e.raw_os_error().unwrap_or(0);
+                failures.push(SyncFailure { target, call: SyncedBy::FinalSync, errno });
+            }
+        }
+        for (target, errno) in self.close_errors.take() {
+            let failure = SyncFailure { target, call: SyncedBy::Close, errno };
+            if !failures.contains(&failure) {
+                let path = self.path_of(target);
+                notes.push(format!("closing {path} failed: {}", io::Error::from_raw_os_error(errno)));
+                failures.push(failure);
+            }
+        }
+        // A target without files has its own clock, and nothing to sync.
+        let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
+        self.keep(Moment::Synced, true)?;
+        Ok((failures.is_empty().then_some(took), failures))
+    }
+}
+
+impl Measurement {
+    /// The path of a target, as the plan has it.
+    pub(crate) fn path_of(&self, target: usize) -> &str {
+        self.plan.targets.get(target).map_or("a target", |target| target.path.as_str())
+    }
+}
+
+/// When the last worker ended. This may be in the future if the workers' clock differs from the machine's.
+fn last_completion(opened: Instant, workers: &[WorkerEnd]) -> Instant {
+    let wall_ns = workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
+    opened.checked_add(Duration::from_nanos(wall_ns)).unwrap_or(opened)
+}
+
+/// Opens the files of other hosts, and writes this host's parts of shared ones. Shows the time `left`, if known.
+pub(crate) fn open_others(
+    plan: &Plan,
+    targets: &mut [Ready],
+    fleet: &Fleet,
+    (stop, live, left): (&Arc<AtomicBool>, &Live, Option<Left>),
+) -> Result<(), Failure> {
+    let named = |at: usize| Some((at, plan.common(at)?));
+    let common: Vec<(usize, &Common)> = (0..plan.targets.len()).filter_map(named).collect();
+    if common.is_empty() {
+        return Ok(());
+    }
+    let interrupted = |why: Failure| if stop.load(Ordering::Relaxed) { Failure::Interrupted } else { why };
+    live.step_of("waiting for the test files of the other hosts", left);
+    fleet.all_made()?;
+    for (at, file) in common.iter().filter(|(_, file)| !plan.is_rank(file.maker)) {
+        targets[*at].find(file, &fleet.name(file.maker), stop).map_err(interrupted)?;
+    }
+    let shared: Vec<usize> =
+        common.iter().map(|c| c.0).filter(|at| plan.targets[*at].made_for == MadeFor::All).collect();
+    for at in &shared {
+        let parts = parts(plan, *at)?;
+        let total = parts.iter().map(Parts::bytes).sum();
+        live.step_of(&format!("writing this host's part of {}", plan.targets[*at].path), left);
+        let since = Instant::now();
+        let mut progress = |done: u64, total: u64| match left {
+            Some(left) => live.tick(left),
+            None => live.tick_step(done, total, Left::by(since, done, total)),
+        };
+        let places = parts.into_iter().flat_map(Parts::places);
+        targets[*at]
+            .fill_parts(places, (total, plan.drawn_by()), stop, &mut progress)
+            .map_err(interrupted)?;
+    }
+    if shared.is_empty() {
+        return Ok(());
+    }
+    // A part that is not written yet would be a hole.
+    live.step_of("waiting for the other hosts' parts of the test file", left);
+    fleet.all_made()?;
+    for at in shared {
+        targets[at].prove();
+    }
+    Ok(())
+}
+
+/// Bytes of a file that this host writes.
+enum Parts {
+    /// The blocks of a worker, from an offset on.
+    Blocks(OwnBlocks, u64),
+    /// Bytes that belong to no worker.
+    Rest(Range<u64>),
+}
+
+impl Parts {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Blocks(blocks, _) => blocks.bytes(),
+            Self::Rest(rest) => rest.end - rest.start,
+        }
+    }
+
+    fn places(self) -> Box<dyn Iterator<Item = Range<u64>>> {
+        match self {
+            Self::Blocks(blocks, base) => {
+                Box::new(blocks.places().map(move |place| base + place.start..base + place.end))
+            }
+            Self::Rest(rest) => Box::new(std::iter::once(rest)),
+        }
+    }
+}
+
+/// The parts of a shared file that this host writes: those of its workers, by the first stream that shares it. The first
+/// host also writes what is before and after all parts.
+fn parts(plan: &Plan, target: usize) -> Result<Vec<Parts>, Failure> {
+    let mut all = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
+    let sharing = |s: &&Stream| s.shared.is_some() && s.targets.contains(&target);
+    let bytes = plan.targets[target].bytes;
+    let Some((stream, shared)) = all.find(sharing).and_then(|s| Some((s, s.shared?))) else {
+        return Ok(vec![Parts::Rest(0..bytes)]);
+    };
+    of_stream((stream, shared), bytes, plan.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 }))
+        .map_err(Failure::Usage)
+}
+
+fn of_stream((stream, shared): (&Stream, Shared), bytes: u64, part: Part) -> Result<Vec<Parts>, String> {
+    let (workers, base) = (u64::from(stream.workers), stream.access.offset_bytes.min(bytes));
+    let tasks = u64::from(part.hosts) * workers;
+    let span = (bytes - base).min(stream.access.span_bytes);
+    let mut parts = Vec::new();
+    let mut whole = 0;
+    for worker in 0..workers {
+        let own = own_blocks((stream, shared), span, (u64::from(part.rank) * workers + worker, tasks))?;
+        whole = own.bytes() * tasks;
+        parts.push(Parts::Blocks(own, base));
+    }
+    if part.rank == 0 {
+        parts.extend([Parts::Rest(0..base), Parts::Rest(base + whole..bytes)]);
+    }
+    Ok(parts)
+}
+
+impl Measurement {
+    /// Finds the blocks of every row that needs them. Returns the rows where this fails.
+    pub(crate) fn unplaced_rows(&mut self) -> Vec<Trial> {
+        let Study::Layers(comparison) = &self.plan.study else { return Vec::new() };
+        let jobs: Vec<usize> = comparison.layers.iter().filter(|r| r.stored).map(|r| r.job).collect();
+        let trial = |job: usize, why: String| Trial {
+            job,
+            moved_bytes: Err(why.clone()),
+            refusal: None,
+            calls: Err(why),
+        };
+        jobs.into_iter().filter_map(|job| Some(trial(job, self.place_row(job).err()?))).collect()
+    }
+
+    /// Finds the blocks that a row reads if it reads a device below the file. Returns a description.
+    pub(crate) fn place_row(&mut self, job: usize) -> Known<Option<String>> {
+        let Study::Layers(comparison) = &self.plan.study else { return Ok(None) };
+        if !comparison.layers.iter().any(|r| r.job == job && r.stored) {
+            return Ok(None);
+        }
+        let target_of =
+            |job: usize| Some(*self.plan.jobs.get(job)?.phases.first()?.streams.first()?.targets.first()?);
+        let above = comparison.layers.iter().find(|r| !r.stored).and_then(|r| target_of(r.job));
+        let above =
+            above.ok_or("nothing that is stored on it is measured, so nobody knows which blocks to read")?;
+        let below = target_of(job).ok_or("it has no target")?;
+        let (upper, lower) = (&self.targets[above], &self.targets[below]);
+        let handle = upper.handle().ok_or("what is stored on it is not open")?;
+        let (Some(place), Some(device)) = (self.places.get(above), self.places.get(below)) else {
+            return Err("where it is in the stack is not known".into());
+        };
+        let number = device.tops.first().and_then(|t| device.layers.get(*t)).map(|l| &l.number);
+        let layer = place
+            .layers
+            .iter()
+            .position(|l| Some(&l.number) == number)
+            .ok_or("it is not in the stack any more")?;
+        let access = &self.plan.jobs[job].phases[0].streams[0].access;
+        let span = access.span_bytes.min(upper.bytes());
+        let found = extents::pieces(&self.root, place, handle, span, layer)?;
+        let open = lower.open(&self.root, Cache::Direct, false).map_err(|e| e.message().to_owned())?;
+        extents::prove(handle, &open, &found, lower.align())?;
+        let largest = access.largest_bytes();
+        let pieces = Pieces::new(found.iter().map(|p| p.physical..p.physical + p.bytes), largest);
+        if pieces.bytes() == 0 {
+            return Err("no block fits into any of the pieces that the file is stored in".into());
+        }
+        self.targets[below].read_at(pieces);
+        Ok(Some(format!(
+            "it is read where that is stored which the rows above read: {}",
+            extents::show(&found)
+        )))
+    }
+
+    /// Reads the blocks of a job into the page cache, if the job shows the effect of the cache.
+    pub(crate) fn warm(&self, job: usize) -> Vec<String> {
+        let Study::Layers(comparison) = &self.plan.study else { return Vec::new() };
+        if !comparison.layers.iter().any(|r| r.job == job && r.warm) {
+            return Vec::new();
+        }
+        let streams = self.plan.jobs[job].phases.iter().flat_map(|p| &p.streams);
+        let fill = |target: &usize, access: &model::job::Access| {
+            let handle = self.targets.get(*target)?.handle()?;
+            page_cache::fill(handle, access.offset_bytes, access.span_bytes, &self.stop).err()
+        };
+        streams.flat_map(|s| s.targets.iter().filter_map(move |t| fill(t, &s.access))).collect()
+    }
+}
+
+#[test]
+fn a_marked_file_is_refused_after_another_program_wrote_it() {
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = dir.path().join("data");
+    std::fs::write(&path, "of another program").unwrap_or_else(|e| panic!("{e}"));
+    let mut target = Target {
+        path: name::text(&path),
+        role: Role::File,
+        bytes: 18,
+        block_bytes: 1,
+        writable: true,
+        identity: None,
+        unseen_users: false,
+        only_by_mark: true,
+        other_names: Vec::new(),
+        create: None,
+        made_for: MadeFor::Host,
+        common: None,
+    };
+    let prepared = |target: &mut Target| {
+        keep(&Root::real(), 0, target, &AtomicBool::new(false), &mut |_, _| ()).map(|_| ())
+    };
+    assert!(prepared(&mut target).is_err_and(|why| why.message().contains("--destroy")));
+    target.only_by_mark = false;
+    assert!(prepared(&mut target).is_ok());
+}
+
+#[test]
+fn sync_time_begins_at_the_last_completion() {
+    let worker = |wall_ns| WorkerEnd { wall_ns, ..WorkerEnd::default() };
+    let opened = Instant::now();
+    let last = last_completion(opened, &[worker(1_000_000), worker(3_000_000), worker(2_000_000)]);
+    assert_eq!(last - opened, Duration::from_millis(3));
+}
+
+#[test]
+fn all_hosts_write_each_byte_of_the_file_once() {
+    use model::job::{Access, Layout, Pattern};
+    let bytes = 1 << 20;
+    for layout in [Layout::Segmented, Layout::Strided, Layout::Blocks(20_000)] {
+        let mut stream = Stream::plain(Access::plain(Pattern::Sequential, 10_000, 100), 1, 3, "sync");
+        (stream.access.offset_bytes, stream.access.span_bytes) = (70_000, u64::MAX);
+        let mut written = vec![0_u8; bytes as usize];
+        for rank in 0..2 {
+            let part = Part { rank, hosts: 2, neighbours: 0 };
+            let parts = of_stream((&stream, Shared { layout, passes: None }), bytes, part)
+                .unwrap_or_else(|why| panic!("{why}"));
+            for byte in parts.into_iter().flat_map(Parts::places).flatten() {
+                written[byte as usize] += 1;
+            }
+        }
+        assert!(written.iter().all(|times| *times == 1), "{layout:?}");
+    }
+}

@@ -1,0 +1,835 @@
+//! `fathom verify`: writes, reads back, and reports the state of every block, also after a crash in between.
+//!
+//! 1. The verification becomes a workload of random writes, so that planning applies the same checks and refusals.
+//! 2. The target is prepared and written; a state file on disk says which blocks are stable.
+//! 3. The target is evicted and read back on this host, or on another one with `--shift-hosts`.
+//! 4. Each block is compared with its stamp. `model::verification` knows the expected blocks, `model::stamp` describes the
+//!    damage.
+//! 5. The verdict of all hosts is printed and sets the exit code.
+
+use crate::failure::Failure;
+use crate::files::output::{Replace, Rules, Spared};
+use crate::files::{Readers, output};
+use crate::fleet::{self, Fleet};
+use crate::live::{Left, Live};
+use crate::request::{Request, Work};
+use crate::run::target::Ready;
+use crate::show::{self, Outlets};
+use crate::signals::{self, INTERRUPTED};
+use crate::{files, plan, run};
+use engine::source::own_blocks;
+use engine::verifier::{Through, Writing};
+use engine::{engines, verifier};
+use machine::page_cache;
+use machine::root::Root;
+use model::evidence::BlockStat;
+use model::job::{Cache, Kind, Layout, PerKind, Sizes, Stream};
+use model::machine::{LayerKind, Machine, Place};
+use model::payload::split_mix;
+use model::plan::{Plan, Role};
+use model::report::Producer;
+use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
+use model::units::{show_bytes, show_count};
+use model::verification::{
+    Ending, Failures, Mark, OnHost, State, Verdict, Verification, Verifications, Verified,
+};
+use model::{Known, name};
+use report::{Format, Style};
+use std::fs::File;
+use std::io;
+use std::io::{ErrorKind, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The user's options.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Directory, file or device to verify.
+    pub target: Option<PathBuf>,
+    /// Write or check.
+    pub task: Task,
+    /// Operations in flight.
+    pub depth: u32,
+    /// Engine that writes and reads back.
+    pub engine: Option<EngineSpec>,
+    /// Cache mode of the target.
+    pub cache: Option<Cache>,
+    /// Read back without evicting the target.
+    pub cached: bool,
+    /// Format of the outcome.
+    pub format: &'static Format,
+    /// Additional output files.
+    pub outputs: Vec<PathBuf>,
+    /// Which files they may replace.
+    pub replace: Replace,
+    /// Print no progress.
+    pub quiet: bool,
+    /// How all hosts share one file; `None` if each has its own.
+    pub shared: Option<Layout>,
+    /// Each host reads back the data of the host this many ranks ahead; `None` means its own.
+    pub shift_hosts: Option<u32>,
+    /// How many ranks may run on one host.
+    pub ranks_per_host: Option<u32>,
+}
+
+/// Write and read back, or only read back.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// Write and read back.
+    Write(ToWrite),
+    /// Read back according to this state file.
+    Check(PathBuf),
+}
+
+/// What to write.
+#[derive(Clone, Debug)]
+pub struct ToWrite {
+    /// Bytes; `None` means the whole target.
+    pub size_bytes: Option<u64>,
+    /// First byte.
+    pub offset_bytes: Option<u64>,
+    /// Bytes of one operation.
+    pub block_bytes: u32,
+    /// How many times each block is written.
+    pub passes: u32,
+    /// Time after which writing stops.
+    pub time_ns: Option<u64>,
+    /// Writes between two syncs.
+    pub sync_every: u64,
+    /// Seed of the orders.
+    pub seed: Option<u64>,
+    /// Name of the target that may be overwritten.
+    pub destroy: Option<String>,
+    /// Paths of targets that may be written although their users may be hidden.
+    pub unseen_users: Vec<PathBuf>,
+    /// State file, if one is kept.
+    pub state: Option<PathBuf>,
+}
+
+/// Verifies, alone or as one of several hosts, and prints the outcome.
+///
+/// # Errors
+/// If nothing could be verified: invalid usage, refusal by the machine, or an interruption before the first write.
+pub fn verify(verify_options: &Options) -> Result<ExitCode, Failure> {
+    let fleet = fleet::join(&request_of_all_hosts(verify_options))?;
+    fleet.leave(verify_in(&fleet, verify_options))
+}
+
+fn verify_in(fleet: &Fleet, verify_options: &Options) -> Result<ExitCode, Failure> {
+    let host_task = HostTask::from_options(verify_options, fleet)?;
+    if let (HostTask::Check(state), Fleet::Alone) = (&host_task, fleet)
+        && let Some(outcome) = truncated_outcome(verify_options, state)
+    {
+        let mut spared = Spared::default();
+        spared.add(&check_target(verify_options, state), "the target of this call");
+        if let Task::Check(file) = &verify_options.task {
+            spared.add(file, "a state of this verification");
+        }
+        let outlets = show::outlets(&verify_options.outputs, verify_options.replace, spared)?;
+        return conclude(verify_options, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
+    }
+    let (plan, machine) = fleet.settle(plan::plan(&to_request(verify_options, &host_task)))?;
+    // One host reports a problem that all have.
+    let on_one_host = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
+    refuse_impossible(&plan, &host_task, verify_options).map_err(on_one_host)?;
+    let outlets = outlets(verify_options, (&plan, &machine), fleet)?;
+    let stop = signals::watch(machine::test_file::remove_all_now)
+        .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
+    // The watching thread reads the signals, so no I/O call here is interrupted.
+    sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
+    fleet.stops(&stop);
+    let mut run = VerifyRun::prepare(verify_options, (plan, machine), &host_task, (stop, fleet))?;
+    let outcome = match &host_task {
+        HostTask::Write(to_write, state) => run.write_and_read(to_write, state.as_deref())?,
+        HostTask::Check(state) => run.check(state)?,
+    };
+    let Some(hosts) = fleet.verified(outcome)? else { return Ok(ExitCode::SUCCESS) };
+    conclude(verify_options, hosts, &outlets, fleet)
+}
+
+/// Prints the outcome and returns the exit code.
+fn conclude(
+    verify_options: &Options,
+    hosts: Vec<OnHost>,
+    outlets: &Outlets,
+    fleet: &Fleet,
+) -> Result<ExitCode, Failure> {
+    let outcome =
+        Verifications { fathom: Producer { format: 1, version: env!("CARGO_PKG_VERSION").into() }, hosts };
+    show::put(&outcome, (verify_options.format, Style::default()), outlets, None)?;
+    Ok(match outcome.verdict() {
+        Verdict::Verified => ExitCode::SUCCESS,
+        Verdict::Damaged => ExitCode::from(1),
+        Verdict::Interrupted => ExitCode::from(fleet.over_code().unwrap_or(INTERRUPTED)),
+    })
+}
+
+/// Checks the output files: one host writes them, and never over a state file of this call.
+fn outlets(
+    verify_options: &Options,
+    (plan, machine): (&Plan, &Machine),
+    fleet: &Fleet,
+) -> Result<Outlets, Failure> {
+    let outputs = if fleet.tells() { verify_options.outputs.as_slice() } else { &[] };
+    let state = match &verify_options.task {
+        Task::Check(file) => Some(file),
+        Task::Write(to_write) => to_write.state.as_ref(),
+    };
+    let hosts = plan.part.map_or(1, |part| part.hosts);
+    let states = state.into_iter().flat_map(|file| (0..hosts).map(|by| fleet.file_of(file, Some(by))));
+    let mut spared = Spared::from_plan(plan, &machine.places);
+    let mut new = outputs.to_vec();
+    for state in states {
+        spared.add(&state, "a state of this verification");
+        // A new state file does not exist yet and cannot be protected by inode, so compare the names.
+        new.extend((!outputs.is_empty() && !state.exists()).then_some(state));
+    }
+    output::decide_all(&new, &Rules { flag: "-o", spared: spared.clone(), replace: verify_options.replace })?;
+    show::outlets(outputs, verify_options.replace, spared)
+}
+
+/// Write or check, with the state that belongs to this host.
+enum HostTask<'a> {
+    /// Write and read back; the state file, if one is kept.
+    Write(&'a ToWrite, Option<PathBuf>),
+    /// Read back according to a state.
+    Check(Box<State>),
+}
+
+impl<'a> HostTask<'a> {
+    /// The task of this host. Each host has its own state file.
+    ///
+    /// # Errors
+    /// If the state cannot be read, or cannot be kept.
+    fn from_options(verify_options: &'a Options, fleet: &Fleet) -> Result<Self, Failure> {
+        match &verify_options.task {
+            Task::Check(file) => {
+                let (own, file) =
+                    (fleet.file_of(file, None), fleet.file_of(file, verify_options.shift_hosts));
+                if verify_options.shift_hosts.is_some() && own == file {
+                    return Err(Failure::Usage(
+                        "--shift-hosts: the host so far on is each host itself; use a number that is no multiple of theirs"
+                            .into(),
+                    ));
+                }
+                Ok(Self::Check(Box::new(read(&file)?)))
+            }
+            Task::Write(to_write) => {
+                let state = to_write.state.as_deref().map(|file| fleet.file_of(file, None));
+                state.as_deref().map_or(Ok(()), check_state_path)?;
+                Ok(Self::Write(to_write, state))
+            }
+        }
+    }
+}
+
+/// The request of all hosts, before this host knows its rank.
+fn request_of_all_hosts(verify_options: &Options) -> Request {
+    let stream = StreamSpec {
+        shared: verify_options.shared,
+        shift_hosts: verify_options.shift_hosts,
+        ..StreamSpec::default()
+    };
+    workload(verify_options, vec![stream])
+}
+
+/// The verification as an ordinary workload.
+fn to_request(verify_options: &Options, host_task: &HostTask) -> Request {
+    let stream = StreamSpec {
+        depth: Some(verify_options.depth),
+        engine: verify_options.engine.clone(),
+        cache: verify_options.cache,
+        ..StreamSpec::default()
+    };
+    match host_task {
+        HostTask::Write(w, _) => {
+            let stream = StreamSpec {
+                bs: Some(PerKind::all(Sizes::Fixed(w.block_bytes))),
+                offset: w.offset_bytes,
+                size: w.size_bytes,
+                shared: verify_options.shared,
+                ..stream
+            };
+            let write = StreamSpec { rw: Some(Rw::Randwrite), ..stream.clone() };
+            // The data of another host is a separate target.
+            let read = verify_options.shift_hosts.map(|_| StreamSpec {
+                rw: Some(Rw::Randread),
+                shift_hosts: verify_options.shift_hosts,
+                ..stream
+            });
+            let request = workload(verify_options, std::iter::once(write).chain(read).collect());
+            Request {
+                job: JobSpec { seed: w.seed, ..request.job },
+                destroy: w.destroy.iter().cloned().collect(),
+                unseen_users: w.unseen_users.clone(),
+                ..request
+            }
+        }
+        HostTask::Check(state) => {
+            let v = &state.verification;
+            let read = StreamSpec {
+                rw: Some(Rw::Randread),
+                bs: Some(PerKind::all(Sizes::Fixed(v.block_bytes))),
+                offset: Some(v.offset_bytes),
+                // Blocks missing at the end of a truncated target are reported as lost, not refused.
+                size: Some(v.span_bytes().min(whole_blocks_of(&check_target(verify_options, state), v))),
+                ..stream
+            };
+            let request = workload(verify_options, vec![read]);
+            Request { targets: vec![check_target(verify_options, state)], ..request }
+        }
+    }
+}
+
+/// The typed target, or the one that the state names.
+fn check_target(verify_options: &Options, state: &State) -> PathBuf {
+    verify_options.target.clone().unwrap_or_else(|| name::path(&state.target))
+}
+
+/// Bytes of the complete blocks that a target still has.
+fn whole_blocks_of(path: &Path, v: &Verification) -> u64 {
+    let there = end_of(path).saturating_sub(v.offset_bytes);
+    there - there.checked_rem(u64::from(v.block_bytes)).unwrap_or(0)
+}
+
+/// Size of a file or block device; `u64::MAX` if it is something else or cannot be opened.
+fn end_of(path: &Path) -> u64 {
+    let has_an_end =
+        path.metadata().is_ok_and(|facts| facts.is_file() || facts.file_type().is_block_device());
+    let end = || File::open(path).ok()?.seek(SeekFrom::End(0)).ok();
+    if has_an_end { end().unwrap_or(u64::MAX) } else { u64::MAX }
+}
+
+/// A workload of phases with one stream each.
+fn workload(verify_options: &Options, streams: Vec<StreamSpec>) -> Request {
+    let phase = |stream| PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
+    Request {
+        command: std::env::args_os().map(name::text).collect(),
+        work: Work::Job,
+        job: JobSpec { phases: streams.into_iter().map(phase).collect(), ..JobSpec::default() },
+        source: None,
+        flags: Vec::new(),
+        targets: verify_options.target.iter().cloned().collect(),
+        destroy: Vec::new(),
+        unseen_users: Vec::new(),
+        hook: None,
+        against: None,
+        fail_if_slower: None,
+        keep: false,
+        expect_device: None,
+        budget_ns: None,
+        ranks_per_host: verify_options.ranks_per_host,
+        hosts: Vec::new(),
+    }
+}
+
+/// Refuses impossible requests: a check of a file that disappeared with its process, and hosts that would overwrite each
+/// other.
+fn refuse_impossible(plan: &Plan, host_task: &HostTask, verify_options: &Options) -> Result<(), Failure> {
+    let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
+    match host_task {
+        HostTask::Write(..) if plan.part.is_some() && !is_made && verify_options.shared.is_none() => Err(Failure::Usage(
+            "each host would write over what the others write into one file or device; type --shared segmented, so that \
+             each has a part of it, or name a directory, where each makes a file of its own"
+                .into(),
+        )),
+        HostTask::Write(_, Some(_)) if is_made => Err(Failure::Usage(
+            "--state is for what is still there after a crash, and a file that fathom makes in a directory is not; name an \
+             existing file (as `fallocate -l 1g FILE` or `truncate -s 1g FILE` make one) or a block device, with --destroy"
+                .into(),
+        )),
+        HostTask::Check(..) if is_made => Err(Failure::Usage(
+            "--check reads the file or device that was written with --state, and TARGET is a directory; name that file".into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Far above the size of any state file.
+const MAX_STATE_BYTES: u64 = 64 << 10;
+
+/// Keeps a state on disk.
+struct Keeper {
+    path: PathBuf,
+    state: State,
+}
+
+impl Keeper {
+    /// Begins a new state file.
+    ///
+    /// # Errors
+    /// If the name is taken, or the file cannot be written.
+    fn create(path: &Path, state: State) -> Result<Self, Failure> {
+        refuse_existing(path)?;
+        // Later updates open the directory again, independent of the working directory.
+        let path = std::path::absolute(path).map_err(|e| cannot_write_state(path, &e))?;
+        files::create(&path, state.text().as_bytes(), Readers::Umask)
+            .map_err(|e| cannot_write_state(&path, &e))?;
+        Ok(Self { path, state })
+    }
+
+    /// Stores a new mark. It is stable when this returns.
+    ///
+    /// # Errors
+    /// Why it is not.
+    fn keep(&mut self, mark: Mark) -> Result<(), String> {
+        self.state.mark = mark;
+        let was = self.path.metadata().ok();
+        files::replace_as(&self.path, self.state.text().as_bytes(), was.as_ref())
+            .map_err(|e| format!("--state {}: {e}; nothing more was written", name::shown(&self.path)))
+    }
+}
+
+/// Checks before any write whether a state can be kept there.
+///
+/// # Errors
+/// If the name is taken, or no file can be created there.
+fn check_state_path(path: &Path) -> Result<(), Failure> {
+    refuse_existing(path)?;
+    Rules { flag: "--state", spared: Spared::default(), replace: Replace::TextAlone }.decide(path).map(|_| ())
+}
+
+/// Refuses an existing name: that file may be the only evidence of an earlier crash.
+fn refuse_existing(path: &Path) -> Result<(), Failure> {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let path = name::shown(path);
+    Err(Failure::Usage(format!(
+        "--state {path} is there already; check it with `fathom verify --check {path}`, then remove it, or type another name"
+    )))
+}
+
+fn cannot_write_state(path: &Path, error: &io::Error) -> Failure {
+    Failure::Refused(format!("--state {} cannot be written: {error}; nothing else was", name::shown(path)))
+}
+
+/// Reads a state file.
+///
+/// # Errors
+/// Why it is invalid.
+fn read(path: &Path) -> Result<State, Failure> {
+    let read = files::text(path, MAX_STATE_BYTES);
+    let usage = |why: String| Failure::Usage(format!("--check {}: {why}", name::shown(path)));
+    let text = read.map_err(|e| usage(format!("{e}; name the file that --state wrote")))?;
+    State::parse(&text).map_err(|e| usage(format!("{e}; name the file that --state wrote")))
+}
+
+/// A running verification.
+struct VerifyRun {
+    root: Root,
+    plan: Plan,
+    fleet: Fleet,
+    targets: Vec<Ready>,
+    place: Place,
+    verification: Verification,
+    through: Through,
+    cached: bool,
+    /// Reads back the data of the host this many ranks ahead.
+    shift_hosts: Option<u32>,
+    stop: Arc<AtomicBool>,
+    live: Live,
+    notes: Vec<String>,
+}
+
+impl VerifyRun {
+    /// Makes or opens the target, together with the other hosts.
+    fn prepare(
+        verify_options: &Options,
+        (plan, machine): (Plan, Machine),
+        host_task: &HostTask,
+        (stop, fleet): (Arc<AtomicBool>, &Fleet),
+    ) -> Result<Self, Failure> {
+        let root = Root::real();
+        let live = Live::plain(verify_options.quiet || !fleet.tells());
+        let Some((stream, target)) = streams(&plan).next().zip(plan.targets.first()) else {
+            return Err(Failure::Usage("there is nothing to verify".into()));
+        };
+        run::name_leftovers(&plan, &live);
+        let targets = run::prepare_targets(&root, &plan, (&stop, &live, None), fleet)?;
+        let mut place = machine.places.into_iter().next().unwrap_or_default();
+        if let Some(handle) = targets[0].handle().filter(|_| target.role == Role::Made)
+            && let Ok(found) = machine::resolve::resolve_open(&root, handle, &name::path(&target.path))
+        {
+            place = found;
+        }
+        let mut notes: Vec<String> = targets.iter().flat_map(Ready::notes).cloned().collect();
+        notes.extend(analysis::engine_fallbacks(&plan));
+        let engine = engines::find(&stream.engine)
+            .ok_or_else(|| Failure::Usage(format!("--engine {}: there is no such engine", stream.engine)))?;
+        if engine.max_depth < stream.depth {
+            notes.push(format!(
+                "the engine {} has {} operation in flight at most",
+                engine.name, engine.max_depth
+            ));
+        }
+        if let Some(ram) = &place.ram {
+            notes.push(format!("this is memory ({ram}): it says nothing about what storage does with data"));
+        }
+        let verification = match host_task {
+            HostTask::Write(to_write, _) => new_verification(to_write, &plan, stream, targets[0].bytes())?,
+            HostTask::Check(state) => state.verification,
+        };
+        verification.check().map_err(Failure::Usage)?;
+        let (clock, _) = sys::clock::Clock::calibrate(false);
+        let through = Through {
+            engine,
+            options: stream.options.clone(),
+            cache: stream.cache,
+            depth: stream.depth,
+            clock,
+        };
+        let (cached, shift_hosts, fleet) = (verify_options.cached, verify_options.shift_hosts, fleet.clone());
+        Ok(Self {
+            root,
+            plan,
+            fleet,
+            targets,
+            place,
+            verification,
+            through,
+            cached,
+            shift_hosts,
+            stop,
+            live,
+            notes,
+        })
+    }
+
+    /// Writes, then reads back the data of this host or of another one.
+    fn write_and_read(&mut self, to_write: &ToWrite, state: Option<&Path>) -> Result<Verified, Failure> {
+        let v = self.verification;
+        let path = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
+        let kept = State::new(path.clone(), v, v.mark(0));
+        let mut keeper = match state {
+            Some(file) => Some(Keeper::create(file, kept.clone())?),
+            None => None,
+        };
+        let file = self.targets[0].open(&self.root, self.through.cache, true)?;
+        let words = |pass: u64| format!("writing pass {pass} of {}", v.passes);
+        self.live.begin(&words(1));
+        let since = Instant::now();
+        let live = &self.live;
+        let writing = Writing {
+            verification: &v,
+            until: to_write.time_ns.and_then(|ns| since.checked_add(Duration::from_nanos(ns))),
+            stop: &self.stop,
+            progress: &mut |done| self.show(since, done, v.writes()),
+            marked: &mut |mark| {
+                if mark.synced.is_multiple_of(v.blocks) && mark.synced < v.writes() {
+                    live.begin(&words(mark.synced / v.blocks + 1));
+                }
+                keeper.as_mut().map_or(Ok(()), |k| k.keep(mark))
+            },
+        };
+        let written = verifier::write(&self.through, file, writing).map_err(|e| refused(&path, &e))?;
+        let took = since.elapsed();
+        if let Some(refusal) = refusal(&path, &written.failures) {
+            return Err(refusal);
+        }
+        if written.ending == Ending::Time {
+            self.notes.push(format!(
+                "--time ended the writing after {} of {} writes",
+                show_count(written.mark.begun as f64),
+                show_count(v.writes() as f64)
+            ));
+        }
+        let mut outcome = self.outcome(written.mark);
+        outcome.state = state.map(name::text);
+        let (mark, ending) = (written.mark, written.ending);
+        outcome.written = Some((written, took));
+        if ending != Ending::Interrupted {
+            self.read_whose(&State { mark, ..kept }, &mut outcome)?;
+        }
+        outcome.notes.append(&mut self.notes);
+        Ok(outcome)
+    }
+
+    /// Reads back the data of this host or of another one, as soon as all hosts have written.
+    fn read_whose(&mut self, own: &State, outcome: &mut Verified) -> Result<(), Failure> {
+        if self.shift_hosts.is_some() {
+            self.live.begin("waiting for the other hosts");
+        }
+        match self.fleet.written(own.clone(), self.shift_hosts) {
+            Ok(theirs) => self.read(&theirs, outcome),
+            // The reporting host includes what this one wrote.
+            Err(_) if self.fleet.over_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Reads back according to a state.
+    fn check(&mut self, state: &State) -> Result<Verified, Failure> {
+        let mut outcome = self.outcome(state.mark);
+        self.read(state, &mut outcome)?;
+        outcome.notes.append(&mut self.notes);
+        Ok(outcome)
+    }
+
+    fn outcome(&self, mark: Mark) -> Verified {
+        Verified {
+            verification: self.verification,
+            mark,
+            target: self.plan.targets.first().map_or_else(String::new, |t| t.path.clone()),
+            place: self.place.clone(),
+            written: None,
+            read: None,
+            source: String::new(),
+            notes: Vec::new(),
+            state: None,
+            read_of: self.fleet.host_behind(self.shift_hosts),
+        }
+    }
+
+    /// Reads back, bypassing the page cache as far as possible.
+    fn read(&self, what: &State, outcome: &mut Verified) -> Result<(), Failure> {
+        let last = streams(&self.plan).last().and_then(|stream| self.targets.get(*stream.targets.first()?));
+        let Some(target) = last else { return Err(Failure::Usage("there is nothing to read back".into())) };
+        let evicted = self.evict(target);
+        let before = read_by_last_devices(&self.root, &self.place);
+        let v = &what.verification;
+        let file = target.open(&self.root, self.through.cache, false)?;
+        self.live.begin("reading back");
+        let since = Instant::now();
+        let mut progress = |done| self.show(since, done, v.blocks);
+        let seen = verifier::read_back(&self.through, file, v, what.mark, &self.stop, &mut progress)
+            .map_err(|e| refused(&outcome.target, &e))?;
+        let none_read = seen.blocks == 0 && !seen.interrupted;
+        if let Some(refusal) = refusal(&outcome.target, &seen.failures).filter(|_| none_read) {
+            return Err(refusal);
+        }
+        let failed = outcome.failed_writes() > 0;
+        let sound = seen.damaged == 0 && seen.failures == Failures::default();
+        if seen.must == 0 && sound && !failed && !seen.interrupted {
+            return Err(Failure::Refused(format!(
+                "{}: nothing to verify: no write was known to be stable when the writer stopped; let it write for longer, or \
+                 use a smaller --sync-every",
+                outcome.target
+            )));
+        }
+        outcome.source = match evicted {
+            Evicted::All => {
+                let after = read_by_last_devices(&self.root, &self.place);
+                let read = before.and_then(|before| Ok(after?.saturating_sub(before)));
+                source_of_reads(&self.place, outcome.bytes_of(seen.blocks), read)
+            }
+            Evicted::NotAll(words) => words,
+        };
+        outcome.read = Some((seen, since.elapsed()));
+        Ok(())
+    }
+
+    /// Prints progress, and checks for unresponsive hosts.
+    fn show(&self, since: Instant, done: u64, total: u64) {
+        self.live.tick_step(done, total, Left::by(since, done, total));
+        for words in self.fleet.progress(done, || None) {
+            self.live.tell(&words);
+        }
+    }
+
+    /// Evicts the target from the page cache.
+    fn evict(&self, target: &Ready) -> Evicted {
+        if self.cached {
+            return Evicted::NotAll(
+                "the page cache as it was: this says what the kernel holds, not what the device does".into(),
+            );
+        }
+        let Some(handle) = target.handle() else { return Evicted::NotAll("the target as it was".into()) };
+        Evicted::NotAll(match page_cache::evict(handle) {
+            Ok(pages) if pages.cached == 0 => return Evicted::All,
+            Ok(pages) => format!(
+                "the device, but for {} pages ({}) that stayed in the page cache and may have been read instead",
+                show_count(pages.cached as f64),
+                show_bytes(pages.cached.saturating_mul(pages.page_bytes))
+            ),
+            Err(why) => format!("the device or the page cache; which is not known: {why}"),
+        })
+    }
+}
+
+/// The outcome of a check if the file or device ends before the first complete block: everything is lost, and nothing can
+/// be planned. `None` if there is something to read.
+fn truncated_outcome(verify_options: &Options, state: &State) -> Option<Verified> {
+    let (v, path) = (state.verification, check_target(verify_options, state));
+    let end = end_of(&path);
+    if v.check().is_err() || end >= v.offset_bytes.saturating_add(u64::from(v.block_bytes)) {
+        return None;
+    }
+    let read = verifier::all_lost(&v, state.mark, end);
+    if read.damaged == 0 {
+        return None;
+    }
+    Some(Verified {
+        verification: v,
+        mark: state.mark,
+        target: name::text(&path),
+        place: machine::resolve::resolve(&Root::real(), &path).unwrap_or_default(),
+        written: None,
+        read: Some((read, Duration::ZERO)),
+        source: "the length of the target, which ends before the first block".into(),
+        notes: Vec::new(),
+        state: None,
+        read_of: None,
+    })
+}
+
+/// The target's pages before the read back.
+enum Evicted {
+    /// The page cache has no page of the target.
+    All,
+    /// The page cache may have pages. Describes where the reads come from.
+    NotAll(String),
+}
+
+/// Share of the read data that the last devices must deliver to count as the source.
+const SOURCE_SHARE: f64 = 0.95;
+
+/// Bytes that the last devices of a chain have read so far.
+///
+/// # Errors
+/// If the chain is incomplete, or a device does not count.
+fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
+    if let Some(why) = &place.blind {
+        return Err(why.clone());
+    }
+    let mut sum = None;
+    for device in place.leaves() {
+        if let Some(why) = device.blind() {
+            return Err(why);
+        }
+        let read = BlockStat::parse(&root.read(&device.stat_file)?)?.read.bytes;
+        sum = Some(sum.unwrap_or(0_u64).saturating_add(read));
+    }
+    sum.ok_or_else(|| format!("no block device is known below {}", place.kind()))
+}
+
+/// Describes where the reads came from after a complete eviction: `verify_options` bytes were read back, and the last devices read
+/// `read` bytes meanwhile.
+fn source_of_reads(place: &Place, verify_options: u64, read: Known<u64>) -> String {
+    let evicted = "no page of the target was left in the page cache";
+    if let Some(ram) = &place.ram {
+        return format!("memory ({ram})");
+    }
+    let read = match read {
+        Ok(read) => read,
+        Err(why) => return format!("{evicted}, but whether a device was read is not known: {why}"),
+    };
+    let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
+    let names = names.join(", ");
+    let (done, wanted) = (show_bytes(read), show_bytes(verify_options));
+    if (read as f64) < SOURCE_SHARE * verify_options as f64 {
+        return format!(
+            "a cache or memory above {names}, at least in part: {evicted}, but {names} read {done} of {wanted}; nothing is known \
+             about what is stored there"
+        );
+    }
+    // Devices that read more than requested can hide reads served by an image's page cache.
+    let cached = place.layers.iter().find(|l| l.kind == LayerKind::Loop && l.backing_direct != Some(true));
+    match cached {
+        Some(device) if read as f64 * SOURCE_SHARE > verify_options as f64 => format!(
+            "{names} or the page cache of the image of {}; which is not known: {names} read {done} for {wanted}, and others may \
+             have caused that",
+            device.name
+        ),
+        _ => format!("the device: {evicted}, and {names} read {done}"),
+    }
+}
+
+#[test]
+fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
+    let layer = |name: &str, kind, below: &[usize]| model::machine::Layer {
+        name: name.into(),
+        kind,
+        below: below.to_vec(),
+        ..Default::default()
+    };
+    let mut place = Place {
+        layers: vec![layer("loop0", LayerKind::Loop, &[1]), layer("vda", LayerKind::Disk, &[])],
+        tops: vec![0],
+        ..Place::default()
+    };
+    let mib = |n: u64| n << 20;
+    let source = |place: &Place, read| source_of_reads(place, mib(64), read);
+    assert!(source(&place, Ok(8192)).starts_with("a cache or memory above vda"));
+    assert!(source(&place, Ok(mib(500))).contains("which is not known"), "a neighbour read vda too");
+    assert!(source(&place, Ok(mib(64))).starts_with("the device: "));
+    place.layers[0].backing_direct = Some(true);
+    assert!(source(&place, Ok(mib(500))).starts_with("the device: "));
+    // The same below a caching volume.
+    place.layers[0].kind = LayerKind::DeviceMapper;
+    assert!(source(&place, Ok(mib(10))).contains("vda read 10 MiB of 64 MiB"));
+    assert!(source(&place, Err("no stat".into())).contains("is not known: no stat"));
+    place.ram = Some("zram0".into());
+    assert_eq!(source(&place, Ok(mib(64))), "memory (zram0)");
+}
+
+/// The streams of a plan: the writer, then the reader of another host's data.
+fn streams(plan: &Plan) -> impl Iterator<Item = &Stream> {
+    plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams)
+}
+
+/// The blocks that this host writes.
+///
+/// # Errors
+/// If not a single block fits.
+fn new_verification(
+    to_write: &ToWrite,
+    plan: &Plan,
+    stream: &Stream,
+    bytes: u64,
+) -> Result<Verification, Failure> {
+    let none_fits =
+        || Failure::Usage("not a single block fits; use a smaller --bs or a larger --size".into());
+    let offset = stream.access.offset_bytes;
+    let span = stream.access.span_bytes.min(bytes.checked_sub(offset).ok_or_else(none_fits)?);
+    let part = match stream.shared {
+        Some(shared) => own_blocks((stream, shared), span, plan.tasks(0, stream))
+            .map_err(Failure::Usage)?
+            .places()
+            .next()
+            .ok_or_else(none_fits)?,
+        None => 0..span,
+    };
+    let blocks = (part.end - part.start).checked_div(u64::from(to_write.block_bytes)).filter(|b| *b > 0);
+    let now = jiff::Timestamp::now().as_nanosecond() as u64;
+    let here = u64::from(std::process::id()) ^ split_mix(plan.drawn_by());
+    Ok(Verification {
+        id: split_mix(now ^ split_mix(here)),
+        seed: plan.drawn_by(),
+        offset_bytes: offset + part.start,
+        block_bytes: to_write.block_bytes,
+        blocks: blocks.ok_or_else(none_fits)?,
+        passes: to_write.passes,
+        sync_every: to_write.sync_every,
+    })
+}
+
+fn refused(path: &str, why: &str) -> Failure {
+    Failure::Refused(format!("{path}: {why}"))
+}
+
+/// Returns a refusal for failed operations that the target does not support. They prove nothing about its data.
+fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
+    failures.counts.iter().find_map(|c| {
+        let error = io::Error::from_raw_os_error(c.errno);
+        let cure = match error.kind() {
+            // A sync that finds no space has lost accepted writes.
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded if c.kind != Kind::Sync => {
+                "make room, or use a smaller --size"
+            }
+            ErrorKind::FileTooLarge => "use a smaller --size, or raise `ulimit -f`",
+            ErrorKind::InvalidInput | ErrorKind::Unsupported => {
+                "type --cache buffered, or another --engine or --bs"
+            }
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                "name a target that may be written"
+            }
+            _ => return None,
+        };
+        Some(Failure::Refused(format!("{path}: {error}; {cure}")))
+    })
+}
