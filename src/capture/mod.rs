@@ -1,12 +1,12 @@
 //! `fathom capture`: records every request that a target's device gets, or converts another tool's trace, into a capture
 //! file.
 //!
-//! 1. [`block_events`] finds the device and reads the kernel's block events.
+//! 1. `block_events` finds the device and reads the kernel's block events.
 //! 2. The recording loop empties the kernel's buffers every 50 ms and writes the requests to the file.
 //! 3. With `--extents`, the finished capture is rewritten with only the requests within the files. Their extents are read
 //!    before and after it, so the whole device is captured until then.
 //!
-//! [`capture_file`] shows captures, [`replay`] repeats them, [`fit`] makes jobs from them.
+//! `capture_file` shows captures, `replay` repeats them, `fit` makes jobs from them.
 
 pub(crate) mod block_events;
 pub mod capture_file;

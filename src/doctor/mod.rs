@@ -2,7 +2,7 @@
 //! with its fix.
 //!
 //! 1. `observe` collects all facts: two snapshots with a pause between them, the place, rights, processes.
-//! 2. [`storage`] and [`environment`] derive answers from the observation alone, so that they can be tested.
+//! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested.
 //!
 //! Nothing is measured or changed. Fixes are commands for the user to type.
 

@@ -2,8 +2,8 @@
 //! again.
 //!
 //! A sweep has its own loop over the cells of a grid, which skips cells that cannot begin and resumes earlier sessions.
-//! Files below: [`setup`] (before the first run), [`specs`] (workers), [`target`] (files and devices), [`follow`] (during
-//! a run), [`collector`] (results), [`evidence`], [`precondition`].
+//! Files below: `setup` (before the first run), `specs` (workers), `target` (files and devices), `follow` (during
+//! a run), `collector` (results), `evidence`, `precondition`.
 
 pub mod collector;
 mod evidence;

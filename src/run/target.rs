@@ -1,6 +1,6 @@
 //! Prepared targets: the files and devices of the plan, ready to be opened by workers.
 //!
-//! 1. [`Ready::prepare`] makes or opens each target once. [`open_others`] waits for the files of other hosts and writes
+//! 1. `Ready::prepare` makes or opens each target once. `open_others` waits for the files of other hosts and writes
 //!    this host's part of shared ones.
 //! 2. Before a run: checks that the target is still the planned one and unused, evicts it, and waits for dirty pages. Rows
 //!    of layers find the blocks that the device stores the file in, and prove them by their content.

@@ -9,7 +9,7 @@
 //!    file. They are later compared exactly as the kernel reports them, so any other write invalidates the
 //!    mark. A write through another name, a truncation and a restored mtime move the ctime; a copy has
 //!    another inode. A foreign write while fathom writes does not show in the times: the kernel reports it
-//!    ([`sys::fanotify`]), and then the mark is not completed. If the kernel does not report it (before 5.13
+//!    ([`sys::file_use`]), and then the mark is not completed. If the kernel does not report it (before 5.13
 //!    without privileges, and in containers that deny it), only a descriptor that is still open at the end
 //!    shows it, or a file that is longer than what fathom wrote.
 //! 3. A killed process, or one that saw a foreign write, leaves "being written", which then counts for no

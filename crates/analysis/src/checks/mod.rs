@@ -1,7 +1,7 @@
 //! The checks of a result: what a check is, and the table of all checks.
 //!
 //! Each check is one file in the folder of its group, with a `CHECK` and one line in the group's table. Users look up
-//! the ids, so an id never changes. [`crate::findings`] runs the checks and merges their answers into findings.
+//! the ids, so an id never changes. `crate::findings` runs the checks and merges their answers into findings.
 
 mod a;
 mod b;
