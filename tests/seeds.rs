@@ -1,7 +1,6 @@
-//! The seeds of the fuzz targets, replayed as plain tests: no fuzzer has to be built for them.
+//! Replays the seeds of the fuzz targets as plain tests, so that no fuzzer has to be built for them.
 //!
-//! For: every file in `fuzz/seeds`, whole and cut off after each of its lines. Not for: finding new inputs, which `./test --long`
-//! does with libFuzzer.
+//! Each file in `fuzz/seeds` is used whole and cut off after each of its lines.
 #![allow(clippy::unwrap_used)] // A seed that cannot be read is a failure of the test.
 
 #[allow(unreachable_pub)] // A library where it is fuzzed.

@@ -1,9 +1,7 @@
-//! fathom beside fio, and beside a bare io_uring loop: the same work in turns, as ratios.
+//! Compares fathom with fio and with a bare io_uring loop: `cargo bench --bench peers` prints the ratio of each pair.
 //!
-//! For: `cargo bench --bench peers`, whose table answers how fast fathom is on this machine; docs/how-it-works/speed.md says what its
-//! rows mean. Not for: tests; a ratio depends on the machine, and a busy one makes it worthless.
-//!
-//! Pairs are interleaved as ABBA, so that a drift of the machine falls on both alike; a ratio is taken within each pair.
+//! Pairs are interleaved as ABBA, so a drift of the machine affects both tools alike, and each ratio is taken within a pair.
+//! docs/how-it-works/speed.md explains the rows. A busy machine makes the ratios worthless.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It is a program.
 
 mod bare;

@@ -1,7 +1,6 @@
-//! Targets for the comparison: files on the disk, in the page cache and in memory, and a loop device.
+//! Targets of the comparison: files on the disk, in the page cache and in memory, and a loop device.
 //!
-//! For: the same bytes under both tools, and nothing left behind but where a signal ends the comparison: then its files are
-//! below the directory that was named, as `fathom-peers-...`. Not for: anything that exists already.
+//! Both tools use the same bytes. If a signal ends the comparison, its files remain in the named directory as `fathom-peers-...`.
 
 use std::fs::File;
 use std::io::{Read, Write};

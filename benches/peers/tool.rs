@@ -1,6 +1,4 @@
-//! The two tools: one command each for the same work, and the same few figures of each.
-//!
-//! For: settings that are said once and mean the same to both. Not for: choosing work, nor for ratios.
+//! The two tools: one command each for the same work, and the same figures from the output of each.
 
 use crate::bare;
 use serde_json::Value;

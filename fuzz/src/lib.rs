@@ -1,7 +1,6 @@
-//! What the fuzz targets do with an input: whatever it is, the parsers answer.
+//! The bodies of the fuzz targets: every parser must answer any input without a panic.
 //!
-//! For: the targets beside this file, and `tests/seeds.rs`, which replays the seeds as a plain test. Not for: meaning, which unit
-//! tests hold.
+//! The files in `fuzz/fuzz_targets` call them, and `tests/seeds.rs` replays the seeds as plain tests.
 
 use capture::capture_file::{MAGIC, Reader, Writer};
 use capture::completeness::completeness;

@@ -1,6 +1,6 @@
-//! Files of a crate that import each other in a circle: none can be read, tested or moved without all others.
+//! Finds files of a crate that import each other in a circle: none of them can be read, tested or moved without the others.
 //!
-//! For: the loops of each crate. Not for: a folder's `mod.rs` with its own files, which are one thing to whoever is outside.
+//! A folder's `mod.rs` may form a circle with its own files, because both are one unit for all other files.
 
 use crate::Untidy;
 use crate::imports::Imports;

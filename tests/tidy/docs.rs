@@ -1,7 +1,5 @@
-//! Doc comments that say nothing but the name below them, or nothing without the item above them.
-//!
-//! For: `/// The device.` above `device`, and `/// The same of writes.`, which nobody understands who reads it in an editor or in the
-//! schema. Not for: missing ones, which the compiler finds.
+//! Finds doc comments that only repeat the name of their item, such as `/// The device.` for `device`, and those that say nothing
+//! without the item above, such as `/// The same of writes.`. The compiler finds missing ones.
 
 use crate::Untidy;
 use crate::source::Source;

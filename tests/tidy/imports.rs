@@ -1,7 +1,6 @@
-//! Which file of a crate imports which.
+//! Finds which file of a crate imports which.
 //!
-//! For: paths in `use`, in code and in macros, followed through re-exports to the file that has the item; test code is left out.
-//! Not for: other crates, whose directions Cargo.toml holds.
+//! Follows paths in `use`, in code and in macros through re-exports to the file that has the item. Leaves test code out.
 
 use crate::source::{Source, attributes, is_test};
 use proc_macro2::{Spacing, TokenStream, TokenTree};

@@ -1,6 +1,4 @@
-//! Places that documents name: files and folders of this repository in backquotes.
-//!
-//! For: that each is there. Not for: places on the reader's machine, nor words that stand for any name.
+//! Finds files and folders of this repository that a document names in backquotes and that do not exist.
 
 use crate::links::documents;
 use std::path::Path;

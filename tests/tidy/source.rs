@@ -1,6 +1,4 @@
-//! Source files, parsed.
-//!
-//! For: which files there are, what is in them, and what of it is test code. Not for: judging any of it.
+//! Lists the source files, parses them, and tells test code from other code.
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::path::{Path, PathBuf};

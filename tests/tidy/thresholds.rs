@@ -1,6 +1,4 @@
-//! Thresholds that a formula types again, though a constant of its file has them: one of both is then changed without the other.
-//!
-//! For: numbers in the text of `formula!`. Not for: numbers that only explain it, which no constant has.
+//! Finds numbers in the text of `formula!` that a constant of the same file holds too: one could be changed without the other.
 
 use crate::Untidy;
 use crate::source::{Source, is_test};

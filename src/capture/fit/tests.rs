@@ -1,6 +1,4 @@
-//! Whatever rows a capture has, the job that is fitted to them is one that `fathom run` takes.
-//!
-//! For: rows that no device has, and the language of jobs. Not for: how well a job fits, which crate `capture` tests.
+//! `fathom run` accepts every job that is fitted to a capture, also to rows that no device produces.
 
 use capture::fit::{Gathering, Head, Survey};
 use capture::row::{Flags, Names, Row, RowKind, Task};

@@ -105,9 +105,11 @@ fn q_ends_after_the_run_and_keeps_it() {
     assert!(report.contains("code=130"), "{report}");
     let shown = stage.show().report();
     assert_eq!(shown.0["ending"]["how"], "interrupted");
-    assert_eq!(shown.0["results"][0]["runs"].as_array().unwrap().len(), 1);
+    // On a busy machine the key may arrive during a later run.
+    let runs = shown.0["results"][0]["runs"].as_array().unwrap().len();
+    assert!((1..5).contains(&runs), "{runs} runs");
     let notes = shown.0["notes"].to_string();
-    assert!(notes.contains("ended by the key q after 1 run"), "{notes}");
+    assert!(notes.contains(&format!("ended by the key q after {runs} run")), "{notes}");
     // Asked twice, it ends at once.
     screen.fathom(&format!("{NULL} {LONG}"));
     watch(&screen);
