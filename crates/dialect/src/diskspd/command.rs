@@ -3,7 +3,7 @@
 
 use super::options::{self, ETW, EVENTS, EXPERIMENT, STATISTICS, help};
 use super::xml;
-use crate::diskspd::Source;
+use crate::diskspd::{Source, shown};
 use crate::trouble::{Mark, Trouble, typed_hyphens};
 use model::diskspd::{BLOCK, Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 
@@ -465,12 +465,6 @@ fn part(text: &str) -> Result<(u64, &str), String> {
     leading(text).filter(|(percent, _)| *percent <= 100).ok_or_else(|| {
         format!("{} does not begin with a percentage of the target; type one from 1 to 100", shown(text))
     })
-}
-
-/// A typed text for a message, shortened if long.
-pub(super) fn shown(text: &str) -> String {
-    let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
-    format!("'{short}'")
 }
 
 /// The properties given by `-S` and `-h`; each may be given once.

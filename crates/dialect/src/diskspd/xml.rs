@@ -5,8 +5,7 @@
 
 use super::options::{ETW, EXPERIMENT, STATISTICS};
 use crate::MAX_FILE_BYTES;
-use crate::diskspd::Source;
-use crate::diskspd::command::shown;
+use crate::diskspd::{Source, shown};
 use crate::trouble::{Mark, Trouble};
 use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 use roxmltree::{Document, Node, ParsingOptions};

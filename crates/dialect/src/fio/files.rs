@@ -3,8 +3,7 @@
 
 use crate::fio::access;
 use crate::fio::access::ParsedRw;
-use crate::fio::job_file::{Environment, Fault, Job, visible};
-use crate::fio::phases::{Times, is_time_based};
+use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, visible};
 use crate::fio::value::Size;
 use model::job::{Create, Filling, PerKind, Positions, Sizes};
 use model::spec::StreamSpec;

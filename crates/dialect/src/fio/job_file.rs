@@ -669,3 +669,42 @@ fn kernel_text_is_counted() {
     assert_eq!(memory_mib("MemTotal:       2048 kB\n"), Ok(2));
     assert!(memory_mib("").is_err());
 }
+
+/// Longest time of a job in ns: a year. Soak tests run for weeks; more is a typing error.
+const MAX_JOB_TIME_NS: u64 = 365 * 86_400 * 1_000_000_000;
+
+/// Times of a job in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
+    pub(super) ramp: u64,
+    pub(super) delay: u64,
+    /// `None` if it ends by the bytes it moved.
+    pub(super) runtime: Option<u64>,
+}
+
+/// The times of a job.
+pub(super) fn times(job: &Job) -> Result<Times, Fault> {
+    if job.text("startdelay").is_some_and(|text| text.contains('-')) {
+        return Err(job.fault("startdelay", "a delay is not drawn here; type one time"));
+    }
+    let runtime = job.time("runtime", Bare::Seconds)?.filter(|t| *t > 0);
+    let times = Times {
+        ramp: job.time("ramp_time", Bare::Seconds)?.unwrap_or(0),
+        delay: job.time("startdelay", Bare::Seconds)?.unwrap_or(0),
+        runtime,
+    };
+    for (option, time) in
+        [("runtime", runtime.unwrap_or(0)), ("ramp_time", times.ramp), ("startdelay", times.delay)]
+    {
+        if time > MAX_JOB_TIME_NS {
+            return Err(job.fault(option, "it is more than a year; type less"));
+        }
+    }
+    Ok(times)
+}
+
+/// Whether a job ends only by its time. As in fio a job without a time ends by its size even if it is
+/// `time_based`.
+pub(super) fn is_time_based(job: &Job) -> Result<bool, Fault> {
+    Ok(job.on("time_based", false)? && job.time("runtime", Bare::Seconds)?.is_some_and(|time| time > 0))
+}

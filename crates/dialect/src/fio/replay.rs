@@ -4,8 +4,7 @@
 use super::access::{BOTH, READS};
 use super::streams::{self, Streams};
 use crate::fio::files;
-use crate::fio::job_file::{Environment, Fault, Job};
-use crate::fio::phases::times;
+use crate::fio::job_file::{Environment, Fault, Job, times};
 use crate::fio::rates::rules;
 use crate::fio::streams::{errors, logs, priorities};
 use model::job::ReplayPace;
