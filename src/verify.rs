@@ -739,34 +739,6 @@ fn source_of_reads(place: &Place, verify_options: u64, read: Known<u64>) -> Stri
     }
 }
 
-#[test]
-fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
-    let layer = |name: &str, kind, below: &[usize]| model::machine::Layer {
-        name: name.into(),
-        kind,
-        below: below.to_vec(),
-        ..Default::default()
-    };
-    let mut place = Place {
-        layers: vec![layer("loop0", LayerKind::Loop, &[1]), layer("vda", LayerKind::Disk, &[])],
-        tops: vec![0],
-        ..Place::default()
-    };
-    let mib = |n: u64| n << 20;
-    let source = |place: &Place, read| source_of_reads(place, mib(64), read);
-    assert!(source(&place, Ok(8192)).starts_with("a cache or memory above vda"));
-    assert!(source(&place, Ok(mib(500))).contains("which is not known"), "a neighbour read vda too");
-    assert!(source(&place, Ok(mib(64))).starts_with("the device: "));
-    place.layers[0].backing_direct = Some(true);
-    assert!(source(&place, Ok(mib(500))).starts_with("the device: "));
-    // The same below a caching volume.
-    place.layers[0].kind = LayerKind::DeviceMapper;
-    assert!(source(&place, Ok(mib(10))).contains("vda read 10 MiB of 64 MiB"));
-    assert!(source(&place, Err("no stat".into())).contains("is not known: no stat"));
-    place.ram = Some("zram0".into());
-    assert_eq!(source(&place, Ok(mib(64))), "memory (zram0)");
-}
-
 /// The streams of a plan: the writer, then the reader of another host's data.
 fn streams(plan: &Plan) -> impl Iterator<Item = &Stream> {
     plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams)
@@ -832,4 +804,32 @@ fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
         };
         Some(Failure::Refused(format!("{path}: {error}; {cure}")))
     })
+}
+
+#[test]
+fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
+    let layer = |name: &str, kind, below: &[usize]| model::machine::Layer {
+        name: name.into(),
+        kind,
+        below: below.to_vec(),
+        ..Default::default()
+    };
+    let mut place = Place {
+        layers: vec![layer("loop0", LayerKind::Loop, &[1]), layer("vda", LayerKind::Disk, &[])],
+        tops: vec![0],
+        ..Place::default()
+    };
+    let mib = |n: u64| n << 20;
+    let source = |place: &Place, read| source_of_reads(place, mib(64), read);
+    assert!(source(&place, Ok(8192)).starts_with("a cache or memory above vda"));
+    assert!(source(&place, Ok(mib(500))).contains("which is not known"), "a neighbour read vda too");
+    assert!(source(&place, Ok(mib(64))).starts_with("the device: "));
+    place.layers[0].backing_direct = Some(true);
+    assert!(source(&place, Ok(mib(500))).starts_with("the device: "));
+    // The same below a caching volume.
+    place.layers[0].kind = LayerKind::DeviceMapper;
+    assert!(source(&place, Ok(mib(10))).contains("vda read 10 MiB of 64 MiB"));
+    assert!(source(&place, Err("no stat".into())).contains("is not known: no stat"));
+    place.ram = Some("zram0".into());
+    assert_eq!(source(&place, Ok(mib(64))), "memory (zram0)");
 }

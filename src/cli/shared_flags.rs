@@ -565,26 +565,6 @@ pub(super) fn from_argument(typed: &OsStr) -> PathBuf {
     path.to_owned()
 }
 
-#[test]
-fn every_flag_has_a_heading_in_the_common_order() {
-    use clap::CommandFactory;
-    let order = [WHAT, AXES, WHERE, HOW_LONG, HOW_DEEP, OUTPUT, SAFETY];
-    for command in crate::cli::Cli::command().get_subcommands() {
-        let flags = command.get_arguments().filter(|a| !a.is_positional() && !a.is_hide_set());
-        let mut last = 0;
-        let mut seen = Vec::new();
-        for flag in flags {
-            let (of, name) = (command.get_name(), flag.get_id());
-            let heading = flag.get_help_heading();
-            let at = order.iter().position(|known| Some(*known) == heading);
-            let at = at.unwrap_or_else(|| panic!("{of} --{name} stands under {heading:?}"));
-            assert!(seen.contains(&at) || at >= last, "{of} --{name}: {heading:?} comes too late");
-            seen.push(at);
-            last = last.max(at);
-        }
-    }
-}
-
 /// Finds a check by id or name, in any case.
 ///
 /// # Errors
@@ -604,6 +584,26 @@ pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
     let nearest = pages().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let nearest = nearest.map_or_else(String::new, |c| format!("; the nearest is {} {}", c.id, c.name));
     Err(format!("there is no check '{typed}'{nearest}; `fathom explain` lists all"))
+}
+
+#[test]
+fn every_flag_has_a_heading_in_the_common_order() {
+    use clap::CommandFactory;
+    let order = [WHAT, AXES, WHERE, HOW_LONG, HOW_DEEP, OUTPUT, SAFETY];
+    for command in crate::cli::Cli::command().get_subcommands() {
+        let flags = command.get_arguments().filter(|a| !a.is_positional() && !a.is_hide_set());
+        let mut last = 0;
+        let mut seen = Vec::new();
+        for flag in flags {
+            let (of, name) = (command.get_name(), flag.get_id());
+            let heading = flag.get_help_heading();
+            let at = order.iter().position(|known| Some(*known) == heading);
+            let at = at.unwrap_or_else(|| panic!("{of} --{name} stands under {heading:?}"));
+            assert!(seen.contains(&at) || at >= last, "{of} --{name}: {heading:?} comes too late");
+            seen.push(at);
+            last = last.max(at);
+        }
+    }
 }
 
 #[test]

@@ -2,15 +2,21 @@
 
 use crate::stage::{Stage, is_root};
 use fathom_io::session;
-use model::evidence as kept;
+use model::evidence;
 use model::evidence::{Moment, Probe, Snapshot};
 use model::record::Record;
 use std::path::Path;
 
-const FACTS: [&str; 6] =
-    [kept::LIMITS, kept::GOVERNORS, kept::SLEEPS, kept::VENDOR, kept::PRODUCT, kept::LIBRARIES];
+const FACTS: [&str; 6] = [
+    evidence::LIMITS,
+    evidence::GOVERNORS,
+    evidence::SLEEPS,
+    evidence::VENDOR,
+    evidence::PRODUCT,
+    evidence::LIBRARIES,
+];
 const GATHERED: [&str; 5] =
-    [kept::HOUSEKEEPERS, kept::TEMPERATURES, kept::RAID, kept::CPU_STAT, kept::SUSPENDED];
+    [evidence::HOUSEKEEPERS, evidence::TEMPERATURES, evidence::RAID, evidence::CPU_STAT, evidence::SUSPENDED];
 
 fn record(dir: &Path) -> Record {
     let files = crate::stage::names(&dir.join("fathom/sessions"));
@@ -20,7 +26,7 @@ fn record(dir: &Path) -> Record {
 fn everything_is_there(record: &Record) {
     let facts = &record.header.hosts[0].facts;
     assert!(FACTS.iter().all(|name| facts.contains_key(*name)), "{facts:?}");
-    assert!(facts[kept::LIBRARIES].as_ref().is_ok_and(|text| text.contains("libc")), "{facts:?}");
+    assert!(facts[evidence::LIBRARIES].as_ref().is_ok_and(|text| text.contains("libc")), "{facts:?}");
     let run = &record.runs[0];
     let whole = |s: &&Snapshot| s.moment != Moment::During;
     for snapshot in record.evidence.iter().chain(&run.evidence).filter(whole) {
@@ -28,7 +34,7 @@ fn everything_is_there(record: &Record) {
         assert_eq!(missing, None, "{:?}", snapshot.moment);
     }
     let during: Vec<_> = run.evidence.iter().filter(|s| s.moment == Moment::During).collect();
-    let named = |s: &&Snapshot| s.text(kept::THREADS).is_ok_and(|t| t.contains(": fathom-0\n"));
+    let named = |s: &&Snapshot| s.text(evidence::THREADS).is_ok_and(|t| t.contains(": fathom-0\n"));
     assert!(!during.is_empty() && during.iter().all(named), "{during:?}");
     let synced = run.evidence.iter().find(|s| s.moment == Moment::Synced).unwrap();
     assert!(synced.targets[0].room.as_ref().is_some_and(Result::is_ok), "{synced:?}");

@@ -104,8 +104,8 @@ impl Language {
                 return Err(Trouble::Foreign("there is no file".into()));
             };
             match self {
-                Self::Iolog(2) => read_2(only, &mut into)?,
-                Self::Iolog(_) => read_3(only, &mut into)?,
+                Self::Iolog(2) => read_iolog_2(only, &mut into)?,
+                Self::Iolog(_) => read_iolog_3(only, &mut into)?,
                 Self::Msr => read_msr(only, &mut into)?,
                 _ => read_blkparse(only, &mut into, &mut ending)?,
             }
@@ -594,7 +594,7 @@ const US: u64 = 1000;
 const MS: u64 = 1_000_000;
 
 /// Reads an iolog of version 2.
-fn read_2(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
+fn read_iolog_2(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
     let mut lines = Lines::over(from);
     let mut files = Regions::default();
     let mut now_ns = 0_u64;
@@ -617,7 +617,7 @@ fn read_2(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> 
 }
 
 /// Reads an iolog of version 3.
-fn read_3(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
+fn read_iolog_3(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble> {
     let mut lines = Lines::over(from);
     let mut files = Regions::default();
     lines.next()?;

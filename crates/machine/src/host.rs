@@ -8,7 +8,7 @@ use crate::root::Root;
 use crate::{cgroup, rights};
 use model::evidence::meminfo_bytes;
 use model::machine::Machine;
-use model::{Known, evidence as kept};
+use model::{Known, evidence};
 use std::collections::BTreeMap;
 
 /// Vendors and products that only virtual machines have, in lower case, with the name to show.
@@ -110,24 +110,30 @@ fn driver_hint(root: &Root) -> Option<String> {
 /// Reads all facts, each as text or the reason why it is missing.
 pub(crate) fn read_host_facts(root: &Root) -> BTreeMap<String, Known<String>> {
     let facts = [
-        (kept::LIMITS, cgroup::read_limits(root)),
-        (kept::IO_URING, Ok(rights::io_uring(root).err().map_or_else(String::new, |why| why.to_string()))),
-        (kept::GOVERNORS, root.matches(kept::GOVERNORS).and_then(|paths| root.first_lines(&paths))),
-        (kept::SLEEPS, enabled_sleep_states(root)),
-        (kept::VENDOR, root.read(kept::VENDOR)),
-        (kept::PRODUCT, root.read(kept::PRODUCT)),
-        (kept::LIBRARIES, mapped_libraries(root)),
-        (kept::PAGE_REPORTING, root.matches(kept::PAGE_REPORTING).and_then(|paths| root.first_lines(&paths))),
-        (kept::CORES, root.matches(kept::CORES).and_then(|paths| root.first_lines(&paths))),
-        (kept::PACKAGES, root.matches(kept::PACKAGES).and_then(|paths| root.first_lines(&paths))),
-        (kept::NODES, root.matches(kept::NODES).and_then(|paths| root.first_lines(&paths))),
+        (evidence::LIMITS, cgroup::read_limits(root)),
+        (
+            evidence::IO_URING,
+            Ok(rights::io_uring(root).err().map_or_else(String::new, |why| why.to_string())),
+        ),
+        (evidence::GOVERNORS, root.matches(evidence::GOVERNORS).and_then(|paths| root.first_lines(&paths))),
+        (evidence::SLEEPS, enabled_sleep_states(root)),
+        (evidence::VENDOR, root.read(evidence::VENDOR)),
+        (evidence::PRODUCT, root.read(evidence::PRODUCT)),
+        (evidence::LIBRARIES, mapped_libraries(root)),
+        (
+            evidence::PAGE_REPORTING,
+            root.matches(evidence::PAGE_REPORTING).and_then(|paths| root.first_lines(&paths)),
+        ),
+        (evidence::CORES, root.matches(evidence::CORES).and_then(|paths| root.first_lines(&paths))),
+        (evidence::PACKAGES, root.matches(evidence::PACKAGES).and_then(|paths| root.first_lines(&paths))),
+        (evidence::NODES, root.matches(evidence::NODES).and_then(|paths| root.first_lines(&paths))),
     ];
     facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
 /// Returns the CPU sleep states that are enabled.
 fn enabled_sleep_states(root: &Root) -> Known<String> {
-    let mut paths = root.matches(kept::SLEEPS)?;
+    let mut paths = root.matches(evidence::SLEEPS)?;
     let state = |path: &str| path.rsplit_once('/').map(|(dir, _)| format!("{dir}/disable"));
     paths.retain(|path| state(path).and_then(|file| root.word(&file)).is_none_or(|word| word == "0"));
     root.first_lines(&paths)
@@ -198,21 +204,21 @@ mod tests {
         put(dir.path(), "proc/self/environ", "HOME=/\0LD_PRELOAD=libeat my.so\0");
         let facts = read_host_facts(&Root::at(dir.path().to_owned()));
         let text = |name: &str| facts[name].clone().unwrap_or_else(|why| format!("! {why}"));
-        let governors = text(kept::GOVERNORS);
+        let governors = text(evidence::GOVERNORS);
         assert!(governors.contains("cpu0/cpufreq/scaling_governor: powersave\n"), "{governors}");
         assert_eq!(governors.lines().count(), 2);
-        let enabled_sleep_states = text(kept::SLEEPS);
+        let enabled_sleep_states = text(evidence::SLEEPS);
         assert!(
             enabled_sleep_states.ends_with("state1/latency: 2\n")
                 && enabled_sleep_states.lines().count() == 2,
             "{enabled_sleep_states}"
         );
         assert_eq!(
-            text(kept::LIBRARIES),
+            text(evidence::LIBRARIES),
             "LD_PRELOAD: libeat my.so\n/usr/lib/libeat my.so\n/lib/libc.so.6\n"
         );
         // No firmware tables and no cgroups in this copy: reasons, not emptiness.
-        assert!(facts[kept::VENDOR].is_err() && facts[kept::LIMITS].is_err());
+        assert!(facts[evidence::VENDOR].is_err() && facts[evidence::LIMITS].is_err());
         Ok(())
     }
 
@@ -221,6 +227,6 @@ mod tests {
         let facts = read_host_facts(&Root::real());
         println!("{facts:#?}");
         assert_eq!(facts.len(), 11);
-        assert!(facts[kept::LIBRARIES].is_ok());
+        assert!(facts[evidence::LIBRARIES].is_ok());
     }
 }

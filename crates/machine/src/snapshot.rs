@@ -9,7 +9,7 @@ use crate::threads::{self, Ours};
 use crate::{cgroup, extents, file_systems, page_cache};
 use model::evidence::{FileState, Moment, Room, SECTOR_BYTES, Snapshot, TargetState};
 use model::machine::{Layer, Machine};
-use model::{Known, evidence as kept};
+use model::{Known, evidence};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,7 +27,7 @@ const MACHINE_FILES: [&str; 6] = [
     "/proc/pressure/memory",
 ];
 /// Files that only a run of fathom needs.
-const RUN_FILES: [&str; 2] = ["/proc/self/io", kept::RAID];
+const RUN_FILES: [&str; 2] = ["/proc/self/io", evidence::RAID];
 /// Pressure files for the live view.
 const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/proc/pressure/memory"];
 /// Temperature files of a drive's hardware monitor.
@@ -100,7 +100,7 @@ impl Watch {
         let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
         let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
         if moment == Moment::Start {
-            files.insert(kept::LIMITS.to_owned(), cgroup::read_limits(&self.root));
+            files.insert(evidence::LIMITS.to_owned(), cgroup::read_limits(&self.root));
         }
         Snapshot { moment, at_ns, files, targets: Vec::new() }
     }
@@ -111,7 +111,7 @@ impl Watch {
         let now = self.devices.iter().map(|path| self.read(path.clone()));
         let mut files: BTreeMap<_, _> =
             now.filter(|(path, text)| last.files.get(path) != Some(text)).collect();
-        files.extend(self.ours.list_threads(&self.root).map(|text| (kept::THREADS.to_owned(), text)));
+        files.extend(self.ours.list_threads(&self.root).map(|text| (evidence::THREADS.to_owned(), text)));
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
     }
 
@@ -128,15 +128,15 @@ impl Watch {
     fn combined_texts(&self) -> Vec<(&'static str, Known<String>)> {
         let stat = self.cpu_stat.as_ref().map_err(Clone::clone);
         let mut out = vec![
-            (kept::HOUSEKEEPERS, threads::housekeepers(&self.root)),
-            (kept::TEMPERATURES, self.temperatures()),
-            (kept::CPU_STAT, stat.and_then(|path| self.root.read(path))),
-            (kept::SUSPENDED, Ok(suspended_ns().to_string())),
-            (kept::LIMITS, cgroup::read_limits(&self.root)),
+            (evidence::HOUSEKEEPERS, threads::housekeepers(&self.root)),
+            (evidence::TEMPERATURES, self.temperatures()),
+            (evidence::CPU_STAT, stat.and_then(|path| self.root.read(path))),
+            (evidence::SUSPENDED, Ok(suspended_ns().to_string())),
+            (evidence::LIMITS, cgroup::read_limits(&self.root)),
         ];
         if !self.mount_statistics.is_empty() {
-            let text = self.root.read(kept::MOUNT_STATS);
-            out.push((kept::MOUNT_STATS, text.map(|t| mount_statistics(&t, &self.mount_statistics))));
+            let text = self.root.read(evidence::MOUNT_STATS);
+            out.push((evidence::MOUNT_STATS, text.map(|t| mount_statistics(&t, &self.mount_statistics))));
         }
         out
     }
@@ -280,12 +280,17 @@ mod tests {
         let file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
         let seen = watch.take(Moment::Start, &[Some((&file, 0..u64::MAX)), None], true);
         println!("{seen:#?}");
-        let combined_texts =
-            [kept::HOUSEKEEPERS, kept::TEMPERATURES, kept::CPU_STAT, kept::SUSPENDED, kept::LIMITS];
+        let combined_texts = [
+            evidence::HOUSEKEEPERS,
+            evidence::TEMPERATURES,
+            evidence::CPU_STAT,
+            evidence::SUSPENDED,
+            evidence::LIMITS,
+        ];
         assert!(combined_texts.iter().all(|name| seen.files.contains_key(*name)));
         // The counters of the device, and their switch.
         assert_eq!(seen.files.len(), MACHINE_FILES.len() + RUN_FILES.len() + combined_texts.len() + 2);
-        assert!(seen.text(kept::SUSPENDED).is_ok_and(|t| t.parse::<u64>().is_ok()));
+        assert!(seen.text(evidence::SUSPENDED).is_ok_and(|t| t.parse::<u64>().is_ok()));
         assert_eq!(seen.files["/sys/class/block/none/stat"], Err("no such file".to_owned()));
         assert!(seen.text("/proc/meminfo").is_ok());
         assert!(seen.text("/proc/stat").is_ok_and(|t| t.starts_with("cpu ") && !t.contains("intr")));
@@ -306,12 +311,12 @@ mod tests {
         let first = watch.take(Moment::Start, &[], false);
         let mut during = |name: &str| watch.during(&first).files.get(name).cloned();
         assert_eq!(during("/stat"), None);
-        assert_eq!(during(kept::THREADS), Some(Err("no such file".to_owned())));
+        assert_eq!(during(evidence::THREADS), Some(Err("no such file".to_owned())));
         fs::write(dir.path().join("stat"), "1 2 4").unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(during("/stat"), Some(Ok("1 2 4".to_owned())));
         fs::create_dir_all(dir.path().join("proc/self/task/7")).unwrap_or_else(|e| panic!("{e}"));
         fs::write(dir.path().join("proc/self/task/7/comm"), "me\n").unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(during(kept::THREADS), Some(Ok("7: me\n".to_owned())));
+        assert_eq!(during(evidence::THREADS), Some(Ok("7: me\n".to_owned())));
     }
 
     #[test]
@@ -322,7 +327,7 @@ mod tests {
         let mut machine = machine("/stat");
         let seen = |machine: &Machine| {
             let seen = Watch::new(root(), machine, Instant::now()).take(Moment::Start, &[], false);
-            seen.files[kept::TEMPERATURES].clone()
+            seen.files[evidence::TEMPERATURES].clone()
         };
         assert_eq!(seen(&machine), Err("no such file".to_owned()));
         put("sys/class/hwmon/hwmon0/temp1_input", "99000\n");

@@ -662,14 +662,6 @@ fn memory_mib(text: &str) -> Result<u64, String> {
     kib.map(|kib| kib / 1024).ok_or_else(|| "/proc/meminfo has no MemTotal".into())
 }
 
-#[test]
-fn kernel_text_is_counted() {
-    assert_eq!((cpus("0-3,8\n"), cpus("0")), (Ok(5), Ok(1)));
-    assert!(cpus("").is_err() && cpus("3-1").is_err() && cpus("0-18446744073709551615").is_err());
-    assert_eq!(memory_mib("MemTotal:       2048 kB\n"), Ok(2));
-    assert!(memory_mib("").is_err());
-}
-
 /// Longest time of a job in ns: a year. Soak tests run for weeks; more is a typing error.
 const MAX_JOB_TIME_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
@@ -707,4 +699,12 @@ pub(super) fn times(job: &Job) -> Result<Times, Fault> {
 /// `time_based`.
 pub(super) fn is_time_based(job: &Job) -> Result<bool, Fault> {
     Ok(job.on("time_based", false)? && job.time("runtime", Bare::Seconds)?.is_some_and(|time| time > 0))
+}
+
+#[test]
+fn kernel_text_is_counted() {
+    assert_eq!((cpus("0-3,8\n"), cpus("0")), (Ok(5), Ok(1)));
+    assert!(cpus("").is_err() && cpus("3-1").is_err() && cpus("0-18446744073709551615").is_err());
+    assert_eq!(memory_mib("MemTotal:       2048 kB\n"), Ok(2));
+    assert!(memory_mib("").is_err());
 }

@@ -7,7 +7,6 @@ use crate::formats::fio::verdict;
 use model::diskspd::{Cache, Distribution, Profile, Target, Throughput, TimeSpan};
 use model::figures::ObservedCpu;
 use model::report::Report;
-use profile_text as profile_lines;
 use std::io::{self, Write};
 
 type Out<'o> = &'o mut dyn Write;
@@ -34,7 +33,7 @@ const PERCENTILES: [(f64, &str); 13] = [
 pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<()> {
     let profile = requested_profile(report);
     let spans = measured_spans(report, &profile);
-    write!(to, "{}", profile_lines(&profile))?;
+    write!(to, "{}", profile_text(&profile))?;
     let topology = Topology::from_report(report);
     let cpus = spans.first().map(|s| s.cpus.as_slice()).unwrap_or_default();
     write!(to, "{}", diskspd::system_text(report, &topology, cpus))?;
