@@ -8,7 +8,7 @@
 use crate::fit::distributions;
 use crate::fit::distributions::Law;
 use crate::fit::pace::{Loop, Pacing, Side, Signs};
-use crate::fit::shape::{Shape, format_number};
+use crate::fit::shape::{Entry, Shape, format_number};
 use crate::fit::survey::{
     Class, DATA_KINDS, Gathered, Gathering, KindFigures, LONG_RUN, Load, Part, Surveyed, align,
 };
@@ -659,26 +659,6 @@ impl LoadOfPart<'_> {
         }
         out.extend(self.flushes(shape.of_kind(Kind::Write), true));
         out
-    }
-}
-
-/// A key of a job file with its value and comment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) key: &'static str,
-    /// As it is in the file.
-    pub(super) value: String,
-    /// Its origin, and how well it fits.
-    pub(super) comment: String,
-}
-
-impl Entry {
-    pub(super) fn text(key: &'static str, value: &str, comment: String) -> Self {
-        Self { key, value: format!("{value:?}"), comment }
-    }
-
-    pub(super) fn bare(key: &'static str, value: &str, comment: String) -> Self {
-        Self { key, value: value.to_owned(), comment }
     }
 }
 

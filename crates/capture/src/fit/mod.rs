@@ -12,6 +12,7 @@
 //! request.
 
 mod distributions;
+mod histograms;
 mod job_file;
 mod pace;
 mod shape;

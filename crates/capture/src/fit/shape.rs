@@ -1,18 +1,14 @@
 //! The shape of a stream: its sizes, order, offsets and runs as keys of a job file, each with how well it
 //! fits.
 //!
-//! 1. [`SizeCounts`] counts sizes exactly, and reduces them to a few classes that keep the bytes.
-//! 2. [`Bins`] counts operations by offset. Zones of even density are split where the distribution differs
-//!    most, until it is near enough.
-//! 3. [`Shape`] writes the keys `rw`, `mix`, `bs`, `offset`, `size`, `random`, `align`, `run-length` and
-//!    `interleaved`.
+//! [`Shape`] takes the histograms of sizes and offsets and writes the keys `rw`, `mix`, `bs`, `offset`, `size`, `random`, `align`, `run-length` and
+//! `interleaved`.
 
 use crate::SECTOR;
-use crate::fit::job_file::Entry;
+use crate::fit::histograms::{MILLION, Shares, to_parts};
 use crate::fit::survey::{Class, DATA_KINDS};
 use model::job::Kind;
 use model::units::{show_bytes, show_count};
-use std::collections::BTreeMap;
 
 /// Least mean length of runs for `run-length`, and for `interleaved`.
 const MIN_RUN_LENGTH: f64 = 1.1;
@@ -248,225 +244,24 @@ pub(super) fn format_number(number: f64) -> String {
     ((number * unit).round().max(1.0) / unit).to_string()
 }
 
-/// Most distinct sizes. Further ones count as the next smaller known size.
-const MAX_DISTINCT_SIZES: usize = 1 << 16;
-/// Size classes of a job at most; enough to keep the distribution close.
-const MAX_SIZE_CLASSES: usize = 98;
-/// Shares count in millionths.
-pub(super) const MILLION: u64 = 1_000_000;
-
-/// How often each size occurred, in sectors.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SizeCounts {
-    counts: BTreeMap<u32, u64>,
+/// A key of a job file with its value and comment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) key: &'static str,
+    /// As it is in the file.
+    pub(super) value: String,
+    /// Its origin, and how well it fits.
+    pub(super) comment: String,
 }
 
-/// Sizes in sectors with their shares in millionths, which sum to 1,000,000.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Shares {
-    pub(super) all: Vec<(u32, u64)>,
-    /// Largest difference of the two distribution functions.
-    pub(super) distance: f64,
-}
-
-impl SizeCounts {
-    pub(super) fn add(&mut self, sectors: u32) {
-        let known = self.counts.len() < MAX_DISTINCT_SIZES || self.counts.contains_key(&sectors);
-        let below = || self.counts.range(..sectors).next_back().map_or(sectors, |(size, _)| *size);
-        let size = if known { sectors } else { below() };
-        *self.counts.entry(size).or_default() += 1;
+impl Entry {
+    pub(super) fn text(key: &'static str, value: &str, comment: String) -> Self {
+        Self { key, value: format!("{value:?}"), comment }
     }
 
-    pub(super) fn join(&mut self, other: &Self) {
-        other.counts.iter().for_each(|(size, count)| *self.counts.entry(*size).or_default() += count);
+    pub(super) fn bare(key: &'static str, value: &str, comment: String) -> Self {
+        Self { key, value: value.to_owned(), comment }
     }
-
-    pub(super) fn operations(&self) -> u64 {
-        self.counts.values().sum()
-    }
-
-    pub(super) fn bytes(&self) -> f64 {
-        self.counts.iter().map(|(size, count)| f64::from(*size) * crate::SECTOR as f64 * *count as f64).sum()
-    }
-
-    /// Returns the smallest size in sectors.
-    pub(super) fn smallest(&self) -> Option<u32> {
-        self.counts.keys().next().copied()
-    }
-
-    pub(super) fn largest(&self) -> u32 {
-        self.counts.keys().next_back().copied().unwrap_or(0)
-    }
-
-    /// Returns a few sizes that represent all, in multiples of `align` sectors. Frequent sizes are kept.
-    /// Sizes between two of them become one, with their mean.
-    pub(super) fn shares(&self, align: u32) -> Shares {
-        let operations = self.operations().max(1);
-        let few = self.counts.len() <= MAX_SIZE_CLASSES;
-        let is_frequent = |count: u64| few || count * MAX_SIZE_CLASSES as u64 / 2 >= operations;
-        let mut classes: Vec<(u32, u64)> = Vec::new();
-        let mut between = (0_f64, 0_u64);
-        let rounded = |sectors: f64| ((sectors / f64::from(align)).round() as u32).max(1) * align;
-        let close = |between: &mut (f64, u64), classes: &mut Vec<(u32, u64)>| {
-            let (sum, count) = std::mem::take(between);
-            if count > 0 {
-                merge(classes, rounded(sum / count as f64), count);
-            }
-        };
-        for (size, count) in &self.counts {
-            if is_frequent(*count) {
-                close(&mut between, &mut classes);
-                merge(&mut classes, rounded(f64::from(*size)), *count);
-                continue;
-            }
-            between = (between.0 + f64::from(*size) * *count as f64, between.1 + count);
-            if between.1 * MAX_SIZE_CLASSES as u64 / 2 >= operations {
-                close(&mut between, &mut classes);
-            }
-        }
-        close(&mut between, &mut classes);
-        let distance = self.distance(&classes, operations);
-        Shares { all: to_parts(&classes, operations), distance }
-    }
-
-    fn distance(&self, classes: &[(u32, u64)], operations: u64) -> f64 {
-        let mut edges: Vec<u32> =
-            self.counts.keys().copied().chain(classes.iter().map(|class| class.0)).collect();
-        edges.sort_unstable();
-        let below = |at: u32| classes.iter().filter(|class| class.0 <= at).map(|class| class.1).sum::<u64>();
-        let (mut seen, mut counts, mut worst) = (0_u64, self.counts.iter().peekable(), 0_u64);
-        for edge in edges {
-            while let Some((_, count)) = counts.next_if(|(size, _)| **size <= edge) {
-                seen += count;
-            }
-            worst = worst.max(seen.abs_diff(below(edge)));
-        }
-        worst as f64 / operations as f64
-    }
-}
-
-fn merge(classes: &mut Vec<(u32, u64)>, size: u32, count: u64) {
-    match classes.last_mut() {
-        Some(last) if last.0 == size => last.1 += count,
-        _ => classes.push((size, count)),
-    }
-}
-
-/// Returns shares that sum to the whole: rounded down, and the rest given to those that lost most (Hamilton).
-/// Shares of 0 are left out.
-pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64)> {
-    let exact = |count: u64| u128::from(count) * u128::from(MILLION);
-    let all = u128::from(operations.max(1));
-    let mut parts: Vec<(u32, u64)> =
-        classes.iter().map(|(size, count)| (*size, (exact(*count) / all) as u64)).collect();
-    let mut order: Vec<usize> = (0..classes.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse(exact(classes[*at].1) % all));
-    let missing = MILLION.saturating_sub(parts.iter().map(|part| part.1).sum());
-    for at in order.into_iter().cycle().take(if parts.is_empty() { 0 } else { missing as usize }) {
-        parts[at].1 += 1;
-    }
-    parts.retain(|part| part.1 > 0);
-    parts
-}
-
-/// Number of bins of a span.
-const BIN_COUNT: u64 = 4096;
-/// Least alignment of bins in sectors: 4 KiB.
-const MIN_BIN_SECTORS: u64 = 8;
-/// Most sectors of a span: 2 ZiB, more than any device has.
-const MAX_SPAN_SECTORS: u64 = 1 << 52;
-/// Most zones of a stream.
-const MAX_ZONES: usize = 48;
-/// Distances (Kolmogorov-Smirnov) that are near enough: the first, or the 95 % quantile of random differences
-/// (the second, divided by the root of the number of operations), and at most the third.
-const NEAR_DISTANCE: f64 = 0.004;
-const CHANCE_FACTOR: f64 = 1.36;
-const FAR_DISTANCE: f64 = 0.1;
-
-/// Operations by offset.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Bins {
-    /// First sector of the first bin.
-    pub(super) first: u64,
-    /// Sectors of a bin.
-    pub(super) width: u64,
-    counts: Vec<u64>,
-}
-
-/// A range of even density.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Zone {
-    /// Number of bins.
-    pub(super) bins: u64,
-    /// Operations that begin in it.
-    pub(super) operations: u64,
-}
-
-impl Bins {
-    /// Creates bins over the sectors from the first to the one after the last, aligned to multiples of
-    /// `align`.
-    pub(super) fn over(first: u64, after_last: u64, align: u64) -> Self {
-        let unit = align.max(MIN_BIN_SECTORS);
-        let first = first / unit * unit;
-        let sectors = after_last.saturating_sub(first).clamp(1, MAX_SPAN_SECTORS);
-        let width = sectors.div_ceil(BIN_COUNT).next_multiple_of(unit);
-        Self { first, width, counts: vec![0; sectors.div_ceil(width) as usize] }
-    }
-
-    pub(super) fn add(&mut self, sector: u64) {
-        let bin = (sector.saturating_sub(self.first) / self.width) as usize;
-        if let Some(count) = self.counts.get_mut(bin) {
-            *count += 1;
-        }
-    }
-
-    pub(super) fn join(&mut self, other: &Self) {
-        self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
-    }
-
-    /// Returns the range of bins with operations; all bins without any.
-    pub(super) fn filled(&self) -> (usize, usize) {
-        let first = self.counts.iter().position(|count| *count > 0).unwrap_or(0);
-        let last = self.counts.iter().rposition(|count| *count > 0);
-        (first, last.map_or(self.counts.len(), |last| last + 1))
-    }
-
-    /// Returns the zones of a range of bins, and the largest difference of the two distribution functions.
-    pub(super) fn zones(&self, (from, after_last): (usize, usize)) -> (Vec<Zone>, f64) {
-        let counts = self.counts.get(from..after_last).unwrap_or_default();
-        let mut sums = vec![0_u64];
-        sums.extend(counts.iter().scan(0, |sum, count| {
-            *sum += count;
-            Some(*sum)
-        }));
-        let all = sums.last().copied().unwrap_or(0).max(1) as f64;
-        let near = (CHANCE_FACTOR / all.sqrt()).clamp(NEAR_DISTANCE, FAR_DISTANCE);
-        let mut edges = vec![0, counts.len()];
-        let mut distance = 0.0;
-        // Splits where the zones differ most from the observation, until they are near enough (Douglas and
-        // Peucker, 1973).
-        while edges.len() <= MAX_ZONES {
-            let worst = edges.windows(2).map(|w| furthest(&sums, w[0], w[1])).enumerate();
-            let Some((at, (edge, off))) = worst.max_by(|a, b| a.1.1.total_cmp(&b.1.1)) else { break };
-            distance = off / all;
-            if distance <= near || edges.len() == MAX_ZONES {
-                break;
-            }
-            edges.insert(at + 1, edge);
-        }
-        let zone = |w: &[usize]| Zone { bins: (w[1] - w[0]) as u64, operations: sums[w[1]] - sums[w[0]] };
-        (edges.windows(2).map(zone).collect(), distance)
-    }
-}
-
-/// Returns the bin where a straight line between two bins is furthest from the sums, and the distance.
-fn furthest(sums: &[u64], from: usize, after_last: usize) -> (usize, f64) {
-    let (low, high) = (sums[from] as f64, sums[after_last] as f64);
-    let off = |at: usize| {
-        let line = low + (high - low) * (at - from) as f64 / (after_last - from) as f64;
-        (at, (sums[at] as f64 - line).abs())
-    };
-    (from + 1..after_last).map(off).max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((from, 0.0))
 }
 
 #[test]
@@ -477,40 +272,4 @@ fn numbers_are_short_and_sizes_exact() {
         [0, 512, 4096, 3 << 20, (1 << 30) + 1024].map(format_bytes),
         ["0", "512", "4k", "3m", "1048577k"]
     );
-}
-
-#[test]
-fn rare_sizes_keep_their_share_and_many_become_few() {
-    let mut counted = SizeCounts::default();
-    (0..9949).for_each(|_| counted.add(8));
-    (0..51).for_each(|_| counted.add(1024));
-    assert_eq!(counted.shares(8), Shares { all: vec![(8, 994_900), (1024, 5100)], distance: 0.0 });
-    let mut many = SizeCounts::default();
-    (1..=2000_u32).for_each(|size| many.add(size * 8));
-    let shares = many.shares(8);
-    assert!(shares.all.len() <= MAX_SIZE_CLASSES && shares.distance < 0.06, "{shares:?}");
-    assert_eq!(shares.all.iter().map(|share| share.1).sum::<u64>(), MILLION);
-    let mean: f64 = shares.all.iter().map(|(size, part)| f64::from(*size) * *part as f64 / 1e6).sum();
-    assert!((mean / (8.0 * 2001.0 / 2.0) - 1.0).abs() < 0.01, "{mean}");
-    let thirds = to_parts(&[(8, 1), (16, 1), (24, 1)], 3);
-    assert_eq!(thirds.iter().map(|part| part.1).sum::<u64>(), MILLION);
-}
-
-#[test]
-fn two_zones_are_recovered() {
-    let mut bins = Bins::over(0, 4096 * 8, 8);
-    // The first quarter gets three quarters.
-    (0..300_000_u64).for_each(|at| bins.add(at * 7919 % 1024 * 8));
-    (0..100_000_u64).for_each(|at| bins.add((1024 + at * 7919 % 3072) * 8));
-    let (zones, distance) = bins.zones(bins.filled());
-    assert_eq!(zones, [Zone { bins: 1024, operations: 300_000 }, Zone { bins: 3072, operations: 100_000 }]);
-    assert!(distance < 0.004, "{distance}");
-    // One hot place in the middle of nothing.
-    let mut hot = Bins::over(0, 1 << 30, 1);
-    (0..1000).for_each(|_| hot.add(1 << 29));
-    hot.add(0);
-    hot.add((1 << 30) - 1);
-    let (zones, distance) = hot.zones(hot.filled());
-    assert!(zones.contains(&Zone { bins: 1, operations: 1000 }) && distance < 0.004, "{zones:?}");
-    assert_eq!(Bins::over(5, 5, 8).zones((0, 1)).0.len(), 1);
 }

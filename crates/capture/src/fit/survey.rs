@@ -5,8 +5,8 @@
 //! 2. [`Gathering`] collects the figures of each part: arrivals, sizes, offsets, runs and pacing. It
 //!    separates intervals with few operations from those with many, since some tasks do two things in turn.
 
+use crate::fit::histograms::{Bins, SizeCounts};
 use crate::fit::pace::{Pacing, Side};
-use crate::fit::shape::{Bins, SizeCounts};
 use crate::profile::offsets::SequenceCounter;
 use crate::profile::timing::ArrivalCounter;
 use crate::replay::{Operation, Operations};
