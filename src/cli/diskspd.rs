@@ -104,9 +104,9 @@ fn check_target(target: &Target) -> Result<(), Failure> {
     }
     if let (Some(bytes), Some(there)) = (target.create, there)
         && there != bytes
-        && !machine::kept_file::is_ours(&path)
+        && !machine::mark::is_ours(&path)
     {
-        let whose = machine::kept_file::void_because(&path);
+        let whose = machine::mark::void_because(&path);
         let whose = whose.as_deref().unwrap_or("fathom did not make it");
         return Err(Failure::Usage(format!(
             "-c{bytes}: {shown} is there with {}, and {whose}, so it is not made anew; remove it, or leave -c out",

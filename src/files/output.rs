@@ -7,8 +7,7 @@
 //!    kernel, and without `--force` anything but text.
 
 use crate::failure::{Failure, cause};
-use crate::stream;
-use crate::{files, session, stderr, stdout};
+use crate::{files, session, stderr, stdout, stream};
 use machine::file_systems::identities;
 use machine::root::Root;
 use model::job::Data;
@@ -528,7 +527,7 @@ impl Spared {
         }
         for layer in places.iter().flat_map(|p| &p.layers) {
             let what = format!("the file behind {}, which is below a target", layer.name);
-            if let Some(file) = machine::identity::backing(&Root::real(), &layer.name) {
+            if let Some(file) = machine::loop_devices::backing(&Root::real(), &layer.name) {
                 spared.files.push((file, what.clone()));
             }
             if let Some(file) = &layer.backing_file {

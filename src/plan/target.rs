@@ -20,7 +20,7 @@ use crate::{capture, files};
 use dialect::{MAX_FILE_BYTES, Tool, of_name, what_language};
 use engine::source::own_blocks;
 use machine::root::Root;
-use machine::{file_systems, kept_file, test_file};
+use machine::{file_systems, test_file};
 use model::job::{
     Clones, Create, FALLOCATE, Filling, GROW, Job, Line, NEW, Order, Pattern, Shared, Sharing, Sizes, Stream,
 };
@@ -161,7 +161,7 @@ impl<'a> Targets<'a> {
         if target.role == Role::Made {
             target.bytes = target.bytes.max(made_bytes(draft, usual_bytes(draft), &path, origins)?);
         } else if let Some(create) =
-            draft.create.filter(|_| target.role == Role::File && kept_file::may_be_made(&path))
+            draft.create.filter(|_| target.role == Role::File && machine::mark::may_be_made(&path))
         {
             // A file that fathom made and kept may be made again.
             make_again(target, create);
@@ -441,7 +441,7 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
         bytes,
         block_bytes: 1,
         writable: role == Role::Made,
-        identity: Some(machine::identity::marked(root, machine::identity::of_facts(&facts))),
+        identity: Some(machine::stack::marked(root, machine::identity::of_facts(&facts))),
         unseen_users: false,
         only_by_mark: false,
         other_names: Vec::new(),
@@ -462,7 +462,7 @@ fn inspect_opened(
     place: &mut Place,
 ) -> Result<(), Failure> {
     let what = machine::identity::of_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
-    target.identity = Some(machine::identity::marked(root, what));
+    target.identity = Some(machine::stack::marked(root, what));
     *place = machine::resolve::resolve(root, path)?;
     Ok(())
 }
@@ -511,7 +511,7 @@ fn describe_change(then: &Place, now: &Place) -> Option<String> {
 /// since. Such tools overwrite their own files without asking.
 fn is_of_earlier_call(request: &Request, path: &Path, role: Role) -> bool {
     let is_of_tool = matches!(request.source, Some(JobSource::CommandOf(_)));
-    is_of_tool && role == Role::File && kept_file::is_ours(path)
+    is_of_tool && role == Role::File && machine::mark::is_ours(path)
 }
 
 /// First check of write permission. The second one, right before opening, is in `machine::safety`.

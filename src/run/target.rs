@@ -42,7 +42,7 @@ pub struct Ready {
     /// Whether another program had created the file, empty, before fathom filled it.
     found_empty: bool,
     /// Mark of a file that fathom made and keeps. The last field: dropping it completes the mark after all else is closed.
-    _writing: Option<kept_file::Writing>,
+    _writing: Option<machine::mark::Writing>,
 }
 
 impl Ready {
@@ -232,11 +232,11 @@ fn keep(
     target: &mut Target,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(Option<kept_file::Writing>, bool), Failure> {
+) -> Result<(Option<machine::mark::Writing>, bool), Failure> {
     let path = &name::path(&target.path);
     let Some(create) = target.create else {
         let may_be_ours = target.role == Role::File && target.writable;
-        let writing = may_be_ours.then(|| kept_file::Writing::begin(path)).flatten();
+        let writing = may_be_ours.then(|| machine::mark::Writing::begin(path)).flatten();
         if target.only_by_mark && writing.is_none() {
             return Err(Failure::Refused(format!(
                 "{0}: another program wrote this file just now, so it is no longer fathom's to write; type --destroy {0} to overwrite it",
@@ -248,7 +248,7 @@ fn keep(
     // The path is either empty, or has what the plan found.
     let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
     let made = machine::identity::of_path(path).map_err(|e| refuse(path, &e))?;
-    target.identity = Some(machine::identity::marked(root, made));
+    target.identity = Some(machine::stack::marked(root, made));
     Ok((kept.writing, kept.found_empty))
 }
 

@@ -1,16 +1,10 @@
-//! Which file or device something is: its [`Identity`], its status, and what a loop device is bound to.
+//! Which file or device something is: its [`Identity`] and its status, by name or by descriptor.
 //!
-//! An identity is asked by name or by descriptor. Device numbers are used again, so [`marked`] adds what
-//! distinguishes a device from its successor: serial number, disk sequence, backing file and first sector.
-//! The inode of a file is enough. `in_use` finds the users.
-//!
-//! Loop devices report their backing file themselves (`LOOP_GET_STATUS64`), which holds over hard links,
-//! removed names, mount namespaces and a covered `/sys`. The name in `/sys` counts only if the device cannot
-//! be opened.
+//! Device numbers are used again, so [`crate::stack::marked`] adds what distinguishes a device from its successor: serial
+//! number, disk sequence, backing file and first sector. The inode of a file is enough. `in_use` finds the users.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
-use crate::{file_systems, stack};
 use model::Known;
 use model::machine::{DirectIo, Identity};
 use rustix::fd::{AsFd, AsRawFd};
@@ -20,9 +14,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
-use sys::ioctl::LoopStatus;
 
 /// Returns what a path leads to now, following symbolic links. A device has no marks.
 ///
@@ -77,35 +70,6 @@ pub(crate) fn of_device(number: String) -> Identity {
 /// Returns the identity of a file: the device number of its file system, and its inode.
 pub(crate) fn of_numbers(device: u64, inode: u64) -> Identity {
     Identity::File { device: number_of(device), inode }
-}
-
-/// Adds the marks that distinguish a device from another one that had its number.
-pub fn marked(root: &Root, what: Identity) -> Identity {
-    match what {
-        Identity::Device { number, .. } => {
-            let name = stack::name_of(root, &number);
-            Identity::Device { marks: name.map(|n| marks(root, &n)).unwrap_or_default(), number }
-        }
-        file @ Identity::File { .. } => file,
-    }
-}
-
-fn marks(root: &Root, name: &str) -> Vec<String> {
-    let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
-    let serial = stack::serial(root, name).map(|s| format!("serial number {s}"));
-    // The kernel counts disks as they appear and change their medium, and loop devices as they are bound.
-    let sequence =
-        root.word(&format!("/sys/class/block/{disk}/diskseq")).map(|n| format!("disk sequence {n}"));
-    let start =
-        root.word(&format!("/sys/class/block/{name}/start")).map(|s| format!("partition from sector {s}"));
-    let words = |(what, offset): (Identity, u64)| match what {
-        Identity::File { device, inode } => {
-            format!("a loop over inode {inode} of {device} from byte {offset}")
-        }
-        Identity::Device { number, .. } => format!("a loop over device {number} from byte {offset}"),
-    };
-    let behind = disk.starts_with("loop").then(|| backing_and_offset(root, &disk).ok().map(words)).flatten();
-    [serial, behind, start, sequence].into_iter().flatten().collect()
 }
 
 /// The status of a file: its type, device, inode, mount, direct I/O alignment and attributes.
@@ -211,116 +175,6 @@ fn mount_id_of_descriptor(descriptor: impl AsFd) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
 
-const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-
-/// A loop device that is bound.
-pub(crate) struct Loop {
-    /// Kernel name: `loop3`.
-    pub(crate) name: String,
-    /// The backing file or block device, or why neither the kernel nor a name tells it.
-    pub(crate) backing: Known<Identity>,
-    /// Files below an overlay that hold the same bytes under another identity.
-    pub(crate) beneath: Vec<Identity>,
-    /// Whether it was bound read-only. Only then is its backing file not open for writing.
-    pub(crate) read_only: bool,
-}
-
-/// Returns all bound loop devices.
-///
-/// # Errors
-/// Why they cannot be listed.
-pub(crate) fn bound_loops(root: &Root) -> Known<Vec<Loop>> {
-    let names = root.list("/sys/class/block").map_err(|why| format!("/sys/class/block: {why}"))?;
-    Ok(names.iter().filter_map(|name| find_loop(root, name)).collect())
-}
-
-/// Returns a loop device by its kernel name; `None` if it is not one, or not bound.
-pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
-    let number = name.strip_prefix("loop")?;
-    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let dir = format!("/sys/class/block/{name}");
-    let shown = root.has(&format!("{dir}/loop"));
-    let status = loop_status(root, name);
-    // The directory exists while the device is bound, unless something covers it. An unbound device has no
-    // bytes.
-    let has_bytes = || root.word(&format!("{dir}/size")).is_some_and(|bytes| bytes != "0");
-    if !shown && status.is_err() && !has_bytes() {
-        return None;
-    }
-    let read_only = root.word(&format!("{dir}/ro")).is_some_and(|w| w == "1")
-        || status.as_ref().is_ok_and(|status| status.read_only);
-    let backing = status
-        .map(|status| backing_identity(&status))
-        .or_else(|why| backing_by_name(root, name).map_err(|also| format!("{why}; {also}")));
-    // Another process may have unbound it meanwhile.
-    if backing.is_err() && shown && !root.has(&format!("{dir}/loop")) {
-        return None;
-    }
-    Some(Loop { name: name.to_owned(), backing, beneath: files_beneath(root, name), read_only })
-}
-
-/// Returns the files below an overlay, or of a mirrored directory, that hold the loop device's data, if its
-/// file name leads there. Otherwise a writable loop device has them open for writing.
-fn files_beneath(root: &Root, name: &str) -> Vec<Identity> {
-    let Ok(file) = root.read(&format!("/sys/class/block/{name}/loop/backing_file")) else {
-        return Vec::new();
-    };
-    let path = root.path(file.trim_end_matches('\n'));
-    let mut files = file_systems::beneath(root, &path).unwrap_or_default();
-    files.extend(file_systems::mirrored_file(root, &path));
-    files.iter().filter_map(|path| of_path(path).ok()).collect()
-}
-
-impl Loop {
-    /// Whether its data is in this file or device.
-    pub(crate) fn is_over(&self, what: &Identity) -> bool {
-        self.backing.as_ref().is_ok_and(|b| b.is_same(what)) || self.beneath.iter().any(|b| b.is_same(what))
-    }
-}
-
-/// Returns the backing file or device of a loop device by its kernel name; `None` if it has none or it is
-/// unknown.
-pub fn backing(root: &Root, name: &str) -> Option<Identity> {
-    find_loop(root, name)?.backing.ok()
-}
-
-/// Returns the identity of a loop device's backing file or device, and the first byte of it that is used.
-pub(crate) fn backing_and_offset(root: &Root, name: &str) -> Known<(Identity, u64)> {
-    loop_status(root, name).map(|status| (backing_identity(&status), status.offset_bytes))
-}
-
-/// Asks a loop device for its backing file or device. A recorded copy of a machine cannot be asked.
-///
-/// # Errors
-/// Why the device cannot be opened, or does not answer.
-pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
-    let path = root.path(&format!("/dev/{name}"));
-    let at = |why: String| format!("{}: {why}", model::name::shown(&path));
-    let mut options = File::options();
-    let file = options.read(true).custom_flags(O_NONBLOCK).open(&path).map_err(|e| at(describe(&e)))?;
-    if !file.metadata().is_ok_and(|f| f.file_type().is_block_device()) {
-        return Err(at("no block device".into()));
-    }
-    sys::ioctl::loop_status(&file).map_err(|e| at(describe(&e)))
-}
-
-/// Returns the file or block device that a loop device reported.
-pub(crate) fn backing_identity(status: &LoopStatus) -> Identity {
-    if status.backing_device == 0 {
-        of_numbers(status.device, status.inode)
-    } else {
-        of_device(number_of(status.backing_device))
-    }
-}
-
-/// Returns what the name of the backing file leads to now.
-fn backing_by_name(root: &Root, name: &str) -> Known<Identity> {
-    let file = root.read(&format!("/sys/class/block/{name}/loop/backing_file"))?;
-    of_name(root, file.trim_end_matches('\n'))
-}
-
 #[test]
 fn fstatat_and_fdinfo_agree_with_statx() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
@@ -339,29 +193,6 @@ fn fstatat_and_fdinfo_agree_with_statx() -> io::Result<()> {
         Some(io::ErrorKind::NotFound)
     );
     Ok(())
-}
-
-#[test]
-fn a_name_counts_where_the_kernel_is_not_asked_and_a_removed_one_is_not_known() {
-    use crate::fixture::put;
-    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
-    let root = Root::at(dir.path().to_owned());
-    put(dir.path(), "images/a", "x");
-    put(dir.path(), "sys/class/block/loop0/loop/backing_file", "/images/a\n");
-    put(dir.path(), "sys/class/block/loop1/loop/backing_file", "/images/b (deleted)\n");
-    put(dir.path(), "sys/class/block/loop1/ro", "1\n");
-    put(dir.path(), "sys/class/block/loop2/dev", "7:2\n");
-    put(dir.path(), "sys/class/block/loop2/size", "0\n");
-    // Its directory is covered: it has bytes, so it is bound, and to what is not known.
-    put(dir.path(), "sys/class/block/loop3/size", "2048\n");
-    put(dir.path(), "sys/class/block/loop3p1/size", "1024\n");
-    let loops = bound_loops(&root).unwrap_or_else(|e| panic!("{e}"));
-    let names: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
-    assert_eq!(names, ["loop0", "loop1", "loop3"]);
-    assert!(loops[2].backing.is_err());
-    assert_eq!(loops[0].backing.as_ref().ok(), of_path(&root.path("/images/a")).ok().as_ref());
-    assert!(loops[1].read_only && loops[1].backing.as_ref().is_err_and(|why| why.contains("(deleted)")));
-    assert!(bound_loops(&Root::at("/nonexistent-prefix".into())).is_err());
 }
 
 #[cfg(test)]

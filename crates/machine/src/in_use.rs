@@ -18,7 +18,8 @@
 
 use crate::error::describe;
 use crate::file_systems::{Mount, unescape};
-use crate::identity::Loop;
+use crate::loop_devices::Loop;
+use crate::processes::mapping;
 use crate::root::Root;
 use crate::signature::{Content, signatures};
 use crate::{file_systems, identity, processes, stack};
@@ -63,7 +64,7 @@ fn below(root: &Root, name: &str) -> Vec<Identity> {
         all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::of_device));
         let disk = stack::disk_of_partition(root, &name).unwrap_or(name);
         left.extend(root.list(&format!("/sys/class/block/{disk}/slaves")).unwrap_or_default());
-        let Some(own) = identity::find_loop(root, &disk) else { continue };
+        let Some(own) = crate::loop_devices::find_loop(root, &disk) else { continue };
         if let Ok(Identity::Device { number, .. }) = &own.backing {
             left.extend(stack::name_of(root, number));
         }
@@ -103,14 +104,14 @@ fn device_except(
 /// Finds another user of a loop device's backing file or device: another loop device on other bytes of it may
 /// be mounted.
 fn backing_user(root: &Root, name: &str, depth: usize) -> Result<Option<String>, String> {
-    let Some(own) = identity::find_loop(root, name) else { return Ok(None) };
+    let Some(own) = crate::loop_devices::find_loop(root, name) else { return Ok(None) };
     let backing = own.backing.map_err(|why| format!("what is behind {name} is not known: {why}"))?;
     if let Identity::Device { number, .. } = &backing {
         let Some(below) = stack::name_of(root, number) else { return Ok(None) };
         let user = device_except(root, &below, Some(name), depth - 1)?;
         return Ok(user.map(|user| format!("{name} is over {below}, and {user}")));
     }
-    let mut loops = identity::bound_loops(root)?;
+    let mut loops = crate::loop_devices::bound_loops(root)?;
     loops.retain(|l| l.name != name);
     Ok(loop_over(&loops, &backing)
         .map(|l| format!("{name} is over a file that is also {}", describe_loop(root, &l.name))))
@@ -181,7 +182,7 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
             return Ok(Some(format!("part of the mounted btrfs {id}")));
         }
     }
-    let mut loops = identity::bound_loops(root)?;
+    let mut loops = crate::loop_devices::bound_loops(root)?;
     loops.retain(|l| Some(l.name.as_str()) != above);
     if let Some(user) = loop_over(&loops, &ours) {
         return Ok(Some(describe_loop(root, &user.name)));
@@ -222,7 +223,7 @@ pub(crate) fn is_mount_of(root: &Root, mount: &Mount, number: &str, inside: &str
 /// Finds the user of a block device, without programs that have it open. A bound loop device is in use.
 fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
     let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
-    if identity::find_loop(root, &disk).is_some() {
+    if crate::loop_devices::find_loop(root, &disk).is_some() {
         return Ok(Some(describe_loop(root, name)));
     }
     device_except(root, name, None, 0)
@@ -293,7 +294,7 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
     if let Ok(Some(mount)) = mounted {
         return Ok(Use::By(mount));
     }
-    let loops = identity::bound_loops(root)?;
+    let loops = crate::loop_devices::bound_loops(root)?;
     if let Some(user) = loop_over(&loops, &ours) {
         return Ok(Use::By(describe_loop(root, &user.name)));
     }
@@ -319,7 +320,7 @@ fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, S
     if let Ok(Some(mount)) = mounted_file(root, what) {
         return Ok(Some(mount));
     }
-    Ok(loop_over(&identity::bound_loops(root)?, what).map(|user| describe_loop(root, &user.name)))
+    Ok(loop_over(&crate::loop_devices::bound_loops(root)?, what).map(|user| describe_loop(root, &user.name)))
 }
 
 /// Returns where and by whom a file is mounted without a loop device, as erofs can be, and as FUSE programs
@@ -571,22 +572,6 @@ fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
         // The line has the numbers of the file system, which btrfs and overlays do not show for their files.
         is_it(&format!("/proc/{pid}/map_files/{}", m.range)) || what.contains(&m.file)
     }))
-}
-
-/// A line of `/proc/PID/maps`.
-pub(crate) struct Mapping<'t> {
-    range: &'t str,
-    pub(crate) permissions: &'t str,
-    pub(crate) file: Identity,
-}
-
-pub(crate) fn mapping(line: &str) -> Option<Mapping<'_>> {
-    let mut fields = line.split_ascii_whitespace();
-    let (range, permissions, _offset) = (fields.next()?, fields.next()?, fields.next()?);
-    let (major, minor) = fields.next()?.split_once(':')?;
-    let number = |hex: &str| u32::from_str_radix(hex, 16).ok();
-    let device = format!("{}:{}", number(major)?, number(minor)?);
-    Some(Mapping { range, permissions, file: Identity::File { device, inode: fields.next()?.parse().ok()? } })
 }
 
 fn can_write(root: &Root, dir: &str, fd: &str) -> bool {

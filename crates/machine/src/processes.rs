@@ -17,7 +17,6 @@
 //! no process, or to a kernel thread. The I/O of other users' processes is visible to root only.
 
 use crate::identity;
-use crate::in_use::mapping;
 use crate::resolve::OnDevices;
 use crate::root::Root;
 use model::Known;
@@ -507,6 +506,22 @@ fn parse_io_counters(text: &str) -> Option<IoCounters> {
         seen += 1;
     }
     (seen == 7).then_some(found)
+}
+
+/// A line of `/proc/PID/maps`.
+pub(crate) struct Mapping<'t> {
+    pub(crate) range: &'t str,
+    pub(crate) permissions: &'t str,
+    pub(crate) file: Identity,
+}
+
+pub(crate) fn mapping(line: &str) -> Option<Mapping<'_>> {
+    let mut fields = line.split_ascii_whitespace();
+    let (range, permissions, _offset) = (fields.next()?, fields.next()?, fields.next()?);
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let number = |hex: &str| u32::from_str_radix(hex, 16).ok();
+    let device = format!("{}:{}", number(major)?, number(minor)?);
+    Some(Mapping { range, permissions, file: Identity::File { device, inode: fields.next()?.parse().ok()? } })
 }
 
 #[test]

@@ -14,7 +14,7 @@
 use crate::error::{MachineError, describe};
 use crate::in_use::Use;
 use crate::root::{Root, number_of};
-use crate::{file_systems, identity, in_use, kept_file, signature, stack};
+use crate::{file_systems, identity, in_use, signature, stack};
 use model::job::Cache;
 use model::machine::Identity;
 use model::name;
@@ -149,7 +149,7 @@ fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>)
     let Some(planned) = planned else { return Ok(()) };
     // Only a plan knows marks. A number alone is compared as a number.
     let bare = matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
-    let now = if bare { now.clone() } else { identity::marked(root, now.clone()) };
+    let now = if bare { now.clone() } else { crate::stack::marked(root, now.clone()) };
     now.change_from(planned).map_or(Ok(()), |how| {
         Err(MachineError::Refused(format!(
             "{} is not what it was when this was planned: {how}; it was replaced, and what is there now was neither read nor \
@@ -242,11 +242,11 @@ pub fn may_write_file(
     let named = destroy
         .map(name::path)
         .is_some_and(|d| d == typed || d == absolute || d == path || is_same(&d, path));
-    if named || kept_file::is_empty(&file).map_err(|e| MachineError::at(path, "read", &e))? {
+    if named || crate::mark::is_empty(&file).map_err(|e| MachineError::at(path, "read", &e))? {
         return Ok(());
     }
     let mut what = destroy.map_or_else(String::new, |d| format!("--destroy '{d}' names another file; "));
-    if let Some(why) = kept_file::void_because(path) {
+    if let Some(why) = crate::mark::void_because(path) {
         what += &format!("{why}: ");
     }
     Err(MachineError::Usage(format!(

@@ -9,11 +9,13 @@
 //! `resolve` finds the device that a path is on.
 
 use crate::file_systems::{Mount, mount_of};
-use crate::identity;
+use crate::loop_devices::backing_and_offset;
 use crate::root::Root;
+use crate::{file_systems, identity};
 use model::machine::{BACKING, Identity, Layer, LayerKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Most layers. A longer stack is cut, and `blind` says so.
 const MAX_LAYERS: usize = 512;
@@ -102,7 +104,7 @@ impl<'a> Stack<'a> {
     fn below_loop(&mut self, index: usize, name: &str) -> Vec<usize> {
         // The file may have been removed or replaced, and `/sys` may be covered. The device itself knows its
         // file.
-        let status = identity::loop_status(self.root, name);
+        let status = crate::loop_devices::loop_status(self.root, name);
         if let Ok(status) = &status {
             let layer = &mut self.layers[index];
             layer.backing_direct = Some(status.direct);
@@ -117,7 +119,8 @@ impl<'a> Stack<'a> {
             return Vec::new();
         };
         let by_name = || identity::of_name(self.root, &file);
-        let behind = status.map(|status| identity::backing_identity(&status)).or_else(|_| by_name());
+        let behind =
+            status.map(|status| crate::loop_devices::backing_identity(&status)).or_else(|_| by_name());
         if let Ok(what) = &behind {
             let from = self.layers[index].device.get("loop/offset").map_or("0", String::as_str);
             let words = format!("{} from byte {from}", what.describe());
@@ -141,7 +144,7 @@ impl<'a> Stack<'a> {
             Some(path) => mount_of(self.mounts, None, &number, &path.to_string_lossy()),
             None => self.mounts.iter().rfind(|m| m.number == number),
         };
-        let found = crate::resolve::below_file_system(self, mount, &number, path.as_deref());
+        let found = below_file_system(self, mount, &number, path.as_deref());
         if let Some(memory) = found.ram {
             self.layers[index].ram = Some(format!("{name} on {memory}"));
         }
@@ -454,6 +457,156 @@ fn temperature_monitor(root: &Root, dir: &str) -> Option<String> {
             .find(|path| matches!(root.word(&format!("{path}/name")).as_deref(), Some("nvme" | "drivetemp")))
     })?;
     found.rsplit('/').next().map(|name| format!("/sys/class/hwmon/{name}"))
+}
+
+/// Adds the marks that distinguish a device from another one that had its number.
+pub fn marked(root: &Root, what: Identity) -> Identity {
+    match what {
+        Identity::Device { number, .. } => {
+            let name = name_of(root, &number);
+            Identity::Device { marks: name.map(|n| marks(root, &n)).unwrap_or_default(), number }
+        }
+        file @ Identity::File { .. } => file,
+    }
+}
+
+fn marks(root: &Root, name: &str) -> Vec<String> {
+    let disk = disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
+    let serial = serial(root, name).map(|s| format!("serial number {s}"));
+    // The kernel counts disks as they appear and change their medium, and loop devices as they are bound.
+    let sequence =
+        root.word(&format!("/sys/class/block/{disk}/diskseq")).map(|n| format!("disk sequence {n}"));
+    let start =
+        root.word(&format!("/sys/class/block/{name}/start")).map(|s| format!("partition from sector {s}"));
+    let words = |(what, offset): (Identity, u64)| match what {
+        Identity::File { device, inode } => {
+            format!("a loop over inode {inode} of {device} from byte {offset}")
+        }
+        Identity::Device { number, .. } => format!("a loop over device {number} from byte {offset}"),
+    };
+    let behind = disk.starts_with("loop").then(|| backing_and_offset(root, &disk).ok().map(words)).flatten();
+    [serial, behind, start, sequence].into_iter().flatten().collect()
+}
+
+/// The devices below a file system.
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    /// Indices of its devices in the stack.
+    pub(crate) tops: Vec<usize>,
+    /// Why its data is in memory.
+    pub(crate) ram: Option<String>,
+    /// Why it could not be followed.
+    pub(crate) blind: Option<String>,
+}
+
+impl Below {
+    fn blind(why: impl Into<String>) -> Self {
+        Self { blind: Some(why.into()), ..Self::default() }
+    }
+}
+
+/// Follows a file system to its devices. `path` is a file or directory in it, for file systems that spread
+/// over several devices.
+pub(crate) fn below_file_system(
+    stack: &mut Stack<'_>,
+    mount: Option<&Mount>,
+    number: &str,
+    path: Option<&Path>,
+) -> Below {
+    follow(stack, mount, number, path, file_systems::MAX_OVERLAYS)
+}
+
+fn follow(
+    stack: &mut Stack<'_>,
+    mount: Option<&Mount>,
+    number: &str,
+    path: Option<&Path>,
+    overlays: usize,
+) -> Below {
+    let Some(mount) = mount else {
+        if number.starts_with("0:") {
+            return Below::blind("its file system is not among the mounts that this process sees");
+        }
+        return device(stack, number);
+    };
+    match mount.kind.as_str() {
+        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => {
+            Below { ram: Some(mount.kind.clone()), ..Below::default() }
+        }
+        "overlay" => overlay(stack, mount, path, overlays),
+        "btrfs" => btrfs(stack, mount),
+        "bcachefs" => sources(stack, mount, mount.source.split(':')),
+        "zfs" => Below::blind(format!(
+            "zfs does not show the kernel's users which devices {} is on; `zpool status` does",
+            mount.source
+        )),
+        "fuseblk" => Below {
+            blind: Some("a program in user space (FUSE) stands between this file and its device".into()),
+            ..sources(stack, mount, std::iter::once(mount.source.as_str()))
+        },
+        kind if kind == "fuse" || kind.starts_with("fuse.") => Below::blind(format!(
+            "{kind}: a program in user space answers, so the kernel sees no device below"
+        )),
+        "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "lustre" | "afs" | "gfs2" | "ocfs2"
+        | "gpfs" | "beegfs" | "orangefs" => {
+            Below::blind(format!("{}: the data are on another machine ({})", mount.kind, mount.source))
+        }
+        "9p" | "virtiofs" => {
+            Below::blind(format!("{}: the data are with the host of this virtual machine", mount.kind))
+        }
+        _ if !number.starts_with("0:") => device(stack, number),
+        _ => sources(stack, mount, std::iter::once(mount.source.as_str())),
+    }
+}
+
+fn device(stack: &mut Stack<'_>, number: &str) -> Below {
+    Below { tops: stack.add(number).into_iter().collect(), ..Below::default() }
+}
+
+/// Adds the devices that the mount's source names.
+fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl Iterator<Item = &'s str>) -> Below {
+    let numbers: Vec<String> = names.filter_map(|s| stack.root.device_number(s)).collect();
+    let tops: Vec<usize> = numbers.iter().filter_map(|n| stack.add(n)).collect();
+    let blind = tops
+        .is_empty()
+        .then(|| format!("{} shows no device: its source is '{}', which is none", mount.kind, mount.source));
+    Below { tops, ram: None, blind }
+}
+
+/// Adds all devices of the btrfs that the mount's source belongs to.
+fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
+    let name = stack.root.device_number(&mount.source).and_then(|n| name_of(stack.root, &n));
+    let ids = stack.root.list("/sys/fs/btrfs").unwrap_or_default();
+    let devices = |id: &String| stack.root.list(&format!("/sys/fs/btrfs/{id}/devices")).unwrap_or_default();
+    let all = name.and_then(|name| ids.iter().map(devices).find(|d| d.contains(&name)));
+    let Some(all) = all else { return sources(stack, mount, std::iter::once(mount.source.as_str())) };
+    let numbers: Vec<String> = all.iter().filter_map(|n| number_of(stack.root, n)).collect();
+    Below { tops: numbers.iter().filter_map(|n| stack.add(n)).collect(), ..Below::default() }
+}
+
+/// Follows the layer of an overlay that holds the path: the upper one for directories and files that were
+/// copied up, else a lower one.
+fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usize) -> Below {
+    let Some(more) = more.checked_sub(1) else {
+        return Below::blind("overlays on overlays, too many to follow");
+    };
+    let point = Path::new(&mount.point);
+    let inside = path.filter(|p| std::path::absolute(p).is_ok_and(|p| p.starts_with(point)));
+    let there = match file_systems::data_path(stack.root, mount, inside.unwrap_or(point)) {
+        Ok(there) => there,
+        Err(why) => return Below::blind(why),
+    };
+    let Ok(status) = identity::status_by_path(&there) else {
+        return Below::blind(file_systems::hidden_reason(mount));
+    };
+    let number = &status.file_system_number;
+    let mounts = stack.mounts;
+    let below = mount_of(mounts, status.mount_id, number, &there.to_string_lossy());
+    // In a container its names may lead back into the overlay itself.
+    if below.is_some_and(|b| b.id == mount.id) {
+        return Below::blind(file_systems::hidden_reason(mount));
+    }
+    follow(stack, below, number, Some(&there), more)
 }
 
 #[cfg(test)]
