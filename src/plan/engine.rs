@@ -8,9 +8,8 @@
 //! The number of workers never changes. Flags and job files get the same refusals; a job file's point at the place.
 
 use crate::failure::Failure;
-use crate::plan::DraftJob;
-use crate::plan::settings::Origins;
-use crate::plan::stream::Draft;
+use crate::plan::origins::Origins;
+use crate::plan::{Draft, DraftJob};
 use crate::request::{JobSource, Request, Work};
 use dialect::Tool;
 use engine::engines::{self, ENGINES, Entry, Number};

@@ -5,7 +5,7 @@
 
 use super::{stream, target};
 use crate::failure::Failure;
-use crate::plan::settings::Origins;
+use crate::plan::origins::Origins;
 use crate::request::Request;
 use engine::engines::Entry;
 use machine::root::Root;

@@ -13,6 +13,7 @@
 mod api;
 mod engine;
 mod layers;
+pub(crate) mod origins;
 mod profile;
 mod replay;
 pub(crate) mod settings;
@@ -23,13 +24,14 @@ mod target;
 use crate::failure::Failure;
 use crate::request::{BenchSpec, JobSource, Request, Work};
 use crate::{history, session};
+use ::engine::engines::Entry;
 use analysis::Judging;
 pub(crate) use engine::problems;
 use layers::LayerJobs;
 use machine::cgroup::MemoryLimit;
 use machine::root::Root;
 use model::evidence::FileState;
-use model::job::{Access, Job, Order, Phase, Stream};
+use model::job::{Access, Create, Job, Order, Phase, Stream};
 use model::machine::Machine;
 use model::plan::{LatencyTarget, MAKING_NS, Plan, Rerun, Role, Strategy, Target};
 use model::record::Record;
@@ -37,12 +39,11 @@ use model::report::Report;
 use model::spec::number::MAX_TIME_NS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use model::study::{HostSteps, Study};
-use model::units::{show_bytes, show_ns};
+use model::units::{minutes, show_bytes, show_ns};
 use model::{Known, name};
-use settings::Origins;
+use origins::Origins;
 use std::borrow::Cow;
 use std::os::unix::fs::MetadataExt;
-use stream::Draft;
 use target::Targets;
 
 /// Window and warm-up of each run of a bench: eight tests, five times, in about a minute and a half.
@@ -677,6 +678,57 @@ fn host_steps(
     let words: Vec<String> = request.hosts.iter().map(u32::to_string).collect();
     origins.fixed("--hosts", &format!("{}, in turns", words.join(", ")), "command line");
     Ok(Some(HostSteps { hosts: request.hosts.clone() }))
+}
+
+/// Refuses a typed budget that is shorter than the fewest runs take. `work` says what these are, as in `3 rounds of 8 tests`; `instead`
+/// names the options that need less time.
+///
+/// # Errors
+/// A usage failure with the budget to type.
+pub(super) fn refuse_short(
+    typed_ns: Option<u64>,
+    least_ns: u64,
+    work: &str,
+    instead: &str,
+) -> Result<(), Failure> {
+    let Some(budget_ns) = typed_ns.filter(|typed| *typed < least_ns) else { return Ok(()) };
+    Err(Failure::Usage(format!(
+        "--budget {}: {work} take about {}; type --budget {}s or more, or {instead}",
+        minutes(budget_ns),
+        minutes(least_ns),
+        least_ns.div_ceil(1_000_000_000)
+    )))
+}
+
+/// A stream before its targets are known.
+#[derive(Clone)]
+pub(crate) struct Draft {
+    pub(crate) stream: Stream,
+    pub(crate) engine: &'static Entry,
+    /// Whether the user named the engine.
+    pub(crate) engine_said: bool,
+    /// Whether the user gave a cache mode.
+    pub(crate) cache_said: bool,
+    /// The span that the user gave.
+    pub(crate) size: Option<u64>,
+    /// Passes over the span after which the stream ends.
+    pub(crate) passes: Option<u32>,
+    /// Whether to create missing files.
+    pub(crate) create: Option<Create>,
+    /// Whether each worker has its own test file.
+    pub(crate) own: bool,
+    /// Paths as typed.
+    pub(crate) paths: Vec<String>,
+}
+
+/// Explains why preconditioning may not write a target that the job itself only reads.
+pub(super) fn explain_refusal(why: Failure) -> Failure {
+    let with = |text: String| format!("--precondition writes over the target before it is measured: {text}");
+    match why {
+        Failure::Usage(text) => Failure::Usage(with(text)),
+        Failure::Refused(text) => Failure::Refused(with(text)),
+        other @ (Failure::Pointed { .. } | Failure::Interrupted | Failure::Elsewhere(_)) => other,
+    }
 }
 
 #[test]

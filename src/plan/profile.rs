@@ -8,8 +8,8 @@
 
 use super::Jobs;
 use crate::failure::Failure;
-use crate::plan::settings::Origins;
-use crate::plan::{engine, settings, target};
+use crate::plan::origins::Origins;
+use crate::plan::{engine, target};
 use crate::request::{BenchSpec, Request};
 use analysis::strategy::cost::{OVERHEAD_NS, run_ns};
 use machine::root::Root;
@@ -436,7 +436,7 @@ pub(super) fn budget_ns(
     let round = jobs.iter().map(run_ns).fold(0, u64::saturating_add);
     let least = baseline_ns.saturating_add(round.saturating_mul(runs.into()));
     let work = format!("{runs} rounds of {} tests", jobs.len());
-    settings::refuse_short(request.budget_ns, least, &work, "shorter runs (--time) or fewer (--runs)")?;
+    crate::plan::refuse_short(request.budget_ns, least, &work, "shorter runs (--time) or fewer (--runs)")?;
     let default = BUDGET_NS.max(least.saturating_add(least / SPARE));
     let from = "default: 110 s, or more where the first rounds take longer";
     Ok(origins.choose_from("--budget", request.budget_ns, default, from, |ns| minutes(*ns)))

@@ -3,8 +3,8 @@
 
 use crate::capture::replay::{Scanned, scan};
 use crate::failure::Failure;
-use crate::plan::settings::Origins;
-use crate::plan::stream::Draft;
+use crate::plan::Draft;
+use crate::plan::origins::Origins;
 use crate::request::Request;
 use engine::engines::ENGINES;
 use machine::test_file::LEAST_BYTES;

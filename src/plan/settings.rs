@@ -1,21 +1,20 @@
-//! Settings of the whole plan, and where every setting came from.
+//! Settings of the whole plan.
 //!
-//! - [`Origins`] chooses between a typed value and a default, and records which one it was, for `--explain` and the
-//!   record.
 //! - Runs: `--runs`, `--precision`, `--until`, `--settle`, `--max-runs`, `--attempts`, and time budgets. Crate `model`
 //!   checks which of them fit together, crate `analysis` decides while measuring.
 //! - `fathom limit`: the open loop for a closed one, with enough slots for a long tail at the capacity.
 //! - Preconditioning, conditions (`--fail-if`, `--fail-if-slower`), the operation log, and the idle watch.
 
 use crate::failure::Failure;
-use crate::plan::{DraftJob, profile, streams};
+use crate::plan::origins::Origins;
+use crate::plan::{DraftJob, explain_refusal, profile, refuse_short, streams};
 use crate::request::{BenchSpec, JobSource, Request, Work};
 use analysis::strategy::cost::run_ns;
 use analysis::strategy::sweep::FRESH;
 use engine::engines;
 use engine::engines::Entry;
 use model::job::{Access, Arrivals, Cache, Job, Kind, Pace, Pattern, Stream};
-use model::plan::{LatencyTarget, Origin, Precondition, Role, Strategy, Target};
+use model::plan::{LatencyTarget, Precondition, Role, Strategy, Target};
 use model::spec::axes::Preset;
 use model::spec::number::{ATTEMPTS, FEWEST_GATED_RUNS, FEWEST_ROUNDS, MAX_RUNS};
 use model::spec::parsers::of_arrivals;
@@ -208,26 +207,6 @@ fn curve_point(block_bytes: u32, depth: u32, workers: u32, max_depth: u32) -> (u
     (stream.depth, stream.workers)
 }
 
-/// Refuses a typed budget that is shorter than the fewest runs take. `work` says what these are, as in `3 rounds of 8 tests`; `instead`
-/// names the options that need less time.
-///
-/// # Errors
-/// A usage failure with the budget to type.
-pub(super) fn refuse_short(
-    typed_ns: Option<u64>,
-    least_ns: u64,
-    work: &str,
-    instead: &str,
-) -> Result<(), Failure> {
-    let Some(budget_ns) = typed_ns.filter(|typed| *typed < least_ns) else { return Ok(()) };
-    Err(Failure::Usage(format!(
-        "--budget {}: {work} take about {}; type --budget {}s or more, or {instead}",
-        minutes(budget_ns),
-        minutes(least_ns),
-        least_ns.div_ceil(1_000_000_000)
-    )))
-}
-
 /// Passes of complete writes and bytes of a write, from the SNIA (SSS PTS 2.0, workload independent preconditioning).
 const PASSES: u32 = 2;
 const BLOCK_BYTES: u32 = 128 << 10;
@@ -289,16 +268,6 @@ pub(super) fn plan_precondition(
     Ok(Some(planned))
 }
 
-/// Explains why preconditioning may not write a target that the job itself only reads.
-pub(super) fn explain_refusal(why: Failure) -> Failure {
-    let with = |text: String| format!("--precondition writes over the target before it is measured: {text}");
-    match why {
-        Failure::Usage(text) => Failure::Usage(with(text)),
-        Failure::Refused(text) => Failure::Refused(with(text)),
-        other @ (Failure::Pointed { .. } | Failure::Interrupted | Failure::Elsewhere(_)) => other,
-    }
-}
-
 /// The stream that fills the touched part of a target, and no more.
 fn fill_stream(
     stream: &Stream,
@@ -357,108 +326,6 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
         "{fill_stream}, then rounds of the work until its rate settles, {} at most ({longest})",
         planned.rounds_at_most
     )
-}
-
-/// The origin of a default.
-const DEFAULT: &str = "default";
-
-/// All settings chosen so far.
-pub(crate) struct Origins<'a> {
-    all: Vec<Origin>,
-    request: &'a Request,
-    /// Prefix of settings of one stream among several: `oltp: `.
-    prefix: String,
-    /// Settings that differ between the tests of a profile, and are shown in its table instead.
-    left_out: &'static [&'static str],
-}
-
-impl<'a> Origins<'a> {
-    pub(crate) fn new(request: &'a Request, left_out: &'static [&'static str]) -> Self {
-        Self { all: Vec::new(), request, prefix: String::new(), left_out }
-    }
-
-    /// Leaves out these settings from now on: they differ between jobs.
-    pub(crate) fn leave_out(&mut self, settings: &'static [&'static str]) {
-        self.left_out = settings;
-    }
-
-    /// Where the user set a value.
-    fn source(&self, setting: &str) -> String {
-        self.request.origin(setting.trim_start_matches('-'))
-    }
-
-    /// Attributes the following settings to this stream.
-    pub(crate) fn enter(&mut self, stream: &str) {
-        self.prefix = if stream.is_empty() { String::new() } else { format!("{stream}: ") };
-    }
-
-    /// Attributes the settings recorded by `say` to a part of the stream.
-    pub(crate) fn inside(&mut self, part: &str, say: impl FnOnce(&mut Self)) {
-        let stream = self.prefix.clone();
-        self.prefix += &format!("{part}: ");
-        say(self);
-        self.prefix = stream;
-    }
-
-    /// Returns the typed value or the default, and records it.
-    pub(crate) fn choose<T>(
-        &mut self,
-        setting: &str,
-        given: Option<T>,
-        default: T,
-        words: impl Fn(&T) -> String,
-    ) -> T {
-        self.choose_from(setting, given, default, DEFAULT, words)
-    }
-
-    /// Returns the typed value or the default, and records it. `from` describes the origin of the default.
-    pub(crate) fn choose_from<T>(
-        &mut self,
-        setting: &str,
-        given: Option<T>,
-        default: T,
-        from: &str,
-        words: impl Fn(&T) -> String,
-    ) -> T {
-        let from = if given.is_some() { self.source(setting) } else { from.to_owned() };
-        let value = given.unwrap_or(default);
-        self.fixed(setting, &words(&value), &from);
-        value
-    }
-
-    /// Records a setting that is not a choice.
-    pub(crate) fn fixed(&mut self, setting: &str, value: &str, from: &str) {
-        let origin =
-            Origin { setting: format!("{}{setting}", self.prefix), value: value.into(), from: from.into() };
-        if !self.left_out.contains(&setting) && !self.all.contains(&origin) {
-            self.all.push(origin);
-        }
-    }
-
-    /// Records a setting only if the user typed it: its default is what everybody expects.
-    pub(crate) fn note<T>(&mut self, setting: &str, given: Option<T>, words: impl Fn(&T) -> String) {
-        if let Some(value) = given {
-            let from = self.source(setting);
-            self.fixed(setting, &words(&value), &from);
-        }
-    }
-
-    /// Records that another engine replaces the denied default.
-    pub(crate) fn replace_engine(&mut self, denied: &str, instead: &str, cause: &str) {
-        for origin in &mut self.all {
-            if origin.setting.ends_with("--engine") && origin.value == denied && origin.from == DEFAULT {
-                origin.value = instead.into();
-                origin.from = format!("the default {denied} cannot be used: {cause}");
-            } else if origin.from == format!("engine {denied}") {
-                origin.from = format!("engine {instead}");
-            }
-        }
-    }
-
-    /// All origins, in the order of choosing.
-    pub(crate) fn into_all(self) -> Vec<Origin> {
-        self.all
-    }
 }
 
 /// Checks the conditions of `--fail-if`.

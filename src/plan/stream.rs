@@ -4,44 +4,21 @@
 //! This file does not read the machine, except through the targets given to the size checks at the end.
 
 use crate::failure::Failure;
-use crate::plan::settings::Origins;
-use crate::plan::target::{MADE_BYTES, Targets};
+use crate::plan::Draft;
+use crate::plan::origins::Origins;
 use engine::engines::{ENGINES, Entry};
 use model::errno::of_ignored_errors;
 use model::job::{
-    Access, Arrivals, Batch, Bursts, Cache, Clones, Create, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix,
-    Order, Pace, PerKind, Placement, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, StopRule, Stream,
+    Access, Arrivals, Batch, Bursts, Cache, Clones, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
+    Pace, PerKind, Placement, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, StopRule, Stream,
     SyncCall, ThinkLaw, Turn, Verify,
 };
-use model::plan::{MadeFor, Role, Target};
 use model::spec::pace::RateLimit;
 use model::spec::{JobSpec, LineSpec, ReplaySpec, Rw, StreamSpec, TurnSpec, parsers};
 use model::units::{show_bytes, show_ns};
-use std::path::PathBuf;
 
 /// Slots of an open loop: enough for a stall of about 100 ms at 1000 operations per second.
 const OPEN_DEPTH: u32 = 128;
-
-/// A stream before its targets are known.
-#[derive(Clone)]
-pub(crate) struct Draft {
-    pub(crate) stream: Stream,
-    pub(crate) engine: &'static Entry,
-    /// Whether the user named the engine.
-    pub(crate) engine_said: bool,
-    /// Whether the user gave a cache mode.
-    pub(crate) cache_said: bool,
-    /// The span that the user gave.
-    pub(crate) size: Option<u64>,
-    /// Passes over the span after which the stream ends.
-    pub(crate) passes: Option<u32>,
-    /// Whether to create missing files.
-    pub(crate) create: Option<Create>,
-    /// Whether each worker has its own test file.
-    pub(crate) own: bool,
-    /// Paths as typed.
-    pub(crate) paths: Vec<String>,
-}
 
 /// Drafts a stream.
 pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, Failure> {
@@ -522,51 +499,6 @@ fn pass_bytes(stream: &Stream, span: u64) -> u64 {
     };
     let fits = span.checked_sub(size).map_or(0, |rest| rest / step.max(1) + 1);
     fits.saturating_mul(size).saturating_mul(times)
-}
-
-impl Targets<'_> {
-    /// Refuses flags without effect, so that they do not appear to work.
-    pub(super) fn touch_nothing(
-        &mut self,
-        draft: &Draft,
-        paths: &[PathBuf],
-        origins: &mut Origins,
-    ) -> Result<(), Failure> {
-        let idle = |flag: &str| {
-            Err(Failure::Usage(format!(
-                "{flag} changes nothing here: the engine {} touches no target; leave it out",
-                draft.engine.name
-            )))
-        };
-        if !paths.is_empty() {
-            return idle("TARGET");
-        }
-        if draft.cache_said {
-            return idle("--cache");
-        }
-        if draft.create.is_some() {
-            return idle("--create");
-        }
-        let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
-        let path = format!("nothing: engine {}", draft.engine.name);
-        let end = bytes.saturating_add(draft.stream.access.offset_bytes);
-        let most = self.nothing.as_ref().map_or(end, |t| t.bytes.max(end));
-        self.nothing = Some(Target {
-            path,
-            role: Role::None,
-            bytes: most,
-            block_bytes: 1,
-            writable: false,
-            identity: None,
-            unseen_users: false,
-            only_by_mark: false,
-            other_names: Vec::new(),
-            create: None,
-            made_for: MadeFor::Host,
-            common: None,
-        });
-        Ok(())
-    }
 }
 
 /// Checks the settings about the page cache for these files, and records them.

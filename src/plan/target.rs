@@ -8,13 +8,12 @@
 //!
 //! The number of hosts is known only to `crate::fleet`, the files are made by crate `machine`.
 
-use super::stream::Draft;
 use super::{DraftJob, shown};
 use crate::capture::capture_file::is_capture;
 use crate::failure::Failure;
 use crate::files::Small;
-use crate::plan::settings::Origins;
-use crate::plan::{replay, settings, stream};
+use crate::plan::origins::Origins;
+use crate::plan::{Draft, replay, stream};
 use crate::request::{JobSource, Request};
 use crate::{capture, files};
 use dialect::{MAX_FILE_BYTES, Tool, of_name, what_language};
@@ -195,7 +194,7 @@ impl<'a> Targets<'a> {
             }
             if writes || conditioned {
                 guard_writing(self.request, self.root, typed_path, &path, target.role)
-                    .map_err(|why| if writes { why } else { settings::explain_refusal(why) })?;
+                    .map_err(|why| if writes { why } else { crate::plan::explain_refusal(why) })?;
                 target.only_by_mark |=
                     self.request.destroy.is_empty() && is_of_earlier_call(self.request, &path, target.role);
                 self.overwritten = true;
@@ -900,4 +899,49 @@ fn tool_of_extension(typed_path: &Path) -> Option<Tool> {
     let extension = typed_path.extension()?;
     let of_fio = extension.eq_ignore_ascii_case(OF_FIO).then_some(Tool::Fio);
     of_name(typed_path).map(|language| language.tool).or(of_fio)
+}
+
+impl Targets<'_> {
+    /// Refuses flags without effect, so that they do not appear to work.
+    pub(super) fn touch_nothing(
+        &mut self,
+        draft: &Draft,
+        paths: &[PathBuf],
+        origins: &mut Origins,
+    ) -> Result<(), Failure> {
+        let idle = |flag: &str| {
+            Err(Failure::Usage(format!(
+                "{flag} changes nothing here: the engine {} touches no target; leave it out",
+                draft.engine.name
+            )))
+        };
+        if !paths.is_empty() {
+            return idle("TARGET");
+        }
+        if draft.cache_said {
+            return idle("--cache");
+        }
+        if draft.create.is_some() {
+            return idle("--create");
+        }
+        let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
+        let path = format!("nothing: engine {}", draft.engine.name);
+        let end = bytes.saturating_add(draft.stream.access.offset_bytes);
+        let most = self.nothing.as_ref().map_or(end, |t| t.bytes.max(end));
+        self.nothing = Some(Target {
+            path,
+            role: Role::None,
+            bytes: most,
+            block_bytes: 1,
+            writable: false,
+            identity: None,
+            unseen_users: false,
+            only_by_mark: false,
+            other_names: Vec::new(),
+            create: None,
+            made_for: MadeFor::Host,
+            common: None,
+        });
+        Ok(())
+    }
 }

@@ -7,8 +7,8 @@
 
 use crate::failure::Failure;
 use crate::files::output::{Outlet, Rules};
-use crate::run::follow::Ends;
-use crate::run::{Measurement, follow};
+use crate::run::Measurement;
+use crate::run::stop_rules::Ends;
 use engine::link::{Block, Difference, Outcome};
 use engine::workers::{Who, Workers};
 use model::figures::{MAX_BYTES, Operation, Rows, WorkerLog};
@@ -274,8 +274,11 @@ pub(crate) fn interval_ns(phase: &Phase) -> u64 {
     let interval = (time_ns / 100).clamp(shortest, longest);
     // A worker that logs each operation needs no intervals for its stretches.
     let by_block = phase.streams.iter().filter(|s| s.apart_ns().is_none());
-    let spans =
-        phase.streams.iter().filter_map(follow::every_ns).chain(by_block.filter_map(|s| s.each_worker_ns));
+    let spans = phase
+        .streams
+        .iter()
+        .filter_map(crate::run::stop_rules::every_ns)
+        .chain(by_block.filter_map(|s| s.each_worker_ns));
     match spans.filter(|ns| *ns > 0).reduce(gcd) {
         None => interval,
         // Approximate periods that are shorter or have no common divisor.

@@ -11,6 +11,7 @@ mod follow;
 mod precondition;
 mod setup;
 mod specs;
+mod stop_rules;
 pub mod target;
 
 use crate::failure::Failure;
@@ -30,7 +31,6 @@ use engine::link::Outcome;
 use engine::workers::{Who, Workers};
 use evidence::Driver;
 pub(crate) use evidence::is_worker_of;
-use follow::Ends;
 pub use follow::{Early, SoFar};
 use machine::cgroup::OwnCgroup;
 use machine::processes::{Busy, Processes};
@@ -54,6 +54,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use stop_rules::Ends;
 use sys::clock::Clock;
 use sys::open_file::CloseErrors;
 use target::Ready;
@@ -472,7 +473,7 @@ impl Measurement {
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
         let ending =
-            self.ending_of(failure.or_else(|| follow::took_too_long(&phase, &streams)), self.stopped());
+            self.ending_of(failure.or_else(|| stop_rules::took_too_long(&phase, &streams)), self.stopped());
         let end = RunEnd {
             command: None,
             at_ns: self.now_ns(),

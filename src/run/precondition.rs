@@ -6,7 +6,7 @@
 use super::{COLLECT_EVERY, Measurement, interval_ns};
 use crate::failure::Failure;
 use crate::run::collector::{Collector, add_totals};
-use crate::run::follow::Ends;
+use crate::run::stop_rules::Ends;
 use analysis::strategy::rate;
 use engine::workers::Workers;
 use model::errno;

@@ -5,7 +5,7 @@
 //! each worker; here every worker may use all named ones.
 
 use crate::failure::Failure;
-use crate::plan::settings::Origins;
+use crate::plan::origins::Origins;
 use crate::plan::sweep::CellWork;
 use crate::plan::target;
 use crate::request::{Request, SweepSpec};

@@ -9,8 +9,9 @@
 mod cell;
 
 use crate::failure::Failure;
-use crate::plan::settings::{CELL_RUNS, Origins};
-use crate::plan::{engine, settings};
+use crate::plan::engine;
+use crate::plan::origins::Origins;
+use crate::plan::settings::CELL_RUNS;
 use crate::request::{Request, SweepSpec};
 use ::engine::engines::Entry;
 use analysis::strategy::sweep::{FRESH, REFERENCE_EVERY};
@@ -456,7 +457,7 @@ fn search(
     let usual = least.saturating_mul(PASSES).max(each(piece).saturating_mul(RUNS)).min(LONGEST_NS);
     let default = usual.max(least.saturating_add(least / 4).saturating_add(making));
     let work = format!("{jobs} cells, each measured once,");
-    settings::refuse_short(request.budget_ns, least, &work, "fewer cells")?;
+    crate::plan::refuse_short(request.budget_ns, least, &work, "fewer cells")?;
     let words = format!("{PASSES} runs of each cell, at least {RUNS} runs, at most {}", minutes(LONGEST_NS));
     let budget_ns = origins.choose_from("--budget", request.budget_ns, default, &words, |ns| minutes(*ns));
     Ok(Search::Adaptive { budget_ns })

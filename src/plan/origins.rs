@@ -1,0 +1,108 @@
+//! Where each value of the plan comes from: a flag, a job file or a default.
+//!
+//! [`Origins`] chooses between the typed value and the default, and records which one it was, for `--explain` and the record.
+
+use crate::request::Request;
+use model::plan::Origin;
+
+/// The origin of a default.
+const DEFAULT: &str = "default";
+
+/// All settings chosen so far.
+pub(crate) struct Origins<'a> {
+    all: Vec<Origin>,
+    request: &'a Request,
+    /// Prefix of settings of one stream among several: `oltp: `.
+    prefix: String,
+    /// Settings that differ between the tests of a profile, and are shown in its table instead.
+    left_out: &'static [&'static str],
+}
+
+impl<'a> Origins<'a> {
+    pub(crate) fn new(request: &'a Request, left_out: &'static [&'static str]) -> Self {
+        Self { all: Vec::new(), request, prefix: String::new(), left_out }
+    }
+
+    /// Leaves out these settings from now on: they differ between jobs.
+    pub(crate) fn leave_out(&mut self, settings: &'static [&'static str]) {
+        self.left_out = settings;
+    }
+
+    /// Where the user set a value.
+    fn source(&self, setting: &str) -> String {
+        self.request.origin(setting.trim_start_matches('-'))
+    }
+
+    /// Attributes the following settings to this stream.
+    pub(crate) fn enter(&mut self, stream: &str) {
+        self.prefix = if stream.is_empty() { String::new() } else { format!("{stream}: ") };
+    }
+
+    /// Attributes the settings recorded by `say` to a part of the stream.
+    pub(crate) fn inside(&mut self, part: &str, say: impl FnOnce(&mut Self)) {
+        let stream = self.prefix.clone();
+        self.prefix += &format!("{part}: ");
+        say(self);
+        self.prefix = stream;
+    }
+
+    /// Returns the typed value or the default, and records it.
+    pub(crate) fn choose<T>(
+        &mut self,
+        setting: &str,
+        given: Option<T>,
+        default: T,
+        words: impl Fn(&T) -> String,
+    ) -> T {
+        self.choose_from(setting, given, default, DEFAULT, words)
+    }
+
+    /// Returns the typed value or the default, and records it. `from` describes the origin of the default.
+    pub(crate) fn choose_from<T>(
+        &mut self,
+        setting: &str,
+        given: Option<T>,
+        default: T,
+        from: &str,
+        words: impl Fn(&T) -> String,
+    ) -> T {
+        let from = if given.is_some() { self.source(setting) } else { from.to_owned() };
+        let value = given.unwrap_or(default);
+        self.fixed(setting, &words(&value), &from);
+        value
+    }
+
+    /// Records a setting that is not a choice.
+    pub(crate) fn fixed(&mut self, setting: &str, value: &str, from: &str) {
+        let origin =
+            Origin { setting: format!("{}{setting}", self.prefix), value: value.into(), from: from.into() };
+        if !self.left_out.contains(&setting) && !self.all.contains(&origin) {
+            self.all.push(origin);
+        }
+    }
+
+    /// Records a setting only if the user typed it: its default is what everybody expects.
+    pub(crate) fn note<T>(&mut self, setting: &str, given: Option<T>, words: impl Fn(&T) -> String) {
+        if let Some(value) = given {
+            let from = self.source(setting);
+            self.fixed(setting, &words(&value), &from);
+        }
+    }
+
+    /// Records that another engine replaces the denied default.
+    pub(crate) fn replace_engine(&mut self, denied: &str, instead: &str, cause: &str) {
+        for origin in &mut self.all {
+            if origin.setting.ends_with("--engine") && origin.value == denied && origin.from == DEFAULT {
+                origin.value = instead.into();
+                origin.from = format!("the default {denied} cannot be used: {cause}");
+            } else if origin.from == format!("engine {denied}") {
+                origin.from = format!("engine {instead}");
+            }
+        }
+    }
+
+    /// All origins, in the order of choosing.
+    pub(crate) fn into_all(self) -> Vec<Origin> {
+        self.all
+    }
+}

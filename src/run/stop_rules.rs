@@ -1,0 +1,315 @@
+//! Rules that end streams before their time: steady state, least rates, longest latencies, streams that end others.
+//!
+//! [`Ends`] gets the operations of each interval and tells which streams end. Workers end by amounts and times on their own; crate
+//! `model` has the settings of the rules.
+
+use engine::link::Block;
+use engine::workers::{Who, Workers};
+use model::histogram::Histogram;
+use model::job::{Kind, MinRate, Phase, Quantity, Steadied, Steady, Stream};
+use model::record::StreamEnd;
+use model::units::{show_bytes, show_count, show_ns};
+use std::collections::BTreeMap;
+
+/// Number of parts of a least rate's period. The rate is checked at completions.
+const PARTS: u64 = 10;
+
+/// Rules that end the streams of a phase early.
+pub(super) struct Ends {
+    streams: Vec<WatchedStream>,
+    /// Why all streams had to end.
+    failure: Option<String>,
+}
+
+/// A stream with the rules that end it.
+#[derive(Default)]
+struct WatchedStream {
+    name: String,
+    ends_others: bool,
+    steady: Option<(Steady, Series, Steadied)>,
+    min_rate: Option<RateFloor>,
+    max_latency_ns: Option<u64>,
+    /// Whether an operation exceeded the latency limit.
+    is_too_slow: bool,
+}
+
+/// A least rate, with the amounts since the last check.
+struct RateFloor {
+    rule: MinRate,
+    series: Series,
+    since: Option<u64>,
+    /// Whether the rate was ever checked.
+    is_seen: bool,
+    /// Operations and bytes by kind.
+    done: [(u64, u64); Kind::ALL.len()],
+}
+
+/// A stream as values over equal times, counted from the start of its measured window.
+struct Series {
+    every_ns: u64,
+    /// ns since the start of the first block.
+    from_ns: Option<u64>,
+    /// Time up to which each worker has reported.
+    seen_ns: BTreeMap<u32, u64>,
+    workers: usize,
+    open: BTreeMap<u64, Value>,
+    /// Index of the next value.
+    next: u64,
+}
+
+/// Amounts completed in one of them.
+#[derive(Clone, Copy, Default)]
+struct Value {
+    /// Operations and bytes by kind.
+    kinds: [(u64, u64); Kind::ALL.len()],
+    latency_ns: u64,
+}
+
+/// How often a stream with such a rule is checked.
+pub(super) fn every_ns(stream: &Stream) -> Option<u64> {
+    let steady = stream.steady.map(|s| s.every_ns);
+    steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS)).min()
+}
+
+impl Ends {
+    pub(super) fn for_phase(phase: &Phase) -> Self {
+        let watched = |(at, stream): (usize, &Stream)| WatchedStream {
+            name: if stream.name.is_empty() { format!("stream {}", at + 1) } else { stream.name.clone() },
+            ends_others: stream.ends_others,
+            steady: stream.steady.map(|s| (s, Series::new(s.every_ns, stream.workers), Steadied::default())),
+            min_rate: stream.min_rate.as_ref().map(|rule| RateFloor::from_rule(rule, stream.workers)),
+            max_latency_ns: stream.max_latency_ns,
+            is_too_slow: false,
+        };
+        Self { streams: phase.streams.iter().enumerate().map(watched).collect(), failure: None }
+    }
+
+    /// Takes over a block of a worker.
+    pub(super) fn add(&mut self, who: Who, block: &Block) {
+        let Some(stream) = self.streams.get_mut(who.stream) else { return };
+        if let Some((_, series, _)) = &mut stream.steady {
+            series.add(who.worker, block);
+        }
+        if let Some(least) = &mut stream.min_rate {
+            least.series.add(who.worker, block);
+        }
+        if let Some(most_ns) = stream.max_latency_ns {
+            let mut kinds = block.lanes.iter().flat_map(|lane| Kind::ALL.into_iter().zip(&lane.kinds));
+            stream.is_too_slow |= kinds.any(|(kind, tally)| is_too_slow(kind, &tally.latency, most_ns));
+        }
+    }
+
+    /// Applies the rules.
+    pub(super) fn act(&mut self, workers: &Workers) {
+        for at in 0..self.streams.len() {
+            let stream = &mut self.streams[at];
+            if stream.is_too_slow {
+                // The final totals decide about the reason, since late operations may be slow too.
+                workers.stop();
+            }
+            if workers.has_ended(at) {
+                if stream.ends_others {
+                    workers.stop();
+                }
+                continue;
+            }
+            if let Some((rule, series, seen)) = &mut stream.steady
+                && becomes_steady(rule, series, seen)
+            {
+                workers.stop_stream(at);
+            }
+            if let Some(words) = stream.min_rate.as_mut().and_then(RateFloor::missed)
+                && self.failure.is_none()
+            {
+                self.failure = Some(format!("{}: {words}", stream.name));
+                workers.stop();
+            }
+        }
+    }
+
+    /// Why all streams had to end, if one was too slow.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
+
+    /// Stores the observations in the record. Returns which streams never became steady, or were never checked.
+    pub(super) fn close(self, ends: &mut [StreamEnd]) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (end, stream) in ends.iter_mut().zip(self.streams) {
+            if let Some(least) = stream.min_rate.filter(|least| !least.is_seen) {
+                notes.push(format!(
+                    "{} ended before its rate could be looked at (--min-rate {}): the first {} do not count, and it is taken over {} behind them",
+                    stream.name,
+                    least.rule.to_flag(),
+                    show_ns(MinRate::SETTLES_NS as f64),
+                    show_ns(least.rule.every_ns as f64)
+                ));
+            }
+            let Some((rule, _, seen)) = stream.steady else { continue };
+            if !seen.attained {
+                let window = show_ns(rule.window_ns as f64);
+                notes.push(match seen.criterion(&rule) {
+                    None => format!(
+                        "{} ended before there were {window} by which it could be steady (--steady-state {})",
+                        stream.name,
+                        rule.to_flag()
+                    ),
+                    Some(_) => format!(
+                        "{} did not become steady (--steady-state {}): over its last {window} it came to {}",
+                        stream.name,
+                        rule.to_flag(),
+                        describe_deviation(&rule, &seen)
+                    ),
+                });
+            }
+            end.steadied = Some(seen);
+        }
+        notes
+    }
+}
+
+/// Syncs may take any time, as in fio.
+fn is_too_slow(kind: Kind, latency: &Histogram, most_ns: u64) -> bool {
+    kind != Kind::Sync && latency.max_ns().is_some_and(|ns| ns > most_ns)
+}
+
+/// The operation of the final totals that exceeded its latency limit.
+pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String> {
+    phase.streams.iter().zip(ends).find_map(|(stream, end)| {
+        let most_ns = stream.max_latency_ns?;
+        let (kind, of) = end.kinds.iter().find(|(kind, of)| is_too_slow(**kind, &of.latency, most_ns))?;
+        let [took, most] = [of.latency.max_ns()?, most_ns].map(|ns| show_ns(ns as f64));
+        let name = if stream.name.is_empty() { String::new() } else { format!("{}: ", stream.name) };
+        let word = kind.word();
+        Some(format!("{name}a {word} took {took}, where at most {most} was asked for (--max-latency)"))
+    })
+}
+
+/// How far from steady the stream ended.
+fn describe_deviation(rule: &Steady, seen: &Steadied) -> String {
+    let criterion = seen.criterion(rule).unwrap_or(0.0);
+    let each = if rule.slope { format!(" per {}", show_ns(rule.every_ns as f64)) } else { String::new() };
+    match rule.quantity {
+        _ if rule.percent => format!("{criterion:.2} %{each}"),
+        Quantity::Iops => format!("{criterion:.0} IOPS{each}"),
+        Quantity::Bandwidth => format!("{} per second{each}", show_bytes(criterion.abs() as u64)),
+        Quantity::Latency => format!("{}{each}", show_ns(criterion.abs())),
+    }
+}
+
+/// Takes over new values, and checks whether the last ones are steady.
+fn becomes_steady(rule: &Steady, series: &mut Series, seen: &mut Steadied) -> bool {
+    while let Some((start_ns, value)) = series.take() {
+        if seen.attained || start_ns < rule.after_ns {
+            continue;
+        }
+        let seconds = rule.every_ns as f64 / 1e9;
+        let ops = value.kinds.iter().map(|(ops, _)| ops).sum::<u64>();
+        let bytes = value.kinds.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        seen.iops.push(ops as f64 / seconds);
+        seen.bytes_per_s.push(bytes as f64 / seconds);
+        seen.latency_ns.push(value.latency_ns as f64 / ops.max(1) as f64);
+        for values in [&mut seen.iops, &mut seen.bytes_per_s, &mut seen.latency_ns] {
+            let more = values.len().saturating_sub(rule.count());
+            values.drain(..more);
+        }
+        seen.attained = seen.are_steady(rule);
+    }
+    seen.attained
+}
+
+impl RateFloor {
+    fn from_rule(rule: &MinRate, workers: u32) -> Self {
+        let series = Series::new(rule.every_ns / PARTS, workers);
+        Self { rule: rule.clone(), series, since: None, is_seen: false, done: [(0, 0); Kind::ALL.len()] }
+    }
+
+    /// Returns which rate was too slow, and its value. As in fio a rate is checked at completions, over at least the
+    /// rule's period, so rare operations are not too slow in between.
+    fn missed(&mut self) -> Option<String> {
+        while let Some((start_ns, value)) = self.series.take() {
+            let until = start_ns + self.series.every_ns;
+            for (sum, more) in self.done.iter_mut().zip(value.kinds) {
+                *sum = (sum.0 + more.0, sum.1 + more.1);
+            }
+            if start_ns < MinRate::SETTLES_NS || value.kinds.iter().all(|(ops, _)| *ops == 0) {
+                continue;
+            }
+            let Some(span) = self.since.map(|since| until - since) else {
+                (self.since, self.done) = (Some(until), [(0, 0); Kind::ALL.len()]);
+                continue;
+            };
+            if span < self.rule.every_ns {
+                continue;
+            }
+            self.is_seen = true;
+            if let Some(words) = self.compare(span, until) {
+                return Some(words);
+            }
+            (self.since, self.done) = (Some(until), [(0, 0); Kind::ALL.len()]);
+        }
+        None
+    }
+
+    fn compare(&self, span: u64, until: u64) -> Option<String> {
+        let bytes = self.rule.quantity == Quantity::Bandwidth;
+        let shown = |rate: u64| {
+            if bytes {
+                format!("{}/s", show_bytes(rate))
+            } else {
+                format!("{} IOPS", show_count(rate as f64))
+            }
+        };
+        Kind::ALL.into_iter().zip(self.done).find_map(|(kind, of)| {
+            let least = self.rule.for_kind(kind)?;
+            let done = if bytes { of.1 } else { of.0 };
+            let rate = (u128::from(done) * 1_000_000_000 / u128::from(span.max(1))) as u64;
+            (rate < least).then(|| {
+                format!(
+                    "{}: {} over the {} before {} of the measured time, where at least {} was asked for (--min-rate)",
+                    kind.word(),
+                    shown(rate),
+                    show_ns(span as f64),
+                    show_ns(until as f64),
+                    shown(least)
+                )
+            })
+        })
+    }
+}
+
+impl Series {
+    fn new(every_ns: u64, workers: u32) -> Self {
+        let (open, seen_ns) = (BTreeMap::new(), BTreeMap::new());
+        Self { every_ns: every_ns.max(1), from_ns: None, seen_ns, workers: workers as usize, open, next: 0 }
+    }
+
+    fn add(&mut self, worker: u32, block: &Block) {
+        let from = *self.from_ns.get_or_insert(block.start_ns);
+        let middle = block.start_ns / 2 + block.end_ns.max(block.start_ns) / 2;
+        self.seen_ns.insert(worker, block.end_ns);
+        let value = self.open.entry(middle.saturating_sub(from) / self.every_ns).or_default();
+        for lane in &block.lanes {
+            for (sum, tally) in value.kinds.iter_mut().zip(&lane.kinds) {
+                sum.0 += tally.latency.count();
+                sum.1 += tally.bytes;
+                value.latency_ns = value.latency_ns.saturating_add(tally.latency.sum_ns());
+            }
+        }
+    }
+
+    /// The next value that all workers have reported, with its time in the window in ns.
+    fn take(&mut self) -> Option<(u64, Value)> {
+        let end = self.from_ns?.saturating_add(self.every_ns.saturating_mul(self.next + 1));
+        // Blocks end at a worker's turn, not exactly at the end of an interval: allow 1 % of slack.
+        let slack = self.every_ns / 100;
+        let handed_in = self.seen_ns.values().filter(|seen| seen.saturating_add(slack) >= end).count();
+        if handed_in < self.workers {
+            return None;
+        }
+        let value = self.open.remove(&self.next).unwrap_or_default();
+        let start_ns = self.every_ns * self.next;
+        self.next += 1;
+        Some((start_ns, value))
+    }
+}
