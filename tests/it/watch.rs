@@ -1,6 +1,6 @@
 //! `fathom watch`: figures compared with iostat, load compared with a known throttle, processes by what they really do, and every way to end.
 
-use crate::disk::{Device, Disk, Image, attaching, with_high_priority};
+use crate::disk::{Background, Device, Disk, Image, attaching, with_high_priority};
 use crate::group::Group;
 use crate::stage::{Outcome, Report, Running, Stage, is_root, skip, tool, wait};
 use rustix::process::Signal;
@@ -413,9 +413,9 @@ fn requests_at_max_sectors_kb_are_explained() {
     set("64");
     let read = || {
         let script = "while dd if=$0 of=/dev/null bs=1M iflag=direct status=none; do :; done";
-        Command::new("timeout").args(["20", "sh", "-c", script]).arg(&device.path).spawn().unwrap()
+        Background::start(Command::new("sh").args(["-c", script]).arg(&device.path))
     };
-    let mut reading = read();
+    let reading = read();
     until_busy(device.name());
     let out = watched(&stage, "--no-events --format json", &device.path, "500ms 1");
     let text = watched(&stage, "--no-events --explain", &device.path, "500ms 1").stdout;
@@ -432,8 +432,7 @@ fn requests_at_max_sectors_kb_are_explained() {
         std::fs::read_to_string(format!("/sys/block/{}/queue/max_hw_sectors_kb", device.name())).unwrap();
     set(most.trim());
     let out = watched(&stage, "--no-events --format json", &device.path, "500ms 1");
-    reading.kill().unwrap();
-    reading.wait().unwrap();
+    drop(reading);
     let [line] = &of_device(&out, device.name())[..] else { panic!("{out:?}") };
     assert_eq!(line["conclusions"], Value::Array(Vec::new()), "{line:#}");
 }
