@@ -3,7 +3,7 @@
 //! Data flows through five stages, each a value:
 //! 1. [`request`]: what the user asked for.
 //! 2. [`plan`]: every setting resolved.
-//! 3. record: the observations, made by [`run`] and stored by [`session`].
+//! 3. record: the observations, made by [`run`] and stored by [`history::session`].
 //! 4. report: the conclusions (crate `analysis`).
 //! 5. bytes: the output (crate `report`).
 //!
@@ -13,22 +13,18 @@
 pub mod capture;
 pub mod cli;
 pub mod doctor;
-pub mod failure;
-pub mod files;
 pub mod fleet;
-pub mod history;
 pub mod interfaces;
-pub mod live;
 pub mod plan;
 pub mod recipes;
 pub mod request;
 pub mod run;
-pub mod session;
 pub mod show;
 pub mod signals;
-pub mod stderr;
-pub mod stdout;
-mod stream;
 pub mod time;
 pub mod verify;
 pub mod watch;
+
+pub use ::{history, live};
+pub use history::session;
+pub use output::{failure, files, stderr, stdout};

@@ -8,11 +8,11 @@
 mod tests;
 
 use crate::capture::capture_file;
+use crate::failure::INTERRUPTED;
 use crate::failure::{Failure, cause};
 use crate::files::output;
 use crate::files::output::{Outlet, Replace, Rules, Spared};
 use crate::run::is_worker_of;
-use crate::signals::INTERRUPTED;
 use crate::{signals, stderr, stdout};
 use capture::completeness::completeness;
 use capture::fit::{Figures, Fitted, Gathering, Head, Observed, Survey};

@@ -13,10 +13,10 @@ pub mod capture_file;
 pub mod fit;
 pub(crate) mod replay;
 
+use crate::failure::INTERRUPTED;
 use crate::failure::{Failure, cause};
 use crate::files::output;
 use crate::files::output::{Outlet, Replace, Rules, Spared};
-use crate::signals::INTERRUPTED;
 use crate::{files, signals, stderr, stdout};
 use block_events::{BlockEvents, Subject, now_ns};
 use capture::capture_file::Writer;

@@ -12,10 +12,10 @@ use super::Cli;
 use crate::cli::shared_flags::find_check;
 use crate::failure::Failure;
 use crate::stdout;
-use crate::stream;
 use clap::{Command, CommandFactory};
 use model::name::visible;
 use model::spec::keys;
+use output::stream;
 use std::process::ExitCode;
 
 /// A chapter of the guide.
