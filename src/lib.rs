@@ -10,6 +10,7 @@
 //! No stage reaches back.
 #![forbid(unsafe_code)]
 
+mod block_events;
 pub mod capture;
 pub mod cli;
 pub mod doctor;

@@ -12,7 +12,6 @@ use capture::capture_file::{MAGIC, Reader, Unreadable};
 use capture::completeness::completeness;
 use capture::foreign;
 use capture::profile::{Profiler, Selection};
-use capture::row::RowKind;
 use model::captured::{Captured, FORMAT, Origin, Restriction, Unit};
 use model::name;
 use report::{EventLine, Format, Style};
@@ -21,6 +20,7 @@ use std::io;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use trace::row::RowKind;
 
 /// Bytes read at once.
 const READ_BUFFER_BYTES: usize = 256 << 10;

@@ -16,7 +16,6 @@ use crate::run::is_worker_of;
 use crate::{signals, stderr, stdout};
 use capture::completeness::completeness;
 use capture::fit::{Figures, Fitted, Gathering, Head, Observed, Survey};
-use capture::row::Task;
 use model::captured::Origin;
 use model::job::Kind;
 use model::name;
@@ -33,6 +32,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use trace::row::Task;
 
 /// Default name of the job file.
 const JOB_FILE: &str = "job.toml";

@@ -96,7 +96,7 @@ fn split(letters: &[u8]) -> (bool, &[u8]) {
 
 /// Returns the operation for the kernel's letters. A request without a letter of its own (`N`) and with
 /// sectors writes zeroes.
-pub(crate) fn op(letters: &[u8], sectors: u32) -> Op {
+pub fn op(letters: &[u8], sectors: u32) -> Op {
     match split(letters) {
         (true, [b'W', ..]) if sectors == 0 => Op::Flush,
         (_, [b'R', ..]) => Op::Read,

@@ -12,8 +12,16 @@
 //! `Documentation/trace/ring-buffer-map.rst`, `events.rst`, and each event's own `format` file. The crate
 //! `machine` reads tracefs.
 
+#![forbid(unsafe_code)]
+
 pub mod command;
+pub mod interval;
 pub mod pairing;
+pub mod recent_ends;
+pub mod row;
+
+/// Bytes of the kernel's sectors, whatever the device's own are.
+pub const SECTOR: u64 = 512;
 
 use crate::row::{Flags, Names, Task, op};
 use model::captured::Op;

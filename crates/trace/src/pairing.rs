@@ -15,7 +15,7 @@
 //! * A request may complete in parts, and the driver may return it.
 
 use crate::row::{Flags, Names, Row, RowKind};
-use crate::trace::{Event, Step};
+use crate::{Event, Step};
 use model::captured::{Completed, Op, Unit};
 use std::collections::{HashMap, VecDeque};
 
@@ -535,7 +535,7 @@ impl Slots {
 
 #[test]
 fn events_come_in_order_and_no_sooner_than_they_are_sure() {
-    use crate::trace::Step;
+    use crate::Step;
     use model::captured::Op;
     let event = |at_ns| Event {
         at_ns,

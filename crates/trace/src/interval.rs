@@ -1,7 +1,7 @@
 //! Sums over an interval for `fathom watch`: how long requests took on each device, and what each process
 //! requested.
 
-use crate::profile::offsets::Ends;
+use crate::recent_ends::Ends;
 use crate::row::{Flags, Names, Row, RowKind};
 use model::captured::Op;
 use model::histogram::Histogram;

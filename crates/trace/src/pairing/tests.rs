@@ -1,6 +1,6 @@
 //! Event sequences of a kernel 6.18, and the rows that they give.
 
-use crate::trace::pairing::*;
+use crate::pairing::*;
 
 /// A story of events: step, time, sector, sectors, letters, task.
 struct Story {

@@ -5,9 +5,6 @@
 //! event format.
 
 use crate::failure::Failure;
-use capture::row::{Names, Row};
-use capture::trace::pairing::{Merge, Pairing, Scope};
-use capture::trace::{Decoder, Event, OF_REQUESTS, Step};
 use machine::resolve::resolve;
 use machine::root::Root;
 use machine::tracer::{Tracer, process_of, remove_leftovers};
@@ -17,6 +14,9 @@ use model::machine::{Layer, LayerKind, Place};
 use model::{Known, name};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
+use trace::pairing::{Merge, Pairing, Scope};
+use trace::row::{Names, Row};
+use trace::{Decoder, Event, OF_REQUESTS, Step};
 
 /// Bytes of buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;

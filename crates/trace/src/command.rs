@@ -11,8 +11,8 @@
 //!
 //! [`Calls`] counts the system calls of threads with the event `raw_syscalls:sys_enter`.
 
-use super::Foreign;
-use crate::trace::{Field, Format, Layout, Records};
+use crate::Foreign;
+use crate::{Field, Format, Layout, Records};
 use model::command::{Requests, Traced};
 use model::histogram::Histogram;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -324,7 +324,7 @@ impl Calls {
 
 #[test]
 fn calls_are_counted_by_thread_and_number() -> Result<(), Foreign> {
-    use crate::trace::tests::{HEADER, page, record};
+    use crate::tests::{HEADER, page, record};
     let format = "name: sys_enter\nID: 414\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
@@ -352,7 +352,7 @@ fn calls_are_counted_by_thread_and_number() -> Result<(), Foreign> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::tests::{HEADER, page, record};
+    use crate::tests::{HEADER, page, record};
 
     const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
