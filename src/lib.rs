@@ -10,7 +10,12 @@
 //! No stage reaches back.
 #![forbid(unsafe_code)]
 
+#[cfg_attr(not(feature = "capture"), allow(dead_code, reason = "`fathom capture` uses all of it"))]
 mod block_events;
+#[cfg(feature = "capture")]
+pub mod capture;
+#[cfg(not(feature = "capture"))]
+#[path = "without_capture.rs"]
 pub mod capture;
 pub mod cli;
 pub mod doctor;

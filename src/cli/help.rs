@@ -371,6 +371,7 @@ fn settings() -> String {
 }
 
 #[test]
+#[cfg_attr(not(feature = "cxx"), ignore = "the page lists the engine of the feature cxx too")]
 fn the_page_of_settings_has_every_flag_of_run() {
     const MARK: &str = "<!-- made by the test of src/cli/help.rs -->\n";
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/settings.md");

@@ -12,9 +12,12 @@
 use super::Measurement;
 use crate::block_events;
 use crate::block_events::BlockEvents;
+#[cfg(not(feature = "capture"))]
+use crate::capture::fit::{Figures, Observed};
 use crate::failure::Failure;
 use crate::run::target::Ready;
-use capture::fit::{Figures, Observed};
+#[cfg(feature = "capture")]
+use ::capture::fit::{Figures, Observed};
 use engine::source::Pieces;
 use engine::source::replay::Counts;
 use engine::spec::WorkerSpec;

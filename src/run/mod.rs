@@ -30,6 +30,7 @@ use collector::{
 use engine::link::Outcome;
 use engine::workers::{Who, Workers};
 use evidence::Driver;
+#[cfg(feature = "capture")]
 pub(crate) use evidence::is_worker_of;
 pub use follow::{Early, SoFar};
 use machine::cgroup::OwnCgroup;

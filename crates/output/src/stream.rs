@@ -29,6 +29,9 @@ pub fn rows(terminal: BorrowedFd<'_>) -> Option<usize> {
 }
 
 /// Writes all bytes to a file of any kind. Waits if it is non-blocking.
+///
+/// # Errors
+/// Why they cannot be written.
 pub fn write(file: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     let file: BorrowedFd<'_> = file.as_fd();
     while !bytes.is_empty() {

@@ -27,6 +27,13 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Whether a file begins with these bytes. An unreadable file does not.
+pub fn begins_with(path: &Path, start: &[u8]) -> bool {
+    let mut bytes = Vec::new();
+    let read = open(path).and_then(|file| file.take(start.len() as u64).read_to_end(&mut bytes));
+    read.is_ok() && bytes == start
+}
+
 /// The content of a path that may be a small file.
 pub enum Small {
     /// A small file with these bytes.
