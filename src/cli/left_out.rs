@@ -1,4 +1,5 @@
 //! Takes the place of `fathom capture` and `fathom fit` in a build without the feature `capture`.
+#![allow(clippy::unused_self, reason = "the functions have the signatures of those that they replace")]
 
 use crate::capture::fit::Action;
 use crate::capture::left_out;
