@@ -1,9 +1,9 @@
 //! The end of a measurement on several hosts: collects the reports of all hosts on rank 0, and decides which host was lost.
 //!
-//! 1. Normally the reports are summed up through the tree of hosts.
-//! 2. If a host may be lost, or a signal came, each host sends its report straight to rank 0 instead.
-//! 3. Rank 0 waits a short time for these last messages. A host that sent none and has been silent is the lost one.
-//! 4. Rank 0 closes the merged session and writes the report. The others wait for that, so that the launcher does not end rank 0.
+//! 1. Each host sends its report to rank 0, which waits for all of them.
+//! 2. If a host may be lost, or a signal came, rank 0 waits only a short time for the last messages. A host that sent none and has been
+//!    silent is the lost one.
+//! 3. Rank 0 closes the merged session and writes the report. The others wait for that, so that the launcher does not end rank 0.
 
 use super::hosts::Hosts;
 use super::merge::RunParts;
@@ -59,6 +59,30 @@ pub struct Gathered {
     pub failed: bool,
 }
 
+/// The reports that rank 0 has received.
+#[derive(Default)]
+struct Reports {
+    all: HostReports,
+    /// Ranks of the hosts that have reported.
+    heard: BTreeSet<u32>,
+    /// Operations and bytes that each host issued in a broken run, by rank.
+    issued: Vec<(u64, u64)>,
+}
+
+impl Reports {
+    /// Adds the report of one host.
+    fn add(&mut self, report: HostReports) {
+        let Some(rank) = report.hosts.first().map(|host| host.rank).filter(|rank| self.heard.insert(*rank))
+        else {
+            return;
+        };
+        if let Some(issued) = self.issued.get_mut(rank as usize) {
+            *issued = issued_totals(&report.rest);
+        }
+        self.all.add(report);
+    }
+}
+
 impl Hosts {
     /// Ends the measurement. Rank 0 gets the session of all hosts instead of its own.
     ///
@@ -72,35 +96,13 @@ impl Hosts {
         let rest: Vec<_> = record.measured().into_iter().skip(left).cloned().collect();
         let rest = self.local_run_parts(&rest, &[], Vec::new());
         let own = HostReports::on(self.rank as u32, &self.names[self.rank], (&record, file), rest);
-        let all =
-            if self.reports_directly(seen) { None } else { self.sum_up_tree(own.clone(), &|_| {}).ok() };
-        match (self.rank, all) {
-            (0, Some(Some(all))) => self.conclude(seen, &record, (all, Vec::new())),
-            (0, _) => {
-                self.end_all_after_signal(seen);
-                let all = self.last_messages(own, self.ended_by_signal(seen.interrupted));
-                self.conclude(seen, &record, all)
-            }
-            // The report went up the tree, where a lost host may have stopped it.
-            (_, Some(_)) => self.wait_for_report(seen, Some(own)),
-            (_, None) => {
-                self.end_all_after_signal(seen);
-                self.send(0, Message::Done(Box::new(own)));
-                self.wait_for_report(seen, None)
-            }
+        if self.rank > 0 {
+            self.send(0, Message::Done(Box::new(own)));
+            self.wait_for_bye();
+            return self.outcome_reported_by_rank_0(seen.interrupted).map(|()| None);
         }
-    }
-
-    /// Whether hosts report straight to rank 0: a host may be lost, and with it the reports of those below it.
-    fn reports_directly(&self, seen: &HostOutcome) -> bool {
-        seen.interrupted || self.shared.over().is_some()
-    }
-
-    /// Tells all hosts of a signal that came after the measurement, while hosts waited for each other.
-    fn end_all_after_signal(&self, seen: &HostOutcome) {
-        if !self.reports_directly(seen) {
-            self.end_all(Failure::Interrupted);
-        }
+        let all = self.collect_reports(own, seen);
+        self.conclude(seen, &record, all)
     }
 
     /// Rank 0: whether a signal ended the measurement, on this host or another one.
@@ -170,30 +172,16 @@ impl Hosts {
         self.send_each(|_| Message::EarlyEnd(over.clone()));
     }
 
-    /// Waits until rank 0 has written the report. Sends `own` again if the measurement ends meanwhile, as the first copy may be lost.
-    fn wait_for_report(
-        &self,
-        seen: &HostOutcome,
-        own: Option<HostReports>,
-    ) -> Result<Option<Gathered>, Failure> {
-        self.wait_for_bye(|| own.into_iter().for_each(|own| self.send(0, Message::Done(Box::new(own)))));
-        self.outcome_reported_by_rank_0(seen.interrupted).map(|()| None)
-    }
-
-    /// Waits until rank 0 has written its report, so that the launcher does not end rank 0. Calls `over` once if the measurement ends
-    /// meanwhile.
-    pub(super) fn wait_for_bye(&self, over: impl FnOnce()) {
-        let (mut until, mut over) = (None, Some(over));
+    /// Waits until rank 0 has written its report, so that the launcher does not end rank 0.
+    pub(super) fn wait_for_bye(&self) {
+        let mut until = None;
         // If rank 0 is lost, no report is written.
         while !self.has_lost_rank_0() {
             match self.receive_until(0, until) {
                 Ok(Message::Bye) => break,
                 Ok(_) => {}
                 // The report mentions it, and takes longer.
-                Err(_) if until.is_none() => {
-                    until = Some(Instant::now() + REPORT_TIMEOUT);
-                    over.take().into_iter().for_each(|over| over());
-                }
+                Err(_) if until.is_none() => until = Some(Instant::now() + REPORT_TIMEOUT),
                 Err(_) => break,
             }
         }
@@ -265,37 +253,46 @@ impl Hosts {
         Ok(session.map(|session| Gathered { session, interrupted, failed }))
     }
 
-    /// Rank 0: receives the reports that hosts send directly because one is lost, and notes about their progress in the broken run. They
-    /// also contain the reports that are still in the tree.
-    fn last_messages(&self, own: HostReports, by_signal: bool) -> (HostReports, Vec<String>) {
-        let began = Instant::now();
-        let (mut all, mut heard) = (HostReports::default(), BTreeSet::new());
-        let mut done = vec![(0, 0); self.size];
-        let mut next = Some(own);
-        while let Some(report) = next.take() {
-            let ranks: Vec<u32> = report.hosts.iter().map(|host| host.rank).collect();
-            if let [rank] = ranks.as_slice()
-                && heard.insert(*rank)
-            {
-                if let Some(done) = done.get_mut(*rank as usize) {
-                    *done = issued_totals(&report.rest);
-                }
-                all.add(report);
+    /// Rank 0: receives the reports of all hosts. If the measurement ends early, waits only for last messages, decides which host was lost,
+    /// and notes the progress of the hosts in the broken run.
+    fn collect_reports(&self, own: HostReports, seen: &HostOutcome) -> (HostReports, Vec<String>) {
+        let mut reports = Reports { issued: vec![(0, 0); self.size], ..Reports::default() };
+        reports.add(own);
+        let mut is_early = seen.interrupted || self.shared.over().is_some();
+        for rank in 1..self.size {
+            if is_early {
+                break;
             }
-            while heard.len() < self.size && next.is_none() {
-                let each = Instant::now() + NEXT_LAST_MESSAGE;
-                let most =
-                    self.last_messages_deadline(began, by_signal, |rank| heard.contains(&(rank as u32)));
-                match self.receive_any(if by_signal { most } else { most.min(each) }) {
-                    Some((_, Message::Done(report))) => next = Some(*report),
-                    Some(_) => {}
-                    None => break,
+            match self.receive(rank) {
+                Ok(Message::Done(report)) => reports.add(*report),
+                Ok(other) => {
+                    self.unexpected_message(rank, &other);
+                    is_early = true;
                 }
+                Err(_) => is_early = true,
             }
         }
-        self.identify_lost_host(began, |rank| heard.contains(&(rank as u32)));
-        let notes = self.broken_run_notes(&done);
-        (all, notes)
+        if !is_early {
+            return (reports.all, Vec::new());
+        }
+        if !seen.interrupted && self.shared.over().is_none() {
+            // The signal came while rank 0 waited for the others.
+            self.end_all(Failure::Interrupted);
+        }
+        let (began, by_signal) = (Instant::now(), self.ended_by_signal(seen.interrupted));
+        while reports.heard.len() < self.size {
+            let each = Instant::now() + NEXT_LAST_MESSAGE;
+            let most =
+                self.last_messages_deadline(began, by_signal, |rank| reports.heard.contains(&(rank as u32)));
+            match self.receive_any(if by_signal { most } else { most.min(each) }) {
+                Some((_, Message::Done(report))) => reports.add(*report),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        self.identify_lost_host(began, |rank| reports.heard.contains(&(rank as u32)));
+        let notes = self.broken_run_notes(&reports.issued);
+        (reports.all, notes)
     }
 
     /// Notes what each host had completed of the broken run, as far as known.

@@ -1,18 +1,17 @@
 //! One host's side of the protocol: every step of a measurement on several hosts.
 //!
 //! - Joining: starts the transport thread, and learns the names of all hosts.
-//! - Steps where rank 0 decides: settling the plan, waiting for reasons against continuing, the start gate, verification.
-//! - Steps through the tree: each host adds up the values of the hosts below it and sends one message up; rank 0 sends the result down the
-//!   same way. So rank 0 talks to a few hosts, however many there are. After each run, the hosts agree on its result like this.
+//! - Steps: every host sends a message to rank 0, which decides and sends the answer to all: settling the plan, waiting for reasons against
+//!   continuing, the start gate, the result of a run, verification.
 //! - The end: a failure on one host ends the measurement on all.
 //!
 //! [`super::transport`] moves the messages, [`super::merge`] adds up the values, and [`super::gather`] collects the reports.
 
 use super::clock::{self, Reading};
 use super::settle::settle;
-use crate::merge::{HostReports, MergedSession, Phase, RunParts, Times};
+use crate::merge::{MergedSession, Phase, RunParts};
 use crate::message::{Agreed, EarlyEnd, Envelope, Hello, Message, Planned};
-use crate::transport::{Network, Order, Shared, Transport, children, parent};
+use crate::transport::{Network, Order, Shared, Transport};
 use crate::{membership, merge, settle};
 use analysis::strategy::{self, Summary};
 use live::HostRow;
@@ -463,91 +462,6 @@ fn nothing_settled() -> Failure {
     Failure::Refused("no plan was settled".into())
 }
 
-/// A value that is summed up on its way to rank 0.
-pub(super) trait Sum: Sized {
-    /// Adds the value of other hosts.
-    fn add(&mut self, other: Self);
-    /// The message that carries the value.
-    fn message(self) -> Message;
-    /// The value of a message, or the message if it carries another type.
-    fn from_letter(message: Message) -> Result<Self, Message>;
-}
-
-impl Sum for Times {
-    fn add(&mut self, other: Self) {
-        merge::add_times(self, other);
-    }
-
-    fn message(self) -> Message {
-        Message::Times(self)
-    }
-
-    fn from_letter(message: Message) -> Result<Self, Message> {
-        if let Message::Times(times) = message { Ok(times) } else { Err(message) }
-    }
-}
-
-impl Sum for RunParts {
-    fn add(&mut self, other: Self) {
-        self.add(other);
-    }
-
-    fn message(self) -> Message {
-        Message::RunParts(Box::new(self))
-    }
-
-    fn from_letter(message: Message) -> Result<Self, Message> {
-        if let Message::RunParts(ran) = message { Ok(*ran) } else { Err(message) }
-    }
-}
-
-impl Sum for HostReports {
-    fn add(&mut self, other: Self) {
-        self.add(other);
-    }
-
-    fn message(self) -> Message {
-        Message::Done(Box::new(self))
-    }
-
-    fn from_letter(message: Message) -> Result<Self, Message> {
-        if let Message::Done(reports) = message { Ok(*reports) } else { Err(message) }
-    }
-}
-
-impl Hosts {
-    /// Adds the values of the hosts below to `own` and sends the sum up. Returns the sum of all hosts on rank 0, and `None` elsewhere.
-    /// Calls `tell` with reports of hung storage while it waits.
-    pub(super) fn sum_up_tree<S: Sum>(
-        &self,
-        own: S,
-        tell: &impl Fn(&[String]),
-    ) -> Result<Option<S>, Failure> {
-        let mut sum = own;
-        for rank in children(self.rank, self.size) {
-            match S::from_letter(self.receive_while_watching(rank, tell)?) {
-                Ok(its) => sum.add(its),
-                Err(other) => return Err(self.unexpected_message(rank, &other)),
-            }
-        }
-        if self.rank == 0 {
-            return Ok(Some(sum));
-        }
-        self.send(parent(self.rank), sum.message());
-        Ok(None)
-    }
-
-    /// Sends a message from rank 0 down the tree. Only rank 0 passes it in; every host returns it.
-    pub(super) fn broadcast_down_tree(&self, from_rank_0: Option<Message>) -> Result<Message, Failure> {
-        let message = match from_rank_0 {
-            Some(message) => message,
-            None => self.receive(parent(self.rank))?,
-        };
-        children(self.rank, self.size).for_each(|rank| self.send(rank, message.clone()));
-        Ok(message)
-    }
-}
-
 impl Hosts {
     /// Waits until every host is at this step. Returns the first host's reason against continuing, after the name of the host.
     ///
@@ -696,7 +610,7 @@ impl Hosts {
                 self.end_all(Failure::Interrupted);
             }
             self.send(0, Message::Verified(Box::new(own.clone())));
-            self.wait_for_bye(|| ());
+            self.wait_for_bye();
             if self.has_lost_rank_0() {
                 return Ok(Some(vec![self.on_host(self.rank, Some(own))]));
             }
@@ -762,17 +676,37 @@ impl Hosts {
         // An idle host waits for the others, and polls as rarely as they do.
         let is_idle = ran.phases.is_empty();
         self.shared.is_measuring.store(is_idle, Ordering::Relaxed);
-        let times = self.sum_up_tree(ran.times(), &tell)?;
-        let common = times.map(|times| Message::Common(merge::common_times(&times)));
-        match self.broadcast_down_tree(common)? {
-            Message::Common(common) => ran.cut(interval_series, &common),
-            other => return Err(self.unexpected_message(0, &other)),
-        }
-        let sum = self.sum_up_tree(ran, &tell)?;
-        let agreed = sum.map(|all| self.all_agree(all, own.attempt)).transpose()?;
-        let agreed = match self.broadcast_down_tree(agreed.map(|agreed| Message::Agreed(Box::new(agreed))))? {
-            Message::Agreed(agreed) => *agreed,
-            other => return Err(self.unexpected_message(0, &other)),
+        let agreed = if self.rank > 0 {
+            self.send(0, Message::Times(ran.times()));
+            match self.receive(0)? {
+                Message::Common(common) => ran.cut(interval_series, &common),
+                other => return Err(self.unexpected_message(0, &other)),
+            }
+            self.send(0, Message::RunParts(Box::new(ran)));
+            match self.receive(0)? {
+                Message::Agreed(agreed) => *agreed,
+                other => return Err(self.unexpected_message(0, &other)),
+            }
+        } else {
+            let mut times = ran.times();
+            for rank in 1..self.size {
+                match self.receive_while_watching(rank, &tell)? {
+                    Message::Times(its) => merge::add_times(&mut times, its),
+                    other => return Err(self.unexpected_message(rank, &other)),
+                }
+            }
+            let common = merge::common_times(&times);
+            self.send_each(|_| Message::Common(common.clone()));
+            ran.cut(interval_series, &common);
+            for rank in 1..self.size {
+                match self.receive_while_watching(rank, &tell)? {
+                    Message::RunParts(its) => ran.add(*its),
+                    other => return Err(self.unexpected_message(rank, &other)),
+                }
+            }
+            let agreed = self.all_agree(ran, own.attempt)?;
+            self.send_each(|_| Message::Agreed(Box::new(agreed.clone())));
+            agreed
         };
         self.shared.is_measuring.store(false, Ordering::Relaxed);
         self.state().agreed += runs.len();

@@ -1,8 +1,8 @@
 //! Adds up what several hosts measured: phases of a run, reports of hosts, and the session file that rank 0 keeps.
 //!
-//! Hosts are added in any order and in any groups with the same result, because each host adds up the hosts below it in the tree. Values
-//! that are not plain sums need little memory for any number of hosts: notes with the hosts that wrote them, the time in which all loads
-//! ran, the spread of the start times, the largest disturbances.
+//! Hosts are added in the order in which their messages arrive; the result is the same in any order. Values that are not plain sums need
+//! little memory for any number of hosts: notes with the hosts that wrote them, the time in which all loads ran, the spread of the start
+//! times, the largest disturbances.
 
 use super::clock::Reading;
 use analysis::Judging;

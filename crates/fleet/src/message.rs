@@ -40,15 +40,15 @@ pub(super) enum Message {
     Begin(u64),
     /// Rank 0 to all: a host cannot begin the phase, and so none does.
     Refused(String),
-    /// Up the tree: when the load of some hosts ran.
+    /// To rank 0: when the load of a host ran.
     Times(Times),
-    /// Down the tree: when the load of all hosts ran.
+    /// From rank 0: when the load of all hosts ran.
     Common(CommonTimes),
-    /// Up the tree: the results of a run on some hosts.
+    /// To rank 0: the result of a run on a host.
     RunParts(Box<RunParts>),
-    /// Down the tree: the result of a run on all hosts.
+    /// From rank 0: the result of a run on all hosts.
     Agreed(Box<Agreed>),
-    /// The reports of some hosts: up the tree, or straight to rank 0 if the measurement ended early.
+    /// To rank 0: the final report of a host.
     Done(Box<HostReports>),
     /// Rank to rank 0: the state that it has written. Rank 0 to a rank: the state to read back.
     Written(Box<State>),

@@ -169,7 +169,7 @@ fn summary(rank: usize) -> Summary {
 }
 
 #[test]
-fn runs_are_summed_through_the_tree_with_disturbances_of_any_host() {
+fn all_hosts_agree_on_the_sum_of_a_run_and_on_disturbances_of_any_host() {
     let agreed = Mutex::new(Vec::new());
     met(TWO_FLOORS, |hosts| {
         let (run, intervals) = simulated_run(hosts.rank as u64);
@@ -189,7 +189,7 @@ fn runs_are_summed_through_the_tree_with_disturbances_of_any_host() {
 }
 
 #[test]
-fn tree_neighbours_without_heartbeats_are_not_lost_between_runs() {
+fn hosts_without_heartbeats_between_them_are_not_lost_between_runs() {
     met(TWO_FLOORS, |hosts| {
         for round in 0..2 {
             let (run, intervals) = simulated_run(hosts.rank as u64);
@@ -245,7 +245,7 @@ fn gathered(silent: &[usize]) -> model::fleet::Fleet {
 }
 
 #[test]
-fn final_reports_come_through_the_tree() {
+fn rank_0_gets_the_final_reports_of_all_hosts() {
     let fleet = gathered(&[]);
     let ranks: Vec<u32> = fleet.hosts.iter().map(|h| h.rank).collect();
     assert_eq!(ranks, (0..TWO_FLOORS as u32).collect::<Vec<_>>());
@@ -253,7 +253,7 @@ fn final_reports_come_through_the_tree() {
 }
 
 #[test]
-fn losing_an_inner_host_keeps_the_reports_of_hosts_below_it() {
+fn losing_a_host_keeps_the_reports_of_all_others() {
     let fleet = gathered(&[1]);
     assert_eq!(fleet.lost.map(|lost| lost.host).as_deref(), Some("h1"));
     let silent: Vec<&str> =

@@ -2,7 +2,7 @@
 //!
 //! - Heartbeats go both ways between rank 0 and every other host. A host that sends none for 3 s is lost, and the measurement ends.
 //! - Clocks: each host reads the clocks of its children in the tree of hosts with pings, and adds the readings that the children report.
-//! - The tree: the children of rank `r` are the 16 ranks from `16 r + 1` on.
+//! - The tree is only for clocks, which take up to 120 pings each: the children of rank `r` are the 16 ranks from `16 r + 1` on.
 //!
 //! Open MPI 4 does not return from a send to a process that has ended, and then no message is received any more. Therefore rank 0 sends only
 //! to hosts that it heard just now: it answers heartbeats instead of sending its own, and holds messages to a silent host until it is heard
@@ -561,12 +561,13 @@ impl Network for ThreadNetwork {
 const FAN_OUT: usize = 16;
 
 /// The parent of a rank other than 0 in the tree.
-pub(super) fn parent(rank: usize) -> usize {
+#[cfg(test)]
+fn parent(rank: usize) -> usize {
     rank.saturating_sub(1) / FAN_OUT
 }
 
 /// The children of a rank in the tree.
-pub(super) fn children(rank: usize, size: usize) -> Range<usize> {
+fn children(rank: usize, size: usize) -> Range<usize> {
     let first = rank * FAN_OUT + 1;
     first.min(size)..(first + FAN_OUT).min(size)
 }
